@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import NullType
 
-from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.input_schema import LONGEST, InputSchema
 from fanin.spark.ack.sql_items import normalize, resolve, split_names
 from tests.spark.given import Given, batch, block
 
@@ -38,6 +38,40 @@ def test_whole_numbers_need_no_json(spark: SparkSession) -> None:
 
     assert isinstance(rows.schema["raw"].dataType, NullType)
     assert [(row["batch_id"], row["ordinal"]) for row in rows.collect()] == [(7, 3), (7, None)]
+
+
+@pytest.mark.usefixtures("any_ansi")
+@pytest.mark.parametrize("kind", ["double", "float", "decimal(20,2)"])
+def test_floating_point_numbers_without_a_fraction_are_taken(spark: SparkSession, kind: str) -> None:
+    # Given ordinals as pandas has them beside nulls
+    values = [3.0, None, 1.5, 0.0, -0.0, *([float("nan"), float("inf")] if kind != "decimal(20,2)" else [])]
+    rows = spark.createDataFrame(list(enumerate(values)), "at int, ordinal double")
+    rows = rows.withColumn("ordinal", rows["ordinal"].cast(kind))
+
+    found = normalize(rows, OF_BATCH).orderBy("at").collect()
+
+    assert [row["ordinal"] for row in found][:5] == [3, None, None, 0, 0]
+    assert all(row["ordinal"] is None for row in found[5:])
+    raw = [row["raw"] for row in found]
+    assert raw[:2] == [None, None]
+    assert json.loads(raw[2])["ordinal"] in {1.5, "1.50"}
+    assert all(one is not None for one in raw[5:])
+
+
+def test_floating_point_numbers_that_cannot_tell_neighbours_apart_are_not_taken(spark: SparkSession) -> None:
+    for kind, most in (("float", 1 << 24), ("double", 1 << 53)):
+        rows = spark.range(1).selectExpr(f"CAST({most * 2} AS {kind}) AS ordinal")
+        assert normalize(rows, OF_BATCH).head()["ordinal"] is None
+        rows = spark.range(1).selectExpr(f"CAST({most} AS {kind}) AS ordinal")
+        assert normalize(rows, OF_BATCH).head()["ordinal"] == most
+
+
+def test_no_more_is_read_of_a_value_than_an_id_may_have(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([("x" * 10_000,), ("7:g:1",)], "item string")
+    assert [len(row["item"]) for row in normalize(rows, BY_ID).collect()] == [LONGEST, 5]
+
+    rows = spark.createDataFrame([("x" * 10_000,)], "ordinal string")
+    assert len(normalize(rows, OF_BATCH).head()["raw"]) < 2 * LONGEST
 
 
 @pytest.mark.usefixtures("any_ansi")

@@ -14,8 +14,9 @@ from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.errors import InvalidRequest
 from fanin.spark.fan_out import bodies
 from fanin.spark.fan_out.bodies import Dataset
+from fanin.spark.inputs.dialect import Dialect
+from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.runtime import rejects
-from fanin.spark.runtime.formats import DatasetFormat
 
 
 def split(spark: SparkSession, dataset: Dataset) -> tuple[list[str], list[tuple[str, str]]]:
@@ -110,20 +111,74 @@ def test_csv_without_a_schema_is_text(spark: SparkSession, tmp_path: Path) -> No
     assert left == [("8", "malformed")]
 
 
-def test_line_breaks_within_quotes(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "rows.csv").write_text('id,text\n1,"two\nlines"\n')
+@pytest.mark.parametrize("multiline", [False, True])
+def test_line_breaks_within_quotes(spark: SparkSession, tmp_path: Path, multiline: bool) -> None:
+    (tmp_path / "rows.csv").write_text('id,text\n1,"two\n\nlines, really"\n2,one\n')
+    dialect = Dialect(multiline=multiline)
 
-    sent, _ = split(
-        spark, Dataset(str(tmp_path / "rows.csv"), DatasetFormat.CSV, body="text", multiline=True)
+    sent, left = split(
+        spark, Dataset(str(tmp_path / "rows.csv"), DatasetFormat.CSV, body="text", dialect=dialect)
     )
 
-    assert sent == ["two\nlines"]
+    assert (sent, left) == (["one", "two\n\nlines, really"], [])
+
+
+def test_times_keep_their_microseconds(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.sql(
+        "SELECT TIMESTAMP '2026-11-21 18:00:00.123456' AS at,"
+        " TIMESTAMP_NTZ '2026-11-21 18:00:00.000001' AS local"
+    )
+
+    (sent,), _ = split(spark, parquet(rows, tmp_path))
+
+    assert json.loads(sent) == {"at": "2026-11-21T18:00:00.123456Z", "local": "2026-11-21T18:00:00.000001"}
+
+
+def test_bytes_of_another_encoding_are_left_out(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a line of Latin-1 among lines of UTF-8, one of which has the very character that Java puts there
+    lines = ["id,name", "1,Zoé", "2,\ufffd"]
+    (tmp_path / "utf8.csv").write_text("\n".join(lines))
+    (tmp_path / "mixed.csv").write_bytes(b"id,name\n3,caf\xe9\n4,Z\xc3\xbcrich\n")
+
+    # When it is read as UTF-8, then that line alone is a reject
+    sent, left = split(spark, Dataset(str(tmp_path), DatasetFormat.CSV))
+    assert [json.loads(one)["name"] for one in sent] == ["Zoé", "\ufffd", "Zürich"]
+    assert left == [('{"id":"3","name":"caf\ufffd"}', "malformed")]
+
+    # And in its own encoding it is right
+    sent, _ = split(
+        spark,
+        Dataset(str(tmp_path / "mixed.csv"), body="name", dialect=Dialect(encoding="ISO-8859-1")),
+    )
+    assert sent == ["ZÃ¼rich", "café"]
+
+
+@pytest.mark.parametrize("encoding", ["windows-1252", "utf-16"])
+def test_other_encodings(spark: SparkSession, tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "rows.csv").write_bytes("id,naïve\n1,“x”\n".encode(encoding))
+    (tmp_path / "rows.json").write_bytes('{"naïve": "“x”"}'.encode(encoding))
+    dialect = Dialect(encoding=encoding, multiline=True)
+
+    for name in ("rows.csv", "rows.json"):
+        assert split(spark, Dataset(str(tmp_path / name), body="naïve", dialect=dialect)) == (["“x”"], [])
+
+
+def test_a_line_of_json_in_another_encoding_is_left_out(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "rows.json").write_bytes(b'{"a": "caf\xe9"}\n{"a": "b"}\n')
+
+    assert split(spark, Dataset(str(tmp_path / "rows.json"))) == (
+        ['{"a": "b"}'],
+        [('{"a": "caf\ufffd"}', "malformed")],
+    )
+    latin = Dialect(encoding="latin-1")
+    assert split(spark, Dataset(str(tmp_path / "rows.json"), body="a", dialect=latin)) == (["b", "café"], [])
 
 
 def test_a_line_of_json_is_sent_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     # Given numbers that no double holds, an order of keys, nulls, and lines that are empty or no objects
     good = ['{"n": 123456789012345678901234567890, "b": null, "a": 1.10}', "{}"]
-    bad = ["[1]", '"text"', '{"a": ', "nonsense", "null"]
+    bad = ["[1]", '"text"', '{"a": ', "nonsense", "null", '{"a":1}{"b":2}', '{"a":1} junk', "{'a': 1}"]
+    bad += ['{"a": NaN}', '{"a": 01}', '{"a": 1,}', '{"a": "\t"}', "[" * 100_000]
     (tmp_path / "rows.json").write_text("\n".join([*good, "", *bad, ""]))
 
     sent, left = split(spark, Dataset(str(tmp_path / "rows.json"), DatasetFormat.JSON))
@@ -133,12 +188,27 @@ def test_a_line_of_json_is_sent_as_it_is(spark: SparkSession, tmp_path: Path) ->
 
 
 def test_a_field_of_json_may_be_the_body(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "rows.json").write_text('{"the name": "a"}\n{"other": 1}\n{"the name": {"deep": [1]}}\n')
+    (tmp_path / "rows.json").write_text(
+        '{"the name": "a"}\n{"other": 1}\n{"the name": {"deep": [1]}}\n{"it\'s": 1.10}'
+    )
 
     sent, left = split(spark, Dataset(str(tmp_path / "rows.json"), DatasetFormat.JSON, body="the name"))
 
-    assert sent == ["a", '{"deep":[1]}']
-    assert left == [('{"other": 1}', "null")]
+    assert sent == ["a", '{"deep": [1]}']
+    assert left == [('{"it\'s": 1.10}', "null"), ('{"other": 1}', "null")]
+    assert split(spark, Dataset(str(tmp_path / "rows.json"), body="it's"))[0] == ["1.10"]
+
+
+def test_a_file_of_json_may_be_an_array(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "array.json").write_text('[\n {"a": 1},\n {"a":\n 2}\n]\n')
+    (tmp_path / "object.json").write_text('{\n"a": 3}')
+    (tmp_path / "none.json").write_text("[ ]")
+    (tmp_path / "half.json").write_text('[{"a": 4}, {"a": 5')
+
+    sent, left = split(spark, Dataset(f"{tmp_path}/*.json", dialect=Dialect(multiline=True)))
+
+    assert sent == sorted(['{"a": 1}', '{"a":\n 2}', '{\n"a": 3}', '{"a": 4}'])
+    assert left == [(', {"a": 5', "malformed")]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +217,7 @@ def test_a_field_of_json_may_be_the_body(spark: SparkSession, tmp_path: Path) ->
         ({"path": "nowhere"}, "nowhere"),
         ({"body": "missing"}, "no column 'missing'; there are id"),
         ({"schema": "id long"}, "takes no schema"),
-        ({"format": DatasetFormat.JSON, "body": "it's"}, "cannot be looked up"),
+        ({"format": DatasetFormat.CSV, "schema": "id lon g"}, "is not DDL"),
     ],
 )
 def test_a_dataset_that_cannot_be_read_is_refused(
@@ -159,7 +229,7 @@ def test_a_dataset_that_cannot_be_read_is_refused(
         bodies.read(spark, Dataset(**{"path": path, **dataset}))
 
 
-@pytest.mark.parametrize("form", DatasetFormat)
+@pytest.mark.parametrize("form", [one for one in DatasetFormat if one.of_files])
 def test_an_empty_folder_is_a_dataset_without_rows(
     spark: SparkSession, tmp_path: Path, form: DatasetFormat
 ) -> None:

@@ -78,6 +78,30 @@ def test_a_folder_belongs_to_one_input(spark: SparkSession, tmp_path: Path, sour
         stage(spark, str(tmp_path), source, never)
 
 
+def test_a_folder_belongs_to_the_data_that_it_was_made_of(spark: SparkSession, tmp_path: Path) -> None:
+    # Given rows of yesterday's data
+    yesterday, today = ({"files": 1, "bytes": 9, "digest": digest * 64} for digest in "ab")
+    first = stage(spark, str(tmp_path), SOURCE, lambda: spark.range(3), data=lambda: yesterday)
+
+    # When there is other data at the same place, then it is not taken for the same
+    with pytest.raises(
+        InvalidRequest, match=r"other data at the same place: 1 files of 9 bytes \(aaaaaaaa\) then"
+    ):
+        stage(spark, str(tmp_path), SOURCE, never, data=lambda: today)
+
+    # And data that is the same, or gone, is sent as it was staged
+    for data in (yesterday, None):
+        assert stage(spark, str(tmp_path), SOURCE, never, data=lambda data=data: data) == first
+
+
+def test_data_that_changes_while_it_is_staged_is_noticed(spark: SparkSession, tmp_path: Path) -> None:
+    seen = iter([{"digest": "a"}, {"digest": "b"}])
+
+    with pytest.raises(ServiceUnavailable, match="changed while it was staged"):
+        stage(spark, str(tmp_path), SOURCE, lambda: spark.range(3), data=lambda: next(seen))
+    assert not (tmp_path / "staging.json").exists()
+
+
 @pytest.mark.parametrize("name", ["_p", "_r", ORDINAL])
 def test_names_that_staging_uses_are_refused(spark: SparkSession, tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidRequest, match=f"'{name}' cannot be staged"):

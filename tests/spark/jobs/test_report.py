@@ -41,3 +41,23 @@ def test_without_a_stack_nobody_can_be_asked(
     summary = run(spark, *given, "--output", f"{tmp_path}/out", "--no-scatter", "--fleets", "south, west")
     assert (summary["ok"], summary["fleets"], summary["vehicles"], summary["asked"]) == (True, 1, 1, [])
     assert (summary["rows"], summary["outside"]) == (10, 6)
+
+
+def test_a_trip_of_a_clock_that_was_wrong_does_not_hide_the_others(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given the trips of some weeks, and one of 1971
+    given = datasets(tmp_path)[:4]
+    with (tmp_path / "trips.csv").open("a") as file:
+        file.write("north,n9,1,1971-03-04T08:00:00Z,1000,60\n")
+
+    # When all of it is reported
+    summary = run(spark, *given, "--output", f"{tmp_path}/out", "--no-scatter")
+
+    # Then the charts are there, the outlier is named, and every row is accounted for
+    assert summary["balanced"]
+    assert summary["outliers"] == {"rows": 1, "weeks": ["1971-W09"]}
+    assert (summary["weeks"], summary["outside"]) == (2, 1)
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "far from all other weeks: 1 of 1971-W09" in page
+    assert "<svg" in page

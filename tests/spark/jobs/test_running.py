@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.errors import NotConfigured
+from fanin.errors import NotConfigured, TooManyRejects
 from fanin.spark.jobs.running import FAILED, OK, WRONG, Job, Summary
 
 Run = Callable[[SparkSession, argparse.Namespace], Summary]
@@ -67,3 +67,38 @@ def test_the_summary_has_the_root_cause(
     detail = json.loads(told.out.splitlines()[-1])["detail"]
     assert detail.startswith(f"java.lang.RuntimeException: file:{file} is not a Parquet file")
     assert told.err.splitlines()[-1] == f"a-job: {detail}"
+
+
+@pytest.mark.parametrize(("run", "left"), [(None, True), (refuse, False)], ids=["ended", "refused"])
+def test_the_summary_of_a_job_that_ran_to_its_end_is_in_its_folder(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path, run: Run | None, left: bool
+) -> None:
+    # Given a job with a folder, that leaves rows out, or cannot run
+    counts = {"ok": True, "rows": 9, "rejects": {"null": 2, "malformed": 1}, "batch_id": 7}
+    made = Job(
+        "a-job", "does", lambda one: one.add_argument("--out"), run or (lambda *_: counts), output="out"
+    )
+
+    # When it is run
+    made.main(["--out", f"{tmp_path}/a b"])
+
+    # Then its summary says first what was left out, in its folder as well, and people are told
+    told = capsys.readouterr()
+    line = told.out.splitlines()[-1]
+    file = tmp_path / "a b" / "summary.json"
+    assert file.exists() is left
+    if left:
+        assert file.read_text() == f"{line}\n"
+        assert list(json.loads(line)) == ["job", "ok", "batch_id", "rejects", "rows", "seconds"]
+        assert told.err.splitlines()[-1] == "a-job: 3 rows are rejects: 1 malformed, 2 null"
+
+
+def test_too_many_rejects_are_wrong_and_counted(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(spark: SparkSession, options: argparse.Namespace) -> Summary:
+        raise TooManyRejects("5 of 5 rows are rejects", rejects={"null": 5}, rows=5)
+
+    assert job(fail).main([]) == WRONG
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (summary["error"], summary["rejects"], summary["rows"]) == ("too-many-rejects", {"null": 5}, 5)

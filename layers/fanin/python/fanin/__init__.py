@@ -97,6 +97,7 @@ if TYPE_CHECKING:
         ServiceUnavailable,
         TargetRefused,
         Throttled,
+        TooManyRejects,
     )
 
 __version__ = "0.1.0"
@@ -227,6 +228,7 @@ __all__ = [
     "Throttled",
     "Ticket",
     "Tolerance",
+    "TooManyRejects",
     "TrackedBatch",
     "Tracker",
     "Verdict",
@@ -362,6 +364,7 @@ _HOMES: Final = {
     "Throttled": "fanin.errors",
     "Ticket": "fanin.domain.frames",
     "Tolerance": "fanin.domain.tolerance",
+    "TooManyRejects": "fanin.errors",
     "TrackedBatch": "fanin.client.producing.batch",
     "Tracker": "fanin.client.tracker",
     "Verdict": "fanin.domain.reports",

@@ -28,6 +28,7 @@
     ├── TargetRefused           a target of a batch will never take what it is told
     ├── SendFailed              a queue refused some of a producer's messages
     ├── ExportDamaged           an export of a table does not match its manifest
+    ├── TooManyRejects          too many rows of a dataset cannot be used; nothing was done
     ├── ItemFailed              raised by a consumer: this item failed, do not retry it
     └── LocalStackFailed        the local stack could not be started or deployed
 
@@ -253,6 +254,21 @@ class ExportDamaged(FaninError):
     """An export that a job reads is unfinished, has another format, or has lost rows."""
 
     code = "export-damaged"
+
+
+class TooManyRejects(FaninError):
+    """Too many rows of a dataset cannot be used, so a job has done nothing with the others either.
+
+    Attributes:
+        rejects: reason → rows that are left out.
+        rows: all rows of the dataset.
+    """
+
+    code = "too-many-rejects"
+
+    def __init__(self, message: str, *, rejects: Mapping[str, int], rows: int) -> None:
+        super().__init__(message)
+        self.rejects, self.rows = dict(rejects), rows
 
 
 class ItemFailed(FaninError):

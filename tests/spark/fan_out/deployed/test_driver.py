@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -124,6 +125,50 @@ class TestJob:
                 spark, service, FanOut(Dataset(dataset.path, body="id"), queue, first.folder, "mine")
             )
         assert waiting(queue) == 3
+
+    def test_other_data_at_the_same_path_is_another_fan_out(
+        self, spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        # Given a fan-out of yesterday's file
+        file, queue = tmp_path / "rows.csv", new_queue()
+        file.write_text("n\n1\n2\n")
+        command = ("--input", file, "--queue", queue, "--key", "daily")
+        job(capsys, *command, "--staging", tmp_path / "staging")
+
+        # When today's file has its place, then neither the staging nor the key serves for it
+        file.write_text("n\n3\n4\n5\n")
+        code, told = job(capsys, *command, "--staging", tmp_path / "staging")
+        assert (code, told["error"]) == (3, "invalid-request")
+        assert "other data at the same place" in told["detail"]
+        code, told = job(capsys, *command, "--staging", tmp_path / "today")
+        assert (code, told["error"]) == (3, "idempotency-key-reused")
+        assert waiting(queue) == 2
+
+    @pytest.mark.parametrize("limit", [None, "0"])
+    def test_too_many_rejects_send_nothing(
+        self, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str], limit: str | None
+    ) -> None:
+        # Given lines of which none is JSON, or of which one is and none may be left out
+        good = ["{}"] if limit else []
+        (tmp_path / "rows.json").write_text("\n".join(["broken", *good]))
+        queue = new_queue()
+        command = ("--input", tmp_path / "rows.json", "--queue", queue, "--staging", tmp_path / "s")
+
+        # When the job runs, then it says so, has sent nothing, and the line can be looked at
+        code, told = job(capsys, *command, *(["--max-rejects", limit] if limit else []))
+        assert (code, told["error"], told["rejects"], told["rows"]) == (
+            1,
+            "too-many-rejects",
+            {"malformed": 1},
+            1 + len(good),
+        )
+        assert json.loads((tmp_path / "s" / "summary.json").read_text()) == told
+        assert pq.read_table(tmp_path / "s" / "rejects")["value"].to_pylist() == ["broken"]
+        assert waiting(queue) == 0
+
+        # When more may be left out, then the others are sent
+        code, told = job(capsys, *command, "--max-rejects", "100%")
+        assert (code, told["rejected"], waiting(queue)) == (0, {"malformed": 1}, len(good))
 
 
 class TestRequests:

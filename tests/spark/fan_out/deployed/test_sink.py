@@ -62,13 +62,31 @@ def test_an_empty_frame_completes_its_batch(spark: SparkSession, fanin: Service)
     assert fanin.tracker().status(batch).batch.state is State.COMPLETE
 
 
+def test_a_null_is_an_item_that_has_failed(spark: SparkSession, fanin: Service) -> None:
+    # Given a frame with nulls among its messages
+    tracker, queue = fanin.tracker(), new_queue()
+    batch = tracker.open().batch_id
+    frame = spark.createDataFrame([("a",), (None,), (None,), ("b",)], "text string").coalesce(1)
+
+    # When it is written, and consumers work
+    with consumers(tracker, queue) as handled:
+        save(frame, batch, queue, body="text")
+
+    # Then the others are sent, and the batch completes with two failures
+    assert set(handled.times) == {"a", "b"}
+    row = tracker.wait(batch, timeout=60).batch
+    assert (row.state, row.items, row.failed) == (State.COMPLETE, 4, 2)
+    reasons = [failure.reason for failure in tracker.iter_failures(batch)]
+    assert reasons == ["not sent: the message is null"] * 2
+
+
 def test_a_write_that_fails_cancels_its_batch(spark: SparkSession, fanin: Service) -> None:
-    # Given a frame with a null
+    # Given a frame with a message that no queue takes
     batch, queue = fanin.tracker().open().batch_id, new_queue()
-    frame = spark.createDataFrame([("a",), (None,)], "text string").coalesce(1)
+    frame = spark.createDataFrame([("a" * 1_100_000,)], "text string").coalesce(1)
 
     # When it is written, then the write fails, nothing is sent, and the batch is cancelled
-    with pytest.raises(PySparkException, match="'text' is null"):
+    with pytest.raises(PySparkException, match="refuses the message of item"):
         save(frame, batch, queue, body="text")
     assert fanin.tracker().status(batch).batch.state is State.CANCELLED
     assert waiting(queue) == 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -85,6 +87,112 @@ def test_text_is_read_by_its_suffix_and_a_bad_line_is_a_reject(
     assert [tuple(row) for row in rejects.collect()] == [("{nonsense", "malformed")]
 
 
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_every_file_counts_by_the_names_of_its_columns(
+    spark: SparkSession,
+    service: Service,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    form: str,
+) -> None:
+    # Given files of one folder, one with the columns in another order, one with reasons, in another case
+    batch, group = filled(service)
+    folder = tmp_path / "acks of today"
+    rows = [
+        ("a", {"item": group[0], "note": group[9]}),
+        ("b", {"note": group[9], "item": group[1]}),
+        ("sub/c", {"Reason": 'late, and "torn"', "item": group[2]}),
+        ("sub/d", {"item": "x" * 10_000}),
+    ]
+    for name, row in rows:
+        file = folder / f"{name}.{form}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if form == "parquet":
+            pq.write_table(pa.table({column: [value] for column, value in row.items()}), file)
+        elif form == "csv":
+            with file.open("w", newline="") as opened:
+                writer = csv.DictWriter(opened, list(row))
+                writer.writeheader()
+                writer.writerow(row)
+        else:
+            file.write_text(json.dumps(row))
+
+    # When they are acknowledged
+    arguments = ["--input", str(folder), "--format", form, "--work", str(tmp_path / "work")]
+    code = JOB.main(arguments)
+
+    # Then the items of the column item are done, nobody else's, and one has failed
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (code, summary["distinct"], summary["failed"], summary["rejects"]) == (0, 2, 1, {"malformed": 1})
+    ledger = service.ledger()
+    assert ledger.pending(batch.batch_id, 0, 10) == set(range(3, 10))
+    (failure,) = ledger.failures(batch.batch_id, limit=5).failures
+    assert (failure.item, failure.reason) == (group[2], 'late, and "torn"')
+    assert json.loads((tmp_path / "work" / "summary.json").read_text()) == summary
+
+
+def test_a_line_that_cannot_be_read_is_not_taken_for_an_item(
+    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given lines that would be items or ordinals if they were values
+    batch, group = filled(service)
+    (tmp_path / "a.csv").write_text(f"item,reason\n{group[0]}\n{group[1]},\n")
+    (tmp_path / "b.csv").write_text("ordinal,reason\n3\n4,\n")
+    (tmp_path / "c.json").write_text(f'{group[5]}\n{{"item": "{group[6]}"}}\n')
+
+    # When they are acknowledged, then they are rejects as they came
+    for name, more, value in (
+        ("a.csv", [], group[0]),
+        ("b.csv", ["--batch", str(batch.batch_id)], '{"ordinal":"3"}'),
+        ("c.json", [], group[5]),
+    ):
+        assert JOB.main(["--input", f"{tmp_path}/{name}", "--work", f"{tmp_path}/work", *more]) == 0
+        summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert (summary["rows"], summary["distinct"], summary["rejects"]) == (2, 1, {"malformed": 1})
+        rejects = pq.read_table(tmp_path / "work" / "rejects").to_pylist()
+        assert [(row["value"], row["detail"]) for row in rejects] == [
+            (value, "the line cannot be read in its format")
+        ]
+    assert service.ledger().pending(batch.batch_id, 0, 8) == {0, 2, 3, 5, 7}
+
+
+def test_too_many_rejects_acknowledge_nothing(
+    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given a row with an item, one that failed, and two that are not items
+    batch, group = filled(service)
+    folder = written(
+        tmp_path / "acks", item=[group[0], group[1], "x", "y"], reason=[None, "torn", None, None]
+    )
+    arguments = ["--input", folder, "--work", str(tmp_path / "work")]
+
+    # When one may be left out, then nothing is done; when two may be, the others are
+    assert JOB.main([*arguments, "--max-rejects", "1"]) == 1
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (summary["error"], summary["rejects"], summary["rows"]) == (
+        "too-many-rejects",
+        {"malformed": 2},
+        4,
+    )
+    assert service.ledger().pending(batch.batch_id, 0, 2) == {0, 1}
+    assert JOB.main([*arguments, "--max-rejects", "50%"]) == 0
+    assert service.ledger().pending(batch.batch_id, 0, 2) == set()
+
+
+def test_ordinals_of_pandas_are_floating_point_numbers(
+    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batch, _ = filled(service)
+    folder = written(tmp_path / "acks", ordinal=[0.0, None, 2.0, 3.5])
+
+    assert JOB.main(["--input", folder, "--work", f"{tmp_path}/work", "--batch", str(batch.batch_id)]) == 0
+
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (summary["distinct"], summary["rejects"]) == (2, {"null": 1, "malformed": 1})
+    assert summary["batch_id"] == batch.batch_id
+    assert service.ledger().pending(batch.batch_id, 0, 5) == {1, 3, 4}
+
+
 @pytest.mark.parametrize(
     "options", [[], ["--format", "csv"], ["--format", "json"], ["--batch", "7"]], ids=" ".join
 )
@@ -123,7 +231,7 @@ def test_a_row_that_names_its_item_the_other_way_is_a_reject(
     file.write_text(row)
 
     # When it is acknowledged
-    JOB.main(["--input", str(file), "--work", str(tmp_path / "work"), *options])
+    JOB.main(["--input", str(file), "--work", str(tmp_path / "work"), "--max-rejects", "1", *options])
 
     # Then the row is among the rejects, and says what it had for a name
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])

@@ -9,8 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fanin.spark.ack.input_schema import InputSchema
+from fanin.errors import InvalidRequest
+from fanin.spark.ack.input_schema import LONGEST, InputSchema
 from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.inputs.listing import FoundFile
 
 ORDINALS = InputSchema(by_id=False, batch_id=7)
 
@@ -99,7 +101,14 @@ def test_rows_with_a_reason_are_skipped_where_they_are_failures(tmp_path: Path) 
     written(tmp_path, "a.parquet", {"ordinal": [1, 2], "reason": [None, "torn"]})
     files = ParquetFiles(str(tmp_path))
     assert rows_of(files, ORDINALS, reasons=True) == [{"ordinal": 1}]
-    assert rows_of(files, ORDINALS) == [{"ordinal": 1}, {"ordinal": 2}]
+    # And are refused where nobody expects failures
+    with pytest.raises(InvalidRequest, match=r"a\.parquet has reasons of failures"):
+        rows_of(files, ORDINALS)
+
+
+def test_reasons_that_are_all_null_are_no_failures(tmp_path: Path) -> None:
+    written(tmp_path, "a.parquet", {"ordinal": [1, 2], "Reason": pa.nulls(2, pa.string())})
+    assert rows_of(ParquetFiles(str(tmp_path)), ORDINALS) == [{"ordinal": 1}, {"ordinal": 2}]
 
 
 def test_a_file_that_lacks_a_column_has_nulls_there(tmp_path: Path) -> None:
@@ -109,3 +118,60 @@ def test_a_file_that_lacks_a_column_has_nulls_there(tmp_path: Path) -> None:
         {"batch_id": 7, "ordinal": None},
         {"batch_id": 7, "ordinal": 3},
     ]
+
+
+def test_names_are_found_in_each_file_without_regard_to_case(tmp_path: Path) -> None:
+    # Given files that name their columns in other cases and orders
+    written(tmp_path, "a.parquet", {"ordinal": [1, 2], "reason": [None, "torn"]})
+    written(tmp_path, "b.parquet", {"Reason": ["late", None], "ORDINAL": [3, 4]})
+
+    assert rows_of(ParquetFiles(str(tmp_path)), ORDINALS, reasons=True) == [{"ordinal": 1}, {"ordinal": 4}]
+    exact = rows_of(ParquetFiles(str(tmp_path), exact=True), ORDINALS, reasons=True)
+    assert exact == [{"ordinal": 1}, {"ordinal": None}, {"ordinal": None}]
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    written(tmp_path, "a.parquet", {"ordinal": [1], "Ordinal": [2]})
+    with pytest.raises(InvalidRequest, match=r"a\.parquet has a column twice, in ordinal, Ordinal"):
+        rows_of(ParquetFiles(str(tmp_path)), ORDINALS)
+
+
+@pytest.mark.parametrize("damage", ["header", "page"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, damage: str) -> None:
+    written(tmp_path, "a.parquet", {"item": [f"7:g:{n}" for n in range(1_000)]})
+    file = tmp_path / "a.parquet"
+    content = file.read_bytes()
+    file.write_bytes(b"junk" * 9 if damage == "header" else b"PAR1" + b"\xff" * 300 + content[304:])
+
+    with pytest.raises(InvalidRequest, match=r"a\.parquet cannot be read as Parquet: "):
+        rows_of(ParquetFiles(str(tmp_path)), InputSchema(by_id=True))
+
+
+@pytest.mark.parametrize("prefix", ["", "file:", "file://"])
+def test_files_that_were_found_may_have_any_names(tmp_path: Path, prefix: str) -> None:
+    # Given files with spaces, umlauts and percent signs in their paths, of which two were found
+    folder = tmp_path / "a b%20ü"
+    for name in ("x [1].parquet", "y#?.parquet", "z.parquet"):
+        written(folder, name, {"ordinal": [len(name)]})
+    found = [
+        FoundFile(f"{prefix}{folder}/{name}", (folder / name).stat().st_size, 0)
+        for name in ("x [1].parquet", "y#?.parquet")
+    ]
+
+    files = ParquetFiles(f"{prefix}{folder}", found)
+
+    assert rows_of(files, ORDINALS) == [{"ordinal": 13}, {"ordinal": 11}]
+    assert rows_of(ParquetFiles(f"{prefix}{folder}/z.parquet"), ORDINALS) == [{"ordinal": 9}]
+
+
+def test_long_texts_are_read_in_small_pages_and_cut(tmp_path: Path) -> None:
+    # Given ids among texts that are each a tenth of what is read at once
+    junk = ["x" * 600_000 + str(n) for n in range(300)]
+    written(tmp_path, "a.parquet", {"item": ["7:g:1", *junk]})
+
+    (splits,) = ParquetFiles(str(tmp_path)).splits(1)
+    pages = list(ParquetFiles(str(tmp_path)).read(splits, InputSchema(by_id=True), reasons=False))
+
+    assert len(pages) > 2
+    items = [item for page in pages for item in page.column(0).to_pylist()]
+    assert items == ["7:g:1", *["x" * LONGEST] * 300]

@@ -5,18 +5,21 @@ import json
 import pytest
 
 from fanin.errors import InvalidRequest
-from fanin.spark.fan_out.bodies import Dataset, _path, read
-from fanin.spark.runtime.formats import DatasetFormat
+from fanin.spark.fan_out.bodies import Dataset, read
+from fanin.spark.inputs.dialect import Dialect
+from fanin.spark.inputs.formats import DatasetFormat
 
 
 def test_a_description_has_every_option_as_json() -> None:
-    dataset = Dataset("rows.csv", DatasetFormat.CSV, "text", "id long", multiline=True)
+    dialect = Dialect(delimiter=";", multiline=True)
+    dataset = Dataset("rows.csv", DatasetFormat.CSV, "text", "id long", dialect)
     assert json.loads(json.dumps(dataset.describe())) == {
         "path": "rows.csv",
         "format": "csv",
         "body": "text",
         "schema": "id long",
         "multiline": True,
+        "delimiter": ";",
     }
 
 
@@ -24,12 +27,3 @@ def test_a_description_has_every_option_as_json() -> None:
 def test_only_csv_takes_a_schema(format_: DatasetFormat) -> None:
     with pytest.raises(InvalidRequest, match=f"a {format_.value} dataset takes no schema"):
         read(None, Dataset("rows", format_, schema="id long"))  # type: ignore[arg-type]
-
-
-def test_a_field_of_json_is_looked_up_by_its_name() -> None:
-    assert _path("the name.with dots") == "$['the name.with dots']"
-
-
-def test_a_field_with_a_quote_cannot_be_looked_up() -> None:
-    with pytest.raises(InvalidRequest, match="rename it"):
-        _path("it's")

@@ -133,10 +133,28 @@ class TestWriting:
         assert sorted(stack.sqs.sent.values()) == ["a", "b", "c", "d"]
         assert stack.tracker().status(batch).batch.items == 4
 
-    def test_a_null_fails_the_write(self, stack):
-        with pytest.raises(InvalidRequest, match="'body' is null; leave such rows out"):
-            writer(stack, opened(stack)).write(iter([page("a", None)]))
-        assert not stack.sqs.sent
+    def test_a_null_is_an_item_that_has_failed_once_the_write_is_committed(self, stack):
+        # Given nulls in an attempt that died, and in the one that counts
+        batch = opened(stack)
+        made = writer(stack, batch)
+        made.write(iter([page(None, "lost", None)]))
+        counts = made.write(iter([page("a", None, None), page(None, "b")]))
+        assert stack.tracker().status(batch, exact=True).batch.failed == 0
+
+        # When it is committed, and the commit is repeated
+        made.commit([counts])
+        made.commit([counts])
+
+        # Then only the nulls of the attempt that counts have failed, and its messages are waited for
+        tracker = stack.tracker()
+        failures = list(tracker.iter_failures(batch))
+        assert {failure.reason for failure in failures} == {"not sent: the message is null"}
+        assert len(failures) == 3
+        assert [(one.start, one.stop) for one in tracker.iter_missing(batch)] == [(3, 4), (7, 8)]
+        assert sorted(stack.sqs.sent.values()) == ["a", "b", "lost"]
+        tracker.ack([item for item, body in stack.sqs.sent.items() if body in {"a", "b"}])
+        row = tracker.status(batch).batch
+        assert (row.state, row.items, row.failed) == (State.COMPLETE, 8, 3)
 
     def test_a_message_that_the_queue_refuses_fails_the_write(self, stack):
         stack.sqs.refuses.add("b")

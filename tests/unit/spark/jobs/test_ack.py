@@ -3,7 +3,7 @@
 import pytest
 
 from fanin.spark.ack.strategy import Strategy
-from fanin.spark.jobs.ack import JOB, _is_pattern
+from fanin.spark.jobs.ack import JOB
 
 NEEDED = ["--input", "acks", "--work", "work"]
 
@@ -31,20 +31,6 @@ def test_there_are_no_other_strategies(option, capsys):
     with pytest.raises(SystemExit):
         parsed(option, "fast")
     assert "invalid choice: 'fast'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("path", "pattern"),
-    [
-        ("s3://lake/acks", False),
-        ("acks/*", True),
-        ("acks/{a,b}", True),
-        ("part-?.parquet", True),
-        ("[ab]", True),
-    ],
-)
-def test_only_spark_knows_the_files_of_a_pattern(path, pattern):
-    assert _is_pattern(path) is pattern
 
 
 def test_totals_are_names_divided_by_commas():

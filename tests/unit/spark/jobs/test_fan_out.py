@@ -10,9 +10,11 @@ from fanin.domain.batch import OnDeadline, OpenBatch
 from fanin.domain.targets import Target, TargetType, When
 from fanin.spark.fan_out.bodies import Dataset
 from fanin.spark.fan_out.driver import FanOut
+from fanin.spark.inputs.dialect import Dialect
+from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.jobs import fan_out
 from fanin.spark.jobs.fan_out import JOB
-from fanin.spark.runtime.formats import DatasetFormat
+from fanin.spark.runtime.rejects import RejectLimit
 from fanin.spark.runtime.service import Service
 
 NEEDED = ["--input", "rows.csv", "--queue", "https://queue", "--staging", "/staging"]
@@ -38,7 +40,7 @@ def run(*more: str) -> dict[str, Any]:
 
 def test_without_options_it_is_a_plain_batch(asked: list[FanOut]) -> None:
     assert run() == {"ok": True, "batch_id": 7, "state": "closed"}
-    assert asked == [FanOut(Dataset("rows.csv", DatasetFormat.CSV), "https://queue", "/staging")]
+    assert asked == [FanOut(Dataset("rows.csv"), "https://queue", "/staging")]
 
 
 def test_every_option_of_the_batch_is_in_the_request(asked: list[FanOut]) -> None:
@@ -76,10 +78,24 @@ def test_every_option_of_the_batch_is_in_the_request(asked: list[FanOut]) -> Non
 def test_every_option_of_the_dataset_is_in_the_plan(asked: list[FanOut]) -> None:
     run(
         *("--format", "csv", "--schema", "id long", "--multiline", "--body", "text"),
+        *(
+            "--delimiter",
+            r"\t",
+            "--encoding",
+            "latin-1",
+            "--quote",
+            "'",
+            "--escape",
+            "^",
+            "--max-rejects",
+            "5%",
+        ),
         *("--key", "nightly", "--rejects", "/rejects", "--workers", "3"),
     )
     (plan,) = asked
-    assert plan.dataset == Dataset("rows.csv", DatasetFormat.CSV, "text", "id long", multiline=True)
+    dialect = Dialect("\t", "latin-1", "'", "^", multiline=True)
+    assert plan.dataset == Dataset("rows.csv", DatasetFormat.CSV, "text", "id long", dialect)
+    assert plan.max_rejects == RejectLimit(share=0.05)
     assert (plan.key, plan.rejects, plan.workers) == ("nightly", "/rejects", 3)
 
 
@@ -102,6 +118,8 @@ def test_a_batch_that_ended_otherwise_is_not_ok(
         ("--metadata", "nonsense", "'nonsense' is not KEY=VALUE"),
         ("--on-deadline", "explode", "invalid"),
         ("--format", "xml", "invalid"),
+        ("--max-rejects", "many", "neither a number of rows nor a share"),
+        ("--max-rejects", "101%", "neither a number of rows nor a share"),
     ],
 )
 def test_arguments_that_do_not_make_sense_say_why(

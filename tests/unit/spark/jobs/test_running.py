@@ -68,12 +68,18 @@ def test_an_error_of_spark_is_cut_in_the_summary(sessions, capsys):
     assert "x" * 3 * MOST_DETAIL in err
 
 
-def test_a_mistake_in_a_job_is_not_hidden(sessions):
+def test_a_mistake_in_a_job_is_not_hidden_and_has_a_summary(sessions, capsys):
+    # Given a job with a mistake in it
     def fail(spark, options):
-        raise ZeroDivisionError
+        return {"ok": 1 / 0}
 
-    with pytest.raises(ZeroDivisionError):
-        job(fail).main([])
+    # When it is run, then it could not run to its end, and both people and programs learn why
+    assert job(fail).main([]) == FAILED
+    told = capsys.readouterr()
+    summary = json.loads(told.out.splitlines()[-1])
+    assert (summary["ok"], summary["error"]) == (False, "unexpected")
+    assert summary["detail"] == "ZeroDivisionError: division by zero"
+    assert "Traceback" in told.err
 
 
 def test_arguments_that_are_wrong_run_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from fanin.spark.fan_out.bodies import Dataset, with_body
     from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
     from fanin.spark.fan_out.sink import register_sink
+    from fanin.spark.inputs.dialect import Dialect
+    from fanin.spark.inputs.formats import DatasetFormat
     from fanin.spark.jobs.running import Job, Summary
-    from fanin.spark.runtime.formats import DatasetFormat
+    from fanin.spark.runtime.rejects import RejectLimit
     from fanin.spark.runtime.service import Service
     from fanin.spark.runtime.session import session
 
@@ -29,9 +31,11 @@ __all__ = [
     "Acknowledged",
     "Dataset",
     "DatasetFormat",
+    "Dialect",
     "FanOut",
     "Job",
     "ParquetFiles",
+    "RejectLimit",
     "Service",
     "Strategy",
     "Summary",
@@ -46,10 +50,12 @@ __all__ = [
 _HOMES: Final = {
     "Acknowledged": "fanin.spark.ack.driver",
     "Dataset": "fanin.spark.fan_out.bodies",
-    "DatasetFormat": "fanin.spark.runtime.formats",
+    "DatasetFormat": "fanin.spark.inputs.formats",
+    "Dialect": "fanin.spark.inputs.dialect",
     "FanOut": "fanin.spark.fan_out.driver",
     "Job": "fanin.spark.jobs.running",
     "ParquetFiles": "fanin.spark.ack.parquet_files",
+    "RejectLimit": "fanin.spark.runtime.rejects",
     "Service": "fanin.spark.runtime.service",
     "Strategy": "fanin.spark.ack.strategy",
     "Summary": "fanin.spark.jobs.running",

@@ -26,7 +26,8 @@ from fanin.spark.ack.sql_items import normalize
 from fanin.spark.ack.sql_words import pages_from_words
 from fanin.spark.ack.staged_rows import no_rows, stage_rows
 from fanin.spark.ack.strategy import Strategy, choose_strategy
-from fanin.spark.runtime.rejects import write_rejects
+from fanin.spark.inputs.names import with_names
+from fanin.spark.runtime.rejects import ANY, RejectLimit, write_rejects
 from fanin.spark.runtime.service import Service
 
 
@@ -74,7 +75,13 @@ class Acknowledged:
         """The summary of the job, ready for JSON. ``way`` is the former name of ``strategy``."""
         done = self.distinct + self.failed
         each = round(done / self.writes, 3) if self.writes else None
-        told = {"ok": self.ok, **asdict(self), "way": self.strategy, "acks_per_write": each}
+        told = {
+            "ok": self.ok,
+            "rejects": self.rejects,
+            **asdict(self),
+            "way": self.strategy,
+            "acks_per_write": each,
+        }
         return told if self.totals else {name: value for name, value in told.items() if name != "totals"}
 
 
@@ -89,6 +96,7 @@ def acknowledge(
     rejects: str | None = None,
     writers: int | None = None,
     totals: Sequence[str] = (),
+    max_rejects: RejectLimit = ANY,
 ) -> Acknowledged:
     """Acknowledge, or fail, the items that the rows of a DataFrame name; safe to repeat after any failure.
 
@@ -98,18 +106,22 @@ def acknowledge(
         service: the stack.
         work: a folder for what steps pass to each other; what is in it is replaced.
         batch_id: the batch of all rows, for input that has only ordinals.
-        files: the Parquet files that the rows are read from, if there are any.
+        files: the Parquet files that the rows are read from, with ``mergeSchema``, if there are any.
         strategy: how to coalesce; None chooses. Pass it where sampling the input is expensive.
         rejects: folder for the rows that are left out; ``rejects`` in ``work`` if None.
         writers: tasks that write at the same time; as many as Spark runs if None.
         totals: names of totals of the batches; each is a column with what the items bring to it, whole
             numbers within ±2⁵³, or null for nothing. Values count with the first acknowledgement of their
             item. Rows with other values are rejects, and their items are left alone.
+        max_rejects: how many rows may be left out; by default not all of them.
 
     Raises:
-        InvalidRequest: the columns name no items, a total has no column, or it is of another type.
+        InvalidRequest: the columns name no items, two have the same name but for its case, a total has no
+            column, or it is of another type.
+        TooManyRejects: too many rows are left out; no item was acknowledged or failed.
     """
     spark, batches = rows.sparkSession, StoredBatches(service)
+    rows = with_names(rows, ["item", "batch_id", "ordinal", "reason", *totals])
     totals = values.check_columns(totals, rows.schema)
     if totals and strategy is Strategy.PARQUET:
         raise InvalidRequest(
@@ -145,7 +157,10 @@ def acknowledge(
     merged = spark.read.schema(MERGED).parquet(f"{work}/merged")
     columns = ["value", "reason", "detail"]
     left_out = merged.where("reason IS NOT NULL").select(columns).unionByName(bad.select(columns))
-    counted = write_rejects(left_out, rejects or f"{work}/rejects")
+    rejected = rejects or f"{work}/rejects"
+    counted = write_rejects(left_out, rejected)
+    read = merged.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0] + bad.count()
+    max_rejects.check(counted, int(read), rejected)
     at_once = writers or spark.sparkContext.defaultParallelism
     lifted = steps.lift(merged, batches)
     if totals:
@@ -155,11 +170,10 @@ def acknowledge(
     if failed:
         results = results.unionByName(_fail(good, service, at_once, f"{work}/failed", totals))
     done = sum_results(results)
-    read = merged.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0]
     named = sum(done[name] for name in ("first", "ranged", "duplicates", "late"))
     return Acknowledged(
         strategy=chosen,
-        rows=int(read) + bad.count(),
+        rows=int(read),
         distinct=named - failed,
         failed=failed,
         rejects=counted,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from fanin.errors import InvalidRequest
+
+LONGEST: Final = 256
+"""Most characters of a value that are read; ids have less, so that what was cut is not an id."""
 
 
 @dataclass(frozen=True)

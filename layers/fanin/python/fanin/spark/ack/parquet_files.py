@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from fanin.spark.ack.input_schema import InputSchema
+from fanin.errors import InvalidRequest
+from fanin.spark.ack.input_schema import LONGEST, InputSchema
 from fanin.spark.ack.schemas import Records
+from fanin.spark.inputs.listing import FoundFile
 
 _LEAST: Final = 8 << 20
 """A task is worth starting for so many bytes of files."""
 _MOST: Final = 1 << 30
 """Most bytes of files for one task, which has to read them again if it is lost."""
 _ROWS: Final = 1 << 20
+_PAGE: Final = 64 << 20
+"""Bytes of values that are read at once, if a row group's are as long as its columns say."""
 
 
 class FileSplit(NamedTuple):
@@ -34,27 +39,28 @@ class ParquetFiles:
 
     Args:
         path: a folder or a file, as Spark takes it. Like Spark, it skips names that begin with a dot or an
-            underscore.
+            underscore, and empty files.
+        found: the files, if they were found already.
+        exact: names of columns that differ in case are different.
 
     Attributes:
         sizes: path → bytes of the file.
     """
 
-    def __init__(self, path: str) -> None:
-        uri = (
-            path.replace("s3a://", "s3://", 1)
-            if "://" in path
-            else Path(path.removeprefix("file:")).resolve()
-        )
-        self.system, root = pafs.FileSystem.from_uri(str(uri))
-        found = self.system.get_file_info(root)
-        infos = [found]
-        if found.type == pafs.FileType.Directory:
+    def __init__(self, path: str, found: Sequence[FoundFile] | None = None, *, exact: bool = False) -> None:
+        self.exact = exact
+        self.system, root = _system_of(found[0].path if found else path)
+        if found is not None:
+            self.sizes = {_system_path(file.path): file.size for file in found}
+            return
+        there = self.system.get_file_info(root)
+        infos = [there]
+        if there.type == pafs.FileType.Directory:
             infos = self.system.get_file_info(pafs.FileSelector(root, recursive=True))
         self.sizes = {
             info.path: info.size
             for info in sorted(infos, key=lambda info: str(info.path))
-            if info.is_file and not _hidden(info.path[len(root) :])
+            if info.is_file and info.size and not _hidden(info.path[len(root) :])
         }
 
     def schema(self) -> Any:
@@ -93,24 +99,111 @@ class ParquetFiles:
         Args:
             splits: those of one task.
             schema: how the files name items.
-            reasons: skip rows with a ``reason``, which are failures.
+            reasons: skip rows with a ``reason``, which are failures; without it, such rows are refused.
+
+        Raises:
+            InvalidRequest: a file cannot be read, has a column twice, or has reasons that nobody expects.
         """
         wanted = [*schema.columns, *(["reason"] if reasons else [])]
-        for path, start, stop in splits:
-            with self.system.open_input_file(path) as opened:
-                file = pq.ParquetFile(opened)
-                present = [name for name in wanted if name in file.schema_arrow.names]
-                for group in range(file.num_row_groups):
-                    if not start <= _offset(file.metadata.row_group(group)) < stop:
-                        continue
-                    for rows in file.iter_batches(
-                        _ROWS, row_groups=[group], columns=present, use_threads=False
-                    ):
-                        yield _normalized(rows, schema)
+        for split in splits:
+            try:
+                yield from self._read(split, schema, wanted)
+            except (pa.ArrowException, OSError) as error:
+                raise InvalidRequest(f"{split.path} cannot be read as Parquet: {error}") from error
+
+    def _folded(self, name: str) -> str:
+        return name if self.exact else name.lower()
+
+    def _read(self, split: FileSplit, schema: InputSchema, wanted: Sequence[str]) -> Iterator[Records]:
+        path, start, stop = split
+        with self.system.open_input_file(path) as opened:
+            file = pq.ParquetFile(opened)
+            present = {
+                name: wanted[place]
+                for name in file.schema_arrow.names
+                for place, one in enumerate(wanted)
+                if self._folded(name) == one
+            }
+            if len(set(present.values())) < len(present):
+                raise InvalidRequest(
+                    f"{path} has a column twice, in {', '.join(present)}; rename one of them"
+                )
+            if "reason" not in wanted and "reason" in map(self._folded, file.schema_arrow.names):
+                _refuse_reasons(file, path, self._folded)
+            for group in range(file.num_row_groups):
+                metadata = file.metadata.row_group(group)
+                if not start <= _offset(metadata) < stop:
+                    continue
+                for rows in file.iter_batches(
+                    _rows_at_once(metadata, present),
+                    row_groups=[group],
+                    columns=list(present),
+                    use_threads=False,
+                ):
+                    named = [present[name] for name in rows.schema.names]
+                    yield _normalized(
+                        pa.RecordBatch.from_arrays(rows.columns, named) if named else rows, schema
+                    )
+
+
+def _system_of(path: str) -> tuple[Any, str]:
+    """The file system of a path or a URI, and the path there."""
+    place = _system_path(path)
+    if _is_local(path):
+        return pafs.LocalFileSystem(), place
+    scheme, _, rest = path.partition("://")
+    scheme = "s3" if scheme in {"s3a", "s3n"} else scheme
+    system, _ = pafs.FileSystem.from_uri(f"{scheme}://{quote(rest)}")
+    return system, place
+
+
+def _system_path(path: str) -> str:
+    """A path as its file system takes it; a URI may have characters as they are, such as spaces."""
+    if not _is_local(path):
+        scheme, _, rest = path.partition("://")
+        return rest if scheme in {"s3", "s3a", "s3n", "gs"} else f"/{rest.partition('/')[2]}"
+    local = path.removeprefix("file:")
+    local = f"/{local.lstrip('/')}" if local.startswith("/") else local
+    return str(Path(local).resolve())
+
+
+def _is_local(path: str) -> bool:
+    return "://" not in path or path.startswith("file:")
 
 
 def _hidden(path: str) -> bool:
-    return any(part.startswith(("_", ".")) for part in path.split("/"))
+    return any(
+        part.startswith(".") or (part.startswith("_") and "=" not in part) or part.endswith("._COPYING_")
+        for part in path.split("/")
+    )
+
+
+def _rows_at_once(group: Any, columns: Collection[str]) -> int:
+    """So many rows that a page of a row group's values is not larger than the memory for one."""
+    sizes = (group.column(place) for place in range(group.num_columns))
+    size = sum(int(one.total_uncompressed_size) for one in sizes if one.path_in_schema in columns)
+    return max(1, min(_ROWS, _PAGE * max(1, int(group.num_rows)) // max(1, size)))
+
+
+def _refuse_reasons(file: Any, path: str, folded: Callable[[str], str]) -> None:
+    """Refuse failures that would be taken for successes.
+
+    Raises:
+        InvalidRequest: a row of the file has a reason.
+    """
+    names = [name for name in file.schema_arrow.names if folded(name) == "reason"]
+    for rows in file.iter_batches(columns=names, use_threads=False):
+        if any(column.null_count < len(column) for column in rows.columns):
+            raise InvalidRequest(
+                f"{path} has reasons of failures, and the rows that it belongs to have no column reason; read"
+                " them with the option mergeSchema"
+            )
+
+
+def _bounded(items: Any) -> Any:
+    """Item ids; what is longer than any is cut."""
+    longest = pc.max(pc.binary_length(items)).as_py() or 0
+    return pc.utf8_slice_codeunits(items, 0, LONGEST) if longest > LONGEST else items
 
 
 def _offset(group: Any) -> int:
@@ -130,7 +223,7 @@ def _normalized(rows: Records, schema: InputSchema) -> Records:
     count = len(next(iter(columns.values()))) if columns else rows.num_rows
     if schema.by_id:
         items = columns.get("item", pa.nulls(count, pa.string()))
-        return pa.RecordBatch.from_arrays([items.cast(pa.large_string())], ["item"])
+        return pa.RecordBatch.from_arrays([_bounded(items.cast(pa.large_string()))], ["item"])
     empty = pa.nulls(count, pa.int64())
     numbers = [columns.get(name, empty).cast(pa.int64()) for name in schema.columns]
     return pa.RecordBatch.from_arrays(numbers, schema.columns)

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
+from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.errors import InvalidRequest
-from fanin.spark.runtime.formats import DatasetFormat, load
+from fanin.spark.inputs.dialect import Dialect
+from fanin.spark.inputs.formats import DatasetFormat, format_of_path
+from fanin.spark.inputs.json_lines import TEXT
+from fanin.spark.inputs.names import find_name, quoted
+from fanin.spark.inputs.opening import Input, open_input
 from fanin.spark.runtime.rejects import Reason
+from fanin.spark.runtime.unreadable import LINE, PROBLEM, readable_columns
 
 BODY: Final = "body"
-_CORRUPT: Final = "_corrupt_record"
 _ENVELOPE: Final = 256
 """Bytes of a message besides its body: the item id, and the name and type of its attribute."""
+_TIMES: Final = {
+    "ignoreNullFields": "false",
+    # By default Spark cuts a time after its milliseconds.
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 
 
 @dataclass(frozen=True)
@@ -26,23 +36,34 @@ class Dataset:
     """Rows to send.
 
     Attributes:
-        path: file or folder, as Spark takes it.
-        format: CSV has a header line, JSON an object on each line.
-        body: the column that holds the message. None sends the row as a JSON object that keeps nulls; a line
-            of a JSON dataset is sent as it is.
+        path: file, folder or pattern, as Spark takes it; or the name of a table.
+        format: None takes that of the table that the folder is, or the one that the suffix names.
+        body: the column that holds the message. None sends the row as a JSON object that keeps nulls; an
+            object of a JSON dataset is sent as it is.
         schema: the columns of a CSV dataset, in DDL; without it all values are text.
-        multiline: a CSV dataset has line breaks within quotes; Spark then reads each file in one task.
+        dialect: how a CSV or JSON dataset is written down.
     """
 
     path: str
-    format: DatasetFormat = DatasetFormat.PARQUET
+    format: DatasetFormat | None = None
     body: str | None = None
     schema: str | None = None
-    multiline: bool = False
+    dialect: Dialect = Dialect()
 
     def describe(self) -> dict[str, Any]:
-        """Everything that the messages depend on, as JSON."""
-        return asdict(self)
+        """Everything but the data that the messages depend on, as JSON."""
+        return {
+            "path": self.path,
+            "format": (self.format or format_of_path(self.path)).value,
+            "body": self.body,
+            "schema": self.schema,
+            "multiline": self.dialect.multiline,
+            **self.dialect.differences(),
+        }
+
+    @property
+    def input(self) -> Input:
+        return Input(self.path, self.format, self.dialect)
 
 
 def read(spark: SparkSession, dataset: Dataset) -> DataFrame:
@@ -54,13 +75,40 @@ def read(spark: SparkSession, dataset: Dataset) -> DataFrame:
     Raises:
         InvalidRequest: the dataset or the column does not exist, or the format does not take a schema.
     """
-    if dataset.schema is not None and dataset.format is not DatasetFormat.CSV:
-        raise InvalidRequest(
-            f"a {dataset.format} dataset takes no schema, since it has its own; only CSV does"
-        )
-    reader = _READERS[dataset.format]
-    rows = load(spark, dataset.path, lambda: reader(spark, dataset), _READ)
+    format_ = dataset.format or format_of_path(dataset.path)
+    if dataset.schema is not None and format_ is not DatasetFormat.CSV:
+        raise InvalidRequest(f"a {format_} dataset takes no schema, since it has its own; only CSV does")
+    fields = [] if dataset.body is None else [dataset.body]
+    opened = open_input(spark, dataset.input, fields=fields, types=_types(spark, dataset.schema))
+    text, line = F.col(TEXT), F.col(LINE)
+    if opened.format is DatasetFormat.JSON:
+        body = text if dataset.body is None else F.col(quoted(dataset.body))
+        value = F.coalesce(line, text)
+        rows = opened.rows.select(body.alias(BODY), value.alias("value"), LINE, PROBLEM)
+    else:
+        row = _object(readable_columns(opened.rows))
+        body = row if dataset.body is None else _body(opened.rows, dataset.body)
+        value = F.when(line.isNotNull(), line).otherwise(row)
+        rows = opened.rows.select(body.alias(BODY), value.alias("value"), LINE, PROBLEM)
     return rows.select(BODY, "value", *_judged())
+
+
+def _types(spark: SparkSession, schema: str | None) -> StructType | None:
+    try:
+        return None if schema is None else spark.createDataFrame([], schema).schema
+    except ParseException as error:
+        why = str(error).splitlines()[0]
+        raise InvalidRequest(
+            f"the schema {schema!r} is not DDL, such as 'id BIGINT, name STRING': {why}"
+        ) from error
+
+
+def _body(rows: DataFrame, body: str) -> Column:
+    names = readable_columns(rows)
+    name = find_name(rows.sparkSession, names, body)
+    if name is None and names:
+        raise InvalidRequest(f"there is no column {body!r}; there are {', '.join(names)}")
+    return (F.lit(None) if name is None else F.col(quoted(name))).cast("string")
 
 
 def messages(rows: DataFrame) -> DataFrame:
@@ -78,64 +126,12 @@ def with_body(frame: DataFrame) -> DataFrame:
     return frame.withColumn(BODY, _object(frame.columns))
 
 
-def _structured(
-    rows: DataFrame, body: str | None, malformed: Column | None = None, text: Column | None = None
-) -> DataFrame:
-    names = [name for name in rows.columns if name != _CORRUPT]
-    if body is not None and body not in names:
-        raise InvalidRequest(f"there is no column {body!r}; there are {', '.join(names)}")
-    row = _object(names)
-    return rows.select(
-        (row if body is None else _column(body).cast("string")).alias(BODY),
-        (row if text is None else F.coalesce(text, row)).alias("value"),
-        # Spark checks a line only in the columns that are asked for; so this asks for all of them.
-        (F.lit(False) if malformed is None else malformed | row.isNull()).alias("malformed"),
-    )
-
-
-def _csv(spark: SparkSession, dataset: Dataset) -> DataFrame:
-    reader = spark.read.options(
-        header=True,
-        enforceSchema=False,  # a file with another header is an error, instead of values in the wrong columns
-        escape='"',  # RFC 4180
-        multiLine=dataset.multiline,
-        columnNameOfCorruptRecord=_CORRUPT,
-    )
-    if dataset.schema is None:
-        known = reader.csv(dataset.path).schema
-        rows = reader.schema(StructType([*known.fields, StructField(_CORRUPT, StringType())]))
-    else:
-        rows = reader.schema(f"{dataset.schema}, {_CORRUPT} STRING")
-    corrupt = F.col(_CORRUPT)
-    return _structured(rows.csv(dataset.path), dataset.body, corrupt.isNotNull(), corrupt)
-
-
-def _json(spark: SparkSession, dataset: Dataset) -> DataFrame:
-    line = F.col("value")
-    lines = spark.read.text(dataset.path).where(F.trim(line) != "")
-    body = line if dataset.body is None else F.get_json_object(line, _path(dataset.body))
-    return lines.select(body.alias(BODY), line, F.json_object_keys(line).isNull().alias("malformed"))
-
-
-def _parquet(spark: SparkSession, dataset: Dataset) -> DataFrame:
-    return _structured(spark.read.parquet(dataset.path), dataset.body)
-
-
-_READ: Final = f"{BODY} string, value string, malformed boolean"
-"""What the readers give."""
-_READERS: Final[dict[DatasetFormat, Callable[[SparkSession, Dataset], DataFrame]]] = {
-    DatasetFormat.PARQUET: _parquet,
-    DatasetFormat.CSV: _csv,
-    DatasetFormat.JSON: _json,
-}
-
-
 def _judged() -> tuple[Column, Column]:
     """The reason why a row has no message, and the same in words."""
     body = F.col(BODY)
     most = REQUEST_BYTES - _ENVELOPE
     judgements = (
-        (F.col("malformed"), Reason.MALFORMED, "the row cannot be read in its format"),
+        (F.col(LINE).isNotNull(), Reason.MALFORMED, F.col(PROBLEM)),
         (body.isNull(), Reason.NULL, "the body is null"),
         (body == "", Reason.MALFORMED, "the body is empty; queues do not take that"),
         (
@@ -147,20 +143,11 @@ def _judged() -> tuple[Column, Column]:
     reason, detail = F.lit(None).cast("string"), F.lit(None).cast("string")
     for test, why, words in reversed(judgements):
         reason = F.when(test, F.lit(why.value)).otherwise(reason)
-        detail = F.when(test, F.lit(words)).otherwise(detail)
+        detail = F.when(test, words if isinstance(words, Column) else F.lit(words)).otherwise(detail)
     return reason.alias("reason"), detail.alias("detail")
 
 
 def _object(names: list[str]) -> Column:
-    return F.to_json(F.struct(*map(_column, names)), {"ignoreNullFields": "false"})
-
-
-def _column(name: str) -> Column:
-    """A column by its name, which may have dots."""
-    return F.col("`" + name.replace("`", "``") + "`")
-
-
-def _path(name: str) -> str:
-    if "'" in name:
-        raise InvalidRequest(f"a field {name!r} cannot be looked up, because its name has a quote; rename it")
-    return f"$['{name}']"
+    if not names:
+        return F.lit(None).cast("string")
+    return F.to_json(F.struct(*(F.col(quoted(name)) for name in names)), _TIMES)

@@ -19,9 +19,10 @@ from fanin.spark.fan_out import bodies
 from fanin.spark.fan_out.bodies import BODY, Dataset
 from fanin.spark.fan_out.sending import RESULT, Target, send
 from fanin.spark.fan_out.staging import ORDINAL, Staging, stage
+from fanin.spark.inputs.opening import fingerprint_of
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.files import Folder
-from fanin.spark.runtime.rejects import Reason
+from fanin.spark.runtime.rejects import ANY, Reason, RejectLimit
 from fanin.spark.runtime.service import Service
 
 ADD_KEY: Final = "fan-out"
@@ -40,6 +41,7 @@ class FanOut:
         rejects: folder for rows that were not sent; by default ``rejects`` in ``folder``.
         request: the batch to open: exact, and without a limit. Its metadata gets an entry ``staging``.
         workers: requests that each task sends at the same time.
+        max_rejects: how many rows may be left out; by default not all of them.
     """
 
     dataset: Dataset
@@ -49,6 +51,7 @@ class FanOut:
     rejects: str | None = None
     request: OpenBatch = OpenBatch()
     workers: int = 8
+    max_rejects: RejectLimit = ANY
 
 
 def fan_out_dataset(spark: SparkSession, service: Service, plan: FanOut) -> dict[str, Any]:
@@ -62,8 +65,9 @@ def fan_out_dataset(spark: SparkSession, service: Service, plan: FanOut) -> dict
         ``sent`` and ``requests`` are null if the batch was already closed and its results were lost.
 
     Raises:
-        InvalidRequest: the batch cannot be filled by Spark, the folder belongs to another fan-out, or the
-            dataset does not have the column.
+        InvalidRequest: the batch cannot be filled by Spark, the folder belongs to another fan-out or to other
+            data, or the dataset does not have the column.
+        TooManyRejects: too many rows have no message; nothing was sent.
         IdempotencyKeyReused: the key belongs to another fan-out.
         BatchGone: the batch of the key was removed.
         InvalidItemId: the service did not issue the parent item.
@@ -121,18 +125,30 @@ def check_request(request: OpenBatch) -> None:
 
 def _staged(spark: SparkSession, plan: FanOut) -> Staging:
     files = Folder(spark, plan.folder)
+    opened: list[DataFrame] = []
 
     def make() -> DataFrame:
-        return bodies.messages(bodies.read(spark, plan.dataset))
+        opened.append(bodies.read(spark, plan.dataset))
+        return bodies.messages(opened[0])
 
     def leave_out(attempt: str, messages: int) -> None:
-        rows = bodies.read(spark, plan.dataset)
         # Counting the rows is cheap; finding those without a message is a second pass over all of them.
-        if rows.count() != messages:
-            bodies.left_out(rows).write.parquet(files.at(_left_out(attempt)))
+        rows = opened[0].count()
+        if rows == messages:
+            return
+        bodies.left_out(opened[0]).write.parquet(files.at(_left_out(attempt)))
+        found = spark.read.schema(rejects.SCHEMA).parquet(files.at(_left_out(attempt)))
+        left = plan.rejects or files.at("rejects")
+        plan.max_rejects.check(rejects.write_rejects(found, left), rows, left)
+
+    def data() -> dict[str, Any] | None:
+        try:
+            return fingerprint_of(spark, plan.dataset.input)
+        except InvalidRequest:
+            return None  # if it is gone, what was staged of it is sent; if nothing was, reading it says why
 
     source = {**plan.dataset.describe(), "queue": plan.queue}
-    return stage(spark, plan.folder, source, make, then=leave_out)
+    return stage(spark, plan.folder, source, make, data=data, then=leave_out)
 
 
 def _left_out(attempt: str) -> str:

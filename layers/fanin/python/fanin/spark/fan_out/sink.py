@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
@@ -26,11 +26,13 @@ from pyspark.sql.types import StringType, StructType
 
 from fanin.client.messages import Message
 from fanin.client.producing.sender import Sender
+from fanin.client.tracker import Tracker
 from fanin.domain import ids
-from fanin.domain.acks import ItemRange
+from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.diagnosis import SentItems
-from fanin.domain.limits import MAX_IDS
+from fanin.domain.limits import MAX_FAILURES, MAX_IDS
+from fanin.domain.tree import runs
 from fanin.errors import BatchClosed, InvalidRequest, SendFailed
 from fanin.spark.fan_out.bodies import BODY
 from fanin.spark.fan_out.sending import NOTES
@@ -40,6 +42,7 @@ BLOCK: Final = 10_000
 """Most items that an attempt adds at once."""
 
 _CLAIM: Final = "spark-write"
+_NULL: Final = "not sent: the message is null"
 
 
 def register_sink(spark: SparkSession, service: Service | None = None) -> None:
@@ -102,9 +105,11 @@ class SentBlocks(WriterCommitMessage):
 
     Attributes:
         blocks: first ordinal and size of the blocks that it added.
+        nulls: ranges of ordinals whose rows have no message.
     """
 
     blocks: list[tuple[int, int]]
+    nulls: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,7 @@ class FaninWriter(DataSourceArrowWriter):
         """Add and send the rows of one attempt of a task; it holds one block, and one is under way.
 
         Raises:
-            InvalidRequest: a message is null, or another write has taken the batch.
+            InvalidRequest: another write has taken the batch.
             SendFailed: the queue refuses a message for good.
             BatchClosed: the batch has ended, or another attempt of this task was taken.
         """
@@ -153,7 +158,7 @@ class FaninWriter(DataSourceArrowWriter):
         return sent
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Close the batch, and mark done all items that were not added by attempts that count.
+        """Close the batch, fail the items of null rows, and mark done those of attempts that do not count.
 
         Raises:
             BatchClosed: somebody ended the batch while it was written to.
@@ -163,7 +168,9 @@ class FaninWriter(DataSourceArrowWriter):
         batch = tracker.close(self.batch_id)
         if batch.state.terminal and batch.state is not State.COMPLETE:
             raise BatchClosed(f"batch {self.batch_id} was {batch.state} while it was written to")
-        ours = [block for message in messages if isinstance(message, SentBlocks) for block in message.blocks]
+        counting = [message for message in messages if isinstance(message, SentBlocks)]
+        self._fail_nulls(tracker, [span for message in counting for span in message.nulls], salt)
+        ours = [block for message in counting for block in message.blocks]
         # Items of a batch with totals are marked one by one, and a call marks only so many.
         most = MAX_IDS if batch.totals else ids.MAX_COUNT
         others = [
@@ -184,15 +191,26 @@ class FaninWriter(DataSourceArrowWriter):
         ledger = self.service.ledger()
         for page in pages:
             column = page.column(page.schema.get_field_index(self.body))
-            if column.null_count:
-                raise InvalidRequest(f"a message in column {self.body!r} is null; leave such rows out")
             for start in range(0, len(column), BLOCK):
                 texts = column.slice(start, BLOCK).to_pylist()
                 # No key is needed: if an answer is lost and the addition is repeated, no attempt names the
                 # first items, and the commit marks them done like those of an attempt that died.
                 group = ledger.add(self.batch_id, len(texts))
-                sent.blocks.append((ids.parse_prefix(group.prefix).first, group.upto))
-                yield zip(group, map(Message, texts), strict=True)
+                first = ids.parse_prefix(group.prefix).first
+                sent.blocks.append((first, group.upto))
+                # Other attempts may count in place of this one, so the items of nulls fail in the commit.
+                sent.nulls.extend(runs([first + at for at, text in enumerate(texts) if text is None]))
+                yield (
+                    (item, Message(text)) for item, text in zip(group, texts, strict=True) if text is not None
+                )
+
+    def _fail_nulls(self, tracker: Tracker, spans: Iterable[tuple[int, int]], salt: bytes) -> None:
+        """Fail the items of rows without a message; to do so again has no effect."""
+        for start, stop in spans:
+            for first in range(start, stop, MAX_FAILURES):
+                size = min(MAX_FAILURES, stop - first)
+                prefix = ids.issue(self.batch_id, first, size, salt).prefix
+                tracker.fail([Failure(f"{prefix}:{at}", _NULL, source=self.queue) for at in range(size)])
 
     def _claim(self) -> Batch:
         """Take the batch for this write, since its commit marks the items of everybody else done."""

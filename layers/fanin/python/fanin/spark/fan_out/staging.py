@@ -67,6 +67,7 @@ def stage(
     source: Mapping[str, Any],
     make: Callable[[], DataFrame],
     *,
+    data: Callable[[], Mapping[str, Any] | None] = lambda: None,
     then: Callable[[str, int], None] | None = None,
 ) -> Staging:
     """Stage rows, or find those that were staged before.
@@ -77,6 +78,8 @@ def stage(
             died left behind.
         source: everything that the rows depend on, as JSON: paths, formats, options.
         make: gives the rows; not called if they are staged already.
+        data: gives what tells the data that the rows are made of from other data in the same place, as JSON;
+            None if that is not known.
         then: called with the attempt's name and its number of rows, after they are written and before they
             count as staged.
 
@@ -84,11 +87,13 @@ def stage(
         The first staging that a driver finished in the folder.
 
     Raises:
-        InvalidRequest: the folder has rows of another source, or a column has a name that staging uses.
-        ServiceUnavailable: the file system lost rows.
+        InvalidRequest: the folder has rows of another source or of other data, or a column has a name that
+            staging uses.
+        ServiceUnavailable: the file system lost rows, or the data changed while it was staged.
     """
     files = Folder(spark, folder)
-    found = _read(files, source)
+    before = data()
+    found = _read(files, source, before)
     if found is not None:
         return found
     rows = make()
@@ -101,20 +106,23 @@ def stage(
     counts = _counts(spark, path, rows.schema)
     if then is not None:
         then(attempt, sum(count for _, count in counts))
+    if data() != before:
+        raise ServiceUnavailable("the data changed while it was staged; start again when nobody writes to it")
     note = {
         "source": dict(source),
         "attempt": attempt,
         "schema": rows.schema.jsonValue(),
         "counts": counts,
+        "data": before,
     }
     files.write(_NOTE, json.dumps(note), replace=False)
-    staged = _read(files, source)
+    staged = _read(files, source, before)
     if staged is None:
         raise ServiceUnavailable(f"{files.at(_NOTE)} was written and is not there; start again")
     return staged
 
 
-def _read(files: Folder, source: Mapping[str, Any]) -> Staging | None:
+def _read(files: Folder, source: Mapping[str, Any], data: Mapping[str, Any] | None) -> Staging | None:
     text = files.read(_NOTE)
     if text is None:
         return None
@@ -124,8 +132,19 @@ def _read(files: Folder, source: Mapping[str, Any]) -> Staging | None:
             f"{files.path} holds the staging of another input, {json.dumps(note['source'])[:1000]};"
             " name another folder, or delete this one"
         )
+    # A release before this one did not note the data; and data that is gone is not other data.
+    staged = note.get("data")
+    if staged is not None and data is not None and staged != dict(data):
+        raise InvalidRequest(
+            f"{files.path} holds the staging of other data at the same place: {_described(staged)} then, and"
+            f" {_described(data)} now; name another folder for the new data, or delete this one"
+        )
     schema = StructType.fromJson(note["schema"])
     return Staging(files.path, note["attempt"], schema, dict(note["counts"]))
+
+
+def _described(data: Mapping[str, Any]) -> str:
+    return f"{data['files']} files of {data['bytes']} bytes ({data['digest'][:8]})"
 
 
 def _counts(spark: SparkSession, path: str, schema: StructType) -> list[tuple[int, int]]:

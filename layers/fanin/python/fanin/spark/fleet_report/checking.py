@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import (
-    NumericType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.types import NumericType, TimestampNTZType, TimestampType
 
 from fanin.errors import InvalidRequest
 from fanin.spark.fleet_report.telemetry import Feed, Rule
+from fanin.spark.inputs.names import quoted, with_names
+from fanin.spark.inputs.opening import Input, open_input
 from fanin.spark.runtime import rejects
-from fanin.spark.runtime.formats import DatasetFormat, format_of_path, load
 from fanin.spark.runtime.rejects import Reason
+from fanin.spark.runtime.unreadable import LINE, readable_columns
 
 CORRUPT: Final = "_corrupt"
-"""The column with the text of a line that is not JSON; null for all others."""
+"""The column with the text of what cannot be read in its format; null for all others."""
 
 
-def read(spark: SparkSession, path: str, feed: Feed, format_: DatasetFormat | None = None) -> DataFrame:
+def read(spark: SparkSession, given: Input, feed: Feed) -> DataFrame:
     """Read the columns of a feed, unchanged.
 
     Args:
         spark: the session.
-        path: a file or folder. CSV has a header line, with columns in any order; JSON has an object on each
-            line.
+        given: the dataset. CSV has a header line, with columns in any order; JSON has an object on each line.
         feed: what the rows are.
-        format_: the format; None takes the one that the path's suffix names.
 
     Returns:
         The columns that the feed needs, those of CSV and JSON as text, and ``CORRUPT``; all rows.
@@ -42,14 +35,13 @@ def read(spark: SparkSession, path: str, feed: Feed, format_: DatasetFormat | No
     Raises:
         InvalidRequest: the path does not exist, or a column is missing.
     """
-    reader = _READERS[format_ or format_of_path(path)]
-    raw = load(spark, path, lambda: reader(spark, path, feed), _text([*feed.sources, CORRUPT]))
+    opened = open_input(spark, given, fields=feed.sources)
+    raw = with_names(opened.rows, feed.sources)
     missing = [name for name in feed.sources if name not in raw.columns]
     if missing:
-        found = ", ".join(name for name in raw.columns if name != CORRUPT)
-        raise InvalidRequest(f"{path} has no {', '.join(missing)}; its columns are {found}")
-    corrupt = F.col(CORRUPT) if CORRUPT in raw.columns else F.lit(None).cast("string").alias(CORRUPT)
-    return raw.select(*(F.col(f"`{name}`") for name in feed.sources), corrupt)
+        found = ", ".join(readable_columns(raw))
+        raise InvalidRequest(f"{given.path} has no {', '.join(missing)}; its columns are {found}")
+    return raw.select(*(F.col(quoted(name)) for name in feed.sources), F.col(LINE).alias(CORRUPT))
 
 
 def check(raw: DataFrame, feed: Feed) -> DataFrame:
@@ -114,7 +106,7 @@ def _once(judged: DataFrame, feed: Feed) -> DataFrame:
 def _of_sources(feed: Feed) -> list[Rule]:
     """What may be wrong with the columns as they came; the first rule that holds counts."""
     return [
-        Rule(Reason.MALFORMED, f"{CORRUPT} IS NOT NULL", "the line is not a JSON object"),
+        Rule(Reason.MALFORMED, f"{CORRUPT} IS NOT NULL", "the line cannot be read in its format"),
         *feed.left_out,
         *(Rule(Reason.NULL, f"`{name}` IS NULL", f"{name} is null") for name in feed.sources),
     ]
@@ -151,29 +143,3 @@ def _clean(raw: DataFrame, name: str, nulls: Sequence[str]) -> Column:
         return column
     text = F.trim(column.cast("string"))
     return F.when(~text.isin("", *nulls), text).alias(name)
-
-
-def _csv(spark: SparkSession, path: str, feed: Feed) -> DataFrame:  # noqa: ARG001
-    """All columns as text, by the names that the header line gives them."""
-    headed = spark.read.option("header", True).csv(path).columns
-    # With enforceSchema Spark would ignore the headers of other files, and take their columns for these.
-    return spark.read.schema(_text(headed)).csv(path, header=True, enforceSchema=False)
-
-
-def _json(spark: SparkSession, path: str, feed: Feed) -> DataFrame:
-    return spark.read.schema(_text([*feed.sources, CORRUPT])).json(path, columnNameOfCorruptRecord=CORRUPT)
-
-
-def _parquet(spark: SparkSession, path: str, feed: Feed) -> DataFrame:  # noqa: ARG001
-    return spark.read.parquet(path)
-
-
-_READERS: Final[dict[DatasetFormat, Callable[[SparkSession, str, Feed], DataFrame]]] = {
-    DatasetFormat.PARQUET: _parquet,
-    DatasetFormat.CSV: _csv,
-    DatasetFormat.JSON: _json,
-}
-
-
-def _text(names: Sequence[str]) -> StructType:
-    return StructType([StructField(name, StringType()) for name in names])

@@ -51,6 +51,7 @@ class Report:
         rows: how many rows came in.
         outside: how many of them are of other weeks or fleets.
         currency: as people write it.
+        outliers: how many rows are of weeks far from all others, and which; empty if there are none.
     """
 
     title: str
@@ -67,6 +68,7 @@ class Report:
     rows: int
     outside: int
     currency: str
+    outliers: str = ""
     _by_week: dict[tuple[str, date], Row] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -21,8 +21,9 @@ from fanin.spark.fleet_report.checking import CORRUPT, check, read, rejected_row
 from fanin.spark.fleet_report.html_page import FLEETS, LISTED, WEEKS, Report
 from fanin.spark.fleet_report.telemetry import FILL_UPS, TRIPS, Feed
 from fanin.spark.fleet_report.weeks import Period, week_of
+from fanin.spark.inputs.opening import Input
 from fanin.spark.runtime import rejects
-from fanin.spark.runtime.formats import DatasetFormat
+from fanin.spark.runtime.rejects import ANY, RejectLimit
 from fanin.spark.runtime.service import Service
 
 REASONS: Final = 50
@@ -97,18 +98,24 @@ class Facts:
 
 
 class Source(NamedTuple):
-    """A dataset: where it is, what its columns are, and its format if the suffix does not name it."""
+    """A dataset, if there is one, and what its columns are."""
 
-    path: str | None
+    input: Input | None
     feed: Feed
-    format: DatasetFormat | None = None
 
 
-def read_facts(output: Output, trips: Source, fill_ups: Source, scope: Scope) -> Facts:
+def read_facts(
+    output: Output,
+    trips: Source,
+    fill_ups: Source,
+    scope: Scope,
+    max_rejects: RejectLimit = ANY,
+) -> Facts:
     """Check all rows, write the rejects, and add up the others.
 
     Raises:
         InvalidRequest: a dataset cannot be read, or lacks a column.
+        TooManyRejects: too many rows are left out.
     """
     judged = [
         output.write(f"checked/{source.feed.name}", _checked(output.spark, source))
@@ -117,6 +124,8 @@ def read_facts(output: Output, trips: Source, fill_ups: Source, scope: Scope) ->
     refused = rejects.write_rejects(
         rejected_rows(judged[0]).unionByName(rejected_rows(judged[1])), output.path("rejects")
     )
+    rows = judged[0].count() + judged[1].count()
+    max_rejects.check(refused, rows, output.path("rejects"))
     weeks = rollups.vehicle_weeks(
         scope.select(valid_rows(judged[0], TRIPS)), scope.select(valid_rows(judged[1], FILL_UPS))
     )
@@ -124,12 +133,12 @@ def read_facts(output: Output, trips: Source, fill_ups: Source, scope: Scope) ->
 
 
 def _checked(spark: SparkSession, source: Source) -> DataFrame:
-    if source.path is None:
+    if source.input is None:
         raw = spark.createDataFrame(
             [], ", ".join(f"{name} string" for name in [*source.feed.sources, CORRUPT])
         )
     else:
-        raw = read(spark, source.path, source.feed, source.format)
+        raw = read(spark, source.input, source.feed)
     return check(raw, source.feed)
 
 
@@ -192,6 +201,7 @@ def build_report(
     *,
     title: str,
     currency: str,
+    outliers: str = "",
 ) -> Report:
     """Collect what the page shows: as many fleets, weeks, vehicles and reasons as fit on it."""
     top = made.fleet.orderBy(F.desc("distance_m"), "fleet").limit(FLEETS).collect()
@@ -220,6 +230,7 @@ def build_report(
         rows=rows,
         outside=outside,
         currency=currency,
+        outliers=outliers,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,9 +14,13 @@ from fanin.errors import InvalidRequest
 from fanin.spark.ack.driver import acknowledge
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.strategy import Strategy
-from fanin.spark.jobs.running import FORMAT, Job, Summary, names_of_totals
-from fanin.spark.runtime.formats import DatasetFormat, format_of_path, load
+from fanin.spark.inputs.formats import DatasetFormat
+from fanin.spark.inputs.names import case_sensitive, with_names
+from fanin.spark.inputs.opening import Input, Opened, open_input
+from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
+from fanin.spark.jobs.running import Job, Summary, names_of_totals
 from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.unreadable import marked
 
 ABOUT: Final = """\
 Acknowledge a dataset of items: coalesce them to words, and write each word once.
@@ -28,13 +32,12 @@ malformed, foreign, gone, duplicate, conflicting. The job may be run again at an
 
 SETTINGS: Final = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
 """Rows are short, and tasks join them to a million anyway: larger pages take no more memory."""
-_LINE: Final = "_line"
-_JSON: Final = ("item", "batch_id", "ordinal", "reason", _LINE)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", required=True, help="folder or file of acknowledgements")
-    parser.add_argument("--format", **FORMAT)
+    parser.add_argument("--input", required=True, help="folder, file or table of acknowledgements")
+    add_format(parser)
+    add_max_rejects(parser)
     parser.add_argument("--batch", type=int, help="the batch of all rows, which have only ordinals")
     parser.add_argument(
         "--work", required=True, help="folder for what steps pass to each other; its content is replaced"
@@ -61,54 +64,67 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
-    format_ = options.format or format_of_path(options.input)
+    """Acknowledge what the arguments name.
+
+    Raises:
+        InvalidRequest: the dataset cannot be read, or names no items.
+        TooManyRejects: too many rows are left out.
+    """
     by_ordinal = options.ordinals or options.batch is not None
-    readers: dict[DatasetFormat, Callable[[str], DataFrame]] = {
-        DatasetFormat.PARQUET: spark.read.parquet,
-        DatasetFormat.CSV: spark.read.option("header", "true").csv,
-        DatasetFormat.JSON: lambda path: _json(spark, path, by_ordinal=by_ordinal, totals=options.totals),
-    }
-    names = "batch_id long, ordinal long" if by_ordinal else "item string"
-    empty = ", ".join([names, *(f"{total} long" for total in options.totals)])
-    parquet = format_ is DatasetFormat.PARQUET and not _is_pattern(options.input)
+    name, other = ("ordinal", "item") if by_ordinal else ("item", "ordinal")
+    fields = list(dict.fromkeys((name, other, "batch_id", "reason", *options.totals)))
+    given = Input(options.input, options.format, dialect_of(options))
+    opened = open_input(spark, given, fields=fields)
+    rows = with_names(opened.rows, fields)
+    if opened.format is DatasetFormat.JSON:
+        _check_totals(rows, options.input, options.totals)
+        rows = rows.withColumn(name, F.coalesce(name, other)).drop(other)
+    if opened.format in {DatasetFormat.CSV, DatasetFormat.JSON} and name in rows.columns:
+        rows = rows.withColumn(name, F.coalesce(marked(), name))
     done = acknowledge(
-        load(spark, options.input, lambda: readers[format_](options.input), empty),
+        rows,
         Service.from_env(),
         work=options.work.rstrip("/"),
         batch_id=options.batch,
-        files=ParquetFiles(options.input) if parquet else None,
+        files=_parquet_files(spark, opened, options.input, fields),
         strategy=Strategy(options.strategy) if options.strategy else None,
         rejects=options.rejects,
         writers=options.writers,
         totals=options.totals,
+        max_rejects=options.max_rejects,
     )
-    return done.summary()
+    return {**({} if options.batch is None else {"batch_id": options.batch}), **done.summary()}
 
 
-def _json(spark: SparkSession, path: str, *, by_ordinal: bool, totals: Sequence[str]) -> DataFrame:
-    """Read rows of JSON that name items either by id or by ordinal.
-
-    The name's column also gets what becomes a malformed reject: the name of a row that names its item the
-    other way, and a line that is not JSON, as it came.
+def _check_totals(rows: DataFrame, path: str, totals: Sequence[str]) -> None:
+    """Refuse a total that no object of JSON has, since any text would have it as a field.
 
     Raises:
         InvalidRequest: no row has a value for a total.
     """
-    schema = ", ".join(f"{column} string" for column in dict.fromkeys((*_JSON, *totals)))
-    rows = spark.read.schema(schema).json(path, columnNameOfCorruptRecord=_LINE)
     for total in totals:
         if rows.where(F.col(total).isNotNull()).isEmpty() and not rows.isEmpty():
             raise InvalidRequest(f"no row of {path} has a field {total} with what its item brings")
-    name, other = ("ordinal", "item") if by_ordinal else ("item", "ordinal")
-    return rows.withColumn(name, F.coalesce(name, _LINE, other)).drop(_LINE, other)
 
 
-def _is_pattern(path: str) -> bool:
-    """Whether a path is a glob pattern, which only Spark can expand."""
-    return bool(set("*?[{") & set(path))
+def _parquet_files(
+    spark: SparkSession, opened: Opened, path: str, fields: Sequence[str]
+) -> ParquetFiles | None:
+    """The files that tasks can read themselves; None if folders have columns that the files do not have."""
+    if opened.format is not DatasetFormat.PARQUET or not opened.files:
+        return None
+    folders = {
+        part.partition("=")[0].lower()
+        for file in opened.files
+        for part in file.path.split("/")[:-1]
+        if "=" in part
+    }
+    if folders & set(fields):
+        return None
+    return ParquetFiles(path, opened.files, exact=case_sensitive(spark))
 
 
-JOB: Final = Job("ack", ABOUT, arguments, run, SETTINGS)
+JOB: Final = Job("ack", ABOUT, arguments, run, SETTINGS, output="work")
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

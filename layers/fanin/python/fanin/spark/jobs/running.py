@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.domain.totals import check_names
-from fanin.errors import FaninError, InvalidRequest
-from fanin.spark.runtime.formats import DatasetFormat
+from fanin.errors import FaninError, InvalidRequest, TooManyRejects
+from fanin.spark.runtime.failures import root_cause
+from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.session import session
 
 Summary: TypeAlias = dict[str, Any]
@@ -28,13 +29,6 @@ WRONG: Final = 1
 USAGE: Final = 2
 FAILED: Final = 3
 """The job could not run to its end; start it again."""
-
-FORMAT: Final[dict[str, Any]] = {
-    "type": DatasetFormat,
-    "choices": list(DatasetFormat),
-    "help": "of the input; by default the one that its suffix names, or else parquet",
-}
-"""The argument ``--format``."""
 
 
 def names_of_totals(text: str) -> tuple[str, ...]:
@@ -63,6 +57,7 @@ class Job:
         arguments: adds its arguments to a parser.
         run: does the work; the summary's ``ok`` decides the exit code.
         settings: Spark properties of its session.
+        output: the argument that names a folder of the job, where the summary is written as well.
     """
 
     name: str
@@ -70,6 +65,7 @@ class Job:
     arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[SparkSession, argparse.Namespace], Summary]
     settings: Mapping[str, str] = field(default_factory=dict)
+    output: str | None = None
 
     def parser(self) -> argparse.ArgumentParser:
         parser = argparse.ArgumentParser(
@@ -83,6 +79,8 @@ class Job:
     def main(self, arguments: Sequence[str] | None = None) -> int:
         """Run the job; the last line that it prints is its summary, as JSON.
 
+        A job that ran to its end also writes it to its folder, as ``summary.json``.
+
         Returns:
             The exit code: 0 if all is well, 1 if something is wrong, 3 if the job could not run to its end.
 
@@ -91,32 +89,56 @@ class Job:
         """
         options = self.parser().parse_args(arguments)
         began = time.monotonic()
+        spark = None
         try:
-            summary = self.run(session(f"fanin {self.name}", self.settings), options)
+            spark = session(f"fanin {self.name}", self.settings)
+            summary = self.run(spark, options)
+        except TooManyRejects as error:
+            told = {"rejects": error.rejects, "rows": error.rows}
+            summary = {"ok": False, **told, "error": error.code, "detail": str(error)}
+            code = WRONG
         except FaninError as error:
             summary = {"ok": False, "error": error.code, "detail": str(error)}
             code = FAILED
         except (PySparkException, Py4JError) as error:
             traceback.print_exc()
-            summary = {"ok": False, "error": "spark-failed", "detail": _root(error)[:MOST_DETAIL]}
+            summary = {"ok": False, "error": "spark-failed", "detail": root_cause(error)[:MOST_DETAIL]}
+            code = FAILED
+        except Exception as error:  # noqa: BLE001  whoever waits for a summary gets one, whatever happened
+            traceback.print_exc()
+            detail = f"{type(error).__name__}: {error}"
+            summary = {"ok": False, "error": "unexpected", "detail": detail[:MOST_DETAIL]}
             code = FAILED
         else:
             code = OK if summary["ok"] else WRONG
-        if code == FAILED:
-            print(f"{self.name}: {summary['detail']}", file=sys.stderr)
-        seconds = round(time.monotonic() - began, 3)
-        print(json.dumps({"job": self.name, **summary, "seconds": seconds}))
+        told = {"job": self.name, **summary, "seconds": round(time.monotonic() - began, 3)}
+        line = json.dumps(_rejects_first(told))
+        if spark is not None and code != FAILED and self.output:
+            _write(spark, getattr(options, self.output), line)
+        _explain(self.name, summary)
+        print(line)
         return code
 
 
-def _root(error: PySparkException | Py4JError) -> str:
-    """The root cause of an error; Java has it at the end of a chain."""
-    if not isinstance(error, Py4JJavaError):
-        return str(error).strip()
-    cause = error.java_exception
+def _rejects_first(summary: Summary) -> Summary:
+    """The summary in an order in which what was left out is not overlooked."""
+    first = ("job", "ok", "error", "batch_id", "rejects", "rejected", "outliers")
+    return {name: summary[name] for name in (*(one for one in first if one in summary), *summary)}
+
+
+def _explain(job: str, summary: Summary) -> None:
+    """Say on stderr what people should look at."""
+    rejects = summary.get("rejects") or summary.get("rejected") or {}
+    if "detail" in summary:
+        print(f"{job}: {summary['detail']}", file=sys.stderr)
+    elif rejects:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(rejects.items()))
+        print(f"{job}: {sum(rejects.values())} rows are rejects: {reasons}", file=sys.stderr)
+
+
+def _write(spark: SparkSession, folder: str, line: str) -> None:
+    """Write the summary beside what the job made; a job that is done does not fail because of it."""
     try:
-        while (below := cause.getCause()) is not None:
-            cause = below
-        return str(cause.toString())
-    except Py4JError:  # Java has ended as well
-        return str(error)
+        Folder(spark, folder).write("summary.json", f"{line}\n")
+    except Py4JError as error:
+        print(f"the summary is not in {folder}: {root_cause(error)}", file=sys.stderr)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StringType, StructField, StructType
+
+from fanin.errors import InvalidRequest, TooManyRejects
+from fanin.spark.runtime.unreadable import MARK, unmarked
 
 
 class Reason(StrEnum):
@@ -48,6 +54,66 @@ SCHEMA: Final = StructType(
 """``value`` is the id or the row as it came, a row as JSON; ``reason`` a ``Reason``, ``detail`` in words."""
 
 
+_UNREADABLE: Final = "the line cannot be read in its format"
+
+
+@dataclass(frozen=True)
+class RejectLimit:
+    """How many rows may be left out before a job writes nothing. Repeats are harmless, and do not count.
+
+    Attributes:
+        count: most rows; None for any number.
+        share: most of all rows, from 0 to 1; None for any share but all of them.
+    """
+
+    count: int | None = None
+    share: float | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a limit as people write it: ``100`` or ``2.5%``.
+
+        Raises:
+            InvalidRequest: it is neither a number of rows nor a share of them.
+        """
+        try:
+            if text.endswith("%"):
+                share = float(text.removesuffix("%")) / 100
+                if 0 <= share <= 1:
+                    return cls(share=share)
+            elif (count := int(text)) >= 0:
+                return cls(count=count)
+        except ValueError:
+            pass
+        raise InvalidRequest(f"{text!r} is neither a number of rows nor a share of them, such as 100 or 2.5%")
+
+    def check(self, rejected: Mapping[str, int], rows: int, folder: str) -> None:
+        """Go on only if few enough rows are left out.
+
+        Args:
+            rejected: reason → rows.
+            rows: all rows.
+            folder: where the rejects are.
+
+        Raises:
+            TooManyRejects: there are more.
+        """
+        out = sum(count for reason, count in rejected.items() if reason != Reason.DUPLICATE)
+        most = self.count if self.share is None else int(self.share * rows)
+        if out and (out > most if most is not None else out >= rows):
+            limit = "that is all of them" if most is None else f"at most {most} may be"
+            raise TooManyRejects(
+                f"{out} of {rows} rows are rejects, and {limit}; nothing else was written. Look at"
+                f" {folder}, then mend the rows, or pass a higher --max-rejects",
+                rejects=rejected,
+                rows=rows,
+            )
+
+
+ANY: Final = RejectLimit()
+"""As many as there are, if a row is left."""
+
+
 def write_rejects(rejects: DataFrame, folder: str) -> dict[str, int]:
     """Write rejects as Parquet; what an earlier run of the same job wrote is replaced.
 
@@ -58,6 +124,13 @@ def write_rejects(rejects: DataFrame, folder: str) -> dict[str, int]:
     Returns:
         Reason → number of rows, counted in what was written.
     """
-    rejects.write.mode("overwrite").parquet(folder)
+    unreadable = F.contains("value", F.lit(MARK))
+    shown = rejects.withColumns(
+        {
+            "value": F.when(unreadable, unmarked("value")).otherwise(F.col("value")),
+            "detail": F.when(unreadable, F.lit(_UNREADABLE)).otherwise(F.col("detail")),
+        }
+    )
+    shown.write.mode("overwrite").parquet(folder)
     written = rejects.sparkSession.read.schema(SCHEMA).parquet(folder)
     return {row["reason"]: row["count"] for row in written.groupBy("reason").count().collect()}

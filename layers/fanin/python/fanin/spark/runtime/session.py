@@ -15,6 +15,8 @@ from fanin.entry.settings import Settings
 
 SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
+    # Spark 4 otherwise reads text in seven encodings only.
+    "spark.sql.legacy.javaCharsets": "true",
     # By default Spark 4 measures every row for Arrow; full batches make mapInArrow a quarter faster.
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanin.spark.runtime.formats import format_of_path
+from fanin.spark.inputs.formats import format_of_path
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,243 @@
+"""CSV by the names in the header of each file.
+
+Spark gives the columns of all files the names that one of them has, and ends a row at the end of its line.
+So all files are looked through first: for their headers, for line breaks within quotes, and for bytes that
+are not of their encoding. Then files with the same header are read together; their rows are joined by name.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any, Final, NamedTuple
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+from pyspark.sql.types import StringType, StructField, StructType
+
+from fanin.errors import InvalidRequest
+from fanin.spark.inputs.dialect import UTF8, Dialect
+from fanin.spark.inputs.listing import FoundFile, escaped, same_file
+from fanin.spark.inputs.names import folded, quoted
+from fanin.spark.runtime.unreadable import LINE, PROBLEM
+
+_MOST_HEADERS: Final = 100
+"""Most different headers of a dataset; each is a read of its own."""
+_OTHER_DELIMITERS: Final = (";", "\t", "|", ",")
+_UNKNOWN: Final = "\ufffd"
+"""What Java makes of bytes that are not of the encoding."""
+
+
+class _Found(NamedTuple):
+    """What was found in a file.
+
+    Attributes:
+        header: its first line that is not blank; None if all are.
+        quotes: how many quotes the file has.
+        broken: whether a line has an odd number of them, so that a value goes on in the next.
+        undecoded: whether a line is not of the encoding.
+    """
+
+    header: str | None
+    quotes: int = 0
+    broken: bool = False
+    undecoded: bool = False
+
+
+class _Group(NamedTuple):
+    """Files that are read in the same way; of those with a line break in the header each is its own group."""
+
+    header: str | None
+    multiline: bool
+    undecoded: bool
+    only: str
+
+
+def read_csv(
+    spark: SparkSession,
+    files: Sequence[FoundFile],
+    dialect: Dialect,
+    *,
+    base: str | None = None,
+    types: StructType | None = None,
+) -> DataFrame | None:
+    """Read CSV files.
+
+    Args:
+        spark: the session.
+        files: the files.
+        dialect: of all of them.
+        base: the folder whose subfolders may be columns, such as ``day=1``.
+        types: the types of all columns; without them all are text.
+
+    Returns:
+        The columns of all files, ``LINE`` and ``PROBLEM``; None if no file has a header.
+
+    Raises:
+        InvalidRequest: a file has a quote that is never closed, a header that another delimiter divides, or
+            the same name twice in its header; there are too many headers; or the types are not those of the
+            columns.
+    """
+    groups: dict[_Group, list[str]] = defaultdict(list)
+    for path, found in _inspect(spark, files, dialect).items():
+        if dialect.wide or found.header is not None:
+            alone = dialect.wide or (found.header or "").count(dialect.quote or "\0") % 2
+            multiline = dialect.multiline or dialect.wide or found.broken
+            groups[_Group(found.header, multiline, found.undecoded, path if alone else "")].append(path)
+    if len(groups) > _MOST_HEADERS:
+        raise InvalidRequest(
+            f"the CSV files have {len(groups)} different headers, and {_MOST_HEADERS} is the most; read them"
+            " in parts"
+        )
+    headed = {group: _names(spark, paths[0], dialect, group) for group, paths in groups.items()}
+    if types is not None:
+        _check_types(spark, types, list(headed.values()))
+    frames = [
+        _read(
+            spark,
+            groups[group],
+            dialect,
+            group,
+            schema=_schema(spark, names, types),
+            typed=types is not None,
+            base=base,
+        )
+        for group, names in headed.items()
+        if names
+    ]
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames) if frames else None
+
+
+def _inspect(spark: SparkSession, files: Sequence[FoundFile], dialect: Dialect) -> dict[str, _Found]:
+    if dialect.wide:
+        return {file.path: _Found(None) for file in files}
+    lines = spark.read.text([escaped(file.path) for file in files]).select(
+        "value",
+        F.col("_metadata.file_path").alias("file"),
+        F.when(
+            (F.col("_metadata.file_block_start") == 0) & (F.trim("value") != ""),
+            F.monotonically_increasing_id(),
+        ).alias("at"),
+        _count_quotes(dialect).alias("quotes"),
+    )
+    # Formatting a text decodes and encodes it, which changes it only if it was not UTF-8.
+    undecoded = F.format_string("%s", "value") != F.col("value")
+    found = lines.groupBy("file").agg(
+        F.min_by("value", "at").alias("header"),
+        F.sum("quotes").alias("quotes"),
+        (F.count_if(F.col("quotes") % 2 == 1) > 0).alias("broken"),
+        (F.count_if(undecoded) > 0 if dialect.codec == UTF8 else F.lit(True)).alias("undecoded"),
+    )
+    by_path = {same_file(row["file"]): _Found(*row[1:]) for row in found.collect()}
+    for path, one in sorted(by_path.items()):
+        if one.quotes % 2:
+            raise InvalidRequest(
+                f"{path} has a quote that is never closed; mend the file, or name another quote with --quote"
+                ' ("" if quotes are ordinary characters)'
+            )
+    return {file.path: by_path.get(file.path, _Found(None)) for file in files}
+
+
+def _count_quotes(dialect: Dialect) -> Column:
+    """How many quotes a line has that begin or end a value."""
+    if not dialect.quote:
+        return F.lit(0)
+    text = F.col("value")
+    escape = dialect.inner_escape
+    if escape and escape != dialect.quote:
+        for pair in (escape * 2, escape + dialect.quote):
+            text = F.replace(text, F.lit(pair), F.lit(""))
+    without = F.replace(text, F.lit(dialect.quote), F.lit(""))
+    return F.length(text) - F.length(without)
+
+
+def _names(spark: SparkSession, path: str, dialect: Dialect, group: _Group) -> list[str]:
+    """The names in the header of a file, as Spark reads them."""
+    names = spark.read.options(**_options(dialect, group)).csv(escaped(path)).columns
+    if len(names) == 1 and dialect.delimiter is None:
+        divided = next((one for one in _OTHER_DELIMITERS if one in names[0]), None)
+        if divided:
+            raise InvalidRequest(
+                f"the header of {path} is a single column {names[0]!r}; if {divided!r} divides its columns,"
+                f" say so with --delimiter {divided!r}; if that is the column's name, with --delimiter ,"
+            )
+    if group.header is not None and not group.only:
+        _check_twice(spark, path, dialect, group.header)
+    return names
+
+
+def _check_twice(spark: SparkSession, path: str, dialect: Dialect, header: str) -> None:
+    """Refuse a name that stands twice in a header: Spark would number both."""
+    delimiter = dialect.delimiter or ","
+    if len(delimiter) > 1:
+        header, delimiter = header.replace(delimiter, "\0"), "\0"
+    quoting: Any = {"quotechar": dialect.quote} if dialect.quote else {"quoting": csv.QUOTE_NONE}
+    names = [
+        folded(spark, name) for name in next(csv.reader([header], delimiter=delimiter, **quoting)) if name
+    ]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidRequest(f"the header of {path} has the column {twice!r} twice; rename one of them")
+
+
+def _check_types(spark: SparkSession, types: StructType, headers: Sequence[Sequence[str]]) -> None:
+    typed = {folded(spark, name) for name in types.names}
+    present = {folded(spark, name): name for names in headers for name in names}
+    unknown = [name for name in types.names if folded(spark, name) not in present]
+    untyped = [present[name] for name in present.keys() - typed]
+    if headers and (unknown or untyped):
+        wrong = f"no file has {', '.join(unknown)}" if unknown else f"it lacks {', '.join(sorted(untyped))}"
+        raise InvalidRequest(
+            f"the schema is not that of the files: {wrong}; their columns are {', '.join(present.values())}"
+        )
+
+
+def _schema(spark: SparkSession, names: Sequence[str], types: StructType | None) -> StructType:
+    known = {folded(spark, field.name): field for field in (types or ())}
+    return StructType(
+        [known.get(folded(spark, name), StructField(name, StringType())) for name in names]
+        + [StructField(LINE, StringType())]
+    )
+
+
+def _options(dialect: Dialect, group: _Group) -> dict[str, Any]:
+    return {**dialect.csv_options(), "multiLine": group.multiline}
+
+
+def _read(
+    spark: SparkSession,
+    paths: Sequence[str],
+    dialect: Dialect,
+    group: _Group,
+    *,
+    schema: StructType,
+    typed: bool,
+    base: str | None,
+) -> DataFrame:
+    options = {**_options(dialect, group), "columnNameOfCorruptRecord": LINE, "mode": "PERMISSIVE"}
+    if base:
+        options["basePath"] = base
+    rows = spark.read.options(**options).schema(schema).csv([escaped(path) for path in paths])
+    names = [field.name for field in rows.schema if field.name != LINE]
+    texts = [field.name for field in schema if isinstance(field.dataType, StringType)][:-1]
+    foreign = F.lit(False)
+    if group.undecoded and texts:
+        foreign = reduce(
+            lambda a, b: a | b,
+            [F.coalesce(F.contains(F.col(quoted(name)), F.lit(_UNKNOWN)), F.lit(False)) for name in texts],
+        )
+    row = F.to_json(F.struct(*(F.col(quoted(name)) for name in names)), {"ignoreNullFields": "false"})
+    line = F.col(LINE)
+    if typed:
+        # Spark looks at the types of the columns that are asked for only; so this asks for all of them.
+        line = F.when(line.isNotNull() | row.isNull(), F.coalesce(line, row))
+    columns = "the line does not have the columns of the header, or a value is not of its column's type"
+    return rows.select(
+        *(F.col(quoted(name)) for name in names),
+        F.when(foreign & line.isNull(), row).otherwise(line).alias(LINE),
+        F.when(foreign, F.lit(f"the line has bytes that are not {dialect.encoding}; name its encoding"))
+        .when(line.isNotNull(), F.lit(columns))
+        .alias(PROBLEM),
+    )

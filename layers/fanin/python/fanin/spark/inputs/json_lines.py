@@ -1,0 +1,224 @@
+"""JSON as RFC 8259 has it: Spark's reader takes other quotes too, and ignores what follows a value."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+from pyspark.sql.types import StringType, StructField, StructType
+
+from fanin.errors import InvalidRequest
+from fanin.spark.inputs.dialect import Dialect
+from fanin.spark.inputs.listing import FoundFile, escaped
+from fanin.spark.inputs.names import case_sensitive
+from fanin.spark.runtime.unreadable import LINE, PROBLEM
+
+TEXT: Final = "_fanin_text"
+"""Column with the text of an object, as it came; null where it cannot be read."""
+
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+_ROWS: Final = 1_000
+"""Rows of a page; objects may be large."""
+
+Records: TypeAlias = Any
+"""A ``pyarrow.RecordBatch``; pyarrow has no type annotations."""
+
+
+class _NotJson(ValueError):
+    """Says in words why a text is not an object of JSON."""
+
+
+class _Number(str):
+    """A number as it was written: a double would not hold all of them."""
+
+    __slots__ = ()
+
+
+class Object(NamedTuple):
+    """One object of a dataset, or a text that is none.
+
+    Attributes:
+        text: as it came.
+        values: of the columns that are asked for, as text.
+        problem: why it is no object; None if it is one.
+    """
+
+    text: str
+    values: Sequence[str | None]
+    problem: str | None = None
+
+
+def read_json(
+    spark: SparkSession,
+    files: Sequence[FoundFile],
+    dialect: Dialect,
+    names: Sequence[str],
+) -> DataFrame:
+    """Read files of JSON: an object on each line; with ``multiline``, an object or an array a file.
+
+    Args:
+        spark: the session.
+        files: the files.
+        dialect: of all of them.
+        names: of the fields to read; numbers come as their text, objects and arrays as JSON.
+
+    Returns:
+        The fields, each as text; ``TEXT``, ``LINE`` and ``PROBLEM``.
+
+    Raises:
+        InvalidRequest: lines cannot be told apart in the encoding.
+    """
+    if dialect.wide and not dialect.multiline:
+        raise InvalidRequest(
+            f"lines of JSON cannot be told apart in {dialect.encoding}; convert the files to UTF-8, or pass"
+            " --multiline for files that are one array or one object"
+        )
+    texts = spark.read.text([escaped(file.path) for file in files], wholetext=dialect.multiline)
+    schema = StructType([StructField(name, StringType()) for name in (*names, TEXT, LINE, PROBLEM)])
+    task = objects_task(names, dialect.codec, whole=dialect.multiline, exact=case_sensitive(spark))
+    return texts.select(F.col("value").cast("binary")).mapInArrow(task, schema)
+
+
+def objects_task(
+    names: Sequence[str], codec: str, *, whole: bool, exact: bool
+) -> Callable[[Iterable[Records]], Iterator[Records]]:
+    """Make the function of a task that reads JSON.
+
+    Args:
+        names: of the fields.
+        codec: Python's name of the encoding.
+        whole: a text is a whole file, and not a line.
+        exact: names that differ in case are different.
+    """
+    fields = {name if exact else name.lower(): place for place, name in enumerate(names)}
+    schema = pa.schema([(name, pa.string()) for name in (*names, TEXT, LINE, PROBLEM)])
+
+    def page(found: list[Object]) -> Records:
+        columns: list[list[str | None]] = [[one.values[at] for one in found] for at in range(len(names))]
+        columns.append([one.text if one.problem is None else None for one in found])
+        columns.append([one.text if one.problem is not None else None for one in found])
+        columns.append([one.problem for one in found])
+        return pa.RecordBatch.from_arrays(
+            [pa.array(column, pa.string()) for column in columns], schema=schema
+        )
+
+    def run(records: Iterable[Records]) -> Iterator[Records]:
+        found: list[Object] = []
+        for record in records:
+            for raw in record.column(0).to_pylist():
+                for one in objects(raw, codec, fields, whole=whole, exact=exact):
+                    found.append(one)
+                    if len(found) == _ROWS:
+                        yield page(found)
+                        found = []
+        yield page(found)
+
+    return run
+
+
+def objects(raw: bytes, codec: str, fields: dict[str, int], *, whole: bool, exact: bool) -> Iterator[Object]:
+    """The objects of a line, or of a file; blank lines have none."""
+    nothing: list[str | None] = [None] * len(fields)
+    try:
+        text = raw.decode(codec).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        shown = raw.decode(codec, errors="replace")
+        yield Object(
+            shown, nothing, f"it has bytes that are not {codec}, at {error.start}; name its encoding"
+        )
+        return
+    if not text.strip():
+        return
+    at = 0
+    try:
+        for start, stop, found in _parsed(text, whole=whole):
+            yield Object(text[start:stop], _values(found, fields, exact=exact))
+            at = stop
+    except RecursionError:
+        yield Object(text[at:], nothing, "it is nested too deeply")
+    except ValueError as error:
+        yield Object(text[at:], nothing, f"it is not an object of JSON: {error}")
+
+
+def _parsed(text: str, *, whole: bool) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """The objects of a text with their places."""
+    start = at = _space(text, 0)
+    array = whole and text[at : at + 1] == "["
+    if array:
+        at = _space(text, at + 1)
+        if text[at : at + 1] == "]":
+            return _end(text, at + 1)
+    while True:
+        found, stop = _DECODER.raw_decode(text, at)
+        if not isinstance(found, dict):
+            raise _NotJson("its values are not all objects" if array else "it is another value")
+        if not array:
+            _end(text, stop)
+            yield start, len(text) if not whole else stop, found
+            return None
+        yield at, stop, found
+        at = _space(text, stop)
+        if text[at : at + 1] == "]":
+            return _end(text, at + 1)
+        if text[at : at + 1] != ",":
+            raise _NotJson(f"there is no comma at character {at}")
+        at = _space(text, at + 1)
+
+
+def _end(text: str, at: int) -> None:
+    at = _space(text, at)
+    if at < len(text):
+        raise _NotJson(f"there is more behind its end, at character {at}")
+
+
+def _space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _values(found: dict[str, Any], fields: dict[str, int], *, exact: bool) -> list[str | None]:
+    values: list[str | None] = [None] * len(fields)
+    seen: set[int] = set()
+    for name, value in found.items():
+        place = fields.get(name if exact else name.lower())
+        if place is None:
+            continue
+        if place in seen:
+            raise _NotJson(f"it has the field {name} twice")
+        seen.add(place)
+        values[place] = _text(value)
+    return values
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else _json(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _NotJson("a text has half of a pair of surrogates") from None
+    return text
+
+
+def _json(value: Any) -> str:
+    """A value as JSON, its numbers as they were written."""
+    if isinstance(value, _Number):
+        return value
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_json(name)}: {_json(one)}' for name, one in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_json, value))}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _constant(name: str) -> None:
+    raise _NotJson(f"{name} is not JSON")
+
+
+_DECODER: Final = json.JSONDecoder(parse_float=_Number, parse_int=_Number, parse_constant=_constant)

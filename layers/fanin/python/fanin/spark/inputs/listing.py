@@ -1,0 +1,111 @@
+"""The files of a dataset, found once and given to every reader, so that all strategies read the same ones."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+
+from fanin.errors import InvalidRequest
+
+_GLOB: Final = frozenset("*?[]{}\\")
+
+
+class FoundFile(NamedTuple):
+    """A file of a dataset.
+
+    Attributes:
+        path: its URI, with spaces and the like as they are.
+        size: bytes.
+        modified: milliseconds since the epoch.
+    """
+
+    path: str
+    size: int
+    modified: int
+
+
+def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
+    """Find the files of a dataset: those of all folders below it, in order of their paths.
+
+    As everywhere in Spark, names that begin with a dot or an underscore are hidden, and so are empty files.
+
+    Args:
+        spark: the session; on S3 the executors of its cluster look up the files.
+        path: a file, a folder, or a pattern. A file or folder of that very name comes before a pattern.
+
+    Raises:
+        InvalidRequest: the path does not exist, or names a hidden file.
+    """
+    files = spark.read.format("binaryFile").option("recursiveFileLookup", True)
+    try:
+        rows = files.load(as_literal(spark, path)).select(
+            "path", "length", F.unix_millis("modificationTime").alias("modified")
+        )
+        found = sorted(FoundFile(*row) for row in rows.collect())
+    except AnalysisException as error:
+        raise InvalidRequest(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+    name = path.rstrip("/").rpartition("/")[2]
+    if not found and name.startswith(("_", ".")) and name not in {".", ".."}:
+        raise InvalidRequest(
+            f"{path} cannot be read: Spark ignores files whose names begin with a dot or an underscore;"
+            " rename it"
+        )
+    return found
+
+
+def fingerprint(files: Sequence[FoundFile]) -> dict[str, Any]:
+    """What tells the files of a dataset from others at the same path: names, sizes and times, as JSON."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.path}\0{file.size}\0{file.modified}\n".encode())
+    return {"files": len(files), "bytes": sum(file.size for file in files), "digest": digest.hexdigest()}
+
+
+def escaped(path: str) -> str:
+    """A path that Spark does not take for a pattern."""
+    return "".join(f"\\{letter}" if letter in _GLOB else letter for letter in path)
+
+
+def same_file(uri: str) -> str:
+    """The path of a ``FoundFile``, from the URI that Spark's column of metadata has."""
+    path = unquote(uri)
+    return f"file:/{path[8:]}" if path.startswith("file:///") else path
+
+
+def is_pattern(path: str) -> bool:
+    """Whether Spark would take a path for a pattern."""
+    return bool(_GLOB & set(path))
+
+
+def as_literal(spark: SparkSession, path: str) -> str:
+    """The path as Spark takes it; escaped if something has this very name, and no pattern is meant."""
+    if not is_pattern(path):
+        return path
+    place, system = _place(spark, path)
+    return escaped(path) if system.exists(place) else path
+
+
+def qualified(spark: SparkSession, path: str) -> str:
+    """A path as a ``FoundFile`` has it: with its file system, from the root."""
+    place, system = _place(spark, path)
+    return str(system.makeQualified(place).toString())
+
+
+def _place(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """A path and its file system, as Hadoop has them; Python has no other way to them."""
+    context: Any = spark.sparkContext
+    place = context._jvm.org.apache.hadoop.fs.Path(path)  # noqa: SLF001
+    return place, place.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+
+
+def literal_root(path: str) -> str:
+    """The folders of a path that are not a pattern, without a slash at the end."""
+    parts = path.rstrip("/").split("/")
+    stop = next((at for at, part in enumerate(parts) if is_pattern(part)), len(parts))
+    return "/".join(parts[:stop])

@@ -1,0 +1,205 @@
+"""Opens a dataset of any format, the same way for all jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any, Final, TypeVar
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+from pyspark.sql.types import StructType
+
+from fanin.errors import FaninError, InvalidRequest
+from fanin.spark.inputs.csv_files import read_csv
+from fanin.spark.inputs.dialect import Dialect
+from fanin.spark.inputs.formats import DatasetFormat, format_of_path
+from fanin.spark.inputs.json_lines import TEXT, read_json
+from fanin.spark.inputs.lakes import find_table, table_at
+from fanin.spark.inputs.listing import (
+    FoundFile,
+    as_literal,
+    escaped,
+    find_files,
+    fingerprint,
+    literal_root,
+    qualified,
+)
+from fanin.spark.runtime.failures import root_cause
+from fanin.spark.runtime.unreadable import LINE, PROBLEM
+
+_T = TypeVar("_T")
+_NO_SOURCE: Final = "DATA_SOURCE_NOT_FOUND"
+
+
+@dataclass(frozen=True)
+class Input:
+    """A dataset.
+
+    Attributes:
+        path: a file, a folder or a pattern; or the name of a table.
+        format: None takes that of the table that the folder is, or the one that the suffix names.
+        dialect: of CSV and JSON.
+    """
+
+    path: str
+    format: DatasetFormat | None = None
+    dialect: Dialect = Dialect()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A dataset that was opened.
+
+    Attributes:
+        rows: its columns; and ``LINE`` and ``PROBLEM``, which say what cannot be read and why. Rows of JSON
+            also have ``TEXT``, the object as it came.
+        format: of the dataset.
+        files: its files; None if it is a table.
+    """
+
+    rows: DataFrame
+    format: DatasetFormat
+    files: Sequence[FoundFile] | None
+
+
+def open_input(
+    spark: SparkSession,
+    given: Input,
+    *,
+    fields: Sequence[str],
+    types: StructType | None = None,
+) -> Opened:
+    """Open a dataset.
+
+    Args:
+        spark: the session.
+        given: the dataset.
+        fields: what is read of JSON, and the columns of a dataset without files.
+        types: types of the columns of CSV; without them all are text.
+
+    Raises:
+        InvalidRequest: the dataset does not exist, is a table that was not asked for as such, is not of its
+            format, or its files do not fit together. Says which file, where Spark does.
+    """
+    format_ = _format(spark, given)
+    if not format_.of_files:
+        return Opened(_readable(_table(spark, given.path, format_)), format_, None)
+    files = find_files(spark, given.path)
+    if table := find_table(spark, files):
+        raise table.refusal(given.path)
+
+    def part(base: str | None, some: Sequence[FoundFile]) -> DataFrame | None:
+        read = partial(_read, spark, some, format_, given.dialect)
+        return _opened(given.path, partial(read, fields=fields, types=types, base=base))
+
+    parts = [part(base, some) for base, some in _by_layout(_base(spark, given.path, files), files)]
+    headed = [part for part in parts if part is not None]
+    rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), headed) if headed else None
+    if rows is None:
+        names = [*fields, *([TEXT] if format_ is DatasetFormat.JSON else [])]
+        empty = types or ", ".join(f"`{name}` string" for name in names)
+        rows = spark.createDataFrame([], empty)
+    return Opened(_readable(rows), format_, files)
+
+
+def fingerprint_of(spark: SparkSession, given: Input) -> dict[str, Any] | None:
+    """What tells the data from other data of the same name, as JSON, without opening it.
+
+    Returns:
+        None if that cannot be known: for tables whose files Spark does not say.
+
+    Raises:
+        InvalidRequest: the dataset does not exist.
+    """
+    format_ = _format(spark, given)
+    if format_.of_files:
+        return fingerprint(find_files(spark, given.path))
+    # A table of Delta never writes a file of the same name again.
+    names = sorted(_table(spark, given.path, format_).inputFiles())
+    return fingerprint([FoundFile(name, 0, 0) for name in names]) if names else None
+
+
+def _format(spark: SparkSession, given: Input) -> DatasetFormat:
+    if given.format is not None:
+        return given.format
+    table = table_at(spark, given.path) if "/" in given.path else None
+    if table and table.format is None:
+        raise table.refusal(given.path)
+    return table.format if table and table.format else format_of_path(given.path)
+
+
+def _read(
+    spark: SparkSession,
+    files: Sequence[FoundFile],
+    format_: DatasetFormat,
+    dialect: Dialect,
+    *,
+    fields: Sequence[str],
+    types: StructType | None,
+    base: str | None,
+) -> DataFrame | None:
+    if format_ is DatasetFormat.CSV:
+        return read_csv(spark, files, dialect, base=base, types=types)
+    if format_ is DatasetFormat.JSON:
+        return read_json(spark, files, dialect, fields)
+    reader = spark.read.format(format_.value).option("mergeSchema", True)
+    if base:
+        reader = reader.option("basePath", base)
+    return reader.load([escaped(file.path) for file in files])
+
+
+def _base(spark: SparkSession, path: str, files: Sequence[FoundFile]) -> str | None:
+    """The folder whose subfolders may be columns, such as ``day=1``; None if the dataset is a single file."""
+    root = path.rstrip("/") if as_literal(spark, path) != path else literal_root(path)
+    base = qualified(spark, root or "/")
+    return None if len(files) == 1 and files[0].path == base else base
+
+
+def _by_layout(base: str | None, files: Sequence[FoundFile]) -> list[tuple[str | None, Sequence[FoundFile]]]:
+    """The files of each layout of folders that are columns; Spark reads files of only one at a time."""
+    layouts: dict[tuple[str, ...], list[FoundFile]] = {}
+    for file in files:
+        folders = file.path.removeprefix(base or file.path).split("/")[:-1]
+        names = tuple(folder.partition("=")[0] for folder in folders if "=" in folder)
+        layouts.setdefault(names, []).append(file)
+    return [(base if names else None, some) for names, some in layouts.items()]
+
+
+def _table(spark: SparkSession, path: str, format_: DatasetFormat) -> DataFrame:
+    if format_ is DatasetFormat.TABLE:
+        return _opened(path, lambda: spark.table(path))
+    try:
+        return _opened(path, lambda: spark.read.format(format_.value).load(path))
+    except InvalidRequest as error:
+        if _NO_SOURCE not in str(error.__cause__):
+            raise
+        raise InvalidRequest(
+            f"{path} cannot be read: this session has no source {format_.value}; start Spark with its"
+            " package, or on EMR with the release's own"
+        ) from error
+
+
+def _opened(path: str, reader: Callable[[], _T]) -> _T:
+    """Open a dataset, whose schema Spark may have to look up in its files.
+
+    Raises:
+        InvalidRequest: it cannot be opened.
+    """
+    try:
+        return reader()
+    except FaninError:
+        raise
+    except (PySparkException, Py4JJavaError) as error:
+        raise InvalidRequest(f"{path} cannot be read: {root_cause(error)}") from error
+
+
+def _readable(rows: DataFrame) -> DataFrame:
+    """Say of all rows that they can be read, where a format has no text that may be wrong."""
+    if LINE in rows.columns:
+        return rows
+    nothing = F.lit(None).cast("string")
+    return rows.withColumns({LINE: nothing, PROBLEM: nothing})

@@ -1,0 +1,30 @@
+"""Text that is not what its format says, on its way to the rejects."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+
+LINE: Final = "_fanin_line"
+"""Column with the text of what cannot be read; null where a row is as its format says."""
+PROBLEM: Final = "_fanin_problem"
+"""Column that says in words what is wrong with it; null likewise."""
+MARK: Final = "\uffff"
+"""Stands behind text that must not be taken for a value: it ends neither an item id nor a number."""
+
+
+def marked(line: str | Column = LINE) -> Column:
+    """The text of what cannot be read, so that nobody takes it for a value; null where a row can be read."""
+    return F.concat(F.col(line) if isinstance(line, str) else line, F.lit(MARK))
+
+
+def unmarked(value: str) -> Column:
+    """A value as it came."""
+    return F.replace(F.col(value), F.lit(MARK), F.lit(""))
+
+
+def readable_columns(rows: DataFrame) -> list[str]:
+    """The columns of the dataset itself."""
+    return [name for name in rows.columns if name not in {LINE, PROBLEM}]

@@ -1,0 +1,52 @@
+"""How many rows may be left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.errors import InvalidRequest, TooManyRejects
+from fanin.spark.runtime.rejects import ANY, RejectLimit
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [("0", RejectLimit(count=0)), ("100", RejectLimit(count=100)), ("2.5%", RejectLimit(share=0.025))],
+)
+def test_a_limit_is_a_number_of_rows_or_a_share_of_them(text: str, limit: RejectLimit) -> None:
+    assert RejectLimit.parse(text) == limit
+
+
+@pytest.mark.parametrize("text", ["", "%", "-1", "many", "101%", "-1%", "nan%", "1.5"])
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="neither a number of rows nor a share"):
+        RejectLimit.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("limit", "rejected", "enough"),
+    [
+        (ANY, {"null": 99}, True),
+        (ANY, {"null": 60, "malformed": 40}, False),
+        (RejectLimit(count=3), {"null": 3}, True),
+        (RejectLimit(count=3), {"null": 2, "gone": 2}, False),
+        (RejectLimit(count=0), {}, True),
+        (RejectLimit(count=0), {"duplicate": 50}, True),
+        (RejectLimit(share=0.05), {"null": 5}, True),
+        (RejectLimit(share=0.05), {"null": 6}, False),
+        (RejectLimit(count=1_000), {"null": 100}, True),
+    ],
+)
+def test_repeats_do_not_count_and_all_rows_are_too_many(
+    limit: RejectLimit, rejected: dict[str, int], enough: bool
+) -> None:
+    # Given a hundred rows, when some are rejects, then the job may go on or not
+    if enough:
+        limit.check(rejected, 100, "/rejects")
+        return
+    with pytest.raises(TooManyRejects, match=r"of 100 rows are rejects.*/rejects") as refused:
+        limit.check(rejected, 100, "/rejects")
+    assert (refused.value.rejects, refused.value.rows) == (rejected, 100)
+
+
+def test_a_dataset_without_rows_has_no_rejects() -> None:
+    ANY.check({}, 0, "/rejects")
