@@ -6,7 +6,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.domain.acks import Failure, ItemRange
-from fanin.errors import InvalidRequest
 from fanin.spark.outcomes.driver import outcomes
 from fanin.spark.runtime.service import Service
 from tests.spark.items import ITEMS, filled
@@ -61,8 +60,3 @@ def test_rows_may_have_ordinals_alone(spark: SparkSession, service: Service) -> 
 
     assert [row["outcome"] for row in told] == ["pending", "done", "pending", "unknown"]
     assert told[3]["why"] == f"there are {ITEMS} items"
-
-
-def test_columns_that_name_no_items_are_refused(spark: SparkSession, service: Service) -> None:
-    with pytest.raises(InvalidRequest, match="the input has: order"):
-        outcomes(spark.createDataFrame([(1,)], "order int"), service)
