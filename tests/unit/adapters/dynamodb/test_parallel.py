@@ -1,12 +1,15 @@
 """Calls in parallel, and the client that they share."""
 
+import math
 from collections.abc import Callable
 from threading import Barrier
 from typing import Any
 
 import pytest
 
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb import Connection
+from fanin.adapters.dynamodb.parallel import Parallel
 from fanin.errors import ServiceUnavailable, Throttled
 
 
@@ -113,3 +116,56 @@ class TestAttempt:
     def test_a_defect_is_raised(self, connection: Connection) -> None:
         with pytest.raises(ZeroDivisionError):
             connection.parallel.attempt(lambda number: 1 // number, [1, 0])
+
+
+class TestPatience:
+    """A job goes on for minutes while nothing goes through."""
+
+    def test_goes_on_until_it_lasts_no_longer(self) -> None:
+        # Given a store that takes nothing, and two minutes of patience
+        time = [0.0]
+        parallel = patient(120, time)
+
+        (answer,) = parallel.attempt(refuse, [1])
+
+        assert isinstance(answer, Throttled)
+        assert 120 <= time[0] < 145
+
+    def test_begins_anew_with_each_call_that_goes_through(self) -> None:
+        # Given a store that takes one call in each hundred seconds
+        time, gone = [0.0], list[int]()
+
+        def call(number: int) -> int:
+            if time[0] < 100 * (len(gone) + 1):
+                raise Throttled("slow")
+            gone.append(number)
+            return number
+
+        assert patient(120, time).attempt(call, range(5)) == list(range(5))
+        assert time[0] > 400
+
+    def test_makes_calls_without_an_answer_again(self) -> None:
+        answers = [ServiceUnavailable("no answer"), Throttled("slow"), ServiceUnavailable("no answer")]
+
+        def call(number: int) -> int:
+            if answers:
+                raise answers.pop()
+            return number
+
+        assert patient(120, [0.0]).attempt(call, [7]) == [7]
+
+
+def refuse(number: int) -> int:
+    raise Throttled(f"slow: {number}")
+
+
+def patient(seconds: float, time: list[float]) -> Parallel:
+    """Calls one after the other, in a time that passes only while they wait."""
+
+    def sleep(waited: float) -> None:
+        time[0] += waited
+
+    backoff = Backoff(tries=40, cap=20, sleep=sleep, fraction=lambda: 1)
+    return Parallel(
+        1, backoff, lambda: math.inf, patience=seconds, before=lambda: None, clock=lambda: time[0]
+    )

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.tree import Mark, Tree
+from fanin.errors import Throttled
 from fanin.spark.ack.ledger_writes import fail, mark, write_failures_task, write_marks_task, written
 from fanin.spark.ack.schemas import mark_records
 
@@ -89,6 +92,67 @@ def test_calls_carry_a_bounded_number_of_words(
     told = results(mark([marks_of(batch.batch_id, [Mark(0, n, 1) for n in range(5)])], ledger))
 
     assert [row["words"] for row in told] == [2, 2, 1]
+
+
+def test_a_store_that_refuses_a_fifth_is_written_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a table that refuses a fifth of all writes, of words and of batches
+    drawn, waits = random.Random(7), list[float]()  # noqa: S311
+
+    def refuse(call: str, moment: str) -> None:
+        counts = moment == "before" and call in ("words.clear", "batches.touch", "batches.complete")
+        if counts and drawn.random() < 0.2:
+            raise Throttled(f"{call} is refused")
+
+    monkeypatch.setattr(
+        "fanin.spark.ack.ledger_writes.PATIENT", Backoff(tries=400, cap=20, sleep=waits.append)
+    )
+    memory = Memory(on_call=refuse)
+    ledger = LedgerService(memory.ports())
+    batch, _ = opened(ledger, 64 * 50)
+    words = [Mark(0, number, Tree().full) for number in range(50)]
+
+    told = results(mark([marks_of(batch.batch_id, words)], ledger))
+
+    # Then all of it is written, and no word that was written is written again
+    assert told[-1]["complete"]
+    assert sum(row["first"] + row["duplicates"] for row in told) == 64 * 50
+    assert waits
+    assert memory.accesses.refused["words.clear"] <= 2
+
+
+def test_a_store_that_refuses_everything_ends_the_task(
+    ledger: LedgerService, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = list[float]()
+    backoff = Backoff(tries=5, cap=20, sleep=waits.append)
+    monkeypatch.setattr("fanin.spark.ack.ledger_writes.PATIENT", backoff)
+    batch, _ = opened(ledger, 100)
+
+    def refuse(call: str, _: str) -> None:
+        if call == "words.clear":
+            raise Throttled("refused")
+
+    memory.accesses._on_call = refuse
+    with pytest.raises(Throttled, match="refused"):
+        results(mark([marks_of(batch.batch_id, [Mark(0, 0, 1)])], ledger))
+    assert len(waits) == 4
+
+
+def test_a_rerun_writes_only_what_a_run_that_died_has_left(ledger: LedgerService, memory: Memory) -> None:
+    # Given a run over every second item of 2,000 words, which died at nine tenths
+    batch, _ = opened(ledger, 64 * 2_000)
+    words = [Mark(0, number, 0x5555555555555555) for number in range(2_000)]
+    results(mark([marks_of(batch.batch_id, words[:1_800])], ledger))
+    before = memory.accesses.writes["words.clear"]
+
+    # When it runs again
+    told = results(mark([marks_of(batch.batch_id, words)], ledger))
+
+    # Then it writes the rest, and reads what is cheaper to read than to write
+    assert memory.accesses.writes["words.clear"] - before == 200
+    assert sum(row["first"] for row in told) == 200 * 32
+    assert sum(row["duplicates"] for row in told) == 1_800 * 32
+    assert sum(row["words"] for row in told) == 2_000
 
 
 def test_a_batch_that_is_gone_does_not_hold_up_the_others(ledger: LedgerService) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fanin.spark.inputs.dialect import Dialect
     from fanin.spark.inputs.formats import DatasetFormat
     from fanin.spark.jobs.running import Job, Summary
+    from fanin.spark.outcomes.driver import outcomes
     from fanin.spark.runtime.rejects import RejectLimit
     from fanin.spark.runtime.service import Service
     from fanin.spark.runtime.session import session
@@ -42,6 +43,7 @@ __all__ = [
     "ack_stream",
     "acknowledge",
     "fan_out_dataset",
+    "outcomes",
     "register_sink",
     "session",
     "with_body",
@@ -62,6 +64,7 @@ _HOMES: Final = {
     "ack_stream": "fanin.spark.ack.stream",
     "acknowledge": "fanin.spark.ack.driver",
     "fan_out_dataset": "fanin.spark.fan_out.driver",
+    "outcomes": "fanin.spark.outcomes.driver",
     "register_sink": "fanin.spark.fan_out.sink",
     "session": "fanin.spark.runtime.session",
     "with_body": "fanin.spark.fan_out.bodies",

@@ -55,6 +55,8 @@ class Connection:
         once: makes a client that sends every request only once; None uses ``client``.
         threads: how many calls may run at a time.
         backoff: waits between tries.
+        patience: seconds for which ``parallel.attempt`` goes on when nothing goes through; 0 gives up after
+            some rounds.
         time_left: seconds in which ``parallel.attempt`` may begin calls; by default there is no limit.
         time_for_requests: seconds in which any request may begin, which follows from those calls; afterwards
             it raises ``Throttled``. By default there is no limit.
@@ -70,6 +72,7 @@ class Connection:
         once: Callable[[], DynamoDBClient] | None = None,
         threads: int = 16,
         backoff: Backoff | None = None,
+        patience: float = 0,
         time_left: Callable[[], float] = lambda: math.inf,
         time_for_requests: Callable[[], float] | None = None,
     ) -> None:
@@ -82,7 +85,9 @@ class Connection:
             or client_factory("dynamodb", connections=threads, attempts=1, time_left=time_for_requests)
         )
         self._backoff = backoff or Backoff()
-        self.parallel = Parallel(threads, self._backoff, time_left, before=lambda: self.client)
+        self.parallel = Parallel(
+            threads, self._backoff, time_left, patience=patience, before=lambda: self.client
+        )
 
     @cached_property
     def client(self) -> DynamoDBClient:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -24,7 +25,10 @@ class Parallel:
         threads: how many calls may run at a time.
         backoff: waits between the rounds of calls that were throttled.
         time_left: seconds in which ``attempt`` may begin calls.
+        patience: seconds for which ``attempt`` goes on when nothing goes through; a job has more of it than a
+            function. With any, calls without an answer are made again, too.
         before: makes what the calls share, before threads can race for it.
+        clock: seconds, from any moment on.
     """
 
     def __init__(
@@ -33,12 +37,17 @@ class Parallel:
         backoff: Backoff,
         time_left: Callable[[], float],
         *,
+        patience: float = 0,
         before: Callable[[], object],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._threads = threads
         self._backoff = backoff
         self._time_left = time_left
+        self._patience = patience
+        self._again = (Throttled, ServiceUnavailable) if patience else (Throttled,)
         self._before = before
+        self._clock = clock
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
@@ -54,8 +63,8 @@ class Parallel:
     def attempt(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B | FaninError]:
         """Call for every argument, in parallel; only calls that are throttled are made again.
 
-        Calls are made until all went through, until nothing went through for some rounds, or until the time
-        is up: then no call is begun any more.
+        Calls are made until all went through, until nothing went through for some rounds and as long as the
+        patience lasts, or until the time is up: then no call is begun any more.
 
         Returns:
             One answer for each, in order; ``Throttled`` or ``ServiceUnavailable`` in the place of a call that
@@ -63,15 +72,19 @@ class Parallel:
         """
         answers: dict[int, _B | FaninError] = {}
         waiting: Sequence[int] = range(len(arguments))
-        idle = 0
+        idle, progress_at = 0, self._clock()
         while waiting:
             found = self.map(lambda index: self._begin(call, arguments[index]), waiting)
             answers.update(zip(waiting, found, strict=True))
-            throttled = [index for index in waiting if isinstance(answers[index], Throttled)]
-            idle = idle + 1 if len(throttled) == len(waiting) else 0
-            if not throttled or idle == _IDLE_ROUNDS or self._time_left() <= 0:
+            again = [index for index in waiting if isinstance(answers[index], self._again)]
+            if len(again) < len(waiting):
+                idle, progress_at = 0, self._clock()
+            else:
+                idle += 1
+            patient = idle < _IDLE_ROUNDS or self._clock() - progress_at < self._patience
+            if not again or not patient or self._time_left() <= 0:
                 break
-            waiting = throttled
+            waiting = again
             self._backoff.wait(idle)
         return [answers[index] for index in range(len(arguments))]
 

@@ -43,7 +43,7 @@ class Acknowledged:
         rejects: rows left out, by reason; repeats are among them.
         first: items that were not done before and are now, in words that were written themselves.
         ranged: items below bits of higher levels that were cleared; some may have been done before.
-        duplicates: items that were done before the run.
+        duplicates: items that were done before the run, or by a try of it that was refused in part.
         late: items left alone because their batch had ended without them.
         words: words to clear.
         writes: rows of the tables that were written, those of failures, parents and batches among them.

@@ -15,9 +15,10 @@ from fanin.domain import ids
 from fanin.domain.acks import Failure
 from fanin.domain.limits import MAX_FAILURES
 from fanin.domain.tree import Mark, Tree
-from fanin.errors import BatchGone, BatchNotFound
+from fanin.errors import BatchGone, BatchNotFound, FaninError, ServiceUnavailable, Throttled
 from fanin.spark.ack.schemas import Records
-from fanin.spark.runtime.service import Service
+from fanin.spark.ack.skipping import Sieve
+from fanin.spark.runtime.service import PATIENT, Service
 
 RESULTS: Final = (
     "batch_id long, complete boolean, first long, ranged long, duplicates long, late long, words long,"
@@ -112,17 +113,38 @@ def mark(
     records: Iterable[Records], ledger: LedgerService, totals: Sequence[str] = ()
 ) -> Iterator[list[_Row]]:
     """Clear the bits of ``MARKS``, some words at a time, and add what their items bring to the totals."""
+    sieve = Sieve(ledger.ports.words)
 
-    def write(shares: Mapping[int, Sequence[_Word]]) -> list[_Row]:
+    def write(every: Mapping[int, Sequence[_Word]]) -> list[_Row]:
+        sifted = sieve.sift(every)
+        shares = {batch_id: sifted[batch_id].left for batch_id in every}
         marks = {batch_id: [mark for mark, _ in share] for batch_id, share in shares.items()}
         results = {
             batch_id: {ordinal: _by_name(totals, values) for _, items in share for ordinal, *values in items}
             for batch_id, share in shares.items()
             if any(items for _, items in share)
         }
+        try:
+            marked = ledger.mark(marks, results=results) if results else ledger.mark(marks)
+        except (Throttled, ServiceUnavailable):
+            sieve.learn(1, 1)  # most are written now: read them before they are sent again
+            raise
+        sieve.learn(
+            sum(_TREE.below(mark.level, mark.mask) for some in marks.values() for mark in some),
+            sum(m.duplicates for m in marked),
+        )
         return [
-            (m.batch_id, m.complete, m.first, m.ranged, m.duplicates, m.late, len(shares[m.batch_id]), 0)
-            for m in (ledger.mark(marks, results=results) if results else ledger.mark(marks))
+            (
+                m.batch_id,
+                m.complete,
+                m.first,
+                m.ranged,
+                m.duplicates + sifted[m.batch_id].done,
+                m.late,
+                len(every[m.batch_id]),
+                0,
+            )
+            for m in marked
         ]
 
     def gone(batch_id: int, share: Sequence[_Word]) -> _Row:
@@ -191,13 +213,29 @@ def _calls(
         for batch_id, one in pairs[first : first + most]:
             shares.setdefault(batch_id, []).append(one)
         try:
-            yield write(shares)
+            yield _patiently(write, shares)
         except (BatchNotFound, BatchGone):
             for batch_id, share in shares.items():
                 try:
-                    yield write({batch_id: share})
+                    yield _patiently(write, {batch_id: share})
                 except (BatchNotFound, BatchGone):
                     yield [gone(batch_id, share)]
+
+
+def _patiently(write: _Write[_T], shares: Mapping[int, Sequence[_T]]) -> list[_Row]:
+    """Write, and repeat what a busy store refuses: words that are done by then are found done.
+
+    Raises:
+        Throttled, ServiceUnavailable: the store has refused for ten minutes.
+    """
+    refused: FaninError | None = None
+    for _ in PATIENT:
+        try:
+            return write(shares)
+        except (Throttled, ServiceUnavailable) as error:
+            refused = error
+    assert refused  # noqa: S101 - at least one try has failed
+    raise refused
 
 
 def _by_name(totals: Sequence[str], values: Sequence[int | None]) -> dict[str, int]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.metering import Meter
 from fanin.app.ledger.service import LedgerService
@@ -15,7 +16,12 @@ from fanin.app.services import Services
 from fanin.client.tracker import Tracker
 from fanin.entry import wiring
 from fanin.entry.settings import Settings
+from fanin.spark.runtime.pace import Pace
 
+PATIENCE: Final = 600.0
+"""Seconds for which a task goes on while DynamoDB takes nothing from it."""
+PATIENT: Final = Backoff(tries=40, cap=20)
+"""Waits between tries, of ten minutes in all: with jitter, 20 seconds are 10 on average."""
 _PREFIXES: Final = ("FANIN_", "AWS_ENDPOINT_URL")
 _NAMES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
@@ -29,9 +35,11 @@ class Service:
 
     Attributes:
         environment: names and values of the variables that name the stack, sorted.
+        most_writes: write units a second that each process may send; None for as many as DynamoDB takes.
     """
 
     environment: tuple[tuple[str, str], ...]
+    most_writes: float | None = None
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None) -> Service:
@@ -51,6 +59,10 @@ class Service:
         _ = settings.batches_table, settings.words_table, settings.parts_table
         return cls(tuple(sorted(named.items())))
 
+    def paced(self, most_writes: float | None) -> Service:
+        """The same stack, for processes that send at most so many write units a second."""
+        return replace(self, most_writes=most_writes)
+
     def settings(self) -> Settings:
         return Settings(dict(self.environment))
 
@@ -66,15 +78,23 @@ class Service:
         """Counts the rows that this process has read and written through the ledger."""
         return _connected(self)[2]
 
+    def pace(self) -> Pace:
+        """How fast this process writes."""
+        return _connection(self)[1]
+
     def connection(self) -> Connection:
         """The ledger's connection to DynamoDB; one for each process."""
-        return _connection(self)
+        return _connection(self)[0]
 
 
 @cache
-def _connection(service: Service) -> Connection:
+def _connection(service: Service) -> tuple[Connection, Pace]:
     os.environ.update(service.environment)  # boto3 looks there for endpoint and region
-    return Connection()
+    connection = Connection(backoff=PATIENT, patience=PATIENCE)
+    pace = Pace(service.most_writes)
+    pace.attach(connection.client)
+    pace.attach(connection.once)
+    return connection, pace
 
 
 @cache

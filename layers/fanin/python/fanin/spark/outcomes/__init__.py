@@ -1,0 +1,1 @@
+"""What became of the items of a dataset: done, failed and why, held, or pending."""

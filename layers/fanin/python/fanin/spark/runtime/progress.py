@@ -1,0 +1,94 @@
+"""Says how far a job is: a line that changes in a terminal, a line a minute in a log."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+from types import TracebackType
+from typing import Final, Self, TextIO
+
+IN_TERMINAL: Final = 0.5
+IN_LOG: Final = 60.0
+"""Seconds between two looks."""
+_FIRST: Final = 10.0
+"""Seconds before which a rate says little."""
+_WIDTH: Final = 20
+
+
+class Progress:
+    """Shows the progress of one step of a job while the step runs, inside a ``with`` block.
+
+    Args:
+        what: is done, in the plural, such as ``words``.
+        total: how many there are.
+        done: says how many are done; tasks report what they have done when they end.
+        out: where to write; by default standard error.
+        clock: seconds, from any moment on.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        total: int,
+        done: Callable[[], int],
+        *,
+        out: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._what, self._total, self._done, self._clock = what, total, done, clock
+        self._out = out or sys.stderr
+        self._terminal = self._out.isatty()
+        self._began = clock()
+        self._over = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+        if kind is None or not self._terminal:
+            self._write(self.line())
+        if self._terminal:
+            self._out.write("\n")
+            self._out.flush()
+
+    def line(self) -> str:
+        """How far it is, at what rate, and how long the rest takes at that rate."""
+        done, seconds = min(self._done(), self._total), self._clock() - self._began
+        share = done / self._total if self._total else 1.0
+        said = f"{done:,} of {self._total:,} {self._what}, {share:.0%}"
+        if done and seconds >= _FIRST:
+            rate = done / seconds
+            said += f", {rate:,.0f} a second"
+            if done < self._total:
+                said += f", {_span((self._total - done) / rate)} left"
+        return said
+
+    def _run(self) -> None:
+        while not self._over.wait(IN_TERMINAL if self._terminal else IN_LOG):
+            self._write(self.line())
+
+    def _write(self, line: str) -> None:
+        if self._terminal:
+            share = min(self._done() / self._total, 1.0) if self._total else 1.0
+            filled = round(share * _WIDTH)
+            self._out.write(f"\r\x1b[K{'━' * filled}{'╌' * (_WIDTH - filled)} {line}")
+        else:
+            self._out.write(f"{line}\n")
+        self._out.flush()
+
+
+def _span(seconds: float) -> str:
+    """A time that is easy to grasp: ``40 s``, ``12 min``, ``9 h 20 min``."""
+    minutes, rest = divmod(round(seconds), 60)
+    if not minutes:
+        return f"{rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

@@ -1,0 +1,82 @@
+"""What tasks say became of items, in memory."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from fanin.adapters.memory import Memory
+from fanin.app.ledger.service import LedgerService
+from fanin.domain.acks import Failure, ItemRange
+from fanin.domain.batch import OnFailure, OpenBatch
+from fanin.spark.outcomes.states import states
+
+
+@pytest.fixture
+def ledger() -> LedgerService:
+    return LedgerService(Memory().ports())
+
+
+def asked(ledger: LedgerService, items: list[tuple[int, int]]) -> list[tuple[str, str | None]]:
+    batch_ids, ordinals = zip(*items, strict=True)
+    record = pa.RecordBatch.from_arrays(
+        [pa.array(batch_ids, pa.int64()), pa.array(ordinals, pa.int64())], ["batch_id", "ordinal"]
+    )
+    told = states(record, ledger).to_pylist()
+    assert [(row["batch_id"], row["ordinal"]) for row in told] == items
+    return [(row["outcome"], row["why"]) for row in told]
+
+
+def test_each_item_has_its_own_outcome(ledger: LedgerService) -> None:
+    batch_id = ledger.open(OpenBatch()).batch_id
+    group = ledger.add(batch_id, 5_000)
+    ledger.ack([group[1], group[4_999]])
+    ledger.fail([Failure(group[2], "no such customer")])
+    ledger.ack([], ranges=[ItemRange(group.prefix, 64, 4_201)])
+
+    items = [(batch_id, n) for n in (0, 1, 2, 64, 1_000, 4_095, 4_200, 4_201, 4_999)]
+    assert asked(ledger, items) == [
+        ("pending", None),
+        ("done", None),
+        ("failed", "no such customer"),
+        *[("done", None)] * 4,
+        ("pending", None),
+        ("done", None),
+    ]
+
+
+def test_a_held_item_has_failed_and_waits(ledger: LedgerService) -> None:
+    batch_id = ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id
+    group = ledger.add(batch_id, 3)
+    ledger.fail([Failure(group[1], "out of stock")])
+
+    assert asked(ledger, [(batch_id, 0), (batch_id, 1)]) == [("pending", None), ("held", "out of stock")]
+
+
+def test_a_batch_that_is_not_there_hides_no_other(ledger: LedgerService) -> None:
+    batch_id = ledger.open(OpenBatch()).batch_id
+    group = ledger.add(batch_id, 1)
+    ledger.ack([group[0]])
+
+    told = asked(ledger, [(batch_id, 0), (batch_id + 1, 0)])
+    assert told == [("done", None), ("unknown", f"there is no batch {batch_id + 1}")]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_it_agrees_with_what_is_missing(ledger: LedgerService, seed: int) -> None:
+    # Given a batch of which single items and ranges are done, at random
+    chance = random.Random(seed)  # noqa: S311
+    count = chance.choice([1, 64, 65, 4_097, 10_000])
+    batch_id = ledger.open(OpenBatch()).batch_id
+    group = ledger.add(batch_id, count)
+    done = set[int]()
+    for _ in range(10):
+        first = chance.randrange(count)
+        last = min(count - 1, first + chance.choice([0, 3, 500, 9_000]))
+        ledger.ack([], ranges=[ItemRange(group.prefix, first, last + 1)])
+        done |= set(range(first, last + 1))
+
+    told = asked(ledger, [(batch_id, n) for n in range(count)])
+    assert {n for n, (outcome, _) in enumerate(told) if outcome == "done"} == done
