@@ -136,7 +136,7 @@ def third_party_layer(
     processor: str,
     runtime: lambda_.Runtime = RUNTIME,
 ) -> lambda_.LayerVersion:
-    """Create a layer of the packages that a folder of ``layers/`` names; some of them are compiled.
+    """Create a layer of the packages that a folder of ``layers/`` names; some of them may be compiled.
 
     Args:
         scope: parent construct.

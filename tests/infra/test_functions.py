@@ -8,12 +8,13 @@ from pathlib import Path
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_lambda as lambda_
 
 from fanin import names
 from fanin_cdk import Settings
 from fanin_cdk.assets import FUNCTIONS as HANDLERS
 from fanin_cdk.assets import REQUIREMENTS
-from fanin_cdk.layers import Layers, PipInstall
+from fanin_cdk.layers import Layers, PipInstall, third_party_layer
 
 FUNCTIONS = (
     *("api", "acks", "notifier", "settler", "timer", "reaper", "dead_letters"),
@@ -202,6 +203,26 @@ def test_third_party_packages_are_bundled_by_pip_for_their_target(pip, tmp_path,
         assert f"--platform={platform}" in command
         assert command[command.index("--python-version") + 1] == "3.14"
         assert "--only-binary=:all:" in command
+
+
+@pytest.mark.parametrize(
+    ("runtime", "platforms"),
+    [
+        (lambda_.Runtime.PYTHON_3_11, ["manylinux2014_x86_64"]),
+        (lambda_.Runtime.PYTHON_3_12, ["manylinux_2_28_x86_64", "manylinux2014_x86_64"]),
+    ],
+    ids=["amazon-linux-2", "amazon-linux-2023"],
+)
+def test_a_layer_for_another_python_has_wheels_that_its_system_can_load(pip, tmp_path, runtime, platforms):
+    # Given functions on a Python of which one runs on a system with an older C library
+    stack = cdk.Stack(cdk.App(outdir=str(tmp_path)), "layers")
+    # When their layer is bundled
+    third_party_layer(stack, "Layer", "runtime", settings=Settings(), processor="x86_64", runtime=runtime)
+    # Then pip takes wheels for that system and that Python
+    (command,) = pip.calls
+    taken = [option for option in command if option.startswith("--platform=")]
+    assert taken == [f"--platform={platform}" for platform in platforms]
+    assert command[command.index("--python-version") + 1] == runtime.name.removeprefix("python")
 
 
 def test_the_layer_is_bundled_again_only_if_pins_or_target_change(tmp_path):

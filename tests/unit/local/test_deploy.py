@@ -41,6 +41,17 @@ def test_archive_has_the_same_bytes_for_the_same_content(tmp_path: Path) -> None
         }
 
 
+def test_archive_may_be_small(tmp_path: Path) -> None:
+    # Given a folder whose content compresses well
+    (tmp_path / "zeros").write_bytes(bytes(100_000))
+    # Then a compressed archive is small, has the same content, and the same bytes each time
+    small = archive(tmp_path, compressed=True)
+    assert len(small) < 2_000 < 100_000 < len(archive(tmp_path))
+    assert small == archive(tmp_path, compressed=True)
+    with ZipFile(BytesIO(small)) as zipped:
+        assert zipped.read("zeros") == bytes(100_000)
+
+
 def test_archive_keeps_what_is_executable(tmp_path: Path) -> None:
     (tmp_path / "run").touch(mode=0o755)
     (tmp_path / "read").touch(mode=0o644)
