@@ -9,6 +9,7 @@ from fanin.app.ports.batches import Activity
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Claim, Clear, Cleared, WordKey
 from fanin.domain.batch import LIVE, Batch, State
+from fanin.domain.principals import IdempotencyKey
 from fanin.errors import NotConfigured, ServiceUnavailable
 
 from .conftest import Dynamo
@@ -141,7 +142,7 @@ class TestWhatItTakes:
         batch = put(dynamo, 8)
         meter.reset()
 
-        dynamo.batches.allocate_once(batch, 2**32 - 1, "a", activity=Activity(NOW, NOW))
+        dynamo.batches.allocate_once(batch, 2**32 - 1, IdempotencyKey.of("a"), activity=Activity(NOW, NOW))
         dynamo.batches.allocate(8, 2**32 - 1, activity=None, room=None)
 
         assert meter.writes == {"TransactWriteItems": 2, "UpdateItem": 1}
@@ -151,7 +152,7 @@ class TestWhatItTakes:
         batch = put(dynamo, 8)
 
         for _ in range(2):
-            dynamo.batches.allocate_once(batch, 1, "a", activity=Activity(NOW, NOW))
+            dynamo.batches.allocate_once(batch, 1, IdempotencyKey.of("a"), activity=Activity(NOW, NOW))
 
         assert meter.refused == {"TransactWriteItems": 1}
 
@@ -179,7 +180,7 @@ class TestBatchRows:
 
     def test_parts_carry_the_time_to_live_of_their_batch(self, dynamo: Dynamo) -> None:
         batch = put(dynamo, 8, items=6)
-        dynamo.batches.allocate_once(batch, 4, "a/b", activity=Activity(NOW, NOW))
+        dynamo.batches.allocate_once(batch, 4, IdempotencyKey.of("a/b"), activity=Activity(NOW, NOW))
         dynamo.parts.put_failures(8, [FailureRow(9, "8:g:9", "why")], expires_at=LATER)
 
         assert dynamo.row("parts", batch_id={"N": "8"}, part={"S": "add/a/b"}) == {
@@ -251,7 +252,7 @@ def test_only_the_opening_of_a_batch_writes_the_keys_of_the_index_by_user_key(dy
     batches.allocate(8, 1, activity=activity, room=8)
     batches.rebound(8, items=1, pending=0)
     batches.allocate_counted(8, 1, items=1, pending=0, activity=activity)
-    batches.allocate_once(batches.read([8])[8], 1, "key", activity=activity)
+    batches.allocate_once(batches.read([8])[8], 1, IdempotencyKey.of("key"), activity=activity)
     batches.touch(8, activity)
     batches.postpone(8, deadline=NOW, until=NOW + 1, activity=activity)
     batches.close(8, now=NOW, activity=activity)

@@ -15,6 +15,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.domain import limits
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import batch_id
+from fanin.domain.principals import IdempotencyKey
 from fanin.errors import BatchGone, IdempotencyKeyReused, InvalidRequest, Throttled
 from tests.unit.app.conftest import Crash, World
 
@@ -48,11 +49,11 @@ def opened(memory: Memory) -> list[Batch]:
 
 
 def reservation(world: World, key: str = KEY) -> Reservation:
-    return Reservation(world.ports, key, {"a": 1}, 60)
+    return Reservation(world.ports, IdempotencyKey.of(key), {"a": 1}, 60)
 
 
 def test_to_make_one_reads_and_writes_nothing(world: World) -> None:
-    Reservation(world.ports, "", {}, -1)
+    Reservation(world.ports, IdempotencyKey.of(""), {}, -1)
 
     assert (world.accesses.reads.total(), world.accesses.writes.total()) == (0, 0)
 

@@ -21,7 +21,7 @@ from fanin.console.actions.log import LOGGER
 from fanin.console.application import console
 from fanin.console.options import Options
 from fanin.entry import wiring
-from fanin.entry.http.actions import caller_of
+from fanin.entry.http.callers import caller_of
 from fanin.entry.settings import Settings
 
 COOKIE: Final = "__Host-fanin"

@@ -41,6 +41,7 @@ class Defaults:
         reply_to: URL of the queue for replies, which a scatter's messages name; empty if there is none.
         targets: whether this process knows the queue of jobs for targets.
         webhook_hosts: hosts that webhooks may name, separated by commas; empty allows none.
+        opened_by: who opens batches where no caller is known: the name of a program on the tables.
     """
 
     open_idle_ttl: int = 2 * 3600
@@ -50,6 +51,7 @@ class Defaults:
     reply_to: str = ""
     targets: bool = True
     webhook_hosts: str = ""
+    opened_by: str = ""
 
 
 @dataclass(frozen=True)

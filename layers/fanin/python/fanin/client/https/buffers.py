@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from fanin.client.https.api import NOTHING, HttpsApi
+from fanin.client.https.api import NOTHING, HttpsApi, key_header
 from fanin.domain.buffer import Accepted, Buffer, BufferPage, FailedWork, Level, Released, Work
 from fanin.domain.limits import MAX_WAIT
-from fanin.names import IDEMPOTENCY_HEADER
+from fanin.domain.principals import Principal
 from fanin.wire import buffers as wire
 
 
@@ -34,13 +34,20 @@ class HttpsBuffers:
     def status(self, name: str) -> Level:
         return self._api.call(wire.LEVEL, "GET", _path(name))
 
-    def put(self, name: str, payloads: Sequence[str], *, key: str | None = None) -> Accepted:
+    def put(
+        self,
+        name: str,
+        payloads: Sequence[str],
+        *,
+        key: str | None = None,
+        caller: Principal | None = None,
+    ) -> Accepted:
         return self._api.call(
             wire.ACCEPTED,
             "POST",
             _path(name, "/put"),
             wire.PUT_WORK.encode(payloads),
-            headers={} if key is None else {IDEMPOTENCY_HEADER: key},
+            headers=key_header(key, caller),
             repeatable=key is not None,
         )
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from fanin import names
 from fanin.app.api import Fanin
+from fanin.domain.access import AccessGroup
 from fanin.entry.http import carlyle_v1
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.v1 import buffers as v1_buffers
@@ -36,6 +37,22 @@ ROUTES: Final[tuple[Route, ...]] = (
     *v1_frames.ROUTES,
     *v1_scatters.ROUTES,
     *carlyle_v1.ROUTES,
-    Route("GET", "/openapi.json", "getDocument", "This document", _document, DOCUMENT),
-    Route("GET", f"{names.API_ROOT}/openapi.json", "getV1Document", "This document", _document, DOCUMENT),
+    Route(
+        "GET",
+        "/openapi.json",
+        "getDocument",
+        "This document",
+        _document,
+        DOCUMENT,
+        group=AccessGroup.READ,
+    ),
+    Route(
+        "GET",
+        f"{names.API_ROOT}/openapi.json",
+        "getV1Document",
+        "This document",
+        _document,
+        DOCUMENT,
+        group=AccessGroup.READ,
+    ),
 )
