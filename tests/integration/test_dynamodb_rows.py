@@ -9,7 +9,7 @@ from fanin.app.ports.batches import Activity
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Claim, Clear, Cleared, WordKey
 from fanin.domain.batch import LIVE, Batch, State
-from fanin.domain.principals import IdempotencyKey
+from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import NotConfigured, ServiceUnavailable
 
 from .conftest import Dynamo
@@ -148,6 +148,24 @@ class TestWhatItTakes:
         assert meter.writes == {"TransactWriteItems": 2, "UpdateItem": 1}
         assert meter.reads.total() == 0
 
+    def test_a_key_of_the_release_before_is_honoured_for_every_caller(self, dynamo: Dynamo) -> None:
+        # Given the row of a key as the release before writes it
+        batch = put(dynamo, 8, items=6)
+        dynamo.connection.client.put_item(
+            TableName=f"{dynamo.prefix}-parts",
+            Item={
+                "batch_id": {"N": "8"},
+                "part": {"S": "add/run-7"},
+                "first": {"N": "2"},
+                "count": {"N": "4"},
+                "expires_at": {"N": str(LATER)},
+            },
+        )
+        # When callers repeat it, then they get its range
+        for caller in (None, Principal("ada", "iam ada"), Principal("bob", "iam bob")):
+            key = IdempotencyKey.of("run-7", caller)
+            assert dynamo.batches.allocate_once(batch, 4, key, activity=Activity(NOW, NOW)) == 2
+
     def test_a_refused_transaction_counts_as_refused(self, dynamo: Dynamo, meter: Meter) -> None:
         batch = put(dynamo, 8)
 
@@ -188,6 +206,7 @@ class TestBatchRows:
             "part": {"S": "add/a/b"},
             "first": {"N": "6"},
             "count": {"N": "4"},
+            "owner": {"S": "-"},
             "expires_at": {"N": str(LATER)},
         }
         assert dynamo.row("parts", batch_id={"N": "8"}, part={"S": "failure/0000000000009"}) == {

@@ -6,7 +6,7 @@ Once the row exists the record says so. A batch that was removed since is not op
 of its items may still be stored.
 
 The records are spread over many partitions, since every opening by the library has a key. The version before
-kept all of them in one; they are still found there, which costs the first use of a key a second read. While
+kept all of them in one; they are still found there, which costs the first use of a key one more read. While
 both versions run, the one before does not find the keys of this one: a key that is first used here, and
 repeated there within the seconds of an update, opens a second batch.
 
