@@ -130,13 +130,13 @@ class TestWhatItTakes:
 
         assert (meter.requests, meter.reads) == ({"BatchGetItem": 3}, {"BatchGetItem": 250})
 
-    def test_notes_go_by_25(self, dynamo: Dynamo, meter: Meter) -> None:
+    def test_a_note_is_an_update_which_iam_can_limit(self, dynamo: Dynamo, meter: Meter) -> None:
         notes = [FailureRow(n, f"8:g:{n}", "") for n in range(60)]
         dynamo.parts.put_failures(8, notes, expires_at=LATER)
         dynamo.parts.failures(8, limit=50)
 
-        assert meter.requests == {"BatchWriteItem": 3, "Query": 1}
-        assert (meter.writes, meter.reads) == ({"BatchWriteItem": 60}, {"Query": 50})
+        assert meter.requests == {"UpdateItem": 60, "Query": 1}
+        assert (meter.writes, meter.reads) == ({"UpdateItem": 60}, {"Query": 50})
 
     def test_an_addition_is_one_write_and_under_a_key_two_rows(self, dynamo: Dynamo, meter: Meter) -> None:
         batch = put(dynamo, 8)

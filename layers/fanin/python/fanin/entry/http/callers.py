@@ -55,7 +55,8 @@ def groups_of(event: APIGatewayProxyEventV2, prefix: str) -> frozenset[AccessGro
     spaces (RFC 8693, section 4.2). Some issuers have a list ``scp`` instead, which arrives as ``[a b]``.
     """
     claims = event.request_context.authorizer.jwt_claim or {}
-    texts = (str(claims.get(name) or "") for name in ("scope", "scp"))
+    found = (claims.get(name) or "" for name in ("scope", "scp"))
+    texts = (" ".join(map(str, one)) if isinstance(one, list) else str(one) for one in found)
     scopes = {scope for text in texts for scope in re.split(r"[\s,]+", text.strip("[]")) if scope}
     return frozenset(group for group in AccessGroup if f"{prefix}{group}" in scopes)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from fanin import names
@@ -56,3 +57,13 @@ ROUTES: Final[tuple[Route, ...]] = (
         group=AccessGroup.READ,
     ),
 )
+
+
+@cache
+def _by_operation() -> dict[str, Route]:
+    return {route.operation: route for route in ROUTES}
+
+
+def route_of(operation: str) -> Route:
+    """The route of an operation, by its id."""
+    return _by_operation()[operation]
