@@ -27,18 +27,23 @@ ROUTES = {
     "/openapi.json": apigw.HttpMethod.GET,
 }
 
+_BUTTON = f"POST{names.CONSOLE_ROOT}/{{}}/*/actions/{{}}"
 CONSOLE = {
     AccessGroup.READ: (f"GET{names.CONSOLE_ROOT}", f"GET{names.CONSOLE_ROOT}/*"),
     AccessGroup.OPERATE: (
-        f"POST{names.CONSOLE_ROOT}/batches/*",
-        f"POST{names.CONSOLE_ROOT}/directory/*",
+        *(
+            _BUTTON.format("batches", action)
+            for action in ("close", "redrive", "release", "verify", "redeliver", "cancel")
+        ),
+        _BUTTON.format("directory", "deregister"),
     ),
     AccessGroup.ADMINISTER: (
-        f"POST{names.CONSOLE_ROOT}/buffers/*",
-        f"POST{names.CONSOLE_ROOT}/routes/*",
+        _BUTTON.format("batches", "remove"),
+        _BUTTON.format("buffers", "limit"),
+        _BUTTON.format("routes", "delete"),
     ),
 }
-"""Method and path of the console's pages, and of its buttons by what they are about."""
+"""Method and path of the console's pages and buttons, by the group of the call that a button makes."""
 
 ACCESS_LOG = {
     "requestId": "$context.requestId",
