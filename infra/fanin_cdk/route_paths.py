@@ -31,7 +31,7 @@ def paths_of(groups: Collection[AccessGroup]) -> list[str]:
             found += [f"{path.removesuffix('*')}{'?' * digits}" for digits in BATCH_ID_DIGITS]
         else:
             found.append(path)
-    return [path for path in found if not any(covers(other, path) for other in found if other != path)]
+    return [path for path in found if not any(_matches(other, path) for other in found if other != path)]
 
 
 def covers(pattern: str, path: str) -> bool:
@@ -39,5 +39,9 @@ def covers(pattern: str, path: str) -> bool:
 
     The API ignores such a slash, so ``DELETE/v1/batches/`` is the call of ``DELETE/v1/batches``.
     """
+    return any(_matches(pattern, text) for text in (path, f"{path}/"))
+
+
+def _matches(pattern: str, text: str) -> bool:
     regex = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
-    return any(re.fullmatch(regex, text) for text in (path, f"{path}/"))
+    return re.fullmatch(regex, text) is not None

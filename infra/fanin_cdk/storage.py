@@ -90,7 +90,7 @@ SCATTER = Access(
 REDRIVE = Access(
     batches=("BatchGetItem", "PutItem", "UpdateItem"),
     progress=(),
-    parts=("BatchGetItem", "BatchWriteItem", "PutItem", "Query", "UpdateItem"),
+    parts=("BatchGetItem", "PutItem", "Query", "UpdateItem"),
     directory=("BatchGetItem", "UpdateItem"),
 )
 """The worker of redrives: open batches and add items, read failures and their messages, take them."""
