@@ -69,6 +69,6 @@ class SdistWithHandlers(sdist):
 VERSION = version()
 setup(
     version=VERSION,
-    install_requires=[f"fanin=={VERSION}", "aws-cdk-lib>=2.269,<3", "constructs>=10.5,<11"],
+    install_requires=[f"fanin[lambda]=={VERSION}", "aws-cdk-lib>=2.269,<3", "constructs>=10.5,<11"],
     cmdclass={"build_py": BuildWithHandlers, "sdist": SdistWithHandlers},
 )

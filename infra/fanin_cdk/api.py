@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import cast
 
 from aws_cdk import Stack
@@ -13,9 +14,11 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from fanin import names
+from fanin.domain.access import AccessGroup
 from fanin_cdk.findings import accept
 from fanin_cdk.functions import Function, log_group
 from fanin_cdk.permissions import allow
+from fanin_cdk.route_paths import paths_of
 from fanin_cdk.settings import Settings
 
 ROUTES = {
@@ -23,6 +26,24 @@ ROUTES = {
     "/api/v1/{proxy+}": apigw.HttpMethod.ANY,
     "/openapi.json": apigw.HttpMethod.GET,
 }
+
+_BUTTON = f"POST{names.CONSOLE_ROOT}/{{}}/*/actions/{{}}"
+CONSOLE = {
+    AccessGroup.READ: (f"GET{names.CONSOLE_ROOT}", f"GET{names.CONSOLE_ROOT}/*"),
+    AccessGroup.OPERATE: (
+        *(
+            _BUTTON.format("batches", action)
+            for action in ("close", "redrive", "release", "verify", "redeliver", "cancel")
+        ),
+        _BUTTON.format("directory", "deregister"),
+    ),
+    AccessGroup.ADMINISTER: (
+        _BUTTON.format("batches", "remove"),
+        _BUTTON.format("buffers", "limit"),
+        _BUTTON.format("routes", "delete"),
+    ),
+}
+"""Method and path of the console's pages and buttons, by the group of the call that a button makes."""
 
 ACCESS_LOG = {
     "requestId": "$context.requestId",
@@ -57,6 +78,7 @@ class Api(Construct):
 
     def __init__(self, scope: Construct, id: str, *, settings: Settings, function: Function) -> None:
         super().__init__(scope, id)
+        self._settings = settings
         self.api = apigw.HttpApi(
             self,
             "Api",
@@ -114,10 +136,34 @@ class Api(Construct):
             routes: method and path, such as ``POST/v1/acks``; none means all routes.
         """
         for route in routes or ("*",):
-            arn = Stack.of(self).format_arn(
-                service="execute-api", resource=self.api.api_id, resource_name=f"$default/{route}"
+            allow(grantee, ["execute-api:Invoke"], self._arn(route))
+
+    def grant_groups(self, grantee: iam.IGrantable, *groups: AccessGroup) -> None:
+        """Allow a role the calls of some groups, and no others (``execute-api:Invoke``).
+
+        Args:
+            grantee: the role, or a function with one.
+            groups: of calls.
+        """
+        console = self._console_paths(groups)
+        grantee.grant_principal.add_to_principal_policy(
+            iam.PolicyStatement(
+                actions=["execute-api:Invoke"],
+                resources=[self._arn(path) for path in (*paths_of(groups), *console)],
             )
-            allow(grantee, ["execute-api:Invoke"], arn)
+        )
+
+    def _console_paths(self, groups: Collection[AccessGroup]) -> list[str]:
+        """Method and path of the pages and buttons of the console, if the API serves it."""
+        if not self._settings.console:
+            return []
+        found = [path for group in groups for path in CONSOLE.get(group, ())]
+        return [path for path in found if self._settings.console_write or not path.startswith("POST")]
+
+    def _arn(self, path: str) -> str:
+        return Stack.of(self).format_arn(
+            service="execute-api", resource=self.api.api_id, resource_name=f"$default/{path}"
+        )
 
 
 def _authorizer(settings: Settings) -> apigw.IHttpRouteAuthorizer | None:

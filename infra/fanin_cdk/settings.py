@@ -74,6 +74,11 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "prefix": (r"[A-Za-z][A-Za-z0-9-]{0,39}", "a letter, then at most 39 letters, digits and hyphens"),
     "alarm_topic_arn": (r"(arn:[^:]+:sns:[^:]+:[^:]+:[^:]+)?", "the ARN of an SNS topic"),
     "jwt_issuer": (r"(https://\S+)?", "an https URL"),
+    # What RFC 6749 (section 3.3) allows in a scope; it stands in an environment variable.
+    "jwt_scope_prefix": (
+        r"[!#-\[\]-~]{0,200}",
+        "text that begins a scope, such as fanin/, of at most 200 characters; empty for no scopes",
+    ),
     "webhook_hosts": (
         # All environment variables of a function together have 4 KB.
         rf"(?=.{{0,1000}}\Z)({HOST_RULE}(\s*,\s*{HOST_RULE})*)?",
@@ -119,6 +124,8 @@ class Settings:
         auth: authorization of the API: ``iam`` (SigV4), ``jwt``, or ``none``.
         jwt_issuer: issuer URL of the tokens; required with ``jwt``, otherwise unused.
         jwt_audience: audiences of the tokens, separated by commas; required with ``jwt``, otherwise unused.
+        jwt_scope_prefix: what the scopes of tokens begin with, followed by the name of a group; empty lets
+            every token call all routes.
         open_idle_ttl: seconds without activity after which an open batch is orphaned.
         closed_idle_ttl: seconds without activity after which a closed batch is orphaned.
         lifetime: default lifetime of a batch in seconds.
@@ -165,6 +172,7 @@ class Settings:
     auth: str = "iam"
     jwt_issuer: str = ""
     jwt_audience: str = ""
+    jwt_scope_prefix: str = names.SCOPE_PREFIX
     open_idle_ttl: int = 2 * 3600
     closed_idle_ttl: int = 7 * 86_400
     lifetime: int = 30 * 86_400

@@ -26,6 +26,18 @@ BEGIN = (*PROGRESS, "closed_at", "items")
 """The same, and the attributes that say that all items of a batch are known."""
 
 
+NOTES = (
+    *(names.BATCH_ID, names.PART, names.EXPIRES_AT),
+    *("item", "reason", "attempts", "failed_at", "source", "kept", "totals"),
+    "message",
+    *("attempt", "error", "queue", "at"),
+)
+"""Attributes of a part that whoever fails an item may write: notes of failures, messages, and retries.
+
+So such a role can neither replace nor delete a part, nor write a key or a reply.
+"""
+
+
 @dataclass(frozen=True)
 class Access:
     """What a role may do with the tables, as names of DynamoDB actions without ``dynamodb:``.
@@ -36,7 +48,8 @@ class Access:
         listing: whether the role may query the index by state.
         finding: whether the role may query the index by user key.
         words: actions on the words table.
-        parts: actions on the parts table.
+        parts: actions on the parts table, on all attributes.
+        notes: attributes that UpdateItem may name there; empty grants no such update.
         directory: actions on the directory table.
     """
 
@@ -46,6 +59,7 @@ class Access:
     finding: bool = False
     words: tuple[str, ...] = ("BatchGetItem", "UpdateItem")
     parts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     directory: tuple[str, ...] = ()
 
 
@@ -55,11 +69,12 @@ WAKE = Access(parts=("BatchGetItem", "Query"))
 """The timer: the same at a deadline, which a pattern may postpone."""
 REAP = Access(listing=True, progress=(*PROGRESS, "stall_told"), parts=("BatchGetItem", "Query"))
 """The reaper: the same for batches that it finds by state, and the mark that a stall was told."""
-ACK = Access(parts=("BatchGetItem", "BatchWriteItem", "Query", "UpdateItem"))
+ACK = Access(parts=("BatchGetItem", "Query"), notes=NOTES)
 """Consumers, and the function for dead letters: mark items done or failed, note why they failed and when
 their attempts did, keep their messages, and count the failures of a batch that tolerates only some."""
 NOTIFY = Access(
-    parts=("BatchGetItem", "BatchWriteItem", "DeleteItem", "Query", "UpdateItem"),
+    parts=("BatchGetItem", "DeleteItem", "Query"),
+    notes=NOTES,
     directory=("BatchGetItem", "DeleteItem"),
 )
 """The notifier: announce ends with their failures, mark parent items, release correlation ids.
@@ -75,7 +90,7 @@ SCATTER = Access(
 REDRIVE = Access(
     batches=("BatchGetItem", "PutItem", "UpdateItem"),
     progress=(),
-    parts=("BatchGetItem", "BatchWriteItem", "PutItem", "Query", "UpdateItem"),
+    parts=("BatchGetItem", "PutItem", "Query", "UpdateItem"),
     directory=("BatchGetItem", "UpdateItem"),
 )
 """The worker of redrives: open batches and add items, read failures and their messages, take them."""
@@ -243,6 +258,9 @@ class Storage(Construct):
             allow(grantee, _actions(*access.words), words)
         if access.parts:
             allow(grantee, _actions(*access.parts), parts)
+        if access.notes:
+            condition = {"ForAllValues:StringEquals": {"dynamodb:Attributes": list(access.notes)}}
+            allow(grantee, _actions("UpdateItem"), parts, condition)
         if access.directory:
             allow(grantee, _actions(*access.directory), self.directory.table_arn)
 

@@ -8,6 +8,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from fanin import names
+from fanin.domain.access import AccessGroup
 from fanin_cdk.alarms import Alarms
 from fanin_cdk.api import Api
 from fanin_cdk.consumers import equip
@@ -165,15 +166,41 @@ class FaninTracker(Construct):
         """The function that fails the items of dead-lettered messages; ``TrackedQueue`` takes it."""
         return self.functions["dead_letters"]
 
-    def grant_producer(self, grantee: iam.IGrantable) -> None:
-        """Allow a role everything about batches and scatters, over the API or directly on the tables.
+    def grant_read(self, grantee: iam.IGrantable) -> None:
+        """Allow a role to look at everything over the API, and in the console if the API serves it."""
+        self.api.grant_groups(grantee, AccessGroup.READ)
 
-        It may call all routes of the API, read and write the tables, set deadlines, send jobs to the worker
-        of scatters and to that of redrives, read and write claims, and have targets told again. Like the API,
-        it may look up the queues with the tag ``fanin:channel`` or ``fanin:tracked`` and send to them: a
-        target is looked up when a batch is opened, and a redrive sends its first messages itself.
+    def grant_operator(self, grantee: iam.IGrantable) -> None:
+        """Allow a role to decide about batches over the API: cancel, release, redrive, repair, tell again.
+
+        Operators also look at what they decide about: combine it with ``grant_read``.
         """
-        self.api.grant_invoke(grantee)
+        self.api.grant_groups(grantee, AccessGroup.OPERATE)
+
+    def grant_administrator(self, grantee: iam.IGrantable) -> None:
+        """Allow a role to remove batches over the API, and to change routes and buffers."""
+        self.api.grant_groups(grantee, AccessGroup.ADMINISTER)
+
+    def grant_producer(self, grantee: iam.IGrantable, via: str = "tables") -> None:
+        """Allow a role to open batches, scatters and frames, to add items, and to put work and events in.
+
+        Args:
+            grantee: the role, or a function or another construct with a role.
+            via: ``https``: the calls of the API for producers, and no others; or ``tables``, the default,
+                which the library needs with ``environment``: these calls, and everything that the service
+                itself may do with batches and scatters, since IAM cannot tell an opening from any other
+                write of the tables. It may read and write the tables, set deadlines, send jobs to the worker
+                of scatters and to that of redrives, read and write claims, and have targets told again. Like
+                the API, it may look up the queues with the tag ``fanin:channel`` or ``fanin:tracked`` and
+                send to them.
+
+        Raises:
+            ValueError: ``via`` is something else.
+        """
+        _check_via("grant_producer", via, "https", "tables")
+        self.api.grant_groups(grantee, AccessGroup.PRODUCE)
+        if via == "https":
+            return
         self.storage.grant(grantee, SERVE)
         self.deadlines.grant_set(grantee)
         self.scatter.grant_start(grantee)
@@ -182,21 +209,30 @@ class FaninTracker(Construct):
         allow_channels(grantee, settings=self.settings)
         allow_redriving(grantee, settings=self.settings)
 
-    def grant_consumer(self, grantee: iam.IGrantable) -> None:
-        """Allow a role to claim, acknowledge, fail and reply: over the API, on the tables, or through queues.
+    def grant_consumer(self, grantee: iam.IGrantable, via: str = "tables") -> None:
+        """Allow a role to acknowledge, fail, claim and reply.
 
-        It may call ``POST /v1/acks``, ``claims``, ``failures``, ``replies`` and ``retries``, read batches,
-        update the progress of batches and words, write notes of failures and their messages, to the table and
-        to the bucket, and send to the ack queue and the reply queue.
+        Args:
+            grantee: the role, or a function or another construct with a role.
+            via: the way to the ledger. ``queue`` is the narrowest: send to the ack queue and the reply queue,
+                and nothing else, for ``via="queue"`` in the library. ``https``: the calls of the API for
+                consumers, and both queues. ``tables``, the default, which the library needs with
+                ``environment``: all of that, and on the tables what an acknowledgement writes: the progress
+                of batches, the bits, and notes of failures with their messages. It may read all parts of
+                batches, but write only attributes of notes.
+
+        Raises:
+            ValueError: ``via`` is something else.
         """
-        routes = ("acks", "claims", "failures", "replies", "retries")
-        self.api.grant_invoke(grantee, *(f"POST/v1/{route}" for route in routes))
-        # After a lost answer the library asks whether a batch is estimated, and would count a repeat.
-        self.api.grant_invoke(grantee, "GET/v1/batches/*")
+        _check_via("grant_consumer", via, "https", "queue", "tables")
         self.scatter.grant_reply(grantee)
-        self.storage.grant(grantee, ACK)
-        self.scatter.grant_keep(grantee)
         allow_sending(grantee, self.acks.queue.queue_arn, settings=self.settings)
+        if via == "queue":
+            return
+        self.api.grant_groups(grantee, AccessGroup.CONSUME)
+        if via == "tables":
+            self.storage.grant(grantee, ACK)
+            self.scatter.grant_keep(grantee)
 
     @property
     def _bucket(self) -> tuple[str, str]:
@@ -275,7 +311,12 @@ class FaninTracker(Construct):
     @property
     def _serving(self) -> dict[str, str]:
         """The variables of functions that serve all calls."""
-        return {**self.deadlines.environment, **self._patterns.environment}
+        scopes = {names.ENV_JWT_SCOPE_PREFIX: self.settings.jwt_scope_prefix}
+        return {
+            **self.deadlines.environment,
+            **self._patterns.environment,
+            **(scopes if self.settings.auth == "jwt" else {}),
+        }
 
     def _grant_serve(self, function: Function) -> None:
         """Let a function with access to the tables serve all calls."""
@@ -354,3 +395,8 @@ class FaninTracker(Construct):
             Alarms(self, "Alarms", watched)
         if self.settings.dashboard:
             Dashboard(self, "Dashboard", watched)
+
+
+def _check_via(grant: str, via: str, *known: str) -> None:
+    if via not in known:
+        raise ValueError(f"{grant}: via is {via!r}; it must be one of {', '.join(known)}")

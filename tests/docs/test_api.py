@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from fanin.domain import limits
+from fanin.domain.access import AccessGroup
 from fanin.domain.ids import MAX_COUNT
 from fanin.entry.http.route import MAX_BODY
 from fanin.entry.http.statuses import STATUS
@@ -73,6 +74,7 @@ def test_its_line_of_the_action_log_is_as_the_code_writes_it() -> None:
         Outcome(**line["outcome"]),
         decode_time(line["at"]),
         line["result"],
+        AccessGroup(line["group"]),
         line["request_id"],
     )
     # Then its fields are those that are logged, in their order

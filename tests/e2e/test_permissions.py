@@ -25,7 +25,7 @@ KEYS = {
 
 READS = {"batches BatchGetItem", "words BatchGetItem"}
 SETTLES = READS | {"batches UpdateItem", "words UpdateItem"}
-NOTES = {f"parts {action}" for action in ("BatchGetItem", "BatchWriteItem", "Query", "UpdateItem")}
+NOTES = {f"parts {action}" for action in ("BatchGetItem", "Query", "UpdateItem")}
 # On AWS only queues with the tag ``fanin:channel``, see ``tests/infra``; the emulator does not know tags.
 CHANNELS = {
     f"{queue} SendMessage" for queue in ("work", "acks", "parked", "notifier retries", "settler retries")

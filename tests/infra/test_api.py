@@ -55,6 +55,32 @@ def test_every_route_has_the_authorization_of_the_settings(synthesize, settings,
         }
 
 
+@pytest.mark.parametrize(
+    ("settings", "prefix"),
+    [
+        ({}, None),
+        ({"auth": "none"}, None),
+        ({"auth": "jwt", "jwt_issuer": "https://id.example.com/", "jwt_audience": "fanin"}, "fanin/"),
+        (
+            {
+                "auth": "jwt",
+                "jwt_issuer": "https://id.example.com/",
+                "jwt_audience": "fanin",
+                "jwt_scope_prefix": "api://fanin/",
+                "console": True,
+            },
+            "api://fanin/",
+        ),
+    ],
+)
+def test_with_tokens_the_functions_know_which_scopes_they_need(synthesize, settings, prefix) -> None:
+    fanin = synthesize(**settings)
+    functions = fanin.stack.tracker.functions
+    for name in {"api", "console"} & set(functions):
+        variables = fanin.properties(functions[name].function)["Environment"]["Variables"]
+        assert variables.get(names.ENV_JWT_SCOPE_PREFIX) == prefix
+
+
 def test_the_only_stage_throttles_and_writes_an_access_log(synthesize):
     fanin = synthesize(api_throttle_rate=7, api_throttle_burst=9)
     stage = only(fanin.of_type("AWS::ApiGatewayV2::Stage"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ import pytest
 import fanin as package
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Written
+from fanin.adapters.dynamodb.parts import DynamoParts
 from fanin.app.ports.batches import Activity, Done
+from fanin.app.ports.parts import FailureRow, RetryRow
 from fanin.domain.batch import LIVE, Cause, State
 from fanin_cdk import storage
 from fanin_cdk.storage import BEGIN, PROGRESS
@@ -46,7 +50,8 @@ SETTLES = {
     "words": table("BatchGetItem", "UpdateItem"),
 }
 NOTES = {
-    "parts": table("BatchGetItem", "BatchWriteItem", "Query", "UpdateItem"),
+    "parts": table("BatchGetItem", "Query"),
+    "parts, notes": table("UpdateItem"),
     "claims/*": {"s3:PutObject"},
 }
 
@@ -87,7 +92,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     "redriver": {
         "batches": table("BatchGetItem", "PutItem", "UpdateItem"),
         "words": table("BatchGetItem", "UpdateItem"),
-        "parts": table("BatchGetItem", "BatchWriteItem", "PutItem", "Query", "UpdateItem"),
+        "parts": table("BatchGetItem", "PutItem", "Query", "UpdateItem"),
         "directory": table("BatchGetItem", "UpdateItem"),
         "redrive jobs": CONSUME | {"sqs:SendMessage"},
         "tagged queues": CHANNELS,
@@ -107,7 +112,8 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     },
     "notifier": SETTLES
     | {
-        "parts": table("BatchGetItem", "BatchWriteItem", "DeleteItem", "Query", "UpdateItem"),
+        "parts": table("BatchGetItem", "DeleteItem", "Query"),
+        "parts, notes": table("UpdateItem"),
         "claims/*": {"s3:DeleteObject"},
         "directory": table("BatchGetItem", "DeleteItem"),
         "batches stream": STREAM,
@@ -265,6 +271,9 @@ def allowed(statements: list[dict[str, Any]], nicknames: dict[str, str]) -> dict
         match statement.get("Condition"):
             case None:
                 pass
+            case {"ForAllValues:StringEquals": {"dynamodb:Attributes": attributes}} if where == "parts":
+                assert tuple(attributes) == storage.NOTES
+                where += ", notes"
             case {"ForAllValues:StringEquals": {"dynamodb:Attributes": attributes}}:
                 where += ", some attributes" + MORE[frozenset(attributes)]
             case {"StringLike": {"aws:ResourceTag/fanin:channel": "*"}}:
@@ -366,6 +375,35 @@ def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
     # And likewise for the worker of scatters, which also writes the number of recipients
     store.begin(1, 5, now=1, deadline=1, activity=activity)
     assert asked == set(BEGIN)
+
+
+def test_the_attributes_of_notes_that_a_consumer_may_write_are_those_the_code_writes():
+    # Given a store that records its requests
+    asked: set[str] = set()
+
+    class Noting:
+        class parallel:  # noqa: N801 - an attribute of connections
+            @staticmethod
+            def map(write: Callable[[Any], None], rows: list[Any]) -> None:
+                for row in rows:
+                    write(row)
+
+        def update(self, request: dict[str, Any]) -> Written:
+            asked.update(request["Key"], request["ExpressionAttributeNames"].values())
+            asked.update(re.findall(r"SET (\w+) =", request["UpdateExpression"]))
+            return Written(done=False, item={})
+
+    parts = DynamoParts("parts", Noting())
+    # When everything is noted that those note who fail items, or try them again
+    failure = FailureRow(
+        3, "8:g:3", "why", attempts=2, failed_at=1, source="q", kept="row", totals=(("a", 1),)
+    )
+    for write in (parts.put_failures, parts.update_failures):
+        write(8, [failure, FailureRow(4, "8:g:4", "why")], expires_at=9)
+    parts.put_messages(8, {3: b"body"}, expires_at=9)
+    parts.put_retries(8, [RetryRow(3, 2, "error", "queue", 7)], expires_at=9)
+    # Then the policy allows exactly the attributes that it named
+    assert asked == set(storage.NOTES)
 
 
 def test_no_action_on_a_table_is_granted_that_the_code_never_calls():

@@ -65,24 +65,8 @@ def test_a_consumer_may_ack_and_fail_but_not_open(shop):
         "execute-api:Invoke",
         "s3:PutObject",
         "sqs:SendMessage",
-        *(f"dynamodb:{action}" for action in ("BatchGetItem", "BatchWriteItem", "Query", "UpdateItem")),
+        *(f"dynamodb:{action}" for action in ("BatchGetItem", "Query", "UpdateItem")),
     }
-
-
-def test_a_consumer_may_call_only_the_routes_that_handle_items(shop):
-    stack, _, _ = shop
-    arns = [
-        resource["Fn::Join"][1][-1]
-        for policy in Template.from_stack(stack).find_resources("AWS::IAM::Policy").values()
-        if policy["Properties"]["Roles"][0]["Ref"].startswith("consumer")
-        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
-        if statement["Action"] == "execute-api:Invoke"
-        for resource in (
-            statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
-        )
-    ]
-    posts = [f"/$default/POST/v1/{route}" for route in ("acks", "claims", "failures", "replies", "retries")]
-    assert arns == [*posts, "/$default/GET/v1/batches/*"]
 
 
 def test_the_environment_is_what_the_library_reads(shop):
@@ -91,7 +75,7 @@ def test_the_environment_is_what_the_library_reads(shop):
     # Some belong to functions, the profile to a person; and the API would take precedence over the tables.
     own = {names.ENV_RETRY_QUEUE_URL, names.ENV_UNROUTED_QUEUE_URL}
     webhooks = {names.ENV_WEBHOOK_HOSTS, names.ENV_WEBHOOK_SECRET_ARN, names.ENV_WEBHOOK_LOOPBACK}
-    console = {names.ENV_CONSOLE_ORIGINS, names.ENV_CONSOLE_WRITE}
+    console = {names.ENV_CONSOLE_ORIGINS, names.ENV_CONSOLE_WRITE, names.ENV_JWT_SCOPE_PREFIX}
     others = {*own, *webhooks, *console, names.ENV_PROFILE, names.ENV_API_URL, names.ENV_LOG_SAMPLE}
     assert set(tracker.environment) == known - others
 

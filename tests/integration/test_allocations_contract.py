@@ -10,10 +10,14 @@ import pytest
 from fanin.app.ports.batches import Activity
 from fanin.domain.batch import State
 from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import IdempotencyKeyReused
 
 from .conftest import Stores
 from .given import NOW, TERMINAL, new_batch, put, row_of
+
+KEY, OTHER = IdempotencyKey.of("a"), IdempotencyKey.of("b")
+ADA, BOB = Principal("ada", "iam ada"), Principal("bob", "iam bob")
 
 
 class TestAllocate:
@@ -99,9 +103,9 @@ class TestAllocateOnce:
     def test_a_key_stands_for_one_range(self, stores: Stores) -> None:
         put(stores, items=3)
 
-        first = stores.batches.allocate_once(row_of(stores), 4, "a", activity=self.ACTIVITY)
-        again = stores.batches.allocate_once(row_of(stores), 4, "a", activity=self.ACTIVITY)
-        other = stores.batches.allocate_once(row_of(stores), 4, "b", activity=self.ACTIVITY)
+        first = stores.batches.allocate_once(row_of(stores), 4, KEY, activity=self.ACTIVITY)
+        again = stores.batches.allocate_once(row_of(stores), 4, KEY, activity=self.ACTIVITY)
+        other = stores.batches.allocate_once(row_of(stores), 4, OTHER, activity=self.ACTIVITY)
 
         assert (first, again, other) == (3, 3, 7)
         assert row_of(stores) == new_batch(items=11, touched_at=NOW + 5)
@@ -111,50 +115,68 @@ class TestAllocateOnce:
         put(stores, 8)
         put(stores, 9, items=2)
 
-        assert stores.batches.allocate_once(row_of(stores, 8), 4, "a", activity=self.ACTIVITY) == 0
-        assert stores.batches.allocate_once(row_of(stores, 9), 5, "a", activity=self.ACTIVITY) == 2
+        assert stores.batches.allocate_once(row_of(stores, 8), 4, KEY, activity=self.ACTIVITY) == 0
+        assert stores.batches.allocate_once(row_of(stores, 9), 5, KEY, activity=self.ACTIVITY) == 2
 
     def test_a_key_is_for_one_count(self, stores: Stores) -> None:
         batch = put(stores)
-        stores.batches.allocate_once(batch, 4, "a", activity=self.ACTIVITY)
+        stores.batches.allocate_once(batch, 4, KEY, activity=self.ACTIVITY)
 
         with pytest.raises(IdempotencyKeyReused, match=r"'a' was used for 4 items"):
-            stores.batches.allocate_once(row_of(stores), 5, "a", activity=self.ACTIVITY)
+            stores.batches.allocate_once(row_of(stores), 5, KEY, activity=self.ACTIVITY)
         assert row_of(stores).items == 4
+
+    def test_a_key_of_another_caller_is_another_key(self, stores: Stores) -> None:
+        # Given two callers, and one whom nobody knows, with keys of the same text
+        put(stores)
+        keys = [IdempotencyKey.of("a", caller) for caller in (ADA, BOB, None)]
+
+        # When each adds under theirs, with different counts, and again
+        firsts = [
+            stores.batches.allocate_once(row_of(stores), n, key, activity=self.ACTIVITY)
+            for _ in range(2)
+            for n, key in enumerate(keys, 1)
+        ]
+
+        # Then each has a range of their own, and has it again
+        assert firsts == [0, 1, 3, 0, 1, 3]
+        assert row_of(stores).items == 6
+        with pytest.raises(IdempotencyKeyReused, match="was used for 2 items"):
+            stores.batches.allocate_once(row_of(stores), 1, keys[1], activity=self.ACTIVITY)
 
     def test_a_batch_that_has_changed_is_to_be_read_again(self, stores: Stores) -> None:
         stale = put(stores)
         stores.batches.allocate(8, 1, activity=None, room=None)
 
-        assert stores.batches.allocate_once(stale, 4, "a", activity=self.ACTIVITY) is None
+        assert stores.batches.allocate_once(stale, 4, KEY, activity=self.ACTIVITY) is None
         assert row_of(stores).items == 1
-        assert stores.batches.allocate_once(row_of(stores), 4, "a", activity=self.ACTIVITY) == 1
+        assert stores.batches.allocate_once(row_of(stores), 4, KEY, activity=self.ACTIVITY) == 1
 
     def test_a_used_key_answers_after_the_batch_has_closed_and_changed(self, stores: Stores) -> None:
         # Given a key used on a batch that went on, closed and ended
         stale = put(stores)
-        stores.batches.allocate_once(stale, 4, "a", activity=self.ACTIVITY)
+        stores.batches.allocate_once(stale, 4, KEY, activity=self.ACTIVITY)
         stores.batches.allocate(8, 1, activity=None, room=None)
         stores.batches.close(8, now=NOW)
 
         # When it is used again, by one who read the batch before or after that
         answers = [
-            stores.batches.allocate_once(batch, 4, "a", activity=self.ACTIVITY)
+            stores.batches.allocate_once(batch, 4, KEY, activity=self.ACTIVITY)
             for batch in (stale, row_of(stores))
         ]
 
         # Then it is the first answer; a fresh key gets nothing, and a wrong count is still refused
         assert answers == [0, 0]
-        assert stores.batches.allocate_once(row_of(stores), 4, "b", activity=self.ACTIVITY) is None
+        assert stores.batches.allocate_once(row_of(stores), 4, OTHER, activity=self.ACTIVITY) is None
         with pytest.raises(IdempotencyKeyReused):
-            stores.batches.allocate_once(row_of(stores), 5, "a", activity=self.ACTIVITY)
+            stores.batches.allocate_once(row_of(stores), 5, KEY, activity=self.ACTIVITY)
         assert row_of(stores).items == 5
 
     def test_a_bounded_batch_must_have_room(self, stores: Stores) -> None:
         put(stores, limit=10)
 
         firsts = [
-            stores.batches.allocate_once(row_of(stores), n, key, activity=self.ACTIVITY)
+            stores.batches.allocate_once(row_of(stores), n, IdempotencyKey.of(key), activity=self.ACTIVITY)
             for n, key in [(7, "a"), (4, "b"), (3, "c"), (11, "d"), (7, "a")]
         ]
 
@@ -164,8 +186,8 @@ class TestAllocateOnce:
     def test_a_batch_holds_2_to_the_40_items(self, stores: Stores) -> None:
         batch = put(stores, items=MAX_ITEMS - 2)
 
-        assert stores.batches.allocate_once(batch, 3, "a", activity=self.ACTIVITY) is None
-        assert stores.batches.allocate_once(batch, 2, "a", activity=self.ACTIVITY) == MAX_ITEMS - 2
+        assert stores.batches.allocate_once(batch, 3, KEY, activity=self.ACTIVITY) is None
+        assert stores.batches.allocate_once(batch, 2, KEY, activity=self.ACTIVITY) == MAX_ITEMS - 2
 
     def test_of_writers_at_once_with_one_key_all_get_one_range(self, racing: Stores) -> None:
         put(racing)
@@ -173,7 +195,9 @@ class TestAllocateOnce:
         def allocate(number: int) -> int:
             key = f"key-{number % 4}"
             while True:
-                first = racing.batches.allocate_once(row_of(racing), 5, key, activity=self.ACTIVITY)
+                first = racing.batches.allocate_once(
+                    row_of(racing), 5, IdempotencyKey.of(key), activity=self.ACTIVITY
+                )
                 if first is not None:
                     return first
 

@@ -9,6 +9,7 @@ from fanin.app.ports.batches import Activity, ItemPlace
 from fanin.domain import limits
 from fanin.domain.batch import LIVE, Mode, OnDeadline, State
 from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.principals import IdempotencyKey
 
 from .conftest import Stores
 from .given import HOUR, NOW, new_batch, put, row_of
@@ -67,7 +68,7 @@ class TestRows:
         batches, activity = stores.batches, Activity(NOW, NOW)
 
         assert batches.allocate(9, 1, activity=activity, room=None) is None
-        assert batches.allocate_once(new_batch(9), 1, "key", activity=activity) is None
+        assert batches.allocate_once(new_batch(9), 1, IdempotencyKey.of("key"), activity=activity) is None
         assert not batches.rebound(9, items=0, pending=0)
         assert batches.allocate_counted(9, 1, items=0, pending=0, activity=activity) is None
         assert batches.close(9, now=NOW, activity=activity) == (None, False)

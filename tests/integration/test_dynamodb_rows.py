@@ -9,6 +9,7 @@ from fanin.app.ports.batches import Activity
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Claim, Clear, Cleared, WordKey
 from fanin.domain.batch import LIVE, Batch, State
+from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import NotConfigured, ServiceUnavailable
 
 from .conftest import Dynamo
@@ -129,29 +130,47 @@ class TestWhatItTakes:
 
         assert (meter.requests, meter.reads) == ({"BatchGetItem": 3}, {"BatchGetItem": 250})
 
-    def test_notes_go_by_25(self, dynamo: Dynamo, meter: Meter) -> None:
+    def test_a_note_is_an_update_which_iam_can_limit(self, dynamo: Dynamo, meter: Meter) -> None:
         notes = [FailureRow(n, f"8:g:{n}", "") for n in range(60)]
         dynamo.parts.put_failures(8, notes, expires_at=LATER)
         dynamo.parts.failures(8, limit=50)
 
-        assert meter.requests == {"BatchWriteItem": 3, "Query": 1}
-        assert (meter.writes, meter.reads) == ({"BatchWriteItem": 60}, {"Query": 50})
+        assert meter.requests == {"UpdateItem": 60, "Query": 1}
+        assert (meter.writes, meter.reads) == ({"UpdateItem": 60}, {"Query": 50})
 
     def test_an_addition_is_one_write_and_under_a_key_two_rows(self, dynamo: Dynamo, meter: Meter) -> None:
         batch = put(dynamo, 8)
         meter.reset()
 
-        dynamo.batches.allocate_once(batch, 2**32 - 1, "a", activity=Activity(NOW, NOW))
+        dynamo.batches.allocate_once(batch, 2**32 - 1, IdempotencyKey.of("a"), activity=Activity(NOW, NOW))
         dynamo.batches.allocate(8, 2**32 - 1, activity=None, room=None)
 
         assert meter.writes == {"TransactWriteItems": 2, "UpdateItem": 1}
         assert meter.reads.total() == 0
 
+    def test_a_key_of_the_release_before_is_honoured_for_every_caller(self, dynamo: Dynamo) -> None:
+        # Given the row of a key as the release before writes it
+        batch = put(dynamo, 8, items=6)
+        dynamo.connection.client.put_item(
+            TableName=f"{dynamo.prefix}-parts",
+            Item={
+                "batch_id": {"N": "8"},
+                "part": {"S": "add/run-7"},
+                "first": {"N": "2"},
+                "count": {"N": "4"},
+                "expires_at": {"N": str(LATER)},
+            },
+        )
+        # When callers repeat it, then they get its range
+        for caller in (None, Principal("ada", "iam ada"), Principal("bob", "iam bob")):
+            key = IdempotencyKey.of("run-7", caller)
+            assert dynamo.batches.allocate_once(batch, 4, key, activity=Activity(NOW, NOW)) == 2
+
     def test_a_refused_transaction_counts_as_refused(self, dynamo: Dynamo, meter: Meter) -> None:
         batch = put(dynamo, 8)
 
         for _ in range(2):
-            dynamo.batches.allocate_once(batch, 1, "a", activity=Activity(NOW, NOW))
+            dynamo.batches.allocate_once(batch, 1, IdempotencyKey.of("a"), activity=Activity(NOW, NOW))
 
         assert meter.refused == {"TransactWriteItems": 1}
 
@@ -179,7 +198,7 @@ class TestBatchRows:
 
     def test_parts_carry_the_time_to_live_of_their_batch(self, dynamo: Dynamo) -> None:
         batch = put(dynamo, 8, items=6)
-        dynamo.batches.allocate_once(batch, 4, "a/b", activity=Activity(NOW, NOW))
+        dynamo.batches.allocate_once(batch, 4, IdempotencyKey.of("a/b"), activity=Activity(NOW, NOW))
         dynamo.parts.put_failures(8, [FailureRow(9, "8:g:9", "why")], expires_at=LATER)
 
         assert dynamo.row("parts", batch_id={"N": "8"}, part={"S": "add/a/b"}) == {
@@ -187,6 +206,7 @@ class TestBatchRows:
             "part": {"S": "add/a/b"},
             "first": {"N": "6"},
             "count": {"N": "4"},
+            "owner": {"S": "-"},
             "expires_at": {"N": str(LATER)},
         }
         assert dynamo.row("parts", batch_id={"N": "8"}, part={"S": "failure/0000000000009"}) == {
@@ -251,7 +271,7 @@ def test_only_the_opening_of_a_batch_writes_the_keys_of_the_index_by_user_key(dy
     batches.allocate(8, 1, activity=activity, room=8)
     batches.rebound(8, items=1, pending=0)
     batches.allocate_counted(8, 1, items=1, pending=0, activity=activity)
-    batches.allocate_once(batches.read([8])[8], 1, "key", activity=activity)
+    batches.allocate_once(batches.read([8])[8], 1, IdempotencyKey.of("key"), activity=activity)
     batches.touch(8, activity)
     batches.postpone(8, deadline=NOW, until=NOW + 1, activity=activity)
     batches.close(8, now=NOW, activity=activity)

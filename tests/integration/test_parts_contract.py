@@ -5,6 +5,7 @@ from __future__ import annotations
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven, RetryRow, SentRow
 from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.principals import IdempotencyKey
 
 from .conftest import Stores
 from .given import LATER, NOW, put
@@ -55,7 +56,7 @@ class TestFailures:
 
     def test_idempotency_keys_are_no_notes(self, stores: Stores) -> None:
         batch = put(stores)
-        stores.batches.allocate_once(batch, 4, "zzz", activity=Activity(NOW, NOW))
+        stores.batches.allocate_once(batch, 4, IdempotencyKey.of("zzz"), activity=Activity(NOW, NOW))
 
         assert stores.parts.failures(8) == ([], None)
 

@@ -16,6 +16,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity, Done
 from fanin.app.ports.words import Claim, Clear, Tally, WordKey
 from fanin.domain.batch import Mode, State, touched
+from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.domain.tree import Tree
 from fanin.errors import IdempotencyKeyReused
 from tests.integration.given import new_batch
@@ -23,6 +24,7 @@ from tests.oracle.twin import Apart, on_second_store, twins
 from tests.stateful.simulation import Simulation
 
 pytestmark = pytest.mark.oracle
+CALLERS = (None, Principal("ada", "iam ada"))
 SEEDS = 5
 """Seeds for each width; one has some hundred accesses."""
 
@@ -107,7 +109,9 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
         lambda: batches.create(replace(row, salt=rng.choice((row.salt, bytes(16))))),
         lambda: batches.allocate(batch_id, n, activity=activity, room=rng.choice((None, 5 - n))),
         lambda: batches.allocate_counted(batch_id, n, items=row.items, pending=0, activity=activity),
-        lambda: batches.allocate_once(row, n, rng.choice("xyz"), activity=activity),
+        lambda: batches.allocate_once(
+            row, n, IdempotencyKey.of(rng.choice("xyz"), rng.choice(CALLERS)), activity=activity
+        ),
         lambda: batches.rebound(batch_id, items=rng.choice((0, row.items)), pending=n),
         lambda: batches.close(batch_id, now=now, activity=rng.choice((None, activity))),
         lambda: batches.begin(batch_id, n, now=now, deadline=now + n, activity=activity),

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import timedelta
 
 import pytest
 
 from fanin import Tracker
+from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
+from fanin.app.services import Services
 from fanin.client.https.ledger import HttpsLedger
 from fanin.client.local_stack import Stack
 from fanin.entry.settings import Settings
-from fanin.errors import BatchNotFound, NotConfigured
+from fanin.errors import BatchNotFound, InvalidRequest, NotConfigured
 
 STACK = {
     **{field.name: field.name for field in fields(Stack)},
@@ -140,3 +142,17 @@ class TestInMemory:
         batch = Tracker.in_memory().open()
         with pytest.raises(BatchNotFound):
             Tracker.in_memory().status(batch.batch_id)
+
+
+TABLES = Settings({f"FANIN_{name}_TABLE": name for name in ("BATCHES", "WORDS", "PARTS", "DIRECTORY")})
+
+
+def test_a_program_on_the_tables_may_give_itself_a_name() -> None:
+    services = Tracker.direct(TABLES, opened_by="nightly import").services
+    assert isinstance(services, Services)
+    # Given the same defaults over stores in memory, then its batches, of whatever kind, have that name
+    ports = replace(Memory().ports(), defaults=services.ports.defaults)
+    batch = Tracker(Services(ports)).open()
+    assert batch.opened_by == "nightly import"
+    with pytest.raises(InvalidRequest, match="opened_by must"):
+        Tracker.direct(TABLES, opened_by="x" * 257)

@@ -37,7 +37,9 @@ def memory(monkeypatch) -> Memory:
     return found
 
 
-def ask(path: str, method: str = "GET", body: str = "", **headers: str) -> dict[str, Any]:
+def ask(
+    path: str, method: str = "GET", body: str = "", *, authorizer: Any = None, **headers: str
+) -> dict[str, Any]:
     """An answer of the handler to a request as API Gateway hands it over."""
     event = {
         "version": "2.0",
@@ -47,7 +49,7 @@ def ask(path: str, method: str = "GET", body: str = "", **headers: str) -> dict[
         "headers": {"host": "api.example", **headers},
         "requestContext": {
             "http": {"method": method, "path": path.partition("?")[0], "sourceIp": "192.0.2.1"},
-            "authorizer": {"iam": {"userArn": ARN, "accountId": "123456789012"}},
+            "authorizer": authorizer or {"iam": {"userArn": ARN, "accountId": "123456789012"}},
             "domainName": "api.example",
             "stage": "$default",
             "requestId": "request-1",
@@ -175,3 +177,31 @@ def test_pictures_are_sent_as_what_they_are(memory) -> None:
     assert answer["isBase64Encoded"]
     assert answer["headers"]["content-type"] == "image/svg+xml"
     assert b64decode(answer["body"]).startswith(b"<svg")
+
+
+@pytest.mark.parametrize(
+    ("scopes", "status"),
+    [("fanin/read", 200), ("fanin/operate", 403), ("", 403), ("fanin/read fanin/operate", 200)],
+)
+def test_with_tokens_the_pages_need_the_scope_of_readers(memory, monkeypatch, scopes, status) -> None:
+    monkeypatch.setenv(names.ENV_JWT_SCOPE_PREFIX, "fanin/")
+    answer = ask("/console/batches", authorizer={"jwt": {"claims": {"sub": "jane", "scope": scopes}}})
+    assert answer["statusCode"] == status
+
+
+@pytest.mark.parametrize(("scopes", "status"), [("fanin/read", 403), ("fanin/read fanin/operate", 200)])
+def test_with_tokens_a_button_needs_the_scope_of_its_call(memory, monkeypatch, scopes, status) -> None:
+    # Given a console with buttons, and an open batch
+    monkeypatch.setenv(names.ENV_JWT_SCOPE_PREFIX, "fanin/")
+    monkeypatch.setenv(names.ENV_CONSOLE_WRITE, "true")
+    batch = Services(memory.ports()).ledger.open(OpenBatch())
+    jane = {"jwt": {"claims": {"sub": "jane", "scope": scopes}}}
+    path = f"/console/batches/{batch.batch_id}/actions/cancel"
+    # When somebody asks for a button, then the page is for those who may press it
+    asked = ask(path, authorizer=jane)
+    assert asked["statusCode"] == status
+    # And whoever sends the form without asking is refused before it is read
+    if status == 403:
+        pressed = ask(path, "POST", "form_token=x", authorizer=jane)
+        assert pressed["statusCode"] == 403
+        assert memory.batches.read([batch.batch_id])[batch.batch_id].state == "open"

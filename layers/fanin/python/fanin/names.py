@@ -42,6 +42,7 @@ ENV_LOG_SAMPLE: Final = "FANIN_LOG_SAMPLE"  # percentage of invocations that log
 # Environment of the library and the command line.
 ENV_CONSOLE_WRITE: Final = "FANIN_CONSOLE_WRITE"
 ENV_CONSOLE_ORIGINS: Final = "FANIN_CONSOLE_ORIGINS"
+ENV_JWT_SCOPE_PREFIX: Final = "FANIN_JWT_SCOPE_PREFIX"  # empty: tokens need no scopes
 ENV_API_URL: Final = "FANIN_API_URL"
 ENV_PROFILE: Final = "FANIN_PROFILE"
 
@@ -165,6 +166,9 @@ METRIC_REFUSED: Final = "MessagesRefused"
 
 # The API.
 API_ROOT: Final = "/v1"
+SCOPE_PREFIX: Final = "fanin/"
+"""What the scopes of tokens begin with, unless a deployment says otherwise; a group of calls follows."""
+
 CONSOLE_ROOT: Final = "/console"
 CARLYLE_ROOT: Final = "/api/v1/batch"
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"

@@ -74,7 +74,7 @@ def plainly(request: dict[str, Any]) -> tuple[str, str]:
     }
     plain = {**request["ExpressionAttributeNames"], **values}
     update, condition = (
-        re.sub(r"[#:]\w+", lambda found: str(plain[found[0]]), request[part])
+        re.sub(r"[#:]\w+", lambda found: str(plain[found[0]]), request.get(part, ""))
         for part in ("UpdateExpression", "ConditionExpression")
     )
     return update, condition

@@ -13,6 +13,7 @@ from fanin.adapters.dynamodb import Connection, DynamoBatches
 from fanin.adapters.dynamodb.rows import encode
 from fanin.app.ports.batches import Activity
 from fanin.domain.batch import Batch
+from fanin.domain.principals import IdempotencyKey
 from fanin.errors import IdempotencyKeyReused, OutcomeUnknown
 from tests.unit.adapters.dynamodb.conftest import BATCH, Silent, plainly
 
@@ -23,7 +24,7 @@ TOUCHED = "touched_at = 70, due_at = 90"
 
 
 def add(batches: DynamoBatches, batch: Batch = BATCH) -> int | None:
-    return batches.allocate_once(batch, 4, "a/b", activity=ACTIVITY)
+    return batches.allocate_once(batch, 4, IdempotencyKey.of("a/b"), activity=ACTIVITY)
 
 
 def used(aws: Stubber, *, key: bool, count: int = 4, first: int = 2) -> None:
@@ -59,6 +60,7 @@ def test_an_addition_and_the_row_of_its_key_are_one_transaction(
                 "part": {"S": "add/a/b"},
                 "first": {"N": "6"},
                 "count": {"N": "4"},
+                "owner": {"S": "-"},
                 "expires_at": {"N": "1800000000"},
             },
             "ConditionExpression": "attribute_not_exists(part)",

@@ -12,6 +12,7 @@ from fanin.adapters.dynamodb import Connection, DynamoParts
 from fanin.app.ports.parts import FailureRow
 from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import InvalidRequest, Throttled
+from tests.unit.adapters.dynamodb.conftest import plainly
 
 Asked = list[dict[str, Any]]
 LATER = 1_800_000_000
@@ -39,44 +40,45 @@ def note(ordinal: int, reason: str = "why") -> FailureRow:
     return FailureRow(ordinal, f"8:g:{ordinal}", reason)
 
 
-def puts(*rows: dict[str, Any]) -> dict[str, Any]:
-    return {"RequestItems": {"parts": [{"PutRequest": {"Item": row}} for row in rows]}}
+def test_notes_are_written_without_a_condition_the_last_of_each_item(
+    parts: DynamoParts, aws: Stubber, asked: Asked
+) -> None:
+    # Given two notes of one item, and one of another whose attempts are known
+    for _ in range(2):
+        aws.add_response("update_item", {})
+    tried = note(70)._replace(attempts=5)
 
+    # When they are written
+    parts.put_failures(8, [note(3, "first"), tried, note(3, "second")], expires_at=LATER)
 
-def test_notes_are_put_without_a_condition_the_last_of_each_item(parts: DynamoParts, aws: Stubber) -> None:
-    # BatchWriteItem refuses a request that names a key twice.
-    aws.add_response("batch_write_item", {}, puts(row(3, "second"), row(70)))
-
-    parts.put_failures(8, [note(3, "first"), note(70), note(3, "second")], expires_at=LATER)
+    # Then each is an update that leaves nothing of an earlier note, by which IAM can limit the attributes
+    first, second = sorted(asked, key=lambda request: request["Key"]["part"]["S"])
+    assert first["Key"] == key("failure/0000000000003")
+    assert "ConditionExpression" not in first
+    assert plainly(first)[0] == (
+        f"SET item = 8:g:3, reason = second, expires_at = {LATER}"
+        " REMOVE attempts, failed_at, source, kept, totals"
+    )
+    assert plainly(second)[0] == (
+        f"SET item = 8:g:70, reason = why, attempts = 5, expires_at = {LATER}"
+        " REMOVE failed_at, source, kept, totals"
+    )
 
 
 def test_no_notes_are_no_request(parts: DynamoParts, aws: Stubber) -> None:
     parts.put_failures(8, iter(()), expires_at=LATER)
 
 
-def test_notes_that_were_not_taken_are_put_again(
-    parts: DynamoParts, aws: Stubber, waits: list[float]
-) -> None:
-    left = puts(row(2))
-    aws.add_response("batch_write_item", {"UnprocessedItems": left["RequestItems"]}, puts(row(1), row(2)))
-    aws.add_response("batch_write_item", {}, left)
-
-    parts.put_failures(8, [note(1), note(2)], expires_at=LATER)
-
-    assert waits == [0.02]
-
-
 @pytest.mark.parametrize("ordinal", [0, 9, 10, MAX_ITEMS - 1])
 def test_a_note_is_found_by_digits_that_sort_as_numbers_do(
     parts: DynamoParts, aws: Stubber, asked: Asked, ordinal: int
 ) -> None:
-    aws.add_response("batch_write_item", {})
+    aws.add_response("update_item", {})
     aws.add_response("query", {"Items": [row(ordinal)]})
 
     parts.put_failures(8, [note(ordinal)], expires_at=LATER)
 
-    (put,) = asked[0]["RequestItems"]["parts"]
-    assert len(put["PutRequest"]["Item"]["part"]["S"]) == len("failure/") + 13
+    assert len(asked[0]["Key"]["part"]["S"]) == len("failure/") + 13
     assert parts.failures(8) == ([note(ordinal)], None)
 
 

@@ -15,6 +15,7 @@ from fanin.app.ports.batches import Activity
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.principals import IdempotencyKey
 from fanin.errors import OutcomeUnknown, ServiceUnavailable
 
 FULL = 2**64 - 1
@@ -136,7 +137,7 @@ def test_rows_are_counted_by_call() -> None:
     memory = Memory()
     memory.batches.create(BATCH)
     memory.batches.read([8, 9])
-    memory.batches.allocate_once(BATCH, 4, "a", activity=Activity(0, 0))
+    memory.batches.allocate_once(BATCH, 4, IdempotencyKey.of("a"), activity=Activity(0, 0))
     memory.batches.page(State.OPEN)
     memory.words.read([WordKey(7, 0, 0), WordKey(7, 0, 0)])
     memory.parts.put_failures(8, [FailureRow(1, "i", "r"), FailureRow(1, "i", "s")], expires_at=1)
@@ -254,7 +255,7 @@ def test_an_addition_under_a_key_gives_the_same_answer_to_its_repeat() -> None:
     memory = Memory(on_call=losing("batches.allocate_once", 1))
     memory.batches.create(BATCH)
 
-    assert memory.batches.allocate_once(BATCH, 4, "a", activity=Activity(0, 0)) == 0
+    assert memory.batches.allocate_once(BATCH, 4, IdempotencyKey.of("a"), activity=Activity(0, 0)) == 0
     assert memory.batches.read([8])[8].items == 4
 
 

@@ -8,6 +8,7 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ports.batches import Activity
 from fanin.domain.batch import LIVE, Batch, State
+from fanin.domain.principals import IdempotencyKey
 
 BATCH = Batch(
     batch_id=8,
@@ -40,7 +41,7 @@ def test_a_refused_write_is_counted_and_is_no_change() -> None:
     memory.batches.create(replace(BATCH, salt=b"1" * 16))
     memory.batches.expire(8, now=0)
     memory.batches.rebound(8, items=7, pending=0)
-    memory.batches.allocate_once(replace(BATCH, items=7), 4, "a", activity=Activity(0, 0))
+    memory.batches.allocate_once(replace(BATCH, items=7), 4, IdempotencyKey.of("a"), activity=Activity(0, 0))
 
     assert memory.batches.changes == [(None, BATCH)]
     assert memory.accesses.refused == {
@@ -55,7 +56,10 @@ def test_a_used_key_is_a_refused_transaction_of_two_rows() -> None:
     memory = Memory()
     memory.batches.create(BATCH)
 
-    first, again = (memory.batches.allocate_once(BATCH, 4, "a", activity=Activity(0, 0)) for _ in range(2))
+    first, again = (
+        memory.batches.allocate_once(BATCH, 4, IdempotencyKey.of("a"), activity=Activity(0, 0))
+        for _ in range(2)
+    )
 
     assert (first, again) == (0, 0)
     assert memory.accesses.writes["batches.allocate_once"] == 4

@@ -10,6 +10,7 @@ from fanin.app.ports.channels import Outgoing
 from fanin.domain.acks import Failure
 from fanin.domain.batch import State
 from fanin.domain.buffer import Accepted
+from fanin.domain.principals import IdempotencyKey
 from fanin.errors import ChannelRefused, IdempotencyKeyReused, LimitReached, ServiceUnavailable, Throttled
 from tests.lost_answers import LostAnswers
 from tests.stateful.fuse import Fuse
@@ -415,7 +416,7 @@ class TestRenewal:
         # Given a put of an earlier version, which took slots and died before it sent their messages
         entry = town.process()._records.refresh("jobs")
         keys = PutKeys(world.ports)
-        note = keys.find(entry, "order-7", ["a"])
+        note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
         value = {"digest": note.digest, "round": 0, "group": None, "sent_at": 0, "given_up": None}
         until = world.clock.at // 1000 + 86_400
         world.ports.records.put(str(entry.born), "put/order-7", value, expires_at=until)

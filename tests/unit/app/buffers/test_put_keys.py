@@ -11,6 +11,7 @@ from fanin.app.buffers.put_keys import Note, PutKeys
 from fanin.app.buffers.records import Entry
 from fanin.app.buffers.slots import LIFETIME, RENEWAL, renew_at
 from fanin.domain.buffer import Buffer
+from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import IdempotencyKeyReused, InvalidRequest
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import World
@@ -31,8 +32,8 @@ def entry(world: World) -> Entry:
 
 
 def test_a_note_is_made_once(keys: PutKeys, entry: Entry) -> None:
-    first = keys.find(entry, "order-7", ["a"])
-    again = keys.find(entry, "order-7", ["a"])
+    first = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+    again = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
 
     assert first.new
     assert not again.new
@@ -42,7 +43,7 @@ def test_a_note_is_made_once(keys: PutKeys, entry: Entry) -> None:
 
 
 def test_a_note_is_stored_where_every_version_looks_for_it(world: World, keys: PutKeys, entry: Entry) -> None:
-    keys.find(entry, "order-7", ["a", "b"])
+    keys.find(entry, IdempotencyKey.of("order-7"), ["a", "b"])
 
     row = world.ports.records.read(str(entry.born), ["put/order-7"])["put/order-7"]
     assert row.value.keys() >= {"digest", "round", "group", "sent_at", "given_up"}
@@ -54,23 +55,23 @@ def test_a_note_whose_first_answer_was_lost_may_be_anothers(
 ) -> None:
     LostAnswers(world.memory).lose("records.put", lambda: None)
 
-    assert not keys.find(entry, "order-7", ["a"]).new
+    assert not keys.find(entry, IdempotencyKey.of("order-7"), ["a"]).new
 
 
 @pytest.mark.parametrize("payloads", [["b"], ["a", "b"], ["a", ""], ["ab"]])
 def test_a_note_stands_for_its_payloads(keys: PutKeys, entry: Entry, payloads: list[str]) -> None:
-    keys.find(entry, "order-7", ["a"])
+    keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
 
     with pytest.raises(IdempotencyKeyReused, match="'order-7' was used to put other payloads"):
-        keys.find(entry, "order-7", payloads)
+        keys.find(entry, IdempotencyKey.of("order-7"), payloads)
 
 
 def test_payloads_count_in_their_order_and_as_they_are_split(keys: PutKeys, entry: Entry) -> None:
-    keys.find(entry, "order-7", ["a", "b"])
+    keys.find(entry, IdempotencyKey.of("order-7"), ["a", "b"])
 
     for payloads in (["b", "a"], ["ab"], ['a", "b']):
         with pytest.raises(IdempotencyKeyReused):
-            keys.find(entry, "order-7", payloads)
+            keys.find(entry, IdempotencyKey.of("order-7"), payloads)
 
 
 @pytest.mark.parametrize("key", ["", "x" * 129])
@@ -78,26 +79,28 @@ def test_a_key_that_cannot_be_is_refused_and_nothing_is_written(
     world: World, keys: PutKeys, entry: Entry, key: str
 ) -> None:
     with pytest.raises(InvalidRequest, match="Idempotency-Key"):
-        keys.find(entry, key, ["a"])
+        keys.find(entry, IdempotencyKey.of(key), ["a"])
     assert world.accesses.writes["records.put"] == 0
 
 
 def test_what_was_sent_is_kept(world: World, keys: PutKeys, entry: Entry) -> None:
-    assert keys.keep(entry, keys.find(entry, "order-7", ["a"]), [OLD])
+    assert keys.keep(entry, keys.find(entry, IdempotencyKey.of("order-7"), ["a"]), [OLD])
 
-    note = keys.find(entry, "order-7", ["a"])
+    note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
     assert (note.items, note.left, note.sent_at) == ((OLD,), (), world.clock.at)
 
 
 def test_what_was_sent_is_kept_though_the_answer_was_lost(world: World, keys: PutKeys, entry: Entry) -> None:
-    note = keys.find(entry, "order-7", ["a"])
-    LostAnswers(world.memory).lose("records.put", lambda: keys.find(entry, "order-7", ["a"]))
+    note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+    LostAnswers(world.memory).lose(
+        "records.put", lambda: keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+    )
 
     assert keys.keep(entry, note, [OLD])
 
 
 def test_of_two_calls_that_sent_the_same_both_keep_it(keys: PutKeys, entry: Entry) -> None:
-    note = keys.find(entry, "order-7", ["a"])
+    note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
 
     assert keys.keep(entry, note, [OLD])
     assert keys.keep(entry, note, [OLD])
@@ -105,57 +108,59 @@ def test_of_two_calls_that_sent_the_same_both_keep_it(keys: PutKeys, entry: Entr
 
 def test_slots_that_were_given_up_are_not_kept(keys: PutKeys, entry: Entry) -> None:
     # Given two calls that saw the same note, of which one gives up its slots
-    note = keys.find(entry, "order-7", ["a"])
+    note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
     keys.put_again(entry, note, [OLD], [0])
 
     # Then the other has sent in vain, and both go on with other slots
     assert not keys.keep(entry, note, [OLD])
-    again = keys.find(entry, "order-7", ["a"])
+    again = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
     assert (again.items, again.left, again.replaced, again.round) == ((OLD,), (0,), (OLD,), 1)
     assert again.slots_key not in {"order-7", note.slots_key}
     assert len(again.slots_key) <= 128
 
 
 def test_slots_are_given_up_once_by_all_who_saw_them(keys: PutKeys, entry: Entry) -> None:
-    note = keys.find(entry, "order-7", ["a"])
+    note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
 
     keys.put_again(entry, note, [OLD], [0])
     keys.put_again(entry, note, [OLD], [0])
 
-    assert keys.find(entry, "order-7", ["a"]).round == 1
+    assert keys.find(entry, IdempotencyKey.of("order-7"), ["a"]).round == 1
 
 
 def test_slots_that_were_kept_are_not_given_up_by_those_who_did_not_see_it(
     keys: PutKeys, entry: Entry
 ) -> None:
-    note = keys.find(entry, "order-7", ["a"])
+    note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
     keys.keep(entry, note, [OLD])
 
     keys.put_again(entry, note, [OLD], [0])
     keys.move(entry._replace(buffer=replace(entry.buffer, batch_id=9)), note)
 
-    found = keys.find(entry, "order-7", ["a"])
+    found = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
     assert (found.items, found.left, found.batch_id) == ((OLD,), (), entry.buffer.batch_id)
 
 
 def test_a_key_gives_its_payloads_slots_of_their_own(keys: PutKeys, entry: Entry) -> None:
-    notes = [keys.find(entry, key, ["a"]) for key in ("one", "two")]
+    notes = [keys.find(entry, IdempotencyKey.of(key), ["a"]) for key in ("one", "two")]
     for note in notes:
         keys.put_again(entry, note, [""], [0])
 
-    slots = {keys.find(entry, key, ["a"]).slots_key for key in ("one", "two")}
+    slots = {keys.find(entry, IdempotencyKey.of(key), ["a"]).slots_key for key in ("one", "two")}
     assert len(slots) == 2
 
 
 def test_some_payloads_get_other_slots_and_the_others_keep_theirs(keys: PutKeys, entry: Entry) -> None:
     # Given a note of three payloads, of which two are put in again
     payloads = ["a", "b", "c"]
-    keys.keep(entry, keys.find(entry, "x" * 128, payloads), ["7:one:0", "7:one:1", "7:one:2"])
-    sent = keys.find(entry, "x" * 128, payloads)
+    keys.keep(
+        entry, keys.find(entry, IdempotencyKey.of("x" * 128), payloads), ["7:one:0", "7:one:1", "7:one:2"]
+    )
+    sent = keys.find(entry, IdempotencyKey.of("x" * 128), payloads)
     keys.put_again(entry, sent, sent.items, [0, 2])
 
     # Then their slots have a key of their own, and take the places of those that were given up
-    again = keys.find(entry, "x" * 128, payloads)
+    again = keys.find(entry, IdempotencyKey.of("x" * 128), payloads)
     assert again.replaced == ("7:one:0", "7:one:2")
     assert again.slots_key != again._replace(left=(0, 1, 2)).slots_key
     assert len(again.slots_key) <= 128
@@ -164,12 +169,12 @@ def test_some_payloads_get_other_slots_and_the_others_keep_theirs(keys: PutKeys,
 
 def test_a_note_names_the_batch_in_which_slots_are_taken(keys: PutKeys, entry: Entry) -> None:
     renewed = entry._replace(buffer=replace(entry.buffer, batch_id=9))
-    keys.find(entry, "order-7", ["a"])
-    assert keys.find(renewed, "order-7", ["a"]).batch_id == entry.buffer.batch_id
+    keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+    assert keys.find(renewed, IdempotencyKey.of("order-7"), ["a"]).batch_id == entry.buffer.batch_id
 
-    keys.move(renewed, keys.find(renewed, "order-7", ["a"]))
+    keys.move(renewed, keys.find(renewed, IdempotencyKey.of("order-7"), ["a"]))
 
-    moved = keys.find(entry, "order-7", ["a"])
+    moved = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
     assert (moved.batch_id, moved.round, moved.slots_key) == (9, 0, "order-7")
 
 
@@ -179,11 +184,11 @@ class TestEarlierVersion:
     @pytest.fixture
     def stored(self, world: World, entry: Entry, keys: PutKeys) -> Callable[..., Note]:
         def store(**value: object) -> Note:
-            digest = keys.find(entry, "other", ["a", "b"]).digest
+            digest = keys.find(entry, IdempotencyKey.of("other"), ["a", "b"]).digest
             old = {"digest": digest, "round": 1, "group": None, "sent_at": 5, "given_up": None, **value}
             until = world.clock.at // 1000 + 60
             world.ports.records.put(str(entry.born), "put/order-7", old, expires_at=until)
-            return keys.find(entry, "order-7", ["a", "b"])
+            return keys.find(entry, IdempotencyKey.of("order-7"), ["a", "b"])
 
         return store
 
@@ -208,34 +213,69 @@ class TestEarlierVersion:
             value = world.ports.records.read(str(entry.born), ["put/order-7"])["put/order-7"].value
             return value["group"], value["given_up"]
 
-        keys.find(entry, "order-7", ["a", "b"])
+        keys.find(entry, IdempotencyKey.of("order-7"), ["a", "b"])
         assert stored() == (None, None)
-        keys.keep(entry, keys.find(entry, "order-7", ["a", "b"]), ["7:one:0", "7:one:1"])
+        keys.keep(entry, keys.find(entry, IdempotencyKey.of("order-7"), ["a", "b"]), ["7:one:0", "7:one:1"])
         assert stored() == ("7:one", None)
 
         # Then a part that is put in again is not sent yet, and nothing that stays is given up
-        sent = keys.find(entry, "order-7", ["a", "b"])
+        sent = keys.find(entry, IdempotencyKey.of("order-7"), ["a", "b"])
         keys.put_again(entry, sent, sent.items, [1])
         assert stored() == (None, None)
-        part = keys.find(entry, "order-7", ["a", "b"])
+        part = keys.find(entry, IdempotencyKey.of("order-7"), ["a", "b"])
         keys.put_again(entry, part, part.items, [0, 1])
         assert stored() == (None, "7:one")
 
 
 def test_a_note_outlives_a_change_of_the_batch_by_a_month(world: World, keys: PutKeys, entry: Entry) -> None:
-    keys.find(entry, "order-7", ["a"])
+    keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
     batch, _ = world.batch()
     world.clock.at = entry.renew_at
     renewed = entry._replace(renew_at=renew_at(batch))
 
     world.clock.advance(RENEWAL * 1000 - 1000)
-    assert not keys.find(renewed, "order-7", ["a"]).new
+    assert not keys.find(renewed, IdempotencyKey.of("order-7"), ["a"]).new
     world.clock.advance(1000)
-    assert keys.find(renewed, "order-7", ["a"]).new
+    assert keys.find(renewed, IdempotencyKey.of("order-7"), ["a"]).new
 
 
 def test_keys_of_another_buffer_are_others(world: World, keys: PutKeys, entry: Entry) -> None:
     batch, _ = world.batch()
-    keys.find(entry, "order-7", ["a"])
+    keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
 
-    assert keys.find(entry._replace(born=batch.batch_id), "order-7", ["b"]).new
+    assert keys.find(entry._replace(born=batch.batch_id), IdempotencyKey.of("order-7"), ["b"]).new
+
+
+def test_a_key_of_another_caller_is_another_key(world: World, keys: PutKeys, entry: Entry) -> None:
+    # Given the work that one caller has put in under a key
+    mine = IdempotencyKey.of("order-7", Principal("ada", "iam ada"))
+    keys.keep(entry, keys.find(entry, mine, ["a"]), [OLD])
+    # When another uses the same text, for the same work and for other work
+    theirs = IdempotencyKey.of("order-7", Principal("bob", "iam bob"))
+    note, third = keys.find(entry, theirs, ["a"]), IdempotencyKey.of("order-7")
+    # Then theirs is new, with slots of its own, and each has their own note when they come again
+    assert note.new
+    assert note.slots_key != keys.find(entry, mine, ["a"]).slots_key
+    assert keys.find(entry, mine, ["a"]).items == (OLD,)
+    assert keys.find(entry, theirs, ["a"]) == note._replace(new=False)
+    with pytest.raises(IdempotencyKeyReused):
+        keys.find(entry, theirs, ["b"])
+    # And somebody without an identity has a third one
+    assert keys.find(entry, third, ["b"]).new
+
+
+def test_a_note_that_names_no_owner_is_honoured_for_everybody_and_stays_so(
+    world: World, keys: PutKeys, entry: Entry
+) -> None:
+    # Given a note as the release before writes it
+    note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+    value = {name: part for name, part in note.value().items() if name != "owner"}
+    world.memory.records.put(str(entry.born), "put/order-7", value, expires_at=2**40)
+    # When callers use its key
+    mine = IdempotencyKey.of("order-7", Principal("ada", "iam ada"))
+    theirs = IdempotencyKey.of("order-7", Principal("bob", "iam bob"))
+    found = keys.find(entry, mine, ["a"])
+    assert keys.keep(entry, found, [OLD])
+    # Then it is the note of all of them, and writing it does not take it from the others
+    assert (found.name, found.owner) == ("order-7", None)
+    assert keys.find(entry, theirs, ["a"]).items == (OLD,)

@@ -12,6 +12,7 @@ from fanin.app.ports.batches import ItemPlace
 from fanin.domain import limits
 from fanin.domain.batch import RETENTION, Kind, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.ids import parse_item
+from fanin.domain.principals import IdempotencyKey
 from fanin.errors import (
     BatchNotFound,
     InvalidItemId,
@@ -467,7 +468,7 @@ class TestSteps:
         assert opening.draft(OpenBatch()).batch_id != opening.draft(OpenBatch()).batch_id
 
     def test_a_refused_draft_reserves_nothing(self, world: World) -> None:
-        reservation = Reservation(world.ports, "key", {}, 60)
+        reservation = Reservation(world.ports, IdempotencyKey.of("key"), {}, 60)
 
         with pytest.raises(InvalidRequest, match="limit"):
             world.ledger.opening.draft(OpenBatch(limit=0), reservation)
@@ -476,7 +477,7 @@ class TestSteps:
 
     def test_a_reserved_draft_is_the_same_for_all(self, world: World) -> None:
         # Given two processes with the same key
-        reservations = [Reservation(world.ports, "key", {"a": 1}, 60) for _ in range(2)]
+        reservations = [Reservation(world.ports, IdempotencyKey.of("key"), {"a": 1}, 60) for _ in range(2)]
 
         # When both draft
         drafts = [world.ledger.opening.draft(OpenBatch(), reservation) for reservation in reservations]

@@ -15,6 +15,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.domain import limits
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import batch_id
+from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import BatchGone, IdempotencyKeyReused, InvalidRequest, Throttled
 from tests.unit.app.conftest import Crash, World
 
@@ -48,11 +49,11 @@ def opened(memory: Memory) -> list[Batch]:
 
 
 def reservation(world: World, key: str = KEY) -> Reservation:
-    return Reservation(world.ports, key, {"a": 1}, 60)
+    return Reservation(world.ports, IdempotencyKey.of(key), {"a": 1}, 60)
 
 
 def test_to_make_one_reads_and_writes_nothing(world: World) -> None:
-    Reservation(world.ports, "", {}, -1)
+    Reservation(world.ports, IdempotencyKey.of(""), {}, -1)
 
     assert (world.accesses.reads.total(), world.accesses.writes.total()) == (0, 0)
 
@@ -313,13 +314,13 @@ class TestPlaces:
             world.fresh().open(replace(REQUEST, limit=5), key=KEY)
 
 
-def test_a_key_costs_two_writes_and_two_reads(world: World) -> None:
+def test_a_key_costs_two_writes_and_three_reads(world: World) -> None:
     writes, reads = world.accesses.writes.copy(), world.accesses.reads.copy()
 
     world.ledger.open(REQUEST, key=KEY)
 
     assert world.accesses.writes - writes == {"directory.put": 2, "batches.create": 1}
-    assert world.accesses.reads - reads == {"directory.read": 2}
+    assert world.accesses.reads - reads == {"directory.read": 3}
 
 
 @pytest.mark.parametrize("key", ["", "k" * (limits.MAX_IDEMPOTENCY_KEY + 1), 5])
@@ -336,3 +337,85 @@ def test_what_is_refused_reserves_nothing(world: World) -> None:
 
     assert world.memory.directory.read(namespace_of(KEY), [KEY]) == {}
     assert batch_id(world.clock.at, 0) not in world.memory.batches._rows
+
+
+ADA, BOB = Principal("ada", "iam ada"), Principal("bob", "iam bob")
+
+
+class TestCallers:
+    """A key belongs to its caller."""
+
+    def test_the_same_key_and_request_of_another_caller_open_another_batch(self, world: World) -> None:
+        callers = (ADA, BOB, None)
+        first = [world.fresh().open(REQUEST, key=KEY, caller=caller).batch_id for caller in callers]
+        again = [world.fresh().open(REQUEST, key=KEY, caller=caller).batch_id for caller in callers]
+
+        assert len(set(first)) == 3
+        assert again == first
+
+    def test_another_caller_may_use_the_key_for_another_request(self, world: World) -> None:
+        world.ledger.open(REQUEST, key=KEY, caller=ADA)
+        world.fresh().open(replace(REQUEST, limit=5), key=KEY, caller=BOB)
+
+        with pytest.raises(IdempotencyKeyReused):
+            world.fresh().open(REQUEST, key=KEY, caller=BOB)
+
+    def test_the_sessions_of_an_owner_share_their_keys(self, world: World) -> None:
+        one = world.ledger.open(REQUEST, key=KEY, caller=ADA)
+        other = world.fresh().open(REQUEST, key=KEY, caller=ADA._replace(name="another session"))
+
+        assert (other.batch_id, other.opened_by) == (one.batch_id, "ada")
+
+    def test_of_two_callers_who_draw_at_once_each_has_an_id(self, world: World) -> None:
+        # Given two processes that found no record under the text
+        reservations = [
+            Reservation(world.ports, IdempotencyKey.of(KEY, caller), {"a": 1}, 60) for caller in (ADA, BOB)
+        ]
+        assert [one.batch() for one in reservations] == [None, None]
+        # When both draw
+        (ada, _), (bob, _) = [one.draw(world.clock.at) for one in reservations]
+        # Then each has an id, and whoever comes again with the key has the same
+        again = [
+            Reservation(world.ports, IdempotencyKey.of(KEY, caller), {"a": 1}, 60) for caller in (ADA, BOB)
+        ]
+        for one in again:
+            one.batch()
+        assert ada != bob
+        assert [one.draw(world.clock.at + 5)[0] for one in again] == [ada, bob]
+
+    def test_who_came_second_finds_their_batch_after_the_first_callers_key_is_gone(
+        self, world: World
+    ) -> None:
+        world.ledger.open(REQUEST, key=KEY, caller=ADA)
+        bob = world.fresh().open(REQUEST, key=KEY, caller=BOB)
+        world.ports.directory.delete(namespace_of(KEY), KEY)
+
+        assert world.fresh().open(REQUEST, key=KEY, caller=BOB).batch_id == bob.batch_id
+
+    @pytest.mark.parametrize("place", [namespace_of(KEY), ONE_PLACE])
+    @pytest.mark.parametrize("opened_before", [True, False])
+    def test_a_key_of_the_release_before_is_honoured_for_whoever_repeats_it(
+        self, world: World, place: str, *, opened_before: bool
+    ) -> None:
+        # Given a record that names no owner, whose batch was opened, or only reserved
+        row = world.ledger.open(REQUEST, key=KEY)
+        kept = world.ports.directory.read(namespace_of(KEY), [KEY])[KEY]
+        value = {name: part for name, part in kept.value.items() if name not in {"owner", "made"}}
+        world.ports.directory.delete(namespace_of(KEY), KEY)
+        if opened_before:
+            value["made"] = True
+        else:
+            del world.memory.batches._rows[row.batch_id]
+        world.ports.directory.put(place, KEY, value, expires_at=kept.expires_at)
+
+        # When callers of this release repeat it, then all get its batch: nobody knows whose it is
+        for caller in (BOB, ADA, None, BOB):
+            assert world.fresh().open(REQUEST, key=KEY, caller=caller).batch_id == row.batch_id
+        assert len(opened(world.memory)) == (1 if opened_before else 2)
+
+    def test_the_release_before_finds_a_key_where_it_looks(self, world: World) -> None:
+        row = world.ledger.open(REQUEST, key=KEY, caller=ADA)
+
+        record = world.ports.directory.read(namespace_of(KEY), [KEY])[KEY]
+        assert (record.value["batch_id"], record.value["salt"]) == (row.batch_id, row.salt.hex())
+        assert {"request", "made"} <= set(record.value)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from fanin.client.https.api import NOTHING, HttpsApi, error_of
+from fanin.client.https.api import NOTHING, HttpsApi, error_of, key_header, keyed
 from fanin.client.https.ledger import HttpsLedger
 from fanin.client.https.transport import NotSent, Response, unsigned
+from fanin.domain.principals import Principal
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
     AccessDenied,
@@ -274,3 +275,9 @@ class TestRefusals:
     )
     def test_seconds_to_wait_are_read_where_they_are_seconds(self, body, headers, seconds):
         assert error_of(Response(503, headers, json.dumps(body).encode())).retry_after == seconds
+
+
+def test_over_https_nobody_says_who_calls() -> None:
+    for headers in (keyed, key_header):
+        with pytest.raises(InvalidRequest, match="the API knows who calls"):
+            headers("run-7", Principal("ada"))

@@ -73,6 +73,7 @@ def test_a_line_says_who_did_what_and_when(call: Client, batch: Batch, actions: 
         "result": {"state": "cancelled", "items": 3},
     }
     assert line["caller"] == {"kind": "iam", "id": ARN, "account": "123456789012"}
+    assert line["group"] == "operate"
 
 
 @pytest.mark.parametrize(

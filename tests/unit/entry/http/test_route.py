@@ -19,7 +19,7 @@ ROUTE = Route("GET", "/v1/things/{batch_id}", "getThing", "A thing", lambda _, _
 
 def decode(route: Route, path: dict[str, str] | None = None, **event: Any) -> Request:
     given = {"headers": {}, **event}
-    return Decoder(route)(APIGatewayProxyEventV2(given), path or {})
+    return Decoder(route)(APIGatewayProxyEventV2({"requestContext": {}, **given}), path or {})
 
 
 class TestQuery:

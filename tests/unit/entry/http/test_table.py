@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from fanin import names
+from fanin.domain.access import AccessGroup
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
 from fanin.wire.components import COMPONENTS
@@ -64,6 +65,48 @@ def test_a_route_that_changes_something_is_an_action_or_of_the_data_path(route) 
     """So whoever adds a route decides whether the log says who called it."""
     action = route.action is not None
     assert (action + route.data_path) == (route.method != "GET")
+
+
+def test_every_route_is_in_one_group() -> None:
+    """Whoever adds a route decides here who may call it."""
+    found: dict[AccessGroup, set[str]] = {group: set() for group in AccessGroup}
+    for route in ROUTES:
+        if route.method != "GET":
+            found[route.group].add(route.operation)
+    assert found == {
+        AccessGroup.READ: set(),
+        AccessGroup.PRODUCE: {
+            *("openBatch", "addItems", "closeBatch", "noteSent", "startScatter", "openFrame"),
+            *("putWork", "putEvent", "carlyleCreateExact", "carlyleAddExact", "carlyleCloseExact"),
+            *("carlyleCreateEstimated", "carlyleIncrement", "carlyleCloseEstimated"),
+        },
+        AccessGroup.CONSUME: {
+            *("ackItems", "failItems", "noteRetries", "claimEnvelopes", "reply", "claimPayload"),
+            *("takeWork", "doneWork", "register", "deregister", "carlyleAckExact", "carlyleDecrement"),
+        },
+        AccessGroup.OPERATE: {
+            *("cancelBatch", "releaseItems", "redriveBatch", "verifyBatch", "redeliverTargets"),
+            "carlyleDeleteEstimated",
+        },
+        AccessGroup.ADMINISTER: {
+            *("expireBatches", "removeBatch", "putRoute", "deleteRoute", "defineBuffer", "deleteBuffer"),
+            *("carlyleDeleteOpen", "carlyleDeleteClosed"),
+        },
+    }
+    assert {route.group for route in ROUTES if route.method == "GET"} == {AccessGroup.READ}
+
+
+def test_what_another_group_may_call_is_what_the_library_calls_for_it() -> None:
+    produce, consume, operate = AccessGroup.PRODUCE, AccessGroup.CONSUME, AccessGroup.OPERATE
+    assert {route.operation: route.also for route in ROUTES if route.also} == {
+        "getBatch": (produce, consume),  # which mode it has, after a lost answer
+        "listMissing": (produce,),  # what is done, when a producer goes on
+        "getFrame": (produce,),  # what a repeater sends again
+        "cancelBatch": (produce,),  # a with block that breaks off
+        "closeBatch": (operate,),
+        "deregister": (operate,),
+        "listRedrives": (operate,),  # how far a redrive is
+    }
 
 
 def test_what_operators_do_is_logged() -> None:

@@ -49,6 +49,7 @@ def batch_facts(batch: Batch) -> list[tuple[str, object]]:
         ("items", f"{batch.items:,}"),
         ("limit", None if batch.limit is None else f"{batch.limit:,}"),
         ("opened", encode_time(batch.created_at)),
+        ("opened by", batch.opened_by),
         ("closed", _time(batch.closed_at)),
         ("ended", _time(batch.ended_at)),
         ("deadline", _time(batch.deadline)),

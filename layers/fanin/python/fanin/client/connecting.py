@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -19,6 +20,7 @@ from fanin.client.clock import Clock
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Sign, SigV4, Urllib3Transport
+from fanin.domain.principals import checked_name
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 from fanin.names import ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE
@@ -135,19 +137,25 @@ class StackConnection:
         return cls(HttpsServices(api), lambda: sqs_client(session), ack_queue_url)
 
     @classmethod
-    def direct(cls, settings: Settings | None = None) -> Self:
+    def direct(cls, settings: Settings | None = None, *, opened_by: str = "") -> Self:
         """Connect to the tables, without the API in between: for those whose role may use the tables.
 
         Args:
             settings: names the tables; by default the environment does (``FANIN_BATCHES_TABLE`` …).
+            opened_by: name of this program, for the ``opened_by`` of its batches; at most 256 bytes. Nobody
+                checks it. The API knows its callers by itself.
 
         Raises:
+            InvalidRequest: ``opened_by`` is too long.
             NotConfigured: a table is not named.
         """
         from fanin.entry import wiring  # noqa: PLC0415 - the DynamoDB adapters, which no other stack needs
 
         named = settings or Settings.from_env()
-        return cls(Services(wiring.connect(named)), sqs_client, named.ack_queue_url)
+        ports = wiring.connect(named)
+        if opened_by:
+            ports = replace(ports, defaults=replace(ports.defaults, opened_by=checked_name(opened_by)))
+        return cls(Services(ports), sqs_client, named.ack_queue_url)
 
     @classmethod
     def in_memory(cls) -> Self:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 import sys
 from functools import cache
+from http import HTTPStatus
 from typing import Any, Final
 
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from mangum import Mangum
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fanin import names
@@ -20,8 +22,9 @@ from fanin.app.services import Services
 from fanin.console.actions.log import LOGGER
 from fanin.console.application import console
 from fanin.console.options import Options
+from fanin.domain.access import AccessGroup
 from fanin.entry import wiring
-from fanin.entry.http.actions import caller_of
+from fanin.entry.http.callers import caller_of, groups_of
 from fanin.entry.settings import Settings
 
 COOKIE: Final = "__Host-fanin"
@@ -50,23 +53,32 @@ def _served() -> Mangum:
         streams=False,
     )
     _log_actions(variables.get("POWERTOOLS_LOG_LEVEL", "INFO"))
-    return Mangum(_Known(console(Services(wiring.connect(settings)), options)), lifespan="off")
+    pages = console(Services(wiring.connect(settings)), options)
+    return Mangum(_Known(pages, settings.jwt_scope_prefix), lifespan="off")
 
 
 class _Known:
-    """Tells the pages who sends a request, as API Gateway has found out.
+    """Tells the pages who sends a request and what they may do, as API Gateway has found out.
 
     Args:
         app: the pages.
+        scope_prefix: of the scopes that tokens need; empty if they need none.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, scope_prefix: str = "") -> None:
         self._app = app
+        self._scope_prefix = scope_prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         event = APIGatewayProxyEventV2(scope["aws.event"])
         scope["fanin.caller"] = caller_of(event)
         scope["fanin.request_id"] = event.request_context.get("requestId")
+        if self._scope_prefix:
+            scope["fanin.groups"] = groups = groups_of(event, self._scope_prefix)
+            if AccessGroup.READ not in groups:
+                says = f"The console needs a token with the scope {self._scope_prefix}{AccessGroup.READ}."
+                await PlainTextResponse(says, HTTPStatus.FORBIDDEN)(scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
 

@@ -22,7 +22,9 @@ from fanin.console.live.stream import events
 from fanin.console.options import Options
 from fanin.console.rendering import Templates
 from fanin.console.security.sessions import Sessions, form_token, keep
+from fanin.domain.access import AccessGroup
 from fanin.entry.http.statuses import STATUS
+from fanin.entry.http.table import route_of
 from fanin.errors import FaninError
 from fanin.wire.actions import Caller, CallerKind
 
@@ -97,6 +99,16 @@ class Console:
         """Who sent a request, for the action log."""
         found: Caller | None = request.scope.get("fanin.caller")
         return found or Caller(CallerKind.LOCAL, self.options.caller)
+
+    def may(self, request: Request, operation: str) -> bool:
+        """Whether the caller may do something; where no tokens are checked, whoever gets here may.
+
+        Args:
+            request: the caller's.
+            operation: id of the same call in the OpenAPI document.
+        """
+        groups: frozenset[AccessGroup] | None = request.scope.get("fanin.groups")
+        return groups is None or not groups.isdisjoint(route_of(operation).groups)
 
     def follow(self, request: Request, key: Hashable, read: Read) -> Response:
         """Answer with the events of a live view.

@@ -133,6 +133,8 @@ class Batch:
             batch from its end on, those of an estimated one always.
         totals_exact: whether these are the sums of every item that is done, each counted once.
         totals_before: the sums of the batches that it retries, by the names of their totals.
+        opened_by: who opened it: the ARN of an AWS identity, the subject of a token, or the name that a
+            program on the tables goes by; empty if that is not known.
     """
 
     batch_id: int
@@ -175,6 +177,7 @@ class Batch:
     totals: Mapping[str, int] = field(default_factory=dict)
     totals_exact: bool = False
     totals_before: Mapping[str, int] = field(default_factory=dict)
+    opened_by: str = ""
 
     @property
     def used(self) -> bool:

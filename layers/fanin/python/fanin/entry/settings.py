@@ -129,6 +129,11 @@ class Settings:
         return self.environment.get(names.ENV_WEBHOOK_LOOPBACK) == "true"
 
     @property
+    def jwt_scope_prefix(self) -> str:
+        """What the scopes of tokens begin with; empty if callers need no scopes."""
+        return self.environment.get(names.ENV_JWT_SCOPE_PREFIX, "")
+
+    @property
     def claims_bucket(self) -> str:
         return self._text(names.ENV_CLAIMS_BUCKET)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
+from fanin.domain.access import AccessGroup
 from fanin.wire.times import encode_time
 
 MESSAGE: Final = "action"
@@ -82,6 +83,7 @@ class Action:
         outcome: how it ended.
         at: when it was asked for, ms.
         result: what it did, as far as the answer says so.
+        group: the group of calls that it belongs to.
         request_id: of API Gateway, also in the access log and in problems; None if the call did not come that
             way.
     """
@@ -92,6 +94,7 @@ class Action:
     outcome: Outcome
     at: int
     result: Result = field(default_factory=dict)
+    group: AccessGroup | None = None
     request_id: str | None = None
 
 
@@ -103,6 +106,7 @@ def log_fields(action: Action) -> dict[str, Any]:
     caller, outcome = action.caller, action.outcome
     return _given(
         action=action.action,
+        group=action.group and action.group.value,
         at=encode_time(action.at),
         request_id=action.request_id,
         object={name: bounded(text) for name, text in action.on.items()},

@@ -127,6 +127,9 @@ BATCH: Final = answer(
         description="whether the totals are the sums of all items that are done, each counted once"
     ),
     totals_before=TOTALS.with_keywords(description="sums of the batches that it retries").left_out_if_empty(),
+    opened_by=TEXT.with_keywords(
+        description="who opened it: an AWS identity, a token's subject, a program's name; absent if unknown"
+    ).left_out_if_empty(),
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
 BATCHES: Final = answer("Batches", Batches, batches=many(BATCH), cursor=CURSOR)

@@ -15,6 +15,7 @@ from fanin.adapters.dynamodb.user_key_index import UserKeyIndex
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
 from fanin.domain.batch import Batch, Cause, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.principals import IdempotencyKey
 from fanin.domain.totals import Sums
 from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
 
@@ -72,16 +73,27 @@ class DynamoBatches:
     def allocate(self, batch_id: int, n: int, *, activity: Activity | None, room: int | None) -> Batch | None:
         return self._add(batch_id, _allocation(n, activity, room), _ITEMS_LOST)
 
-    def allocate_once(self, batch: Batch, n: int, key: str, *, activity: Activity) -> int | None:
+    def allocate_once(self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity) -> int | None:
+        for name in key.names:
+            first, taken = self._allocate_under(name, batch, n, key, activity)
+            if not taken:
+                return first
+        raise AssertionError(f"{key.other} is of another caller")  # it is a hash of this one
+
+    def _allocate_under(
+        self, name: str, batch: Batch, n: int, key: IdempotencyKey, activity: Activity
+    ) -> tuple[int | None, bool]:
+        """Allocate under one name of a key; also says whether another caller has that name."""
         room = None if batch.limit is None else batch.limit - n
         allocation = _allocation(n, activity, room, unchanged=batch.items)
         use = {
             "TableName": self._parts_table,
             "Item": {
                 names.BATCH_ID: attribute(batch.batch_id),
-                names.PART: attribute(f"add/{key}"),
+                names.PART: attribute(f"add/{name}"),
                 "first": attribute(batch.items),
                 "count": attribute(n),
+                "owner": attribute(key.owner),
                 names.EXPIRES_AT: attribute(batch.expires_at),
             },
             "ConditionExpression": f"attribute_not_exists({names.PART})",
@@ -93,9 +105,13 @@ class DynamoBatches:
             ]
         )
         if failed is None:
-            return batch.items
+            return batch.items, False
         used = failed[0]
-        return None if used is None else _first_answer(used, n, key)
+        if used is None:
+            return None, False
+        if not key.may_use(used.get("owner", {}).get("S")):
+            return None, True
+        return _first_answer(used, n, key.text), False
 
     def allocate_counted(
         self, batch_id: int, n: int, *, items: int, pending: int, activity: Activity

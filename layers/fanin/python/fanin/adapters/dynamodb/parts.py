@@ -43,19 +43,44 @@ class DynamoParts:
 
     def put_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:
         last = {row.ordinal: row for row in rows}
-        self._connection.put(
-            self._table,
+        self._set_all(
             (
+                _key(batch_id, _FAILURE, row.ordinal),
                 {
-                    **_key(batch_id, _FAILURE, row.ordinal),
-                    "item": attribute(row.item),
-                    "reason": attribute(row.reason),
-                    **{name: attribute(value) for name in _OPTIONAL if (value := _value(row, name))},
-                    names.EXPIRES_AT: attribute(expires_at),
-                }
-                for row in last.values()
-            ),
+                    "item": row.item,
+                    "reason": row.reason,
+                    **{name: _value(row, name) or None for name in _OPTIONAL},
+                    names.EXPIRES_AT: expires_at,
+                },
+            )
+            for row in last.values()
         )
+
+    def _set_all(self, rows: Iterable[tuple[dict[str, Any], Mapping[str, Value | None]]]) -> None:
+        """Write notes by key, each by an update; attributes that are None are removed.
+
+        IAM can limit the attributes that an update names. A put, or BatchWriteItem, could replace any row.
+        """
+
+        def write(row: tuple[dict[str, Any], Mapping[str, Value | None]]) -> None:
+            key, values = row
+            given = {name: value for name, value in values.items() if value is not None}
+            absent = [f"#{name}" for name in values if name not in given]
+            self._connection.update(
+                {
+                    "TableName": self._table,
+                    "Key": key,
+                    "UpdateExpression": "SET "
+                    + ", ".join(f"#{name} = :{name}" for name in given)
+                    + (f" REMOVE {', '.join(absent)}" if absent else ""),
+                    "ExpressionAttributeNames": {f"#{name}": name for name in values},
+                    "ExpressionAttributeValues": {
+                        f":{name}": attribute(value) for name, value in given.items()
+                    },
+                }
+            )
+
+        self._connection.parallel.map(write, list(rows))
 
     def update_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:
         def update(row: FailureRow) -> None:
@@ -132,19 +157,18 @@ class DynamoParts:
 
     def put_retries(self, batch_id: int, rows: Iterable[RetryRow], *, expires_at: int) -> None:
         last = {row.ordinal: row for row in rows}
-        self._connection.put(
-            self._table,
+        self._set_all(
             (
+                _key(batch_id, _RETRY, row.ordinal),
                 {
-                    **_key(batch_id, _RETRY, row.ordinal),
-                    "attempt": attribute(row.attempt),
-                    "error": attribute(row.error),
-                    "queue": attribute(row.queue),
-                    "at": attribute(row.at),
-                    names.EXPIRES_AT: attribute(expires_at),
-                }
-                for row in last.values()
-            ),
+                    "attempt": row.attempt,
+                    "error": row.error,
+                    "queue": row.queue,
+                    "at": row.at,
+                    names.EXPIRES_AT: expires_at,
+                },
+            )
+            for row in last.values()
         )
 
     def retries(self, batch_id: int, ordinals: Collection[int]) -> dict[int, RetryRow]:
@@ -194,16 +218,9 @@ class DynamoParts:
         return list(map(_note, items))
 
     def put_messages(self, batch_id: int, messages: Mapping[int, bytes], *, expires_at: int) -> None:
-        self._connection.put(
-            self._table,
-            (
-                {
-                    **_spread(batch_id, _MESSAGE, ordinal),
-                    "message": attribute(message),
-                    names.EXPIRES_AT: attribute(expires_at),
-                }
-                for ordinal, message in messages.items()
-            ),
+        self._set_all(
+            (_spread(batch_id, _MESSAGE, ordinal), {"message": message, names.EXPIRES_AT: expires_at})
+            for ordinal, message in messages.items()
         )
 
     def messages(self, batch_id: int, ordinals: Collection[int]) -> dict[int, bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fanin import names
@@ -12,6 +13,7 @@ from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
 from fanin.domain.batch import LIVE, Batch, Cause, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.principals import IdempotencyKey
 from fanin.domain.totals import Sums, by_name, plus
 from fanin.errors import IdempotencyKeyReused
 
@@ -35,7 +37,7 @@ class MemoryBatches:
         self._ties = ties
         self._rows: dict[int, Batch] = {}
         self._due: dict[int, int] = {}
-        self._keys: dict[tuple[int, str], range] = {}
+        self._keys: dict[tuple[int, str], tuple[range, str | None]] = {}
         self._children: dict[ItemPlace, int] = {}
 
     def create(self, batch: Batch) -> Batch | None:
@@ -82,26 +84,35 @@ class MemoryBatches:
         )
         return row if moved else None
 
-    def allocate_once(self, batch: Batch, n: int, key: str, *, activity: Activity) -> int | None:
-        def transact() -> int | None:
-            name = (batch.batch_id, key)
-            if issued := self._keys.get(name):
+    def allocate_once(self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity) -> int | None:
+        def transact(name: str) -> tuple[int | None, bool]:
+            """The first ordinal; and whether another caller has the name."""
+            used = self._keys.get((batch.batch_id, name))
+            if used is not None:
+                issued, owner = used
                 self._accesses.refused["batches.allocate_once"] += 1
+                if not key.may_use(owner):
+                    return None, True
                 if len(issued) != n:
                     raise IdempotencyKeyReused(
-                        f"idempotency key {key!r} was used for {len(issued)} items; use a new key for {n}"
+                        f"idempotency key {key.text!r} was used for {len(issued)} items;"
+                        f" use a new key for {n}"
                     )
-                return issued.start
+                return issued.start, False
             row = self._rows.get(batch.batch_id)
             room = None if batch.limit is None else batch.limit - n
             if row is None or row.items != batch.items or not _takes(row, n, room):
                 self._accesses.refused["batches.allocate_once"] += 1
-                return None
-            self._keys[name] = range(row.items, row.items + n)
+                return None, False
+            self._keys[batch.batch_id, name] = range(row.items, row.items + n), key.owner
             self._put(row, _with_items(row, n), activity)
-            return row.items
+            return row.items, False
 
-        return self._accesses.write("batches.allocate_once", transact, rows=2)
+        for name in key.names:
+            first, taken = self._accesses.write("batches.allocate_once", partial(transact, name), rows=2)
+            if not taken:
+                return first
+        raise AssertionError(f"{key.other} is of another caller")  # it is a hash of this one
 
     def allocate_counted(
         self, batch_id: int, n: int, *, items: int, pending: int, activity: Activity

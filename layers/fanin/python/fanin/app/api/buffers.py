@@ -9,6 +9,7 @@ from fanin.domain.limits import MAX_WAIT
 
 if TYPE_CHECKING:
     from fanin.domain.buffer import Accepted, Buffer, BufferPage, FailedWork, Level, Released, Work
+    from fanin.domain.principals import Principal
 
 
 class Buffers(Protocol):
@@ -42,7 +43,14 @@ class Buffers(Protocol):
         """
         ...
 
-    def put(self, name: str, payloads: Sequence[str], *, key: str | None = None) -> Accepted:
+    def put(
+        self,
+        name: str,
+        payloads: Sequence[str],
+        *,
+        key: str | None = None,
+        caller: Principal | None = None,
+    ) -> Accepted:
         """Put work in, all of it or none.
 
         Args:
@@ -50,6 +58,7 @@ class Buffers(Protocol):
             payloads: 1 to 10 texts, together at most 200 KB.
             key: idempotency key of these payloads: a repeat puts nothing in twice, and returns the items of
                 the put that was answered. It costs up to four more writes.
+            caller: who asks, as for ``Ledger.open``.
 
         Raises:
             InvalidRequest: a payload has characters that SQS does not take.

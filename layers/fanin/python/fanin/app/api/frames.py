@@ -9,13 +9,14 @@ from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE
 
 if TYPE_CHECKING:
     from fanin.domain.frames import Claim, Frame, OpenFrame, Ticket
+    from fanin.domain.principals import Principal
 
 
 class Frames(Protocol):
     """Guaranteed delivery of a known number of envelopes."""
 
-    def open(self, request: OpenFrame, *, key: str | None = None) -> Frame:
-        """Open a frame; with an idempotency key, at most one frame for each key.
+    def open(self, request: OpenFrame, *, key: str | None = None, caller: Principal | None = None) -> Frame:
+        """Open a frame; with an idempotency key, at most one frame for each key of a caller.
 
         Raises:
             ChannelRefused: the reply channel is not a queue that fanin may use.

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from fanin.domain.batch import Batch, OpenBatch, State
     from fanin.domain.ids import Group
     from fanin.domain.picture import Picture
+    from fanin.domain.principals import Principal
     from fanin.domain.reports import (
         Batches,
         Errors,
@@ -34,11 +35,16 @@ class Ledger(Protocol):
     ``BatchNotFound`` and ``BatchGone``.
     """
 
-    def open(self, request: OpenBatch, *, key: str | None = None) -> Batch:
+    def open(self, request: OpenBatch, *, key: str | None = None, caller: Principal | None = None) -> Batch:
         """Open a batch; with an idempotency key, at most one batch for each key.
 
         The key is kept for the lifetime of the batch. A repeat returns the same batch, in its
-        present state.
+        present state. A key belongs to its caller: another caller's key of the same text is another key.
+
+        Args:
+            request: what to open.
+            key: idempotency key.
+            caller: who asks, where the service is called for others; the API knows its callers by itself.
 
         Raises:
             InvalidItemId: ``parent_item`` was not issued by this service.
@@ -49,7 +55,9 @@ class Ledger(Protocol):
         """
         ...
 
-    def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
+    def add(
+        self, batch_id: int, count: int, *, key: str | None = None, caller: Principal | None = None
+    ) -> Group:
         """Add ``count`` items (1 to 2^32 - 1) to an open batch; with a key, at most once for each key.
 
         Raises:

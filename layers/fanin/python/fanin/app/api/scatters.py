@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
+    from fanin.domain.principals import Principal
     from fanin.domain.scatter import (
         FailedRecipients,
         Gathered,
@@ -24,13 +25,16 @@ class Scatters(Protocol):
     Calls raise the errors of ``Ledger``, and those named here.
     """
 
-    def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
+    def start(
+        self, scatter: Scatter, *, key: str | None = None, caller: Principal | None = None
+    ) -> Scattered:
         """Send a message to many.
 
         Args:
             scatter: what to send to whom.
             key: idempotency key: a repeat with it returns the same scatter, and finishes an interrupted
                 start. Without a key, a repeat starts another scatter.
+            caller: who asks, as for ``Ledger.open``.
 
         Raises:
             IdempotencyKeyReused: the key was used for another request.

@@ -15,6 +15,7 @@ from fanin.app.ports import Ports
 from fanin.domain import ids
 from fanin.domain.buffer import Accepted
 from fanin.domain.ids import Group
+from fanin.domain.principals import IdempotencyKey
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound
 
 _ROUNDS: Final = 3 * TRIES
@@ -43,7 +44,7 @@ class KeyedPuts:
         self._keys = PutKeys(ports)
         self._states = WorkStates(ports, ledger)
 
-    def put(self, name: str, payloads: Sequence[str], key: str) -> Accepted:
+    def put(self, name: str, payloads: Sequence[str], key: IdempotencyKey) -> Accepted:
         """Put work in, unless the key has done so. After a failure, a repeat continues with the same slots.
 
         They are not given up here: another call with the key may have been told that its work is in. A repeat

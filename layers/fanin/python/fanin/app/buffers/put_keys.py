@@ -18,6 +18,7 @@ from fanin.app.buffers.slots import RENEWAL
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record
 from fanin.domain import limits
+from fanin.domain.principals import IdempotencyKey
 from fanin.errors import IdempotencyKeyReused
 
 _PUT: Final = "put/"
@@ -27,7 +28,7 @@ class Note(NamedTuple):
     """What a key has put in.
 
     Attributes:
-        key: as given.
+        key: as given; for another caller's key of the same text, the digest that stands for it.
         digest: of the payloads.
         items: item ids of the payloads, in order. For a payload that is left, this is the item to give up
             first; "" if there is none.
@@ -37,6 +38,8 @@ class Note(NamedTuple):
         sent_at: when the last messages were sent, ms.
         version: of the note.
         new: whether this call made the note, so that no other has taken slots for the key.
+        name: of its row.
+        owner: of the key; None in a note of an earlier version.
     """
 
     key: str
@@ -48,6 +51,8 @@ class Note(NamedTuple):
     sent_at: int = 0
     version: int = 0
     new: bool = False
+    name: str = ""
+    owner: str | None = None
 
     @property
     def slots_key(self) -> str:
@@ -78,6 +83,7 @@ class Note(NamedTuple):
             "left": list(self.left),
             "batch_id": self.batch_id,
             "sent_at": self.sent_at,
+            **({} if self.owner is None else {"owner": self.owner}),
             # An earlier version reads these two instead: the groups of the items that are in, or given up.
             "group": None if self.left else _group(self.items[0]),
             "given_up": _group(self.items[0]) if whole else None,
@@ -94,24 +100,39 @@ class PutKeys:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
-    def find(self, entry: Entry, key: str, payloads: Sequence[str]) -> Note:
+    def find(self, entry: Entry, key: IdempotencyKey, payloads: Sequence[str]) -> Note:
         """The note of a key, made if there is none.
+
+        The first caller who uses a text has it. Another caller's note has another name, and its slots another
+        key.
 
         Raises:
             InvalidRequest: the key is not text of 1 to 128 characters.
             IdempotencyKeyReused: the key was used for other payloads.
         """
-        limits.text("Idempotency-Key", key, limits.MAX_IDEMPOTENCY_KEY, least=1)
+        limits.text("Idempotency-Key", key.text, limits.MAX_IDEMPOTENCY_KEY, least=1)
         count = len(payloads)
-        note = Note(key, _digest(*payloads), ("",) * count, tuple(range(count)), entry.buffer.batch_id)
-        record, wrote = self._write(entry, note)
-        if record is None:
-            return note
-        if record.value["digest"] != note.digest:
-            raise IdempotencyKeyReused(
-                f"idempotency key {key!r} was used to put other payloads; use a new key for these"
-            )
-        return _note(key, record, count)._replace(new=wrote)
+        first = Note(
+            key.text,
+            _digest(*payloads),
+            ("",) * count,
+            tuple(range(count)),
+            entry.buffer.batch_id,
+            name=key.text,
+            owner=key.owner,
+        )
+        for note in (first, first._replace(key=f"key {_digest(key.other)}", name=key.other)):
+            record, wrote = self._write(entry, note)
+            if record is None:
+                return note
+            if not key.may_use(record.value.get("owner")):
+                continue
+            if record.value["digest"] != note.digest:
+                raise IdempotencyKeyReused(
+                    f"idempotency key {key.text!r} was used to put other payloads; use a new key for these"
+                )
+            return _note(note, record)._replace(new=wrote)
+        raise AssertionError(f"{key.other} is of another caller")  # it is a hash of this one
 
     # Each of the following has no effect if another process changed the note meanwhile.
 
@@ -146,18 +167,19 @@ class PutKeys:
         record, _ = self._write(entry, sent)
         if record is None:
             return False
-        now = _note(note.key, record, len(items))
+        now = _note(note, record)
         return (now.items, now.left) == (sent.items, ())
 
     def _write(self, entry: Entry, note: Note) -> tuple[Record | None, bool]:
         until = max(entry.renew_at, self._ports.clock.now()) // 1000 + RENEWAL
         return self._ports.records.put(
-            str(entry.born), _PUT + note.key, note.value(), expires_at=until, if_version=note.version
+            str(entry.born), _PUT + note.name, note.value(), expires_at=until, if_version=note.version
         )
 
 
-def _note(key: str, record: Record, count: int) -> Note:
-    value = record.value
+def _note(asked: Note, record: Record) -> Note:
+    """The note of a record, which belongs to the key of the note that was asked for."""
+    value, count = record.value, len(asked.items)
     if "items" in value:
         items, left, batch_id = value["items"], value["left"], value["batch_id"]
     else:  # as earlier versions write it: all payloads have items of one group
@@ -165,7 +187,7 @@ def _note(key: str, record: Record, count: int) -> Note:
         items = [f"{group}:{index}" if group else "" for index in range(count)]
         left, batch_id = () if value["group"] else range(count), None
     return Note(
-        key,
+        asked.key,
         value["digest"],
         tuple(items),
         tuple(left),
@@ -173,6 +195,8 @@ def _note(key: str, record: Record, count: int) -> Note:
         value["round"],
         value["sent_at"],
         record.version,
+        name=asked.name,
+        owner=value.get("owner"),
     )
 
 

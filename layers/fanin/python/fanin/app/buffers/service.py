@@ -33,6 +33,7 @@ from fanin.domain.buffer import (
     Work,
     check_payloads,
 )
+from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
 
 T = TypeVar("T")
@@ -110,9 +111,18 @@ class BufferService:
             draining=batch is None or batch.state is not State.OPEN,
         )
 
-    def put(self, name: str, payloads: Sequence[str], *, key: str | None = None) -> Accepted:
+    def put(
+        self,
+        name: str,
+        payloads: Sequence[str],
+        *,
+        key: str | None = None,
+        caller: Principal | None = None,
+    ) -> Accepted:
         check_payloads(payloads)
-        return self._puts.put(name, payloads) if key is None else self._keyed_puts.put(name, payloads, key)
+        if key is None:
+            return self._puts.put(name, payloads)
+        return self._keyed_puts.put(name, payloads, IdempotencyKey.of(key, caller))
 
     def take(
         self, name: str, *, most: int = 1, wait: int = 20, visibility_timeout: int | None = None

@@ -18,6 +18,7 @@ from fanin.app.ports.words import WordKey
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.frames import Claim, Frame, Hold, OpenFrame, Ticket
+from fanin.domain.principals import Principal
 from fanin.errors import BatchNotFound, InvalidRequest
 
 
@@ -34,12 +35,12 @@ class FrameService:
         self._known = KnownBatches(ports.batches, ports.clock)
         self._totals = Totals(ports)
 
-    def open(self, request: OpenFrame, *, key: str | None = None) -> Frame:
+    def open(self, request: OpenFrame, *, key: str | None = None, caller: Principal | None = None) -> Frame:
         limits.whole("size", request.size, 1, ids.MAX_COUNT)
         asked = request.batch()
         if request.reply_to:
             asked = replace(request, reply_to=self._ports.channels.resolve(request.reply_to)).batch()
-        return Frame.of(self._ledger.open(asked, key=key))
+        return Frame.of(self._ledger.open(asked, key=key, caller=caller))
 
     def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
         frame = Frame.of(self._totals.counted(_frame(self._known.current(frame_id))))

@@ -8,6 +8,7 @@ from fanin.app.ports import Ports
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.ids import Group
+from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import BatchClosed, InvalidRequest, LimitReached, Throttled
 
 TRIES = 20
@@ -28,14 +29,13 @@ class Adding:
         self._known = known
         self._reading = reading
 
-    def add(self, batch_id: int, count: int, *, key: str | None) -> Group:
+    def add(self, batch_id: int, count: int, *, key: str | None, caller: Principal | None = None) -> Group:
         limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
         limits.whole("count", count, 1, ids.MAX_COUNT)
         if key is None:
             return self._add(batch_id, count)
-        return self._add_once(
-            batch_id, count, limits.text("Idempotency-Key", key, limits.MAX_IDEMPOTENCY_KEY, least=1)
-        )
+        limits.text("Idempotency-Key", key, limits.MAX_IDEMPOTENCY_KEY, least=1)
+        return self._add_once(batch_id, count, IdempotencyKey.of(key, caller))
 
     def _add(self, batch_id: int, count: int) -> Group:
         batch = self._known.cached(batch_id)
@@ -66,7 +66,7 @@ class Adding:
             batch.batch_id, count, items=batch.items, pending=pending, activity=self._known.activity(batch)
         )
 
-    def _add_once(self, batch_id: int, count: int, key: str) -> Group:
+    def _add_once(self, batch_id: int, count: int, key: IdempotencyKey) -> Group:
         for _ in range(TRIES):
             batch = self._known.current(batch_id)
             first = self._ports.batches.allocate_once(batch, count, key, activity=self._known.activity(batch))

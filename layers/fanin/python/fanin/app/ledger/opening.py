@@ -26,6 +26,7 @@ from fanin.domain.batch import (
     State,
 )
 from fanin.domain.failures import Keep
+from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.domain.targets import Target
 from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest, ItemHasChild, Throttled
@@ -54,13 +55,14 @@ class Opening:
         self._settler = settler
         self._totals = Totals(ports)
 
-    def open(self, request: OpenBatch, key: str | None = None) -> Batch:
+    def open(self, request: OpenBatch, key: str | None = None, *, caller: Principal | None = None) -> Batch:
         if key is None:
-            return self._open(request, None)
-        reservation = Reservation(self._ports, key, OPEN_BATCH.encode(request), self.lifetime(request))
+            return self._open(request, None, caller)
+        mine = IdempotencyKey.of(key, caller)
+        reservation = Reservation(self._ports, mine, OPEN_BATCH.encode(request), self.lifetime(request))
         batch = self.find(reservation)
         if batch is None:
-            batch = self._open(request, reservation)
+            batch = self._open(request, reservation, caller)
             reservation.keep()
         return self._known.unexpired(self._known.remember(batch))
 
@@ -80,10 +82,10 @@ class Opening:
             reservation.keep()
         return batch
 
-    def _open(self, request: OpenBatch, reservation: Reservation | None) -> Batch:
+    def _open(self, request: OpenBatch, reservation: Reservation | None, caller: Principal | None) -> Batch:
         targets = self.check_targets(request.on_end)
         for _ in range(TRIES):
-            drafted = self.draft(request, reservation)
+            drafted = self.draft(request, reservation, caller=caller)
             if self.write_targets(drafted, targets) and (batch := self.commit(drafted)) is not None:
                 return batch
         raise no_free_id()
@@ -100,12 +102,19 @@ class Opening:
         """
         return put_targets(self._ports.records, batch, targets)
 
-    def draft(self, request: OpenBatch, reservation: Reservation | None = None) -> Batch:
+    def draft(
+        self,
+        request: OpenBatch,
+        reservation: Reservation | None = None,
+        *,
+        caller: Principal | None = None,
+    ) -> Batch:
         """Check a request, and make its row with an id and a salt; the row is not written yet.
 
         Args:
             request: what to open.
             reservation: of an idempotency key; it draws the id and the salt, and records them.
+            caller: who opens it; None if that is not known.
 
         Raises:
             InvalidRequest: a value is out of range or contradicts another, or the parent batch has ended.
@@ -151,6 +160,7 @@ class Opening:
             targets=len(request.on_end),
             totals=dict.fromkeys(request.totals, 0),
             totals_before=self._earlier(request),
+            opened_by=caller.name if caller else defaults.opened_by,
         )
         return replace(batch, touched_at=batch.rounded(now))
 

@@ -6,9 +6,14 @@ Once the row exists the record says so. A batch that was removed since is not op
 of its items may still be stored.
 
 The records are spread over many partitions, since every opening by the library has a key. The version before
-kept all of them in one; they are still found there, which costs the first use of a key a second read. While
+kept all of them in one; they are still found there, which costs the first use of a key one more read. While
 both versions run, the one before does not find the keys of this one: a key that is first used here, and
 repeated there within the seconds of an update, opens a second batch.
+
+A key belongs to its caller. The first who uses a text has it; the record names them. Another caller's record
+of the same text has another name, in the same partition (``IdempotencyKey``). Records of the version before
+name nobody, and are honoured for everybody until they expire. Where the first caller's record expires just
+while two processes of another use the text for the first time, these two may open a batch each.
 """
 
 from __future__ import annotations
@@ -23,12 +28,14 @@ from fanin.app.ports import Ports
 from fanin.app.ports.records import Record
 from fanin.domain import ids, limits
 from fanin.domain.batch import RETENTION, Batch
+from fanin.domain.principals import IdempotencyKey
 from fanin.errors import BatchGone, IdempotencyKeyReused, Throttled
 
 ONE_PLACE: Final = "batch-keys"
 """Where the version before kept all keys in the directory table. A key lives for up to a year."""
 
 _MADE: Final = "made"
+_OWNER: Final = "owner"
 
 
 def draw_id(ports: Ports, now: int) -> tuple[int, bytes]:
@@ -46,18 +53,19 @@ class Reservation:
 
     Args:
         ports: the directory table, the batches, clock and randomness.
-        key: the caller's idempotency key.
+        key: an idempotency key, and whose it is.
         request: what is asked for, as JSON; the key stands for this request only.
         lifetime: of the batch, seconds; the key is kept for as long, and a day more.
     """
 
-    def __init__(self, ports: Ports, key: str, request: Mapping[str, Any], lifetime: int) -> None:
+    def __init__(self, ports: Ports, key: IdempotencyKey, request: Mapping[str, Any], lifetime: int) -> None:
         self._ports = ports
         self._key = key
         self._request = request
         self._lifetime = lifetime
         self._record: Record | None = None
         self._place: str | None = None
+        self._name = key.text
         self._taken = 0
 
     def batch(self) -> Batch | None:
@@ -71,19 +79,18 @@ class Reservation:
             IdempotencyKeyReused: the key was used for another request.
             BatchGone: the batch was removed.
         """
-        limits.text("Idempotency-Key", self._key, limits.MAX_IDEMPOTENCY_KEY, least=1)
-        record = self._found(self._namespace)
+        limits.text("Idempotency-Key", self._key.text, limits.MAX_IDEMPOTENCY_KEY, least=1)
+        record = self._found()
         if record is None:
-            record = self._found(ONE_PLACE)
-            if record is None:
-                return None
-            self._place = ONE_PLACE
+            return None
         batch_id, salt = self._reserved(record)
         row = self._ports.batches.read([batch_id]).get(batch_id)
         if row is not None and row.salt == salt:
             return row
         if self.kept:
-            raise BatchGone(f"batch {batch_id} of idempotency key {self._key!r} was removed; use a new key")
+            raise BatchGone(
+                f"batch {batch_id} of idempotency key {self._key.text!r} was removed; use a new key"
+            )
         return None
 
     def draw(self, now: int) -> tuple[int, bytes]:
@@ -100,16 +107,23 @@ class Reservation:
             Throttled: the key's record expired this very moment.
         """
         batch_id, salt = draw_id(self._ports, now)
-        value = {"batch_id": batch_id, "salt": salt.hex(), "request": self._digest}
+        value = {"batch_id": batch_id, "salt": salt.hex(), "request": self._digest, _OWNER: self._key.owner}
         until = now // 1000 + self._lifetime + RETENTION
-        # Replace only a draw whose id turned out to be another batch's: on any other somebody may be working.
-        record, _ = self._ports.directory.put(
-            self._namespace, self._key, value, expires_at=until, if_version=self._taken
-        )
+        record = self._draw(value, until)
+        if record is not None and not self._is_mine(record):  # another caller was faster with this text
+            self._name, self._taken = self._key.other, 0
+            record = self._draw(value, until)
         if record is None:
             raise Throttled("the idempotency key has just expired; try again", retry_after=1)
         self._taken = record.version
         return self._reserved(record)
+
+    def _draw(self, value: Mapping[str, Any], until: int) -> Record | None:
+        # Replace only a draw whose id turned out to be another batch's: on any other somebody may be working.
+        record, _ = self._ports.directory.put(
+            self._namespace, self._name, value, expires_at=until, if_version=self._taken
+        )
+        return record
 
     def keep(self) -> None:
         """Note that the batch is open, with all that belongs to it; repeating it changes nothing."""
@@ -117,7 +131,7 @@ class Reservation:
         if record is not None and not self.kept:
             value = {**record.value, _MADE: True}
             self._ports.directory.put(
-                self._namespace, self._key, value, expires_at=record.expires_at, if_version=record.version
+                self._namespace, self._name, value, expires_at=record.expires_at, if_version=record.version
             )
 
     @property
@@ -127,10 +141,25 @@ class Reservation:
 
     @property
     def _namespace(self) -> str:
-        return self._place or namespace_of(self._key)
+        return self._place or namespace_of(self._key.text)
 
-    def _found(self, namespace: str) -> Record | None:
-        return self._ports.directory.read(namespace, [self._key]).get(self._key)
+    def _found(self) -> Record | None:
+        """The key's record; where there is none, this says where it is to be."""
+        records = self._ports.directory.read(self._namespace, self._key.names)
+        if (record := records.get(self._key.other)) is not None:
+            self._name = self._key.other
+            return record
+        if (record := records.get(self._key.text)) is not None:
+            if self._is_mine(record):
+                return record
+            self._name = self._key.other
+        before = self._ports.directory.read(ONE_PLACE, [self._key.text]).get(self._key.text)
+        if before is not None:
+            self._place, self._name = ONE_PLACE, self._key.text
+        return before
+
+    def _is_mine(self, record: Record) -> bool:
+        return self._key.may_use(record.value.get(_OWNER))
 
     @cached_property
     def _digest(self) -> str:
@@ -141,7 +170,8 @@ class Reservation:
         """Read the id and the salt of the key's record, and remember the record."""
         if record.value["request"] != self._digest:
             raise IdempotencyKeyReused(
-                f"idempotency key {self._key!r} was used to open another batch; use a new key for this one"
+                f"idempotency key {self._key.text!r} was used to open another batch;"
+                " use a new key for this one"
             )
         self._record = record
         return record.value["batch_id"], bytes.fromhex(record.value["salt"])

@@ -28,6 +28,7 @@ from fanin.app.ports.words import WordKey
 from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.principals import Principal
 from fanin.domain.reports import (
     Batches,
     Errors,
@@ -89,11 +90,13 @@ class LedgerService:
         self._marking = Marking(ports, known, self._settler)
         self._targets = TargetsOfBatches(ports, known, self._event_of)
 
-    def open(self, request: OpenBatch, *, key: str | None = None) -> Batch:
-        return self.opening.open(request, key)
+    def open(self, request: OpenBatch, *, key: str | None = None, caller: Principal | None = None) -> Batch:
+        return self.opening.open(request, key, caller=caller)
 
-    def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
-        return self._adding.add(batch_id, count, key=key)
+    def add(
+        self, batch_id: int, count: int, *, key: str | None = None, caller: Principal | None = None
+    ) -> Group:
+        return self._adding.add(batch_id, count, key=key, caller=caller)
 
     def ack(
         self,

@@ -42,6 +42,7 @@ class Defaults:
         targets: whether this process knows the queue of jobs for targets.
         webhook_hosts: hosts that webhooks may name, separated by commas; empty allows none.
         region: region of AWS, whose prices costs are estimated with; empty if it is not known.
+        opened_by: who opens batches where no caller is known: the name of a program on the tables.
     """
 
     open_idle_ttl: int = 2 * 3600
@@ -52,6 +53,7 @@ class Defaults:
     targets: bool = True
     webhook_hosts: str = ""
     region: str = ""
+    opened_by: str = ""
 
 
 @dataclass(frozen=True)

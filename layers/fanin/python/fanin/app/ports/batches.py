@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from fanin.domain.batch import Batch, Cause, State
+from fanin.domain.principals import IdempotencyKey
 from fanin.domain.totals import Sums
 
 
@@ -111,11 +112,12 @@ class BatchStore(Protocol):
         """
         ...
 
-    def allocate_once(self, batch: Batch, n: int, key: str, *, activity: Activity) -> int | None:
+    def allocate_once(self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity) -> int | None:
         """Add n items under an idempotency key, by one transaction of two rows.
 
         The row must still have ``batch.items`` items and be open; for a bounded batch ``pending_bound``
-        must leave room for n. The key's row keeps the range, even after the batch has closed.
+        must leave room for n. The key's row keeps the range, even after the batch has closed. If another
+        caller has the key's text in this batch, the row is stored under the key's other name.
 
         Returns:
             First ordinal of the range that the key stands for, from this call or an earlier one; None if

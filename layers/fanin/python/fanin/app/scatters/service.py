@@ -19,6 +19,7 @@ from fanin.domain.batch import Batch
 from fanin.domain.chunks import chunks
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.failures import KeptMessage, MessageAttribute
+from fanin.domain.principals import Principal
 from fanin.domain.scatter import (
     FailedRecipients,
     Gathered,
@@ -54,8 +55,10 @@ class ScatterService:
         self._recipients = Recipients(ledger)
         self._starting = Starting(ledger, at_once=at_once)
 
-    def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
-        batch = self._starting.start(scatter, key)
+    def start(
+        self, scatter: Scatter, *, key: str | None = None, caller: Principal | None = None
+    ) -> Scattered:
+        batch = self._starting.start(scatter, key, caller)
         if key is not None:  # a repeat, possibly long after the start
             return self.status(batch.batch_id)
         return _scattered(batch, read_plan(self._ports.records, batch.batch_id), 0, 0)

@@ -32,6 +32,7 @@ from fanin.app.scatters.records import (
     was_sent,
 )
 from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State
+from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import CorrelationIdAlive, RequestTooLarge
 from fanin.wire.scatters import SCATTER
@@ -58,7 +59,7 @@ class Starting:
         self._at_once = at_once
         self._listing = Listing(ledger.ports)
 
-    def start(self, scatter: Scatter, key: str | None) -> Batch:
+    def start(self, scatter: Scatter, key: str | None, caller: Principal | None = None) -> Batch:
         """Start a scatter, or find the one that the key started.
 
         The scatter's records are written before the batch's row, and the jobs are sent after it. A crash in
@@ -66,13 +67,13 @@ class Starting:
         sends everything.
         """
         check(scatter)
-        reservation = None if key is None else self._reservation(scatter, key)
+        reservation = None if key is None else self._reservation(scatter, IdempotencyKey.of(key, caller))
         if reservation is not None and (started := self._ledger.opening.find(reservation)) is not None:
             if not was_sent(self._ports.records, started):
                 self._check_held(scatter, started)
                 self._set_off(started)
             return started
-        batch = self._open(scatter, reservation)
+        batch = self._open(scatter, reservation, caller)
         if reservation is not None:
             reservation.keep()
             # Another process may have opened the batch first: then its row is used.
@@ -81,11 +82,11 @@ class Starting:
         self._set_off(batch)
         return batch
 
-    def _reservation(self, scatter: Scatter, key: str) -> Reservation:
+    def _reservation(self, scatter: Scatter, key: IdempotencyKey) -> Reservation:
         request = {"scatter": SCATTER.encode(scatter)}
         return Reservation(self._ports, key, request, self._ports.defaults.lifetime)
 
-    def _open(self, scatter: Scatter, reservation: Reservation | None) -> Batch:
+    def _open(self, scatter: Scatter, reservation: Reservation | None, caller: Principal | None) -> Batch:
         recipients = None if scatter.topic is not None else self._resolved(scatter.recipients)
         request = OpenBatch(
             kind=Kind.SCATTER,
@@ -100,7 +101,7 @@ class Starting:
         opening = self._ledger.opening
         targets = opening.check_targets(scatter.on_end)
         for _ in range(TRIES):
-            drafted = opening.draft(request, reservation)
+            drafted = opening.draft(request, reservation, caller=caller)
             if not opening.write_targets(drafted, targets):
                 continue
             written = self._write_records(drafted, scatter, recipients)

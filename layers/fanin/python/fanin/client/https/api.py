@@ -20,6 +20,7 @@ from fanin.client.https.transport import (
     Transport,
     Urllib3Transport,
 )
+from fanin.domain.principals import Principal
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
     AccessDenied,
@@ -159,9 +160,26 @@ def _harm_of_repeating(repeatable: bool | Callable[[], bool]) -> str | None:
     return "it would take effect twice, so find out first, for instance from the batch's status"
 
 
-def keyed(key: str | None) -> dict[str, str]:
-    """Headers of a call that takes effect once, under the caller's key or one that is made here."""
-    return {IDEMPOTENCY_HEADER: uuid.uuid4().hex if key is None else key}
+def keyed(key: str | None, caller: Principal | None = None) -> dict[str, str]:
+    """Headers of a call that takes effect once, under the caller's key or one that is made here.
+
+    Raises:
+        InvalidRequest: a caller is given.
+    """
+    return key_header(uuid.uuid4().hex if key is None else key, caller)
+
+
+def key_header(key: str | None, caller: Principal | None = None) -> dict[str, str]:
+    """Headers with an idempotency key, if there is one.
+
+    Raises:
+        InvalidRequest: a caller is given.
+    """
+    if caller is not None:
+        raise InvalidRequest(
+            "over HTTPS the API knows who calls, by signature or token; leave out the caller"
+        )
+    return {} if key is None else {IDEMPOTENCY_HEADER: key}
 
 
 def error_of(response: Response) -> FaninError:

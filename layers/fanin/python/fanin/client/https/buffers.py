@@ -8,11 +8,11 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from fanin.adapters.backoff import Backoff
-from fanin.client.https.api import NOTHING, HttpsApi
+from fanin.client.https.api import NOTHING, HttpsApi, key_header
 from fanin.domain.buffer import Accepted, Buffer, BufferPage, FailedWork, Level, Released, Work
 from fanin.domain.limits import MAX_WAIT, whole
+from fanin.domain.principals import Principal
 from fanin.errors import InvalidRequest
-from fanin.names import IDEMPOTENCY_HEADER
 from fanin.wire import buffers as wire
 
 POLLS: Final = Backoff(base=0.5, cap=5.0)
@@ -50,13 +50,20 @@ class HttpsBuffers:
     def status(self, name: str) -> Level:
         return self._api.call(wire.LEVEL, "GET", _path(name))
 
-    def put(self, name: str, payloads: Sequence[str], *, key: str | None = None) -> Accepted:
+    def put(
+        self,
+        name: str,
+        payloads: Sequence[str],
+        *,
+        key: str | None = None,
+        caller: Principal | None = None,
+    ) -> Accepted:
         return self._api.call(
             wire.ACCEPTED,
             "POST",
             _path(name, "/put"),
             wire.PUT_WORK.encode(payloads),
-            headers={} if key is None else {IDEMPOTENCY_HEADER: key},
+            headers=key_header(key, caller),
             repeatable=key is not None,
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fanin.client.https.api import HttpsApi, keyed
 from fanin.domain.frames import Claim, ClaimEnvelopes, Frame, OpenFrame, Ticket
 from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE
+from fanin.domain.principals import Principal
 from fanin.wire import frames as wire
 
 
@@ -22,9 +23,9 @@ class HttpsFrames:
     def __init__(self, api: HttpsApi) -> None:
         self._api = api
 
-    def open(self, request: OpenFrame, *, key: str | None = None) -> Frame:
+    def open(self, request: OpenFrame, *, key: str | None = None, caller: Principal | None = None) -> Frame:
         body = wire.OPEN_FRAME.encode(request)
-        return self._api.call(wire.FRAME, "POST", "/frames", body, headers=keyed(key))
+        return self._api.call(wire.FRAME, "POST", "/frames", body, headers=keyed(key, caller))
 
     def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
         query = {"cursor": cursor, "limit": limit}

@@ -10,6 +10,7 @@ from fanin.client.https.known_modes import KnownModes
 from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, Result
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.principals import Principal
 from fanin.domain.reports import (
     Batches,
     Errors,
@@ -50,9 +51,9 @@ class HttpsLedger:
         self._api = api
         self._modes = KnownModes()
 
-    def open(self, request: OpenBatch, *, key: str | None = None) -> Batch:
+    def open(self, request: OpenBatch, *, key: str | None = None, caller: Principal | None = None) -> Batch:
         body = batches.OPEN_BATCH.encode(request)
-        batch = self._api.call(batches.BATCH, "POST", "/batches", body, headers=keyed(key))
+        batch = self._api.call(batches.BATCH, "POST", "/batches", body, headers=keyed(key, caller))
         if request.totals and not batch.totals:
             raise InvalidRequest(
                 f"the service opened batch {batch.batch_id} without its totals, since its version has none;"
@@ -60,9 +61,11 @@ class HttpsLedger:
             )
         return self._modes.note(batch)
 
-    def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
+    def add(
+        self, batch_id: int, count: int, *, key: str | None = None, caller: Principal | None = None
+    ) -> Group:
         path, body = f"/batches/{batch_id}/items", {"count": count}
-        return self._api.call(batches.GROUP, "POST", path, body, headers=keyed(key))
+        return self._api.call(batches.GROUP, "POST", path, body, headers=keyed(key, caller))
 
     def ack(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fanin.client.https.api import HttpsApi, keyed
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
+from fanin.domain.principals import Principal
 from fanin.domain.scatter import (
     FailedRecipients,
     Gathered,
@@ -30,9 +31,11 @@ class HttpsScatters:
     def __init__(self, api: HttpsApi) -> None:
         self._api = api
 
-    def start(self, scatter: Scatter, *, key: str | None = None) -> Scattered:
+    def start(
+        self, scatter: Scatter, *, key: str | None = None, caller: Principal | None = None
+    ) -> Scattered:
         body = wire.SCATTER.encode(scatter)
-        return self._api.call(wire.SCATTERED, "POST", "/scatters", body, headers=keyed(key))
+        return self._api.call(wire.SCATTERED, "POST", "/scatters", body, headers=keyed(key, caller))
 
     def status(self, batch_id: int) -> Scattered:
         return self._api.call(wire.SCATTERED, "GET", f"/scatters/{batch_id}")

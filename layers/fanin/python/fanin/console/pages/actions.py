@@ -25,6 +25,7 @@ from fanin.console.actions.subjects import SUBJECTS, Subject
 from fanin.console.security.forms import read_form
 from fanin.console.state import console_of, status_of
 from fanin.entry.http.statuses import INTERNAL_ERROR
+from fanin.entry.http.table import route_of
 from fanin.errors import BatchGone, BatchNotFound, BufferNotFound, FaninError, NotRegistered, RouteNotFound
 from fanin.wire.actions import Action as Record
 from fanin.wire.actions import Outcome as Ended
@@ -43,7 +44,7 @@ _CHOICES: Final = ("error", "range", "queue", "repair", "limit")
 
 def _ask(request: Request, subject: Subject[Any]) -> Response:
     console, action = console_of(request), _action(request, subject)
-    if not console.options.write:
+    if not console.options.write or not console.may(request, action.operation):
         return _read_only(request, subject)
     press = Press(console.fanin, console.now, request.query_params)
     found = subject.find(console.fanin, request.path_params)
@@ -61,7 +62,7 @@ def _ask(request: Request, subject: Subject[Any]) -> Response:
 
 async def _press(request: Request, subject: Subject[Any]) -> Response:
     console, action = console_of(request), _action(request, subject)
-    if not console.options.write:
+    if not console.options.write or not console.may(request, action.operation):
         return _read_only(request, subject)
     form = await read_form(request, console.session(request))
     asked = ImmutableMultiDict([*request.query_params.multi_items(), *form.multi_items()])
@@ -113,6 +114,7 @@ def _log(
             ended,
             at,
             {"result": str(outcome.result), **outcome.numbers},
+            group=route_of(action.operation).group,
             request_id=request.scope.get("fanin.request_id"),
         ),
         action.title,

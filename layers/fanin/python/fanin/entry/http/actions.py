@@ -9,11 +9,12 @@ from typing import Any, Self
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from fanin.app.api import Fanin
+from fanin.entry.http.callers import caller_of
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.statuses import INTERNAL_ERROR, STATUS
 from fanin.entry.observe import logger
 from fanin.errors import FaninError
-from fanin.wire.actions import MESSAGE, Action, Caller, CallerKind, Outcome, Result, log_fields
+from fanin.wire.actions import MESSAGE, Action, Outcome, Result, log_fields
 
 _PAGING = {"cursor", "limit"}
 
@@ -63,6 +64,7 @@ class LoggedRequest:
             outcome=Outcome(self._route.status) if error is None else outcome_of(error),
             at=context.get("timeEpoch") or 0,
             result=self._result,
+            group=self._route.group,
             request_id=context.get("requestId"),
         )
 
@@ -77,24 +79,3 @@ def outcome_of(error: BaseException) -> Outcome:
     if isinstance(error, FaninError) and type(error) in STATUS:
         return Outcome(STATUS[type(error)], error.code)
     return Outcome(500, INTERNAL_ERROR)
-
-
-def caller_of(event: APIGatewayProxyEventV2) -> Caller:
-    """Who API Gateway says has sent a request.
-
-    It has checked the signature or the token. Without either, all that is known is the address.
-    """
-    authorizer = event.request_context.authorizer
-    iam, claims = authorizer.iam, authorizer.jwt_claim
-    if identity := iam.user_arn or iam.user_id or iam.caller_id:
-        return Caller(CallerKind.IAM, identity, account=iam.account_id or None)
-    if claims:
-        subject, client = _claim(claims, "sub"), _claim(claims, "client_id")
-        return Caller(CallerKind.JWT, subject or client or "", issuer=_claim(claims, "iss"), client=client)
-    http = event.request_context.get("http") or {}
-    return Caller(CallerKind.ADDRESS, http.get("sourceIp") or "")
-
-
-def _claim(claims: Mapping[str, Any], name: str) -> str | None:
-    value = claims.get(name)
-    return None if value is None else str(value)

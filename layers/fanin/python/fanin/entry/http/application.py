@@ -14,6 +14,7 @@ from fanin import names
 from fanin.app.api import Fanin
 from fanin.entry import wiring
 from fanin.entry.http import problems
+from fanin.entry.http.callers import admit
 from fanin.entry.http.route import Decoder, Request, Route
 from fanin.entry.http.statuses import INTERNAL_ERROR, STATUS
 from fanin.entry.http.v1 import ledger
@@ -28,7 +29,11 @@ def respond(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 @cache
 def _application(*, patterns: bool) -> APIGatewayHttpResolver:
-    return application(wiring.services, None if patterns else ledger.ROUTES)
+    return application(
+        wiring.services,
+        None if patterns else ledger.ROUTES,
+        scope_prefix=wiring.settings().jwt_scope_prefix,
+    )
 
 
 def _is_of_patterns(event: Mapping[str, Any]) -> bool:
@@ -54,13 +59,14 @@ def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> d
 
 
 def application(
-    services: Callable[[], Fanin], routes: Sequence[Route] | None = None
+    services: Callable[[], Fanin], routes: Sequence[Route] | None = None, *, scope_prefix: str = ""
 ) -> APIGatewayHttpResolver:
     """Make the resolver of a route table.
 
     Args:
         services: gives the use cases; called with each request, so that callers get its errors as problems.
         routes: the table; by default all that the API has.
+        scope_prefix: of the scopes that tokens need for each route; empty lets every caller use all routes.
     """
     routes = _all_routes() if routes is None else routes
     app = APIGatewayHttpResolver()
@@ -92,7 +98,7 @@ def application(
 
     for route in routes:
         rule = route.path.replace("{", "<").replace("}", ">")
-        app.route(rule, method=route.method)(_endpoint(app, route, services))
+        app.route(rule, method=route.method)(_endpoint(app, route, services, scope_prefix))
     app.not_found(not_found)
     app.exception_handler(FaninError)(refused)
     app.exception_handler(Exception)(crashed)
@@ -106,11 +112,13 @@ def _all_routes() -> Sequence[Route]:
 
 
 def _endpoint(
-    app: APIGatewayHttpResolver, route: Route, services: Callable[[], Fanin]
+    app: APIGatewayHttpResolver, route: Route, services: Callable[[], Fanin], scope_prefix: str
 ) -> Callable[..., Response[str]]:
     decode = Decoder(route)
 
     def answered(path: Mapping[str, str], act: Callable[[Fanin, Request], Any]) -> Response[str]:
+        if scope_prefix:
+            admit(app.current_event, route.operation, route.groups, scope_prefix)
         request = decode(app.current_event, path)
         value = act(services(), request)
         if route.answer is None:

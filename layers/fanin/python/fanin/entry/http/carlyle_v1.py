@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fanin import names
 from fanin.app.api import Fanin
+from fanin.domain.access import AccessGroup
 from fanin.domain.acks import Count, Receipt
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_uuid
@@ -42,7 +43,8 @@ def _user_key(of: Batch | Receipt) -> str | None:
 
 
 def _open(fanin: Fanin, request: Request, mode: Mode) -> Batch:
-    return fanin.ledger.open(OpenBatch(user_key=request.body.get("userKey") or "", mode=mode))
+    opening = OpenBatch(user_key=request.body.get("userKey") or "", mode=mode)
+    return fanin.ledger.open(opening, caller=request.caller)
 
 
 def _create_exact(fanin: Fanin, request: Request) -> Json:
@@ -151,64 +153,77 @@ ROUTES: Final = (
         "POST", _EXACT, "carlyleCreateExact", "Create a batch", _create_exact, wire.CREATED,
         body=wire.CREATE,
         data_path=True,
+        group=AccessGroup.PRODUCE,
     ),
     Route(
         "GET", f"{_EXACT}/{{batch_id}}", "carlyleGetExact", "A batch", _get_exact, wire.BATCH,
         errors=_GONE,
+        group=AccessGroup.READ,
     ),
     Route(
         "POST", f"{_EXACT}/close/{{batch_id}}", "carlyleCloseExact", "Close a batch", _close_exact,
         wire.CLOSED, errors=_GONE,
         action=LoggedAction(_closed),
+        group=AccessGroup.PRODUCE,
     ),
     Route(
         "POST", f"{_EXACT}/items", "carlyleAddExact", "Add items", _add_exact, wire.GROUPS,
         body=wire.ITEMS, errors=(*_GONE, BatchClosed),
         data_path=True,
+        group=AccessGroup.PRODUCE,
     ),
     Route(
         "POST", f"{_EXACT}/items/ack", "carlyleAckExact", "Acknowledge items", _ack_exact,
         wire.COMPLETIONS, body=wire.ACKS, errors=_GONE,
         data_path=True,
+        group=AccessGroup.CONSUME,
     ),
     Route(
         "DELETE", f"{_EXACT}/open", "carlyleDeleteOpen", "Delete open batches", _delete_open,
         wire.REMOVED, required=_SINCE,
         action=LoggedAction(_counts),
+        group=AccessGroup.ADMINISTER,
     ),
     Route(
         "DELETE", f"{_EXACT}/closed", "carlyleDeleteClosed", "Delete closed batches", _delete_closed,
         wire.REMOVED, required=_SINCE,
         action=LoggedAction(_counts),
+        group=AccessGroup.ADMINISTER,
     ),
     Route(
         "POST", _ESTIMATED, "carlyleCreateEstimated", "Create a batch", _create_estimated,
         wire.ESTIMATED_CREATED, body=wire.CREATE,
         data_path=True,
+        group=AccessGroup.PRODUCE,
     ),
     Route(
         "GET", f"{_ESTIMATED}/{{batch_id}}", "carlyleGetEstimated", "A batch", _get_estimated,
         wire.ESTIMATED_BATCH, named=_UUID, errors=_GONE,
+        group=AccessGroup.READ,
     ),
     Route(
         "DELETE", f"{_ESTIMATED}/{{batch_id}}", "carlyleDeleteEstimated", "Delete a batch",
         _delete_estimated, None, 204, named=_UUID, errors=_GONE,
         action=LoggedAction(),
+        group=AccessGroup.OPERATE,
     ),
     Route(
         "POST", f"{_ESTIMATED}/{{batch_id}}/close", "carlyleCloseEstimated", "Close a batch",
         _close_estimated, wire.COMPLETION, named=_UUID, errors=_GONE,
         action=LoggedAction(_closed),
+        group=AccessGroup.PRODUCE,
     ),
     Route(
         "POST", f"{_ESTIMATED}/{{batch_id}}/incr", "carlyleIncrement", "Add messages", _increment, None, 204,
         required={"by": whole(1, MAX_COUNT)}, named=_UUID, errors=(*_GONE, BatchClosed),
         data_path=True,
+        group=AccessGroup.PRODUCE,
     ),
     Route(
         "POST", f"{_ESTIMATED}/decr", "carlyleDecrement", "Acknowledge messages", _decrement,
         wire.RESULTS, body=wire.DECREMENTS, errors=_GONE,
         data_path=True,
+        group=AccessGroup.CONSUME,
     ),
 )
 # fmt: on

@@ -57,7 +57,13 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
                     "in": "header",
                     "description": "AWS Signature Version 4, service execute-api",
                     "x-amazon-apigateway-authtype": "awsSigv4",
-                }
+                },
+                "jwt": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "bearerFormat": "JWT",
+                    "description": "with auth=jwt: a token with the scope of the operation's group",
+                },
             },
         },
     }
@@ -67,6 +73,8 @@ def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.operation,
         "summary": route.summary,
+        "x-fanin-group": route.group.value,
+        "security": _security(route),
         "tags": ["carlyle" if route.path.startswith(names.CARLYLE_ROOT) else "fanin"],
         "parameters": _parameters(route),
         "responses": {str(route.status): _success(route)}
@@ -78,6 +86,12 @@ def _operation(route: Route) -> dict[str, Any]:
             "content": {"application/json": {"schema": route.body.schema}},
         }
     return operation
+
+
+def _security(route: Route) -> list[dict[str, list[str]]]:
+    """A signature, or a token with one of the scopes."""
+    scopes = [[f"{names.SCOPE_PREFIX}{group}"] for group in route.groups]
+    return [{"sigv4": []}, *({"jwt": scope} for scope in scopes)]
 
 
 def _parameters(route: Route) -> list[dict[str, Any]]:

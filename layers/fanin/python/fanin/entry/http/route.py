@@ -12,7 +12,10 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from fanin.app.api import Fanin
 from fanin.domain import limits
+from fanin.domain.access import AccessGroup
 from fanin.domain.ids import parse_batch_id
+from fanin.domain.principals import Principal
+from fanin.entry.http.callers import principal_of
 from fanin.entry.http.mismatches import HEADERS, QUERY
 from fanin.entry.http.validation import Check, checked, compiled
 from fanin.errors import FaninError, InvalidRequest, RequestTooLarge
@@ -41,6 +44,7 @@ class Request(NamedTuple):
         headers: those that the route names and the request has.
         body: JSON of the route's shape; None if it takes no body.
         shape: of the body; None if the route takes none.
+        caller: who sends it; None if nobody has checked that.
     """
 
     path: Mapping[str, str]
@@ -48,6 +52,7 @@ class Request(NamedTuple):
     headers: Mapping[str, str]
     body: Json
     shape: Shape[Any] | None
+    caller: Principal | None = None
 
     def read(self, **given: Any) -> Any:
         """The value that the body stands for.
@@ -109,6 +114,8 @@ class Route(NamedTuple):
         action: whether operators call it, so that each call is logged with its caller.
         data_path: whether producers, consumers and other programs call it as they work, so that no call is
             logged.
+        group: who may call it. A route that names no group is for administrators only.
+        also: other groups that may call it, since the library does so on behalf of their callers.
     """
 
     method: str
@@ -127,6 +134,13 @@ class Route(NamedTuple):
     most_bytes: int = MAX_BODY
     action: LoggedAction | None = None
     data_path: bool = False
+    group: AccessGroup = AccessGroup.ADMINISTER
+    also: tuple[AccessGroup, ...] = ()
+
+    @property
+    def groups(self) -> tuple[AccessGroup, ...]:
+        """All groups that may call it; the first is its own."""
+        return (self.group, *self.also)
 
     def matches(self, path: str) -> bool:
         """Whether the path is the route's; the method does not matter."""
@@ -160,6 +174,7 @@ class Decoder:
             self._check_headers(headers),
             checked(route.body, _body(event, route.most_bytes)) if route.body else {},
             route.body,
+            principal_of(event),
         )
 
     @cached_property

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from fanin import names
 from fanin.app.api import Fanin
+from fanin.domain.access import AccessGroup
 from fanin.entry.http import carlyle_v1
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.v1 import buffers as v1_buffers
@@ -36,6 +38,32 @@ ROUTES: Final[tuple[Route, ...]] = (
     *v1_frames.ROUTES,
     *v1_scatters.ROUTES,
     *carlyle_v1.ROUTES,
-    Route("GET", "/openapi.json", "getDocument", "This document", _document, DOCUMENT),
-    Route("GET", f"{names.API_ROOT}/openapi.json", "getV1Document", "This document", _document, DOCUMENT),
+    Route(
+        "GET",
+        "/openapi.json",
+        "getDocument",
+        "This document",
+        _document,
+        DOCUMENT,
+        group=AccessGroup.READ,
+    ),
+    Route(
+        "GET",
+        f"{names.API_ROOT}/openapi.json",
+        "getV1Document",
+        "This document",
+        _document,
+        DOCUMENT,
+        group=AccessGroup.READ,
+    ),
 )
+
+
+@cache
+def _by_operation() -> dict[str, Route]:
+    return {route.operation: route for route in ROUTES}
+
+
+def route_of(operation: str) -> Route:
+    """The route of an operation, by its id."""
+    return _by_operation()[operation]

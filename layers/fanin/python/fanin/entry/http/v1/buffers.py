@@ -8,6 +8,7 @@ from typing import Final
 from fanin import names
 from fanin.app.api import Fanin
 from fanin.domain import limits
+from fanin.domain.access import AccessGroup
 from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
 from fanin.entry.http.results import of_buffer
 from fanin.entry.http.route import LoggedAction, Request, Route
@@ -46,7 +47,7 @@ def _list(fanin: Fanin, request: Request) -> BufferPage:
 
 def _put(fanin: Fanin, request: Request) -> Accepted:
     try:
-        return fanin.buffers.put(request.path["name"], request.read(), key=request.key)
+        return fanin.buffers.put(request.path["name"], request.read(), key=request.key, caller=request.caller)
     except LimitReached:
         count(names.METRIC_BUFFER_REJECTS)
         raise
@@ -76,31 +77,40 @@ ROUTES: Final = (
         "PUT", _ONE, "defineBuffer", "Make a bounded buffer, or change its limit",
         _define, wire.BUFFER, body=wire.DEFINE_BUFFER, named=_NAME, errors=(ChannelRefused,),
         action=LoggedAction(of_buffer),
+        group=AccessGroup.ADMINISTER,
     ),
     Route(
         "GET", _ONE, "getBuffer", "A buffer and how full it is", _status, wire.LEVEL, named=_NAME,
         errors=(BufferNotFound, ChannelRefused),
+        group=AccessGroup.READ,
     ),
     Route(
         "DELETE", _ONE, "deleteBuffer", "Drop a buffer with the work in it", _delete, None, 204, named=_NAME,
         action=LoggedAction(),
+        group=AccessGroup.ADMINISTER,
     ),
-    Route("GET", _ROOT, "listBuffers", "List the buffers", _list, wire.BUFFERS, optional=paged()),
+    Route(
+        "GET", _ROOT, "listBuffers", "List the buffers", _list, wire.BUFFERS, optional=paged(),
+        group=AccessGroup.READ,
+    ),
     Route(
         "POST", f"{_ONE}/put", "putWork", "Put work in, if there is room for all of it",
         _put, wire.ACCEPTED, 201, body=wire.PUT_WORK, headers=KEY, named=_NAME,
         errors=(BufferNotFound, ChannelRefused, LimitReached, IdempotencyKeyReused),
         data_path=True,
+        group=AccessGroup.PRODUCE,
     ),
     Route(
         "POST", f"{_ONE}/take", "takeWork", "Take work out, waiting for it if there is none",
         _take, wire.TAKEN, body=wire.TAKE_WORK, named=_NAME, errors=(BufferNotFound, ChannelRefused),
         data_path=True,
+        group=AccessGroup.CONSUME,
     ),
     Route(
         "POST", f"{_ONE}/done", "doneWork", "Give back the slots of work that is done",
         _done, wire.RELEASED, body=wire.DONE_WORK, named=_NAME, errors=(BufferNotFound, ChannelRefused),
         data_path=True,
+        group=AccessGroup.CONSUME,
     ),
 )
 # fmt: on

@@ -6,6 +6,7 @@ from typing import Final
 
 from fanin import names
 from fanin.app.api import Fanin
+from fanin.domain.access import AccessGroup
 from fanin.domain.diagnosis import Diagnosis
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.v1.parameters import GONE
@@ -31,16 +32,19 @@ ROUTES: Final = (
     Route(
         "GET", f"{_BATCH}/diagnosis", "diagnoseBatch", "Why a batch is not finished", _why,
         diagnosis.DIAGNOSIS, errors=GONE,
+        group=AccessGroup.READ,
     ),
     Route(
         "POST", f"{_BATCH}/sent", "noteSent", "Note that a queue has accepted the messages of items",
         _note_sent, None, 204, body=diagnosis.SENT, errors=GONE,
         data_path=True,
+        group=AccessGroup.PRODUCE,
     ),
     Route(
         "POST", f"{names.API_ROOT}/retries", "noteRetries", "Note failed attempts whose messages come again",
         _note_retries, None, 204, body=diagnosis.RETRIES, errors=GONE,
         data_path=True,
+        group=AccessGroup.CONSUME,
     ),
 )
 # fmt: on

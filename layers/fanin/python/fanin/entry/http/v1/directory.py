@@ -8,6 +8,7 @@ from fanin import names
 from fanin.app.api import Fanin
 from fanin.domain import limits
 from fanin.domain import routing as domain
+from fanin.domain.access import AccessGroup
 from fanin.domain.directory import Registration, Registrations
 from fanin.entry.http.results import of_deletion
 from fanin.entry.http.route import LoggedAction, Request, Route
@@ -72,38 +73,49 @@ ROUTES: Final = (
         "PUT", _REGISTRATION, "register", "Register an instance, renew its lease, or move it", _register,
         wire.REGISTRATION, body=wire.REGISTER, named=_NAMES, errors=(ChannelRefused,),
         data_path=True,
+        group=AccessGroup.CONSUME,
     ),
     Route(
         "GET", _REGISTRATION, "getRegistration", "A registration whose lease is not over", _registration,
         wire.REGISTRATION, named=_NAMES, errors=(NotRegistered,),
+        group=AccessGroup.READ,
     ),
     Route(
         "DELETE", _REGISTRATION, "deregister", "End a registration, if there is one",
         _deregister, wire.DELETED, named=_NAMES,
         action=LoggedAction(of_deletion),
+        group=AccessGroup.CONSUME, also=(AccessGroup.OPERATE,),
     ),
     Route(
         "GET", _TOPIC, "listTopic", "The registrations of a topic, by name", _registrations,
         wire.REGISTRATIONS, named=_TOPIC_NAME, optional={"attributes": _ATTRIBUTES, **paged()},
+        group=AccessGroup.READ,
     ),
     Route(
         "PUT", _ROUTE, "putRoute", "Make or change a route", _put_route, wire.ROUTE, body=wire.PUT_ROUTE,
         named={"name": wire.ROUTE_NAME}, errors=(LimitReached,),
         action=LoggedAction(),
+        group=AccessGroup.ADMINISTER,
     ),
     Route(
         "GET", _ROUTE, "getRoute", "A route", _route, wire.ROUTE, named=_ROUTE_NAME, errors=(RouteNotFound,),
+        group=AccessGroup.READ,
     ),
     Route(
         "DELETE", _ROUTE, "deleteRoute", "Delete a route, if there is one", _delete_route,
         wire.DELETED, named=_ROUTE_NAME,
         action=LoggedAction(of_deletion),
+        group=AccessGroup.ADMINISTER,
     ),
-    Route("GET", _ROUTES, "listRoutes", "The routes, by name", _routes, wire.ROUTES, optional=paged()),
+    Route(
+        "GET", _ROUTES, "listRoutes", "The routes, by name", _routes, wire.ROUTES, optional=paged(),
+        group=AccessGroup.READ,
+    ),
     Route(
         "POST", f"{names.API_ROOT}/events", "putEvent", "Put an event on the bus, to be routed", _event,
         wire.SENT, 202, body=wire.PUT_EVENT,
         data_path=True,
+        group=AccessGroup.PRODUCE,
     ),
 )
 # fmt: on

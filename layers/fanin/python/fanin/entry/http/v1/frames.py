@@ -7,6 +7,7 @@ from typing import Final
 
 from fanin import names
 from fanin.app.api import Fanin
+from fanin.domain.access import AccessGroup
 from fanin.domain.frames import Claim, ClaimEnvelopes, Frame
 from fanin.domain.ids import parse_batch_id
 from fanin.entry.http.route import Request, Route
@@ -19,7 +20,7 @@ _ROOT: Final = f"{names.API_ROOT}/frames"
 
 
 def _open(fanin: Fanin, request: Request) -> Frame:
-    frame = fanin.frames.open(request.read(), key=request.key)
+    frame = fanin.frames.open(request.read(), key=request.key, caller=request.caller)
     count(names.METRIC_FRAMES_OPENED)
     return frame
 
@@ -39,15 +40,18 @@ ROUTES: Final = (
         "POST", _ROOT, "openFrame", "Ask for a frame of so many envelopes", _open, wire.FRAME, 201,
         body=wire.OPEN_FRAME, headers=KEY, errors=(ChannelRefused, IdempotencyKeyReused),
         data_path=True,
+        group=AccessGroup.PRODUCE,
     ),
     Route(
         "GET", _ROOT + "/{frame_id}", "getFrame", "A frame and the envelopes that are missing",
         _status, wire.FRAME, optional=paged(), errors=GONE,
+        group=AccessGroup.READ, also=(AccessGroup.PRODUCE,),
     ),
     Route(
         "POST", f"{names.API_ROOT}/claims", "claimEnvelopes", "Lease envelopes of any frames, to handle them",
         _claim, wire.CLAIMS, body=wire.CLAIM_ENVELOPES, errors=GONE,
         data_path=True,
+        group=AccessGroup.CONSUME,
     ),
 )
 # fmt: on

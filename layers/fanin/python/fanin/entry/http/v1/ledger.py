@@ -7,6 +7,7 @@ from typing import Final
 
 from fanin import names
 from fanin.app.api import Fanin
+from fanin.domain.access import AccessGroup
 from fanin.domain.acks import Acks, Receipt
 from fanin.domain.batch import Batch
 from fanin.domain.ids import Group
@@ -45,7 +46,7 @@ _BATCH: Final = _ROOT + "/{batch_id}"
 
 
 def _open(fanin: Fanin, request: Request) -> Batch:
-    return fanin.ledger.open(request.read(), key=request.key)
+    return fanin.ledger.open(request.read(), key=request.key, caller=request.caller)
 
 
 def _list(fanin: Fanin, request: Request) -> Batches:
@@ -66,7 +67,7 @@ def _status(fanin: Fanin, request: Request) -> Progress:
 
 
 def _add(fanin: Fanin, request: Request) -> Group:
-    return fanin.ledger.add(request.batch_id, request.body["count"], key=request.key)
+    return fanin.ledger.add(request.batch_id, request.body["count"], key=request.key, caller=request.caller)
 
 
 def _close(fanin: Fanin, request: Request) -> Batch:
@@ -135,15 +136,18 @@ ROUTES: Final = (
         body=batches.OPEN_BATCH, headers=KEY,
         errors=(*GONE, ChannelRefused, IdempotencyKeyReused, ItemHasChild),
         data_path=True,
+        group=AccessGroup.PRODUCE,
     ),
     Route(
         "GET", _ROOT, "listBatches", "List batches by state, by user key, or by both", _list, batches.BATCHES,
         optional={"state": batches.STATE, "user_key": batches.USER_KEY, **paged()},
+        group=AccessGroup.READ,
     ),
     Route(
         "DELETE", _ROOT, "expireBatches", "Orphan live batches without activity, remove ended ones",
         _expire, batches.EXPIRED, required={"state": batches.STATE, "idle_since": TIME},
         action=LoggedAction(results.of_expiry),
+        group=AccessGroup.ADMINISTER,
     ),
     Route(
         "GET", _BATCH, "getBatch", "A batch and how many of its items are done", _status, batches.PROGRESS,
@@ -152,73 +156,88 @@ ROUTES: Final = (
             "brief": BOOLEAN.with_keywords(default=False, description="read the batch only; count nothing"),
         },
         errors=GONE,
+        group=AccessGroup.READ, also=(AccessGroup.PRODUCE, AccessGroup.CONSUME),
     ),
     Route(
         "DELETE", _BATCH, "removeBatch", "Remove an ended batch", _remove, batches.EXPIRED, errors=GONE,
         action=LoggedAction(results.of_expiry),
+        group=AccessGroup.ADMINISTER,
     ),
     Route(
         "POST", f"{_BATCH}/items", "addItems", "Add items: one block of ids, however many",
         _add, batches.GROUP, 201, body=batches.ADD_ITEMS, headers=KEY,
         errors=(*GONE, BatchClosed, LimitReached, IdempotencyKeyReused, OutcomeUnknown),
         data_path=True,
+        group=AccessGroup.PRODUCE,
     ),
     Route(
         "POST", f"{_BATCH}/close", "closeBatch", "Close a batch to further items", _close,
         batches.BATCH, errors=GONE,
         action=LoggedAction(results.of_batch),
+        group=AccessGroup.PRODUCE, also=(AccessGroup.OPERATE,),
     ),
     Route(
         "POST", f"{_BATCH}/cancel", "cancelBatch", "End a batch that nobody wants any more", _cancel,
         batches.BATCH, errors=GONE,
         action=LoggedAction(results.of_batch),
+        group=AccessGroup.OPERATE, also=(AccessGroup.PRODUCE,),
     ),
     Route(
         "POST", f"{_BATCH}/release", "releaseItems", "Give held items up: mark them as failed",
         _release, batches.RELEASED, body=SELECTION, optional={"cursor": CURSOR}, errors=GONE,
         action=LoggedAction(results.of_release),
+        group=AccessGroup.OPERATE,
     ),
     Route(
         "GET", f"{_BATCH}/missing", "listMissing", "Ranges of items not done", _missing, items.MISSING,
         optional=paged(), errors=GONE,
+        group=AccessGroup.READ, also=(AccessGroup.PRODUCE,),
     ),
     Route(
         "GET", f"{_BATCH}/failures", "listFailures", "Failed items and why", _failures, items.FAILED_ITEMS,
         optional=paged(), errors=GONE,
+        group=AccessGroup.READ,
     ),
     Route(
         "GET", f"{_BATCH}/failures/{{ordinal}}", "getFailure", "A failed item and its message", _failure,
         items.FAILED_MESSAGE, named={"ordinal": NATURAL}, errors=(*GONE, FailureNotFound),
+        group=AccessGroup.READ,
     ),
     Route(
         "GET", f"{_BATCH}/errors", "listErrors", "Failed items by error, the most frequent first", _errors,
         items.ERRORS, optional={"cursor": CURSOR}, errors=GONE,
+        group=AccessGroup.READ,
     ),
     Route(
         "GET", f"{_BATCH}/targets", "listTargets", "Who is told of the end, and how far each is", _targets,
         TARGET_REPORTS, errors=GONE,
+        group=AccessGroup.READ,
     ),
     Route(
         "POST", f"{_BATCH}/targets/redeliver", "redeliverTargets", "Tell targets again that are parked",
         _redeliver, TARGET_REPORTS, errors=GONE,
         action=LoggedAction(results.of_targets),
+        group=AccessGroup.OPERATE,
     ),
     Route(
         "POST", f"{_BATCH}/verify", "verifyBatch", "Recompute what is done from the items up, and repair it",
         _verify, batches.VERDICT, optional={"cursor": CURSOR, "repair": BOOLEAN.with_keywords(default=True)},
         errors=GONE,
         action=LoggedAction(results.of_verdict, unless=_only_reads),
+        group=AccessGroup.OPERATE,
     ),
     Route(
         "POST", f"{names.API_ROOT}/acks", "ackItems", "Mark items done, of any number of batches",
         _ack, items.RECEIPTS, body=items.ACKS, errors=(*GONE, OutcomeUnknown),
         data_path=True,
+        group=AccessGroup.CONSUME,
     ),
     Route(
         "POST", f"{names.API_ROOT}/failures", "failItems", "Mark items done as failed, with a reason",
         _fail, items.RECEIPTS, body=items.FAILURES, most_bytes=MAX_FAILURES_BODY,
         errors=(*GONE, OutcomeUnknown),
         data_path=True,
+        group=AccessGroup.CONSUME,
     ),
 )
 # fmt: on

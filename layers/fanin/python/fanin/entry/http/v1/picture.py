@@ -6,6 +6,7 @@ from typing import Final
 
 from fanin import names
 from fanin.app.api import Fanin
+from fanin.domain.access import AccessGroup
 from fanin.domain.picture import Picture
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.v1.parameters import GONE
@@ -27,6 +28,7 @@ ROUTES: Final = (
             "number": NATURAL.with_keywords(default=0, description="of the node on its level"),
         },
         errors=GONE,
+        group=AccessGroup.READ,
     ),
 )
 # fmt: on

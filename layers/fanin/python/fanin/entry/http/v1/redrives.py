@@ -6,6 +6,7 @@ from typing import Final
 
 from fanin import names
 from fanin.app.api import Fanin
+from fanin.domain.access import AccessGroup
 from fanin.domain.redrives import Redriving, Redrivings
 from fanin.entry.http.results import of_redrive
 from fanin.entry.http.route import LoggedAction, Request, Route
@@ -34,10 +35,12 @@ ROUTES: Final = (
         "POST", f"{_BATCH}/redrive", "redriveBatch", "Send failed items again, each failure once",
         _redrive, wire.REDRIVING, body=wire.REDRIVE, errors=(*GONE, ChannelRefused),
         action=LoggedAction(of_redrive, unless=_only_counts),
+        group=AccessGroup.OPERATE,
     ),
     Route(
         "GET", f"{_BATCH}/redrives", "listRedrives", "Redrives of a batch's failures, and their counts",
         _list, wire.REDRIVINGS, optional=paged(), errors=GONE,
+        group=AccessGroup.READ, also=(AccessGroup.OPERATE,),
     ),
 )
 # fmt: on

@@ -8,6 +8,7 @@ from typing import Final
 from fanin import names
 from fanin.app.api import Fanin
 from fanin.domain import limits
+from fanin.domain.access import AccessGroup
 from fanin.domain.claim_checks import ClaimCheck
 from fanin.domain.scatter import FailedRecipients, Gathered, MissingRecipients, ReplyReceipt, Scattered
 from fanin.entry.http.route import Request, Route
@@ -22,7 +23,7 @@ _PAGE: Final = paged(limits.MAX_REPLIES, limits.MAX_REPLIES)
 
 
 def _start(fanin: Fanin, request: Request) -> Scattered:
-    return fanin.scatters.start(request.read(), key=request.key)
+    return fanin.scatters.start(request.read(), key=request.key, caller=request.caller)
 
 
 def _status(fanin: Fanin, request: Request) -> Scattered:
@@ -58,32 +59,39 @@ ROUTES: Final = (
         _start, wire.SCATTERED, 201, body=wire.SCATTER, headers=KEY,
         errors=(BatchGone, ChannelRefused, CorrelationIdAlive, IdempotencyKeyReused, NotRegistered),
         data_path=True,
+        group=AccessGroup.PRODUCE,
     ),
     Route(
         "GET", _SCATTER, "getScatter", "A scatter and how many replied, exactly", _status, wire.SCATTERED,
         errors=GONE,
+        group=AccessGroup.READ,
     ),
     Route(
         "GET", f"{_SCATTER}/replies", "listReplies", "The replies, in the order of the recipients",
         _gathered, wire.GATHERED, optional=_PAGE, errors=GONE,
+        group=AccessGroup.READ,
     ),
     Route(
         "GET", f"{_SCATTER}/missing", "listMissingRecipients", "Recipients that neither replied nor failed",
         _missing, wire.MISSING_RECIPIENTS, optional=_PAGE, errors=GONE,
+        group=AccessGroup.READ,
     ),
     Route(
         "GET", f"{_SCATTER}/failed", "listFailedRecipients", "Recipients that failed, and why",
         _failed, wire.FAILED_RECIPIENTS, optional=_PAGE, errors=GONE,
+        group=AccessGroup.READ,
     ),
     Route(
         "POST", f"{names.API_ROOT}/replies", "reply", "Reply to scatters; of each recipient the first counts",
         _reply, wire.REPLY_RECEIPTS, body=wire.REPLIES, errors=GONE,
         data_path=True,
+        group=AccessGroup.CONSUME,
     ),
     Route(
         "POST", f"{names.API_ROOT}/claim-checks", "claimPayload", "Where to upload a large payload",
         _claim, wire.CLAIM_CHECK, 201, body=wire.CLAIM_CHECK_REQUEST, errors=GONE,
         data_path=True,
+        group=AccessGroup.CONSUME,
     ),
 )
 # fmt: on

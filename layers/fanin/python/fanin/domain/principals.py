@@ -1,0 +1,89 @@
+"""Who makes a call, and the idempotency keys that belong to them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Final, NamedTuple
+
+from fanin.domain import limits
+from fanin.errors import InvalidRequest
+
+MAX_NAME: Final = 256
+"""Bytes of a principal's name in a batch row, in UTF-8."""
+
+NOBODY: Final = "-"
+"""The owner of keys that were used without a checked identity: on the tables, or with ``auth=none``."""
+
+
+class Principal(NamedTuple):
+    """Who makes a call.
+
+    Attributes:
+        name: for people, such as the ARN of a role's session; at most ``MAX_NAME`` bytes.
+        owner: to whom idempotency keys belong. Unlike the name it is the same for all sessions of a role, so
+            that another process of a producer can go on where the first one died. Empty if nobody has checked
+            who it is.
+    """
+
+    name: str
+    owner: str = ""
+
+
+class IdempotencyKey(NamedTuple):
+    """A caller's idempotency key, and the names under which its row may be found.
+
+    The first caller who uses a key gets it under its own name, where the release before looks for it. Others
+    who use the same text find it taken, and have theirs under a hash of caller and text. A row without an
+    owner is of the release before: it is honoured for everybody, as it was then, since nobody knows whose it
+    is.
+
+    Attributes:
+        text: as given.
+        owner: short digest of whose it is; ``NOBODY`` without an identity.
+        other: its name if somebody else has its text; longer than any text, so that no text is like it.
+    """
+
+    text: str
+    owner: str
+    other: str
+
+    @classmethod
+    def of(cls, text: str, caller: Principal | None = None) -> IdempotencyKey:
+        """The key of a caller; None for the service's own calls, and for those without an identity."""
+        whose = caller.owner if caller else ""
+        owner = _digest(whose, size=16) if whose else NOBODY
+        return cls(text, owner, f"caller/{_digest(whose, text, size=64)}")
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Where its row may be, in the order in which to try."""
+        return self.text, self.other
+
+    def may_use(self, owner: str | None) -> bool:
+        """Whether a row with this owner is the key's; None is a row of the release before."""
+        return owner is None or owner == self.owner
+
+
+def checked_name(text: str) -> str:
+    """The name that a program gives itself.
+
+    Raises:
+        InvalidRequest: it is not text of at most ``MAX_NAME`` bytes.
+    """
+    if len(limits.text("opened_by", text, MAX_NAME).encode()) > MAX_NAME:
+        raise InvalidRequest(f"opened_by must have at most {MAX_NAME} bytes in UTF-8; give a shorter name")
+    return text
+
+
+def bounded_name(text: str) -> str:
+    """A name as a batch row can have it: what is over ``MAX_NAME`` bytes is cut off."""
+    data = text.encode(errors="replace")
+    if len(data) <= MAX_NAME:
+        return data.decode()
+    return data[: MAX_NAME - 3].decode(errors="ignore") + "…"
+
+
+def _digest(*texts: str, size: int) -> str:
+    # As JSON, so that no two lists look the same; and texts of callers may have halves of surrogate pairs.
+    return hashlib.blake2b(json.dumps(texts).encode(), digest_size=size).hexdigest()

@@ -1,0 +1,215 @@
+"""What the grants of the tracker allow: every route of the API against every group, in both directions."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_iam as iam
+from aws_cdk.assertions import Template
+
+from fanin.console.actions.subjects import SUBJECTS
+from fanin.domain.access import AccessGroup
+from fanin.entry.http.table import ROUTES, route_of
+from fanin_cdk import FaninTracker, Settings
+from fanin_cdk.api import CONSOLE
+from fanin_cdk.route_paths import paths_of
+
+GRANTS = {
+    "reader": (AccessGroup.READ, lambda tracker: tracker.grant_read),
+    "producer": (AccessGroup.PRODUCE, lambda tracker: tracker.grant_producer),
+    "consumer": (AccessGroup.CONSUME, lambda tracker: tracker.grant_consumer),
+    "operator": (AccessGroup.OPERATE, lambda tracker: tracker.grant_operator),
+    "administrator": (AccessGroup.ADMINISTER, lambda tracker: tracker.grant_administrator),
+}
+EXAMPLES = {
+    "batch_id": ("245277353725542", "9007199254740991"),
+    "frame_id": ("245277353725542",),
+    "ordinal": ("0", "1099511627775"),
+    "topic": ("cars", "a:b"),
+    "name": ("x", "put", "openapi.json", "a-name-as-long-as-a-batch-id"),
+}
+"""Values of parameters of paths."""
+
+
+class Shop:
+    """A stack with a tracker, and roles with one grant each."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.stack = cdk.Stack(cdk.App(context={"aws:cdk:bundling-stacks": []}), "shop")
+        self.tracker = FaninTracker(self.stack, "Fanin", settings=Settings(prefix="shop", **settings))
+        self.roles: dict[str, iam.Role] = {}
+
+    def role(self, name: str) -> iam.Role:
+        principal = iam.ServicePrincipal("ecs-tasks.amazonaws.com")
+        self.roles[name] = iam.Role(self.stack, name, assumed_by=principal)
+        return self.roles[name]
+
+    @cached_property
+    def _policies(self) -> list[dict[str, Any]]:
+        """All policies, synthesized once all roles have their grants."""
+        return list(Template.from_stack(self.stack).find_resources("AWS::IAM::Policy").values())
+
+    def statements(self, name: str) -> list[dict[str, Any]]:
+        """What a role may do; actions and resources are lists."""
+        role = self.stack.get_logical_id(self.roles[name].node.default_child)
+        return [
+            {**statement, "Action": many(statement["Action"]), "Resource": many(statement["Resource"])}
+            for policy in self._policies
+            if {"Ref": role} in policy["Properties"]["Roles"]
+            for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        ]
+
+    def calls(self, name: str) -> list[str]:
+        """Patterns of method and path that a role may invoke."""
+        return [
+            resource["Fn::Join"][1][-1].removeprefix("/$default/")
+            for statement in self.statements(name)
+            if "execute-api:Invoke" in statement["Action"]
+            for resource in statement["Resource"]
+        ]
+
+
+@pytest.fixture(scope="module")
+def shop() -> Shop:
+    """With a console that has buttons; a role for each grant, and a consumer for each of its ways."""
+    shop = Shop(console=True, console_write=True)
+    for name, (_, grant) in GRANTS.items():
+        grant(shop.tracker)(shop.role(name))
+    for via in ("https", "queue", "tables"):
+        shop.tracker.grant_consumer(shop.role(f"consumer-{via}"), via=via)
+    shop.tracker.grant_producer(shop.role("producer-https"), via="https")
+    return shop
+
+
+def many(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def requests(path: str) -> list[str]:
+    """The path of a route with values, also with a slash at the end, which the API ignores."""
+    found = [path]
+    while parameter := re.search(r"\{(\w+)\}", found[0]):
+        name = parameter[1]
+        values = (
+            ("00000000-0000-4000-8000-00dead00beef",)
+            if "/estimated/" in path and name == "batch_id"
+            else EXAMPLES[name]
+        )
+        found = [text.replace(f"{{{name}}}", value) for text in found for value in values]
+    return [text + end for text in found for end in ("", "/")]
+
+
+def allows(patterns: list[str], request: str) -> bool:
+    """As IAM matches resources: ``*`` is any text and ``?`` any character, slashes included."""
+    return any(fnmatchcase(request, pattern.replace("[", "[[]")) for pattern in patterns)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+@pytest.mark.parametrize("name", GRANTS)
+def test_a_grant_allows_the_calls_of_its_group_and_no_other(shop: Shop, name: str, route) -> None:
+    group, _ = GRANTS[name]
+    asked = [f"{route.method}{path}" for path in requests(route.path)]
+    patterns = shop.calls(name)
+    if group in route.groups:
+        assert all(allows(patterns, request) for request in asked if not request.endswith("/"))
+    else:
+        assert not [request for request in asked if allows(patterns, request)]
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+def test_the_patterns_of_groups_together_allow_no_more_than_each_alone(route) -> None:
+    pairs = [(one, other) for one in AccessGroup for other in AccessGroup if one < other]
+    for pair in pairs:
+        for path in requests(route.path):
+            allowed = allows(paths_of(pair), f"{route.method}{path}")
+            assert allowed <= bool(set(pair) & set(route.groups)), (pair, path)
+
+
+def test_a_role_with_all_grants_stays_within_the_size_of_inline_policies() -> None:
+    shop = Shop(console=True, console_write=True)
+    role = shop.role("all")
+    for name in ("grant_read", "grant_operator", "grant_administrator"):
+        getattr(shop.tracker, name)(role)
+    shop.tracker.grant_producer(role, via="https")
+    shop.tracker.grant_consumer(role, via="https")
+    arn = len("arn:aws:execute-api:ap-southeast-2:123456789012:a1b2c3d4e5/$default/")
+    assert sum(arn + len(call) + 3 for call in shop.calls("all")) < 8_000  # of 10,240 characters
+
+
+@pytest.mark.parametrize("name", GRANTS)
+def test_the_console_is_for_readers_and_its_buttons_for_those_who_may_press_them(
+    shop: Shop, name: str
+) -> None:
+    group, _ = GRANTS[name]
+    calls = [call for call in shop.calls(name) if "/console" in call]
+    assert [call for call in calls if call.startswith("GET")] == (
+        ["GET/console", "GET/console/*"] if group is AccessGroup.READ else []
+    )
+    for subject in SUBJECTS:
+        path = "/".join(["POST/console", subject.place, *("x" for _ in subject.keys), "actions"])
+        for action in subject.actions.values():
+            # Producers and consumers have calls of their own, and press no buttons.
+            mine = group in route_of(action.operation).groups and group in CONSOLE
+            assert allows(calls, f"{path}/{action.name}") == mine, action.name
+
+
+def test_without_a_console_nobody_may_call_it() -> None:
+    shop = Shop()
+    shop.tracker.grant_read(shop.role("reader"))
+    shop.tracker.grant_operator(shop.role("operator"))
+    assert not [call for name in shop.roles for call in shop.calls(name) if "console" in call]
+
+
+def test_a_consumer_through_queues_may_send_there_and_do_nothing_else(shop: Shop) -> None:
+    statements = shop.statements("consumer-queue")
+    queues = [shop.tracker.acks.queue, shop.tracker.scatter.replies.queue]
+    arns = [{"Fn::GetAtt": [shop.stack.get_logical_id(queue.node.default_child), "Arn"]} for queue in queues]
+    assert {action for statement in statements for action in statement["Action"]} == {"sqs:SendMessage"}
+    sent_to = [resource for statement in statements for resource in statement["Resource"]]
+    assert sorted(sent_to, key=str) == sorted(arns, key=str)
+
+
+def test_who_works_over_https_has_no_access_to_tables(shop: Shop) -> None:
+    for name in ("consumer-https", "producer-https", "reader", "operator", "administrator"):
+        found = {action for statement in shop.statements(name) for action in statement["Action"]}
+        assert found <= {"execute-api:Invoke", "sqs:SendMessage"}, name
+
+
+def test_the_way_of_a_consumer_is_the_tables_unless_another_is_named(shop: Shop) -> None:
+    def of(name: str) -> list[str]:
+        return sorted(map(str, shop.statements(name)))
+
+    assert of("consumer") == of("consumer-tables")
+    assert len(of("consumer-https")) < len(of("consumer-tables"))
+
+
+def test_a_consumer_on_the_tables_can_neither_replace_nor_delete_a_row(shop: Shop) -> None:
+    writes = [
+        statement
+        for statement in shop.statements("consumer-tables")
+        if any(re.fullmatch(r"dynamodb:(?!BatchGet|Query).*", action) for action in statement["Action"])
+    ]
+    assert {action for statement in writes for action in statement["Action"] if "Get" not in action} == {
+        "dynamodb:UpdateItem"
+    }
+    limited = [
+        statement["Condition"]["ForAllValues:StringEquals"]
+        for statement in writes
+        if "Condition" in statement
+    ]
+    named = {name for condition in limited for name in condition["dynamodb:Attributes"]}
+    # Of keys (first, count), records such as replies (value, version), and batches
+    assert not named & {"first", "count", "owner", "value", "version", "salt", "items", "opened_by"}
+    assert len(limited) == 2  # batches and parts; of the words a role may update all
+
+
+@pytest.mark.parametrize("grant", ["grant_consumer", "grant_producer"])
+def test_a_way_that_there_is_not_is_refused(grant: str) -> None:
+    shop = Shop()
+    with pytest.raises(ValueError, match="via is 'mail'; it must be one of https"):
+        getattr(shop.tracker, grant)(shop.role("consumer"), via="mail")
