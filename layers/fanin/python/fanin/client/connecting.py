@@ -19,6 +19,7 @@ from fanin.client.clock import Clock
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Sign, SigV4, Urllib3Transport
+from fanin.domain import limits
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 from fanin.names import ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE
@@ -147,7 +148,9 @@ class StackConnection:
         from fanin.entry import wiring  # noqa: PLC0415 - the DynamoDB adapters, which no other stack needs
 
         named = settings or Settings.from_env()
-        return cls(Services(wiring.connect(named)), sqs_client, named.ack_queue_url)
+        return cls(
+            Services(wiring.connect(named), rows=limits.MAX_ROWS_DIRECT), sqs_client, named.ack_queue_url
+        )
 
     @classmethod
     def in_memory(cls) -> Self:

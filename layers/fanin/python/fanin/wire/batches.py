@@ -133,7 +133,7 @@ BATCHES: Final = answer("Batches", Batches, batches=many(BATCH), cursor=CURSOR)
 PROGRESS: Final = answer("Progress", Progress, batch=Inline(BATCH), done_min=NATURAL, done_max=NATURAL)
 ADD_ITEMS: Final = plain("AddItems", {"count": whole(1, MAX_COUNT)})
 GROUP: Final = answer("Group", Group, batch_id=BATCH_ID, id=UUID, upto=whole(1, MAX_COUNT))
-EXPIRED: Final = answer("Expired", Expired, batches=NATURAL, items=NATURAL)
+EXPIRED: Final = answer("Expired", Expired, batches=NATURAL, items=NATURAL, cursor=CURSOR)
 VERDICT: Final = answer(
     "Verdict",
     Verdict,

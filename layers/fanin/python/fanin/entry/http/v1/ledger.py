@@ -143,6 +143,7 @@ ROUTES: Final = (
     Route(
         "DELETE", _ROOT, "expireBatches", "Orphan live batches without activity, remove ended ones",
         _expire, batches.EXPIRED, required={"state": batches.STATE, "idle_since": TIME},
+        optional={"cursor": CURSOR},
         action=LoggedAction(results.of_expiry),
     ),
     Route(
