@@ -13,6 +13,7 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from fanin.app.api import Fanin
 from fanin.domain import limits
 from fanin.domain.ids import parse_batch_id
+from fanin.entry.http.bodies import check_is_json
 from fanin.entry.http.mismatches import HEADERS, QUERY
 from fanin.entry.http.validation import Check, checked, compiled
 from fanin.errors import FaninError, InvalidRequest, RequestTooLarge
@@ -109,6 +110,7 @@ class Route(NamedTuple):
         action: whether operators call it, so that each call is logged with its caller.
         data_path: whether producers, consumers and other programs call it as they work, so that no call is
             logged.
+        location: the path of what the route has made, or of what it was added to.
     """
 
     method: str
@@ -127,6 +129,7 @@ class Route(NamedTuple):
     most_bytes: int = MAX_BODY
     action: LoggedAction | None = None
     data_path: bool = False
+    location: Callable[[Request, Any], str] | None = None
 
     def matches(self, path: str) -> bool:
         """Whether the path is the route's; the method does not matter."""
@@ -145,6 +148,7 @@ class Decoder:
         Raises:
             InvalidRequest: it is malformed.
             RequestTooLarge: its body has more bytes than the route takes, or an array in it too long.
+            UnsupportedMediaType: its body is not said to be JSON.
         """
         route = self._route
         kinds = {**route.required, **route.optional}
@@ -154,6 +158,8 @@ class Decoder:
         self._check_query(query)
         sent = {name.lower(): value for name, value in event.headers.items()}
         headers = {name: sent[name.lower()] for name in route.headers if name.lower() in sent}
+        if route.body:
+            check_is_json(sent.get("content-type", ""))
         return Request(
             path,
             {name: kinds[name].decode(value) for name, value in query.items()},

@@ -84,7 +84,7 @@ ROUTES: Final = (
         "POST", f"{_ONE}/put", "putWork", "Put work in, if there is room for all of it",
         _put, wire.ACCEPTED, 201, body=wire.PUT_WORK, headers=KEY, named=_NAME,
         errors=(BufferNotFound, ChannelRefused, LimitReached, IdempotencyKeyReused),
-        data_path=True,
+        data_path=True, location=lambda request, _: f"{_ROOT}/{request.path['name']}",
     ),
     Route(
         "POST", f"{_ONE}/take", "takeWork", "Take work out, waiting for it if there is none",

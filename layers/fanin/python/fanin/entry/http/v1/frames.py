@@ -38,7 +38,7 @@ ROUTES: Final = (
     Route(
         "POST", _ROOT, "openFrame", "Ask for a frame of so many envelopes", _open, wire.FRAME, 201,
         body=wire.OPEN_FRAME, headers=KEY, errors=(ChannelRefused, IdempotencyKeyReused),
-        data_path=True,
+        data_path=True, location=lambda _, frame: f"{_ROOT}/{frame.frame_id}",
     ),
     Route(
         "GET", _ROOT + "/{frame_id}", "getFrame", "A frame and the envelopes that are missing",

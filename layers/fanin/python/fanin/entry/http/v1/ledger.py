@@ -24,7 +24,7 @@ from fanin.domain.reports import (
 from fanin.domain.targets import TargetReports
 from fanin.entry.http import results
 from fanin.entry.http.route import MAX_FAILURES_BODY, LoggedAction, Request, Route
-from fanin.entry.http.v1.parameters import CURSOR, GONE, KEY, ordinal_in, page_of, paged
+from fanin.entry.http.v1.parameters import CURSOR, GONE, KEY, batch_made, ordinal_in, page_of, paged
 from fanin.entry.observe import count, count_failures, count_receipts
 from fanin.errors import (
     BatchClosed,
@@ -134,7 +134,7 @@ ROUTES: Final = (
         "POST", _ROOT, "openBatch", "Open a batch", _open, batches.BATCH, 201,
         body=batches.OPEN_BATCH, headers=KEY,
         errors=(*GONE, ChannelRefused, IdempotencyKeyReused, ItemHasChild),
-        data_path=True,
+        data_path=True, location=batch_made,
     ),
     Route(
         "GET", _ROOT, "listBatches", "List batches by state, by user key, or by both", _list, batches.BATCHES,
@@ -162,7 +162,7 @@ ROUTES: Final = (
         "POST", f"{_BATCH}/items", "addItems", "Add items: one block of ids, however many",
         _add, batches.GROUP, 201, body=batches.ADD_ITEMS, headers=KEY,
         errors=(*GONE, BatchClosed, LimitReached, IdempotencyKeyReused, OutcomeUnknown),
-        data_path=True,
+        data_path=True, location=batch_made,
     ),
     Route(
         "POST", f"{_BATCH}/close", "closeBatch", "Close a batch to further items", _close,

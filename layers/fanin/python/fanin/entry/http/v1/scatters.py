@@ -57,7 +57,7 @@ ROUTES: Final = (
         "POST", _ROOT, "startScatter", "Send a message to many, and gather their replies",
         _start, wire.SCATTERED, 201, body=wire.SCATTER, headers=KEY,
         errors=(BatchGone, ChannelRefused, CorrelationIdAlive, IdempotencyKeyReused, NotRegistered),
-        data_path=True,
+        data_path=True, location=lambda _, scattered: f"{_ROOT}/{scattered.batch.batch_id}",
     ),
     Route(
         "GET", _SCATTER, "getScatter", "A scatter and how many replied, exactly", _status, wire.SCATTERED,
