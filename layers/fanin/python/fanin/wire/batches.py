@@ -129,7 +129,7 @@ BATCH: Final = answer(
     totals_before=TOTALS.with_keywords(description="sums of the batches that it retries").left_out_if_empty(),
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
-BATCHES: Final = answer("Batches", Batches, batches=many(BATCH), cursor=CURSOR)
+BATCHES: Final = answer("BatchPage", Batches, batches=many(BATCH), cursor=CURSOR)
 PROGRESS: Final = answer("Progress", Progress, batch=Inline(BATCH), done_min=NATURAL, done_max=NATURAL)
 ADD_ITEMS: Final = plain("AddItems", {"count": whole(1, MAX_COUNT)})
 GROUP: Final = answer("Group", Group, batch_id=BATCH_ID, id=UUID, upto=whole(1, MAX_COUNT))

@@ -48,7 +48,7 @@ EXAMPLES: Final[dict[str, Any]] = {
     "OpenFrame": {"size": 1_000, "source": "press", "destination": "archive", "ttl": 600},
     "ClaimEnvelopes": {"claims": [{"frame_id": _BATCH, "index": 0}], "lease": 30},
     "Scatter": {"body": "report!", "topic": "cars", "timeout": 60, "max_retries": 3},
-    "Replies": {"replies": [{"item": _ITEM, "payload": {"km": 412}}]},
+    "ReplyList": {"replies": [{"item": _ITEM, "payload": {"km": 412}}]},
     "ClaimCheckRequest": {"item": _ITEM, "size": 5_000_000, "content_type": "application/json"},
     "CarlyleCreate": {"userKey": "catalog-42"},
     "CarlyleItems": {"batchId": _BATCH, "items": 3},
