@@ -22,7 +22,7 @@ CLASSES := .venv/.classes
 SPARK35 := .venv/spark35
 TEST := $(BIN)/python -m pytest -m 'not soak' --dist loadfile --numprocesses auto
 LIBRARY := .venv/library
-FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/oracle tests/npm tests/infra tests/docs \
+FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/oracle tests/npm tests/openapi tests/infra tests/docs \
 	tests/mutants
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -160,10 +160,10 @@ screenshots: $(READY) ## take the pictures of the documentation again
 synth: $(READY) ## write the CloudFormation template for AWS to cdk.out
 	CDK_OUTDIR=cdk.out $(BIN)/python app.py
 
-dist: ## build wheel and sdist into dist/, and try the wheel in an empty environment
+dist: ## build wheel and sdist into dist/, the OpenAPI document into openapi/, and try the wheel
 	$(PYTHON) .ci/dist.py '$(BUILD)' '$(TWINE)'
 
 clean: ## stop the local stack, and remove everything generated except .venv
 	@test ! -x $(BIN)/fanin || $(BIN)/python -c 'from fanin.local import down; down()'
-	rm -rf .fanin cdk.out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .fanin cdk.out build dist openapi .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

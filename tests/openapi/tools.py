@@ -51,6 +51,7 @@ def generator() -> Path:
     folder = HOME / f"generator-{_digest(sys.version, *GENERATOR)}"
     with locks.exclusive(folder.with_name(f"{folder.name}.lock")):
         if not (folder / "installed").exists():
+            folder.mkdir(parents=True, exist_ok=True)
             _run(sys.executable, "-m", "venv", "--clear", folder, at=HOME)
             pip = (folder / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
             _run(*pip, *GENERATOR, at=folder)

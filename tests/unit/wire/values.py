@@ -319,7 +319,7 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
         directory_shapes.REGISTRATIONS,
         st.builds(directory.Registrations, registrations=tuples(registration)),
     ),
-    "Deleted": (directory_shapes.DELETED, st.booleans()),
+    "Deletion": (directory_shapes.DELETED, st.booleans()),
     "Route": (directory_shapes.ROUTE, route),
     "RoutePage": (directory_shapes.ROUTES, st.builds(routing.Routes, routes=tuples(route))),
     "PutEvent": (

@@ -53,7 +53,7 @@ REGISTRATION: Final = answer(
 REGISTRATIONS: Final = answer(
     "RegistrationPage", Registrations, registrations=many(REGISTRATION), cursor=CURSOR
 )
-DELETED: Final = wrapped("Deleted", "deleted", BOOLEAN)
+DELETED: Final = wrapped("Deletion", "deleted", BOOLEAN)
 PUT_ROUTE: Final = request(
     "PutRoute",
     PutRoute,

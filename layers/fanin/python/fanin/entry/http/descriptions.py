@@ -195,7 +195,7 @@ FIELDS: Final = {
     "MissingRange.from": "Index of the first item in the group; 0.",
     "AddItems.count": "How many items to add.",
     "DefineBuffer.limit": "Most payloads that are pending at a time.",
-    "Deleted.deleted": "Whether there was something to delete.",
+    "Deletion.deleted": "Whether there was something to delete.",
     "CarlyleGroup.id": "The group's id: its items are `<batch id>:<id>:<index>`.",
     "Registration.reason": "Why the registration ended; left out while it is active.",
     "Registration.until": "When its lease ends.",
