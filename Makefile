@@ -25,7 +25,7 @@ CLASSES := .venv/.classes
 SPARK35 := .venv/spark35
 TEST := $(BIN)/python -m pytest -m 'not soak' --dist loadfile --numprocesses auto
 LIBRARY := .venv/library
-FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/oracle tests/npm tests/infra tests/docs \
+FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/oracle tests/npm tests/openapi tests/infra tests/docs \
 	tests/mutants
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -171,10 +171,10 @@ template: $(READY) ## write the stack as a plain CloudFormation template with zi
 	$(BIN)/python -m fanin_cdk.template $(CONTEXT) "template/fanin-$$($(BIN)/python -c 'import fanin; print(fanin.__version__)')-template"
 	@cd template && for folder in *; do ../$(BIN)/python -m zipfile -c "$$folder.zip" "$$folder"; done && ls -l *.zip
 
-dist: ## build the wheels and sdists of fanin and fanin-cdk into dist/, and try the wheels in empty environments
+dist: ## build the wheels and sdists of fanin and fanin-cdk into dist/, the OpenAPI document into openapi/, and try the wheels
 	$(PYTHON) .ci/dist.py '$(BUILD)' '$(TWINE)'
 
 clean: ## stop the local stack, and remove everything generated except .venv
 	@test ! -x $(BIN)/fanin || $(BIN)/python -c 'from fanin.local import down; down()'
-	rm -rf .fanin cdk.out build infra/build dist template .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .fanin cdk.out build infra/build dist openapi template .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

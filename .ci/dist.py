@@ -1,5 +1,7 @@
 """Builds wheels and sdists into dist/, and tries the wheels as a user would. ``make dist`` runs this.
 
+The wheel then writes the OpenAPI document of its version into openapi/, another asset of a release.
+
 Needs Python 3.11 or later, Node.js and a package index. Tools and trials get virtual environments of their
 own in a temporary folder, so neither can use what a checkout happens to have installed.
 
@@ -8,6 +10,7 @@ Usage: dist.py REQUIREMENT... (of the tools: build and twine)
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import zipfile
@@ -19,6 +22,7 @@ import constructs
 from away import ROOT, check, environment, run
 
 DIST = ROOT / "dist"
+OPENAPI = ROOT / "openapi"
 LIBRARY = ROOT / "layers" / "fanin" / "python" / "fanin"
 CONSTRUCTS = ROOT / "infra" / "fanin_cdk"
 NEEDED = ("fanin/py.typed", "fanin/spark/fleet_report/report.html")  # data, which a build forgets most easily
@@ -94,6 +98,13 @@ def try_library(folder: Path, wheel: Path) -> None:
     check(told == f"fanin {version}", f"fanin --version says {told!r}")
     run(programs / "fanin", "--help")
     print(f"fanin --version, with it: {told}")
+    programs = environment(folder / "lambda", f"{wheel}[lambda]")
+    document = run(programs / "python", "-m", "fanin.entry.http")
+    described = json.loads(document)["info"]["version"]
+    check(described == version, f"the OpenAPI document is of version {described!r}")
+    OPENAPI.mkdir(exist_ok=True)
+    (OPENAPI / f"fanin-{version}.openapi.json").write_text(document + "\n")
+    print(f"openapi/fanin-{version}.openapi.json: {len(document):,} characters")
 
 
 def main(tools: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection
 from typing import cast
 
-from aws_cdk import Stack
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_apigatewayv2 as apigw
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_apigatewayv2_integrations as integrations
@@ -22,10 +22,27 @@ from fanin_cdk.route_paths import paths_of
 from fanin_cdk.settings import Settings
 
 ROUTES = {
-    "/v1/{proxy+}": apigw.HttpMethod.ANY,
-    "/api/v1/{proxy+}": apigw.HttpMethod.ANY,
-    "/openapi.json": apigw.HttpMethod.GET,
+    "/v1/{proxy+}": [apigw.HttpMethod.ANY],
+    "/api/v1/{proxy+}": [apigw.HttpMethod.ANY],
+    "/openapi.json": [apigw.HttpMethod.GET, apigw.HttpMethod.HEAD],
 }
+COSTLY = {
+    "/v1/batches": [apigw.HttpMethod.DELETE],
+    "/v1/batches/{batch_id}/missing": [apigw.HttpMethod.GET],
+    "/v1/batches/{batch_id}/failures": [apigw.HttpMethod.GET],
+    "/v1/batches/{batch_id}/errors": [apigw.HttpMethod.GET],
+    "/v1/batches/{batch_id}/diagnosis": [apigw.HttpMethod.GET],
+    "/v1/batches/{batch_id}/verify": [apigw.HttpMethod.POST],
+    "/v1/batches/{batch_id}/release": [apigw.HttpMethod.POST],
+    "/v1/batches/{batch_id}/redrive": [apigw.HttpMethod.POST],
+    "/v1/batches/{batch_id}/targets/redeliver": [apigw.HttpMethod.POST],
+    "/v1/scatters/{batch_id}": [apigw.HttpMethod.GET],
+    "/v1/scatters/{batch_id}/missing": [apigw.HttpMethod.GET],
+    "/v1/scatters/{batch_id}/replies": [apigw.HttpMethod.GET],
+    "/api/v1/batch/exact/open": [apigw.HttpMethod.DELETE],
+    "/api/v1/batch/exact/closed": [apigw.HttpMethod.DELETE],
+}
+"""Routes of which a request may read hundreds of rows; API Gateway knows each, and throttles each."""
 
 _BUTTON = f"POST{names.CONSOLE_ROOT}/{{}}/*/actions/{{}}"
 CONSOLE = {
@@ -86,12 +103,20 @@ class Api(Construct):
             description="fanin: know when a fan-out is finished",
             create_default_stage=False,
             default_authorizer=_authorizer(settings),
+            cors_preflight=_cors(settings),
         )
         if settings.auth == "none":
             accept(self.api, "APIG4", "the settings ask for an API without authorization")
         integration = integrations.HttpLambdaIntegration("Integration", function.function)
-        for path, method in ROUTES.items():
-            self.api.add_routes(path=path, methods=[method], integration=integration)
+        for path, methods in ROUTES.items():
+            self.api.add_routes(path=path, methods=methods, integration=integration)
+        if settings.cors_origins:
+            self._let_preflights_in(integration)
+        costly = [
+            route
+            for path, methods in COSTLY.items()
+            for route in self.api.add_routes(path=path, methods=methods, integration=integration)
+        ]
         self.stage = apigw.HttpStage(
             self,
             "Stage",
@@ -102,6 +127,7 @@ class Api(Construct):
                 rate_limit=settings.api_throttle_rate, burst_limit=settings.api_throttle_burst
             ),
         )
+        self._throttle(costly, settings)
         if not settings.access_log:
             accept(self.stage, "APIG1", "the settings ask for an API without an access log")
             return
@@ -110,6 +136,35 @@ class Api(Construct):
         cfn_stage.access_log_settings = apigw.CfnStage.AccessLogSettingsProperty(
             destination_arn=access_log.log_group_arn, format=json.dumps(ACCESS_LOG, separators=(",", ":"))
         )
+
+    def _let_preflights_in(self, integration: integrations.HttpLambdaIntegration) -> None:
+        """Routes for OPTIONS without authorization: a browser sends no credentials with a preflight.
+
+        API Gateway answers preflights itself, but a route for any method would ask for authorization first.
+        """
+        for path in [path for path, methods in ROUTES.items() if apigw.HttpMethod.ANY in methods]:
+            for route in self.api.add_routes(
+                path=path,
+                methods=[apigw.HttpMethod.OPTIONS],
+                integration=integration,
+                authorizer=apigw.HttpNoneAuthorizer(),
+            ):
+                accept(route, "APIG4", "browsers send preflights without credentials")
+
+    def _throttle(self, routes: list[apigw.HttpRoute], settings: Settings) -> None:
+        """Accept fewer requests to some routes than to the others."""
+        limits = {
+            "ThrottlingRateLimit": min(settings.api_costly_rate, settings.api_throttle_rate),
+            "ThrottlingBurstLimit": min(settings.api_costly_burst, settings.api_throttle_burst),
+            "DetailedMetricsEnabled": True,
+        }
+        stage = cast("apigw.CfnStage", self.stage.node.default_child)
+        stage.route_settings = {
+            f"{method.value} {path}": limits for path, methods in COSTLY.items() for method in methods
+        }
+        self.stage.node.add_dependency(
+            *routes
+        )  # a stage is refused that names a route which is not there yet
 
     def serve_console(self, function: Function, *, write: bool) -> None:
         """Let a function serve the console below ``/console``, behind the authorization of all routes.
@@ -164,6 +219,25 @@ class Api(Construct):
         return Stack.of(self).format_arn(
             service="execute-api", resource=self.api.api_id, resource_name=f"$default/{path}"
         )
+
+
+def _cors(settings: Settings) -> apigw.CorsPreflightOptions | None:
+    """What API Gateway tells browsers, if pages of other sites may call the API."""
+    if not settings.cors_origins:
+        return None
+    return apigw.CorsPreflightOptions(
+        allow_origins=settings.cors_origin_list,
+        allow_methods=[apigw.CorsHttpMethod.ANY],
+        allow_headers=[
+            *("authorization", "content-type", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256"),
+            *(names.IDEMPOTENCY_HEADER.lower(), names.CORRELATION_HEADER.lower()),
+        ],
+        expose_headers=[
+            *("location", "retry-after", "ratelimit", "allow"),
+            *(names.REPLAYED_HEADER.lower(), names.CORRELATION_HEADER.lower()),
+        ],
+        max_age=Duration.hours(1),
+    )
 
 
 def _authorizer(settings: Settings) -> apigw.IHttpRouteAuthorizer | None:

@@ -58,6 +58,8 @@ RANGES: dict[str, tuple[int, int]] = {
     "ack_batching_window_seconds": (0, 300),
     "api_throttle_rate": (1, 100_000),
     "api_throttle_burst": (1, 100_000),
+    "api_costly_rate": (1, 100_000),
+    "api_costly_burst": (1, 100_000),
     "api_reserved_concurrency": (0, 100_000),
     "ack_reserved_concurrency": (0, 100_000),
     "ack_max_concurrency": (0, 1_000),
@@ -83,6 +85,10 @@ PATTERNS: dict[str, tuple[str, str]] = {
         # All environment variables of a function together have 4 KB.
         rf"(?=.{{0,1000}}\Z)({HOST_RULE}(\s*,\s*{HOST_RULE})*)?",
         "hosts such as hooks.example.com or *.example.org:8443, by commas, of 1,000 characters in all",
+    ),
+    "cors_origins": (
+        rf"(?=.{{0,1000}}\Z)(\*|{ORIGIN}(\s*,\s*{ORIGIN})*)?",
+        "origins such as https://shop.example.com, by commas, of 1,000 characters in all, or * for any",
     ),
     "console_origins": (
         rf"(?=.{{0,500}}\Z)({ORIGIN}(\s*,\s*{ORIGIN})*)?",
@@ -146,6 +152,9 @@ class Settings:
         ack_batching_window_seconds: seconds that Lambda may wait for a full batch of acknowledgements.
         api_throttle_rate: requests per second that the API accepts.
         api_throttle_burst: concurrent requests that the API accepts.
+        api_costly_rate: requests per second to each route that reads much; at most ``api_throttle_rate``.
+        api_costly_burst: concurrent requests to each of them; at most ``api_throttle_burst``.
+        cors_origins: pages of which sites may call the API, separated by commas; ``*`` for any.
         api_reserved_concurrency: concurrency kept for the API's function, and its limit; 0 for none.
         ack_reserved_concurrency: the same for the function of the ack queue.
         ack_max_concurrency: most invocations at a time for the ack queue; 0 for no limit.
@@ -193,6 +202,9 @@ class Settings:
     ack_batching_window_seconds: int = 5
     api_throttle_rate: int = 500
     api_throttle_burst: int = 1000
+    api_costly_rate: int = 50
+    api_costly_burst: int = 100
+    cors_origins: str = ""
     api_reserved_concurrency: int = 0
     ack_reserved_concurrency: int = 0
     ack_max_concurrency: int = 0
@@ -275,6 +287,10 @@ class Settings:
         """The inputs as ``<bucket>/<prefix>``, or as ``<bucket>`` for a whole bucket."""
         places = [place.strip() for place in self.pipeline_inputs.split(",") if place.strip()]
         return [place.removeprefix("s3://") for place in places]
+
+    @property
+    def cors_origin_list(self) -> list[str]:
+        return [origin.strip() for origin in self.cors_origins.split(",") if origin.strip()]
 
     @property
     def console_origin_list(self) -> list[str]:

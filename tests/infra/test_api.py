@@ -7,6 +7,9 @@ import json
 import pytest
 
 from fanin import names
+from fanin.entry.http.table import ROUTES as SERVED
+from fanin_cdk.api import COSTLY, ROUTES
+from fanin_cdk.settings import BadSetting, Settings
 
 
 def only(resources):
@@ -20,6 +23,8 @@ def test_all_routes_go_to_the_api_function(fanin, tracker):
         "ANY /v1/{proxy+}",
         "ANY /api/v1/{proxy+}",
         "GET /openapi.json",
+        "HEAD /openapi.json",
+        *(f"{method.value} {path}" for path, methods in COSTLY.items() for method in methods),
     }
     integration = only(fanin.of_type("AWS::ApiGatewayV2::Integration"))
     function = fanin.id_of(tracker.functions["api"].function)
@@ -28,8 +33,6 @@ def test_all_routes_go_to_the_api_function(fanin, tracker):
 
 
 def test_the_routes_lead_to_the_roots_that_the_code_serves():
-    from fanin_cdk.api import ROUTES
-
     assert f"{names.API_ROOT}/{{proxy+}}" in ROUTES
     assert any(names.CARLYLE_ROOT.startswith(route.removesuffix("{proxy+}")) for route in ROUTES)
 
@@ -111,3 +114,52 @@ def test_the_access_log_has_the_caller_whatever_the_authorization(synthesize, se
         "client": "$context.authorizer.claims.client_id",
         "sourceIp": "$context.identity.sourceIp",
     }
+
+
+def test_costly_routes_are_served_and_throttled_one_by_one(synthesize):
+    fanin = synthesize(api_costly_rate=3, api_costly_burst=4)
+    stage = only(fanin.of_type("AWS::ApiGatewayV2::Stage"))
+    limited = stage["RouteSettings"]
+    routes = {route["RouteKey"]: name for name, route in fanin.of_type("AWS::ApiGatewayV2::Route").items()}
+    # Each is a route of the code, and of API Gateway, which must have it before the stage
+    assert limited.keys() <= {f"{route.method} {route.path}" for route in SERVED}
+    assert limited.keys() <= routes.keys()
+    (stage_id,) = fanin.of_type("AWS::ApiGatewayV2::Stage")
+    assert {routes[key] for key in limited} <= set(fanin.resources[stage_id]["DependsOn"])
+    assert {(one["ThrottlingRateLimit"], one["ThrottlingBurstLimit"]) for one in limited.values()} == {(3, 4)}
+    # Acknowledgements are not among them
+    assert not {"POST /v1/acks", "POST /v1/failures"} & limited.keys()
+
+
+def test_a_costly_route_never_takes_more_than_the_others(synthesize):
+    stage = only(synthesize(api_throttle_rate=7, api_throttle_burst=9).of_type("AWS::ApiGatewayV2::Stage"))
+    limits = stage["RouteSettings"]["POST /v1/batches/{batch_id}/verify"]
+    assert (limits["ThrottlingRateLimit"], limits["ThrottlingBurstLimit"]) == (7, 9)
+
+
+def test_without_origins_there_is_no_cors(fanin):
+    assert "CorsConfiguration" not in only(fanin.of_type("AWS::ApiGatewayV2::Api"))
+
+
+def test_preflights_need_no_authorization_and_requests_do(synthesize):
+    fanin = synthesize(cors_origins="https://shop.example.com, http://localhost:3000")
+    cors = only(fanin.of_type("AWS::ApiGatewayV2::Api"))["CorsConfiguration"]
+    assert cors["AllowOrigins"] == ["https://shop.example.com", "http://localhost:3000"]
+    assert "AllowCredentials" not in cors
+    assert {"authorization", "content-type", "idempotency-key", "x-amz-date"} <= set(cors["AllowHeaders"])
+    assert {"location", "retry-after", "idempotency-replayed"} <= set(cors["ExposeHeaders"])
+    kinds = {
+        route["RouteKey"]: route["AuthorizationType"]
+        for route in fanin.of_type("AWS::ApiGatewayV2::Route").values()
+    }
+    free = {key for key, kind in kinds.items() if kind == "NONE"}
+    assert free == {"OPTIONS /v1/{proxy+}", "OPTIONS /api/v1/{proxy+}"}
+    assert {kind for key, kind in kinds.items() if key not in free} == {"AWS_IAM"}
+
+
+@pytest.mark.parametrize(
+    "origins", ["shop.example.com", "https://shop.example.com/", "https://*.example.com", "*, https://a.b"]
+)
+def test_an_origin_that_no_browser_sends_is_refused(origins):
+    with pytest.raises(BadSetting, match="cors_origins"):
+        Settings(cors_origins=origins)

@@ -1,4 +1,4 @@
-"""Fetches what tests need of npm, so that they can run without a network: python -m tests.npm.
+"""Fetches what tests need of npm and PyPI, so that they can run without a network: python -m tests.npm.
 
 A test fetches by itself what is missing.
 """
@@ -9,6 +9,7 @@ import sys
 
 from tests.browser import axe, chromium
 from tests.npm.packages import Unfetched
+from tests.openapi import tools
 from tests.oracle import stores
 
 
@@ -18,6 +19,8 @@ def fetch() -> str | None:
         print(stores.absent() or stores.fetch(), file=sys.stderr)
         print(chromium.absent() or chromium.fetch().program, file=sys.stderr)
         print(axe.fetch(), file=sys.stderr)
+        print(tools.linters(), file=sys.stderr)
+        print(tools.generator(), file=sys.stderr)
     except Unfetched as error:
         return f"{error}\ngoing on without it; the tests that need it try again"
     return None

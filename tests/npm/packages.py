@@ -66,7 +66,7 @@ class Package:
     def _fetch(self, folder: Path) -> Path:
         package = f"{self.name}@{self.version}"
         packing = subprocess.run(  # noqa: S603
-            [*_npm(), "pack", "--loglevel", "error", package, "--pack-destination", folder],
+            [*npm(), "pack", "--loglevel", "error", package, "--pack-destination", folder],
             cwd=folder,
             check=False,
             stdin=subprocess.DEVNULL,
@@ -91,7 +91,7 @@ def node() -> str:
     return found
 
 
-def _npm() -> list[str | Path]:
+def npm() -> list[str | Path]:
     """The command of npm; the Node.js that ``make setup`` takes from PyPI brings it without a link."""
     if npm := shutil.which("npm"):
         return [npm]

@@ -9,19 +9,22 @@ import pytest
 from tests.browser import axe, chromium
 from tests.npm.__main__ import fetch
 from tests.npm.packages import Package, Unfetched
+from tests.openapi import tools
 from tests.oracle import stores
 
 
 @pytest.fixture(autouse=True)
-def _linux(monkeypatch: pytest.MonkeyPatch) -> None:
+def _linux(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A machine that needs every package."""
     monkeypatch.setattr(stores, "absent", lambda: None)
     monkeypatch.setattr(chromium, "absent", lambda: None)
     monkeypatch.setattr(chromium, "_installed", lambda: None)
     monkeypatch.delenv(stores.CHOICE, raising=False)
+    monkeypatch.setattr(tools, "HOME", tmp_path)
+    monkeypatch.setattr(tools, "_run", lambda *_, at: None)
 
 
-def test_all_packages_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_packages_are_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fetched: list[Package] = []
 
     def unpacked(package: Package, home: Path, finish: object = None) -> Path:
@@ -30,6 +33,10 @@ def test_all_packages_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Package, "unpacked", unpacked)
     assert fetch() is None
+    assert sorted(path.parent.name.partition("-")[0] for path in tmp_path.glob("*/installed")) == [
+        "generator",
+        "linters",
+    ]
     assert fetched == [stores.DYNOXIDE, chromium.PACKAGE, axe.PACKAGE]
 
 

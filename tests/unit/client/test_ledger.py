@@ -57,6 +57,15 @@ class TestFriendlyTypes:
         memory.clock.advance(10 * 60_000)
         assert tracker.expire("open", idle_since=memory.clock.now()).batches == 1
 
+    def test_expire_follows_the_pages(self, tracker, memory):
+        opened = [tracker.open() for _ in range(300)]
+        tracker.add(opened[0].batch_id, 7)
+        assert tracker.ledger.expire(State.OPEN, idle_since=memory.clock.now() + 1).cursor is not None
+        rest = tracker.expire("open", idle_since=memory.clock.now() + 1)
+        assert tracker.list("orphaned", limit=1).batches
+        assert 0 < rest.batches < 300
+        assert not list(tracker.iter_batches("open"))
+
 
 class PagedVerdicts:
     def __init__(self, ledger):

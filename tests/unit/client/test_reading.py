@@ -31,6 +31,35 @@ def test_missing_is_followed_over_pages(tracker):
     assert tracker.missing(group.batch_id, limit=3).cursor is not None
 
 
+def test_an_exact_status_counts_more_words_than_one_call_reads(tracker):
+    # Given a batch in which an item of each of its 1,563 words is done, and some have failed
+    group = tracker.add(tracker.open().batch_id, 100_000)
+    tracker.ack(group[::64])
+    tracker.fail({group[1]: "no"})
+    one_call = tracker.ledger.status(group.batch_id, exact=True)
+    assert one_call.done_min < one_call.done_max
+
+    counted = tracker.status(group.batch_id, exact=True)
+
+    assert (counted.done_min, counted.done_max) == (1_564, 1_564)
+    assert not tracker.status(group.batch_id).exact
+
+
+def test_items_that_are_added_while_an_exact_status_counts_are_not_in_it(tracker, monkeypatch):
+    group = tracker.add(tracker.open().batch_id, 100_000)
+    tracker.ack(group[::64])
+    pages = tracker.ledger.missing
+
+    def missing(batch_id, **options):
+        tracker.add(batch_id, 64)
+        return pages(batch_id, **options)
+
+    monkeypatch.setattr(tracker.ledger, "missing", missing)
+    counted = tracker.status(group.batch_id, exact=True)
+
+    assert (counted.batch.items, counted.done_min) == (100_000, 1_563)
+
+
 def test_a_picture_is_followed_down_to_an_item(tracker):
     # Given 5,000 items, of which one is not done
     group = tracker.add(tracker.open().batch_id, 5_000)

@@ -161,7 +161,7 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
         ),
     ),
     "Batch": (batches.BATCH, batch),
-    "Batches": (batches.BATCHES, st.builds(reports.Batches, batches=tuples(batch))),
+    "BatchPage": (batches.BATCHES, st.builds(reports.Batches, batches=tuples(batch))),
     "Progress": (
         batches.PROGRESS,
         st.builds(reports.Progress, batch=batch, done_min=numbers, done_max=numbers),
@@ -304,7 +304,7 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
         st.builds(redrives.Redrivings, redrives=tuples(redriving)),
     ),
     "Buffer": (buffers.BUFFER, a_buffer),
-    "Buffers": (buffers.BUFFERS, st.builds(buffer.BufferPage, buffers=tuples(a_buffer))),
+    "BufferPage": (buffers.BUFFERS, st.builds(buffer.BufferPage, buffers=tuples(a_buffer))),
     "BufferLevel": (
         buffers.LEVEL,
         st.builds(buffer.Level, buffer=a_buffer, pending=numbers, taken=numbers),
@@ -315,13 +315,13 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "FailedWork": (buffers.FAILED_WORK, st.builds(buffer.FailedWork, st.text(max_size=9))),
     "ReleasedSlots": (buffers.RELEASED, st.builds(buffer.Released, done=numbers, late=numbers)),
     "Registration": (directory_shapes.REGISTRATION, registration),
-    "Registrations": (
+    "RegistrationPage": (
         directory_shapes.REGISTRATIONS,
         st.builds(directory.Registrations, registrations=tuples(registration)),
     ),
-    "Deleted": (directory_shapes.DELETED, st.booleans()),
+    "Deletion": (directory_shapes.DELETED, st.booleans()),
     "Route": (directory_shapes.ROUTE, route),
-    "Routes": (directory_shapes.ROUTES, st.builds(routing.Routes, routes=tuples(route))),
+    "RoutePage": (directory_shapes.ROUTES, st.builds(routing.Routes, routes=tuples(route))),
     "PutEvent": (
         directory_shapes.PUT_EVENT,
         st.builds(
@@ -407,7 +407,7 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
             quorum=st.none() | numbers,
         ),
     ),
-    "Replies": (
+    "ReplyList": (
         scatters.REPLIES,
         tuples(
             st.builds(scatter.Reply, payload=json, claim=st.none())

@@ -4,6 +4,7 @@
     ├── InvalidRequest          the request is malformed; fix it and send it again
     │   ├── InvalidItemId       an item id is malformed, forged or out of range
     │   ├── RequestTooLarge     more ids, bytes or items than one call may carry
+    │   ├── UnsupportedMediaType  the body of a request is not said to be JSON
     │   ├── EnvelopesRefused    a transport can never send some envelopes of a frame
     │   ├── IdempotencyKeyReused  the key was used for another request
     │   └── ItemHasChild        the parent item has another child batch already
@@ -72,6 +73,12 @@ class InvalidItemId(InvalidRequest):
 
 class RequestTooLarge(InvalidRequest):
     code = "request-too-large"
+
+
+class UnsupportedMediaType(InvalidRequest):
+    """The body of a request is said to be something else than JSON."""
+
+    code = "unsupported-media-type"
 
 
 class EnvelopesRefused(InvalidRequest):

@@ -173,6 +173,7 @@ CONSOLE_ROOT: Final = "/console"
 CARLYLE_ROOT: Final = "/api/v1/batch"
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
 CORRELATION_HEADER: Final = "X-Correlation-Id"
+REPLAYED_HEADER: Final = "Idempotency-Replayed"
 PROBLEM_ROOT: Final = "urn:fanin:problem:"  # prefix of a problem's type; the error's code follows
 
 # Outputs of the stack, read by ``fanin local up`` and by people.

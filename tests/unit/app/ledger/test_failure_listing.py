@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.ledger import failure_listing
+from fanin.app.ledger.service import LedgerService
 from fanin.domain.acks import Failure
 from fanin.domain.failures import KeptMessage
 from fanin.domain.reports import by_error
@@ -58,14 +58,14 @@ def test_reasons_that_are_alike_are_counted_together_the_most_frequent_first(wor
     assert (other.error, other.failed, other.first) == ("torn", 1, 3)
 
 
-def test_a_call_reads_a_part_and_the_parts_add_up(world: World, monkeypatch) -> None:
-    monkeypatch.setattr(failure_listing, "ERRORS_PAGE", 2)
+def test_a_call_reads_a_part_and_the_parts_add_up(world: World) -> None:
+    ledger = LedgerService(world.ports, rows=5)  # the batch, two notes, their word, and no further note
     batch, (group,) = world.batch(9)
     world.ledger.fail([Failure(group[n], "torn" if n % 2 else f"row {n}") for n in range(5)])
 
-    pages = [world.ledger.errors(batch.batch_id)]
+    pages = [ledger.errors(batch.batch_id)]
     while pages[-1].cursor is not None:
-        pages.append(world.ledger.errors(batch.batch_id, cursor=pages[-1].cursor))
+        pages.append(ledger.errors(batch.batch_id, cursor=pages[-1].cursor))
 
     assert len(pages) == 3
     merged = by_error(group for page in pages for group in page.errors)

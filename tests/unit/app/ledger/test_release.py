@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fanin.app.ledger.held import READS
+from fanin.app.ledger.reading import AROUND
 from fanin.app.ledger.release import Release
 from fanin.domain.acks import Failure, Result
 from fanin.domain.batch import OnFailure, State
@@ -64,7 +66,7 @@ def test_only_what_is_selected_and_held(world: World) -> None:
 def test_pages_with_a_cursor(world: World) -> None:
     batch, (group,) = world.batch(16, closed=True, on_failure=HOLD)
     fail(world, "no", *group[0:5])
-    release = Release(world.ports, world.ledger._known, world.ledger._settler, page=2)
+    release = Release(world.ports, world.ledger._known, world.ledger._settler, rows=AROUND + READS + 8)
 
     counts, cursor = [], None
     while True:
@@ -138,7 +140,7 @@ def test_a_batch_that_completes_ends_the_pages(world: World) -> None:
     ledger = world.ledger
 
     # When the first page is released
-    released = Release(ledger.ports, ledger._known, ledger._settler, page=1).release(
+    released = Release(ledger.ports, ledger._known, ledger._settler, rows=AROUND + READS + 1).release(
         batch.batch_id, Selection()
     )
 

@@ -152,15 +152,15 @@ class TestBudget:
         assert list(found) == []
         assert (found.reads, found.stopped_at) == (0, start)
 
-    def test_is_rounded_up_to_a_chunk(self, world: World) -> None:
-        # Given more words of level 0 than one chunk holds, below 4 ** 3 words of level 1
+    def test_is_kept_to_the_word(self, world: World) -> None:
+        # Given words of level 0 below others, eight of which are read at a time
         batch, _ = world.batch(1_024)
-        above = 1 + 4 + 16 + 64
-        found = walk(world, batch, budget=above + 1)
+        above = 1 + 4 + 8 + 8
+        found = walk(world, batch, budget=above + 7)
 
-        assert leaves(found) == list(range(CHUNK))
-        assert found.reads == world.accesses.reads["words.read"] == above + CHUNK
-        assert found.stopped_at == CHUNK * 4
+        assert leaves(found) == list(range(7))
+        assert found.reads == world.accesses.reads["words.read"] == above + 7
+        assert found.stopped_at == 7 * 4
 
     def test_that_ends_above_the_leaves_stops_before_the_first_of_them(self, world: World) -> None:
         batch, _ = world.batch(64)
@@ -186,7 +186,7 @@ class TestBudget:
         while at is not None:
             found = walk(world, batch, at, budget=budget)
             seen += leaves(found)
-            assert found.reads < budget + CHUNK
+            assert found.reads <= budget
             assert found.stopped_at is None or found.stopped_at >= at
             at, walks = found.stopped_at, walks + 1
             assert walks < 100

@@ -216,7 +216,7 @@ class TestTally:
     def test_a_failure_while_it_counts_is_not_taken_for_a_reply(self, crowd: Crowd) -> None:
         batch = crowd.ask(3)
         crowd.done(batch, 0)
-        crowd.at("parts.failures", "after", lambda: crowd.failed(batch, 1, 2))
+        crowd.at("words.read", "after", lambda: crowd.failed(batch, 1, 2))
 
         assert crowd.gather.tally(crowd.ledger, batch) == (1, 0)
         assert crowd.happened

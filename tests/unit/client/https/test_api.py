@@ -28,6 +28,7 @@ from fanin.errors import (
     RequestTooLarge,
     ServiceUnavailable,
     Throttled,
+    UnsupportedMediaType,
 )
 from fanin.wire.items import RECEIPTS
 from tests.unit.client.https.conftest import URL, Script, Waits, ok, problem
@@ -238,6 +239,7 @@ class TestRefusals:
             (404, b'{"message":"Not Found"}', NotConfigured),
             (405, b"", NotConfigured),
             (413, b'{"message":"Request Too Long"}', RequestTooLarge),
+            (415, b'{"message":"Unsupported Media Type"}', UnsupportedMediaType),
             (429, b"", Throttled),
             (503, b"\xff\xfe", ServiceUnavailable),
             (418, b"[1]", InvalidRequest),
@@ -252,6 +254,19 @@ class TestRefusals:
         error = error_of(Response(403, {}, b'{"message":"Forbidden"}'))
         assert "credentials" in str(error)
         assert "Forbidden" in str(error)
+
+    @pytest.mark.parametrize(
+        ("status", "said", "advice"),
+        [
+            (413, b'{"message":"Request Entity Too Large"}', "send the request in parts"),
+            (415, b'{"message":"Unsupported Media Type"}', "look for a proxy that changes headers"),
+            (429, b'{"message":"Too Many Requests"}', "send fewer requests at a time"),
+        ],
+    )
+    def test_other_refusals_by_the_gateway_do_as_well(self, status, said, advice):
+        error = error_of(Response(status, {}, said))
+        assert f"HTTP {status}: {json.loads(said)['message']}; " in str(error)
+        assert advice in str(error)
 
     def test_a_message_falls_back_to_the_title_and_the_code(self):
         body = {"type": "urn:fanin:problem:batch-gone"}

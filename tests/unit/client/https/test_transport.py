@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 import threading
 from collections.abc import Iterator
@@ -34,6 +35,15 @@ class Server(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def do_GET(self) -> None:
+        self.seen.append((self.headers["Accept-Encoding"], b""))
+        packed = gzip.compress(b'{"a":1}') if self.path == "/packed" else b"no gzip at all"
+        self.send_response(200)
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(packed)))
+        self.end_headers()
+        self.wfile.write(packed)
+
     def log_message(self, *args: object) -> None:
         pass
 
@@ -52,6 +62,17 @@ def test_an_answer_comes_back_with_its_status_headers_and_body(root):
     response = Urllib3Transport()(Request("POST", f"{root}/v1/x?a=b%2Fc", {"X-A": "1"}, b"{}"))
     assert (response.status, response.headers["retry-after"], response.body) == (201, "3", b"{}")
     assert Server.seen == [("/v1/x?a=b%2Fc", b"{}")]
+
+
+def test_a_compressed_answer_is_asked_for_and_unpacked(root):
+    response = Urllib3Transport()(Request("GET", f"{root}/packed", {}, None))
+    assert response.body == b'{"a":1}'
+    assert Server.seen == [("gzip", b"")]
+
+
+def test_an_answer_that_cannot_be_unpacked_is_no_answer(root):
+    with pytest.raises(ServiceUnavailable, match="no answer from 127"):
+        Urllib3Transport()(Request("GET", f"{root}/broken", {}, None))
 
 
 def test_a_request_that_found_no_connection_was_not_sent(root):

@@ -79,7 +79,7 @@ def test_a_route_without_body_and_answer_has_neither() -> None:
 def test_responses_are_those_of_any_request_and_the_routes_own() -> None:
     always = {"400", "401", "403", "429", "500", "503"}
     assert set(operation(DELETE)["responses"]) == {"204"} | always
-    assert set(operation(PUT)["responses"]) == {"201", "404", "413"} | always
+    assert set(operation(PUT)["responses"]) == {"201", "404", "413", "415"} | always
 
 
 def test_a_problem_that_passes_says_when_to_come_back() -> None:
@@ -90,8 +90,30 @@ def test_a_problem_that_passes_says_when_to_come_back() -> None:
     assert all("application/problem+json" in one["content"] for one in responses.values())
 
 
-def test_operations_are_grouped_by_whose_api_they_are() -> None:
-    assert (operation(PUT)["tags"], operation(DELETE)["tags"]) == (["fanin"], ["carlyle"])
+@pytest.mark.parametrize(
+    ("path", "tag"),
+    [
+        ("/v1/batches", "batches"),
+        ("/v1/batches/{batch_id}", "batches"),
+        ("/v1/batches/{batch_id}/missing", "items"),
+        ("/v1/batches/{batch_id}/failures/{ordinal}", "failures"),
+        ("/v1/acks", "items"),
+        ("/v1/claim-checks", "scatters"),
+        ("/v1/buffers/{name}/put", "buffers"),
+        ("/openapi.json", "document"),
+        ("/v1/openapi.json", "document"),
+        ("/api/v1/batch/exact", "carlyle"),
+    ],
+)
+def test_operations_are_grouped_by_what_they_are_about(path: str, tag: str) -> None:
+    assert operation(DELETE._replace(path=path, named={"name": TEXT}))["tags"] == [tag]
+
+
+def test_an_answer_says_which_headers_it_may_have() -> None:
+    route = next(route for route in ROUTES if route.operation == "openBatch")
+    headers = operation(route)["responses"]["201"]["headers"]
+    assert set(headers) == {"X-Correlation-Id", "Location", "Idempotency-Replayed"}
+    assert "RateLimit" in document([])["components"]["responses"]["429"]["headers"]
 
 
 def test_the_document_names_its_version_and_its_licence() -> None:

@@ -110,8 +110,8 @@ def test_an_unknown_path_is_404_and_a_wrong_method_405(call: Client) -> None:
     assert (unknown.status, unknown.json["type"]) == (404, "urn:fanin:problem:no-such-path")
     wrong = call("PATCH", "/v1/batches/5")
     assert (wrong.status, wrong.json["type"]) == (405, "urn:fanin:problem:method-not-allowed")
-    assert wrong.headers["Allow"] == "DELETE, GET"
-    assert call("PUT", "/v1/batches").headers["Allow"] == "DELETE, GET, POST"
+    assert wrong.headers["Allow"] == "DELETE, GET, HEAD"
+    assert call("PUT", "/v1/batches").headers["Allow"] == "DELETE, GET, HEAD, POST"
 
 
 def test_a_full_batch_pushes_back(call: Client) -> None:

@@ -13,6 +13,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.records import Record
+from fanin.domain import limits
 from fanin.domain.batch import Batch, Kind
 
 if TYPE_CHECKING:
@@ -75,14 +76,16 @@ class Services:
 
     Args:
         ports: the stores and the rest of the world.
+        rows: how many rows a call reads at most that looks for something, or lists.
     """
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: Ports, *, rows: int = limits.MAX_ROWS) -> None:
         self.ports = ports
+        self._rows = rows
 
     @cached_property
     def ledger(self) -> LedgerService:
-        return LedgerService(self.ports, patterns(self.ports))
+        return LedgerService(self.ports, patterns(self.ports), rows=self._rows)
 
     @cached_property
     def diagnostics(self) -> DiagnosisService:

@@ -20,6 +20,7 @@ from fanin.client.clock import Clock
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Sign, SigV4, Urllib3Transport
+from fanin.domain import limits
 from fanin.domain.principals import checked_name
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
@@ -155,7 +156,7 @@ class StackConnection:
         ports = wiring.connect(named)
         if opened_by:
             ports = replace(ports, defaults=replace(ports.defaults, opened_by=checked_name(opened_by)))
-        return cls(Services(ports), sqs_client, named.ack_queue_url)
+        return cls(Services(ports, rows=limits.MAX_ROWS_DIRECT), sqs_client, named.ack_queue_url)
 
     @classmethod
     def in_memory(cls) -> Self:

@@ -227,7 +227,9 @@ class LedgerCalls(MarkingCalls):
             state: which batches.
             idle_since: those without activity since then; a timedelta counts from now, so it is negative.
         """
-        return self.ledger.expire(member(State, state), idle_since=milliseconds(idle_since, self.clock.now()))
+        of, since = member(State, state), milliseconds(idle_since, self.clock.now())
+        pages = list(follow_cursor(lambda at: self.ledger.expire(of, idle_since=since, cursor=at)))
+        return Expired(sum(page.batches for page in pages), sum(page.items for page in pages))
 
     def remove(self, batch_id: int) -> Expired:
         """Remove one ended batch: it reads as gone from now on. Its end is announced all the same.

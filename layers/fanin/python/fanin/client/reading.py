@@ -53,11 +53,22 @@ class ReadingCalls:
 
         Args:
             batch_id: the batch.
-            exact: count the items that are done; by default the answer has bounds, from at most 67 reads.
+            exact: count the items that are done, however many reads that takes; by default the answer has
+                bounds, from at most 67 reads. How many failed, and totals, are exact if the batch says so.
         """
         progress = self.ledger.status(batch_id, exact=exact)
         self.ended.note(progress.batch)
-        return progress
+        return self._counted(progress) if exact and not progress.exact else progress
+
+    def _counted(self, progress: Progress) -> Progress:
+        """The progress of a batch with more pending words than one call reads: what is missing is added up.
+
+        An item that is done meanwhile may still count as pending, but none counts as done that is not.
+        """
+        batch = progress.batch
+        ranges = self.iter_missing(batch.batch_id)
+        pending = sum(max(0, min(found.stop, batch.items) - found.start) for found in ranges)
+        return Progress(batch, batch.items - pending, batch.items - pending)
 
     def wait(self, batch_id: int, timeout: Duration | float | None = None) -> Progress:
         """Wait until a batch has ended, polling every 0.25 to 5 seconds.
@@ -125,7 +136,7 @@ class ReadingCalls:
         """Count the failed items of a batch by error, the most frequent first.
 
         Reasons that differ in numbers, ids, quoted texts, paths and URLs alone are one error. All failures
-        are read for this, 2,000 a request.
+        are read for this, some hundreds a request.
         """
         pages = follow_cursor(lambda cursor: self.ledger.errors(batch_id, cursor=cursor))
         return by_error(group for page in pages for group in page.errors)

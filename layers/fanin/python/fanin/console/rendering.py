@@ -13,7 +13,6 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from fanin.app.ledger.failure_listing import ERRORS_PAGE
 from fanin.console.actions.action import Action
 from fanin.console.actions.subjects import SUBJECTS, offered
 from fanin.console.options import Options
@@ -81,7 +80,6 @@ class Templates:
             places=PLACES,
             here="",
             buttons=self._buttons,
-            errors_page=ERRORS_PAGE,
         )
         return environment
 

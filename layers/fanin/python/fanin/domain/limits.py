@@ -17,6 +17,13 @@ MAX_COUNTS: Final = 1_000
 MAX_FAILURES: Final = 1_000
 MAX_MARKS: Final = 10_000
 MAX_PAGE: Final = 1_000
+MAX_ROWS: Final = 500
+"""Rows that one call may read which looks for something in a batch, or lists; a cursor leads on.
+
+So no call costs much more than another, however large a batch somebody has made with one write.
+"""
+MAX_ROWS_DIRECT: Final = 10_000
+"""The same for a process that uses the tables itself, and pays for its own reads."""
 MAX_USER_KEY: Final = 256
 MAX_IDEMPOTENCY_KEY: Final = 128
 MAX_REASON: Final = 1_024

@@ -192,10 +192,17 @@ class Batches:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """How many batches an expiry orphaned or removed, and how many items they had."""
+    """How many batches an expiry orphaned or removed, and how many items they had.
+
+    Attributes:
+        batches: how many they are.
+        items: how many items they had.
+        cursor: goes on with the next page; None at the end.
+    """
 
     batches: int = 0
     items: int = 0
+    cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ BATCH: Final = answer(
     ).left_out_if_empty(),
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
-BATCHES: Final = answer("Batches", Batches, batches=many(BATCH), cursor=CURSOR)
+BATCHES: Final = answer("BatchPage", Batches, batches=many(BATCH), cursor=CURSOR)
 _DOLLARS: Final = number(0, 1e15)
 COST: Final = answer(
     "Cost",
@@ -156,7 +156,7 @@ PROGRESS: Final = answer(
 )
 ADD_ITEMS: Final = plain("AddItems", {"count": whole(1, MAX_COUNT)})
 GROUP: Final = answer("Group", Group, batch_id=BATCH_ID, id=UUID, upto=whole(1, MAX_COUNT))
-EXPIRED: Final = answer("Expired", Expired, batches=NATURAL, items=NATURAL)
+EXPIRED: Final = answer("Expired", Expired, batches=NATURAL, items=NATURAL, cursor=CURSOR)
 VERDICT: Final = answer(
     "Verdict",
     Verdict,

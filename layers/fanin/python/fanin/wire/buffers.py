@@ -43,7 +43,7 @@ BUFFER: Final = answer(
     batch_id=BATCH_ID,
 )
 BUFFERS: Final = answer(
-    "Buffers", BufferPage, without={"unreadable": ()}, buffers=many(BUFFER), cursor=CURSOR
+    "BufferPage", BufferPage, without={"unreadable": ()}, buffers=many(BUFFER), cursor=CURSOR
 )
 LEVEL: Final = answer(
     "BufferLevel",

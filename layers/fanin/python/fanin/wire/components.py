@@ -38,7 +38,7 @@ def components(shapes: Iterable[Shape[Any]]) -> dict[str, Schema]:
     return {name: shape.definition for name, shape in found.items()}
 
 
-COMPONENTS: Final = components(
+SHAPES: Final[tuple[Shape[Any], ...]] = tuple(
     shape
     for module in (
         batches,
@@ -58,3 +58,4 @@ COMPONENTS: Final = components(
     )
     for shape in module.SHAPES
 )
+COMPONENTS: Final = components(SHAPES)

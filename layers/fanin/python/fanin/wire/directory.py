@@ -50,8 +50,10 @@ REGISTRATION: Final = answer(
     until=TIME,
     left=one_of(Left).called("reason").left_out_if_empty(),
 )
-REGISTRATIONS: Final = answer("Registrations", Registrations, registrations=many(REGISTRATION), cursor=CURSOR)
-DELETED: Final = wrapped("Deleted", "deleted", BOOLEAN)
+REGISTRATIONS: Final = answer(
+    "RegistrationPage", Registrations, registrations=many(REGISTRATION), cursor=CURSOR
+)
+DELETED: Final = wrapped("Deletion", "deleted", BOOLEAN)
 PUT_ROUTE: Final = request(
     "PutRoute",
     PutRoute,
@@ -75,7 +77,7 @@ ROUTE: Final = answer(
     attributes=string_map(),
     since=TIME,
 )
-ROUTES: Final = answer("Routes", Routes, routes=many(ROUTE), cursor=CURSOR)
+ROUTES: Final = answer("RoutePage", Routes, routes=many(ROUTE), cursor=CURSOR)
 PUT_EVENT: Final = request(
     "PutEvent",
     PutEvent,

@@ -117,7 +117,7 @@ REPLY: Final = Shape(
     required=["item"],
 )
 """A payload, which may be null, or the claim of one: the two are told apart by which is there."""
-REPLIES: Final = wrapped("Replies", "replies", many(REPLY, limits.MAX_REPLIES))
+REPLIES: Final = wrapped("ReplyList", "replies", many(REPLY, limits.MAX_REPLIES))
 REPLY_RECEIPT: Final = answer(
     "ReplyReceipt",
     ReplyReceipt,

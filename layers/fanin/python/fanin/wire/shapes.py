@@ -36,9 +36,11 @@ class Shape(JsonType[T]):
             from a request's path, are given by keyword.
         required: names of the fields that are always there; by default all.
         lenient: whether unknown fields are ignored instead of refused.
+        stands_for: the classes whose attributes the fields are.
 
     Attributes:
         definition: JSON Schema of the object; ``schema`` refers to it by name.
+        stands_for: as given; the OpenAPI document takes descriptions of fields from their docstrings.
     """
 
     decode: Callable[..., T]
@@ -52,10 +54,12 @@ class Shape(JsonType[T]):
         *,
         required: Collection[str] | None = None,
         lenient: bool = False,
+        stands_for: Iterable[type[Any]] = (),
     ) -> None:
         super().__init__({"$ref": REFERENCE + component}, encode, decode)
         self.component = component
         self.fields = fields
+        self.stands_for = tuple(stands_for)
         self.required = list(fields if required is None else required)
         self.definition = DEFINITIONS[component] = object_schema(fields, self.required, lenient=lenient)
 
@@ -205,12 +209,14 @@ def _record(
 ) -> Shape[T]:
     attributes = _attributes(of)
     parts: list[_Field | _Inlined] = []
+    stands_for: list[type[Any]] = [of]
     known: dict[str, JsonType[Any]] = {}
     required: list[str] = []
     for attribute, kind in types.items():
         if isinstance(kind, Inline):
             parts.append(_Inlined(attribute, kind.shape))
             known |= kind.shape.fields
+            stands_for += kind.shape.stands_for
             required += kind.shape.required
         else:
             name = kind.name or attribute
@@ -240,7 +246,7 @@ def _record(
             part.read(body, values)
         return of(**values)
 
-    return Shape(component, known, encode, decode, required=required)
+    return Shape(component, known, encode, decode, required=required, stands_for=stands_for)
 
 
 def _attributes(of: type[Any]) -> dict[str, bool]:

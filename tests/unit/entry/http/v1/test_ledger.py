@@ -108,7 +108,7 @@ def test_batches_are_listed_by_state_and_expired(call, memory: Memory) -> None:
     expired = call("DELETE", "/v1/batches", state="open", idle_since="2100-01-01T00:00:00Z")
 
     # Then both are orphaned
-    assert expired.json == {"batches": 2, "items": 0}
+    assert expired.json == {"batches": 2, "items": 0, "cursor": None}
     assert {call("GET", f"/v1/batches/{batch_id}").json["state"] for batch_id in ids} == {"orphaned"}
 
 

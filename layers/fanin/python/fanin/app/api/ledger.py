@@ -201,7 +201,13 @@ class Ledger(Protocol):
         ...
 
     def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
-        """Recompute the state from the items up, report disagreements, and with ``repair`` fix them."""
+        """Recompute the state of one part from the items up, and report what disagrees.
+
+        Args:
+            batch_id: the batch.
+            cursor: of the part before; only a None cursor in the answer marks the last part.
+            repair: fix what disagrees.
+        """
         ...
 
     def list(
@@ -229,8 +235,17 @@ class Ledger(Protocol):
         """
         ...
 
-    def expire(self, state: State, *, idle_since: int) -> Expired:
-        """Orphan live batches, or remove ended ones, idle since ``idle_since`` (ms since the epoch)."""
+    def expire(self, state: State, *, idle_since: int, cursor: str | None = None) -> Expired:
+        """Orphan one page of live batches, or remove one of ended ones, that are idle.
+
+        Args:
+            state: which batches to look at.
+            idle_since: those without activity since then, ms since the epoch.
+            cursor: of the page before; only a None cursor in the answer marks the end.
+
+        Raises:
+            InvalidRequest: the cursor is not from this expiry.
+        """
         ...
 
     def remove(self, batch_id: int) -> Expired:

@@ -173,7 +173,7 @@ class BufferService:
 
     def list(self, *, cursor: str | None = None, limit: int = 100) -> BufferPage:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
-        return self._records.page(cursor, limit)
+        return self._records.page(cursor, min(limit, limits.MAX_ROWS))
 
     def _mark(self, items: Sequence[T], mark: Callable[[Sequence[T]], Sequence[Receipt]]) -> int:
         """Mark items of one batch done or failed; none are if it is gone."""

@@ -109,7 +109,7 @@ class RoutingService:
 
     def page(self, *, cursor: str | None = None, limit: int = 100) -> Routes:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
-        page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limit)
+        page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=min(limit, limits.MAX_ROWS))
         routes = (_readable(row) for row in page.records)
         return Routes(tuple(route for route in routes if route is not None), page.cursor)
 

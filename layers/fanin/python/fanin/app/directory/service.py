@@ -103,7 +103,9 @@ class DirectoryService:
     ) -> Registrations:
         limits.name("topic", topic, limits.MAX_NAME)
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
-        page = self._ports.directory.page(TOPIC_PREFIX + topic, cursor=cursor, limit=limit)
+        page = self._ports.directory.page(
+            TOPIC_PREFIX + topic, cursor=cursor, limit=min(limit, limits.MAX_ROWS)
+        )
         now = self._ports.clock.now()
         found = (_readable(topic, row) for row in page.records)
         return Registrations(

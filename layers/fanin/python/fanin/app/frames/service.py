@@ -34,6 +34,9 @@ class FrameService:
         self._ledger = ledger
         self._known = KnownBatches(ports.batches, ports.clock)
         self._totals = Totals(ports)
+        # Of a frame with totals, the sums take half of the rows, and the list of what is missing the others.
+        self._half = ledger.rows // 2
+        self._beside_totals = LedgerService(ports, known=self._known, rows=self._half)
 
     def open(self, request: OpenFrame, *, key: str | None = None, caller: Principal | None = None) -> Frame:
         limits.whole("size", request.size, 1, ids.MAX_COUNT)
@@ -43,10 +46,12 @@ class FrameService:
         return Frame.of(self._ledger.open(asked, key=key, caller=caller))
 
     def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
-        frame = Frame.of(self._totals.counted(_frame(self._known.current(frame_id))))
+        batch = _frame(self._known.current(frame_id))
+        frame = Frame.of(self._totals.counted(batch, budget=self._half))
         if frame.state is State.COMPLETE:
             return frame
-        page = self._ledger.missing(frame_id, cursor=cursor, limit=limit)
+        ledger = self._beside_totals if batch.totals else self._ledger
+        page = ledger.missing(frame_id, cursor=cursor, limit=limit)
         if frame.state is State.CLOSED and cursor is page.cursor is None and not page.ranges:
             # Nothing is missing, but the last receiver died before it could complete the frame.
             return Frame.of(self._ledger.verify(frame_id).batch)

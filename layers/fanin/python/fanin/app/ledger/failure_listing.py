@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import NamedTuple
 
 from fanin.app.failures.messages import KeptMessages
 from fanin.app.ledger.failed import Failed
@@ -17,8 +17,12 @@ from fanin.domain.failures import MAX_ERROR
 from fanin.domain.reports import ErrorGroup, Errors, FailedItem, FailedMessage, Failures, by_error
 from fanin.errors import FailureNotFound
 
-ERRORS_PAGE: Final = 2_000
-"""Notes that one call groups. Each may be a group of its own, and an answer has at most 6 MB."""
+
+class _Part(NamedTuple):
+    """Notes of a page that count, each with whether its item is held."""
+
+    notes: Mapping[FailureRow, bool]
+    cursor: str | None
 
 
 class FailureListing:
@@ -28,10 +32,14 @@ class FailureListing:
         ports: the stores.
         known: batch rows that this process remembers.
         redrives: whether listings say which redrive took a failure, which is a read for each.
+        rows: how many rows a listing reads at most.
     """
 
-    def __init__(self, ports: Ports, known: KnownBatches, *, redrives: bool = True) -> None:
+    def __init__(
+        self, ports: Ports, known: KnownBatches, *, redrives: bool = True, rows: int = limits.MAX_ROWS
+    ) -> None:
         self._redrives = redrives
+        self._rows = rows
         self._ports = ports
         self._known = known
         self._failed = Failed(ports)
@@ -41,8 +49,9 @@ class FailureListing:
     def page(self, batch_id: int, *, cursor: str | None, limit: int) -> Failures:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         batch = self._known.current(batch_id)
-        notes, after = self._ports.parts.failures(batch_id, cursor=cursor, limit=limit)
-        return Failures(self._shown(batch, self._that_count(batch, notes)), after)
+        redriven = self._shows_redrives(batch)
+        part = self._part(batch, cursor, limit, each=int(redriven))
+        return Failures(self._shown(batch, part.notes), part.cursor)
 
     def one(self, batch_id: int, ordinal: int) -> FailedMessage:
         limits.whole("the ordinal of an item", ordinal, 0, ids.MAX_ITEMS - 1)
@@ -58,17 +67,36 @@ class FailureListing:
 
     def errors(self, batch_id: int, *, cursor: str | None) -> Errors:
         batch = self._known.current(batch_id)
-        groups: list[ErrorGroup] = []
-        left = ERRORS_PAGE
-        while left > 0:
+        part = self._part(batch, cursor, self._rows, each=0)
+        return Errors(by_error(map(_group, map(_failed_item, part.notes))), part.cursor)
+
+    def _part(self, batch: Batch, cursor: str | None, limit: int, *, each: int) -> _Part:
+        """Read notes up to a limit, or until another could take more rows than are left.
+
+        A note takes the word of its item; one that may be held takes those above it, too, and the mark of a
+        redrive. Neighbours share words, so it is only known afterwards how many rows notes have taken.
+
+        Args:
+            batch: the row.
+            cursor: of the part before.
+            limit: most notes.
+            each: rows that the caller reads for each note that counts.
+        """
+        left = self._rows - 1  # the batch
+        most = each + (self._held.most_reads(batch) + 1 if batch.may_hold_more else 2)
+        found: dict[FailureRow, bool] = {}
+        while True:
             notes, cursor = self._ports.parts.failures(
-                batch_id, cursor=cursor, limit=min(left, limits.MAX_PAGE)
+                batch.batch_id, cursor=cursor, limit=max(1, min(limit, left // most))
             )
-            groups += map(_group, map(_failed_item, self._that_count(batch, notes)))
-            left -= len(notes)
-            if cursor is None:
-                break
-        return Errors(by_error(groups), cursor)
+            found |= self._that_count(batch, notes)
+            limit -= len(notes)
+            ordinals = [note.ordinal for note in notes]
+            left -= max(1, len(notes)) * (1 + each) + len({n // self._ports.tree.width for n in ordinals})
+            if batch.may_hold_more:
+                left -= self._held.reads(batch, ordinals)
+            if cursor is None or limit <= 0 or left < most:
+                return _Part(found, cursor)
 
     def _that_count(self, batch: Batch, notes: Sequence[FailureRow]) -> Mapping[FailureRow, bool]:
         """The notes of items that have failed, or are held; and whether they are held."""
@@ -77,9 +105,12 @@ class FailureListing:
         held = {note.ordinal for note in self._held.among(batch, others)} if others else set()
         return {note: note.ordinal in held for note in notes if note.ordinal in failed | held}
 
+    def _shows_redrives(self, batch: Batch) -> bool:
+        return self._redrives and batch.kind is Kind.BATCH  # what a pattern sends has no redrive
+
     def _shown(self, batch: Batch, notes: Mapping[FailureRow, bool]) -> tuple[FailedItem, ...]:
         redriven: Mapping[int, Redriven] = {}
-        if notes and self._redrives and batch.kind is Kind.BATCH:  # what a pattern sends has no redrive
+        if notes and self._shows_redrives(batch):
             redriven = self._ports.parts.redriven(batch.batch_id, [note.ordinal for note in notes])
         return tuple(
             _failed_item(

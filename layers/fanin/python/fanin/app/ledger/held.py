@@ -19,9 +19,11 @@ from fanin.domain.batch import Batch
 
 READS: Final = 67
 """How many rows are read at most to count the held items of a batch, unless the caller says otherwise."""
-_LISTED: Final = 20
+_LISTED: Final = 10
 """How many batches of a page are looked at for held items, a few notes each."""
-_LISTED_READS: Final = 30
+_LISTED_READS: Final = 20
+READS_OF_LIST: Final = _LISTED * _LISTED_READS
+"""How many rows are read at most to count the held items of the batches of a page."""
 _PAGE: Final = 1_000
 _Paths: TypeAlias = Mapping[int, list[tuple[WordKey, int]]]
 """Number of a word of level 0 → the words above it, each with the bit that leads down to it."""
@@ -55,8 +57,7 @@ class Held:
             return batch, 0
         if batch.all_done or not batch.items:
             return replace(batch, held=0, held_more=False), 0
-        # A note, the mark of a redrive, and the words from the item up to the root. Neighbours share words.
-        each = 3 + self._ports.tree.root_level(batch.items)
+        each = self.most_reads(batch)
         held, reads, cursor = 0, 0, None
         while budget - reads >= each:
             limit = min(_PAGE, (budget - reads) // each)
@@ -65,10 +66,21 @@ class Held:
             pending = self.pending(batch, ordinals)
             waiting = [note for note in notes if note.ordinal in pending]
             held += len(not_redriven(self._ports.parts, batch.batch_id, waiting))
-            reads += max(1, len(notes)) + len(_words(batch, self._paths(batch, ordinals))) + len(waiting)
+            reads += max(1, len(notes)) + self.reads(batch, ordinals) - len(notes) + len(waiting)
             if cursor is None:
                 return replace(batch, held=held, held_more=False), reads
         return replace(batch, held=held), reads
+
+    def most_reads(self, batch: Batch) -> int:
+        """Rows that it takes at most to see whether an item is held.
+
+        A note, the mark of a redrive, and the words from the item up to the root.
+        """
+        return 3 + self._ports.tree.root_level(batch.items)
+
+    def reads(self, batch: Batch, ordinals: Collection[int]) -> int:
+        """The same of several items with notes that were read before; neighbours share words."""
+        return len(_words(batch, self._paths(batch, ordinals))) + len(ordinals)
 
     def listed(self, batches: Iterable[Batch]) -> tuple[Batch, ...]:
         """Rows with what a few reads show of the first of those that hold items; of the others, nothing."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from fanin.app.ledger.failed import Failed
-from fanin.app.ledger.held import Held
+from fanin.app.ledger.held import READS_OF_LIST, Held
 from fanin.app.ledger.inspection import inspect
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
@@ -17,6 +18,14 @@ from fanin.domain.batch import LIVE, Batch, Kind, State
 from fanin.domain.reports import Batches, Expired
 from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
 
+_EACH_LISTED: Final = 3
+"""Rows that are read for a batch of a listing: its entry in the index, its row, and the root of its tree."""
+_LOOKED: Final = 16
+"""Rows that an expiry reads of the tree of a closed batch.
+
+They lead to a missing item, unless much must be repaired first: then the batch is left for another call.
+"""
+
 
 class Lifecycle:
     """Moves batches through their states, by conditional writes that can be repeated.
@@ -26,9 +35,19 @@ class Lifecycle:
         known: batch rows that this process remembers.
         settler: completes batches whose items are all done.
         tolerating: ends batches in which too much fails.
+        rows: how many rows a listing or an expiry reads at most.
     """
 
-    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler, tolerating: Tolerating) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        known: KnownBatches,
+        settler: Settler,
+        tolerating: Tolerating,
+        *,
+        rows: int = limits.MAX_ROWS,
+    ) -> None:
+        self._rows = rows
         self._ports = ports
         self._known = known
         self._settler = settler
@@ -55,7 +74,8 @@ class Lifecycle:
     def list(self, state: State | None, *, user_key: str | None, cursor: str | None, limit: int) -> Batches:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         now = self._ports.clock.now()
-        page = self._page(state, user_key, cursor, limit)
+        most = max(1, (self._rows - READS_OF_LIST) // _EACH_LISTED)
+        page = self._page(state, user_key, cursor, min(limit, most))
         there = [batch for batch in page.batches if not batch.gone(now) and state in {None, batch.state}]
         return Batches(self._held.listed(self._failed.listed(there)), page.cursor)
 
@@ -70,20 +90,16 @@ class Lifecycle:
             " a user_key, or both"
         )
 
-    def expire(self, state: State, *, idle_since: int) -> Expired:
+    def expire(self, state: State, *, idle_since: int, cursor: str | None = None) -> Expired:
         now = self._ports.clock.now()
-        batches = items = 0
-        cursor: str | None = None
-        while True:
-            page = self._ports.batches.page(state, cursor=cursor)
-            for batch in page.batches:
-                if batch.active_until(now) > idle_since or batch.gone(now):
-                    continue
-                if self._expire(batch, now):
-                    batches, items = batches + 1, items + batch.items
-            cursor = page.cursor
-            if cursor is None:
-                return Expired(batches, items)
+        each = 2 + (_LOOKED if state is State.CLOSED else 0)
+        limit = max(1, min(limits.MAX_PAGE, self._rows // each))
+        page = self._ports.batches.page(state, cursor=cursor, limit=limit)
+        idle = [
+            batch for batch in page.batches if batch.active_until(now) <= idle_since and not batch.gone(now)
+        ]
+        taken = [batch for batch in idle if self._expire(batch, now)]
+        return Expired(len(taken), sum(batch.items for batch in taken), page.cursor)
 
     def remove(self, batch_id: int) -> Expired:
         try:
@@ -102,7 +118,7 @@ class Lifecycle:
             return self._ports.batches.expire(batch.batch_id, now=now)
         if batch.kind is Kind.BUFFER:
             return False  # an idle buffer is still wanted
-        batch, certain = inspect(self._ports, self._settler, batch)
+        batch, certain = inspect(self._ports, self._settler, batch, budget=_LOOKED)
         if batch.state.terminal or not certain:
             return False
         _, moved = self._ports.batches.end(

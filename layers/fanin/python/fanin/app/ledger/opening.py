@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fanin.app.ledger.issued import check_issued
 from fanin.app.ledger.known_batches import KnownBatches
-from fanin.app.ledger.reservation import Reservation, draw_id
+from fanin.app.ledger.reservation import Reservation, draw_id, replayed
 from fanin.app.ledger.settle import Settler
 from fanin.app.ledger.totals import Totals
 from fanin.app.ports import Ports
@@ -77,6 +77,7 @@ class Opening:
             BatchGone: the batch was removed.
         """
         batch = reservation.batch()
+        replayed.set(batch is not None)
         if batch is not None and not reservation.kept:
             batch = self._finish(batch)
             reservation.keep()

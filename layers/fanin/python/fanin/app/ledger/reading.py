@@ -32,6 +32,8 @@ STATUS_READS: Final = 67
 For a batch that holds failed items, up to ``_HELD_READS`` of them count those, and fewer words are read.
 """
 _HELD_READS: Final = 33
+AROUND: Final = 16
+"""Reads of a call that walks, besides its walk: the batch, and those of a repair that completes it."""
 
 
 class Reading:
@@ -41,14 +43,17 @@ class Reading:
         ports: the stores.
         known: batch rows that this process remembers.
         settler: repairs disagreements.
-        budget: how many words one call reads at most.
+        budget: how many rows one call reads at most.
     """
 
-    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler, *, budget: int = 10_000) -> None:
+    def __init__(
+        self, ports: Ports, known: KnownBatches, settler: Settler, *, budget: int = limits.MAX_ROWS
+    ) -> None:
         self._ports = ports
         self._known = known
         self._settler = settler
         self._budget = budget
+        self._walked = max(1, budget - AROUND)
         self._failed = Failed(ports)
         self._held = Held(ports)
 
@@ -56,7 +61,7 @@ class Reading:
         batch = self._known.current(batch_id)
         if brief:
             return Progress(batch, 0, batch.items)
-        batch, reads = self._held.count(batch, budget=self._budget if exact else _HELD_READS)
+        batch, reads = self._held.count(batch, budget=self._budget // 2 if exact else _HELD_READS)
         progress = self._status(batch, exact=exact, reads=1 + reads)
         return replace(progress, cost=self._cost(progress))
 
@@ -82,9 +87,9 @@ class Reading:
         tally = walk.tally if walk.stopped_at is None else walk.tally._replace(whole=False)
         return self._failed.counted(replace(batch, failed_more=True), tally, budget=budget).failed
 
-    def progress(self, batch: Batch) -> Progress:
+    def progress(self, batch: Batch, *, budget: int) -> Progress:
         """How many items of an exact batch are done: exactly if the budget allows, else bounds."""
-        pending = self.pending(batch)
+        pending = self.pending(batch, budget=budget)
         if pending is None:
             return self._bounds(batch, exact=False, reads=1)
         return Progress(batch, batch.items - pending, batch.items - pending)
@@ -100,8 +105,9 @@ class Reading:
         if batch.all_done and not batch.failed_more and (batch.totals_exact or not batch.totals):
             return Progress(batch, batch.items, batch.items)
         if exact:
-            walk = Walk(self._ports, batch, budget=self._budget)
+            walk = Walk(self._ports, batch, budget=max(1, self._budget - STATUS_READS - reads))
             pending = self._pending(batch, walk)
+            reads += walk.reads
             if pending is not None:
                 done = batch.items - pending
                 return self._progress(batch, done, done, walk.tally, exact=True, reads=reads)
@@ -111,15 +117,13 @@ class Reading:
         self, batch: Batch, least: int, most: int, tally: Tally, *, exact: bool, reads: int
     ) -> Progress:
         """The progress, and how many items failed as far as the rest of the reads shows."""
-        budget = self._budget if exact else STATUS_READS - reads
+        budget = (self._budget if exact else STATUS_READS) - reads
         counted = self._failed.counted(with_totals(batch, tally, all_read=True), tally, budget=budget)
         return Progress(counted, least, most)
 
-    def pending(self, batch: Batch, *, budget: int | None = None) -> int | None:
+    def pending(self, batch: Batch, *, budget: int) -> int | None:
         """Count the pending items of an exact batch; None if that takes more reads than the budget has."""
-        return self._pending(
-            batch, Walk(self._ports, batch, budget=self._budget if budget is None else budget)
-        )
+        return self._pending(batch, Walk(self._ports, batch, budget=budget))
 
     def _pending(self, batch: Batch, walk: Walk) -> int | None:
         count = sum(
@@ -128,11 +132,11 @@ class Reading:
         return count if walk.stopped_at is None else None
 
     def pending_between(self, batch_id: int, start: int, stop: int) -> set[int]:
-        """The pending ordinals from ``start`` to ``stop``, which must lie within the budget of reads."""
+        """The pending ordinals from ``start`` to ``stop``, which take at most ``MAX_ROWS_DIRECT`` reads."""
         batch = self._exact(batch_id)
         if batch.all_done:
             return set()
-        walk = Walk(self._ports, batch, start=start, stop=stop, budget=self._budget)
+        walk = Walk(self._ports, batch, start=start, stop=stop, budget=limits.MAX_ROWS_DIRECT)
         return {ordinal for ordinal in self._ordinals(batch, walk, start) if ordinal < stop}
 
     def missing(self, batch_id: int, *, cursor: str | None, limit: int) -> Missing:
@@ -141,7 +145,7 @@ class Reading:
         start = ordinal_of(cursor)
         if batch.all_done:
             return Missing(())
-        walk = Walk(self._ports, batch, start=start, budget=self._budget)
+        walk = Walk(self._ports, batch, start=start, budget=self._walked)
         found: list[tuple[int, int]] = []
         for run in runs(self._ordinals(batch, walk, start)):
             if len(found) == limit:
@@ -158,7 +162,7 @@ class Reading:
         batch = self._exact(batch_id)
         start = ordinal_of(cursor)
         tree, root = self._ports.tree, self._ports.tree.root_level(batch.items)
-        walk = Walk(self._ports, batch, start=start, budget=self._budget)
+        walk = Walk(self._ports, batch, start=start, budget=self._walked)
         pending, root_done = 0, batch.items == 0
         stale: dict[WordKey, Tally] = {}
         found: list[str] = []

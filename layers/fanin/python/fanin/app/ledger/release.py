@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from fanin.app.ledger.held import Held
+from fanin.app.ledger.held import READS, Held
 from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.reading import AROUND
 from fanin.app.ledger.settle import Settler
 from fanin.app.ledger.values import brought
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import WordKey
+from fanin.domain import limits
 from fanin.domain.batch import Batch
 from fanin.domain.reports import ReleasedItems
 from fanin.domain.selection import Selection
 from fanin.errors import InvalidRequest
-
-PAGE: Final = 1_000
-"""How many notes of failures one call looks at."""
 
 
 class Release:
@@ -30,15 +27,17 @@ class Release:
         ports: the stores.
         known: batch rows that this process remembers.
         settler: clears bits and settles what they finish.
-        page: how many notes of failures one call looks at.
+        rows: how many rows one call reads at most.
     """
 
-    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler, *, page: int = PAGE) -> None:
+    def __init__(
+        self, ports: Ports, known: KnownBatches, settler: Settler, *, rows: int = limits.MAX_ROWS
+    ) -> None:
         self._ports = ports
         self._known = known
         self._settler = settler
         self._held = Held(ports)
-        self._page = page
+        self._rows = rows
 
     def release(self, batch_id: int, selection: Selection, *, cursor: str | None = None) -> ReleasedItems:
         """Mark one page of the selected items as failed; may be repeated.
@@ -56,9 +55,16 @@ class Release:
             )
         if batch.state.terminal:
             return ReleasedItems(self._held.counted(batch))
-        notes, after = self._ports.parts.failures(batch_id, cursor=cursor, limit=self._page)
-        chosen = [note for note in notes if selection.takes(note.ordinal, note.reason)]
-        released = self._fail(batch, self._held.among(batch, chosen))
+        left = self._rows - AROUND - READS
+        each, released, after = self._held.most_reads(batch), 0, cursor
+        while True:
+            limit = max(1, min(limits.MAX_PAGE, left // each))
+            notes, after = self._ports.parts.failures(batch_id, cursor=after, limit=limit)
+            chosen = [note for note in notes if selection.takes(note.ordinal, note.reason)]
+            released += self._fail(batch, self._held.among(batch, chosen))
+            left -= max(1, len(notes)) + self._held.reads(batch, [note.ordinal for note in chosen])
+            if after is None or left < each:
+                break
         batch = self._held.counted(self._known.cached(batch_id) or batch)
         return ReleasedItems(batch, released, None if batch.state.terminal else after)
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextvars import ContextVar
 from functools import cached_property
 from typing import Any, Final
 
@@ -46,6 +47,10 @@ def draw_id(ports: Ports, now: int) -> tuple[int, bytes]:
 def namespace_of(key: str) -> str:
     """Where a key is kept in the directory table: one of 256 partitions."""
     return f"{ONE_PLACE}/{hashlib.blake2b(key.encode(), digest_size=1).hexdigest()}"
+
+
+replayed: Final = ContextVar("replayed", default=False)
+"""Whether the last opening of this thread found a batch that an earlier call had opened under its key."""
 
 
 class Reservation:

@@ -25,6 +25,7 @@ from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.words import WordKey
+from fanin.domain import limits
 from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
@@ -60,10 +61,12 @@ class LedgerService:
         kinds: hooks of the patterns for the end, the deadline and the idle time of their batches.
         known: batch rows that the process remembers; by default none yet.
         redrives: whether listings of failures say which redrive took each; nothing has at the end of a batch.
+        rows: how many rows a call reads at most that looks for something, or lists.
 
     Attributes:
         ports: as given; the patterns on the ledger use them.
         opening: opens batches step by step, for patterns whose records are written before the batch.
+        rows: as given; the patterns keep to it, too.
     """
 
     def __init__(
@@ -73,20 +76,22 @@ class LedgerService:
         known: KnownBatches | None = None,
         *,
         redrives: bool = True,
+        rows: int = limits.MAX_ROWS,
     ) -> None:
         self.ports = ports
+        self.rows = rows
         self._kinds = kinds or Kinds()
         self._known = known = known or KnownBatches(ports.batches, ports.clock)
         self._settler = Settler(ports, known)
         self.opening = Opening(ports, known, self._settler)
-        self._reading = Reading(ports, known, self._settler)
+        self._reading = Reading(ports, known, self._settler, budget=rows)
         self._failed = Failed(ports)
-        self._failures = FailureListing(ports, known, redrives=redrives)
+        self._failures = FailureListing(ports, known, redrives=redrives, rows=rows)
         self._tolerating = Tolerating(ports, known, self._settler, self._reading)
-        self._lifecycle = Lifecycle(ports, known, self._settler, self._tolerating)
+        self._lifecycle = Lifecycle(ports, known, self._settler, self._tolerating, rows=rows)
         self._adding = Adding(ports, known, self._reading)
         self._acks = Acks(ports, known, self._settler, self._tolerating)
-        self._release = Release(ports, known, self._settler)
+        self._release = Release(ports, known, self._settler, rows=rows)
         self._marking = Marking(ports, known, self._settler)
         self._targets = TargetsOfBatches(ports, known, self._event_of)
 
@@ -159,8 +164,8 @@ class LedgerService:
     ) -> Batches:
         return self._lifecycle.list(state, user_key=user_key, cursor=cursor, limit=limit)
 
-    def expire(self, state: State, *, idle_since: int) -> Expired:
-        return self._lifecycle.expire(state, idle_since=idle_since)
+    def expire(self, state: State, *, idle_since: int, cursor: str | None = None) -> Expired:
+        return self._lifecycle.expire(state, idle_since=idle_since, cursor=cursor)
 
     def remove(self, batch_id: int) -> Expired:
         return self._lifecycle.remove(batch_id)
@@ -203,7 +208,13 @@ class LedgerService:
     def announce(self, batch: Batch) -> None:
         """Publish the end of a batch; see ``notices.announce``."""
         ended = EndedBatch(self.ports.batches, self.ports.clock, batch)
-        announce(self.ports, self, LedgerService(self.ports, known=ended, redrives=False), batch, self._kinds)
+        announce(
+            self.ports,
+            self,
+            LedgerService(self.ports, known=ended, redrives=False),
+            batch,
+            self._kinds,
+        )
 
     def _event_of(self, batch: Batch) -> Event:
         ended = EndedBatch(self.ports.batches, self.ports.clock, batch)

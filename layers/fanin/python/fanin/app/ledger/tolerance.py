@@ -118,7 +118,7 @@ class Tolerating:
             batch: the row.
             before: the row with the items that were held when failures were counted.
         """
-        progress = self._reading.progress(batch)
+        progress = self._reading.progress(batch, budget=BUDGET)
         least = progress.done_min + self._held.counted(batch, budget=BUDGET).held
         if before.held_more:
             return least, batch.items

@@ -16,7 +16,7 @@ from fanin.domain.batch import Batch, Mode
 from fanin.domain.totals import by_name
 
 BUDGET: Final = 10_000
-"""How many words are read at most to sum the totals of a batch up exactly."""
+"""How many words are read at most to sum the totals of a batch up exactly, unless the caller says less."""
 
 
 class Totals:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fanin.app.ports import Ports
 from fanin.app.ports.words import Tallied, Tally, WordKey
@@ -12,6 +12,9 @@ from fanin.domain.batch import Batch
 
 CHUNK = 100
 """How many words are read at a time: what one BatchGetItem takes."""
+_FEW: Final = 8
+_ABOVE: Final = 16
+"""Words above level 0 are read ``_FEW`` at a time, or as many as a sixteenth of what the budget has left."""
 
 
 class Visited(NamedTuple):
@@ -34,8 +37,9 @@ class Walk:
         batch: the row; its ``items`` bound the walk.
         start: first ordinal of interest; words entirely before it are not visited.
         stop: one past the last; words entirely after it are not visited. None for the end.
-        budget: how many words to read at most, rounded up to a chunk.
-        chunk: how many words to read at a time.
+        budget: how many words to read at most.
+        chunk: how many words to read at a time. Above level 0 it is less where the budget is small, so that
+            most of the budget is left for the words that hold items.
 
     Attributes:
         chunk: as given; whoever iterates may change it. With 1, the walk reads only the words on its way.
@@ -71,7 +75,7 @@ class Walk:
 
     def _descend(self, level: int, numbers: Iterator[int]) -> Iterator[Visited]:
         tree, batch, totals = self._ports.tree, self._batch, len(self._batch.totals)
-        while chunk := list(islice(numbers, self.chunk)):
+        while chunk := list(islice(numbers, self._next(level))):
             if self.stopped_at is None and self.reads >= self._budget:
                 self.stopped_at = max(self._start, chunk[0] * tree.span(level))
             if self.stopped_at is not None:
@@ -90,6 +94,12 @@ class Walk:
                 yield one
             if level:
                 yield from self._descend(level - 1, self._children(level, visited))
+
+    def _next(self, level: int) -> int:
+        """How many words to read next; at least 1, to learn whether there is another."""
+        left = self._budget - self.reads
+        share = left if level == 0 else max(_FEW, left // _ABOVE)
+        return max(1, min(self.chunk, left, share))
 
     def _children(self, level: int, visited: list[Visited]) -> Iterator[int]:
         tree = self._ports.tree

@@ -33,6 +33,7 @@ AT_ONCE: Final = 4
 AT_ONCE_MS: Final = 8_000
 WORK_MS: Final = 45_000
 """How long one job goes on before it leaves the rest to the next, which it puts on the queue."""
+_LISTED: Final = limits.MAX_ROWS - 1  # and the batch
 COUNTED_MS: Final = 20_000
 """How long a dry run counts."""
 
@@ -79,7 +80,9 @@ class RedriveService:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
         self._ledger.refresh([batch_id])
-        page = self._ports.records.page(str(batch_id), prefix=PREFIX, cursor=cursor, limit=limit)
+        page = self._ports.records.page(
+            str(batch_id), prefix=PREFIX, cursor=cursor, limit=min(limit, _LISTED)
+        )
         runs = sorted((run_of(batch_id, record) for record in page.records), key=lambda run: run.started_at)
         return Redrivings(tuple(run.shown for run in runs), page.cursor)
 

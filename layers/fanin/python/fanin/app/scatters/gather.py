@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 from fanin import names
 from fanin.app.api import Ledger
+from fanin.app.ledger.walk import Walk
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.events import Event
@@ -24,6 +25,8 @@ RESTART_MS: Final = 300_000
 """How long a scatter may list its recipients before another process is asked to continue."""
 RESTARTS: Final = 10
 """How often another process is asked, before the scatter is given up."""
+_ROWS: Final = 2 * limits.MAX_RECIPIENTS // 64
+"""More words than a tree of that many recipients has; so many are read to count them exactly."""
 NAMED: Final = 100
 """How many missing recipients an event names; the API lists the others."""
 
@@ -122,10 +125,20 @@ class Gather:
     def tally(self, ledger: Ledger, batch: Batch) -> tuple[int, int]:
         """Count exactly: recipients that replied, and recipients that failed.
 
-        Done items are counted before failed ones, so that a failure between the two counts does not
-        look like a reply.
+        A word has both counts, and they are read together. Where words of the release before do not know
+        what failed, the notes are counted: after what is done, so that a failure between the two counts
+        does not look like a reply.
         """
-        done = ledger.status(batch.batch_id, exact=True).done_min
+        batch = ledger.status(batch.batch_id, brief=True).batch
+        if batch.all_done and not batch.failed_more:
+            return batch.items - batch.failed, batch.failed
+        walk = Walk(self._ports, batch, budget=_ROWS)
+        leaves = ((number, word) for level, number, word, _ in walk if level == 0)
+        tree = self._ports.tree
+        pending = sum((word & ~tree.residue(0, number, batch.items)).bit_count() for number, word in leaves)
+        done = batch.items - pending
+        if walk.tally.whole:
+            return done - walk.tally.failed, walk.tally.failed
         failed, cursor = 0, None
         while True:
             page = ledger.failures(batch.batch_id, cursor=cursor, limit=limits.MAX_PAGE)

@@ -16,7 +16,9 @@ from fanin.domain.scatter import FailedRecipient, FailedRecipients, MissingRecip
 from fanin.errors import BatchNotFound
 
 _AT_ONCE: Final = 64 * CHUNK
-"""Recipients whose bits are read at once: 100 words."""
+"""Recipients whose bits are read at once: 100 words, and up to 5 above them."""
+_WINDOWS: Final = 3
+"""How often one call reads so many: with the names of a page, that is less than ``limits.MAX_ROWS``."""
 
 
 class Recipients:
@@ -36,13 +38,16 @@ class Recipients:
         batch = self._scatter(batch_id)
         start = ordinal_of(cursor)
         found: list[int] = []
-        while start < batch.items and len(found) <= limit:
+        for _ in range(_WINDOWS):
+            if start >= batch.items or len(found) > limit:
+                break
             found += sorted(self._ledger.pending(batch_id, start, start + _AT_ONCE))
             start += _AT_ONCE
         page, more = found[:limit], found[limit:]
         names = read_names(self._records, batch_id, page)
         recipients = tuple(MissingRecipient(ordinal, names[ordinal]) for ordinal in page)
-        return MissingRecipients(recipients, str(more[0]) if more else None)
+        after = more[0] if more else start
+        return MissingRecipients(recipients, str(after) if after < batch.items else None)
 
     def failed(self, batch_id: int, *, cursor: str | None, limit: int) -> FailedRecipients:
         """See ``Scatters.failed_recipients``."""

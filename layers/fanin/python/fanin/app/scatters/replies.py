@@ -22,7 +22,10 @@ from fanin.domain.totals import check_values, in_order
 from fanin.errors import BatchNotFound, InvalidRequest, OutcomeUnknown, RequestTooLarge
 
 _AHEAD: Final = 6_400
-"""Recipients whose bits are read at once, at most: 100 words."""
+"""Recipients whose bits one call reads: 100 words, which it looks at twice.
+
+With the replies and the names of a page, that is less than ``limits.MAX_ROWS``.
+"""
 
 
 class Replies:
@@ -98,7 +101,7 @@ class Replies:
     def page(self, batch_id: int, *, cursor: str | None, limit: int) -> Gathered:
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
         batch = self._scatters({batch_id})[batch_id]
-        counted = self._counted_from(batch, self._start(batch_id, cursor), limit + 1)
+        counted, after = self._counted_from(batch, self._start(batch_id, cursor), limit + 1)
         wanted = counted[:limit]
         kept = self._kept.read(batch_id, wanted)
         page = self._kept.fill({ordinal: kept[ordinal] for ordinal in wanted if ordinal in kept})
@@ -106,7 +109,8 @@ class Replies:
         replies = tuple(self._gathered(ordinal, names[ordinal], reply) for ordinal, reply in page.items())
         if len(page) < len(kept):
             return Gathered(replies, str(next(ordinal for ordinal in kept if ordinal not in page)))
-        return Gathered(replies, str(counted[limit]) if len(counted) > limit else None)
+        after = counted[limit] if len(counted) > limit else after
+        return Gathered(replies, str(after) if after < batch.items else None)
 
     def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
         limits.whole("size", request.size, 1, limits.MAX_CLAIM)
@@ -158,14 +162,19 @@ class Replies:
         (last,) = ordinals_of([self._ports.records.name_of(str(batch_id), cursor, prefix=REPLIES)])
         return last + 1
 
-    def _counted_from(self, batch: Batch, start: int, most: int) -> list[int]:
-        """The first recipients from an ordinal on whose bit was cleared, but not as failed, ascending."""
+    def _counted_from(self, batch: Batch, start: int, most: int) -> tuple[list[int], int]:
+        """The first recipients from an ordinal on whose bit was cleared, but not as failed, ascending.
+
+        Returns:
+            At most so many, and the first ordinal that was not looked at.
+        """
         found: list[int] = []
+        stop = min(start + _AHEAD, batch.items)
         ahead = 2 * most
-        while start < batch.items and len(found) < most:
-            found += self._counted(batch, range(start, min(start + ahead, batch.items)))
-            start, ahead = start + ahead, min(2 * ahead, _AHEAD)
-        return found[:most]
+        while start < stop and len(found) < most:
+            found += self._counted(batch, range(start, min(start + ahead, stop)))
+            start, ahead = start + ahead, 2 * ahead
+        return found[:most], min(start, stop)
 
     def _counted(self, batch: Batch, ordinals: range) -> list[int]:
         pending = self._ledger.pending(batch.batch_id, ordinals.start, ordinals.stop)

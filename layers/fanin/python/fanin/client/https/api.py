@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
@@ -33,6 +33,7 @@ from fanin.errors import (
     RequestTooLarge,
     ServiceUnavailable,
     Throttled,
+    UnsupportedMediaType,
 )
 from fanin.names import API_ROOT, IDEMPOTENCY_HEADER
 from fanin.wire.compact_json import compact
@@ -46,6 +47,24 @@ NOTHING: Final = plain("Nothing", {})
 """The shape of an answer without a body."""
 
 _BY_CODE: Final = {error.code: error for error in STATUS}
+_NO_ACCESS: Final = (AccessDenied, "; check that your credentials may call this API")
+_NO_ROUTE: Final = (NotConfigured, "; there is no such route, so check the URL of the API")
+_BY_STATUS: Final[Mapping[int, tuple[type[FaninError], str]]] = {
+    HTTPStatus.UNAUTHORIZED: _NO_ACCESS,
+    HTTPStatus.FORBIDDEN: _NO_ACCESS,
+    HTTPStatus.NOT_FOUND: _NO_ROUTE,
+    HTTPStatus.METHOD_NOT_ALLOWED: _NO_ROUTE,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: (RequestTooLarge, "; send the request in parts"),
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: (
+        UnsupportedMediaType,
+        "; the library sends application/json, so look for a proxy that changes headers",
+    ),
+    HTTPStatus.TOO_MANY_REQUESTS: (
+        Throttled,
+        "; API Gateway throttles the route, the API or the account, so send fewer requests at a time",
+    ),
+}
+"""What refusals without a problem of fanin's mean: those of API Gateway, whose bodies are a message alone."""
 
 
 class HttpsApi:
@@ -209,19 +228,11 @@ def error_of(response: Response) -> FaninError:
 
 
 def _by_status(status: int, said: str, after: int | None) -> FaninError:
-    match status:
-        case HTTPStatus.UNAUTHORIZED | HTTPStatus.FORBIDDEN:
-            return AccessDenied(f"{said}; check that your credentials may call this API")
-        case HTTPStatus.NOT_FOUND | HTTPStatus.METHOD_NOT_ALLOWED:
-            return NotConfigured(f"{said}; there is no such route, so check the URL of the API")
-        case HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-            return RequestTooLarge(said)
-        case HTTPStatus.TOO_MANY_REQUESTS:
-            return Throttled(said, retry_after=after)
-        case _ if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return ServiceUnavailable(said, retry_after=after)
-        case _:
-            return InvalidRequest(said)
+    """The error of a refusal by API Gateway or a proxy, with what to do about it."""
+    error, advice = _BY_STATUS.get(status, (InvalidRequest, ""))
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        error = ServiceUnavailable
+    return error(said + advice, retry_after=after)
 
 
 def _seconds(value: object) -> int | None:

@@ -162,8 +162,8 @@ class HttpsLedger:
         query = {"state": of, "user_key": user_key, "cursor": cursor, "limit": limit}
         return self._api.call(batches.BATCHES, "GET", "/batches", query=query)
 
-    def expire(self, state: State, *, idle_since: int) -> Expired:
-        query = {"state": state.value, "idle_since": encode_time(idle_since)}
+    def expire(self, state: State, *, idle_since: int, cursor: str | None = None) -> Expired:
+        query = {"state": state.value, "idle_since": encode_time(idle_since), "cursor": cursor}
         return self._api.call(batches.EXPIRED, "DELETE", "/batches", query=query)
 
     def _exact(self, named: Iterable[int]) -> bool:

@@ -77,7 +77,8 @@ class Urllib3Transport:
                 request.method,
                 request.url,
                 body=request.body,
-                headers=dict(request.headers),
+                # Not signed, since proxies on the way may change it; the body is unpacked here.
+                headers={"Accept-Encoding": "gzip", **request.headers},
                 retries=False,  # nor redirects: the signature is not for their target
             )
         except HTTPError as error:

@@ -12,8 +12,9 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from fanin import names
 from fanin.app.api import Fanin
+from fanin.app.ledger.reservation import replayed
 from fanin.entry import wiring
-from fanin.entry.http import problems
+from fanin.entry.http import bodies, problems
 from fanin.entry.http.callers import admit
 from fanin.entry.http.route import Decoder, Request, Route
 from fanin.entry.http.statuses import INTERNAL_ERROR, STATUS
@@ -39,6 +40,7 @@ def _application(*, patterns: bool) -> APIGatewayHttpResolver:
 def _is_of_patterns(event: Mapping[str, Any]) -> bool:
     """Whether no route of the plain ledger takes the request; then all others are imported, too."""
     method, path = event["requestContext"]["http"]["method"], event["rawPath"].rstrip("/")
+    method = "GET" if method == "HEAD" else method
     return not any(route.method == method and route.matches(path) for route in ledger.ROUTES)
 
 
@@ -53,8 +55,14 @@ def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> d
     if not re.fullmatch(r"[!-~]{1,128}", correlation_id):
         correlation_id = event["requestContext"]["requestId"]
     logger.set_correlation_id(correlation_id)
-    answer = app.resolve({**event, "rawPath": event["rawPath"].rstrip("/")}, context)
+    head = event["requestContext"]["http"]["method"] == "HEAD"
+    event = {**event, "rawPath": event["rawPath"].rstrip("/")}
+    answer: dict[str, Any] = app.resolve(bodies.as_get(event) if head else event, context)
     answer["headers"][names.CORRELATION_HEADER] = correlation_id
+    if head:
+        answer["body"] = ""
+    else:
+        bodies.compress(answer, sent.get("accept-encoding", ""))
     return answer
 
 
@@ -75,9 +83,11 @@ def application(
         return str(app.current_event.request_context.request_id)
 
     def not_found(_: Exception) -> Response[str]:
-        path = app.current_event.path
-        allowed = sorted({route.method for route in routes if route.matches(path)})
-        if app.current_event.http_method in allowed:  # Powertools matches fewer characters
+        path, method = app.current_event.path, app.current_event.http_method
+        allowed = _allowed(routes, path)
+        if allowed and method == "OPTIONS":
+            return Response(204, body="", headers={"Allow": ", ".join(allowed)})
+        if method in allowed:  # Powertools matches fewer characters
             return refused(InvalidRequest("the path has a character that ids and names cannot have"))
         if allowed:
             detail = f"method not allowed; this path accepts {', '.join(allowed)}"
@@ -105,6 +115,12 @@ def application(
     return app
 
 
+def _allowed(routes: Sequence[Route], path: str) -> list[str]:
+    """The methods that a path accepts."""
+    methods = {route.method for route in routes if route.matches(path)}
+    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
+
+
 def _all_routes() -> Sequence[Route]:
     from fanin.entry.http.table import ROUTES  # noqa: PLC0415  only requests of patterns need them
 
@@ -120,11 +136,17 @@ def _endpoint(
         if scope_prefix:
             admit(app.current_event, route.operation, route.groups, scope_prefix)
         request = decode(app.current_event, path)
+        replayed.set(False)
         value = act(services(), request)
         if route.answer is None:
             return Response(route.status, body="")
+        headers: dict[str, str | list[str]] = {}
+        if route.location is not None:
+            headers["Location"] = route.location(request, value)
+        if request.key is not None and replayed.get():
+            headers[names.REPLAYED_HEADER] = "true"
         answer = json.dumps(route.answer.encode(value), separators=(",", ":"))
-        return Response(route.status, "application/json", answer)
+        return Response(route.status, "application/json", answer, headers=headers)
 
     def endpoint(**path: str) -> Response[str]:
         return answered(path, route.act)

@@ -82,14 +82,25 @@ def _ack_exact(fanin: Fanin, request: Request) -> Json:
 
 
 def _delete_open(fanin: Fanin, request: Request) -> Json:
-    return _removed(fanin.ledger.expire(State.OPEN, idle_since=_since(request)))
+    return _removed(_expire(fanin, State.OPEN, _since(request)))
 
 
 def _delete_closed(fanin: Fanin, request: Request) -> Json:
     since = _since(request)
     # Ended batches first, so that those which this call ends are left for the next one to remove.
-    parts = [fanin.ledger.expire(state, idle_since=since) for state in _ENDED_THEN_CLOSED]
+    parts = [_expire(fanin, state, since) for state in _ENDED_THEN_CLOSED]
     return _removed(Expired(sum(part.batches for part in parts), sum(part.items for part in parts)))
+
+
+def _expire(fanin: Fanin, state: State, since: int) -> Expired:
+    """All pages, since this API has no cursor."""
+    batches = items = 0
+    cursor: str | None = None
+    while True:
+        page = fanin.ledger.expire(state, idle_since=since, cursor=cursor)
+        batches, items, cursor = batches + page.batches, items + page.items, page.cursor
+        if cursor is None:
+            return Expired(batches, items)
 
 
 def _removed(expired: Expired) -> Json:

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import fanin
 from fanin import names
+from fanin.entry.http import descriptions
 from fanin.entry.http.route import Route
+from fanin.entry.http.schemas import Schemas
 from fanin.entry.http.statuses import STATUS
-from fanin.wire.components import COMPONENTS
 from fanin.wire.json_types import BATCH_ID, TEXT, JsonType, Schema
 from fanin.wire.problems import PROBLEM
 
@@ -33,23 +34,28 @@ _DESCRIPTION: Final = (
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
     """Make the document of a route table."""
+    schemas = Schemas(routes)
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "fanin",
             "version": fanin.__version__,
             "description": _DESCRIPTION,
+            "contact": {"name": "The fanin authors"},
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
+        "tags": [{"name": name, "description": text} for name, text in descriptions.TAGS.items()],
         "servers": [{"url": "/"}],
         "security": [{"sigv4": []}],
         "paths": paths,
         "components": {
-            "schemas": COMPONENTS,
-            "responses": {str(status): _problem(status) for status in sorted({*_ALWAYS, *STATUS.values()})},
+            "schemas": schemas.components(),
+            "responses": {
+                str(status): _problem(status, schemas) for status in sorted({*_ALWAYS, *STATUS.values()})
+            },
             "securitySchemes": {
                 "sigv4": {
                     "type": "apiKey",
@@ -69,15 +75,16 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(route: Route, schemas: Schemas) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.operation,
         "summary": route.summary,
         "x-fanin-group": route.group.value,
         "security": _security(route),
-        "tags": ["carlyle" if route.path.startswith(names.CARLYLE_ROOT) else "fanin"],
+        "description": descriptions.OPERATIONS.get(route.operation, route.summary),
+        "tags": [_tag(route.path)],
         "parameters": _parameters(route),
-        "responses": {str(route.status): _success(route)}
+        "responses": {str(route.status): _success(route, schemas)}
         | {str(status): {"$ref": f"#/components/responses/{status}"} for status in _statuses(route)},
     }
     if route.body:
@@ -97,7 +104,13 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
 def _parameters(route: Route) -> list[dict[str, Any]]:
     path = {name: route.named.get(name, BATCH_ID) for name in re.findall(r"\{(\w+)\}", route.path)}
     return [
-        {"name": name, "in": place, "required": required, "schema": kind.schema}
+        {
+            "name": name,
+            "in": place,
+            "required": required,
+            "description": kind.schema.get("description") or descriptions.PARAMETERS.get(name, name),
+            "schema": {key: value for key, value in kind.schema.items() if key != "description"},
+        }
         for place, required, kinds in (
             ("path", True, path),
             ("query", True, route.required),
@@ -112,19 +125,39 @@ def _statuses(route: Route) -> list[int]:
     own = {STATUS[error] for error in route.errors}
     # A name with a control character makes a path that no route takes.
     named = (404,) if "{" in route.path else ()
-    return sorted({*_ALWAYS, *own, *named, *((413,) if route.body else ())})
+    return sorted({*_ALWAYS, *own, *named, *((413, 415) if route.body else ())})
 
 
-def _success(route: Route) -> Mapping[str, Any]:
-    answer: dict[str, Any] = {"description": HTTPStatus(route.status).phrase, "headers": _CORRELATION}
+def _success(route: Route, schemas: Schemas) -> Mapping[str, Any]:
+    headers = dict(_CORRELATION)
+    if route.location is not None:
+        headers["Location"] = _LOCATION
+    if route.status == HTTPStatus.CREATED and names.IDEMPOTENCY_HEADER in route.headers:
+        headers[names.REPLAYED_HEADER] = _REPLAYED
+    answer: dict[str, Any] = {"description": HTTPStatus(route.status).phrase, "headers": headers}
     if route.answer:
-        answer["content"] = {"application/json": {"schema": route.answer.schema}}
+        answer["content"] = {"application/json": {"schema": schemas.of_answer(route.answer)}}
     return answer
 
 
 _BUSY: Final = (429, 503)
 _RETRY_AFTER: Final = {
-    "Retry-After": {"description": "seconds", "schema": {"type": "integer"}},
+    "Retry-After": {"description": "seconds; not from API Gateway", "schema": {"type": "integer"}},
+}
+_FULL: Final = 429
+_RATE_LIMIT: Final = {
+    "RateLimit": {
+        "description": "no room: the limit, r=0, and in t the seconds of Retry-After; not from API Gateway",
+        "schema": {"type": "string"},
+    },
+}
+_LOCATION: Final = {
+    "description": "path of what was made, or of what it was added to",
+    "schema": {"type": "string", "format": "uri-reference"},
+}
+_REPLAYED: Final = {
+    "description": "true if the key was used before, so that nothing was opened; else left out",
+    "schema": {"type": "string", "enum": ["true"]},
 }
 _CORRELATION: Final = {
     names.CORRELATION_HEADER: {"description": "as sent, else the request's id", "schema": {"type": "string"}}
@@ -134,12 +167,23 @@ _CORRELATION_ID: Final[JsonType[str]] = TEXT.with_keywords(
 )
 
 
-def _problem(status: int) -> dict[str, Any]:
+def _tag(path: str) -> str:
+    """The group of a path."""
+    if path.startswith(names.CARLYLE_ROOT):
+        return "carlyle"
+    first, _, below = path.removeprefix(names.API_ROOT).strip("/").partition("/")
+    _, _, of_batch = below.partition("/")
+    if first == "batches" and (tag := descriptions.TAG_BELOW_BATCH.get(of_batch.partition("/")[0])):
+        return tag
+    return descriptions.TAG_OF.get(first, first)
+
+
+def _problem(status: int, schemas: Schemas) -> dict[str, Any]:
     return {
         "description": HTTPStatus(status).phrase,
-        **({"headers": _RETRY_AFTER} if status in _BUSY else {}),
+        **({"headers": _RETRY_AFTER | (_RATE_LIMIT if status == _FULL else {})} if status in _BUSY else {}),
         "content": {
-            "application/problem+json": {"schema": PROBLEM.schema},
+            "application/problem+json": {"schema": schemas.of_answer(PROBLEM)},
             "application/json": {"schema": _GATEWAY},
         },
     }

@@ -75,6 +75,17 @@ def problem(
     if retry_after is not None:
         body["retry_after"] = retry_after
         headers["Retry-After"] = str(retry_after)
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        headers["RateLimit"] = _exhausted(code, retry_after)
     if allow is not None:
         headers["Allow"] = allow
     return Response(status, "application/problem+json", json.dumps(body), headers=headers)
+
+
+def _exhausted(code: str, retry_after: int | None) -> str:
+    """The field RateLimit of a limit that has no room left (draft-ietf-httpapi-ratelimit-headers-10).
+
+    A limit of fanin counts what is pending, and no time window. So there is no quota a time that a
+    RateLimit-Policy could name, and the seconds until there may be room are a guess.
+    """
+    return f'"{code}";r=0' + ("" if retry_after is None else f";t={retry_after}")

@@ -15,6 +15,7 @@ from fanin.domain import limits
 from fanin.domain.access import AccessGroup
 from fanin.domain.ids import parse_batch_id
 from fanin.domain.principals import Principal
+from fanin.entry.http.bodies import check_is_json
 from fanin.entry.http.callers import principal_of
 from fanin.entry.http.mismatches import HEADERS, QUERY
 from fanin.entry.http.validation import Check, checked, compiled
@@ -116,6 +117,7 @@ class Route(NamedTuple):
             logged.
         group: who may call it. A route that names no group is for administrators only.
         also: other groups that may call it, since the library does so on behalf of their callers.
+        location: the path of what the route has made, or of what it was added to.
     """
 
     method: str
@@ -136,6 +138,7 @@ class Route(NamedTuple):
     data_path: bool = False
     group: AccessGroup = AccessGroup.ADMINISTER
     also: tuple[AccessGroup, ...] = ()
+    location: Callable[[Request, Any], str] | None = None
 
     @property
     def groups(self) -> tuple[AccessGroup, ...]:
@@ -159,6 +162,7 @@ class Decoder:
         Raises:
             InvalidRequest: it is malformed.
             RequestTooLarge: its body has more bytes than the route takes, or an array in it too long.
+            UnsupportedMediaType: its body is not said to be JSON.
         """
         route = self._route
         kinds = {**route.required, **route.optional}
@@ -168,6 +172,8 @@ class Decoder:
         self._check_query(query)
         sent = {name.lower(): value for name, value in event.headers.items()}
         headers = {name: sent[name.lower()] for name in route.headers if name.lower() in sent}
+        if route.body:
+            check_is_json(sent.get("content-type", ""))
         return Request(
             path,
             {name: kinds[name].decode(value) for name, value in query.items()},

@@ -26,6 +26,7 @@ from fanin.errors import (
     RouteNotFound,
     ServiceUnavailable,
     Throttled,
+    UnsupportedMediaType,
 )
 
 INTERNAL_ERROR: Final = "internal-error"
@@ -48,6 +49,7 @@ STATUS: Final[dict[type[FaninError], int]] = {
     OutcomeUnknown: 409,
     BatchGone: 410,
     RequestTooLarge: 413,
+    UnsupportedMediaType: 415,
     LimitReached: 429,
     Throttled: 503,
     PartlyMarked: 503,

@@ -14,6 +14,7 @@ from fanin.adapters.dynamodb.metering import Meter
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 from fanin.client.tracker import Tracker
+from fanin.domain import limits
 from fanin.entry import wiring
 from fanin.entry.settings import Settings
 from fanin.spark.runtime.pace import Pace
@@ -100,6 +101,6 @@ def _connection(service: Service) -> tuple[Connection, Pace]:
 @cache
 def _connected(service: Service) -> tuple[Tracker, LedgerService, Meter]:
     connection = service.connection()
-    services = Services(wiring.connect(service.settings(), connection))
+    services = Services(wiring.connect(service.settings(), connection), rows=limits.MAX_ROWS_DIRECT)
     meter = Meter(connection.client, connection.once)
     return Tracker(services), services.ledger, meter

@@ -99,6 +99,7 @@ ROUTES: Final = (
         errors=(BufferNotFound, ChannelRefused, LimitReached, IdempotencyKeyReused),
         data_path=True,
         group=AccessGroup.PRODUCE,
+        location=lambda request, _: f"{_ROOT}/{request.path['name']}",
     ),
     Route(
         "POST", f"{_ONE}/take", "takeWork", "Take work out, waiting for it if there is none",

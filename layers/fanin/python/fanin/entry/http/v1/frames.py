@@ -41,6 +41,7 @@ ROUTES: Final = (
         body=wire.OPEN_FRAME, headers=KEY, errors=(ChannelRefused, IdempotencyKeyReused),
         data_path=True,
         group=AccessGroup.PRODUCE,
+        location=lambda _, frame: f"{_ROOT}/{frame.frame_id}",
     ),
     Route(
         "GET", _ROOT + "/{frame_id}", "getFrame", "A frame and the envelopes that are missing",

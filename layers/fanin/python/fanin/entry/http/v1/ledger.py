@@ -25,7 +25,7 @@ from fanin.domain.reports import (
 from fanin.domain.targets import TargetReports
 from fanin.entry.http import results
 from fanin.entry.http.route import MAX_FAILURES_BODY, LoggedAction, Request, Route
-from fanin.entry.http.v1.parameters import CURSOR, GONE, KEY, ordinal_in, page_of, paged
+from fanin.entry.http.v1.parameters import CURSOR, GONE, KEY, batch_made, ordinal_in, page_of, paged
 from fanin.entry.observe import count, count_failures, count_receipts
 from fanin.errors import (
     BatchClosed,
@@ -137,6 +137,7 @@ ROUTES: Final = (
         errors=(*GONE, ChannelRefused, IdempotencyKeyReused, ItemHasChild),
         data_path=True,
         group=AccessGroup.PRODUCE,
+        location=batch_made,
     ),
     Route(
         "GET", _ROOT, "listBatches", "List batches by state, by user key, or by both", _list, batches.BATCHES,
@@ -146,6 +147,7 @@ ROUTES: Final = (
     Route(
         "DELETE", _ROOT, "expireBatches", "Orphan live batches without activity, remove ended ones",
         _expire, batches.EXPIRED, required={"state": batches.STATE, "idle_since": TIME},
+        optional={"cursor": CURSOR},
         action=LoggedAction(results.of_expiry),
         group=AccessGroup.ADMINISTER,
     ),
@@ -169,6 +171,7 @@ ROUTES: Final = (
         errors=(*GONE, BatchClosed, LimitReached, IdempotencyKeyReused, OutcomeUnknown),
         data_path=True,
         group=AccessGroup.PRODUCE,
+        location=batch_made,
     ),
     Route(
         "POST", f"{_BATCH}/close", "closeBatch", "Close a batch to further items", _close,

@@ -16,6 +16,11 @@ KEY: Final = {names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY}
 GONE: Final = (BatchNotFound, BatchGone)
 
 
+def batch_made(_: Request, made: Any) -> str:
+    """The path of the batch that a call has opened, or has added items to."""
+    return f"{names.API_ROOT}/batches/{made.batch_id}"
+
+
 def paged(most: int = limits.MAX_PAGE, default: int = 100) -> dict[str, JsonType[Any]]:
     """Query parameters of a listing."""
     return {"cursor": CURSOR, "limit": whole(1, most).with_keywords(default=default)}

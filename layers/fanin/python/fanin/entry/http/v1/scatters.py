@@ -60,6 +60,7 @@ ROUTES: Final = (
         errors=(BatchGone, ChannelRefused, CorrelationIdAlive, IdempotencyKeyReused, NotRegistered),
         data_path=True,
         group=AccessGroup.PRODUCE,
+        location=lambda _, scattered: f"{_ROOT}/{scattered.batch.batch_id}",
     ),
     Route(
         "GET", _SCATTER, "getScatter", "A scatter and how many replied, exactly", _status, wire.SCATTERED,

@@ -1,0 +1,119 @@
+"""A client that is generated from the OpenAPI document has types that hold, and works."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+import pytest
+
+from tests.docs.test_openapi import Gateway
+from tests.openapi.tools import generator, written
+
+USE = """
+import json
+import sys
+
+from fanin_client import Client
+from fanin_client.api.batches import add_items, close_batch, get_batch, open_batch
+from fanin_client.api.items import ack_items, fail_items, list_missing
+from fanin_client.models import (
+    Acks, AddItems, Batch, FailItems, Failure, Group, Missing, OpenBatch, Problem, Progress, Receipts,
+)
+
+client = Client(base_url=sys.argv[1])
+batch = open_batch.sync(client=client, body=OpenBatch(user_key="catalog-42"), idempotency_key="run-7")
+assert isinstance(batch, Batch), batch
+group = add_items.sync(batch.batch_id, client=client, body=AddItems(count=3))
+assert isinstance(group, Group), group
+items = [f"{group.batch_id}:{group.id}:{n}" for n in range(group.upto)]
+receipts = ack_items.sync(client=client, body=Acks(items=items[:1]))
+assert isinstance(receipts, Receipts), receipts
+missing = list_missing.sync(batch.batch_id, client=client)
+assert isinstance(missing, Missing), missing
+close_batch.sync(batch.batch_id, client=client)
+fail_items.sync(client=client, body=FailItems(failures=[Failure(item=items[1], reason="no price")]))
+ack_items.sync(client=client, body=Acks(items=items[2:]))
+progress = get_batch.sync(batch.batch_id, client=client)
+assert isinstance(progress, Progress), progress
+refused = get_batch.sync(7, client=client)
+assert isinstance(refused, Problem), refused
+print(json.dumps({
+    "first": receipts.batches[0].first,
+    "missing": [[found.from_, found.to] for found in missing.ranges],
+    "state": progress.state.value,
+    "failed": progress.failed,
+    "refused": refused.status,
+}))
+"""
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the generated package, and a program that uses it."""
+    folder = tmp_path_factory.mktemp("generated")
+    (folder / "config.json").write_text('{"post_hooks": []}')
+    done = subprocess.run(  # noqa: S603
+        [
+            *(str(generator() / "openapi-python-client"), "generate", "--path", str(written())),
+            *("--output-path", str(folder / "fanin_client"), "--meta", "none"),
+            *("--config", str(folder / "config.json"), "--fail-on-warning"),
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (folder / "use.py").write_text(USE)
+    return folder
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """Where the real handlers answer, over HTTP."""
+    server = make_server("127.0.0.1", 0, Gateway(), handler_class=Quiet)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_its_types_hold(client: Path) -> None:
+    done = subprocess.run(  # noqa: S603
+        [
+            *(sys.executable, "-m", "mypy", "--strict", "--config-file", ""),
+            *("--cache-dir", str(client / "cache"), "--python-executable", str(generator() / "python")),
+            *("fanin_client", "use.py"),
+        ],
+        cwd=client,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_opens_acknowledges_and_reads_a_batch(client: Path, url: str) -> None:
+    done = subprocess.run(  # noqa: S603
+        [str(generator() / "python"), "use.py", url], cwd=client, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "first": 1,
+        "missing": [[0, 2]],
+        "state": "complete",
+        "failed": 1,
+        "refused": 404,
+    }

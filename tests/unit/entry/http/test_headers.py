@@ -1,0 +1,52 @@
+"""Headers of answers: where what was made is, and whether an opening was a repeat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fanin.entry.http.table import ROUTES
+from tests.unit.entry.conftest import Client
+
+KEY = {"Idempotency-Key": "run-7"}
+
+
+@pytest.mark.parametrize(("path", "body"), [("/v1/batches", {"user_key": "a"}), ("/v1/frames", {"size": 3})])
+def test_a_repeated_opening_says_that_it_is_one(call: Client, path: str, body: Any) -> None:
+    # Given an opening under a key, and one without
+    first, without = call("POST", path, body, headers=KEY), call("POST", path, body)
+    # When it is repeated, and others follow
+    again = call("POST", path, body, headers=KEY)
+    later = call("POST", path, body)
+    other = call("POST", path, body, headers={"Idempotency-Key": "run-8"})
+    # Then only the repeat is named so, and leads to the same
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.headers["Location"] == first.headers["Location"]
+    for answer in (first, without, later, other):
+        assert "Idempotency-Replayed" not in answer.headers
+
+
+def test_what_was_made_can_be_read_at_its_location(call: Client) -> None:
+    batch = call("POST", "/v1/batches", {})
+    added = call("POST", f"{batch.headers['Location']}/items", {"count": 3})
+    frame = call("POST", "/v1/frames", {"size": 3})
+
+    assert call("GET", batch.headers["Location"]).json["batch_id"] == batch.json["batch_id"]
+    assert added.headers["Location"] == batch.headers["Location"]
+    assert call("GET", frame.headers["Location"]).json["frame_id"] == frame.json["frame_id"]
+
+
+def test_each_201_has_a_location_but_for_uploads() -> None:
+    without = {route.operation for route in ROUTES if route.status == 201 and route.location is None}
+    assert without == {"claimPayload"}
+    assert not [route for route in ROUTES if route.location and route.status != 201]
+
+
+def test_a_full_batch_says_when_to_try_again(call: Client) -> None:
+    batch = call("POST", "/v1/batches", {"limit": 2})
+    call("POST", f"{batch.headers['Location']}/items", {"count": 2})
+    full = call("POST", f"{batch.headers['Location']}/items", {"count": 1})
+
+    assert (full.status, full.headers["Retry-After"]) == (429, "1")
+    assert full.headers["RateLimit"] == '"limit-reached";r=0;t=1'

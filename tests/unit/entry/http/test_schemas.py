@@ -1,0 +1,111 @@
+"""The schemas of the document: strict for requests, open for answers, described, with examples that hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import fastjsonschema
+import pytest
+
+from fanin.entry.http import descriptions
+from fanin.entry.http.examples import EXAMPLES
+from fanin.entry.http.openapi import document
+from fanin.entry.http.schemas import Schemas
+from fanin.entry.http.table import ROUTES
+from fanin.wire.components import COMPONENTS
+from fanin.wire.shapes import DEFINITIONS
+
+DOCUMENT = document(ROUTES)
+SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
+OPERATIONS = [
+    pytest.param(operation, id=operation["operationId"])
+    for path in DOCUMENT["paths"].values()
+    for operation in path.values()
+]
+
+
+def reached(value: Any, found: set[str]) -> set[str]:
+    """Names of components that a part of the document refers to."""
+    for one in objects(value):
+        name = str(one.get("$ref", "")).rpartition("/")[2]
+        if name in SCHEMAS and name not in found:
+            found.add(name)
+            reached(SCHEMAS[name], found)
+    return found
+
+
+def objects(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for one in inner:
+        yield from objects(one)
+
+
+ASKED = reached([one.values[0].get("requestBody", {}) for one in OPERATIONS], set())  # type: ignore[attr-defined]
+ANSWERED = reached([one.values[0]["responses"] for one in OPERATIONS], set())  # type: ignore[attr-defined]
+ANSWERED |= reached(DOCUMENT["components"]["responses"], set())
+
+
+def test_a_component_is_of_requests_or_of_answers() -> None:
+    assert set(SCHEMAS) == ASKED | ANSWERED
+    assert set() == ASKED & ANSWERED
+
+
+def test_answers_may_grow_and_requests_are_as_strict_as_their_check() -> None:
+    assert [
+        one for name in ANSWERED for one in objects(SCHEMAS[name]) if one.get("additionalProperties") is False
+    ] == []
+    for name in ASKED:
+        assert SCHEMAS[name]["additionalProperties"] == COMPONENTS[name]["additionalProperties"]
+    assert SCHEMAS["Tolerance"]["additionalProperties"] is False
+    assert "additionalProperties" not in SCHEMAS["ToleranceAnswered"]
+
+
+def test_the_check_of_requests_is_not_touched() -> None:
+    before = repr(DEFINITIONS)
+    Schemas(ROUTES).components()
+    assert repr(DEFINITIONS) == before
+    assert DEFINITIONS["Batch"]["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
+def test_every_field_is_described(name: str) -> None:
+    bare = [field for field, schema in SCHEMAS[name]["properties"].items() if not schema.get("description")]
+    assert bare == []
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_every_operation_and_parameter_is_described(operation: dict[str, Any]) -> None:
+    assert operation["description"].endswith(".")
+    assert operation["description"] != operation["summary"]
+    assert set(operation["tags"]) <= set(descriptions.TAGS)
+    for parameter in operation["parameters"]:
+        assert parameter["description"] not in {"", parameter["name"]}
+
+
+def test_nothing_is_described_that_is_not_there() -> None:
+    assert set(descriptions.OPERATIONS) == {route.operation for route in ROUTES}
+    fields = {field for schema in COMPONENTS.values() for field in schema["properties"]}
+    places = {f"{name}.{field}" for name, schema in COMPONENTS.items() for field in schema["properties"]}
+    assert set(descriptions.FIELDS) <= fields | places
+    used = {operation.values[0]["tags"][0] for operation in OPERATIONS}  # type: ignore[attr-defined]
+    assert used == set(descriptions.TAGS)
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_an_example_is_a_value_of_its_component(name: str) -> None:
+    check = fastjsonschema.compile({**COMPONENTS[name], "components": {"schemas": COMPONENTS}})
+    assert check(EXAMPLES[name]) == EXAMPLES[name]
+
+
+def test_each_body_of_a_request_has_an_example() -> None:
+    assert {route.body.component for route in ROUTES if route.body} <= set(EXAMPLES)
+
+
+def test_no_component_has_a_field_of_its_own_name() -> None:
+    """Generators of clients name variables after both, and then mix them up."""
+    own = {name: re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in SCHEMAS}
+    assert [name for name, snake in own.items() if snake in SCHEMAS[name]["properties"]] == []
