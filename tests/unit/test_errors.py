@@ -39,6 +39,7 @@ CODES = {
     "PartlyMarked": "partly-marked",
     "OutcomeUnknown": "outcome-unknown",
     "RequestTooLarge": "request-too-large",
+    "TooManyRejects": "too-many-rejects",
     "UnsupportedMediaType": "unsupported-media-type",
     "RouteNotFound": "route-not-found",
     "SendFailed": "send-failed",

@@ -182,6 +182,7 @@ def test_every_error_that_a_caller_can_cause_has_a_status() -> None:
         errors.EnvelopesRefused,
         errors.ItemFailed,
         errors.JobRunNotFound,
+        errors.TooManyRejects,
         errors.ExportDamaged,
         errors.LocalStackFailed,
     }
