@@ -1,0 +1,26 @@
+"""JSON, read strictly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tests.spark.datasets import opened
+from tests.spark.setting import setting
+
+
+def test_fields_are_named_without_regard_to_case_unless_the_session_does(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = ['{"item": "a", "Reason": "torn"}', '{"item": "b", "reason": null, "REASON": "x"}']
+    (tmp_path / "a.json").write_text("\n".join(lines))
+
+    assert opened(spark, tmp_path / "a.json") == [("a", "torn"), lines[1]]
+    with setting(spark, "spark.sql.caseSensitive", "true"):
+        assert opened(spark, tmp_path / "a.json") == [("a", None), ("b", None)]
+
+
+def test_two_objects_on_a_line_are_not_one(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"item": "a"}{"item": "b"}\n {"item": "c", "reason": 1.10} \n')
+    assert opened(spark, tmp_path / "a.json") == [("c", "1.10"), '{"item": "a"}{"item": "b"}']

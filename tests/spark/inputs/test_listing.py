@@ -1,0 +1,77 @@
+"""The files of a dataset: the same ones whatever the format, or none by mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from fanin.errors import InvalidRequest
+from fanin.spark.inputs.formats import DatasetFormat
+from fanin.spark.inputs.opening import Input, fingerprint_of, open_input
+from tests.spark.datasets import FIELDS, opened, parquet
+
+
+@pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
+def test_the_same_files_are_read_whatever_the_format(
+    spark: SparkSession, tmp_path: Path, format_: str
+) -> None:
+    # Given files in folders below, hidden ones, and names that are patterns, with spaces or umlauts
+    root = tmp_path / "a b ü"
+    names = ["x", "sub/y", "day=1/z", "[1] {x}", "_day=1/w", "100%25"]
+    for name in (*names, "_hidden", ".hidden", "_temporary/t", "sub/_t/t"):
+        file = root / f"{name}.{format_}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = name.rpartition("/")[2]
+        if format_ == "parquet":
+            parquet(file, item=[text])
+        else:
+            file.write_text(f"item\n{text}\n" if format_ == "csv" else json.dumps({"item": text}))
+
+    for path in (root, f"file:{root}", f"file://{root}/"):
+        found = open_input(spark, Input(str(path), DatasetFormat(format_)), fields=FIELDS).rows.select("item")
+        assert {row[0] for row in found.collect()} == {name.rpartition("/")[2] for name in names}
+
+    one = f"{root}/[1] {{x}}.{format_}"
+    assert [row[0] for row in opened(spark, one)] == ["[1] {x}"]
+    assert [row[0] for row in opened(spark, f"{root}/s*/*.{format_}")] == ["y"]
+
+
+def test_folders_may_be_columns(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("batch_id=7", "batch_id=8"):
+        parquet(tmp_path / name / "x.parquet", ordinal=[3])
+
+    rows = open_input(spark, Input(str(tmp_path)), fields=[]).rows
+
+    assert {(row["batch_id"], row["ordinal"]) for row in rows.collect()} == {(7, 3), (8, 3)}
+
+
+@pytest.mark.parametrize("path", ["nowhere", "nowhere/*", "_hidden.csv"])
+def test_what_is_not_there_or_hidden_is_refused_by_its_name(
+    spark: SparkSession, tmp_path: Path, path: str
+) -> None:
+    (tmp_path / "_hidden.csv").write_text("item\na\n")
+    with pytest.raises(InvalidRequest, match="cannot be read: ") as refused:
+        opened(spark, tmp_path / path)
+    assert str(refused.value).startswith(f"{tmp_path}/{path} cannot be read: ")
+
+
+@pytest.mark.parametrize("format_", ["csv", "json", "parquet", "orc"])
+def test_a_folder_of_empty_files_has_no_rows(spark: SparkSession, tmp_path: Path, format_: str) -> None:
+    (tmp_path / f"0.{format_}").write_text("")
+    assert opened(spark, tmp_path, format_) == []
+    assert opened(spark, tmp_path / f"0.{format_}") == []
+
+
+def test_a_fingerprint_is_of_names_sizes_and_times(spark: SparkSession, tmp_path: Path) -> None:
+    file, given = tmp_path / "a.csv", Input(str(tmp_path), DatasetFormat.CSV)
+    file.write_text("item\na\n")
+    before = fingerprint_of(spark, given)
+    assert fingerprint_of(spark, given) == before
+
+    file.write_text("item\nb\n")
+    os.utime(file, (2_000_000_000, 2_000_000_000))
+    assert fingerprint_of(spark, given) != before

@@ -1,0 +1,46 @@
+"""How text is written down: what is understood, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fanin.errors import InvalidRequest
+from fanin.spark.inputs.dialect import Dialect
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"encoding": "nonsense"}, "no encoding 'nonsense'"),
+        ({"quote": "''"}, "the quote must be a single character"),
+        ({"escape": "ab"}, "the escape must be a single character"),
+        ({"delimiter": ""}, "the delimiter is empty"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(InvalidRequest, match=why):
+        Dialect(**given)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "wide"),
+    [("UTF-8", False), ("latin-1", False), ("windows-1252", False), ("UTF-16LE", True), ("utf32", True)],
+)
+def test_lines_of_wide_encodings_cannot_be_divided(encoding: str, wide: bool) -> None:
+    assert Dialect(encoding=encoding).wide is wide
+
+
+def test_a_quote_escapes_itself_unless_another_does() -> None:
+    assert (Dialect().inner_escape, Dialect(quote="'").inner_escape) == ('"', "'")
+    assert Dialect(escape="\\").csv_options()["escape"] == "\\"
+    assert Dialect(quote="").csv_options()["quote"] == ""
+
+
+def test_only_what_differs_is_described() -> None:
+    assert Dialect(multiline=True).differences() == {}
+    assert Dialect(delimiter=";", encoding="latin-1").differences() == {
+        "delimiter": ";",
+        "encoding": "latin-1",
+    }
