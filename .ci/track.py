@@ -16,7 +16,7 @@ from fanin.local import aws, deploy, emulator
 from fanin.local.outputs import api_url
 
 ITEMS = 70
-SECONDS = 120.0
+SECONDS = 300.0
 
 
 def main(assembly: Path) -> None:
