@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fanin.domain.costs import Order, costs
+from fanin.domain.costs import costs
 from fanin.domain.idle import idle, waiting_taker
 from fanin.domain.prices import DEFAULT
+from fanin.domain.word_writes import Order
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "costs.md").read_text()
 SERVICES = ("DynamoDB", "API", "Lambda", "SQS", "logs")

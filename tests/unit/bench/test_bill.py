@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bench import bill
-from fanin.domain.costs import TOGETHER, Order, costs
+from fanin.domain.costs import TOGETHER, costs
 from fanin.domain.prices import DEFAULT
+from fanin.domain.word_writes import Order
 
 TOLERANCE = 0.03
 """By which the plan may differ from the counts."""

@@ -21,6 +21,16 @@ def test_status_says_how_far(run, tracker, group):
     assert (found["done_min"], found["done_max"], found["items"]) == (4, 4, 10)
 
 
+def test_status_says_about_what_it_has_cost(run, tracker, group):
+    tracker.ack(group)
+    cost = run("status", group.batch_id, "--json").document["cost"]
+    assert cost["at_least"] < cost["dollars"] < cost["at_most"]
+    assert cost["estimate"] is True
+    shown = " ".join(run("status", group.batch_id).stdout.split())
+    assert "cost about < $0.0001" in shown or "cost about $0.000" in shown
+    assert "us-east-1): an estimate" in shown
+
+
 def test_missing_gives_ranges_that_can_be_acknowledged(run, tracker, group):
     tracker.ack(group[3:7])
     page = run("missing", group.batch_id, "--json").document

@@ -63,6 +63,7 @@ def test_a_batch_that_ended_with_something_missing_is_partial(tracker):
 
 
 def test_progress_is_a_share_if_it_is_exact_and_bounds_if_not(batch):
+    assert dict(progress_facts(Progress(batch, 0, 1_234)))["cost"] == ""  # of a service that does not say
     assert done(Progress(batch, 617, 617)) == "617 of 1,234 (50.0%)"
     assert done(Progress(batch, 600, 640)) == "600 to 640 of 1,234"
     assert dict(progress_facts(Progress(batch, 0, 1_234)))["done"] == "0 to 1,234 of 1,234"

@@ -9,9 +9,10 @@ from fanin.adapters.memory import Memory
 from fanin.app.services import Services
 from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import State
-from fanin.domain.costs import BLOCK, Order, carried, costs, estimate, parents, spent, words_touched
+from fanin.domain.costs import BLOCK, costs, estimate, spent
 from fanin.domain.limits import MAX_IDS
 from fanin.domain.prices import BY_REGION, DEFAULT
+from fanin.domain.word_writes import Order, parents
 
 
 def way(name, items, order=Order.SCATTERED, **options):
@@ -76,11 +77,6 @@ def test_ranges_of_a_batch_with_totals_take_a_write_for_64_items(items):
     assert way("ranges of a batch with totals", items).writes == pytest.approx(items / 64, rel=0.04)
 
 
-def test_parents_are_one_63rd_of_the_words():
-    assert parents(64**4) == 64**3 + 64**2 + 64
-    assert parents(64) == 0
-
-
 @pytest.mark.parametrize("done", [0, 1, 64, 3_000, 5_000])
 def test_what_a_batch_has_spent_is_no_lower_than_what_the_ledger_has_written(done):
     # Given a batch of which some items are done, each by itself, and some of these failed
@@ -110,25 +106,6 @@ def test_an_estimated_batch_has_nothing_above_its_counter():
 
 def test_a_batch_without_items_has_cost_its_row():
     assert {way.writes for way in spent(0, 0, 0)} == {13}
-
-
-@pytest.mark.parametrize("order", Order)
-@pytest.mark.parametrize("together", [1, 7, 64, 1_000])
-def test_more_together_touch_fewer_words_and_never_fewer_than_there_are(order, together):
-    touched = words_touched(100_000, together, order)
-    assert 100_000 / 64 <= touched <= 100_000
-    assert touched <= words_touched(100_000, 1, order) + 1
-
-
-def test_scattered_items_touch_nearly_as_many_words_as_there_are_items():
-    assert words_touched(10**6, 10, Order.SCATTERED) == pytest.approx(10**6, rel=0.001)
-    assert words_touched(10**6, 10, Order.NEIGHBOURS) == pytest.approx(112_500, rel=0.001)
-
-
-def test_windows_of_neighbours_write_the_words_above_once():
-    assert carried(10**6, 1, Order.NEIGHBOURS) == parents(10**6)
-    assert carried(10**6, 1_000, Order.NEIGHBOURS) < parents(10**6) / 10
-    assert carried(0, 10, Order.NEIGHBOURS) == 0
 
 
 class TestEstimate:

@@ -71,6 +71,26 @@ def test_who_opens_batches_knows_whether_targets_are_told_and_which_hosts_are_al
         _ = told.webhook_secret_arn
 
 
+@pytest.mark.parametrize(
+    ("environment", "region"),
+    [
+        ({"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "us-east-1"}, "eu-west-1"),
+        ({"AWS_DEFAULT_REGION": "eu-central-1"}, "eu-central-1"),
+        ({}, ""),
+    ],
+)
+def test_costs_are_estimated_for_the_region_of_the_process(environment: dict[str, str], region: str) -> None:
+    assert Settings(environment).defaults.region == region
+
+
+def test_a_sample_of_the_log_is_a_percentage() -> None:
+    assert Settings({}).log_sample == 0
+    assert Settings({names.ENV_LOG_SAMPLE: "100"}).log_sample == 100
+    for value in ("101", "-1", "5%", "٣"):
+        with pytest.raises(NotConfigured, match=r"FANIN_LOG_SAMPLE must be from 0 to 100"):
+            _ = Settings({names.ENV_LOG_SAMPLE: value}).log_sample
+
+
 @pytest.mark.parametrize("value", ["0", "-5", "1.5", "2h", "٣"])
 def test_a_duration_that_is_no_number_of_seconds_is_refused(value: str) -> None:
     with pytest.raises(NotConfigured, match=names.ENV_CLOSED_IDLE_TTL):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ledger.reading import Reading, ordinal_of
+from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain import ids, limits
 from fanin.domain.acks import Failure, ItemRange
@@ -34,6 +35,34 @@ class TestStatus:
 
         assert (progress.done_min, progress.done_max) == (0, 0)
         assert progress.batch == replace(batch, failed_more=False)
+
+    def test_estimates_what_the_batch_has_cost_and_writes_nothing_for_it(self, world: World) -> None:
+        # Given a batch that is half done
+        batch, (group,) = world.batch(5_000)
+        world.ledger.ack(list(group[:2_500]))
+        writes = world.memory.accesses.writes.total()
+        # When its status is read
+        cost = world.ledger.status(batch.batch_id).cost
+        # Then it has an estimate, between the cheapest and the dearest way, at the prices of us-east-1
+        assert cost is not None
+        assert 0 < cost.at_least < cost.dollars < cost.at_most
+        assert (cost.region, cost.estimate) == ("us-east-1", True)
+        # And nothing was written, and a brief status does without
+        assert world.memory.accesses.writes.total() == writes
+        assert world.ledger.status(batch.batch_id, brief=True).cost is None
+
+    @pytest.mark.parametrize(
+        ("region", "taken"), [("eu-central-1", "eu-central-1"), ("mars-1", "us-east-1"), ("", "us-east-1")]
+    )
+    def test_takes_the_prices_of_its_region_if_they_are_known(
+        self, world: World, region: str, taken: str
+    ) -> None:
+        batch, _ = world.batch(10)
+        ports = world.memory.ports()
+        ledger = LedgerService(replace(ports, defaults=replace(ports.defaults, region=region)))
+        cost = ledger.status(batch.batch_id).cost
+        assert cost is not None
+        assert cost.region == taken
 
     def test_of_a_small_batch_is_exact(self, world: World) -> None:
         batch, (group,) = world.batch(4)

@@ -12,10 +12,11 @@ from fanin.cli import parsing
 from fanin.cli.session import session
 from fanin.domain import limits
 from fanin.domain.alternatives import alternatives
-from fanin.domain.costs import RATE, TOGETHER, Cost, Order, costs, failure_writes
+from fanin.domain.costs import RATE, TOGETHER, Cost, costs, failure_writes
 from fanin.domain.idle import idle
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.prices import DEFAULT, Prices, prices_of
+from fanin.domain.word_writes import Order
 from fanin.errors import InvalidRequest
 
 app = typer.Typer()
