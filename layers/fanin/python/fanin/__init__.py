@@ -97,6 +97,7 @@ if TYPE_CHECKING:
         ServiceUnavailable,
         TargetRefused,
         Throttled,
+        UnsupportedMediaType,
     )
 
 __version__ = "0.1.0"
@@ -229,6 +230,7 @@ __all__ = [
     "Tolerance",
     "TrackedBatch",
     "Tracker",
+    "UnsupportedMediaType",
     "Verdict",
     "When",
     "Work",
@@ -360,6 +362,7 @@ _HOMES: Final = {
     "TargetState": "fanin.domain.targets",
     "TargetType": "fanin.domain.targets",
     "Throttled": "fanin.errors",
+    "UnsupportedMediaType": "fanin.errors",
     "Ticket": "fanin.domain.frames",
     "Tolerance": "fanin.domain.tolerance",
     "TrackedBatch": "fanin.client.producing.batch",
