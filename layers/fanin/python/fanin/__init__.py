@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         TargetRefused,
         Throttled,
         TooManyRejects,
+        UnsupportedMediaType,
     )
 
 __version__ = "0.1.0"
@@ -231,6 +232,7 @@ __all__ = [
     "TooManyRejects",
     "TrackedBatch",
     "Tracker",
+    "UnsupportedMediaType",
     "Verdict",
     "When",
     "Work",
@@ -362,6 +364,7 @@ _HOMES: Final = {
     "TargetState": "fanin.domain.targets",
     "TargetType": "fanin.domain.targets",
     "Throttled": "fanin.errors",
+    "UnsupportedMediaType": "fanin.errors",
     "Ticket": "fanin.domain.frames",
     "Tolerance": "fanin.domain.tolerance",
     "TooManyRejects": "fanin.errors",

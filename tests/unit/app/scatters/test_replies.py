@@ -15,6 +15,7 @@ from fanin.app.scatters.reply_store import ReplyStore, is_claim_of
 from fanin.domain.acks import Failure
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
+from fanin.domain.ids import issue
 from fanin.domain.scatter import GatheredReply, Recipient, Reply, ReplyReceipt, Scatter
 from fanin.errors import BatchNotFound, InvalidItemId, InvalidRequest, RequestTooLarge
 from tests.lost_answers import LostAnswers
@@ -44,7 +45,8 @@ class Inbox(Fleet):
         self.recipients(1)
         to = [Recipient(f"car {i}", "https://sqs/car-0") for i in range(n)]
         self.batch_id = self.scatters.start(Scatter("x", to, **options)).batch.batch_id
-        self._group = self.ledger.missing(self.batch_id).ranges[0].group
+        batch = self.ledger.status(self.batch_id).batch
+        self._group = issue(batch.batch_id, 0, n, batch.salt).prefix
 
     def nth(self, i: int) -> str:
         """The item id of a recipient."""

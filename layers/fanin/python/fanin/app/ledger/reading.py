@@ -32,6 +32,8 @@ STATUS_READS: Final = 67
 For a batch that holds failed items, up to ``_HELD_READS`` of them count those, and fewer words are read.
 """
 _HELD_READS: Final = 33
+_LEAST: Final = 64
+"""Words that a walk reads at least: more than lead to an item, so that each page gets further."""
 AROUND: Final = 16
 """Reads of a call that walks, besides its walk: the batch, and those of a repair that completes it."""
 
@@ -53,7 +55,7 @@ class Reading:
         self._known = known
         self._settler = settler
         self._budget = budget
-        self._walked = max(1, budget - AROUND)
+        self._walked = max(_LEAST, budget - AROUND)
         self._failed = Failed(ports)
         self._held = Held(ports)
 
