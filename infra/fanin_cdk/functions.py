@@ -81,7 +81,7 @@ class Function(Construct):
         accept(
             role,
             "IAM5[Resource::*]",
-            "xray:PutTraceSegments, xray:PutTelemetryRecords, dynamodb:ListStreams, events:TestEventPattern,"
+            "xray:PutTraceSegments, xray:PutTelemetryRecords, dynamodb:ListStreams,"
             " lambda:ListEventSourceMappings, cloudwatch:GetMetricData, states:SendTask* and"
             " lambda:SendDurableExecutionCallback* do not take resources that are known, and queues of users"
             " are known by their tags fanin:channel and fanin:tracked only",

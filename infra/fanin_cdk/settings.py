@@ -164,7 +164,7 @@ class Settings:
     stall_after: int = 1_800
     reaper_rate_minutes: int = 5
     registrar_rate_minutes: int = 5
-    unrouted: str = "count"
+    unrouted: str = "ignore"
     log_retention_days: int = 30
     log_level: str = "INFO"
     removal: str = "retain"
