@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
@@ -113,6 +114,14 @@ class Function(Construct):
             self.function.configure_async_invoke(
                 on_failure=destinations.SqsDestination(on_failure), retry_attempts=2
             )
+
+    def allow_chain(self) -> None:
+        """Let the function put messages on the queue that feeds it; Lambda stops such a chain after 16.
+
+        Only for a function each of whose messages leaves less to do than the one before, so that the chain
+        ends by itself.
+        """
+        cast("lambda_.CfnFunction", self.function.node.default_child).recursive_loop = "Allow"
 
 
 class Functions(Construct):

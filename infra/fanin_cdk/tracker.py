@@ -220,7 +220,8 @@ class FaninTracker(Construct):
         )
         function.function.add_environment(names.ENV_RETRY_QUEUE_URL, acks.dead_letters.queue_url)
         allow_sending(function.function, acks.dead_letters.queue_arn, settings=self.settings)
-        # What is left of a message that was marked in part goes back as a new message.
+        # What is left of a message that was marked in part goes back as a new message, which names less.
+        function.allow_chain()
         allow_sending(function.function, acks.queue.queue_arn, settings=self.settings)
         feed_from_queue(
             function,
