@@ -22,6 +22,7 @@ from fanin_cdk.permissions import (
     allow_sending,
 )
 from fanin_cdk.queues import RedrivenQueue, dead_end, six_runs
+from fanin_cdk.removal import Removal
 from fanin_cdk.schedules import Deadlines, Rate
 from fanin_cdk.settings import Settings
 from fanin_cdk.storage import ACK, READ, REAP, SERVE, WAKE, Storage
@@ -88,6 +89,8 @@ class FaninTracker(Construct):
         reaper_dead_letters: queue for invocations of the reaper that failed for good.
         retries: name of the function that reads a stream → queue of stream records that failed once.
         functions: all functions, by the name of their folder.
+        removal: deletes what the stack has made and stored, when it is deleted; None unless the setting
+            ``removal`` is ``destroy``.
         environment: variables with which ``Tracker.from_env()`` works directly on the tables.
     """
 
@@ -146,6 +149,9 @@ class FaninTracker(Construct):
             names.ENV_BUS: self.bus.event_bus_name,
             names.ENV_ACK_QUEUE_URL: self.acks.queue.queue_url,
         }
+        # An emulator is thrown away as a whole.
+        wanted = self.settings.removal == "destroy" and not self.settings.local
+        self.removal = Removal(self, "Removal", tracker=self) if wanted else None
         self._watch()
 
     @property

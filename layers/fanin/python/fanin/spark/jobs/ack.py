@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +15,7 @@ from fanin.spark.ack.driver import acknowledge
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.strategy import Strategy
 from fanin.spark.jobs.running import FORMAT, Job, Summary, names_of_totals
+from fanin.spark.runtime import reach
 from fanin.spark.runtime.formats import DatasetFormat, format_of_path, load
 from fanin.spark.runtime.service import Service
 
@@ -108,7 +109,11 @@ def _is_pattern(path: str) -> bool:
     return bool(set("*?[{") & set(path))
 
 
-JOB: Final = Job("ack", ABOUT, arguments, run, SETTINGS)
+def needs(_options: argparse.Namespace) -> Mapping[str, str]:
+    return reach.aws("dynamodb")
+
+
+JOB: Final = Job("ack", ABOUT, arguments, run, SETTINGS, needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from fanin.domain.totals import check_names
 from fanin.errors import FaninError, InvalidRequest
+from fanin.spark.runtime import reach
 from fanin.spark.runtime.formats import DatasetFormat
 from fanin.spark.runtime.session import session
 
@@ -53,6 +54,10 @@ MOST_DETAIL: Final = 2_000
 """Most characters of an error in the summary; stderr has all of it."""
 
 
+def _nothing(_options: argparse.Namespace) -> Mapping[str, str]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Job:
     """One job.
@@ -63,6 +68,7 @@ class Job:
         arguments: adds its arguments to a parser.
         run: does the work; the summary's ``ok`` decides the exit code.
         settings: Spark properties of its session.
+        needs: gives the services that it calls, name → URL; unless all can be reached, it does not begin.
     """
 
     name: str
@@ -70,6 +76,7 @@ class Job:
     arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[SparkSession, argparse.Namespace], Summary]
     settings: Mapping[str, str] = field(default_factory=dict)
+    needs: Callable[[argparse.Namespace], Mapping[str, str]] = _nothing
 
     def parser(self) -> argparse.ArgumentParser:
         parser = argparse.ArgumentParser(
@@ -92,6 +99,7 @@ class Job:
         options = self.parser().parse_args(arguments)
         began = time.monotonic()
         try:
+            reach.require(self.needs(options))
             summary = self.run(session(f"fanin {self.name}", self.settings), options)
         except FaninError as error:
             summary = {"ok": False, "error": error.code, "detail": str(error)}

@@ -15,6 +15,7 @@ from fanin.app.services import Services
 from fanin.client.tracker import Tracker
 from fanin.entry import wiring
 from fanin.entry.settings import Settings
+from fanin.spark.runtime import reach
 
 _PREFIXES: Final = ("FANIN_", "AWS_ENDPOINT_URL")
 _NAMES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
@@ -65,6 +66,18 @@ class Service:
     def meter(self) -> Meter:
         """Counts the rows that this process has read and written through the ledger."""
         return _connected(self)[2]
+
+    def require(self, *services: str) -> None:
+        """Check that this process reaches services of AWS.
+
+        Args:
+            services: as boto3 names them.
+
+        Raises:
+            Unreachable: no network leads to some of them.
+        """
+        self.connection()  # from here on boto3 knows region and endpoints
+        reach.require(reach.aws(*services))
 
     def connection(self) -> Connection:
         """The ledger's connection to DynamoDB; one for each process."""
