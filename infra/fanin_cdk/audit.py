@@ -120,7 +120,7 @@ class AuditSchedule(Construct):
     def _export(self, name: str, table: dynamodb.Table) -> sfn.Chain:
         start = self._state(
             f"Export {name}",
-            "arn:aws:states:::aws-sdk:dynamodb:exportTableToPointInTime",
+            f"arn:{Aws.PARTITION}:states:::aws-sdk:dynamodb:exportTableToPointInTime",
             {
                 "TableArn": table.table_arn,
                 "S3Bucket": self._bucket.bucket_name,
@@ -133,7 +133,7 @@ class AuditSchedule(Construct):
         wait = sfn.Wait(self, f"Wait for {name}", time=sfn.WaitTime.duration(Duration.seconds(POLL)))
         look = self._state(
             f"Look at {name}",
-            "arn:aws:states:::aws-sdk:dynamodb:describeExport",
+            f"arn:{Aws.PARTITION}:states:::aws-sdk:dynamodb:describeExport",
             {"ExportArn.$": "$.ExportDescription.ExportArn"},
         )
         status = "$.ExportDescription.ExportStatus"
@@ -161,7 +161,7 @@ class AuditSchedule(Construct):
         )
         return self._state(
             "Audit",
-            "arn:aws:states:::emr-serverless:startJobRun.sync",
+            f"arn:{Aws.PARTITION}:states:::emr-serverless:startJobRun.sync",
             {
                 "ApplicationId": self._application.attr_application_id,
                 "ExecutionRoleArn": self._role.role_arn,

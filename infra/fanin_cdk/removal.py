@@ -64,7 +64,11 @@ class Removal(Construct):
             },
             [
                 iam.PolicyStatement(actions=["events:ListRules", "sqs:ListQueues"], resources=["*"]),
-                iam.PolicyStatement(actions=["events:DeleteRule", "events:RemoveTargets"], resources=[rules]),
+                iam.PolicyStatement(
+                    actions=["events:DeleteRule", "events:RemoveTargets"],
+                    # The emulator checks targets against the bus.
+                    resources=[rules, *([tracker.bus.event_bus_arn] if tracker.settings.local else [])],
+                ),
                 iam.PolicyStatement(
                     actions=["sqs:DeleteQueue", "sqs:GetQueueAttributes"], resources=[queues]
                 ),

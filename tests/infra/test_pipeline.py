@@ -268,20 +268,26 @@ def test_the_audit_exports_both_tables_waits_and_runs(made):
     # Then each branch exports a table under a token of the execution, and looks until it is there
     for branch, table in zip(states["Export"]["Branches"], ("batches", "words"), strict=True):
         start = branch["States"][f"Export {table}"]
-        assert start["Resource"] == "arn:aws:states:::aws-sdk:dynamodb:exportTableToPointInTime"
+        assert start["Resource"] == "arn:ref:states:::aws-sdk:dynamodb:exportTableToPointInTime"
         assert "$$.Execution.Id" in start["Parameters"]["ClientToken.$"]
         status = branch["States"][f"Is {table} there?"]
         assert [choice["Next"] for choice in status["Choices"]] == [f"Wait for {table}", f"{table} exported"]
         assert branch["States"][status["Default"]]["Type"] == "Fail"
     # And the job gets both folders, and the execution waits for its end
     audit = states["Audit"]
-    assert audit["Resource"] == "arn:aws:states:::emr-serverless:startJobRun.sync"
+    assert audit["Resource"] == "arn:ref:states:::emr-serverless:startJobRun.sync"
     arguments = audit["Parameters"]["JobDriver"]["SparkSubmit"]["EntryPointArguments.$"]
     assert arguments.count("AWSDynamoDB/{}") == 2
     assert re.findall(r"'(--[a-z-]+)'", arguments) == [
         *("--batches-export", "--words-export", "--snapshot", "--output"),
     ]
     assert "Retry" not in audit
+
+
+def test_no_arn_names_a_partition_since_there_are_several(made, fanin):
+    # Given both stacks, which may be deployed in China or GovCloud
+    for one in (made, fanin):
+        assert not re.findall(r"arn:aws[a-z-]*:", json.dumps(one.resources))
 
 
 def test_the_audits_arguments_are_those_of_the_job(made):
