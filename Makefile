@@ -146,10 +146,11 @@ load: $(READY) ## a million items, 200 batches at once, and an hour of churn on 
 	$(BIN)/python -m pytest -m soak --capture no tests/e2e/test_load.py
 
 # This environment comes before .venv on the import path: its packages fit Spark 3.5, those of .venv the newest Spark.
-$(SPARK35)/.ready: | $(READY)
+# They are those that EMR gets for Spark 3.5.
+$(SPARK35)/.ready: layers/spark/requirements-3.5.txt layers/spark/common.txt | $(READY)
 	@$(BIN)/python -m venv --clear --without-pip $(SPARK35)
 	@$(BIN)/python -m pip --python $(SPARK35)/bin/python install --quiet --disable-pip-version-check \
-		'pyspark==3.5.*' 'numpy<2' 'pandas<2.3' 'pyarrow<19'
+		'pyspark==3.5.*' --requirement layers/spark/requirements-3.5.txt
 	@printf '%s\n' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
 		'$(CURDIR)/layers/fanin/python' > "$$($(SPARK35)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/below.pth"
 	@touch $@

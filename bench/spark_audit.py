@@ -139,6 +139,7 @@ def audited(spark: SparkSession, words: int) -> tuple[float, dict[str, Any], Wor
             words_export=str(rows),
             scan=False,
             output=f"{folder}/audit",
+            snapshot=None,
             repair=False,
             confirm=False,
         )

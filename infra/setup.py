@@ -18,7 +18,7 @@ from setuptools.command.sdist import sdist
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent
 BUNDLED = Path("fanin_cdk", "bundled")
-CARRIED = ("functions/*/*.py", "layers/*/requirements.txt")
+CARRIED = ("functions/*/*.py", "layers/*/*.txt")
 PKG_INFO = HERE / "PKG-INFO"
 """Every sdist has it, and no checkout."""
 

@@ -2,13 +2,15 @@
 
 ``FaninTracker`` is the whole service, and ``FaninStack`` a stack that contains it. ``TrackedQueue`` is a
 queue whose dead-lettered messages fail their items. ``FanOutAndWait`` is a state of
-Step Functions that waits for a batch. ``Pipeline`` runs the Spark jobs, in a ``PipelineStack``.
+Step Functions that waits for a batch. ``Pipeline`` runs the Spark jobs, in a ``PipelineStack``;
+``PipelineNetwork`` is a VPC for them.
 """
 
 from fanin_cdk.assets import VersionMismatch
 from fanin_cdk.consumers import UnfitFunction
 from fanin_cdk.fan_out_and_wait import FanOutAndWait
 from fanin_cdk.pipeline import Pipeline
+from fanin_cdk.pipeline_network import PipelineNetwork
 from fanin_cdk.settings import BadSetting, Settings
 from fanin_cdk.stacks import FaninStack, PipelineStack
 from fanin_cdk.tracked_queue import TrackedQueue
@@ -20,6 +22,7 @@ __all__ = [
     "FaninStack",
     "FaninTracker",
     "Pipeline",
+    "PipelineNetwork",
     "PipelineStack",
     "Settings",
     "TrackedQueue",

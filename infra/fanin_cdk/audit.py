@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aws_cdk import ArnFormat, Duration, Stack
+from aws_cdk import ArnFormat, Aws, Duration, Fn, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_dynamodb as dynamodb
@@ -25,6 +25,10 @@ from fanin_cdk.tracker import FaninTracker
 
 EXPORTS = "exports"
 """Folder of the bucket for exports."""
+AUDITS = "data/audits"
+"""Folder of the bucket for the results of audits."""
+SNAPSHOTS = f"{AUDITS}/snapshots"
+"""Folder for the rows that audits read, which are as large as the tables."""
 POLL = 60
 """Seconds between two checks of an export, which takes DynamoDB at least five minutes."""
 LONGEST = Duration.hours(6)
@@ -35,7 +39,8 @@ class AuditSchedule(Construct):
     """A state machine that exports the tables of batches and words to the pipeline's bucket, and audits them.
 
     It runs every ``pipeline_audit_hours``. Exports read the backups, so they use no capacity of the tables.
-    An execution fails if the audit finds something wrong, and then an alarm goes off.
+    An execution fails if the audit finds something wrong. Then an alarm goes off, and also if an execution
+    takes too long or is stopped.
 
     The role of the state machine may export both tables into ``exports/``, run jobs in the application, and
     pass the role of the jobs. It may also manage the rule of EventBridge by which Step Functions learns that
@@ -79,7 +84,9 @@ class AuditSchedule(Construct):
             self,
             "Logs",
             # Without this prefix each state machine of the account adds to one policy, whose size is limited.
-            log_group_name=f"/aws/vendedlogs/states/{settings.prefix}-audit",
+            # A log group that is retained would be in the way of the next stack, so its name has the stack's
+            # id, the last part of a UUID.
+            log_group_name=f"/aws/vendedlogs/states/{settings.prefix}-audit-{_stack_id()}",
             retention=logs.RetentionDays[RETENTION[settings.log_retention_days]],
             removal_policy=settings.removal_policy,
         )
@@ -108,12 +115,12 @@ class AuditSchedule(Construct):
             ),
             description="audits the batches of fanin",
         )
-        self._alarm(settings.alarm_topic_arn)
+        self._alarms(settings.alarm_topic_arn)
 
     def _export(self, name: str, table: dynamodb.Table) -> sfn.Chain:
         start = self._state(
             f"Export {name}",
-            "arn:aws:states:::aws-sdk:dynamodb:exportTableToPointInTime",
+            f"arn:{Aws.PARTITION}:states:::aws-sdk:dynamodb:exportTableToPointInTime",
             {
                 "TableArn": table.table_arn,
                 "S3Bucket": self._bucket.bucket_name,
@@ -126,7 +133,7 @@ class AuditSchedule(Construct):
         wait = sfn.Wait(self, f"Wait for {name}", time=sfn.WaitTime.duration(Duration.seconds(POLL)))
         look = self._state(
             f"Look at {name}",
-            "arn:aws:states:::aws-sdk:dynamodb:describeExport",
+            f"arn:{Aws.PARTITION}:states:::aws-sdk:dynamodb:describeExport",
             {"ExportArn.$": "$.ExportDescription.ExportArn"},
         )
         status = "$.ExportDescription.ExportStatus"
@@ -149,11 +156,12 @@ class AuditSchedule(Construct):
         ]
         arguments = (
             f"States.Array('audit', '--batches-export', {where[0]}, '--words-export', {where[1]},"
-            f" '--output', States.Format('{bucket}/data/audits/{{}}', $$.Execution.Name))"
+            f" '--snapshot', States.Format('{bucket}/{SNAPSHOTS}/{{}}', $$.Execution.Name),"
+            f" '--output', States.Format('{bucket}/{AUDITS}/{{}}', $$.Execution.Name))"
         )
         return self._state(
             "Audit",
-            "arn:aws:states:::emr-serverless:startJobRun.sync",
+            f"arn:{Aws.PARTITION}:states:::emr-serverless:startJobRun.sync",
             {
                 "ApplicationId": self._application.attr_application_id,
                 "ExecutionRoleArn": self._role.role_arn,
@@ -178,7 +186,11 @@ class AuditSchedule(Construct):
             "/export/*",
             "the id of an export is known only after it has started",
         )
-        allow(role, ["s3:AbortMultipartUpload", "s3:PutObject"], bucket.arn_for_objects(f"{EXPORTS}/*"))
+        allow(
+            role,
+            ["s3:AbortMultipartUpload", "s3:PutObject", "s3:PutObjectAcl"],
+            bucket.arn_for_objects(f"{EXPORTS}/*"),
+        )
         accept_below(
             role, bucket, bucket.bucket_arn, f"/{EXPORTS}/*", "DynamoDB chooses the names of the files"
         )
@@ -205,15 +217,27 @@ class AuditSchedule(Construct):
         )
         allow(role, ["events:DescribeRule", "events:PutRule", "events:PutTargets"], rule)
 
-    def _alarm(self, topic: str) -> None:
-        alarm = cloudwatch.Alarm(
-            self,
-            "Failed",
-            metric=self.machine.metric_failed(period=Duration.minutes(5), statistic="Sum"),
-            threshold=1,
-            evaluation_periods=1,
-            alarm_description="the audit found something wrong, or could not run",
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-        )
-        if topic:
-            alarm.add_alarm_action(actions.SnsAction(sns.Topic.from_topic_arn(self, "Topic", topic)))
+    def _alarms(self, topic: str) -> None:
+        notify = actions.SnsAction(sns.Topic.from_topic_arn(self, "Topic", topic)) if topic else None
+        period = Duration.minutes(5)
+        for name, metric, why in (
+            ("Failed", self.machine.metric_failed(period=period), "found something wrong, or could not run"),
+            ("TimedOut", self.machine.metric_timed_out(period=period), "took over six hours"),
+            ("Aborted", self.machine.metric_aborted(period=period), "was stopped before its end"),
+        ):
+            alarm = cloudwatch.Alarm(
+                self,
+                name,
+                metric=metric,
+                threshold=1,
+                evaluation_periods=1,
+                alarm_description=f"the audit {why}",
+                treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+            )
+            if notify:
+                alarm.add_alarm_action(notify)
+
+
+def _stack_id() -> str:
+    """What a stack has in its id and no other stack has, after it was deleted and created again either."""
+    return Fn.select(4, Fn.split("-", Fn.select(2, Fn.split("/", Aws.STACK_ID))))

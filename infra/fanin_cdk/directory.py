@@ -109,7 +109,6 @@ class Directory(Construct):
         if self.unrouted:
             allow_sending(router.function, self.unrouted.queue_arn, settings=self._settings)
         allow_channels(router.function, settings=self._settings)
-        allow(router.function, ["events:TestEventPattern"], "*")
         router.function.add_permission(
             "Routes", principal=iam.ServicePrincipal("events.amazonaws.com"), source_arn=self._rules()
         )

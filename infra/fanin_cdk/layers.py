@@ -204,7 +204,9 @@ class PipInstall:
     def digest(self) -> str:
         """A hash that names what ``try_bundle`` would install."""
         host = [] if self._target else [sys.implementation.cache_tag, sys.platform]
-        seed = "\n".join([self._requirements.read_text(), *self._target, *host])
+        # The file may refer to others beside it.
+        beside = [one.read_text() for one in sorted(self._requirements.parent.glob("*.txt"))]
+        seed = "\n".join([self._requirements.name, *beside, *self._target, *host])
         return hashlib.sha256(seed.encode()).hexdigest()
 
     def try_bundle(self, output_dir: str, *_options: Any, **_more: Any) -> bool:

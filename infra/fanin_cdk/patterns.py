@@ -10,7 +10,7 @@ from constructs import Construct
 from fanin_cdk.buffers import Buffers
 from fanin_cdk.directory import Directory
 from fanin_cdk.functions import Functions
-from fanin_cdk.permissions import allow, allow_channels, allow_redriving
+from fanin_cdk.permissions import allow_channels, allow_redriving
 from fanin_cdk.queues import RedrivenQueue
 from fanin_cdk.redrives import Redrives
 from fanin_cdk.scatter import ScatterGather
@@ -98,11 +98,10 @@ class Patterns:
     def grant_serve(self, grantee: iam.IGrantable) -> None:
         """Allow a role to serve all calls of the API about the patterns.
 
-        It may create routes and test event patterns, send to queues with the tag ``fanin:channel``, serve
+        It may create routes, send to queues with the tag ``fanin:channel``, serve
         buffers, start scatters, sign URLs of claims, and redrive failed items to tagged queues.
         """
         self.directory.grant_routes(grantee)
-        allow(grantee, ["events:TestEventPattern"], "*")
         allow_channels(grantee, settings=self._settings)
         self.buffers.grant(grantee)
         self.scatter.grant_start(grantee)

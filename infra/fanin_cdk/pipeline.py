@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aws_cdk import (
+    Annotations,
     ArnFormat,
     AssetHashType,
     BundlingOptions,
@@ -18,10 +19,11 @@ from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
 from fanin_cdk.assets import PACKAGE, REQUIREMENTS, CopyPackage
-from fanin_cdk.audit import AuditSchedule
+from fanin_cdk.audit import EXPORTS, SNAPSHOTS, AuditSchedule
 from fanin_cdk.findings import accept, accept_below
 from fanin_cdk.layers import RUNTIME, PipInstall, foreign
 from fanin_cdk.permissions import allow, allow_channels, allow_sending
+from fanin_cdk.pipeline_network import PipelineNetwork
 from fanin_cdk.settings import RETENTION
 from fanin_cdk.storage import PIPELINE
 from fanin_cdk.tracker import FaninTracker
@@ -48,14 +50,18 @@ class Pipeline(Construct):
         scope: parent construct.
         id: its id there.
         tracker: the tracker that the jobs use.
+        network: a VPC for the jobs; None makes the one that the settings ask for, or takes the subnets that
+            they name. Without any, jobs reach S3 and DynamoDB, and neither SQS nor an API.
 
     Attributes:
         application: runs the jobs.
+        network: the VPC of the jobs; None if they have none, or one that the settings name.
         role: the role of the jobs. It may read, scan and write the tables, set deadlines, start scatters,
             send to the tracker's work queue and to queues with the tag ``fanin:channel``, read the bucket,
             write and delete in ``data/`` there, read the inputs that the settings name, and write its log.
         bucket: has ``code/`` for what ``fanin spark submit`` uploads (kept for 90 days), ``exports/`` for
-            exports of the tables (7 days), and ``data/`` for the results of jobs (kept).
+            exports of the tables (7 days), and ``data/`` for the results of jobs (kept, but for
+            ``data/audits/snapshots/``: 7 days).
         package: fanin, as a zip file for ``--py-files``.
         entry: the script that starts any job.
         conf: Spark properties of all jobs: dependencies, Python, and the tracker's environment.
@@ -63,10 +69,17 @@ class Pipeline(Construct):
             name of the job and its arguments.
     """
 
-    def __init__(self, scope: Construct, id: str, *, tracker: FaninTracker) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, tracker: FaninTracker, network: PipelineNetwork | None = None
+    ) -> None:
         super().__init__(scope, id)
         self._settings = settings = tracker.settings
+        self.network = network
+        if network is None and settings.pipeline_network != "none":
+            self.network = PipelineNetwork(self, "Network", nat=settings.pipeline_network == "nat")
         self.bucket = self._bucket()
+        if tracker.removal is not None:
+            tracker.removal.clean(self, [self.bucket])
         log_group = self._log_group()
         self.application = self._application(log_group)
         self.role = self._role(tracker, log_group)
@@ -105,7 +118,8 @@ class Pipeline(Construct):
             enforce_ssl=True,
             lifecycle_rules=[
                 s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1)),
-                s3.LifecycleRule(prefix="exports/", expiration=Duration.days(7)),
+                s3.LifecycleRule(prefix=f"{EXPORTS}/", expiration=Duration.days(7)),
+                s3.LifecycleRule(prefix=f"{SNAPSHOTS}/", expiration=Duration.days(7)),
                 s3.LifecycleRule(prefix="code/", expiration=Duration.days(90)),
             ],
             removal_policy=self._settings.removal_policy,
@@ -142,12 +156,26 @@ class Pipeline(Construct):
             maximum_capacity=cls.MaximumAllowedResourcesProperty(
                 cpu=f"{cores} vCPU", memory=f"{8 * cores} GB", disk=f"{20 * cores} GB"
             ),
+            network_configuration=self._network_configuration(),
             monitoring_configuration=cls.MonitoringConfigurationProperty(
                 cloud_watch_logging_configuration=cls.CloudWatchLoggingConfigurationProperty(
                     enabled=True, log_group_name=log_group.log_group_name
                 )
             ),
         )
+
+    def _network_configuration(self) -> emr.CfnApplication.NetworkConfigurationProperty | None:
+        subnets = self._settings.pipeline_subnet_ids
+        groups = self._settings.pipeline_security_group_ids
+        if self.network is not None:
+            subnets, groups = self.network.subnets, [self.network.security_group.security_group_id]
+        if not subnets:
+            Annotations.of(self).add_warning_v2(
+                "fanin:pipeline-network",
+                "jobs have no VPC, so fan-out and report cannot reach SQS; see the setting pipeline_network",
+            )
+            return None
+        return emr.CfnApplication.NetworkConfigurationProperty(subnet_ids=subnets, security_group_ids=groups)
 
     def _role(self, tracker: FaninTracker, log_group: logs.LogGroup) -> iam.Role:
         stack = Stack.of(self)
@@ -168,9 +196,14 @@ class Pipeline(Construct):
         tracker.scatter.grant_start(role)
         allow_sending(role, tracker.work.queue.queue_arn, settings=settings)
         allow_channels(role, settings=settings)
-        allow(role, ["s3:ListBucket"], bucket.bucket_arn)
+        # What S3A uploads in parts it also takes back, its own and those of a task that died.
+        allow(role, ["s3:ListBucket", "s3:ListBucketMultipartUploads"], bucket.bucket_arn)
         allow(role, ["s3:GetObject"], bucket.arn_for_objects("*"))
-        allow(role, ["s3:DeleteObject", "s3:PutObject"], bucket.arn_for_objects("data/*"))
+        allow(
+            role,
+            ["s3:AbortMultipartUpload", "s3:DeleteObject", "s3:PutObject"],
+            bucket.arn_for_objects("data/*"),
+        )
         for place in settings.pipeline_input_places:
             name = place.partition("/")[0]
             allow(role, ["s3:ListBucket"], f"arn:{stack.partition}:s3:::{name}")
@@ -210,7 +243,8 @@ class Pipeline(Construct):
 
     def _dependencies(self) -> assets.Asset:
         folder = REQUIREMENTS / "spark"
-        bundling = PipInstall(folder / "requirements.txt", foreign(self._settings.architecture, PYTHON))
+        requirements = folder / requirements_for(self._settings.pipeline_release)
+        bundling = PipInstall(requirements, foreign(self._settings.architecture, PYTHON))
         return assets.Asset(
             self,
             "Dependencies",
@@ -225,12 +259,18 @@ class Pipeline(Construct):
             allow(self.role, ["s3:GetObject"], asset.bucket.arn_for_objects(asset.s3_object_key))
 
     def _conf(self, tracker: FaninTracker, dependencies: assets.Asset) -> dict[str, str]:
-        python = {"PYSPARK_PYTHON": f"python{PYTHON}", "PYTHONPATH": f"./{UNPACKED}/python"}
-        driver = {**python, "PYSPARK_DRIVER_PYTHON": f"python{PYTHON}", **tracker.environment}
+        region = Stack.of(self).region
+        process = {
+            "PYSPARK_PYTHON": f"python{PYTHON}",
+            "PYTHONPATH": f"./{UNPACKED}/python",
+            "AWS_REGION": region,
+            "AWS_DEFAULT_REGION": region,  # boto3 reads this one
+        }
+        driver = {**process, "PYSPARK_DRIVER_PYTHON": f"python{PYTHON}", **tracker.environment}
         return {
             "spark.archives": f"{dependencies.s3_object_url}#{UNPACKED}",
             **{f"spark.emr-serverless.driverEnv.{name}": value for name, value in driver.items()},
-            **{f"spark.executorEnv.{name}": value for name, value in python.items()},
+            **{f"spark.executorEnv.{name}": value for name, value in process.items()},
             # Spark allocates what it passes to Python, so Arrow need not check the bounds of every value.
             "spark.executorEnv.ARROW_ENABLE_UNSAFE_MEMORY_ACCESS": "true",
         }
@@ -241,6 +281,11 @@ class Pipeline(Construct):
             "EntryPoint": self.entry.s3_object_url,
             "SparkSubmitParameters": f"--py-files {self.package.s3_object_url} {conf}",
         }
+
+
+def requirements_for(release: str) -> str:
+    """The file of ``layers/spark`` with the packages that fit the Spark of a release of EMR."""
+    return "requirements-3.5.txt" if release.startswith("emr-7.") else "requirements.txt"
 
 
 def _objects(place: str) -> str:

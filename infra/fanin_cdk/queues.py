@@ -6,10 +6,11 @@ from aws_cdk import Duration
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from fanin import names
 from fanin_cdk.findings import accept
 
-RETENTION = Duration.days(14)
-"""How long a queue keeps a message; the most that SQS offers."""
+DEAD_LETTER_RETENTION = Duration.days(names.DEAD_LETTER_RETENTION_DAYS)
+"""How long a queue keeps what failed."""
 
 
 def six_runs(timeout: int) -> Duration:
@@ -29,7 +30,7 @@ def plain_queue(
     dead_letter_queue: sqs.DeadLetterQueue | None = None,
     enforce_ssl: bool = True,
 ) -> sqs.Queue:
-    """Create a queue that keeps its messages for two weeks.
+    """Create a queue. With a dead-letter queue it keeps its messages for fewer days than that one.
 
     Args:
         scope: parent construct.
@@ -43,7 +44,7 @@ def plain_queue(
         id,
         encryption=sqs.QueueEncryption.SQS_MANAGED,
         enforce_ssl=enforce_ssl,
-        retention_period=RETENTION,
+        retention_period=Duration.days(names.RETENTION_DAYS) if dead_letter_queue else DEAD_LETTER_RETENTION,
         visibility_timeout=visibility_timeout,
         dead_letter_queue=dead_letter_queue,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from fanin import names
@@ -67,11 +66,8 @@ class Redrives(Construct):
             timeout=TIMEOUT,
             memory=1024,
         )
-        # A job puts the next one on the same queue, but only after it has got further. Lambda would stop such
-        # a chain after 16 jobs.
-        function = worker.function.node.default_child
-        assert isinstance(function, lambda_.CfnFunction)  # noqa: S101  the type checker cannot know it
-        function.recursive_loop = "Allow"
+        # A job puts the next one on the same queue, but only after it has got a page further.
+        worker.allow_chain()
         feed_from_queue(
             worker, self.jobs.queue, batch_size=1, max_concurrency=settings.worker_max_concurrency
         )

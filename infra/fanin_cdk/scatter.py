@@ -69,6 +69,8 @@ class ScatterGather(Construct):
             timeout=TIMEOUT,
             memory=1024,
         )
+        # A job that lists recipients leaves the others to the next one, after at least a hundred of them.
+        worker.allow_chain()
         most = settings.worker_max_concurrency
         feed_from_queue(worker, self.jobs.queue, max_concurrency=most)
         allow_channels(worker.function, settings=settings)

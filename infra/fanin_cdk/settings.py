@@ -44,6 +44,7 @@ CHOICES: dict[str, tuple[str | int, ...]] = {
     "removal": ("retain", "destroy"),
     "unrouted": ("ignore", "count", "keep"),
     "architecture": ("arm64", "x86_64"),
+    "pipeline_network": ("none", "endpoints", "nat"),
 }
 # Durations have the same bounds as in the API; those of batching are the bounds of SQS event sources.
 RANGES: dict[str, tuple[int, int]] = {
@@ -71,7 +72,18 @@ RANGES: dict[str, tuple[int, int]] = {
     "pipeline_max_vcpu": (2, 4_000),
     "pipeline_audit_hours": (0, 720),
 }
+MOST_SUBNETS, MOST_GROUPS = 16, 5
+"""What EMR Serverless takes for one application."""
 ORIGIN = r"https?://[a-z0-9.-]+(:[0-9]{1,5})?"
+
+
+def _ids(kind: str, most: int) -> tuple[str, str]:
+    """The pattern of ids of EC2, and what to say to whoever gives something else."""
+    one = rf"{kind}-[0-9a-f]+"
+    pattern = rf"({one}(\s*,\s*{one}){{0,{most - 1}}})?"
+    return pattern, f"at most {most} ids such as {kind}-0123456789abcdef0, separated by commas"
+
+
 PATTERNS: dict[str, tuple[str, str]] = {
     "prefix": (r"[A-Za-z][A-Za-z0-9-]{0,39}", "a letter, then at most 39 letters, digits and hyphens"),
     "alarm_topic_arn": (r"(arn:[^:]+:sns:[^:]+:[^:]+:[^:]+)?", "the ARN of an SNS topic"),
@@ -99,6 +111,8 @@ PATTERNS: dict[str, tuple[str, str]] = {
         r"(s3://[a-z0-9.-]+(/[^\s,*?]+)?/?(,(?=s)|$))*",
         "places in S3 such as s3://lake/orders/, separated by commas",
     ),
+    "pipeline_subnets": _ids("subnet", MOST_SUBNETS),
+    "pipeline_security_groups": _ids("sg", MOST_GROUPS),
 }
 WITH_JWT = ("jwt_issuer", "jwt_audience")
 OF_CONSOLE = ("console_write", "console_origins")
@@ -173,6 +187,9 @@ class Settings:
         pipeline_release: EMR release that runs the jobs.
         pipeline_max_vcpu: most vCPUs that all jobs together use at a time.
         pipeline_inputs: places in S3 that jobs may read, separated by commas.
+        pipeline_network: a VPC made for the jobs: ``none``, one with ``endpoints``, or one with ``nat``.
+        pipeline_subnets: ids of private subnets in which jobs run, separated by commas.
+        pipeline_security_groups: ids of the security groups of the jobs there, separated by commas.
         pipeline_audit_hours: hours between two audits; 0 for none.
         local: build for this machine, to deploy to an emulator.
     """
@@ -188,7 +205,7 @@ class Settings:
     stall_after: int = 1_800
     reaper_rate_minutes: int = 5
     registrar_rate_minutes: int = 5
-    unrouted: str = "count"
+    unrouted: str = "ignore"
     log_retention_days: int = 30
     log_level: str = "INFO"
     log_sample: int = 0
@@ -222,6 +239,9 @@ class Settings:
     pipeline_release: str = "emr-spark-8.1.0"
     pipeline_max_vcpu: int = 64
     pipeline_inputs: str = ""
+    pipeline_network: str = "none"
+    pipeline_subnets: str = ""
+    pipeline_security_groups: str = ""
     pipeline_audit_hours: int = 24
     local: bool = False
 
@@ -258,6 +278,15 @@ class Settings:
             # Lambda would receive messages that it cannot hand over, and that uses up their tries.
             least = f"0, or at least ack_max_concurrency, which is {self.ack_max_concurrency or 'not set'}"
             raise _bad("ack_reserved_concurrency", self.ack_reserved_concurrency, least)
+        self._check_network()
+
+    def _check_network(self) -> None:
+        if self.pipeline_network != "none" and self.pipeline_subnets:
+            raise _bad("pipeline_network", self.pipeline_network, "none when pipeline_subnets names subnets")
+        if bool(self.pipeline_subnets) != bool(self.pipeline_security_groups):
+            missing = "pipeline_security_groups" if self.pipeline_subnets else "pipeline_subnets"
+            other = "pipeline_subnets" if self.pipeline_subnets else "pipeline_security_groups"
+            raise _bad(missing, "", f"set, of the same VPC, when {other} is")
 
     def _values(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -280,13 +309,20 @@ class Settings:
 
     @property
     def jwt_audiences(self) -> list[str]:
-        return [audience.strip() for audience in self.jwt_audience.split(",") if audience.strip()]
+        return _listed(self.jwt_audience)
 
     @property
     def pipeline_input_places(self) -> list[str]:
         """The inputs as ``<bucket>/<prefix>``, or as ``<bucket>`` for a whole bucket."""
-        places = [place.strip() for place in self.pipeline_inputs.split(",") if place.strip()]
-        return [place.removeprefix("s3://") for place in places]
+        return [place.removeprefix("s3://") for place in _listed(self.pipeline_inputs)]
+
+    @property
+    def pipeline_subnet_ids(self) -> list[str]:
+        return _listed(self.pipeline_subnets)
+
+    @property
+    def pipeline_security_group_ids(self) -> list[str]:
+        return _listed(self.pipeline_security_groups)
 
     @property
     def cors_origin_list(self) -> list[str]:
@@ -294,7 +330,7 @@ class Settings:
 
     @property
     def console_origin_list(self) -> list[str]:
-        return [origin.strip() for origin in self.console_origins.split(",") if origin.strip()]
+        return _listed(self.console_origins)
 
     @classmethod
     def from_context(cls, node: Node) -> Self:
@@ -314,6 +350,10 @@ class Settings:
                 if value is not None
             }
         )
+
+
+def _listed(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
 
 
 def _read(name: str, value: object, kind: type) -> Any:

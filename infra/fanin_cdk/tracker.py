@@ -25,6 +25,7 @@ from fanin_cdk.permissions import (
     allow_sending,
 )
 from fanin_cdk.queues import RedrivenQueue, dead_end, six_runs
+from fanin_cdk.removal import Removal
 from fanin_cdk.schedules import Deadlines, Rate
 from fanin_cdk.settings import Settings
 from fanin_cdk.storage import ACK, READ, REAP, SERVE, WAKE, Storage
@@ -89,6 +90,8 @@ class FaninTracker(Construct):
         reaper_dead_letters: queue for invocations of the reaper that failed for good.
         retries: name of the function that reads a stream → queue of stream records that failed once.
         functions: all functions, by the name of their folder.
+        removal: deletes what the stack has made and stored, when it is deleted; None unless the setting
+            ``removal`` is ``destroy``.
         environment: variables with which ``Tracker.from_env()`` works directly on the tables.
     """
 
@@ -147,6 +150,9 @@ class FaninTracker(Construct):
             names.ENV_BUS: self.bus.event_bus_name,
             names.ENV_ACK_QUEUE_URL: self.acks.queue.queue_url,
         }
+        # An emulator is thrown away as a whole.
+        wanted = self.settings.removal == "destroy" and not self.settings.local
+        self.removal = Removal(self, "Removal", tracker=self) if wanted else None
         self._watch()
 
     def equip(self, function: lambda_.IFunction) -> None:
@@ -268,7 +274,8 @@ class FaninTracker(Construct):
         )
         function.function.add_environment(names.ENV_RETRY_QUEUE_URL, acks.dead_letters.queue_url)
         allow_sending(function.function, acks.dead_letters.queue_arn, settings=self.settings)
-        # What is left of a message that was marked in part goes back as a new message.
+        # What is left of a message that was marked in part goes back as a new message, which names less.
+        function.allow_chain()
         allow_sending(function.function, acks.queue.queue_arn, settings=self.settings)
         feed_from_queue(
             function,

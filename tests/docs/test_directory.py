@@ -32,7 +32,7 @@ def test_the_example_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     (event,) = memory.events.published
     assert told == ["['vin-1']", event.detail["correlation_id"]]
     sent = {"source": event.source, "detail-type": event.detail_type, "detail": event.detail}
-    assert memory.rules.matches(memory.rules.patterns["orders"], sent)
+    assert memory.rules.matching(sent) == ["orders"]
 
 
 def test_it_has_the_names_of_the_code() -> None:

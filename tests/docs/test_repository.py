@@ -165,7 +165,10 @@ def test_dependabot_watches_every_file_of_pins():
 def test_emr_gets_what_the_jobs_and_the_report_need():
     extras = PROJECT["optional-dependencies"]
     needed = {re.split(r"[<>=]", one)[0] for one in extras["spark"] + extras["report"]} - {"pyspark"}
-    given = re.findall(r"^([a-z0-9-]+)==", (ROOT / "layers/spark/requirements.txt").read_text(), re.MULTILINE)
+    pins = "\n".join(
+        (ROOT / "layers/spark" / name).read_text() for name in ("common.txt", "requirements.txt")
+    )
+    given = re.findall(r"^([a-z0-9-]+)==", pins, re.MULTILINE)
     assert set(given) == needed | {"boto3"}
 
 

@@ -158,7 +158,9 @@ def test_events_that_match_no_route_are_seen_as_the_settings_say(synthesize, unr
     assert [environment[name] for name in environment if name == names.ENV_UNROUTED_QUEUE_URL] == known
 
 
-def test_only_rules_of_routes_may_call_the_router(fanin, tracker):
+def test_only_rules_of_routes_and_the_one_for_all_events_may_call_the_router(synthesize):
+    fanin = synthesize(unrouted="count")
+    tracker = fanin.stack.tracker
     router = {"Fn::GetAtt": [fanin.id_of(tracker.functions["router"].function), "Arn"]}
     allowed = [
         json.dumps(permission["SourceArn"])

@@ -196,9 +196,8 @@ EVERYWHERE = {
     "notifier": {"dynamodb:ListStreams"},
     "settler": {"dynamodb:ListStreams"},
     "directory": {"dynamodb:ListStreams"},
-    "api": {"events:TestEventPattern", *INSPECT},
+    "api": {*INSPECT},
     "reaper": INSPECT,
-    "router": {"events:TestEventPattern"},
     "targets": {
         "states:SendTaskFailure",
         "states:SendTaskSuccess",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import re
 import subprocess
@@ -12,11 +13,12 @@ from typing import Any
 import aws_cdk as cdk
 import cdk_nag
 import pytest
+from aws_cdk.assertions import Annotations, Match, Template
 
 from fanin import names
-from fanin_cdk import FaninStack, PipelineStack, Settings
-from fanin_cdk.layers import PLATFORMS
-from fanin_cdk.pipeline import PYTHON
+from fanin_cdk import FaninStack, Pipeline, PipelineNetwork, PipelineStack, Settings
+from fanin_cdk.layers import PLATFORMS, PipInstall
+from fanin_cdk.pipeline import PYTHON, requirements_for
 from tests.infra.conftest import UNBUNDLED, Synthesized
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,6 +76,7 @@ def test_a_job_may_do_this_and_nothing_else(made):
         "logs:DescribeLogGroups": ["arn::logs:::log-group:*"],
         "logs:DescribeLogStreams": ["<Logs>:*"],
         "logs:PutLogEvents": ["<Logs>:*"],
+        "s3:AbortMultipartUpload": ["<Bucket>/data/*"],
         "s3:DeleteObject": ["<Bucket>/data/*"],
         "s3:GetObject": [
             "<Bucket>/*",
@@ -85,6 +88,7 @@ def test_a_job_may_do_this_and_nothing_else(made):
             "arn::s3:::telemetry/*",
         ],
         "s3:ListBucket": ["<Bucket>", "arn::s3:::lake", "arn::s3:::telemetry"],
+        "s3:ListBucketMultipartUploads": ["<Bucket>"],
         "s3:PutObject": ["<Bucket>/data/*", "<ScatterClaims>/*"],
         "scheduler:CreateSchedule": ["arn::scheduler:::schedule/fanin/*"],
         "scheduler:UpdateSchedule": ["arn::scheduler:::schedule/fanin/*"],
@@ -118,6 +122,65 @@ def test_the_application_is_as_the_settings_say():
     assert application["AutoStopConfiguration"] == {"Enabled": True, "IdleTimeoutMinutes": 5}
 
 
+@pytest.mark.parametrize(
+    ("mode", "interfaces", "gateways"),
+    [("none", set(), 0), ("endpoints", {"sqs", "scheduler", "logs"}, 0), ("nat", set(), 1)],
+)
+def test_jobs_get_the_network_that_the_settings_ask_for(mode, interfaces, gateways):
+    # Given a setting
+    made = Synthesized(pipeline(pipeline_network=mode)[1])
+    ((_, application),) = made.of_type("AWS::EMRServerless::Application").items()
+    # Then there is a VPC with a way to SQS, by endpoints or by NAT, or there is none
+    endpoints = made.of_type("AWS::EC2::VPCEndpoint").values()
+    found = {
+        text(one["ServiceName"]).rpartition(".")[2]
+        for one in endpoints
+        if one["VpcEndpointType"] == "Interface"
+    }
+    assert found == interfaces
+    assert len(made.of_type("AWS::EC2::NatGateway")) == gateways
+    assert len(made.of_type("AWS::EC2::VPC")) == (mode != "none")
+    if mode == "none":
+        assert "NetworkConfiguration" not in application
+        return
+    # And S3 and DynamoDB need neither
+    free = [text(one["ServiceName"]) for one in endpoints if one["VpcEndpointType"] == "Gateway"]
+    assert sorted(name.rpartition(".")[2] for name in free) == ["dynamodb", "s3"]
+    # And the jobs are in its private subnets, where nothing may connect to them
+    network = application["NetworkConfiguration"]
+    public = {name for name, one in made.of_type("AWS::EC2::Subnet").items() if one["MapPublicIpOnLaunch"]}
+    assert len(network["SubnetIds"]) == 2
+    assert not {subnet["Ref"] for subnet in network["SubnetIds"]} & public
+    group = made.resources[network["SecurityGroupIds"][0]["Fn::GetAtt"][0]]["Properties"]
+    assert "SecurityGroupIngress" not in group
+    # And endpoints let the jobs in, on HTTPS, and nobody else
+    ingress = list(made.of_type("AWS::EC2::SecurityGroupIngress").values())
+    assert [(one["FromPort"], one["ToPort"]) for one in ingress] == [(443, 443)] * bool(interfaces)
+
+
+def test_jobs_run_in_the_subnets_of_a_vpc_that_is_there():
+    stack = pipeline(pipeline_subnets="subnet-0a, subnet-0b", pipeline_security_groups="sg-0c")[1]
+    ((_, application),) = Synthesized(stack).of_type("AWS::EMRServerless::Application").items()
+    assert application["NetworkConfiguration"] == {
+        "SubnetIds": ["subnet-0a", "subnet-0b"],
+        "SecurityGroupIds": ["sg-0c"],
+    }
+
+
+def test_an_app_may_bring_a_network_and_is_warned_if_there_is_none():
+    # Given a pipeline with a network of the app, and one without any
+    app = cdk.App(context=UNBUNDLED)
+    tracker = FaninStack(app, "fanin", settings=Settings()).tracker
+    stack = cdk.Stack(app, "Mine")
+    network = PipelineNetwork(stack, "Network", nat=True)
+    Pipeline(stack, "Pipeline", tracker=tracker, network=network)
+    without = pipeline()[1]
+    # Then only the second one is warned about
+    Template.from_stack(stack).resource_count_is("AWS::EC2::VPC", 1)
+    warned = [Annotations.from_stack(one).find_warning("*", Match.any_value()) for one in (stack, without)]
+    assert [any("pipeline_network" in one.entry.data for one in found) for found in warned] == [False, True]
+
+
 def test_jobs_are_told_where_the_tracker_is_and_what_they_run_on(made):
     # Given what a submit reads
     outputs = made.template.to_json()["Outputs"]
@@ -127,8 +190,12 @@ def test_jobs_are_told_where_the_tracker_is_and_what_they_run_on(made):
     told = {name.removeprefix(prefix) for name in conf if name.startswith(prefix)}
     assert told == {
         *(name for name in told if name.startswith("FANIN_")),
-        *("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH"),
+        *("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "AWS_REGION", "AWS_DEFAULT_REGION"),
     }
+    # And all processes of a job know the region, whichever SDK they use
+    region = made.stack.region
+    for kind in ("emr-serverless.driverEnv", "executorEnv"):
+        assert [conf[f"spark.{kind}.{name}"] for name in ("AWS_REGION", "AWS_DEFAULT_REGION")] == [region] * 2
     assert {names.ENV_BATCHES_TABLE, names.ENV_WORDS_TABLE, names.ENV_PARTS_TABLE, names.ENV_BUS} <= told
     assert conf["spark.executorEnv.PYSPARK_PYTHON"] == f"python{PYTHON}"
     assert conf["spark.executorEnv.ARROW_ENABLE_UNSAFE_MEMORY_ACCESS"] == "true"
@@ -143,15 +210,47 @@ def test_jobs_are_told_where_the_tracker_is_and_what_they_run_on(made):
     }
 
 
+def pinned(*files: str) -> dict[str, str]:
+    texts = [(ROOT / "layers/spark" / name).read_text() for name in files]
+    return dict(re.findall(r"^([a-z0-9-]+)==(\S+)$", "\n".join(texts), re.MULTILINE))
+
+
 def test_the_dependencies_are_pinned_as_they_are_tested():
-    # Given what EMR gets, and what the tests run on
-    requirements = (ROOT / "layers/spark/requirements.txt").read_text()
-    pinned = dict(re.findall(r"^([a-z0-9-]+)==(\S+)$", requirements, re.MULTILINE))
+    # Given what EMR gets for Spark 4, and what the tests run on
+    wanted = pinned("common.txt", "requirements.txt")
     here = (ROOT / "pyproject.toml").read_text()
     # Then they agree, where the tests name a version
-    for name, version in pinned.items():
+    for name, version in wanted.items():
         assert f'"{name}==' not in here or f'"{name}=={version}"' in here, name
-    assert "pyspark" not in pinned
+    assert "pyspark" not in wanted
+    # And they are what is installed here
+    assert {name: importlib.metadata.version(name) for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("release", "file", "numpy"),
+    [
+        ("emr-7.14.0", "requirements-3.5.txt", "1"),
+        ("emr-spark-8.0.0", "requirements.txt", "2"),
+        ("emr-spark-8.1.0", "requirements.txt", "2"),
+    ],
+)
+def test_each_release_gets_the_packages_that_its_spark_is_tested_with(release, file, numpy):
+    # Given a release, and the packages that fit its Spark
+    assert requirements_for(release) == file
+    assert pinned(file)["numpy"].startswith(f"{numpy}.")
+    # Then both files pin the same packages, and the tests on Spark 3.5 install those of its file
+    assert pinned("requirements.txt").keys() == pinned("requirements-3.5.txt").keys()
+    makefile = (ROOT / "Makefile").read_text()
+    assert "'pyspark==3.5.*' --requirement layers/spark/requirements-3.5.txt" in makefile
+
+
+def test_an_archive_is_made_anew_when_a_file_changes_that_its_requirements_refer_to(tmp_path):
+    for name in ("requirements.txt", "common.txt"):
+        (tmp_path / name).write_text("boto3==1.0\n")
+    before = PipInstall(tmp_path / "requirements.txt", ["x"]).digest()
+    (tmp_path / "common.txt").write_text("boto3==2.0\n")
+    assert PipInstall(tmp_path / "requirements.txt", ["x"]).digest() != before
 
 
 def test_wheels_are_for_emr_whatever_the_processor():
@@ -170,18 +269,26 @@ def test_the_audit_exports_both_tables_waits_and_runs(made):
     # Then each branch exports a table under a token of the execution, and looks until it is there
     for branch, table in zip(states["Export"]["Branches"], ("batches", "words"), strict=True):
         start = branch["States"][f"Export {table}"]
-        assert start["Resource"] == "arn:aws:states:::aws-sdk:dynamodb:exportTableToPointInTime"
+        assert start["Resource"] == "arn:ref:states:::aws-sdk:dynamodb:exportTableToPointInTime"
         assert "$$.Execution.Id" in start["Parameters"]["ClientToken.$"]
         status = branch["States"][f"Is {table} there?"]
         assert [choice["Next"] for choice in status["Choices"]] == [f"Wait for {table}", f"{table} exported"]
         assert branch["States"][status["Default"]]["Type"] == "Fail"
     # And the job gets both folders, and the execution waits for its end
     audit = states["Audit"]
-    assert audit["Resource"] == "arn:aws:states:::emr-serverless:startJobRun.sync"
+    assert audit["Resource"] == "arn:ref:states:::emr-serverless:startJobRun.sync"
     arguments = audit["Parameters"]["JobDriver"]["SparkSubmit"]["EntryPointArguments.$"]
     assert arguments.count("AWSDynamoDB/{}") == 2
-    assert re.findall(r"'(--[a-z-]+)'", arguments) == ["--batches-export", "--words-export", "--output"]
+    assert re.findall(r"'(--[a-z-]+)'", arguments) == [
+        *("--batches-export", "--words-export", "--snapshot", "--output"),
+    ]
     assert "Retry" not in audit
+
+
+def test_no_arn_names_a_partition_since_there_are_several(made, fanin):
+    # Given both stacks, which may be deployed in China or GovCloud
+    for one in (made, fanin):
+        assert not re.findall(r"arn:aws[a-z-]*:", json.dumps(one.resources))
 
 
 def test_the_audits_arguments_are_those_of_the_job(made):
@@ -190,14 +297,46 @@ def test_the_audits_arguments_are_those_of_the_job(made):
 
     # When the job reads them
     options = JOB.parser().parse_args(
-        ["--batches-export", "s3://b/1", "--words-export", "s3://b/2", "--output", "s3://b/3"]
+        [
+            *("--batches-export", "s3://b/1", "--words-export", "s3://b/2"),
+            *("--snapshot", "s3://b/3", "--output", "s3://b/4"),
+        ]
     )
     # Then it takes them
-    assert (options.batches_export, options.words_export, options.output) == (
-        "s3://b/1",
-        "s3://b/2",
-        "s3://b/3",
-    )
+    given = (options.batches_export, options.words_export, options.snapshot, options.output)
+    assert given == ("s3://b/1", "s3://b/2", "s3://b/3", "s3://b/4")
+
+
+def test_what_an_audit_read_is_deleted_and_what_it_found_is_kept(made):
+    # Given where the audit writes
+    ((_, machine),) = made.of_type("AWS::StepFunctions::StateMachine").items()
+    arguments = text(machine["DefinitionString"])
+    ((_, bucket),) = made.of_type("AWS::S3::Bucket").items()
+    rules = bucket["LifecycleConfiguration"]["Rules"]
+    expired = {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules if "ExpirationInDays" in rule}
+    # Then exports and copies of the tables go after a week, and the results stay
+    assert expired == {"exports/": 7, "data/audits/snapshots/": 7, "code/": 90}
+    assert "'--snapshot', States.Format('s3://ref/data/audits/snapshots/{}'" in arguments
+    assert "'--output', States.Format('s3://ref/data/audits/{}'" in arguments
+
+
+def test_an_export_may_be_written_as_dynamodb_writes_it(made):
+    role = made.stack.pipeline.node.find_child("Audit").machine.role
+    may = allowed(made, role)
+    for action in ("AbortMultipartUpload", "PutObject", "PutObjectAcl"):
+        assert may[f"s3:{action}"] == ["<Bucket>/exports/*"]
+
+
+def test_a_log_group_that_was_retained_is_not_in_the_way_of_the_next_stack(made):
+    # Given the log groups, of which those that are named outlive the stack
+    named = [
+        group["LogGroupName"]
+        for group in made.of_type("AWS::Logs::LogGroup").values()
+        if "LogGroupName" in group
+    ]
+    # Then their names have something of the stack's id, which no other stack has
+    assert named
+    assert all("AWS::StackId" in json.dumps(name) for name in named)
 
 
 def text(joined: Any) -> str:
@@ -215,11 +354,13 @@ def test_no_audit_where_none_is_wanted():
     assert stack.of_type("AWS::StepFunctions::StateMachine") == {}
 
 
-def test_a_failed_audit_is_told():
+def test_an_audit_that_does_not_succeed_is_told():
     topic = "arn:aws:sns:eu-west-1:123456789012:alarms"
-    ((_, alarm),) = Synthesized(pipeline(alarm_topic_arn=topic)[1]).of_type("AWS::CloudWatch::Alarm").items()
-    assert alarm["AlarmActions"] == [topic]
-    assert (alarm["MetricName"], alarm["Threshold"]) == ("ExecutionsFailed", 1)
+    alarms = Synthesized(pipeline(alarm_topic_arn=topic)[1]).of_type("AWS::CloudWatch::Alarm").values()
+    assert all(alarm["AlarmActions"] == [topic] and alarm["Threshold"] == 1 for alarm in alarms)
+    assert {alarm["MetricName"] for alarm in alarms} == {
+        *("ExecutionsFailed", "ExecutionsTimedOut", "ExecutionsAborted"),
+    }
 
 
 def test_the_bucket_is_closed(made):
@@ -230,9 +371,10 @@ def test_the_bucket_is_closed(made):
     assert [s["Condition"] for s in denied] == [{"Bool": {"aws:SecureTransport": "false"}}]
 
 
-def test_cdk_nag_and_cfn_lint_find_nothing(tmp_path):
+@pytest.mark.parametrize("network", ["none", "endpoints", "nat"])
+def test_cdk_nag_and_cfn_lint_find_nothing(tmp_path, network):
     # Given both stacks, with inputs
-    app, _ = pipeline(tmp_path, pipeline_inputs=INPUTS)
+    app, _ = pipeline(tmp_path, pipeline_inputs=INPUTS, pipeline_network=network)
     cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(app))
     # When they are synthesized, nag included
     app.synth()

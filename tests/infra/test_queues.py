@@ -17,7 +17,7 @@ def test_every_queue_is_encrypted_and_keeps_its_messages(fanin):
     assert queues
     for queue in queues.values():
         assert queue["SqsManagedSseEnabled"] is True
-        assert queue["MessageRetentionPeriod"] == 14 * 86_400
+        assert queue["MessageRetentionPeriod"] in {10 * 86_400, 14 * 86_400}
 
 
 def refusing_plain_http(fanin) -> set[str]:
@@ -60,6 +60,45 @@ def test_a_queue_hides_a_message_for_six_runs_of_its_function(fanin):
             assert queue["VisibilityTimeout"] >= 6 * timeout
             fed += 1
     assert fed > 4
+
+
+def test_only_functions_whose_chains_end_may_feed_themselves(fanin, tracker):
+    # Given the functions that may send to a queue that feeds them, which Lambda would stop after 16 rounds
+    functions = {fanin.id_of(one.function): name for name, one in tracker.functions.items()}
+    fed = {
+        (functions[source["FunctionName"]["Ref"]], source["EventSourceArn"]["Fn::GetAtt"][0])
+        for source in fanin.of_type("AWS::Lambda::EventSourceMapping").values()
+    }
+    looping = {
+        name
+        for name, queue in fed
+        for statement in fanin.statements(tracker.functions[name].function.role)
+        if "sqs:SendMessage" in statement["Action"]
+        and statement["Resource"] == {"Fn::GetAtt": [queue, "Arn"]}
+    }
+    # Then those are allowed to whose every message leaves less to do. Readers of streams never park what
+    # comes from their queue.
+    allowed = {
+        name
+        for name, one in tracker.functions.items()
+        if fanin.properties(one.function).get("RecursiveLoop") == "Allow"
+    }
+    assert allowed == {"acks", "redriver", "scatter"}
+    assert looping - allowed == {"notifier", "settler", "directory"}
+
+
+def test_dead_letters_are_kept_for_days_after_their_queue_gave_them_up(fanin):
+    # Given queues whose dead letters go elsewhere, where a message's age goes on counting
+    queues = fanin.of_type("AWS::SQS::Queue")
+    pairs = [
+        (queue, queues[queue["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"][0]])
+        for queue in queues.values()
+        if "RedrivePolicy" in queue
+    ]
+    # Then even a message that was given up at the last moment stays for days
+    assert pairs
+    for queue, dead in pairs:
+        assert dead["MessageRetentionPeriod"] - queue["MessageRetentionPeriod"] >= 3 * 86_400
 
 
 @pytest.fixture(scope="module")

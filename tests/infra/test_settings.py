@@ -102,6 +102,22 @@ def test_an_app_gives_its_context():
         ({"auth": "jwt"}, "jwt_issuer is ''; it must be set when auth is jwt"),
         ({"auth": "jwt", "jwt_issuer": "https://id.example.com/"}, "jwt_audience"),
         ({"jwt_issuer": "http://id.example.com/"}, "jwt_issuer"),
+        ({"pipeline_network": "vpc"}, "pipeline_network is 'vpc'; it must be one of none, endpoints, nat"),
+        (
+            {"pipeline_subnets": "vpc-1"},
+            "pipeline_subnets is 'vpc-1'; it must be at most 16 ids such as subnet-",
+        ),
+        ({"pipeline_security_groups": ",".join(["sg-1"] * 6)}, "at most 5 ids such as sg-"),
+        ({"pipeline_subnets": "subnet-1"}, "pipeline_security_groups is ''; it must be set, of the same VPC"),
+        ({"pipeline_security_groups": "sg-1"}, "pipeline_subnets is ''; it must be set"),
+        (
+            {
+                "pipeline_network": "nat",
+                "pipeline_subnets": "subnet-1",
+                "pipeline_security_groups": "sg-1",
+            },
+            "pipeline_network is 'nat'; it must be none when",
+        ),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_by_name(given, says):

@@ -35,6 +35,7 @@ CODES = {
     "LimitReached": "limit-reached",
     "LocalStackFailed": "local-stack-failed",
     "NotConfigured": "not-configured",
+    "Unreachable": "unreachable",
     "NotRegistered": "not-registered",
     "PartlyMarked": "partly-marked",
     "OutcomeUnknown": "outcome-unknown",

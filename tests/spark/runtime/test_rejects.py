@@ -8,7 +8,11 @@ from fanin.spark.runtime.rejects import SCHEMA, Reason, write_rejects
 
 
 def test_rejects_are_written_and_counted_by_reason(spark: SparkSession, tmp_path: Path) -> None:
-    rows = [("x", Reason.NULL, "why"), (None, Reason.NULL, None), ("y", Reason.GONE, "late")]
+    rows = [
+        ("x", Reason.NULL.value, "why"),
+        (None, Reason.NULL.value, None),
+        ("y", Reason.GONE.value, "late"),
+    ]
 
     counts = write_rejects(spark.createDataFrame(rows, SCHEMA), f"{tmp_path}/rejects")
 
@@ -23,7 +27,7 @@ def test_rejects_are_written_and_counted_by_reason(spark: SparkSession, tmp_path
 
 def test_rejects_of_an_earlier_run_are_replaced(spark: SparkSession, tmp_path: Path) -> None:
     folder = f"{tmp_path}/rejects"
-    write_rejects(spark.createDataFrame([("x", Reason.NULL, None)], SCHEMA), folder)
+    write_rejects(spark.createDataFrame([("x", Reason.NULL.value, None)], SCHEMA), folder)
 
     assert write_rejects(spark.createDataFrame([], SCHEMA), folder) == {}
     assert spark.read.schema(SCHEMA).parquet(folder).count() == 0

@@ -51,6 +51,40 @@ def test_what_was_uploaded_is_there_and_can_be_downloaded(s3) -> None:
     assert "/8/0/a?" in claims.download("8/0/a")
 
 
+@pytest.mark.parametrize(
+    ("region", "host"),
+    [
+        ("us-east-1", "claims.s3.us-east-1.amazonaws.com"),
+        ("eu-west-1", "claims.s3.eu-west-1.amazonaws.com"),
+        ("ap-southeast-4", "claims.s3.ap-southeast-4.amazonaws.com"),
+        ("cn-north-1", "claims.s3.cn-north-1.amazonaws.com.cn"),
+        ("us-gov-west-1", "claims.s3.us-gov-west-1.amazonaws.com"),
+    ],
+)
+def test_a_url_names_the_host_of_its_region_which_does_not_redirect(
+    monkeypatch: pytest.MonkeyPatch, region: str, host: str
+) -> None:
+    # Given a function in a region
+    monkeypatch.setenv("AWS_DEFAULT_REGION", region)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    claims = S3Claims(lambda: BUCKET, FixedClock())
+
+    # When it signs URLs
+    urls = [claims.download("8/0/a"), claims.upload("8/0/a", size=1, content_type="text/plain").url]
+
+    # Then both are for that region's host
+    assert [urlsplit(url).hostname for url in urls] == [host, host]
+
+
+@pytest.mark.parametrize("endpoint", ["http://localhost:4566", "http://127.0.0.1:4566", "https://minio.test"])
+def test_a_url_of_an_emulator_names_the_bucket_in_its_path(
+    monkeypatch: pytest.MonkeyPatch, endpoint: str
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    assert S3Claims(lambda: BUCKET, FixedClock()).download("8/0/a").startswith(f"{endpoint}/claims/8/0/a?")
+
+
 @pytest.fixture
 def client() -> Any:
     return boto3.client("s3")

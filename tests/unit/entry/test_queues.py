@@ -383,6 +383,27 @@ class TestEstimated:
         assert [json.loads(rest["body"]) for rest, _ in rests] == [{"counts": counts[1:]}]
         assert self.counted(ledger, estimated) == 2
 
+    def test_a_chain_of_rests_ends_since_each_names_less_than_the_one_before(
+        self, ledger: LedgerService, memory: Memory, estimated: Group
+    ) -> None:
+        # Given a message with counts of five batches, of which the table takes one at a time
+        others = [ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id for _ in range(4)]
+        left = [{"batch_id": batch_id, "n": 2} for batch_id in (estimated.batch_id, *others)]
+        sizes = []
+        while left:
+            sizes.append(len(left))
+            rests: list[Any] = []
+            throttle_word(memory, 2, "batches.count")
+
+            # When what was left of it is put back, again and again
+            acknowledged(event({"counts": left}), ledger, put_back=lambda *rest: rests.append(rest))  # noqa: B023
+            left = json.loads(rests[0][0]["body"])["counts"] if rests else []
+
+        # Then it ends, and everything is counted once
+        assert sizes == [5, 4, 3, 2, 1]
+        statuses = (ledger.status(batch_id).batch.acked for batch_id in (estimated.batch_id, *others))
+        assert list(statuses) == [2] * 5
+
     def test_a_message_that_cannot_be_put_back_comes_again_whole(
         self, ledger: LedgerService, memory: Memory, group: Group, estimated: Group
     ) -> None:

@@ -45,7 +45,7 @@ def test_tables_must_be_named_and_the_rest_may_wait() -> None:
         (names.ENV_SCHEDULE_GROUP, lambda ports: ports.timers.set(1, 2)),
         (names.ENV_SCHEDULE_GROUP, lambda ports: ports.timers.clear(1)),
         (names.ENV_BUS, lambda ports: ports.events.publish(Event("", "a", {}, 0))),
-        (names.ENV_BUS, lambda ports: ports.rules.matches({"source": ["a"]}, {})),
+        (names.ENV_BUS, lambda ports: ports.rules.check({"source": ["a"]})),
         (names.ENV_BUS, lambda ports: ports.rules.put("a", {})),
         (names.ENV_BUS, lambda ports: ports.rules.delete("a")),
         (names.ENV_SCATTER_QUEUE_URL, lambda ports: ports.jobs.send([{}])),

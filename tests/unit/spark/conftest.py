@@ -58,6 +58,9 @@ class MemoryStack:
     def tracker(self) -> Tracker:
         return self._tracker
 
+    def require(self, *_services: str) -> None:
+        """All of it is in this process."""
+
 
 @pytest.fixture
 def stack() -> MemoryStack:

@@ -26,7 +26,8 @@ from fanin.wire.json_types import NATURAL
 from fanin.wire.shapes import plain
 from tests.unit.wire.values import CASES
 
-PARTS = {"Cost", "Count", "Failure", "FailedItem", "GatheredReply", "ItemRange", "MissingRange", "Receipt"} | {
+PARTS = {
+    "Cost", "Count", "Failure", "FailedItem", "GatheredReply", "ItemRange", "MissingRange", "Receipt",
     "ErrorGroup", "KeptMessage", "EnvelopeClaim", "FailedRecipient", "MissingRecipient",
     "OrdinalRange", "Redriving",
     "PictureCell", "PictureItem", "Recipient", "Reply", "Result", "ReplyReceipt", "Ticket", "Work",

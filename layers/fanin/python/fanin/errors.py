@@ -26,6 +26,7 @@
     ├── ServiceUnavailable      the service did not answer, or answered with a fault
     ├── OutcomeUnknown          the call may have taken effect, and a repeat would take effect again
     ├── NotConfigured           a setting of this process is missing
+    ├── Unreachable             no network leads from this process to a service that it needs
     ├── TargetRefused           a target of a batch will never take what it is told
     ├── SendFailed              a queue refused some of a producer's messages
     ├── ExportDamaged           an export of a table does not match its manifest
@@ -228,6 +229,10 @@ class OutcomeUnknown(FaninError):
 
 class NotConfigured(FaninError):
     code = "not-configured"
+
+
+class Unreachable(FaninError):
+    code = "unreachable"
 
 
 class TargetRefused(FaninError):

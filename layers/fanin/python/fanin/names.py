@@ -99,6 +99,9 @@ ACK_TRIES: Final = 200
 Its pauses grow to a quarter of an hour, so this is about a day in which the tables throttle. Messages that
 are at fault do not wait for it.
 """
+RETENTION_DAYS: Final = 10
+"""How long a queue keeps a message. The age of a message goes on counting in its dead-letter queue."""
+DEAD_LETTER_RETENTION_DAYS: Final = 14  # the most that SQS offers
 KEEP_TAG: Final = "fanin:keep"  # "reason" on a dead-letter queue: messages of failed items are not stored
 TARGET_TRIES: Final = 500
 """How often a job for a target is received before it becomes a dead letter.

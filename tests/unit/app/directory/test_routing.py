@@ -263,6 +263,20 @@ def test_a_stray_is_an_event_that_matches_no_route(world: World, routing: Routin
     assert routing.stray({**EVENT, "source": "other"}) == Routed(unrouted=True)
 
 
+def test_an_event_that_a_route_may_match_by_an_operator_not_known_here_is_no_stray(
+    world: World, routing: RoutingService
+) -> None:
+    # Given a route whose pattern EventBridge took, with an operator that is newer than this release
+    routing.put(PutRoute("orders", PATTERN, "desk"))
+    row = world.ports.directory.read(NAMESPACE, ["orders"])["orders"]
+    newer = {**PATTERN, "detail": {"kind": [{"sounds-like": "order"}]}}
+    world.ports.directory.put(NAMESPACE, "orders", {**row.value, "pattern": newer}, expires_at=2**40)
+
+    # Then an event that it may match is not counted; one that it cannot match is
+    assert routing.stray(EVENT) == Routed()
+    assert routing.stray({**EVENT, "source": "other"}) == Routed(unrouted=True)
+
+
 def test_a_router_sees_a_new_route_after_a_while(world: World, routing: RoutingService) -> None:
     assert routing.stray(EVENT).unrouted
     RoutingService(DirectoryService(world.ports)).put(PutRoute("orders", PATTERN, "desk"))

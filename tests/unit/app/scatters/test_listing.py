@@ -115,11 +115,24 @@ def test_it_stops_when_its_time_is_over(world: World) -> None:
     register(world, *range(12))
     listing, now = Listing(world.ports), world.clock.at
 
-    assert listing.resume(BATCH, SCATTER, until=now) is None
-    assert world.accesses.writes["records.put"] == 0
     world.at("records.put", "after", lambda: world.clock.advance(1_000))
     assert listing.resume(BATCH, SCATTER, until=now + 1_000) is None
     assert world.accesses.writes["records.put"] == 1
+
+
+def test_a_chain_of_calls_without_any_time_ends_after_as_many_as_there_are_chunks(world: World) -> None:
+    # Given a topic of twelve, and callers whose time is over before they begin
+    register(world, *range(12))
+    counts: list[int | None] = []
+
+    # When each leaves the rest to the next one
+    while not counts or counts[-1] is None:
+        counts.append(Listing(world.ports).resume(BATCH, SCATTER, until=0))
+        assert len(counts) < 10
+
+    # Then each has listed a chunk, and the last one finds nobody left
+    assert counts == [None] * 4 + [12]
+    assert listed(world, 12) == list(range(12))
 
 
 def test_who_joins_is_listed_if_the_listing_has_yet_to_come_there(world: World) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import socket
+from importlib import import_module
 
 import pytest
 from pyspark.errors import PySparkException
@@ -90,3 +92,40 @@ def test_arguments_that_are_wrong_run_nothing(capsys: pytest.CaptureFixture[str]
     # Then it says so, and ends as all command lines do
     assert ended.value.code == USAGE
     assert "--m" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("ack", ["--input", "nowhere", "--work", "nowhere"]),
+        ("audit", ["--scan", "--output", "nowhere"]),
+        ("fan_out", ["--input", "nowhere", "--queue", "https://sqs/q", "--staging", "nowhere"]),
+        ("report", ["--trips", "nowhere", "--output", "nowhere", "--week", "2026-W46"]),
+    ],
+)
+def test_a_job_that_cannot_reach_what_it_needs_ends_before_it_begins(
+    sessions,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    module: str,
+    arguments: list[str],
+) -> None:
+    # Given a network from which nothing of AWS answers
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        closed = f"http://127.0.0.1:{server.getsockname()[1]}"
+    monkeypatch.setenv("AWS_ENDPOINT_URL", closed)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    monkeypatch.setenv("FANIN_BATCHES_TABLE", "b")
+    # When a job is started
+    code = import_module(f"fanin.spark.jobs.{module}").JOB.main(arguments)
+    # Then it says so, and has not even started Spark
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (code, summary["ok"], summary["error"]) == (FAILED, False, "unreachable")
+    assert closed in summary["detail"]
+    assert not sessions
+
+
+def test_an_audit_of_exports_needs_nothing_but_the_exports() -> None:
+    audit = import_module("fanin.spark.jobs.audit").JOB
+    options = audit.parser().parse_args(["--batches-export", "a", "--words-export", "b", "--output", "c"])
+    assert audit.needs(options) == {}

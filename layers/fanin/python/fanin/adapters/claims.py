@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -24,6 +25,14 @@ _JSON: Final = "application/json"
 _ABSENT: Final = {"404", "NoSuchKey", "NotFound"}
 _HIDDEN: Final = {"403", "AccessDenied"}
 """Without permission to list the bucket, S3 answers so for a missing object."""
+_REGIONAL: Final[Any] = {"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"}
+"""Signs URLs for the host of the bucket's region.
+
+Otherwise botocore signs them for the global host. That redirects to the region while a bucket is new, and the
+signature is not valid there.
+"""
+_AWS: Final = re.compile(r"https?://s3[.-]")
+"""An endpoint of AWS. A bucket has no host name of its own on an emulator."""
 
 
 def _client() -> Any:
@@ -37,7 +46,10 @@ def _client() -> Any:
         read_timeout=READ_TIMEOUT,
         retries={"mode": "standard", "total_max_attempts": 3},
     )
-    return boto3.client("s3", config=config)
+    client = boto3.client("s3", config=config.merge(Config(s3=_REGIONAL)))
+    if _AWS.match(client.meta.endpoint_url):
+        return client
+    return boto3.client("s3", config=config.merge(Config(s3={"addressing_style": "path"})))
 
 
 class S3Claims:

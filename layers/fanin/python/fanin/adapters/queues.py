@@ -18,10 +18,11 @@ from fanin.errors import ChannelRefused, NotConfigured
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-_RETENTION: Final = 14 * 86_400  # seconds, the maximum
+_RETENTION: Final = names.RETENTION_DAYS * 86_400  # seconds
 MAX_RECEIVES: Final = 10
 """How often the work of a buffer is received before its message becomes a dead letter."""
 _GONE: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"}
+_MADE: Final = {"QueueAlreadyExists", "QueueNameExists"}
 _DENIED: Final = {"AccessDenied", "AccessDeniedException"}
 _MOST: Final = 10
 _LONGEST_NAME: Final = 80
@@ -62,17 +63,23 @@ class SqsQueues:
             policy = {"deadLetterTargetArn": arn, "maxReceiveCount": MAX_RECEIVES}
             redrive["RedrivePolicy"] = json.dumps(policy)
         with translated():
-            answer = self._client.create_queue(
-                QueueName=queue_name,
-                Attributes={
-                    "MessageRetentionPeriod": str(_RETENTION),
-                    "SqsManagedSseEnabled": "true",
-                    **redrive,
-                },
-                tags={names.CHANNEL_TAG: "buffer"},
-            )
-            self._refuse_plain_http(answer["QueueUrl"])
-        return answer["QueueUrl"]
+            try:
+                url = self._client.create_queue(
+                    QueueName=queue_name,
+                    Attributes={
+                        "MessageRetentionPeriod": str(_RETENTION),
+                        "SqsManagedSseEnabled": "true",
+                        **redrive,
+                    },
+                    tags={names.CHANNEL_TAG: "buffer"},
+                )["QueueUrl"]
+            except ClientError as error:
+                if error_code(error) not in _MADE:
+                    raise
+                # Another release made it, with other attributes, and died before it could use it.
+                url = self._client.get_queue_url(QueueName=queue_name)["QueueUrl"]
+            self._refuse_plain_http(url)
+        return url
 
     def _queue_name(self, name: str, born: int) -> str:
         """A name that no other queue has; a long name of a buffer is cut, since SQS takes 80 characters."""

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.domain import patterns
 from fanin.errors import FaninError, InvalidRequest, LimitReached, Throttled
 
 if TYPE_CHECKING:
@@ -21,17 +22,6 @@ _INVALID: Final = {"InvalidEventPatternException", "ValidationException"}
 _GONE: Final = "ResourceNotFoundException"
 _FULL: Final = "LimitExceededException"
 _BUSY: Final = "ConcurrentModificationException"
-# The fields that EventBridge requires of an event that is tested against a pattern.
-_ENVELOPE: Final[Mapping[str, Any]] = {
-    "id": "0",
-    "account": "000000000000",
-    "source": "fanin",
-    "time": "2026-01-01T00:00:00Z",
-    "region": "eu-west-1",
-    "resources": [],
-    "detail-type": "fanin",
-    "detail": {},
-}
 
 
 class EventBridgeRules:
@@ -58,18 +48,9 @@ class EventBridgeRules:
         with translated():
             return self._make_client()
 
-    def matches(self, pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
+    def check(self, pattern: Mapping[str, Any]) -> None:
         _ = self._bus()  # routes need a bus: raise before the row of a route is stored
-        with translated():
-            try:
-                answer = self._client.test_event_pattern(
-                    EventPattern=json.dumps(pattern), Event=json.dumps({**_ENVELOPE, **event})
-                )
-            except ClientError as error:
-                if refusal := _refusal(error):
-                    raise refusal from error
-                raise
-        return answer["Result"]
+        patterns.check(pattern)
 
     def put(self, route: str, pattern: Mapping[str, Any]) -> None:
         rule, bus, router_arn = names.ROUTE_RULE + route, self._bus(), self._router_arn()

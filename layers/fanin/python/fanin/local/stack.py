@@ -20,11 +20,13 @@ CHECKOUT: Final = Path(__file__).resolve().parents[5]
 EMULATOR_HOME: Final = CHECKOUT / FOLDER / "emulator"
 INPUTS: Final = ("app.py", "cdk.json", "infra", "functions", "layers")
 
-# On a laptop acknowledgements should not wait for a full window, and tables should go with their stack.
+# On a laptop acknowledgements should not wait for a full window, tables should go with their stack, and what
+# nobody listens to should be seen.
 CONTEXT: Final[Mapping[str, object]] = {
     "local": True,
     "removal": "destroy",
     "ack_batching_window_seconds": 1,
+    "unrouted": "count",
     "webhook_hosts": "localhost:*",
 }
 

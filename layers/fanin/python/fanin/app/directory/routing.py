@@ -15,7 +15,7 @@ from fanin.app.fresh import Fresh
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
 from fanin.app.ports.records import FOREVER, Record
-from fanin.domain import limits
+from fanin.domain import limits, patterns
 from fanin.domain.directory import Registration
 from fanin.domain.routing import (
     Policy,
@@ -178,19 +178,8 @@ class RoutingService:
         return Routed(sent, len(answers) - sent, unrouted=not sent)
 
     def stray(self, event: Mapping[str, Any]) -> Routed:
-        """Check whether an event matches no route at all; if it matches one, that route's rule sends it.
-
-        Raises:
-            Throttled, ServiceUnavailable: EventBridge is overloaded; call again.
-        """
-        return Routed(unrouted=not any(self._matches(route, event) for route in self._fresh()))
-
-    def _matches(self, route: Route, event: Mapping[str, Any]) -> bool:
-        """Whether an event matches a route. A pattern that EventBridge no longer accepts matches nothing."""
-        try:
-            return self._ports.rules.matches(route.pattern, event)
-        except InvalidRequest:
-            return False
+        """Check whether an event matches no route at all; if it matches one, that route's rule sends it."""
+        return Routed(unrouted=not any(_may_match(route, event) for route in self._fresh()))
 
     def _every(
         self,
@@ -244,12 +233,25 @@ class RoutingService:
             raise InvalidRequest(
                 f"the pattern is over {limits.MAX_PATTERN} characters; split it into two routes"
             )
-        self._ports.rules.matches(request.pattern, {})
+        self._ports.rules.check(request.pattern)
 
 
 def _passes(error: Exception) -> bool:
     """Whether the stream may still succeed in making a rule. Without room on the bus for it, it will not."""
     return isinstance(error, FaninError) and error.retryable and not isinstance(error, LimitReached)
+
+
+def _may_match(route: Route, event: Mapping[str, Any]) -> bool:
+    """Whether the rule of a route may send an event.
+
+    It may if the pattern has an operator that is not known here. A pattern that EventBridge no longer accepts
+    matches nothing.
+    """
+    try:
+        patterns.check(route.pattern)
+    except InvalidRequest:
+        return False
+    return patterns.matches(route.pattern, event) is not False
 
 
 def _route(row: Record) -> Route:

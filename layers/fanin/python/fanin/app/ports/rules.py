@@ -9,11 +9,12 @@ from typing import Any, Protocol
 class Rules(Protocol):
     """One rule on the bus for each route: an event that matches its pattern reaches the router."""
 
-    def matches(self, pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
-        """Whether an event, as EventBridge delivers it, matches a pattern.
+    def check(self, pattern: Mapping[str, Any]) -> None:
+        """Refuse a pattern for which no rule can be made, as far as that can be told before one is.
 
         Raises:
-            InvalidRequest: EventBridge does not accept the pattern.
+            InvalidRequest: it is not an event pattern.
+            NotConfigured: there is no bus.
         """
         ...
 

@@ -39,7 +39,7 @@ class Listing:
         Args:
             batch: of the scatter; its row need not be written yet.
             scatter: names the topic.
-            until: when to stop, ms.
+            until: when to stop, ms. A chunk is listed even if it is later, so that a chain of calls ends.
             most: how many chunks to list at most; None for no bound.
 
         Returns:
@@ -49,11 +49,11 @@ class Listing:
             RequestTooLarge: the topic has more recipients than a scatter may have.
             Throttled: a table is overloaded; resume later.
         """
-        number, last = self._place(batch)
-        stop = None if most is None else number + most
+        first, last = self._place(batch)
+        number, stop = first, None if most is None else first + most
         found = self._after(scatter, last)
         while last is None or not last.end:
-            if number == stop or self._ports.clock.now() >= until:
+            if number == stop or (number > first and self._ports.clock.now() >= until):
                 return None
             taken = list(islice(found, scatter_records.CHUNK))
             page = taken[-1][1] if taken else None

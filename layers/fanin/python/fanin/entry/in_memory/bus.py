@@ -49,9 +49,8 @@ class Bus:
         told = event._replace(id=event.id or bus_id, detail=detail)
         self.told.append(told)
         envelope = _envelope(told, bus_id)
-        for route, pattern in list(self._rules.patterns.items()):
-            if self._rules.matches(pattern, envelope):
-                self.calls.append(lambda route=route: self._route(route, told, envelope))  # type: ignore[misc]
+        for route in self._rules.matching(envelope):
+            self.calls.append(lambda route=route: self._route(route, told, envelope))  # type: ignore[misc]
         if told.detail_type in _INSTANCES:
             self.calls.append(lambda: self._follow(told))
         elif told.source != names.EVENT_SOURCE:

@@ -76,6 +76,7 @@ class FaninDataSource(DataSource):
 
         Raises:
             InvalidRequest: an option or a column is missing, or the batch cannot be written to.
+            Unreachable: no network leads from here to SQS or DynamoDB.
         """
         if overwrite:
             raise InvalidRequest("messages that were sent cannot be replaced; write with mode append")
@@ -87,6 +88,7 @@ class FaninDataSource(DataSource):
             )
         batch_id = ids.parse_batch_id(self._option("batch"))
         service = self.service or Service.from_env()
+        service.require("dynamodb", "sqs")
         check_batch(service.ledger().status(batch_id).batch)
         return FaninWriter(
             service, batch_id, queue, column, int(self.options.get("workers", "8")), uuid.uuid4().hex

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +19,7 @@ from fanin.spark.inputs.names import case_sensitive, with_names
 from fanin.spark.inputs.opening import Input, Opened, open_input
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
 from fanin.spark.jobs.running import Job, Summary, names_of_totals
+from fanin.spark.runtime import reach
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.unreadable import marked
 
@@ -124,7 +125,11 @@ def _parquet_files(
     return ParquetFiles(path, opened.files, exact=case_sensitive(spark))
 
 
-JOB: Final = Job("ack", ABOUT, arguments, run, SETTINGS, output="work")
+def needs(_options: argparse.Namespace) -> Mapping[str, str]:
+    return reach.aws("dynamodb")
+
+
+JOB: Final = Job("ack", ABOUT, arguments, run, SETTINGS, output="work", needs=needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

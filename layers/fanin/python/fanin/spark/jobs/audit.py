@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from fanin.spark.audit.scan import scan
 from fanin.spark.audit.verdicts import Snapshot, audit
 from fanin.spark.audit.verifying import verify
 from fanin.spark.jobs.running import Job, Summary
+from fanin.spark.runtime import reach
 from fanin.spark.runtime.service import Service
 
 ABOUT: Final = """\
@@ -61,6 +62,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="for all datasets; an earlier audit there is replaced",
     )
+    parser.add_argument(
+        "--snapshot",
+        metavar="FOLDER",
+        help="for the rows that were read; an earlier audit's are replaced (default: snapshot in --output)",
+    )
     then = parser.add_mutually_exclusive_group()
     then.add_argument("--repair", action="store_true", help="let verify repair what it can")
     then.add_argument(
@@ -78,8 +84,9 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     began = time.time_ns() // 1_000_000
     batches_from, words_from = _sources(spark, options)
     folder = options.output.rstrip("/")
-    batches = _staged(batches_from, rows.batches, f"{folder}/snapshot/batches")
-    words = _staged(words_from, rows.words, f"{folder}/snapshot/words")
+    snapshot = (options.snapshot or f"{folder}/snapshot").rstrip("/")
+    batches = _staged(batches_from, rows.batches, f"{snapshot}/batches")
+    words = _staged(words_from, rows.words, f"{snapshot}/words")
     ended = time.time_ns() // 1_000_000
     moments = [source.at for source in (batches_from, words_from) if source.at is not None]
     found = audit(Snapshot(batches, words, min(moments, default=began), max(moments, default=ended)))
@@ -160,7 +167,12 @@ def _verified(findings: DataFrame, options: argparse.Namespace, folder: str) -> 
     return {**judged.asDict(), "ok": others == 0 and judged["unrepaired"] == 0}
 
 
-JOB: Final = Job("audit", ABOUT, arguments, run, output="output")
+def needs(options: argparse.Namespace) -> Mapping[str, str]:
+    """Exports are read from S3 alone."""
+    return reach.aws("dynamodb") if options.scan or options.repair or options.confirm else {}
+
+
+JOB: Final = Job("audit", ABOUT, arguments, run, output="output", needs=needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -17,6 +18,7 @@ from fanin.spark.fan_out.bodies import Dataset
 from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
 from fanin.spark.jobs.running import Job, Summary, names_of_totals
+from fanin.spark.runtime import reach
 from fanin.spark.runtime.service import Service
 from fanin.wire.times import decode_time
 
@@ -156,7 +158,11 @@ def _target(text: str) -> Target:
     return found
 
 
-JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, _PAGES, output="staging")
+def _needs(options: argparse.Namespace) -> Mapping[str, str]:
+    return reach.aws("dynamodb", "sqs", *(["scheduler"] if options.deadline else []))
+
+
+JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, _PAGES, output="staging", needs=_needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

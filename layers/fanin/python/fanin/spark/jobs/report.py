@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +28,7 @@ from fanin.spark.fleet_report.weeks import Period
 from fanin.spark.inputs.opening import Input
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
 from fanin.spark.jobs.running import Job, Summary
+from fanin.spark.runtime import reach
 from fanin.spark.runtime.files import write_text
 
 MOST_FLEETS: Final = 1_000
@@ -190,7 +192,11 @@ def _ask(tracker: Tracker, weeks: DataFrame, scope: Scope, options: AskOptions) 
     return ask_fleets(tracker, fleets, options, {"report": options.key, "from": first, "to": last})
 
 
-JOB: Final = Job("report", ABOUT, _arguments, run, output="output")
+def _needs(options: argparse.Namespace) -> Mapping[str, str]:
+    return reach.of_tracker() if options.scatter else {}
+
+
+JOB: Final = Job("report", ABOUT, _arguments, run, output="output", needs=_needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from fanin.domain.totals import check_names
 from fanin.errors import FaninError, InvalidRequest, TooManyRejects
+from fanin.spark.runtime import reach
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.session import session
@@ -47,6 +48,10 @@ MOST_DETAIL: Final = 2_000
 """Most characters of an error in the summary; stderr has all of it."""
 
 
+def _nothing(_options: argparse.Namespace) -> Mapping[str, str]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Job:
     """One job.
@@ -58,6 +63,7 @@ class Job:
         run: does the work; the summary's ``ok`` decides the exit code.
         settings: Spark properties of its session.
         output: the argument that names a folder of the job, where the summary is written as well.
+        needs: gives the services that it calls, name → URL; unless all can be reached, it does not begin.
     """
 
     name: str
@@ -66,6 +72,7 @@ class Job:
     run: Callable[[SparkSession, argparse.Namespace], Summary]
     settings: Mapping[str, str] = field(default_factory=dict)
     output: str | None = None
+    needs: Callable[[argparse.Namespace], Mapping[str, str]] = _nothing
 
     def parser(self) -> argparse.ArgumentParser:
         parser = argparse.ArgumentParser(
@@ -91,6 +98,7 @@ class Job:
         began = time.monotonic()
         spark = None
         try:
+            reach.require(self.needs(options))
             spark = session(f"fanin {self.name}", self.settings)
             summary = self.run(spark, options)
         except TooManyRejects as error:

@@ -17,6 +17,7 @@ from fanin.client.tracker import Tracker
 from fanin.domain import limits
 from fanin.entry import wiring
 from fanin.entry.settings import Settings
+from fanin.spark.runtime import reach
 from fanin.spark.runtime.pace import Pace
 
 PATIENCE: Final = 600.0
@@ -82,6 +83,18 @@ class Service:
     def pace(self) -> Pace:
         """How fast this process writes."""
         return _connection(self)[1]
+
+    def require(self, *services: str) -> None:
+        """Check that this process reaches services of AWS.
+
+        Args:
+            services: as boto3 names them.
+
+        Raises:
+            Unreachable: no network leads to some of them.
+        """
+        self.connection()  # from here on boto3 knows region and endpoints
+        reach.require(reach.aws(*services))
 
     def connection(self) -> Connection:
         """The ledger's connection to DynamoDB; one for each process."""

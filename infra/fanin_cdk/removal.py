@@ -1,0 +1,136 @@
+"""With the setting ``removal=destroy``: what deletes the data of a stack together with the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from aws_cdk import CustomResource, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from fanin import names
+from fanin_cdk.findings import accept, accept_below
+from fanin_cdk.functions import Function
+
+if TYPE_CHECKING:
+    from fanin_cdk.tracker import FaninTracker
+
+TIMEOUT = 900
+"""Seconds of the function, the most that Lambda offers: about a million objects."""
+
+
+class Removal(Construct):
+    """Empties the bucket of a tracker, and deletes queues of buffers and rules of routes, with its stack.
+
+    A function does it when CloudFormation deletes the stack, after the functions of the tracker are gone. It
+    does nothing when the stack is updated or rolled back.
+
+    Args:
+        scope: parent construct, in the stack of the tracker.
+        id: its id there.
+        tracker: the tracker, with all of its functions.
+
+    Attributes:
+        function: the function.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, tracker: FaninTracker) -> None:
+        super().__init__(scope, id)
+        self.function = Function(
+            self,
+            "Function",
+            name="removal",
+            description="fanin: deletes what the stack has made, when the stack is deleted",
+            settings=tracker.settings,
+            layers=tracker.layers,
+            environment={},
+            timeout=TIMEOUT,
+            memory=1024,
+        ).function
+        stack, prefix = Stack.of(self), tracker.buffers.environment[names.ENV_BUFFER_PREFIX]
+        rules = stack.format_arn(
+            service="events", resource=f"rule/{tracker.settings.prefix}/{names.ROUTE_RULE}*"
+        )
+        queues = stack.format_arn(service="sqs", resource=f"{prefix}*")
+        cleaned = self.clean(
+            self,
+            [tracker.scatter.claims],
+            {
+                "Bus": tracker.bus.event_bus_name,
+                "QueuePrefix": prefix,
+                "DeadLetters": tracker.buffers.dead_letters.queue_arn,
+            },
+            [
+                iam.PolicyStatement(actions=["events:ListRules", "sqs:ListQueues"], resources=["*"]),
+                iam.PolicyStatement(
+                    actions=["events:DeleteRule", "events:RemoveTargets"],
+                    # The emulator checks targets against the bus.
+                    resources=[rules, *([tracker.bus.event_bus_arn] if tracker.settings.local else [])],
+                ),
+                iam.PolicyStatement(
+                    actions=["sqs:DeleteQueue", "sqs:GetQueueAttributes"], resources=[queues]
+                ),
+            ],
+        )
+        # What is deleted first cannot make new queues, rules or objects.
+        for function in tracker.functions.values():
+            function.function.node.add_dependency(cleaned)
+        for where in (
+            f"events:<AWS::Region>:<AWS::AccountId>:rule/{tracker.settings.prefix}/{names.ROUTE_RULE}*",
+            f"sqs:<AWS::Region>:<AWS::AccountId>:{prefix}*",
+        ):
+            reason = "routes and buffers have names that users choose"
+            accept(self, f"IAM5[Resource::arn:<AWS::Partition>:{where}]", reason)
+        accept(self, "IAM5[Resource::*]", "listing takes no resource")
+
+    def clean(
+        self,
+        scope: Construct,
+        buckets: Sequence[s3.Bucket],
+        properties: Mapping[str, str] | None = None,
+        statements: Sequence[iam.PolicyStatement] = (),
+    ) -> CustomResource:
+        """Have buckets emptied when the stack of a construct is deleted.
+
+        Args:
+            scope: a construct of that stack; the buckets are in it.
+            buckets: the buckets.
+            properties: what else to delete.
+            statements: permissions for that.
+
+        Returns:
+            What does it. What depends on it is deleted before.
+        """
+        policy = iam.Policy(
+            scope,
+            "Clean",
+            roles=[self.function.role] if self.function.role else [],
+            statements=[
+                iam.PolicyStatement(
+                    actions=["cloudformation:DescribeStacks"], resources=[Stack.of(scope).stack_id]
+                ),
+                *(
+                    iam.PolicyStatement(actions=[action], resources=[resource])
+                    for bucket in buckets
+                    for action, resource in (
+                        ("s3:ListBucket", bucket.bucket_arn),
+                        ("s3:DeleteObject", bucket.arn_for_objects("*")),
+                    )
+                ),
+                *statements,
+            ],
+        )
+        for bucket in buckets:
+            accept_below(policy, bucket, bucket.bucket_arn, "/*", "the bucket is deleted with its objects")
+        cleaned = CustomResource(
+            scope,
+            "Leftovers",
+            resource_type="Custom::FaninLeftovers",
+            service_token=self.function.function_arn,
+            properties={"Buckets": [bucket.bucket_name for bucket in buckets], **(properties or {})},
+        )
+        # The permissions, and the log, must be there for as long as the function may be called.
+        cleaned.node.add_dependency(policy, self.function)
+        return cleaned

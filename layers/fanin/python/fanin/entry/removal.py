@@ -1,0 +1,75 @@
+"""The custom resource that cleans up behind a stack whose data is to go with it.
+
+CloudFormation deletes neither a bucket with objects, nor what the service has made at run time: queues of
+buffers, and rules of routes, which keep their bus from being deleted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol, TypeAlias
+from urllib.request import Request, urlopen
+
+from fanin.entry.observe import logger
+
+Event: TypeAlias = Mapping[str, Any]
+"""A request of CloudFormation for a custom resource."""
+
+_LONGEST_REASON: Final = 1_000
+_ANSWER_SECONDS: Final = 30
+
+
+class Leftovers(Protocol):
+    """What a stack leaves behind; see ``fanin.adapters.leftovers``."""
+
+    def is_being_deleted(self, stack: str) -> bool: ...
+
+    def empty(self, bucket: str) -> int: ...
+
+    def delete_queues(self, prefix: str, dead_letters: str) -> int: ...
+
+    def delete_rules(self, bus: str) -> int: ...
+
+
+def answer(url: str, body: bytes) -> None:
+    """Tell CloudFormation how it went; it waits for an hour otherwise."""
+    request = Request(url, data=body, method="PUT", headers={"Content-Type": ""})  # noqa: S310
+    with urlopen(request, timeout=_ANSWER_SECONDS):  # noqa: S310  CloudFormation's own URL
+        pass
+
+
+def follow_stack(event: Event, leftovers: Leftovers, answer: Callable[[str, bytes], None] = answer) -> None:
+    """Clean up if the stack is being deleted, and tell CloudFormation.
+
+    The resource alone may be removed by an update, when ``removal`` is set back to ``retain``, or by a
+    rollback. Nothing is deleted then.
+
+    Args:
+        event: the request. Its ``ResourceProperties`` may have ``Buckets``, ``QueuePrefix`` with
+            ``DeadLetters``, and ``Bus``.
+        leftovers: deletes.
+        answer: sends the answer to CloudFormation.
+    """
+    told = {"StackId": event["StackId"], "RequestId": event["RequestId"]}
+    told["LogicalResourceId"] = event["LogicalResourceId"]
+    told["PhysicalResourceId"] = event.get("PhysicalResourceId") or event["LogicalResourceId"]
+    told["Status"] = "SUCCESS"
+    try:
+        if event["RequestType"] == "Delete" and leftovers.is_being_deleted(event["StackId"]):
+            _clean(event["ResourceProperties"], leftovers)
+    except Exception as error:  # noqa: BLE001  whatever it is, CloudFormation must hear of it
+        logger.exception("not everything was deleted")
+        told |= {"Status": "FAILED", "Reason": f"{type(error).__name__}: {error}"[:_LONGEST_REASON]}
+    answer(event["ResponseURL"], json.dumps(told).encode())
+
+
+def _clean(properties: Mapping[str, Any], leftovers: Leftovers) -> None:
+    done: dict[str, int] = {}
+    if bus := properties.get("Bus"):
+        done["rules"] = leftovers.delete_rules(bus)
+    if prefix := properties.get("QueuePrefix"):
+        done["queues"] = leftovers.delete_queues(prefix, properties["DeadLetters"])
+    for bucket in properties.get("Buckets", ()):
+        done[bucket] = leftovers.empty(bucket)
+    logger.info("cleaned up", extra={"deleted": done})

@@ -1,0 +1,89 @@
+"""Whether a job reaches what it needs, asked in its first seconds, before it reads or writes anything.
+
+Without a VPC, EMR Serverless lets jobs reach a few services only, and SQS is not among them. A request to
+another one gets no answer, which botocore takes minutes to give up, in each task.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Final
+from urllib.parse import urlsplit
+
+from botocore.utils import get_environ_proxies
+
+from fanin import names
+from fanin.adapters.aws import client_factory, translated
+from fanin.entry.settings import Settings
+from fanin.errors import Unreachable
+
+TIMEOUT: Final = 4.0
+"""Seconds for one connection, in which a lost packet is sent again twice."""
+_PORTS: Final = {"http": 80, "https": 443}
+_NAMES: Final = {
+    "dynamodb": "DynamoDB",
+    "scheduler": "EventBridge Scheduler",
+    "sqs": "SQS",
+}
+
+
+def aws(*services: str) -> dict[str, str]:
+    """Name → URL of services of AWS, as boto3 would call them from this process.
+
+    Raises:
+        NotConfigured: no region is set.
+    """
+    with translated():
+        clients = {name: client_factory(name)() for name in services}
+        return {_NAMES[name]: client.meta.endpoint_url for name, client in clients.items()}
+
+
+def of_tracker() -> dict[str, str]:
+    """What ``Tracker.from_env`` calls here to start scatters; nothing for the stack of ``fanin local up``."""
+    environment = Settings.from_env().environment
+    if environment.get(names.ENV_PROFILE):
+        return {}
+    if url := environment.get(names.ENV_API_URL):
+        return {"the API": url}
+    return aws("dynamodb", "scheduler", "sqs") if environment.get(names.ENV_BATCHES_TABLE) else {}
+
+
+def require(endpoints: Mapping[str, str], *, timeout: float = TIMEOUT) -> None:
+    """Connect to all of them at once, and to what a proxy's setting names instead; send nothing.
+
+    Args:
+        endpoints: name → URL.
+        timeout: seconds for each connection.
+
+    Raises:
+        Unreachable: there is no connection to some of them; says which, why, and what to do.
+    """
+    if not endpoints:
+        return
+    with ThreadPoolExecutor(len(endpoints)) as pool:
+        answers = pool.map(lambda url: _why_not(url, timeout), endpoints.values())
+        failed = {name: why for name, why in zip(endpoints, answers, strict=True) if why}
+    if failed:
+        told = "; ".join(f"{name} at {endpoints[name]}: {why}" for name, why in failed.items())
+        raise Unreachable(
+            f"this job cannot reach {told}. Nothing was read or written. On EMR Serverless jobs reach such"
+            " services only through a VPC: deploy with the setting pipeline_network, or name subnets that"
+            " have a way there with pipeline_subnets and pipeline_security_groups (docs/spark.md)"
+        )
+
+
+def _why_not(url: str, timeout: float) -> str:
+    """Why nothing listens at a URL, or at its proxy; empty if something does."""
+    at = urlsplit(url)
+    if proxy := get_environ_proxies(url).get(at.scheme):
+        at = urlsplit(proxy if "//" in proxy else f"http://{proxy}")
+    try:
+        with closing(socket.create_connection((at.hostname or "", at.port or _PORTS[at.scheme]), timeout)):
+            return ""
+    except TimeoutError:
+        return f"no answer within {timeout:g} seconds"
+    except OSError as error:
+        return error.strerror or str(error)

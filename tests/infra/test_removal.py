@@ -1,0 +1,70 @@
+"""What goes with a stack, and only with a stack whose data is to be destroyed."""
+
+from __future__ import annotations
+
+import json
+
+import aws_cdk as cdk
+import cdk_nag
+import pytest
+
+from fanin_cdk import FaninStack, PipelineStack, Settings
+from tests.infra.conftest import UNBUNDLED, Synthesized
+
+LEFTOVERS = "Custom::FaninLeftovers"
+
+
+@pytest.fixture(scope="module")
+def destroyed() -> tuple[Synthesized, Synthesized]:
+    """The stacks of a service and its pipeline that are to be destroyed, checked by cdk-nag."""
+    app = cdk.App(context=UNBUNDLED)
+    stack = FaninStack(app, "fanin", settings=Settings(removal="destroy", pipeline=True))
+    jobs = PipelineStack(app, "fanin-pipeline", tracker=stack.tracker)
+    cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(app))
+    app.synth()
+    return Synthesized(stack), Synthesized(jobs)
+
+
+def test_a_stack_whose_data_is_retained_has_nothing_that_deletes(fanin, synthesize):
+    for made in (fanin, synthesize(local=True, removal="destroy")):
+        assert made.of_type(LEFTOVERS) == {}
+        assert "s3:DeleteObject" not in json.dumps(
+            made.statements(made.stack.tracker.functions["api"].function.role)
+        )
+
+
+def test_every_bucket_is_emptied_and_what_was_made_at_run_time_is_deleted(destroyed):
+    service, jobs = destroyed
+    # Given what a stack tells the function
+    (told,) = service.of_type(LEFTOVERS).values()
+    (more,) = jobs.of_type(LEFTOVERS).values()
+    # Then it names every bucket of its stack, the bus, and the queues of buffers by prefix and dead letters
+    for made, one in ((service, told), (jobs, more)):
+        assert {bucket["Ref"] for bucket in one["Buckets"]} == set(made.of_type("AWS::S3::Bucket"))
+    assert told["QueuePrefix"] == "fanin-buffer-"
+    assert told["Bus"] == {"Ref": service.id_of(service.stack.tracker.bus)}
+    dead_letters = service.id_of(service.stack.tracker.buffers.dead_letters)
+    assert told["DeadLetters"] == {"Fn::GetAtt": [dead_letters, "Arn"]}
+    # And both stacks call the same function
+    removal = service.id_of(service.stack.tracker.removal.function)
+    assert told["ServiceToken"] == {"Fn::GetAtt": [removal, "Arn"]}
+    assert "Removal" in json.dumps(more["ServiceToken"])
+
+
+def test_functions_go_before_what_they_could_make_is_deleted_and_permissions_after(destroyed):
+    service, jobs = destroyed
+    ((leftovers, resource),) = ((n, r) for n, r in service.resources.items() if r["Type"] == LEFTOVERS)
+    # Given the order in which CloudFormation deletes: first what depends on others
+    removal = service.id_of(service.stack.tracker.removal.function)
+    # Then every function but the one that deletes is gone by then
+    for name, one in service.resources.items():
+        if one["Type"] == "AWS::Lambda::Function" and name != removal:
+            assert leftovers in one["DependsOn"], name
+    # And the permissions of that one are still there
+    for made, after in (
+        (service, resource),
+        (jobs, next(r for r in jobs.resources.values() if r["Type"] == LEFTOVERS)),
+    ):
+        policies = [n for n in made.of_type("AWS::IAM::Policy") if "Clean" in n]
+        assert policies
+        assert set(policies) <= set(after["DependsOn"])

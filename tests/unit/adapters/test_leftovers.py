@@ -1,0 +1,128 @@
+"""What is deleted with a stack, and what of others is left alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from fanin.adapters.leftovers import AwsLeftovers
+from fanin.errors import Throttled
+
+
+@pytest.fixture(autouse=True)
+def cloud() -> Iterator[None]:
+    with mock_aws():
+        yield
+
+
+@pytest.fixture
+def leftovers() -> AwsLeftovers:
+    return AwsLeftovers(lambda: math.inf)
+
+
+@pytest.fixture
+def bucket() -> Any:
+    made = boto3.resource("s3").Bucket("claims")
+    made.create(CreateBucketConfiguration={"LocationConstraint": boto3.Session().region_name})
+    return made
+
+
+def test_all_objects_of_a_bucket_go_however_many_pages_they_take(
+    leftovers: AwsLeftovers, bucket: Any
+) -> None:
+    for number in range(1_005):
+        bucket.put_object(Key=f"days-2/{number}", Body=b"x")
+    assert leftovers.empty("claims") == 1_005
+    assert list(bucket.objects.all()) == []
+    assert leftovers.empty("claims") == 0
+
+
+def test_a_bucket_that_is_gone_is_empty(leftovers: AwsLeftovers) -> None:
+    assert leftovers.empty("gone") == 0
+    assert leftovers.delete_rules("gone") == 0
+
+
+def test_it_stops_in_time_and_goes_on_later(leftovers: AwsLeftovers, bucket: Any) -> None:
+    bucket.put_object(Key="a", Body=b"x")
+    with pytest.raises(Throttled, match="again"):
+        AwsLeftovers(lambda: 0).empty("claims")
+    assert leftovers.empty("claims") == 1
+
+
+def test_queues_of_buffers_go_but_not_those_of_a_deployment_whose_prefix_begins_alike(
+    leftovers: AwsLeftovers,
+) -> None:
+    # Given the dead letters of two deployments, shop and shop-buffer-b, and a buffer of each
+    sqs = boto3.client("sqs")
+
+    def arn(name: str) -> str:
+        url = sqs.create_queue(QueueName=name)["QueueUrl"]
+        attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+        found: str = attributes["Attributes"]["QueueArn"]
+        return found
+
+    ours, theirs = arn("ours"), arn("theirs")
+    for name, dead in (("shop-buffer-a", ours), ("shop-buffer-b-buffer-a", theirs)):
+        policy = {"deadLetterTargetArn": dead, "maxReceiveCount": 10}
+        sqs.create_queue(QueueName=name, Attributes={"RedrivePolicy": json.dumps(policy)})
+    sqs.create_queue(QueueName="shop-buffer-of-a-user")
+
+    # When shop is deleted
+    assert leftovers.delete_queues("shop-buffer-", ours) == 1
+
+    # Then the queues of others are there
+    left = {url.rpartition("/")[2] for url in sqs.list_queues()["QueueUrls"]}
+    assert left == {"ours", "theirs", "shop-buffer-b-buffer-a", "shop-buffer-of-a-user"}
+
+
+def test_rules_of_routes_go_with_their_targets_and_no_others(leftovers: AwsLeftovers) -> None:
+    # Given rules of routes, and one of a user, on a bus; and one on the default bus
+    events = boto3.client("events")
+    events.create_event_bus(Name="shop")
+    for name in ("fanin-route-orders", "fanin-route-returns", "mine"):
+        events.put_rule(Name=name, EventBusName="shop", EventPattern=json.dumps({"source": ["a"]}))
+        target = {"Id": "router", "Arn": "arn:aws:lambda:eu-west-1:123456789012:function:router"}
+        events.put_targets(Rule=name, EventBusName="shop", Targets=[target])
+    events.put_rule(Name="fanin-route-orders", EventPattern=json.dumps({"source": ["a"]}))
+
+    assert leftovers.delete_rules("shop") == 2
+
+    assert [rule["Name"] for rule in events.list_rules(EventBusName="shop")["Rules"]] == ["mine"]
+    assert [rule["Name"] for rule in events.list_rules()["Rules"]] == ["fanin-route-orders"]
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("DELETE_IN_PROGRESS", True),
+        ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", False),
+        ("UPDATE_ROLLBACK_IN_PROGRESS", False),
+        ("ROLLBACK_IN_PROGRESS", False),
+    ],
+)
+def test_a_stack_is_deleted_only_if_it_is_deleted_as_a_whole(
+    leftovers: AwsLeftovers, state: str, *, expected: bool
+) -> None:
+    client = boto3.client("cloudformation")
+    leftovers._clients["cloudformation"] = client
+    stack = {"StackName": "fanin", "CreationTime": "2026-11-21T18:00:00Z", "StackStatus": state}
+    with Stubber(client) as stubber:
+        stubber.add_response("describe_stacks", {"Stacks": [stack]}, {"StackName": "stack-id"})
+        assert leftovers.is_being_deleted("stack-id") is expected
+
+
+def test_an_error_that_nobody_foresaw_is_raised(leftovers: AwsLeftovers) -> None:
+    client = boto3.client("s3")
+    leftovers._clients["s3"] = client
+    with Stubber(client) as stubber:
+        stubber.add_client_error("list_objects_v2", "Surprise")
+        with pytest.raises(ClientError):
+            leftovers.empty("claims")

@@ -1,0 +1,150 @@
+"""Event patterns, as EventBridge reads them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from fanin.domain import patterns
+from fanin.errors import InvalidRequest
+
+EVENT = {
+    "source": "shop",
+    "detail": {
+        "n": 7,
+        "yes": True,
+        "none": None,
+        "name": "Straße 7",
+        "file": "a/lib/b.png",
+        "ip": "10.0.0.9",
+        "tags": ["a", ["b"]],
+        "empty": [],
+        "rows": [{"k": 1, "v": "x"}, {"k": 2, "v": "y"}],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "choices", "expected"),
+    [
+        ("n", [7], True),
+        ("n", [7.0], True),
+        ("n", ["7"], False),
+        ("n", [True], False),
+        ("yes", [True], True),
+        ("yes", [1], False),
+        ("none", [None], True),
+        ("gone", [None], False),
+        ("name", ["other", "Straße 7"], True),
+        ("tags", ["b"], True),
+        ("tags", ["c"], False),
+        ("name", [{"prefix": "Str"}], True),
+        ("name", [{"prefix": "str"}], False),
+        ("name", [{"prefix": {"equals-ignore-case": "str"}}], True),
+        ("n", [{"prefix": "7"}], False),
+        ("file", [{"suffix": ".png"}], True),
+        ("file", [{"suffix": {"equals-ignore-case": ".PNG"}}], True),
+        ("name", [{"equals-ignore-case": "sTRASSE 7"}], True),
+        ("file", [{"wildcard": "*/lib/*"}], True),
+        ("file", [{"wildcard": "a*b*.png"}], True),
+        ("file", [{"wildcard": "a/lib/b.png"}], True),
+        ("file", [{"wildcard": "a/lib*lib/b.png"}], False),
+        ("file", [{"wildcard": r"a\*"}], False),
+        ("n", [{"numeric": [">", 0, "<=", 7]}], True),
+        ("n", [{"numeric": ["=", 8]}], False),
+        ("yes", [{"numeric": ["=", 1]}], False),
+        ("name", [{"numeric": [">", 0]}], False),
+        ("ip", [{"cidr": "10.0.0.0/24"}], True),
+        ("ip", [{"cidr": "10.0.1.0/24"}], False),
+        ("name", [{"cidr": "10.0.0.0/24"}], False),
+        ("gone", [{"exists": False}], True),
+        ("none", [{"exists": True}], True),
+        ("empty", [{"exists": True}], False),
+        ("rows", [{"exists": True}], False),
+        ("n", [{"exists": False}, 7], True),
+        ("n", [{"anything-but": [6, 8]}], True),
+        ("n", [{"anything-but": 7}], False),
+        ("gone", [{"anything-but": 7}], False),
+        ("tags", [{"anything-but": "a"}], True),
+        ("name", [{"anything-but": {"prefix": "Str"}}], False),
+        ("name", [{"anything-but": {"suffix": ["8", "9"]}}], True),
+        ("file", [{"anything-but": {"wildcard": "*/lib/*"}}], False),
+        ("name", [{"anything-but": {"equals-ignore-case": "straße 7"}}], False),
+        ("rows", {"k": [2], "v": ["y"]}, True),
+        ("rows", {"k": [1], "v": ["y"]}, False),
+        ("n", {"deep": [{"exists": False}]}, True),
+        ("name", [{"soundex": "S362"}], None),
+        ("name", [{"soundex": "S362"}, "Straße 7"], True),
+        ("gone", [{"soundex": "S362"}], False),
+        ("name", [{"anything-but": {"soundex": "S362"}}], None),
+        ("name", [{"prefix": {"soundex": "S362"}}], None),
+        ("n", [{"numeric": ["~", 7]}], None),
+    ],
+)
+def test_a_field_matches_if_one_of_its_choices_does(field: str, choices: Any, expected: bool | None) -> None:
+    pattern = {"detail": {field: choices}}
+    patterns.check(pattern)
+    assert patterns.matches(pattern, EVENT) is expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ({"source": ["shop"], "detail": {"n": [7]}}, True),
+        ({"source": ["shop"], "detail": {"n": [8]}}, False),
+        ({"source": ["other"], "detail": {"n": [{"soundex": "x"}]}}, False),
+        ({"detail.n": [7]}, True),
+        ({"$or": [{"source": ["x"]}, {"detail": {"n": [7]}}]}, True),
+        ({"source": ["shop"], "$or": [{"detail": {"n": [8]}}, {"detail": {"n": [9]}}]}, False),
+        ({"detail": {"yes": [True], "$or": [{"n": [8]}, {"n": [{"numeric": ["<", 8]}]}]}}, True),
+        # A path that is named twice: the later list counts, whichever that is.
+        ({"source": ["x"], "$or": [{"source": ["shop"]}, {"detail": {"n": [8]}}]}, True),
+        ({"$or": [{"source": ["shop"]}, {"detail": {"n": [8]}}], "source": ["x"]}, False),
+        ({"source": ["shop"], "$or": [{"source": {"x": [1]}}, {"source": {"y": [1]}}]}, False),
+        # Both conditions are of one row, also if $or stands between them.
+        ({"detail": {"rows": {"k": [1]}, "$or": [{"rows": {"v": ["y"]}}, {"n": [8]}]}}, False),
+        # One choice is not a choice.
+        ({"$or": [{"source": ["shop"]}]}, False),
+    ],
+)
+def test_all_fields_of_a_pattern_must_match(pattern: dict[str, Any], *, expected: bool) -> None:
+    assert patterns.matches(pattern, EVENT) is expected
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        {},
+        [],
+        {"source": "shop"},
+        {"source": []},
+        {"detail": {}},
+        {"detail": {"n": [7], "m": 1}},
+        {"source": ["x"], "$or": [{"source": ["y"]}, {}]},
+        {"detail": {"n": [{"prefix": "a", "suffix": "b"}]}},
+        {"detail": {"n": [{}]}},
+        {f"f{n}": {"$or": [{"a": [1]}, {"b": [1]}]} for n in range(10)},
+    ],
+)
+def test_what_cannot_be_a_pattern_is_refused(pattern: Any) -> None:
+    with pytest.raises(InvalidRequest, match="event pattern"):
+        patterns.check(pattern)
+
+
+def test_unknown_operators_are_named_wherever_they_are() -> None:
+    pattern = {"a": [{"soundex": "x"}, {"prefix": "y"}], "$or": [{"b": {"c": [{"near": 1}]}}, {"d": [1]}]}
+    assert patterns.unknown_operators(pattern) == {"soundex", "near"}
+
+
+def test_a_hostile_pattern_or_event_takes_no_time() -> None:
+    # Given wildcards that nearly match a long text, and lists within lists
+    deep: Any = "x"
+    for _ in range(100_000):
+        deep = [deep]
+    began = time.perf_counter()
+    # Then both are judged at once
+    assert patterns.matches({"a": [{"wildcard": "*a" * 500 + "b"}]}, {"a": "a" * 200_000}) is False
+    assert patterns.matches({"a": ["x"]}, {"a": deep}) is True
+    assert time.perf_counter() - began < 5

@@ -1,0 +1,118 @@
+"""Whether a job reaches what it needs: closed ports, addresses that nobody answers, and proxies."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from fanin import names
+from fanin.errors import NotConfigured, Unreachable
+from fanin.spark.runtime import reach
+
+
+@pytest.fixture(autouse=True)
+def direct(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def listening() -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture
+def closed() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """An address that takes no more connections, and refuses none, as one without a route looks."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server, socket.socket() as first:
+        first.connect(server.getsockname())
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_what_listens_is_reached_and_nothing_is_sent(listening: str) -> None:
+    reach.require({"SQS": f"https://{listening}", "DynamoDB": f"http://{listening}"})
+    reach.require({})
+
+
+def test_a_closed_port_is_named_with_the_setting_that_mends_it(listening: str, closed: str) -> None:
+    # Given a service that is there, and one that is not
+    endpoints = {"DynamoDB": f"http://{listening}", "SQS": f"http://{closed}"}
+    # When both are needed
+    with pytest.raises(Unreachable) as raised:
+        reach.require(endpoints)
+    # Then the error names the one, why, and what to do
+    said = str(raised.value)
+    assert f"cannot reach SQS at http://{closed}: Connection refused" in said
+    assert "DynamoDB" not in said
+    for setting in ("pipeline_network", "pipeline_subnets", "pipeline_security_groups"):
+        assert setting in said
+
+
+def test_what_does_not_answer_is_given_up_at_once_however_many_there_are(silent: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(Unreachable, match=r"no answer within 0\.3 seconds"):
+        reach.require({str(number): f"http://{silent}" for number in range(5)}, timeout=0.3)
+    assert time.monotonic() - began < 2
+
+
+def test_a_name_that_nobody_knows_is_not_reached() -> None:
+    with pytest.raises(Unreachable, match=r"SQS at https://sqs\.invalid: "):
+        reach.require({"SQS": "https://sqs.invalid"})
+
+
+def test_behind_a_proxy_it_is_the_proxy_that_must_be_there(
+    monkeypatch: pytest.MonkeyPatch, listening: str, closed: str
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", f"http://{listening}")
+    reach.require({"SQS": "https://sqs.invalid"})
+    monkeypatch.setenv("HTTPS_PROXY", closed)
+    with pytest.raises(Unreachable, match="refused"):
+        reach.require({"SQS": "https://sqs.invalid"})
+
+
+def test_services_are_where_boto3_calls_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    assert reach.aws("dynamodb", "scheduler", "sqs") == {
+        "DynamoDB": "https://dynamodb.eu-west-1.amazonaws.com",
+        "EventBridge Scheduler": "https://scheduler.eu-west-1.amazonaws.com",
+        "SQS": "https://sqs.eu-west-1.amazonaws.com",
+    }
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", "http://127.0.0.1:1")
+    assert reach.aws("sqs") == {"SQS": "http://127.0.0.1:1"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "needed"),
+    [
+        ({names.ENV_PROFILE: "local", names.ENV_API_URL: "https://api.test"}, []),
+        ({names.ENV_API_URL: "https://api.test", names.ENV_BATCHES_TABLE: "b"}, ["the API"]),
+        ({names.ENV_BATCHES_TABLE: "b"}, ["DynamoDB", "EventBridge Scheduler", "SQS"]),
+        ({}, []),
+    ],
+)
+def test_a_tracker_needs_the_api_or_what_the_api_needs(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], needed: list[str]
+) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    for name in (names.ENV_PROFILE, names.ENV_API_URL, names.ENV_BATCHES_TABLE):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert list(reach.of_tracker()) == needed
+
+
+def test_without_a_region_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(NotConfigured, match="region"):
+        reach.aws("sqs")
