@@ -51,3 +51,53 @@ def test_a_slice_of_an_array_is_split_by_its_own_rows() -> None:
 
 def test_no_ids_are_no_rows() -> None:
     assert split([]) == []
+
+
+NUMBERS = st.sampled_from(
+    [
+        "0",
+        "7",
+        "12",
+        "9" * 10,
+        "9" * 11,
+        "00",
+        "01",
+        "",
+        "0x1f",
+        "0xfffff",
+        "-1",
+        "-0",
+        "+1",
+        " 1",
+        "1 ",
+        "1_0",
+        "٣",
+        "1:2",
+        "é",
+    ]
+)
+
+
+@given(st.lists(st.builds("{}:{}".format, st.sampled_from(["7:a", "7", ""]), NUMBERS), max_size=30))
+def test_rows_of_a_common_prefix_are_split_like_any_others(texts: list[str]) -> None:
+    assert split(texts) == [expected(text) for text in texts]
+
+
+@pytest.mark.parametrize("odd", ["0xfffff", "01", "", "+7", "9" * 11, "1:5", "x"])
+def test_one_odd_row_among_many_canonical_ones_is_found(odd: str) -> None:
+    # Given ids of one prefix, one of which is not spelled as the service spells it
+    texts = [f"7:a:{index}" for index in range(2_000)]
+    texts[1_234] = f"7:a:{odd}"
+
+    # Then only that one is told apart
+    assert split(texts) == [expected(text) for text in texts]
+
+
+def test_more_prefixes_than_are_looked_for_one_by_one() -> None:
+    texts = [f"{index % 100}:a:{index}" for index in range(5_000)] + ["x", "y:"]
+    assert split(texts) == [expected(text) for text in texts]
+
+
+def test_bytes_that_are_no_text_are_no_number() -> None:
+    parsed = parse(pa.array([b"7:a:1", b"7:a:\xff", b"\xff:2"], pa.binary()))
+    assert (parsed.codes.tolist(), parsed.indices.tolist()) == ([0, -1, 1], [1, 0, 2])
