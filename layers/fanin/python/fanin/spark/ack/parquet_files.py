@@ -19,6 +19,8 @@ _LEAST: Final = 8 << 20
 _MOST: Final = 1 << 30
 """Most bytes of files for one task, which has to read them again if it is lost."""
 _ROWS: Final = 1 << 20
+_IDS: Final = 1 << 14
+"""Rows that are read at once, of numbers and of texts; of these so few that memory is used again."""
 
 
 class FileSplit(NamedTuple):
@@ -103,8 +105,9 @@ class ParquetFiles:
                 for group in range(file.num_row_groups):
                     if not start <= _offset(file.metadata.row_group(group)) < stop:
                         continue
+                    size = _IDS if schema.by_id else _ROWS
                     for rows in file.iter_batches(
-                        _ROWS, row_groups=[group], columns=present, use_threads=False
+                        size, row_groups=[group], columns=present, use_threads=False
                     ):
                         yield _normalized(rows, schema)
 
