@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
@@ -28,6 +28,9 @@ from fanin.spark.ack.staged_rows import no_rows, stage_rows
 from fanin.spark.ack.strategy import Strategy, choose_strategy
 from fanin.spark.runtime.rejects import write_rejects
 from fanin.spark.runtime.service import Service
+
+WORK: Final = ("rows", "failures", "merged", "failed")
+"""What steps pass to each other, in the work folder."""
 
 
 @dataclass(frozen=True)
