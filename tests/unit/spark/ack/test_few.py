@@ -26,9 +26,9 @@ def record(ordinals: list[int], fails: int | None = None) -> Records:
 
 def test_a_task_gives_the_pages_of_few_rows() -> None:
     task = few.coalesce_few_task(GIVEN, ORDINALS, rows=5)
-    rows = rows_of(task([record([1, 2]), record([]), record([70_000, 2, -1])]))
-    assert [row["page"] for row in rows if row["bits"]] == [0, 2]
-    assert [row["reason"] for row in rows if row["reason"]] == ["foreign", "duplicate"]
+    rows = rows_of(task([record([1, 2]), record([]), record([70_000, 3, -1])]))
+    assert sorted(row["page"] for row in rows if row["bits"]) == [0, 0, 2]
+    assert [row["reason"] for row in rows if row["reason"]] == ["foreign"]
     assert [row["rows"] for row in rows if row["rows"] is not None] == [5]
 
 

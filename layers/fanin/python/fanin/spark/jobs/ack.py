@@ -13,7 +13,6 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.driver import acknowledge
 from fanin.spark.ack.parquet_files import ParquetFiles
-from fanin.spark.ack.strategy import Strategy
 from fanin.spark.jobs.running import FORMAT, Job, Summary, names_of_totals
 from fanin.spark.runtime.formats import DatasetFormat, format_of_path, load
 from fanin.spark.runtime.service import Service
@@ -40,11 +39,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--work", required=True, help="folder for what steps pass to each other; its content is replaced"
     )
     parser.add_argument("--rejects", help="folder for rows that are left out (default: rejects in --work)")
-    strategies = [strategy.value for strategy in Strategy]
-    parser.add_argument("--strategy", choices=strategies, help="how to coalesce (default: the job chooses)")
-    parser.add_argument(
-        "--way", dest="strategy", choices=strategies, help=argparse.SUPPRESS
-    )  # its former name
     parser.add_argument(
         "--writers", type=int, help="tasks that write at the same time (default: as many as Spark runs)"
     )
@@ -77,7 +71,6 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         work=options.work.rstrip("/"),
         batch_id=options.batch,
         files=ParquetFiles(options.input) if parquet else None,
-        strategy=Strategy(options.strategy) if options.strategy else None,
         rejects=options.rejects,
         writers=options.writers,
         totals=options.totals,
