@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.schemas import Records
+from fanin.spark.runtime.object_store import file_system
 
 _LEAST: Final = 8 << 20
 """A task is worth starting for so many bytes of files."""
@@ -37,18 +38,14 @@ class ParquetFiles:
     Args:
         path: a folder or a file, as Spark takes it. Like Spark, it skips names that begin with a dot or an
             underscore.
+        spark: the session whose settings for S3 apply; without one, only the environment counts.
 
     Attributes:
         sizes: path → bytes of the file.
     """
 
-    def __init__(self, path: str) -> None:
-        uri = (
-            path.replace("s3a://", "s3://", 1)
-            if "://" in path
-            else Path(path.removeprefix("file:")).resolve()
-        )
-        self.system, root = pafs.FileSystem.from_uri(str(uri))
+    def __init__(self, path: str, spark: SparkSession | None = None) -> None:
+        self.system, root = file_system(path, spark)
         found = self.system.get_file_info(root)
         infos = [found]
         if found.type == pafs.FileType.Directory:
@@ -67,8 +64,8 @@ class ParquetFiles:
         """Divide the files among tasks, in order.
 
         Args:
-            parallelism: tasks that run at the same time; there are at least as many splits, unless the files
-                are small.
+            parallelism: tasks that can run at the same time; there are as many splits, unless the files are
+                small or very large.
 
         Returns:
             For each task its splits.

@@ -40,7 +40,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rejects", help="folder for rows that are left out (default: rejects in --work)")
     parser.add_argument(
-        "--writers", type=int, help="tasks that write at the same time (default: as many as Spark runs)"
+        "--writers",
+        type=int,
+        help="tasks that write at the same time (default: as many as the cluster can run)",
     )
     parser.add_argument(
         "--ordinals", action="store_true", help="JSON rows have batch_id and ordinal instead of item"
@@ -70,7 +72,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         Service.from_env(),
         work=options.work.rstrip("/"),
         batch_id=options.batch,
-        files=ParquetFiles(options.input) if parquet else None,
+        files=ParquetFiles(options.input, spark) if parquet else None,
         rejects=options.rejects,
         writers=options.writers,
         totals=options.totals,

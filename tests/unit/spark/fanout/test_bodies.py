@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fanin.errors import InvalidRequest
-from fanin.spark.fan_out.bodies import Dataset, _path, read
+from fanin.spark.fanout.bodies import Dataset, _path, read
 from fanin.spark.runtime.formats import DatasetFormat
 
 
