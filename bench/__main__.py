@@ -33,6 +33,7 @@ from bench import (
     spark_audit,
     spark_coalesce,
     spark_fan_out,
+    spark_ids,
     totals,
     writers,
 )
@@ -71,7 +72,7 @@ TIMED: dict[str, list[Measurement]] = {
     "parsing": [parsing.parsing],
     "imports": [imports.imports],
     "spark": [spark_coalesce.counts],
-    "spark-speed": [spark_coalesce.ratios, spark_fan_out.rows_a_second],
+    "spark-speed": [spark_coalesce.ratios, spark_ids.ratios, spark_fan_out.rows_a_second],
     "spark-audit": [spark_audit.linear],
 }
 GROUPS = [*COUNTED, *TIMED]
@@ -88,6 +89,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.full:
         TIMED["spark-speed"][0] = partial(spark_coalesce.ratios, spark_coalesce.FULL)
+        TIMED["spark-speed"][1] = partial(spark_ids.ratios, spark_coalesce.FULL)
         TIMED["spark-audit"][0] = partial(spark_audit.linear, spark_audit.FULL)
     if unknown := set(options.groups) - set(GROUPS):
         parser.error(f"unknown group: {', '.join(sorted(unknown))}; choose from {', '.join(GROUPS)}")

@@ -18,9 +18,10 @@ from bench.figures import Figure
 from fanin.adapters.dynamodb.rows import encode
 from fanin.domain.batch import Batch, State
 from fanin.domain.tree import positions
-from fanin.spark.audit.export_writer import line, write_export
+from fanin.spark.audit.scan import line
 from fanin.spark.jobs.audit import JOB
 from fanin.spark.runtime.session import session
+from tests.spark.export_writer import write_export
 
 AT = 1_790_000_000_000
 EXPIRES = AT // 1000 + 20 * 86_400

@@ -1,10 +1,9 @@
-"""Coalescing on Spark with two cores, compared with plain aggregation in SQL and with numpy without Spark."""
+"""Coalescing on Spark with two cores, beside plain SQL, DuckDB, and numpy without Spark."""
 
 from __future__ import annotations
 
 import tempfile
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from bench import duck
+from bench.comparison import compared
 from bench.figures import Figure
 from bench.world import World
 from fanin.domain.batch import Batch
@@ -34,7 +35,7 @@ from fanin.spark.runtime.session import session
 USUAL, FULL = 25, 27
 FACTORS = {USUAL: (5.0, 1.2), FULL: (8.0, 2.5)}
 """Power of two → how many times as fast as plain SQL the strategies for Parquet and DataFrames must be."""
-OF_NUMPY = 0.4
+OF_NUMPY = 0.55
 BILLION = 10**9
 PARTITIONS = 200
 ROW_GROUP = 1 << 20
@@ -74,21 +75,23 @@ class Contiguous:
 
 def ratios(power: int = USUAL) -> list[Figure]:
     """Measure how fast the strategies are, with 2^power acknowledgements."""
-    with _session() as spark, tempfile.TemporaryDirectory() as folder:
+    with cluster() as spark, tempfile.TemporaryDirectory() as folder:
         return speeds(spark, Path(folder), power)
 
 
 def counts() -> list[Figure]:
     """Count writes."""
-    with _session() as spark:
+    with cluster() as spark:
         return [*writes(spark), billion(spark)]
 
 
 @contextmanager
-def _session() -> Iterator[SparkSession]:
+def cluster() -> Iterator[SparkSession]:
+    """A session with two cores."""
     settings = {
         "spark.master": f"local[{CORES}]",
         "spark.sql.shuffle.partitions": str(2 * CORES),
+        "spark.python.daemon.module": "tests.spark.daemon",
         "spark.sql.files.maxPartitionBytes": "1g",  # one task for each core, whichever way
         **SETTINGS,
     }
@@ -107,43 +110,37 @@ def speeds(spark: SparkSession, folder: Path, power: int) -> list[Figure]:
     _write(scattered, ordinals)
     del ordinals
     _write(ordered, np.arange(count))
-    known, schema = _known(count)
+    batches, schema = known(count)
     rows = spark.read.parquet(str(scattered))
 
     def of_files(path: Path) -> DataFrame:
-        return merge(pages_from_files(spark, ParquetFiles(str(path)), schema, known), schema, known)
+        return merge(pages_from_files(spark, ParquetFiles(str(path)), schema, batches), schema, batches)
 
     def of_rows() -> DataFrame:
-        return merge(pages_from_rows(normalize(rows, schema), schema, known), schema, known)
+        return merge(pages_from_rows(normalize(rows, schema), schema, batches), schema, batches)
 
-    plain, parquet, frame, alone, plain_ordered, in_order = _best(
-        partial(_run, _plain(rows)),
-        partial(_run, of_files(scattered)),
-        partial(_run, of_rows()),
+    sql, parquet, frame, alone, sql_ordered, in_order, other = compared(
+        partial(noop, plain(rows)),
+        partial(noop, of_files(scattered)),
+        partial(noop, of_rows()),
         partial(_numpy, scattered, count),
-        partial(_run, _plain(spark.read.parquet(str(ordered)))),
-        partial(_run, of_files(ordered)),
+        partial(noop, plain(spark.read.parquet(str(ordered)))),
+        partial(noop, of_files(ordered)),
+        partial(duck.words, ordered, duck.ORDINALS, count, CORES),
     )
     fast, fair = FACTORS.get(power, (None, None))
-    note = f"{count / 1e6 / parquet:.1f} million a second"
+    name = f"2^{power} acks in no order"
+    rate = f"{count / 1e6 / parquet.best:.1f} million a second"
     return [
-        Figure(
-            f"2^{power} acks in no order: Parquet strategy over plain SQL",
-            plain / parquet,
-            at_least=fast,
-            note=note,
+        parquet.faster_than(sql, f"{name}: Parquet strategy over plain SQL", at_least=fast, note=rate),
+        frame.faster_than(sql, f"{name}: DataFrame strategy over plain SQL", at_least=fair),
+        parquet.faster_than(
+            alone, f"{name}: Parquet strategy over pyarrow and numpy alone", at_least=OF_NUMPY
         ),
-        Figure(
-            f"2^{power} acks in no order: DataFrame strategy over plain SQL", plain / frame, at_least=fair
+        in_order.faster_than(
+            sql_ordered, f"2^{power} acks in order: Parquet strategy over plain SQL", at_least=1
         ),
-        Figure(
-            f"2^{power} acks in no order: Parquet strategy over pyarrow and numpy alone",
-            alone / parquet,
-            at_least=OF_NUMPY if power == FULL else None,
-        ),
-        Figure(
-            f"2^{power} acks in order: Parquet strategy over plain SQL", plain_ordered / in_order, at_least=1
-        ),
+        in_order.faster_than(other, f"2^{power} acks in order: Parquet strategy over DuckDB", at_least=1),
     ]
 
 
@@ -154,9 +151,9 @@ def writes(spark: SparkSession, power: int = 20) -> list[Figure]:
     chosen = np.sort(np.random.default_rng(2).permutation(count)[: count // 2])
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder) / "half", chosen)
-        known, schema = Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
-        pages = pages_from_files(spark, ParquetFiles(f"{folder}/half"), schema, known)
-        found = lift(merge(pages, schema, known), known)
+        batches, schema = Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
+        pages = pages_from_files(spark, ParquetFiles(f"{folder}/half"), schema, batches)
+        found = lift(merge(pages, schema, batches), batches)
         with world.spending() as spent:
             _mark(world, found)
     name = f"writes over words, for a random half of 2^{power} items"
@@ -168,9 +165,9 @@ def billion(spark: SparkSession) -> Figure:
     """Acknowledge a contiguous dataset as a whole: its words are lifted, and the batch completes."""
     world = World()
     batch = world.batch(BILLION, closed=True)
-    known, schema = Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
+    batches, schema = Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
     source: Any = Contiguous(BILLION, PARTITIONS)
-    found = lift(merge(pages_from_files(spark, source, schema, known), schema, known), known)
+    found = lift(merge(pages_from_files(spark, source, schema, batches), schema, batches), batches)
     with world.spending() as spent:
         _mark(world, found)
     world.check_complete()
@@ -182,7 +179,8 @@ def batch_row(world: World, batch: Batch) -> Batch:
     return world.memory.ports().batches.read([batch.batch_id])[batch.batch_id]
 
 
-def _known(items: int) -> tuple[Known, InputSchema]:
+def known(items: int) -> tuple[Known, InputSchema]:
+    """A batch of so many items, and how ordinals name them."""
     world = World()
     batch = world.batch(items)
     return Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
@@ -197,28 +195,15 @@ def _mark(world: World, frame: DataFrame) -> None:
         pass
 
 
-def _plain(rows: DataFrame) -> DataFrame:
+def plain(rows: DataFrame) -> DataFrame:
+    """Words as people aggregate them in SQL."""
     keyed = rows.select(sql_bits.word("ordinal").alias("word"), sql_bits.mask("ordinal").alias("mask"))
     return keyed.groupBy("word").agg(sql_bits.union("mask").alias("mask"))
 
 
-def _run(frame: DataFrame) -> None:
+def noop(frame: DataFrame) -> None:
+    """Run a plan, and drop what it gives."""
     frame.write.format("noop").mode("overwrite").save()
-
-
-def _best(*strategies: Callable[[], object]) -> list[float]:
-    """Seconds of the fastest of three runs of each strategy, in turns, since machines are slow at times.
-
-    In the first runs Java compiles and workers start.
-    """
-    rounds = [[_seconds(run) for run in strategies] for _ in range(3)]
-    return [min(runs) for runs in zip(*rounds, strict=True)]
-
-
-def _seconds(run: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    run()
-    return time.perf_counter() - began
 
 
 def _write(folder: Path, ordinals: np.ndarray[Any, Any]) -> None:

@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from bench.figures import Figure
 from fanin.client.paging import chunks
 from fanin.local import down, environment, up
-from fanin.spark.fan_out import bodies
-from fanin.spark.fan_out.bodies import BODY, Dataset
-from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
+from fanin.spark.fanout import bodies
+from fanin.spark.fanout.bodies import BODY, Dataset
+from fanin.spark.fanout.driver import FanOut, fan_out
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session
 
@@ -75,7 +75,7 @@ def _rows(spark: SparkSession, rows: int) -> DataFrame:
 
 def _tracked(spark: SparkSession, service: Service, dataset: Dataset, root: Path, rows: int) -> None:
     folder = str(root / uuid.uuid4().hex)
-    told = fan_out_dataset(spark, service, FanOut(dataset, _queue(), folder, workers=WORKERS))
+    told = fan_out(spark, service, FanOut(dataset, _queue(), folder, workers=WORKERS))
     if (told["sent"], told["state"]) != (rows, "closed"):
         raise AssertionError(told)
 

@@ -87,10 +87,16 @@ class Consumers:
                 WaitTimeSeconds=1,
                 MessageAttributeNames=[names.ITEM_ATTRIBUTE],
             )
-            for message in answer.get("Messages", []):
+            messages = answer.get("Messages", [])
+            for message in messages:
                 item = message["MessageAttributes"][names.ITEM_ATTRIBUTE]["StringValue"]
                 self._keep(item, "left", _handle(json.loads(message["Body"])))
-                sqs.delete_message(QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"])
+            if messages:
+                entries = [
+                    {"Id": str(place), "ReceiptHandle": message["ReceiptHandle"]}
+                    for place, message in enumerate(messages)
+                ]
+                sqs.delete_message_batch(QueueUrl=self._queue_url, Entries=entries)
 
     def _keep(self, item: str | None, what: str, reason: str | None) -> None:
         with self._lock:

@@ -36,12 +36,19 @@ from fanin.spark.jobs import ack, audit, fan_out, report
 
 HOME: Final = CHECKOUT / ".fanin" / "demo-spark"
 CARRIERS: Final = "AS,F9,HA"
+ALL: Final = "all"
+STORY: Final = """\
+Flights that left New York in 2013 are fanned out from Spark: each is a message, and an item of one batch.
+Four consumers take them. Two acknowledge; the other two only note what they did, and the ack job marks that.
+The batch completes once. Then the audit recomputes all batches, and a report asks every aircraft.
+"""
+LOG: Final = Path(__file__).with_name("log4j2.properties")
 DEAD: Final = 4
 """Aircraft of each carrier that do not answer; of one of them even the queue is gone."""
 LEAST: Final = 10
 """Fewest seconds that aircraft get to answer."""
 LONGEST: Final = 120
-"""Most seconds until the queue is empty, and until the batch ends."""
+"""Most seconds until the batch ends; for the queue to empty, a second more for each 500 flights."""
 
 Say = Callable[[str], None]
 
@@ -54,7 +61,7 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
     Args:
         stack: fanin.
         root: folder for all files.
-        carriers: whose flights to send.
+        carriers: whose flights to send; those of all if there are none.
         say: called with each step.
 
     Raises:
@@ -63,8 +70,11 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
     tracker = Tracker.from_env()
     folder = root / "data"
     shutil.rmtree(folder, ignore_errors=True)
-    spark = session("fanin demo", {"spark.sql.shuffle.partitions": "4"})
-    spark.sparkContext.setLogLevel("ERROR")
+    java = (
+        f"-XX:+UseSerialGC -Darrow.enable_unsafe_memory_access=true -Dlog4j2.configurationFile={LOG.as_uri()}"
+    )
+    settings = {"spark.sql.shuffle.partitions": "4", "spark.driver.extraJavaOptions": java}
+    spark = session("fanin demo", settings)
 
     def job(which: Job, *arguments: str) -> Summary:
         return which.run(spark, which.parser().parse_args(arguments))
@@ -76,7 +86,7 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
         with Consumers(tracker, stack.work_queue_url) as consumers:
             to = ("--queue", stack.work_queue_url, "--staging", f"{folder}/staging")
             sent = job(fan_out.JOB, "--input", f"{folder}/flights", *to, "--user-key", "flights")
-            consumers.handled(rows, LONGEST)
+            consumers.handled(rows, LONGEST + rows / 500)
         say("consumers acknowledged some of them; the ack job marks the others, and runs twice")
         left = spark.createDataFrame(consumers.left(), "item string, reason string").repartition(4)
         left.write.parquet(f"{folder}/acks")
@@ -122,8 +132,10 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
 
 
 def sample(spark: SparkSession, file: Path, carriers: list[str], folder: Path) -> DataFrame:
-    """The flights of some carriers, as Parquet."""
-    rows = spark.read.csv(str(file), header=True).where(F.col("carrier").isin(carriers))
+    """The flights of some carriers, or of all, as Parquet."""
+    rows = spark.read.csv(str(file), header=True)
+    if carriers:
+        rows = rows.where(F.col("carrier").isin(carriers))
     rows.repartition(4).write.parquet(str(folder))
     return spark.read.parquet(str(folder))
 
@@ -158,18 +170,22 @@ def main() -> int:
         description="The Spark pipeline on the flights that left New York in 2013."
     )
     parser.add_argument(
-        "--carriers", default=CARRIERS, help=f"carriers of the flights, two letters each ({CARRIERS})"
+        "--carriers",
+        default=CARRIERS,
+        help=f"carriers of the flights, two letters each ({CARRIERS}), or {ALL}",
     )
     parser.add_argument("--root", type=Path, default=HOME, help="folder for all files")
     options = parser.parse_args()
     console = Console()
     say = lambda step: console.print(f"[dim]· {escape(step)}", highlight=False, soft_wrap=True)  # noqa: E731
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
+    console.print(STORY, highlight=False, soft_wrap=True)
+    carriers = [] if options.carriers == ALL else options.carriers.split(",")
     down(options.root)  # an earlier run may have been killed
     try:
         stack = up(options.root, report=say)
         os.environ.update(environment(stack))
-        outcome = run(stack, options.root, options.carriers.split(","), say)
+        outcome = run(stack, options.root, carriers, say)
     except KeyboardInterrupt:
         console.print("[yellow]interrupted; everything is stopped")
         return 130

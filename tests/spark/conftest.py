@@ -49,9 +49,9 @@ LONG = (
     "ack/test_steps",
     "audit/test_findings",
     "emr/deployed/test_submitted",
-    "fan_out/test_staging",
-    "fan_out/deployed/test_driver",
-    "fan_out/deployed/test_sink",
+    "fanout/test_staging",
+    "fanout/deployed/test_driver",
+    "fanout/deployed/test_sink",
 )
 """Files of tests that take the longest, the longest first; one process runs all that need the stack."""
 
@@ -96,6 +96,7 @@ def spark() -> Iterator[SparkSession]:
             "spark.shuffle.compress": "false",
             "spark.metrics.staticSources.enabled": "false",
             "spark.hadoop.fs.file.impl": "Files",
+            "spark.python.daemon.module": "tests.spark.daemon",
             "spark.executorEnv.AWS_ACCESS_KEY_ID": "test",
             "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "test",
         },

@@ -15,8 +15,9 @@ from fanin.domain.batch import Batch, OpenBatch
 from fanin.domain.ids import Group
 from fanin.domain.tree import Tree, positions
 from fanin.spark.audit import export, rows
-from fanin.spark.audit.export_writer import line, write_export
+from fanin.spark.audit.scan import line
 from fanin.spark.audit.verdicts import Snapshot
+from tests.spark.export_writer import write_export
 
 FULL = 2**64 - 1
 DAY = 86_400_000

@@ -19,6 +19,7 @@ from fanin.spark.ack.sql_items import normalize
 from fanin.spark.ack.sql_words import pages_from_words
 from fanin.spark.ack.steps import lift, merge, pages_from_files, pages_from_rows
 from fanin.spark.ack.strategy import Strategy
+from fanin.spark.runtime.cluster import most_tasks
 from tests.spark.given import Given, batch, block, items_of
 
 BATCH = batch(7, 600_000)
@@ -119,7 +120,7 @@ def test_empty_input_one_row_and_empty_partitions_work(
 
 def test_many_partitions_are_joined_without_running_a_job_to_count_them(spark: SparkSession) -> None:
     # Given few partitions, many, and some that Spark knows only when it has run the query
-    schema, most = InputSchema(by_id=False, batch_id=7), 32 * spark.sparkContext.defaultParallelism
+    schema, most = InputSchema(by_id=False, batch_id=7), 32 * most_tasks(spark)
     few, many = (spark.range(0, 10, 1, number).toDF("ordinal") for number in (most, most + 1))
     shuffled = spark.range(10).toDF("ordinal").repartition(most + 1)
     jobs = spark.sparkContext.statusTracker().getJobIdsForGroup

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from fanin.errors import ExportDamaged
 from fanin.spark.audit import export
-from fanin.spark.audit.export_writer import line, write_export
+from fanin.spark.audit.scan import line
+from tests.spark.export_writer import write_export
 
 AT = 1_790_000_000_123
 

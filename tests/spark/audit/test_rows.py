@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("any_ansi")
 
 
 def typed(spark: SparkSession, how: Any, *items: dict[str, Any]) -> list[dict[str, Any]]:
-    from fanin.spark.audit.export_writer import line
+    from fanin.spark.audit.scan import line
 
     lines = spark.createDataFrame([(line(item), "file") for item in items], LINES).coalesce(1)
     return [row.asDict() for row in how(lines).collect()]

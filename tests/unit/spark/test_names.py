@@ -28,7 +28,7 @@ def loaded_by(code: str) -> set[str]:
 
 @pytest.mark.parametrize("name", fanin.spark.__all__)
 def test_every_name_is_what_its_module_has(name):
-    if name == "register_sink":
+    if name == "register":
         pytest.importorskip("pyspark.sql.datasource", reason="Spark before 4.0 has no Python data sources")
     assert getattr(fanin.spark, name) is getattr(import_module(fanin.spark._HOMES[name]), name)
     assert name in dir(fanin.spark)
@@ -59,9 +59,9 @@ def test_importing_the_package_does_not_import_pyspark():
 
 
 def test_a_name_does_not_import_the_data_source_which_spark_3_5_lacks():
-    modules = loaded_by("from fanin.spark import acknowledge, fan_out_dataset, with_body")
+    modules = loaded_by("from fanin.spark import acknowledge, fan_out, with_body")
     assert "pyspark.sql" in modules
-    assert "fanin.spark.fan_out.sink" not in modules
+    assert "fanin.spark.fanout.sink" not in modules
 
 
 @pytest.mark.parametrize("path", SHOWN, ids=lambda path: str(path.relative_to(ROOT)))

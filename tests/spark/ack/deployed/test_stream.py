@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.domain.batch import State
+from fanin.spark.ack.driver import Acknowledged
 from fanin.spark.ack.stream import ack_stream
 from fanin.spark.runtime.service import Service
 from tests.spark.items import ITEMS, filled
@@ -42,3 +44,106 @@ def test_a_stream_may_repeat_an_epoch(spark: SparkSession, service: Service, tmp
     assert [epoch for epoch, _, _ in told] == [0, 1, 1]
     assert told[2][1:] == (0, ITEMS - 4_990)
     assert service.ledger().status(batch.batch_id).batch.state is State.COMPLETE
+
+
+def jobs_of(spark: SparkSession, name: str, work: Callable[[], None]) -> int:
+    """How many Spark jobs some work takes."""
+    context = spark.sparkContext
+    context.setJobGroup(name, name)
+    try:
+        work()
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+    return len(context.statusTracker().getJobIdsForGroup(name))
+
+
+@pytest.mark.usefixtures("as_deployed")
+def test_a_small_epoch_takes_one_job_and_leaves_nothing(
+    spark: SparkSession, service: Service, tmp_path: Path
+) -> None:
+    # Given a micro-batch of some partitions, with whole words and single items of a batch
+    batch, group = filled(service)
+    chosen = [*range(4_096), *range(5_000, 6_000, 7)]
+    rows = spark.createDataFrame([(group[n],) for n in chosen], "item string").repartition(3).persist()
+    rows.count()
+    told: list[Acknowledged] = []
+    handler = ack_stream(service, work=str(tmp_path / "work"), on_done=lambda epoch, done: told.append(done))
+
+    # When it comes, and comes again
+    jobs = [jobs_of(spark, f"small-{turn}", lambda: handler(rows, 4)) for turn in range(2)]
+
+    # Then each took one job, all is marked once, and nothing is left
+    assert jobs == [1, 1]
+    assert [(done.ok, done.rows, done.distinct) for done in told] == [(True, len(chosen), len(chosen))] * 2
+    assert (told[0].first + told[0].ranged, told[1].duplicates + told[1].ranged) == (len(chosen),) * 2
+    assert told[1].first == 0
+    assert told[0].words == 1 + len({n >> 6 for n in chosen if n >= 5_000})
+    assert service.ledger().pending(batch.batch_id, 0, ITEMS) == set(range(ITEMS)) - set(chosen)
+    assert not (tmp_path / "work").exists()
+
+
+def test_an_empty_epoch_does_nothing(spark: SparkSession, service: Service, tmp_path: Path) -> None:
+    told: list[Acknowledged] = []
+    handler = ack_stream(service, work=str(tmp_path / "work"), on_done=lambda epoch, done: told.append(done))
+    rows = spark.createDataFrame([], "item string, reason string")
+
+    jobs = jobs_of(spark, "empty", lambda: handler(rows, 0))
+
+    assert jobs <= 1
+    assert [(done.ok, done.rows, done.writes) for done in told] == [(True, 0, 0)]
+    assert not (tmp_path / "work").exists()
+
+
+@pytest.mark.parametrize("why", ["too many", "a failure"])
+def test_other_epochs_go_the_long_way_and_leave_only_rejects(
+    spark: SparkSession, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    # Given a micro-batch with a failure, or with more rows than are few; and rows that cannot be acknowledged
+    batch, group = filled(service)
+    reason = "no such customer" if why == "a failure" else None
+    if why == "too many":
+        monkeypatch.setattr("fanin.spark.ack.few.ROWS", 99)
+    given = [(group[n], None) for n in range(100)] + [(group[100], reason), (group[1], None), ("x", None)]
+    rows = spark.createDataFrame(given, "item string, reason string").repartition(2)
+    told: list[Acknowledged] = []
+    handler = ack_stream(service, work=str(tmp_path / "work"), on_done=lambda epoch, done: told.append(done))
+
+    handler(rows, 7)
+
+    # Then it is done, and only the rejects are left
+    (done,) = told
+    failed = 1 if reason else 0
+    assert (done.ok, done.distinct, done.failed) == (True, 101 - failed, failed)
+    assert [path.name for path in (tmp_path / "work" / "epoch=7").iterdir()] == ["rejects"]
+    assert len(service.ledger().pending(batch.batch_id, 0, ITEMS)) == ITEMS - 101
+
+
+def test_a_small_epoch_writes_its_rejects_as_a_dataset(
+    spark: SparkSession, service: Service, tmp_path: Path
+) -> None:
+    # Given a micro-batch with a null, a row that names nothing, one that was not issued and a repeat
+    _, group = filled(service)
+    folder = tmp_path / "rejects"
+    given = [(group[0],), (group[0],), (None,), ("x",), (f"{group.prefix}:{ITEMS}",)]
+    told: list[Acknowledged] = []
+    handler = ack_stream(
+        service,
+        work=str(tmp_path / "work"),
+        rejects=str(folder),
+        on_done=lambda epoch, done: told.append(done),
+    )
+
+    handler(spark.createDataFrame(given, "item string"), 3)
+    found = {(row.value, row.reason) for row in spark.read.parquet(str(folder / "epoch=3")).collect()}
+
+    assert found == {
+        (None, "null"),
+        ("x", "malformed"),
+        (group[0], "duplicate"),
+        (f"{group.prefix}:{ITEMS}", "foreign"),
+    }
+    assert told[0].rejects == {"null": 1, "malformed": 1, "duplicate": 1, "foreign": 1}
+
+    # When the micro-batch comes again without them, then there are none
+    handler(spark.createDataFrame([(group[0],)], "item string"), 3)
+    assert not (folder / "epoch=3").exists()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.spark.ack.numpy_items import parse
+from fanin.spark.ack.numpy_items import ItemIds
 
 CANONICAL = re.compile(r"(.*):(0|[1-9][0-9]{0,9})", re.DOTALL)
 TEXTS = st.one_of(
@@ -22,10 +22,12 @@ TEXTS = st.one_of(
 
 
 def split(texts: list[str], type_: pa.DataType | None = None) -> list[tuple[str, int] | None]:
-    parsed = parse(pa.array(texts, type_ or pa.string()))
-    assert len(set(parsed.prefixes)) == len(parsed.prefixes)
-    pairs = zip(parsed.codes.tolist(), parsed.indices.tolist(), strict=True)
-    return [(parsed.prefixes[code], index) if code >= 0 else None for code, index in pairs]
+    ids = ItemIds()
+    codes, indices = ids.split(pa.array(texts, type_ or pa.string()))
+    prefixes = ids.prefixes
+    assert len(set(prefixes)) == len(prefixes)
+    pairs = zip(codes.tolist(), indices.tolist(), strict=True)
+    return [(prefixes[code], index) if code >= 0 else None for code, index in pairs]
 
 
 def expected(text: str) -> tuple[str, int] | None:
@@ -44,10 +46,67 @@ def test_both_kinds_of_arrow_text_are_taken(type_: pa.DataType) -> None:
 
 
 def test_a_slice_of_an_array_is_split_by_its_own_rows() -> None:
-    parsed = parse(pa.array(["7:a:1", "7:b:2", "7:c:33", "7:d:4"])[1:3])
-    assert [parsed.prefixes[code] for code in parsed.codes] == ["7:b", "7:c"]
-    assert parsed.indices.tolist() == [2, 33]
+    ids = ItemIds()
+    codes, indices = ids.split(pa.array(["7:a:1", "7:b:2", "7:c:33", "7:d:4"])[1:3])
+    assert [ids.prefixes[code] for code in codes] == ["7:b", "7:c"]
+    assert indices.tolist() == [2, 33]
+
+
+def test_prefixes_are_numbered_over_all_pieces() -> None:
+    ids = ItemIds()
+    pieces = [ids.split(pa.array(texts))[0].tolist() for texts in (["7:a:1", "x"], ["7:b:1", "7:a:2"], [])]
+    assert (pieces, ids.prefixes) == ([[0, -1], [1, 0], []], ["7:a", "7:b"])
 
 
 def test_no_ids_are_no_rows() -> None:
     assert split([]) == []
+
+
+NUMBERS = st.sampled_from(
+    [
+        "0",
+        "7",
+        "12",
+        "9" * 10,
+        "9" * 11,
+        "00",
+        "01",
+        "",
+        "0x1f",
+        "0xfffff",
+        "-1",
+        "-0",
+        "+1",
+        " 1",
+        "1 ",
+        "1_0",
+        "٣",
+        "1:2",
+        "é",
+    ]
+)
+
+
+@given(st.lists(st.builds("{}:{}".format, st.sampled_from(["7:a", "7", ""]), NUMBERS), max_size=30))
+def test_rows_of_a_common_prefix_are_split_like_any_others(texts: list[str]) -> None:
+    assert split(texts) == [expected(text) for text in texts]
+
+
+@pytest.mark.parametrize("odd", ["0xfffff", "01", "", "+7", "9" * 11, "1:5", "x"])
+def test_one_odd_row_among_many_canonical_ones_is_found(odd: str) -> None:
+    # Given ids of one prefix, one of which is not spelled as the service spells it
+    texts = [f"7:a:{index}" for index in range(2_000)]
+    texts[1_234] = f"7:a:{odd}"
+
+    # Then only that one is told apart
+    assert split(texts) == [expected(text) for text in texts]
+
+
+def test_more_prefixes_than_are_looked_for_one_by_one() -> None:
+    texts = [f"{index % 100}:a:{index}" for index in range(5_000)] + ["x", "y:"]
+    assert split(texts) == [expected(text) for text in texts]
+
+
+def test_bytes_that_are_no_text_are_no_number() -> None:
+    codes, indices = ItemIds().split(pa.array([b"7:a:1", b"7:a:\xff", b"\xff:2"], pa.binary()))
+    assert (codes.tolist(), indices.tolist()) == ([0, -1, 1], [1, 0, 2])

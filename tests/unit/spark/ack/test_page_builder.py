@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -124,3 +125,21 @@ def test_a_container_is_never_more_than_two_bytes_an_item() -> None:
         assert not told(builder.flush())
         (page,) = builder.take()
         assert len(page.bits) == min(2 * count, PAGE_BYTES)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_consecutive_ordinals_find_repeats_among_those_before_and_after(order: int) -> None:
+    # Given ordinals in no order, some of them consecutive to others, and a run over all of them between them
+    before, after = np.array([5, 300, 17]), np.array([4, 999, 4, 1_000])
+    run = np.arange(1_000)
+    parts = [before, run, after][::order]
+    builder = PageBuilder()
+
+    # When they are added, in this order or the other
+    repeats = [int(o) for part in parts for _, found in builder.add(7, part) for o in found]
+    repeats += [int(o) for _, found in builder.flush() for o in found]
+
+    # Then every occurrence but one is a repeat, and all are in the pages
+    assert sorted(repeats) == [4, 4, 5, 17, 300, 999]
+    (page,) = builder.take()
+    assert np.frombuffer(page.bits, "<u2").tolist() == list(range(1_001))

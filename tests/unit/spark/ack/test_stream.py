@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -16,6 +16,8 @@ DONE = Acknowledged(Strategy.PAGES, rows=3, distinct=3, failed=0)
 class Rows:
     """A micro-batch that knows whether Spark keeps it."""
 
+    sparkSession = None  # noqa: N815  as Spark calls it
+
     def __init__(self) -> None:
         self.kept = False
 
@@ -25,6 +27,29 @@ class Rows:
 
     def unpersist(self) -> None:
         self.kept = False
+
+
+class Place:
+    """A folder that remembers what was deleted."""
+
+    deleted: ClassVar[list[str]] = []
+
+    def __init__(self, spark: object, path: str) -> None:
+        self.path = path
+
+    def at(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    def delete(self, name: str) -> None:
+        self.deleted.append(self.at(name))
+
+
+@pytest.fixture(autouse=True)
+def many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every micro-batch is large; and nothing is deleted yet."""
+    monkeypatch.setattr(stream, "Folder", Place)
+    monkeypatch.setattr(stream, "acknowledge_few", lambda *_, **__: None)
+    Place.deleted.clear()
 
 
 @pytest.fixture
@@ -56,7 +81,35 @@ def test_each_micro_batch_has_folders_of_its_own(asked):
 
 def test_rejects_stay_in_the_work_folder_unless_another_is_named(asked):
     stream.ack_stream(object(), work="/scratch")(Rows(), 0)
-    assert asked[0]["rejects"] is None
+    assert asked[0]["rejects"] == "/scratch/epoch=0/rejects"
+
+
+def test_what_the_steps_passed_to_each_other_is_deleted(asked):
+    stream.ack_stream(object(), work="/scratch")(Rows(), 7)
+    names = ("rows", "failures", "merged", "failed")
+    assert Place.deleted == [f"/scratch/epoch=7/{name}" for name in names]
+
+
+def test_a_small_micro_batch_is_acknowledged_at_once(monkeypatch, asked):
+    calls, heard = [], []
+
+    def few(rows: Rows, service: object, **options: Any) -> Acknowledged:
+        calls.append((rows.kept, options))
+        return DONE
+
+    monkeypatch.setattr(stream, "acknowledge_few", few)
+    handle = stream.ack_stream(
+        object(), work="/scratch", batch_id=7, on_done=lambda epoch, done: heard.append((epoch, done))
+    )
+    handle(Rows(), 5)
+    assert (calls, asked) == ([(False, {"rejects": "/scratch/epoch=5/rejects", "batch_id": 7})], [])
+    assert (heard, Place.deleted) == ([(5, DONE)], [])
+
+
+def test_micro_batches_with_totals_go_the_long_way(monkeypatch, asked):
+    monkeypatch.setattr(stream, "acknowledge_few", lambda *_, **__: DONE)
+    stream.ack_stream(object(), work="/scratch", totals=["rows"])(Rows(), 5)
+    assert len(asked) == 1
 
 
 def test_the_caller_hears_what_each_micro_batch_did(asked):

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fanin.errors import Throttled
-from fanin.spark.audit.scan import scan_task
+from fanin.spark.audit.scan import line, scan_task
 
 
 class DynamoDB:
@@ -83,3 +83,8 @@ def test_a_table_that_asks_to_slow_down_raises_throttled() -> None:
 
     with pytest.raises(Throttled):
         scanned(Busy(), 0)
+
+
+def test_a_line_is_low_level_json_with_bytes_in_base64() -> None:
+    item = {"batch_id": {"N": "7"}, "salt": {"B": b"\x00\xff"}}
+    assert json.loads(line(item)) == {"Item": {"batch_id": {"N": "7"}, "salt": {"B": "AP8="}}}

@@ -2,7 +2,6 @@
 
 import pytest
 
-from fanin.spark.ack.strategy import Strategy
 from fanin.spark.jobs.ack import JOB
 
 NEEDED = ["--input", "acks", "--work", "work"]
@@ -13,24 +12,10 @@ def parsed(*more: str):
 
 
 @pytest.mark.parametrize("option", ["--strategy", "--way"])
-def test_the_strategy_may_be_given_by_its_former_name_too(option):
-    assert [parsed(option, strategy).strategy for strategy in Strategy] == ["parquet", "pages", "sql"]
-
-
-def test_without_one_the_job_chooses():
-    assert parsed().strategy is None
-
-
-def test_the_former_name_is_not_shown():
-    assert "--strategy" in JOB.parser().format_help()
-    assert "--way" not in JOB.parser().format_help()
-
-
-@pytest.mark.parametrize("option", ["--strategy", "--way"])
-def test_there_are_no_other_strategies(option, capsys):
+def test_the_library_chooses_how_to_coalesce(option, capsys):
     with pytest.raises(SystemExit):
-        parsed(option, "fast")
-    assert "invalid choice: 'fast'" in capsys.readouterr().err
+        parsed(option, "sql")
+    assert f"unrecognized arguments: {option}" in capsys.readouterr().err
 
 
 def test_totals_are_names_divided_by_commas():

@@ -8,8 +8,8 @@ import pytest
 
 from fanin.domain.batch import OnDeadline, OpenBatch
 from fanin.domain.targets import Target, TargetType, When
-from fanin.spark.fan_out.bodies import Dataset
-from fanin.spark.fan_out.driver import FanOut
+from fanin.spark.fanout.bodies import Dataset
+from fanin.spark.fanout.driver import FanOut
 from fanin.spark.inputs.dialect import Dialect
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.jobs import fan_out
@@ -25,11 +25,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[FanOut]:
     """What the job asks for; each fan-out ends closed."""
     plans: list[FanOut] = []
 
-    def fan_out_dataset(spark: object, service: object, plan: FanOut) -> dict[str, Any]:
+    def fanned(spark: object, service: object, plan: FanOut) -> dict[str, Any]:
         plans.append(plan)
         return {"batch_id": 7, "state": "closed"}
 
-    monkeypatch.setattr(fan_out, "fan_out_dataset", fan_out_dataset)
+    monkeypatch.setattr(fan_out, "fan_out", fanned)
     monkeypatch.setattr(Service, "from_env", lambda: None)
     return plans
 
@@ -106,7 +106,7 @@ def test_every_option_of_the_dataset_is_in_the_plan(asked: list[FanOut]) -> None
 def test_a_batch_that_ended_otherwise_is_not_ok(
     monkeypatch: pytest.MonkeyPatch, state: str, ok: bool
 ) -> None:
-    monkeypatch.setattr(fan_out, "fan_out_dataset", lambda *_: {"state": state})
+    monkeypatch.setattr(fan_out, "fan_out", lambda *_: {"state": state})
     monkeypatch.setattr(Service, "from_env", lambda: None)
     assert run()["ok"] is ok
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from fanin.spark.ack.parquet_files import ParquetFiles
     from fanin.spark.ack.strategy import Strategy
     from fanin.spark.ack.stream import ack_stream
-    from fanin.spark.fan_out.bodies import Dataset, with_body
-    from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
-    from fanin.spark.fan_out.sink import register_sink
+    from fanin.spark.fanout.bodies import Dataset, with_body
+    from fanin.spark.fanout.driver import FanOut, fan_out
+    from fanin.spark.fanout.sink import register
     from fanin.spark.inputs.dialect import Dialect
     from fanin.spark.inputs.formats import DatasetFormat
     from fanin.spark.jobs.running import Job, Summary
@@ -42,19 +42,19 @@ __all__ = [
     "Summary",
     "ack_stream",
     "acknowledge",
-    "fan_out_dataset",
+    "fan_out",
     "outcomes",
-    "register_sink",
+    "register",
     "session",
     "with_body",
 ]
 
 _HOMES: Final = {
     "Acknowledged": "fanin.spark.ack.driver",
-    "Dataset": "fanin.spark.fan_out.bodies",
+    "Dataset": "fanin.spark.fanout.bodies",
     "DatasetFormat": "fanin.spark.inputs.formats",
     "Dialect": "fanin.spark.inputs.dialect",
-    "FanOut": "fanin.spark.fan_out.driver",
+    "FanOut": "fanin.spark.fanout.driver",
     "Job": "fanin.spark.jobs.running",
     "ParquetFiles": "fanin.spark.ack.parquet_files",
     "RejectLimit": "fanin.spark.runtime.rejects",
@@ -63,11 +63,11 @@ _HOMES: Final = {
     "Summary": "fanin.spark.jobs.running",
     "ack_stream": "fanin.spark.ack.stream",
     "acknowledge": "fanin.spark.ack.driver",
-    "fan_out_dataset": "fanin.spark.fan_out.driver",
+    "fan_out": "fanin.spark.fanout.driver",
     "outcomes": "fanin.spark.outcomes.driver",
-    "register_sink": "fanin.spark.fan_out.sink",
+    "register": "fanin.spark.fanout.sink",
     "session": "fanin.spark.runtime.session",
-    "with_body": "fanin.spark.fan_out.bodies",
+    "with_body": "fanin.spark.fanout.bodies",
 }
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from fanin.domain.ids import Block
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
-from fanin.spark.ack.numpy_items import parse
+from fanin.spark.ack.numpy_items import ItemIds
 from fanin.spark.ack.page_builder import Ints, PageBuilder, Rows
 from fanin.spark.ack.schemas import Records, page_records
 from fanin.spark.runtime.rejects import Reason
@@ -22,6 +22,8 @@ _AT_ONCE: Final = 1 << 10
 REPEATED: Final = "the input names it more than once"
 _KEYS: Final = 100_000
 """Names whose pages are built at once."""
+_WAITING: Final = 1 << 20
+"""Ids that wait, split, until their items are added to the pages together."""
 _NONE: Final = Block(0, 0, 0, 0)
 
 
@@ -41,11 +43,13 @@ class Coalescer:
         self._names: list[str | None] = []
         self._blocks: list[Block] = []
         self._keys: dict[str | int, int] = {}
+        self._ids = ItemIds()
+        self._split: list[tuple[Ints, Ints]] = []
 
     def add(self, chunk: Records) -> Iterator[Records]:
         """Take some rows, and give the pages and rejects that have come out."""
         columns = dict(zip(chunk.schema.names, chunk.columns, strict=True))
-        rows = self._ids(columns["item"]) if self._schema.by_id else self._ordinals(columns)
+        rows = self._by_id(columns["item"]) if self._schema.by_id else self._ordinals(columns)
         yield from self.count(chunk.num_rows, rows)
 
     def count(self, rows: int, taken: Iterator[Records]) -> Iterator[Records]:
@@ -65,22 +69,36 @@ class Coalescer:
 
     def finish(self) -> Iterator[Records]:
         """Give the remaining pages and rejects, and the number of rows."""
+        yield from self._settle()
         yield from self._repeated(self._builder.flush())
         yield from self._pages()
         yield page_records(1, rows=[self._rows])
 
-    def _ids(self, items: Any) -> Iterator[Records]:
+    def _by_id(self, items: Any) -> Iterator[Records]:
         if items.null_count:
             yield self.rejects([None] * items.null_count, Reason.NULL, "the item id is null")
             items = items.drop_null()
-        parsed = parse(items)
-        codes, indices = parsed.codes, parsed.indices
+        codes, indices = self._ids.split(items)
         if not (indexed := codes >= 0).all():
             detail = "it does not end in a colon and a whole number"
             yield self.rejects(items.filter(pa.array(~indexed)), Reason.MALFORMED, detail)
-            items, codes, indices = items.filter(pa.array(indexed)), codes[indexed], indices[indexed]
-        found = self.blocks(parsed.prefixes)
-        yield from self.take(parsed.prefixes, found, codes, indices, lambda rows: items.take(pa.array(rows)))
+            codes, indices = codes[indexed], indices[indexed]
+        self._split.append((codes, indices))
+        if sum(len(codes) for codes, _ in self._split) >= _WAITING:
+            yield from self._settle()
+
+    def _settle(self) -> Iterator[Records]:
+        """Take the ids that wait."""
+        if not self._split:
+            return
+        prefixes = self._ids.prefixes
+        codes, indices = (np.concatenate(parts) for parts in zip(*self._split, strict=True))
+        self._ids, self._split = ItemIds(), []
+
+        def show(rows: Ints) -> list[str]:
+            return [f"{prefixes[codes[row]]}:{indices[row]}" for row in rows.tolist()]
+
+        yield from self.take(prefixes, self.blocks(prefixes), codes, indices, show)
 
     def _ordinals(self, rows: Mapping[str, Any]) -> Iterator[Records]:
         numbers = [rows[name] for name in self._schema.columns]

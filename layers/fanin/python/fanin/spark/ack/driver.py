@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
@@ -27,8 +27,14 @@ from fanin.spark.ack.sql_words import pages_from_words
 from fanin.spark.ack.staged_rows import no_rows, stage_rows
 from fanin.spark.ack.strategy import Strategy, choose_strategy
 from fanin.spark.inputs.names import with_names
+from fanin.spark.runtime.cluster import most_tasks
 from fanin.spark.runtime.rejects import ANY, RejectLimit, write_rejects
 from fanin.spark.runtime.service import Service
+
+_WRITES: Final = 1_000
+"""Words or failures that are worth a task: one call, or a few."""
+WORK: Final = ("rows", "failures", "merged", "failed")
+"""What steps pass to each other, in the work folder."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,8 @@ def acknowledge(
         files: the Parquet files that the rows are read from, with ``mergeSchema``, if there are any.
         strategy: how to coalesce; None chooses. Pass it where sampling the input is expensive.
         rejects: folder for the rows that are left out; ``rejects`` in ``work`` if None.
-        writers: tasks that write at the same time; as many as Spark runs if None.
+        writers: tasks that write; if None, as many as the cluster may grow to run at the same time, and not
+            more than there is work for.
         totals: names of totals of the batches; each is a column with what the items bring to it, whole
             numbers within ±2⁵³, or null for nothing. Values count with the first acknowledgement of their
             item. Rows with other values are rejects, and their items are left alone.
@@ -159,27 +166,36 @@ def acknowledge(
     left_out = merged.where("reason IS NOT NULL").select(columns).unionByName(bad.select(columns))
     rejected = rejects or f"{work}/rejects"
     counted = write_rejects(left_out, rejected)
-    read = merged.agg(F.coalesce(F.sum("rows"), F.lit(0))).collect()[0][0] + bad.count()
-    max_rejects.check(counted, int(read), rejected)
-    at_once = writers or spark.sparkContext.defaultParallelism
+    found = merged.agg(F.coalesce(F.sum("rows"), F.lit(0)), F.count("mask")).collect()[0]
+    read = int(found[0]) + bad.count()
+    max_rejects.check(counted, read, rejected)
+    most = most_tasks(spark)
+    at_once = writers or _writers(found[1], most)
     lifted = steps.lift(merged, batches)
     if totals:
         lifted = values.with_brought(lifted, done_well)
     marks = partition_marks(lifted, at_once)
     results = marks.mapInArrow(write_marks_task(service, totals), RESULTS)
     if failed:
-        results = results.unionByName(_fail(good, service, at_once, f"{work}/failed", totals))
+        results = results.unionByName(
+            _fail(good, service, writers or _writers(failed, most), f"{work}/failed", totals)
+        )
     done = sum_results(results)
     named = sum(done[name] for name in ("first", "ranged", "duplicates", "late"))
     return Acknowledged(
         strategy=chosen,
-        rows=int(read),
+        rows=read,
         distinct=named - failed,
         failed=failed,
         rejects=counted,
         **done,
         totals=values.sums(valid, totals),
     )
+
+
+def _writers(writes: int, most: int) -> int:
+    """How many tasks write: as many as can run, if each has some calls to make."""
+    return max(1, min(most, -(-writes // _WRITES)))
 
 
 def _fail(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,48 +12,137 @@ import pyarrow.compute as pc
 from fanin.spark.ack.page_builder import Ints
 
 _DIGITS: Final = 10
+_CANONICAL: Final = rf"\A(?:0|[1-9][0-9]{{0,{_DIGITS - 1}}})\z"
 _ZERO, _NINE, _COLON = b"09:"
+_LENGTHS: Final = 8
+"""Lengths of prefixes that are tried, each that of a row which is left."""
 
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
 _Array: TypeAlias = Any
 """An Arrow array; pyarrow has no type annotations."""
 
 
-class Parsed(NamedTuple):
-    """Item ids, split at their last colon.
+class ItemIds:
+    """Splits ids at their last colon, piece by piece, and numbers their prefixes.
 
-    Attributes:
-        prefixes: each prefix once, as text.
-        codes: for each id the position of its prefix in ``prefixes``; -1 if the id does not end in a whole
-            number.
-        indices: for each id the number that it ends in.
+    Prefixes mostly have the same length, and many datasets have only one. So all ids are cut behind the
+    colon of one of them, and the rest is cast at once. Ids where that is not a canonical number are looked
+    at character by character.
     """
 
-    prefixes: list[str]
-    codes: Ints
-    indices: Ints
+    def __init__(self) -> None:
+        self._known: dict[bytes, int] = {}
+
+    @property
+    def prefixes(self) -> list[str]:
+        """Each prefix so far, once, as text."""
+        return [prefix.decode(errors="replace") for prefix in self._known]
+
+    def split(self, items: _Array) -> tuple[Ints, Ints]:
+        """Split some ids.
+
+        Args:
+            items: an array of text, without nulls; at best so few that they fit into the core's cache.
+
+        Returns:
+            For each id the position of its prefix in ``prefixes``, which is -1 if the id does not end in a
+            canonical whole number of at most ten digits; and that number.
+        """
+        items = items.cast(pa.large_binary())
+        codes, indices = np.full(len(items), -1, np.int64), np.zeros(len(items), np.int64)
+        rows, some = np.arange(len(items)), items
+        odd: list[Ints] = []
+        for _ in range(_LENGTHS):
+            if not len(rows):
+                break
+            prefix, colon, _ = some[len(rows) // 2].as_py().rpartition(b":")
+            if not colon:
+                rest = pc.match_substring(some, ":")
+                rows, some = rows[_flags(rest)], some.filter(rest)
+                continue
+            alone = pc.starts_with(some, prefix + colon).true_count == len(rows)
+            cut, texts = rows, some
+            if alone:
+                rows = rows[:0]
+            else:
+                mine = pc.equal(pc.binary_slice(some, len(prefix), len(prefix) + 1), colon)
+                rest = pc.invert(mine)
+                cut, texts = rows[_flags(mine)], some.filter(mine)
+                rows, some = rows[_flags(rest)], some.filter(rest)
+            start = len(prefix) + 1
+            numbers, good = _numbers(pc.binary_slice(texts, start, start + _DIGITS + 1))
+            if good is not None:
+                odd.append(cut[~_flags(good)])
+                cut, texts = cut[_flags(good)], texts.filter(good)
+            indices[cut] = numbers
+            if len(cut):
+                codes[cut] = self._code(prefix) if alone else self._codes(texts, len(prefix))
+        left = np.sort(np.concatenate([*odd, rows]))
+        if len(left):
+            codes[left], indices[left] = self._apart(items.take(pa.array(left)))
+        return codes, indices
+
+    def _apart(self, items: _Array) -> tuple[Ints, Ints]:
+        """Split ids of any spelling."""
+        offsets = np.frombuffer(items.buffers()[1], np.int64)[items.offset :][: len(items) + 1]
+        characters = np.frombuffer(items.buffers()[2] or b"", np.uint8)
+        indices, digits = _trailing(characters, offsets[:-1], offsets[1:])
+        codes = np.full(len(items), -1, np.int64)
+        for count in np.unique(digits[digits > 0]).tolist():
+            rows = np.flatnonzero(digits == count)
+            codes[rows] = self._codes(items.take(pa.array(rows)), -count - 1)
+        return codes, indices
+
+    def _codes(self, items: _Array, stop: int) -> Ints:
+        """Number the prefixes that end at that place."""
+        prefixes = pc.binary_slice(items, 0, stop).dictionary_encode()
+        numbers = np.array([self._code(prefix) for prefix in prefixes.dictionary.to_pylist()], np.int64)
+        codes: Ints = numbers[prefixes.indices.to_numpy(zero_copy_only=False)]
+        return codes
+
+    def _code(self, prefix: bytes) -> int:
+        return self._known.setdefault(prefix, len(self._known))
 
 
-def parse(items: _Array) -> Parsed:
-    """Split ids at their last colon.
+def _flags(mask: _Array) -> npt.NDArray[np.bool_]:
+    flags: npt.NDArray[np.bool_] = mask.to_numpy(zero_copy_only=False)
+    return flags
+
+
+def _numbers(tails: _Array) -> tuple[Ints, _Array | None]:
+    """Read what follows a prefix.
 
     Args:
-        items: an array of text, without nulls.
+        tails: the texts, cut after ``_DIGITS`` + 1 characters.
+
+    Returns:
+        The numbers, and which texts are canonical: at most ten digits, without a needless zero. None stands
+        for all of them; otherwise the numbers are those of the canonical ones.
     """
-    items = items.cast(pa.large_binary())
-    offsets = np.frombuffer(items.buffers()[1], np.int64)[items.offset :][: len(items) + 1]
-    data = items.buffers()[2]
-    characters = np.frombuffer(data or b"", np.uint8)
-    indices, digits = _trailing(characters, offsets[:-1], offsets[1:])
-    codes = np.full(len(items), -1, np.int64)
-    known: dict[bytes, int] = {}
-    for count in np.unique(digits[digits > 0]).tolist():
-        rows = np.flatnonzero(digits == count)
-        some = items if len(rows) == len(items) else items.take(pa.array(rows))
-        prefixes = pc.binary_slice(some.cast(pa.binary()), 0, -count - 1).dictionary_encode()
-        numbers = [known.setdefault(prefix, len(known)) for prefix in prefixes.dictionary.to_pylist()]
-        codes[rows] = np.array(numbers, np.int64)[prefixes.indices.to_numpy(zero_copy_only=False)]
-    return Parsed([prefix.decode(errors="replace") for prefix in known], codes, indices)
+    numbers = _all_canonical(tails)
+    if numbers is not None:
+        return numbers, None
+    good = pc.match_substring_regex(tails, _CANONICAL)
+    return _cast(tails.filter(good)), good
+
+
+def _all_canonical(tails: _Array) -> Ints | None:
+    """The numbers, if all texts are canonical: a fraction of the time that a pattern takes."""
+    lengths = pc.min_max(pc.binary_length(tails)).as_py()
+    if not 1 <= lengths["min"] <= lengths["max"] <= _DIGITS:
+        return None
+    characters = np.frombuffer(tails.buffers()[2], np.uint8)
+    if characters.min() < _ZERO or characters.max() > _NINE:
+        return None
+    numbers = _cast(tails)
+    # A number never has more digits than its text: if there are as many in all, no text begins with a zero.
+    needed = len(tails) + sum(int(np.count_nonzero(numbers >= 10**n)) for n in range(1, lengths["max"]))
+    return numbers if needed == len(characters) else None
+
+
+def _cast(tails: _Array) -> Ints:
+    numbers: Ints = tails.view(pa.large_string()).cast(pa.int64()).to_numpy()
+    return numbers
 
 
 def _trailing(text: _Bytes, starts: Ints, stops: Ints) -> tuple[Ints, Ints]:

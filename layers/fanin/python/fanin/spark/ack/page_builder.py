@@ -68,6 +68,14 @@ class _Window:
         if self.count * _DUE >= len(self.flags):
             yield from self.settle()
 
+    def add_run(self, low: int, high: int) -> Iterator[Rows]:
+        """Flag consecutive items at once."""
+        part = self.flags[low - self.base : high + 1 - self.base]
+        if part.any():
+            repeats = np.flatnonzero(part) + low
+            yield np.full(len(repeats), self.key), repeats
+        part[:] = True
+
     def settle(self) -> Iterator[Rows]:
         """Flag what waits, in order: sorting takes less time than writing to memory at random."""
         if not self.waiting:
@@ -151,7 +159,10 @@ class PageBuilder:
             if sum(len(window.flags) for window in self._windows.values()) + size > self._most:
                 yield from self.flush()
             window = self._windows[key] = _Window(key, base, np.zeros(size, bool))
-        yield from window.add(ordinals)
+        if high - low == len(ordinals) - 1 and (np.diff(ordinals) == 1).all():
+            yield from window.add_run(low, high)
+        else:
+            yield from window.add(ordinals)
 
     def _place(self, low: int, high: int) -> tuple[int, int]:
         """Base and size of a window for the items from low to high, and an eighth to spare on either side."""

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import LONGEST, InputSchema
 from fanin.spark.ack.schemas import Records
 from fanin.spark.inputs.listing import FoundFile
+from fanin.spark.runtime.object_store import file_system, place_of
 
 _LEAST: Final = 8 << 20
 """A task is worth starting for so many bytes of files."""
 _MOST: Final = 1 << 30
 """Most bytes of files for one task, which has to read them again if it is lost."""
 _ROWS: Final = 1 << 20
+_IDS: Final = 1 << 14
+"""Rows that are read at once, of numbers and of texts; of these so few that memory is used again."""
 _PAGE: Final = 64 << 20
 """Bytes of values that are read at once, if a row group's are as long as its columns say."""
 
@@ -42,16 +44,24 @@ class ParquetFiles:
             underscore, and empty files.
         found: the files, if they were found already.
         exact: names of columns that differ in case are different.
+        spark: the session whose settings for S3 apply; without one, only the environment counts.
 
     Attributes:
         sizes: path → bytes of the file.
     """
 
-    def __init__(self, path: str, found: Sequence[FoundFile] | None = None, *, exact: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        found: Sequence[FoundFile] | None = None,
+        *,
+        exact: bool = False,
+        spark: SparkSession | None = None,
+    ) -> None:
         self.exact = exact
-        self.system, root = _system_of(found[0].path if found else path)
+        self.system, root = file_system(found[0].path if found else path, spark)
         if found is not None:
-            self.sizes = {_system_path(file.path): file.size for file in found}
+            self.sizes = {place_of(file.path): file.size for file in found}
             return
         there = self.system.get_file_info(root)
         infos = [there]
@@ -71,8 +81,8 @@ class ParquetFiles:
         """Divide the files among tasks, in order.
 
         Args:
-            parallelism: tasks that run at the same time; there are at least as many splits, unless the files
-                are small.
+            parallelism: tasks that can run at the same time; there are as many splits, unless the files are
+                small or very large.
 
         Returns:
             For each task its splits.
@@ -135,7 +145,7 @@ class ParquetFiles:
                 if not start <= _offset(metadata) < stop:
                     continue
                 for rows in file.iter_batches(
-                    _rows_at_once(metadata, present),
+                    _rows_at_once(metadata, present, _IDS if schema.by_id else _ROWS),
                     row_groups=[group],
                     columns=list(present),
                     use_threads=False,
@@ -146,31 +156,6 @@ class ParquetFiles:
                     )
 
 
-def _system_of(path: str) -> tuple[Any, str]:
-    """The file system of a path or a URI, and the path there."""
-    place = _system_path(path)
-    if _is_local(path):
-        return pafs.LocalFileSystem(), place
-    scheme, _, rest = path.partition("://")
-    scheme = "s3" if scheme in {"s3a", "s3n"} else scheme
-    system, _ = pafs.FileSystem.from_uri(f"{scheme}://{quote(rest)}")
-    return system, place
-
-
-def _system_path(path: str) -> str:
-    """A path as its file system takes it; a URI may have characters as they are, such as spaces."""
-    if not _is_local(path):
-        scheme, _, rest = path.partition("://")
-        return rest if scheme in {"s3", "s3a", "s3n", "gs"} else f"/{rest.partition('/')[2]}"
-    local = path.removeprefix("file:")
-    local = f"/{local.lstrip('/')}" if local.startswith("/") else local
-    return str(Path(local).resolve())
-
-
-def _is_local(path: str) -> bool:
-    return "://" not in path or path.startswith("file:")
-
-
 def _hidden(path: str) -> bool:
     return any(
         part.startswith(".") or (part.startswith("_") and "=" not in part) or part.endswith("._COPYING_")
@@ -178,11 +163,11 @@ def _hidden(path: str) -> bool:
     )
 
 
-def _rows_at_once(group: Any, columns: Collection[str]) -> int:
+def _rows_at_once(group: Any, columns: Collection[str], most: int) -> int:
     """So many rows that a page of a row group's values is not larger than the memory for one."""
     sizes = (group.column(place) for place in range(group.num_columns))
     size = sum(int(one.total_uncompressed_size) for one in sizes if one.path_in_schema in columns)
-    return max(1, min(_ROWS, _PAGE * max(1, int(group.num_rows)) // max(1, size)))
+    return max(1, min(most, _PAGE * max(1, int(group.num_rows)) // max(1, size)))
 
 
 def _refuse_reasons(file: Any, path: str, folded: Callable[[str], str]) -> None:

@@ -16,7 +16,7 @@ A page has ``bits``, and the prefix of its item ids as ``value``. A reject has a
 task has the number of ``rows`` that it read.
 """
 
-_PAGES: Final = pa.schema(
+PAGE_SCHEMA: Final = pa.schema(
     [
         ("batch_id", pa.int64()),
         ("page", pa.int64()),
@@ -28,6 +28,7 @@ _PAGES: Final = pa.schema(
         ("rows", pa.int64()),
     ]
 )
+"""``PAGES``, as Arrow has it."""
 MERGED: Final = (
     "batch_id long, level int, number long, mask long, value string, reason string, detail string, rows long"
 )
@@ -40,13 +41,14 @@ _MERGED: Final = pa.schema(
         ("level", pa.int32()),
         ("number", pa.int64()),
         ("mask", pa.int64()),
-        *list(_PAGES)[4:],
+        *list(PAGE_SCHEMA)[4:],
     ]
 )
 MARKS: Final = "batch_id long, level int, number long, mask long"
 """Bits to clear; the mask is the word's 64 bits, as a signed number."""
 
-_MARKS: Final = pa.schema(list(_MERGED)[:4])
+MARK_SCHEMA: Final = pa.schema(list(_MERGED)[:4])
+"""``MARKS``, as Arrow has it."""
 
 Records: TypeAlias = Any
 """A ``pyarrow.RecordBatch``; pyarrow has no type annotations."""
@@ -54,7 +56,7 @@ Records: TypeAlias = Any
 
 def page_records(count: int, **columns: Any) -> Records:
     """Make ``count`` rows of ``PAGES``; columns that are not given are null."""
-    return _records(_PAGES, count, columns)
+    return _records(PAGE_SCHEMA, count, columns)
 
 
 def merged_records(count: int, **columns: Any) -> Records:
@@ -64,7 +66,7 @@ def merged_records(count: int, **columns: Any) -> Records:
 
 def mark_records(count: int, **columns: Any) -> Records:
     """Make ``count`` rows of ``MARKS``."""
-    return _records(_MARKS, count, columns)
+    return _records(MARK_SCHEMA, count, columns)
 
 
 def _records(schema: Any, count: int, columns: dict[str, Any]) -> Records:

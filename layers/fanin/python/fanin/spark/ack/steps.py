@@ -18,6 +18,7 @@ from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.schemas import MARKS, MERGED, PAGES, Records
 from fanin.spark.ack.tasks import coalesce_task
+from fanin.spark.runtime.cluster import most_tasks
 
 _TASKS: Final = 32
 """Most tasks for each core: Python takes longer to start a task than to work off a small partition."""
@@ -40,7 +41,7 @@ def pages_from_files(
         batches: where tasks read batches.
         reasons: skip rows with a ``reason``, which are failures.
     """
-    splits = files.splits(spark.sparkContext.defaultParallelism)
+    splits = files.splits(most_tasks(spark))
     coalesce = coalesce_task(batches, schema)
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
@@ -75,7 +76,7 @@ def _limit_partitions(rows: DataFrame) -> DataFrame:
     Rows behind a ``coalesce`` take a quarter longer to reach Python, even if it joins no partitions. So the
     partitions are counted first, unless Spark would have to run a part of the plan for that.
     """
-    most = _TASKS * rows.sparkSession.sparkContext.defaultParallelism
+    most = _TASKS * most_tasks(rows.sparkSession)
     plan = rows._jdf.queryExecution().executedPlan().toString()  # noqa: SLF001
     shuffled = "Exchange" in plan or "AdaptiveSparkPlan" in plan
     return rows.coalesce(most) if shuffled or rows.rdd.getNumPartitions() > most else rows

@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame
 
-from fanin.spark.ack.driver import Acknowledged, acknowledge
+from fanin.spark.ack.driver import WORK, Acknowledged, acknowledge
+from fanin.spark.ack.few import acknowledge_few
 from fanin.spark.ack.strategy import Strategy
+from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.rejects import EVERY
 from fanin.spark.runtime.service import Service
 
 
@@ -22,13 +25,16 @@ def ack_stream(
 ) -> Callable[[DataFrame, int], None]:
     """Acknowledge every micro-batch of a stream. One that comes again changes nothing.
 
+    A micro-batch of at most 10,000 rows, of which none fails its item and none brings totals, takes one
+    Spark job.
+
     Example:
         >>> handler = ack_stream(Service.from_env(), work="s3://bucket/acks")  # doctest: +SKIP
         >>> acks.writeStream.foreachBatch(handler).option("checkpointLocation", ...).start()  # doctest: +SKIP
 
     Args:
         service: the stack.
-        work: a folder; each micro-batch replaces ``epoch=<its number>`` in it.
+        work: a folder; a large micro-batch uses ``epoch=<its number>`` in it, and leaves only rejects there.
         rejects: a folder for rows that were left out, divided likewise; ``rejects`` below the micro-batch's
             folder in ``work`` if None.
         batch_id: the batch of all rows, for a stream that has only ordinals.
@@ -37,20 +43,31 @@ def ack_stream(
     """
 
     def handle(rows: DataFrame, epoch: int) -> None:
+        folder = Folder(rows.sparkSession, f"{work}/epoch={epoch}")
+        left_out = folder.at("rejects") if rejects is None else f"{rejects}/epoch={epoch}"
+        done = None if totals else acknowledge_few(rows, service, rejects=left_out, batch_id=batch_id)
+        if done is None:
+            done = _acknowledge(rows, folder, left_out)
+        if on_done:
+            on_done(epoch, done)
+
+    def _acknowledge(rows: DataFrame, folder: Folder, left_out: str) -> Acknowledged:
         kept = rows.persist()
         try:
             done = acknowledge(
                 kept,
                 service,
-                work=f"{work}/epoch={epoch}",
+                work=folder.path,
                 batch_id=batch_id,
                 strategy=Strategy.PAGES,
-                rejects=None if rejects is None else f"{rejects}/epoch={epoch}",
+                rejects=left_out,
                 totals=totals,
+                max_rejects=EVERY,  # a micro-batch of nothing but rejects does not end the stream
             )
         finally:
             kept.unpersist()
-        if on_done:
-            on_done(epoch, done)
+        for name in WORK:
+            folder.delete(name)
+        return done
 
     return handle

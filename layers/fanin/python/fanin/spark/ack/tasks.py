@@ -13,6 +13,8 @@ from fanin.spark.ack.issued import BatchReader
 from fanin.spark.ack.schemas import Records
 
 _CHUNK: Final = 1 << 20
+_PIECE: Final = 1 << 14
+"""Ids that are split at once: their text stays in the core's cache."""
 
 Task: TypeAlias = Callable[[Iterable[Records]], Iterator[Records]]
 """What ``mapInArrow`` runs in each task."""
@@ -33,7 +35,7 @@ def coalesce_task(batches: BatchReader, schema: InputSchema, *, failed: bool = F
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
         coalescer = Coalescer(batches, schema, failed=failed)
-        for chunk in chunks(records):
+        for chunk in _pieces(records) if schema.by_id else chunks(records):
             yield from coalescer.add(chunk)
         yield from coalescer.finish()
 
@@ -52,6 +54,13 @@ def chunks(records: Iterable[Records]) -> Iterator[Records]:
             waiting, size = [], 0
     if size:
         yield from _joined(waiting)
+
+
+def _pieces(records: Iterable[Records]) -> Iterator[Records]:
+    """Divide record batches, so that text is neither copied nor read from memory twice."""
+    for record in records:
+        for first in range(0, record.num_rows, _PIECE):
+            yield record.slice(first, _PIECE)
 
 
 def _joined(records: list[Records]) -> list[Records]:

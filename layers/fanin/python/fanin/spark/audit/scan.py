@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import base64
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from fanin.adapters.aws import translated
-from fanin.spark.audit.export_writer import line
 from fanin.spark.runtime.service import Service
 
 SCHEMA = "value string, source string"
@@ -66,3 +67,8 @@ def scan_task(
                     request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
     return run
+
+
+def line(item: Mapping[str, Any]) -> str:
+    """A row as a line of an export: DynamoDB's low-level JSON, bytes in base64."""
+    return json.dumps({"Item": item}, default=lambda value: base64.b64encode(bytes(value)).decode())

@@ -13,7 +13,6 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.driver import acknowledge
 from fanin.spark.ack.parquet_files import ParquetFiles
-from fanin.spark.ack.strategy import Strategy
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.names import case_sensitive, with_names
 from fanin.spark.inputs.opening import Input, Opened, open_input
@@ -44,13 +43,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--work", required=True, help="folder for what steps pass to each other; its content is replaced"
     )
     parser.add_argument("--rejects", help="folder for rows that are left out (default: rejects in --work)")
-    strategies = [strategy.value for strategy in Strategy]
-    parser.add_argument("--strategy", choices=strategies, help="how to coalesce (default: the job chooses)")
     parser.add_argument(
-        "--way", dest="strategy", choices=strategies, help=argparse.SUPPRESS
-    )  # its former name
-    parser.add_argument(
-        "--writers", type=int, help="tasks that write at the same time (default: as many as Spark runs)"
+        "--writers",
+        type=int,
+        help="tasks that write at the same time (default: as many as the cluster can run)",
     )
     parser.add_argument(
         "--ordinals", action="store_true", help="JSON rows have batch_id and ordinal instead of item"
@@ -88,7 +84,6 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         work=options.work.rstrip("/"),
         batch_id=options.batch,
         files=_parquet_files(spark, opened, options.input, fields),
-        strategy=Strategy(options.strategy) if options.strategy else None,
         rejects=options.rejects,
         writers=options.writers,
         totals=options.totals,
@@ -122,7 +117,7 @@ def _parquet_files(
     }
     if folders & set(fields):
         return None
-    return ParquetFiles(path, opened.files, exact=case_sensitive(spark))
+    return ParquetFiles(path, opened.files, exact=case_sensitive(spark), spark=spark)
 
 
 def needs(_options: argparse.Namespace) -> Mapping[str, str]:

@@ -14,8 +14,8 @@ from fanin.client.conversions import targets
 from fanin.domain.batch import OnDeadline, OpenBatch, State
 from fanin.domain.targets import Target
 from fanin.errors import InvalidRequest
-from fanin.spark.fan_out.bodies import Dataset
-from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
+from fanin.spark.fanout.bodies import Dataset
+from fanin.spark.fanout.driver import FanOut, fan_out
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
 from fanin.spark.jobs.running import Job, Summary, names_of_totals
 from fanin.spark.runtime import reach
@@ -131,7 +131,7 @@ def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         workers=options.workers,
         max_rejects=options.max_rejects,
     )
-    done = fan_out_dataset(spark, Service.from_env(), plan)
+    done = fan_out(spark, Service.from_env(), plan)
     return {"ok": done["state"] in {State.CLOSED, State.COMPLETE}, **done}
 
 

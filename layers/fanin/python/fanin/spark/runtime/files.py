@@ -69,6 +69,10 @@ class Folder:
         Returns:
             Whether the file was written.
         """
+        return self.write_bytes(name, text.encode(), replace=replace)
+
+    def write_bytes(self, name: str, content: bytes, *, replace: bool = True) -> bool:
+        """Write a file that is not text; as ``write``."""
         file = self._file(name)
         try:
             stream = self._system.create(file, replace)
@@ -77,10 +81,14 @@ class Folder:
                 return False
             raise
         try:
-            stream.write(bytearray(text, "utf-8"))
+            stream.write(bytearray(content))
         finally:
             stream.close()
         return True
+
+    def delete(self, name: str = "") -> None:
+        """Delete a file or a dataset that may be there, or without a name the folder itself."""
+        self._system.delete(self._file(name), True)
 
     def _file(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self.at(name) if name else self.path)

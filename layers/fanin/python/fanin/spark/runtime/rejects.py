@@ -112,6 +112,8 @@ class RejectLimit:
 
 ANY: Final = RejectLimit()
 """As many as there are, if a row is left."""
+EVERY: Final = RejectLimit(share=1)
+"""All rows, if need be."""
 
 
 def write_rejects(rejects: DataFrame, folder: str) -> dict[str, int]:

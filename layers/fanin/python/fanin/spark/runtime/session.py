@@ -34,7 +34,6 @@ _ALONE: Final[Mapping[str, str]] = {
     "spark.driver.memory": "4g",
     # Arrow checks the bounds for every value that it writes; Spark has already made sure of them.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Darrow.enable_unsafe_memory_access=true",
-    "spark.python.daemon.module": "fanin.spark.daemon",
     "spark.sql.shuffle.partitions": "8",
 }
 """Settings for a process that was not started by spark-submit, for example on a laptop or in a test."""

@@ -18,8 +18,8 @@ from fanin.domain.diagnosis import SentItems
 from fanin.domain.failures import KeptMessage
 from fanin.domain.limits import MAX_FAILED_MESSAGES, MAX_FAILURES
 from fanin.domain.tree import runs
-from fanin.spark.fan_out.bodies import BODY
-from fanin.spark.fan_out.staging import ORDINAL
+from fanin.spark.fanout.bodies import BODY
+from fanin.spark.fanout.staging import ORDINAL
 from fanin.spark.runtime.service import Service
 
 RESULT: Final = (

@@ -10,7 +10,7 @@ import pyarrow as pa
 from fanin.client.messages import Message
 from fanin.client.producing.sender import Sender
 from fanin.domain.acks import Failure
-from fanin.spark.fan_out.sending import NOTES, Target, send_pages, send_task
+from fanin.spark.fanout.sending import NOTES, Target, send_pages, send_task
 from tests.unit.spark.conftest import MemoryStack
 
 

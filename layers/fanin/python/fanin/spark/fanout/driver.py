@@ -15,10 +15,10 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.domain.batch import Batch, Kind, Mode, OpenBatch, State
 from fanin.errors import InvalidRequest
-from fanin.spark.fan_out import bodies
-from fanin.spark.fan_out.bodies import BODY, Dataset
-from fanin.spark.fan_out.sending import RESULT, Target, send
-from fanin.spark.fan_out.staging import ORDINAL, Staging, stage
+from fanin.spark.fanout import bodies
+from fanin.spark.fanout.bodies import BODY, Dataset
+from fanin.spark.fanout.sending import RESULT, Target, send
+from fanin.spark.fanout.staging import ORDINAL, Staging, stage
 from fanin.spark.inputs.opening import fingerprint_of
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.files import Folder
@@ -54,7 +54,7 @@ class FanOut:
     max_rejects: RejectLimit = ANY
 
 
-def fan_out_dataset(spark: SparkSession, service: Service, plan: FanOut) -> dict[str, Any]:
+def fan_out(spark: SparkSession, service: Service, plan: FanOut) -> dict[str, Any]:
     """Send every row of a dataset as an item of one batch, and close the batch.
 
     Rows that cannot be a message (malformed, null, too large) become rejects, and not items. Messages that

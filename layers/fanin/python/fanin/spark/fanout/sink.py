@@ -1,8 +1,8 @@
 """``df.write.format("fanin")``: a DataFrame to a queue as one batch. Spark 4.0 or later.
 
-    from fanin.spark import register_sink, with_body
+    from fanin.spark import register, with_body
 
-    register_sink(spark)
+    register(spark)
     frame = with_body(frame)
     frame.write.format("fanin").option("batch", batch_id).option("queue", url).mode("append").save()
 
@@ -34,8 +34,8 @@ from fanin.domain.diagnosis import SentItems
 from fanin.domain.limits import MAX_FAILURES, MAX_IDS
 from fanin.domain.tree import runs
 from fanin.errors import BatchClosed, InvalidRequest, SendFailed
-from fanin.spark.fan_out.bodies import BODY
-from fanin.spark.fan_out.sending import NOTES
+from fanin.spark.fanout.bodies import BODY
+from fanin.spark.fanout.sending import NOTES
 from fanin.spark.runtime.service import Service
 
 BLOCK: Final = 10_000
@@ -45,7 +45,7 @@ _CLAIM: Final = "spark-write"
 _NULL: Final = "not sent: the message is null"
 
 
-def register_sink(spark: SparkSession, service: Service | None = None) -> None:
+def register(spark: SparkSession, service: Service | None = None) -> None:
     """Make the format ``fanin`` known to a session.
 
     Args:

@@ -1,6 +1,6 @@
 """Writes exports in the format of DynamoDB, since emulators do not export.
 
-For tests, the bench and a local stack. To ``audit.export`` they look like real ones: they have the same
+For tests and the bench. To ``audit.export`` they look like real ones: they have the same
 folders and manifests, with the true sizes, MD5 sums and ETags.
 """
 
@@ -10,7 +10,7 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,6 @@ from typing import Any
 from fanin.spark.audit.export import FORMAT, FULL, SUMMARY
 
 _VERSION = "2020-06-30"
-
-
-def line(item: Mapping[str, Any]) -> str:
-    """A row as a line of an export: DynamoDB's low-level JSON, bytes in base64."""
-    return json.dumps({"Item": item}, default=lambda value: base64.b64encode(bytes(value)).decode())
 
 
 def write_export(

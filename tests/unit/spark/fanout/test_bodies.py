@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fanin.errors import InvalidRequest
-from fanin.spark.fan_out.bodies import Dataset, read
+from fanin.spark.fanout.bodies import Dataset, read
 from fanin.spark.inputs.dialect import Dialect
 from fanin.spark.inputs.formats import DatasetFormat
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fanin.spark.audit.export_writer import line, write_export
+from tests.spark.export_writer import write_export
 
 AT = 1_790_000_000_123
 ROWS = [["{}", '{"Item": 1}'], [], ["x"]]
@@ -23,11 +23,6 @@ def home(tmp_path: Path) -> Path:
 
 def manifest(home: Path) -> list[dict]:
     return [json.loads(row) for row in (home / "manifest-files.json").read_text().splitlines()]
-
-
-def test_a_line_is_low_level_json_with_bytes_in_base64() -> None:
-    item = {"batch_id": {"N": "7"}, "salt": {"B": b"\x00\xff"}}
-    assert json.loads(line(item)) == {"Item": {"batch_id": {"N": "7"}, "salt": {"B": "AP8="}}}
 
 
 def test_an_export_lies_below_its_prefix_under_an_id_of_its_own(tmp_path: Path, home: Path) -> None:

@@ -7,9 +7,9 @@ from pyspark.sql.types import StructType
 
 from fanin.domain.batch import Kind, Mode, OnDeadline, OpenBatch
 from fanin.errors import IdempotencyKeyReused, InvalidItemId, InvalidRequest
-from fanin.spark.fan_out.bodies import Dataset
-from fanin.spark.fan_out.driver import FanOut, _opened, check_request, fan_out_dataset
-from fanin.spark.fan_out.staging import Staging
+from fanin.spark.fanout.bodies import Dataset
+from fanin.spark.fanout.driver import FanOut, _opened, check_request, fan_out
+from fanin.spark.fanout.staging import Staging
 from tests.unit.spark.conftest import MemoryStack
 
 STAGING = Staging("/staging", "rows-1", StructType(), {0: 3, 2: 4})
@@ -40,7 +40,7 @@ def test_what_a_fan_out_cannot_do_is_refused_with_what_to_do(request_, why, what
 
 def test_it_is_refused_before_spark_or_the_stack_is_asked() -> None:
     with pytest.raises(InvalidRequest, match="cannot have a limit"):
-        fan_out_dataset(None, None, plan(limit=5))  # type: ignore[arg-type]
+        fan_out(None, None, plan(limit=5))  # type: ignore[arg-type]
 
 
 def test_a_plain_request_is_taken() -> None:

@@ -12,8 +12,8 @@ from pyspark.testing import assertDataFrameEqual
 
 from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.errors import InvalidRequest
-from fanin.spark.fan_out import bodies
-from fanin.spark.fan_out.bodies import Dataset
+from fanin.spark.fanout import bodies
+from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.inputs.dialect import Dialect
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.runtime import rejects

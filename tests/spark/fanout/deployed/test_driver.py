@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fanin.domain.batch import OpenBatch, State
 from fanin.errors import IdempotencyKeyReused, InvalidRequest
-from fanin.spark.fan_out import driver, sending
-from fanin.spark.fan_out.bodies import Dataset
-from fanin.spark.fan_out.driver import FanOut, fan_out_dataset
-from fanin.spark.fan_out.sending import Target
+from fanin.spark.fanout import driver, sending
+from fanin.spark.fanout.bodies import Dataset
+from fanin.spark.fanout.driver import FanOut, fan_out
+from fanin.spark.fanout.sending import Target
 from fanin.spark.jobs.fan_out import JOB
 from fanin.spark.runtime.service import Service
 from tests.spark import faults
@@ -73,7 +73,7 @@ class TestJob:
         spark.range(0).write.parquet(str(tmp_path / "rows"))
         plan = FanOut(Dataset(str(tmp_path / "rows")), "https://nowhere", str(tmp_path / "staging"))
 
-        told = fan_out_dataset(spark, service, plan)
+        told = fan_out(spark, service, plan)
 
         assert (told["state"], told["rows"], told["sent"], told["requests"]) == ("complete", 0, 0, 0)
         assert told["rejected"] == {}
@@ -89,7 +89,7 @@ class TestJob:
 
         # When they are sent, and the right one is handled
         with consumers(service.tracker(), queue, 1) as handled:
-            told = fan_out_dataset(spark, service, plan)
+            told = fan_out(spark, service, plan)
         progress = service.ledger().status(told["batch_id"])
 
         # Then one item is done and one has failed
@@ -111,19 +111,15 @@ class TestJob:
         spark.range(3).write.parquet(str(tmp_path / "rows"))
         dataset, queue = Dataset(str(tmp_path / "rows")), new_queue()
         first = FanOut(dataset, queue, str(tmp_path / "staging"), key="mine")
-        fan_out_dataset(spark, service, first)
+        fan_out(spark, service, first)
 
         # When another takes its key, or its folder, then it is refused and nothing is sent
         with pytest.raises(IdempotencyKeyReused, match="use a new key"):
-            fan_out_dataset(spark, service, FanOut(dataset, queue, str(tmp_path / "other"), key="mine"))
+            fan_out(spark, service, FanOut(dataset, queue, str(tmp_path / "other"), key="mine"))
         with pytest.raises(IdempotencyKeyReused, match="use a new key"):
-            fan_out_dataset(
-                spark, service, FanOut(dataset, queue, first.folder, "mine", request=OpenBatch("other"))
-            )
+            fan_out(spark, service, FanOut(dataset, queue, first.folder, "mine", request=OpenBatch("other")))
         with pytest.raises(InvalidRequest, match="name another folder"):
-            fan_out_dataset(
-                spark, service, FanOut(Dataset(dataset.path, body="id"), queue, first.folder, "mine")
-            )
+            fan_out(spark, service, FanOut(Dataset(dataset.path, body="id"), queue, first.folder, "mine"))
         assert waiting(queue) == 3
 
     def test_other_data_at_the_same_path_is_another_fan_out(
@@ -190,7 +186,7 @@ class TestRequests:
             request=OpenBatch(parent_item=group[0], user_key="child"),
         )
         with consumers(tracker, queue):
-            told = fan_out_dataset(spark, service, plan)
+            told = fan_out(spark, service, plan)
 
         # Then the parent completes
         assert tracker.status(told["batch_id"]).batch.parent_item == group[0]
@@ -206,7 +202,7 @@ class TestRequests:
         )
 
         with pytest.raises(InvalidRequest, match="cannot have a limit"):
-            fan_out_dataset(spark, service, plan)
+            fan_out(spark, service, plan)
         assert not folder.exists()
 
 
@@ -234,7 +230,7 @@ class TestDeaths:
         # When they send, and consumers work
         plan = FanOut(Dataset(str(tmp_path / "rows")), queue, str(tmp_path / "staging"))
         with consumers(service.tracker(), queue) as handled:
-            told = fan_out_dataset(spark, service, plan)
+            told = fan_out(spark, service, plan)
 
         # Then it did, and the result is as if it had not
         assert faults.happened(deaths) == faults.dying_of("sending")
@@ -268,7 +264,7 @@ class TestDeaths:
 
         # When they send, and consumers work
         with consumers(service.tracker(), queue) as handled:
-            told = fan_out_dataset(
+            told = fan_out(
                 spark, service, FanOut(Dataset(str(tmp_path / "rows")), queue, str(tmp_path / "staging"))
             )
             twins[0].join()

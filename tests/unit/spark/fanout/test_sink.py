@@ -15,7 +15,7 @@ from fanin.domain.ids import MAX_COUNT
 from fanin.errors import BatchClosed, InvalidRequest, SendFailed
 from tests.unit.spark.conftest import MemoryStack
 
-sink = pytest.importorskip("fanin.spark.fan_out.sink", reason="Spark before 4.0 has no Python data sources")
+sink = pytest.importorskip("fanin.spark.fanout.sink", reason="Spark before 4.0 has no Python data sources")
 
 BODY = StructType().add("body", StringType())
 

@@ -2,7 +2,7 @@
 
 from pyspark.sql.types import StructType
 
-from fanin.spark.fan_out.staging import Staging
+from fanin.spark.fanout.staging import Staging
 
 
 def test_a_staging_has_the_rows_of_all_its_partitions() -> None:

@@ -15,18 +15,18 @@ from pyspark.sql import SparkSession
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import State
 from fanin.errors import BatchClosed, InvalidRequest
-from fanin.spark.fan_out import bodies
+from fanin.spark.fanout import bodies
 from fanin.spark.runtime.service import Service
 from tests.spark import faults
 from tests.spark.consuming import consumers, new_queue, waiting
 
-sink = pytest.importorskip("fanin.spark.fan_out.sink", reason="Spark before 4.0 has no Python data sources")
+sink = pytest.importorskip("fanin.spark.fanout.sink", reason="Spark before 4.0 has no Python data sources")
 
 
 @pytest.fixture
 def fanin(spark: SparkSession, service: Service) -> Service:
     """The stack, with the format registered for it."""
-    sink.register_sink(spark, service)
+    sink.register(spark, service)
     return service
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.testing import assertDataFrameEqual
 
 from fanin.errors import InvalidRequest, ServiceUnavailable
-from fanin.spark.fan_out.staging import ORDINAL, PART, stage
+from fanin.spark.fanout.staging import ORDINAL, PART, stage
 
 SOURCE = {"path": "there", "format": "parquet"}
 
@@ -112,7 +112,7 @@ def test_rows_that_the_file_system_lost_are_noticed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a file system that loses the first row of what is written
-    from fanin.spark.fan_out import staging
+    from fanin.spark.fanout import staging
 
     counts = staging._counts
 

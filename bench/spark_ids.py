@@ -1,0 +1,92 @@
+"""Item ids as users have them, texts, coalesced on Spark; beside DuckDB and plain SQL on Spark."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+
+from bench import duck
+from bench.comparison import compared
+from bench.figures import Figure
+from bench.spark_coalesce import CORES, ROW_GROUP, USUAL, Known, cluster, known, noop, plain
+from fanin.domain import ids
+from fanin.spark.ack.few import coalesce_few
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.ack.sql_items import normalize
+from fanin.spark.ack.steps import merge, pages_from_files, pages_from_rows
+
+SCHEMA = InputSchema(by_id=True)
+EPOCH = 1_000
+
+
+def ratios(power: int = USUAL) -> list[Figure]:
+    """Measure how fast 2^power ids in no order are coalesced."""
+    with cluster() as spark, tempfile.TemporaryDirectory() as folder:
+        return [*speeds(spark, Path(folder), power), epoch(spark)]
+
+
+def speeds(spark: SparkSession, folder: Path, power: int) -> list[Figure]:
+    """Time the strategies on the same files; every figure is a ratio within this run."""
+    count = 1 << power
+    batches, _ = known(count)
+    _write(folder / "ids", np.random.default_rng(1).permutation(count), batches)
+    rows = spark.read.parquet(str(folder / "ids"))
+    numbers = rows.select(F.split_part("item", F.lit(":"), F.lit(3)).cast("long").alias("ordinal"))
+    files = pages_from_files(spark, ParquetFiles(str(folder / "ids")), SCHEMA, batches)
+    pages = pages_from_rows(normalize(rows, SCHEMA), SCHEMA, batches)
+    parquet, frame, sql, other = compared(
+        partial(noop, merge(files, SCHEMA, batches)),
+        partial(noop, merge(pages, SCHEMA, batches)),
+        partial(noop, plain(numbers)),
+        partial(duck.words, folder / "ids", duck.IDS, count, CORES),
+    )
+    name = f"2^{power} ids in no order"
+    return [
+        parquet.faster_than(other, f"{name}: Parquet strategy over DuckDB", at_least=1.5),
+        parquet.faster_than(sql, f"{name}: Parquet strategy over plain SQL", at_least=8),
+        frame.faster_than(other, f"{name}: DataFrame strategy over DuckDB", at_least=0.7),
+    ]
+
+
+def epoch(spark: SparkSession) -> Figure:
+    """Seconds to coalesce a small micro-batch as ``ack_stream`` does; the ledger is not called."""
+    batches, _ = known(EPOCH)
+    items = pa.array(_ids(np.arange(EPOCH), batches)).to_pylist()
+    rows = spark.createDataFrame([(item,) for item in items], "item string").repartition(CORES)
+    times = [_seconds(rows, batches) for _ in range(5)][1:]  # Java compiles in the first
+    return Figure(f"seconds for a micro-batch of {EPOCH:,} ids", median(times), at_most=1)
+
+
+def _seconds(rows: DataFrame, batches: Known) -> float:
+    began = time.perf_counter()
+    found = coalesce_few(rows, SCHEMA, batches)
+    if found is None or found.rows != EPOCH or found.rejects:
+        raise AssertionError(found)
+    return time.perf_counter() - began
+
+
+def _ids(numbers: np.ndarray[Any, Any], batches: Known) -> Any:
+    prefix = ids.issue(batches.row.batch_id, 0, batches.row.items, batches.row.salt).prefix
+    return pc.binary_join_element_wise(prefix, pa.array(numbers).cast(pa.string()), ":")
+
+
+def _write(folder: Path, numbers: np.ndarray[Any, Any], batches: Known) -> None:
+    folder.mkdir()
+    for number, part in enumerate(np.array_split(numbers, 2 * CORES)):
+        schema = pa.schema([("item", pa.string())])
+        with pq.ParquetWriter(folder / f"part-{number}.parquet", schema, use_dictionary=False) as writer:
+            for first in range(0, len(part), ROW_GROUP):
+                texts = _ids(part[first : first + ROW_GROUP], batches)
+                writer.write_table(pa.table({"item": texts}), ROW_GROUP)

@@ -1,0 +1,178 @@
+"""Acknowledges a few rows in one Spark job: tasks give the driver their pages, and it does the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+
+from fanin.spark.ack.coalescer import Coalescer
+from fanin.spark.ack.driver import Acknowledged
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.issued import BatchReader, StoredBatches
+from fanin.spark.ack.ledger_writes import mark
+from fanin.spark.ack.lifting import LIFTED, lift_task
+from fanin.spark.ack.page_merger import merge_task
+from fanin.spark.ack.schemas import MARK_SCHEMA, PAGE_SCHEMA, PAGES, Records, page_records
+from fanin.spark.ack.sql_items import normalize
+from fanin.spark.ack.strategy import Strategy
+from fanin.spark.ack.tasks import Task
+from fanin.spark.inputs.names import with_names
+from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.service import Service
+
+ROWS: Final = 10_000
+"""Most rows that are acknowledged like this; a word for each of them takes the driver ten calls."""
+_MORE: Final = "more rows than are acknowledged in one job"
+_FAILS: Final = "_fails"
+
+
+def acknowledge_few(
+    rows: DataFrame, service: Service, *, rejects: str, batch_id: int | None = None
+) -> Acknowledged | None:
+    """Acknowledge the items that rows name, if they are few and name no item that failed.
+
+    Args:
+        rows: as ``acknowledge`` takes them.
+        service: the stack.
+        rejects: folder for the rows that are left out, replaced; without any, there is no folder.
+        batch_id: the batch of all rows, for input that has only ordinals.
+
+    Returns:
+        What was done; None if the rows are too many, or some fail their items: then nothing was written.
+
+    Raises:
+        InvalidRequest: the columns name no items.
+    """
+    rows = with_names(rows, ["item", "batch_id", "ordinal", "reason"])
+    schema = InputSchema.of(rows.columns, batch_id)
+    few = coalesce_few(rows, schema, StoredBatches(service))
+    if few is None:
+        return None
+    _write_rejects(Folder(rows.sparkSession, rejects), few.rejects)
+    before = service.meter().writes.total()
+    results = [result for some in mark([few.marks], service.ledger()) for result in some]
+    first, ranged, duplicates, late, words = (
+        sum(numbers) for numbers in zip([0] * 5, *(result[2:7] for result in results), strict=True)
+    )
+    return Acknowledged(
+        strategy=Strategy.PAGES,
+        rows=few.rows,
+        distinct=first + ranged + duplicates + late,
+        failed=0,
+        rejects=dict(Counter(reason for _, reason, _ in few.rejects)),
+        first=first,
+        ranged=ranged,
+        duplicates=duplicates,
+        late=late,
+        words=words,
+        writes=service.meter().writes.total() - before,
+        completed=len({result[0] for result in results if result[1]}),
+    )
+
+
+def _write_rejects(folder: Folder, rows: Sequence[tuple[str | None, str, str]]) -> None:
+    """Write what ``write_rejects`` writes, without a job."""
+    folder.delete()
+    if rows:
+        columns = zip(("value", "reason", "detail"), zip(*rows, strict=True), strict=True)
+        table = pa.table({name: pa.array(column, pa.string()) for name, column in columns})
+        file = BytesIO()
+        pq.write_table(table, file)
+        folder.write_bytes("part-00000.parquet", file.getvalue())
+        folder.write_bytes("_SUCCESS", b"")
+
+
+class Few(NamedTuple):
+    """A few rows, coalesced.
+
+    Attributes:
+        rows: of the input.
+        marks: rows of ``MARKS``.
+        rejects: value, reason and detail of the rows that are left out.
+    """
+
+    rows: int
+    marks: Records
+    rejects: list[tuple[str | None, str, str]]
+
+
+def coalesce_few(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> Few | None:
+    """Coalesce the rows if they are few and none of them names an item that failed, in one Spark job.
+
+    Args:
+        rows: with the columns that name items, and perhaps a ``reason``.
+        schema: how they name items.
+        batches: where tasks and the driver read batches.
+
+    Returns:
+        None if a task met more rows, or a failure. Nothing was written then.
+    """
+    fails = F.col("reason").isNotNull() if "reason" in rows.columns else F.lit(False)
+    named = normalize(rows.withColumn(_FAILS, fails), schema)
+    ragged = [] if schema.by_id else [F.col("raw").cast("string").alias("raw")]
+    task = coalesce_few_task(batches, schema, rows=ROWS)
+    pages = named.select(*schema.columns, *ragged, _FAILS).mapInArrow(task, PAGES).collect()
+    more = any(page["detail"] == _MORE and page["reason"] is None for page in pages)
+    if more or sum(page["rows"] or 0 for page in pages) > ROWS:
+        return None
+    pages.sort(key=lambda page: (page["batch_id"] or 0, page["page"] or 0))
+    columns: Any = zip(*pages, strict=True)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, PAGE_SCHEMA.types, strict=True)]
+    record = pa.RecordBatch.from_arrays(arrays, schema=PAGE_SCHEMA)
+    merged = [row for some in merge_task(batches, schema)([record]) for row in some.to_pylist()]
+    return Few(
+        rows=sum(row["rows"] or 0 for row in merged),
+        marks=_marks(merged, batches),
+        rejects=[(row["value"], row["reason"], row["detail"]) for row in merged if row["reason"]],
+    )
+
+
+def coalesce_few_task(batches: BatchReader, schema: InputSchema, *, rows: int) -> Task:
+    """Make the function of a task that coalesces until there are too many rows, or one that fails its item.
+
+    Returns:
+        A function that takes the columns of the schema, perhaps ``raw``, and ``_fails``, and gives ``PAGES``;
+        or, where it gave up, a single row that says so.
+    """
+
+    def run(records: Iterable[Records]) -> Iterator[Records]:
+        coalescer, found, left = Coalescer(batches, schema), list[Records](), rows
+        for record in records:
+            left -= record.num_rows
+            if left < 0 or record.column(_FAILS).true_count:
+                yield page_records(1, page=[0], detail=[_MORE])
+                return
+            found += coalescer.add(record.select([n for n in record.schema.names if n != _FAILS]))
+        yield from found
+        yield from coalescer.finish()
+
+    return run
+
+
+def _marks(merged: Sequence[dict[str, Any]], batches: BatchReader) -> Records:
+    """Lift what the merge gave, in the order in which parents are written once."""
+    above: dict[tuple[int, int], int] = {}
+    marks = list[tuple[int, int, int, int]]()
+    for row in merged:
+        if row["mask"] is None:
+            continue
+        batch_id, level, number = row["batch_id"], row["level"], row["number"]
+        if level < LIFTED:
+            marks.append((batch_id, level, number, row["mask"]))
+        else:
+            above[batch_id, number] = above.get((batch_id, number), 0) | row["mask"]
+    high = [(batch_id, number, mask) for (batch_id, number), mask in sorted(above.items())]
+    columns = [pa.array(column, pa.int64()) for column in zip(*high, strict=True)] if high else []
+    if columns:
+        record = pa.RecordBatch.from_arrays(columns, ["batch_id", "number", "mask"])
+        marks += [tuple(row.values()) for some in lift_task(batches)([record]) for row in some.to_pylist()]
+    marks.sort(key=lambda one: (one[0], one[2] << 6 * one[1], one[1]))
+    arrays = [pa.array([one[place] for one in marks], kind) for place, kind in enumerate(MARK_SCHEMA.types)]
+    return pa.RecordBatch.from_arrays(arrays, schema=MARK_SCHEMA)

@@ -1,0 +1,104 @@
+"""S3 as tasks reach it with pyarrow: with the credentials, region and endpoint that Spark has been given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import pyarrow.fs as pafs
+from pyspark.sql import SparkSession
+
+from fanin.entry.settings import Settings
+
+Conf = Callable[[str], str | None]
+"""Gives the value of a property of Hadoop."""
+
+_SCHEMES: Final = ("s3://", "s3a://", "s3n://")
+_BUCKETS: Final = ("s3", "s3a", "s3n", "gs")
+_AMAZON: Final = "amazonaws.com"
+_CENTRAL: Final = f"s3.{_AMAZON}"
+"""The endpoint of all regions, which does not say where a bucket is."""
+
+
+def file_system(path: str, spark: SparkSession | None = None) -> tuple[Any, str]:
+    """Find the file system of a path.
+
+    Args:
+        path: a folder or a file, as Spark takes it.
+        spark: the session whose settings of S3A apply; without one, only the environment counts.
+
+    Returns:
+        The file system, which can be sent to tasks, and the path in it.
+    """
+    if path.startswith(_SCHEMES):
+        place = path.partition("://")[2]
+        bucket = place.partition("/")[0]
+        options = s3_options(bucket, _conf(spark), Settings.from_env().environment)
+        if "region" not in options and _AMAZON in options.get("endpoint_override", _AMAZON):
+            options["region"] = pafs.resolve_s3_region(bucket)
+        return pafs.S3FileSystem(**options), place.rstrip("/")
+    if _is_local(path):
+        return pafs.LocalFileSystem(), place_of(path)
+    system, _ = pafs.FileSystem.from_uri(quote(path, safe="/:"))
+    return system, place_of(path)
+
+
+def place_of(path: str) -> str:
+    """A path as its file system takes it; a URI may have characters as they are, such as spaces."""
+    if not _is_local(path):
+        scheme, _, rest = path.partition("://")
+        return rest if scheme in _BUCKETS else f"/{rest.partition('/')[2]}"
+    local = path.removeprefix("file:")
+    return str(Path(f"/{local.lstrip('/')}" if local.startswith("/") else local).resolve())
+
+
+def _is_local(path: str) -> bool:
+    return "://" not in path or path.startswith("file:")
+
+
+def s3_options(bucket: str, conf: Conf, environment: Mapping[str, str]) -> dict[str, Any]:
+    """What pyarrow's ``S3FileSystem`` has to be told to reach a bucket like Spark does.
+
+    Settings of S3A for this bucket come before those for all buckets, and these before the environment, which
+    is all that there is on EMR: its own file system takes the credentials of the job's role, as pyarrow does
+    where it is told none.
+
+    Args:
+        bucket: its name.
+        conf: Hadoop's configuration.
+        environment: variables of this process.
+    """
+
+    def setting(name: str) -> str | None:
+        return conf(f"fs.s3a.bucket.{bucket}.{name}") or conf(f"fs.s3a.{name}") or None
+
+    endpoint = setting("endpoint")
+    if endpoint and "://" not in endpoint:
+        plain = (setting("connection.ssl.enabled") or "true").lower() == "false"
+        endpoint = f"{'http' if plain else 'https'}://{endpoint}"
+    if not endpoint or endpoint.partition("://")[2].rstrip("/") == _CENTRAL:
+        endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
+    region = setting("endpoint.region") or (
+        environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") if endpoint else None
+    )
+    options: dict[str, Any] = {"region": region}
+    if endpoint:
+        scheme, _, place = endpoint.partition("://")
+        virtual = (setting("path.style.access") or "true").lower() == "false"
+        options |= {"scheme": scheme, "endpoint_override": place.rstrip("/")}
+        options |= {"force_virtual_addressing": True} if virtual else {}
+    if (key := setting("access.key")) and (secret := setting("secret.key")):
+        options |= {"access_key": key, "secret_key": secret, "session_token": setting("session.token")}
+    elif "AnonymousAWSCredentialsProvider" in (setting("aws.credentials.provider") or ""):
+        options["anonymous"] = True
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _conf(spark: SparkSession | None) -> Conf:
+    if spark is None:
+        return lambda _: None
+    context: Any = spark.sparkContext
+    found: Conf = context._jsc.hadoopConfiguration().get  # noqa: SLF001  Python has no other way to it
+    return found

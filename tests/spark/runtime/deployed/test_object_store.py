@@ -1,0 +1,76 @@
+"""Tasks that read the emulator's S3 themselves, with what Spark has been told of it."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+
+import boto3
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from fanin.spark.ack.driver import acknowledge
+from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.runtime.service import Service
+from tests.spark.items import ITEMS, filled
+
+pytestmark = pytest.mark.emulator
+
+BUCKET = "lake-of-acks"
+
+
+@pytest.fixture
+def bucket(service: Service) -> Iterator[str]:
+    """A bucket; what is in it is deleted after the test."""
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket=BUCKET)
+    yield BUCKET
+    for found in s3.list_objects_v2(Bucket=BUCKET).get("Contents", []):
+        s3.delete_object(Bucket=BUCKET, Key=found["Key"])
+    s3.delete_bucket(Bucket=BUCKET)
+
+
+@pytest.fixture
+def s3a(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Endpoint and credentials that only Hadoop's configuration has: the environment has wrong ones."""
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    given = {
+        "fs.s3a.endpoint": os.environ["AWS_ENDPOINT_URL"],
+        "fs.s3a.endpoint.region": "eu-west-1",
+        f"fs.s3a.bucket.{BUCKET}.access.key": "test",
+        f"fs.s3a.bucket.{BUCKET}.secret.key": "test",
+    }
+    for name, value in given.items():
+        conf.set(name, value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
+    yield
+    for name in given:
+        conf.unset(name)
+
+
+@pytest.mark.parametrize("where", ["environment", "s3a"])
+def test_tasks_read_files_on_s3(
+    spark: SparkSession, service: Service, bucket: str, where: str, request: pytest.FixtureRequest
+) -> None:
+    # Given item ids in two files on S3
+    batch, group = filled(service)
+    s3 = boto3.client("s3")
+    for number, part in enumerate((range(ITEMS // 2), range(ITEMS // 2, ITEMS))):
+        file = io.BytesIO()
+        pq.write_table(pa.table({"item": [group[n] for n in part]}), file)
+        s3.put_object(Bucket=bucket, Key=f"day=1/part-{number}.parquet", Body=file.getvalue())
+    s3.put_object(Bucket=bucket, Key="day=1/_SUCCESS", Body=b"")
+    if where == "s3a":
+        request.getfixturevalue("s3a")
+
+    # When tasks read them themselves; Spark here has no file system for S3
+    files = ParquetFiles(f"s3a://{bucket}/day=1", spark)
+    rows, work = spark.createDataFrame([], "item string"), request.getfixturevalue("tmp_path") / "work"
+    done = acknowledge(rows, service, work=str(work), files=files)
+
+    # Then all of their items are done
+    assert (done.ok, done.strategy, done.rows) == (True, "parquet", ITEMS)
+    assert not service.ledger().pending(batch.batch_id, 0, ITEMS)

@@ -1,0 +1,85 @@
+"""What pyarrow is told to reach a bucket as Spark does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.fs as pafs
+import pytest
+
+from fanin.spark.runtime import object_store
+from fanin.spark.runtime.object_store import file_system, s3_options
+
+KEYS = {"fs.s3a.access.key": "AK", "fs.s3a.secret.key": "SK"}
+ENDPOINT = {"scheme": "http", "endpoint_override": "minio:9000"}
+
+
+@pytest.mark.parametrize(
+    ("conf", "environment", "options"),
+    [
+        ({}, {}, {}),
+        ({}, {"AWS_REGION": "eu-west-1"}, {}),
+        (KEYS, {}, {"access_key": "AK", "secret_key": "SK"}),
+        (
+            {**KEYS, "fs.s3a.session.token": "ST"},
+            {},
+            {"access_key": "AK", "secret_key": "SK", "session_token": "ST"},
+        ),
+        (
+            {**KEYS, "fs.s3a.bucket.lake.access.key": "BK", "fs.s3a.bucket.lake.secret.key": "BS"},
+            {},
+            {"access_key": "BK", "secret_key": "BS"},
+        ),
+        ({**KEYS, "fs.s3a.bucket.pond.access.key": "BK"}, {}, {"access_key": "AK", "secret_key": "SK"}),
+        ({"fs.s3a.endpoint.region": "eu-west-1"}, {"AWS_REGION": "us-east-1"}, {"region": "eu-west-1"}),
+        ({"fs.s3a.endpoint": "http://minio:9000/"}, {}, ENDPOINT),
+        ({"fs.s3a.endpoint": "minio:9000", "fs.s3a.connection.ssl.enabled": "false"}, {}, ENDPOINT),
+        ({"fs.s3a.endpoint": "minio:9000"}, {}, {**ENDPOINT, "scheme": "https"}),
+        (
+            {"fs.s3a.endpoint": "http://minio:9000", "fs.s3a.path.style.access": "false"},
+            {},
+            {**ENDPOINT, "force_virtual_addressing": True},
+        ),
+        (
+            {},
+            {"AWS_ENDPOINT_URL": "http://other", "AWS_ENDPOINT_URL_S3": "http://minio:9000"},
+            ENDPOINT,
+        ),
+        (
+            {"fs.s3a.endpoint": "s3.amazonaws.com"},
+            {"AWS_ENDPOINT_URL": "http://minio:9000", "AWS_DEFAULT_REGION": "eu-west-1"},
+            {**ENDPOINT, "region": "eu-west-1"},
+        ),
+        ({"fs.s3a.endpoint": "http://minio:9000"}, {"AWS_ENDPOINT_URL_S3": "http://other"}, ENDPOINT),
+        (
+            {"fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"},
+            {},
+            {"anonymous": True},
+        ),
+    ],
+)
+def test_settings_of_s3a_come_before_the_environment(
+    conf: dict[str, str], environment: dict[str, str], options: dict[str, Any]
+) -> None:
+    assert s3_options("lake", conf.get, environment) == options
+
+
+@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
+def test_paths_of_this_machine(tmp_path: Path, form: str) -> None:
+    system, root = file_system(form.format(tmp_path))
+    assert (system.type_name, root) == ("local", str(tmp_path))
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
+def test_a_bucket_without_an_endpoint_is_looked_for(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given an environment that names a region, as on EMR, and a bucket in another one
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setattr(object_store.pafs, "resolve_s3_region", {"lake": "eu-central-1"}.__getitem__)
+
+    system, root = file_system(f"{scheme}://lake/acks/day=1/")
+
+    assert isinstance(system, pafs.S3FileSystem)
+    assert (system.region, root) == ("eu-central-1", "lake/acks/day=1")
