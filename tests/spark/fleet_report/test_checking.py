@@ -141,7 +141,7 @@ def test_a_line_that_is_not_json_is_kept_as_it_came(spark: SparkSession, tmp_pat
 
     # Then the line is among those left out, as text
     assert [tuple(row) for row in rejected_rows(judged).collect()] == [
-        ('{"fleet": "nor', "malformed", "the line is not a JSON object")
+        ('{"fleet": "nor', "malformed", "the line cannot be read in its format")
     ]
 
 
