@@ -97,6 +97,7 @@ if TYPE_CHECKING:
         ServiceUnavailable,
         TargetRefused,
         Throttled,
+        Unreachable,
     )
 
 __version__ = "0.1.0"
@@ -229,6 +230,7 @@ __all__ = [
     "Tolerance",
     "TrackedBatch",
     "Tracker",
+    "Unreachable",
     "Verdict",
     "When",
     "Work",
@@ -305,6 +307,7 @@ _HOMES: Final = {
     "MissingRange": "fanin.domain.reports",
     "Mode": "fanin.domain.batch",
     "NotConfigured": "fanin.errors",
+    "Unreachable": "fanin.errors",
     "NotRegistered": "fanin.errors",
     "Notice": "fanin.client.frames.transport",
     "OnDeadline": "fanin.domain.batch",
