@@ -99,6 +99,7 @@ if TYPE_CHECKING:
         Throttled,
         TooManyRejects,
         UnsupportedMediaType,
+        Unreachable,
     )
 
 __version__ = "0.1.0"
@@ -233,6 +234,7 @@ __all__ = [
     "TrackedBatch",
     "Tracker",
     "UnsupportedMediaType",
+    "Unreachable",
     "Verdict",
     "When",
     "Work",
@@ -309,6 +311,7 @@ _HOMES: Final = {
     "MissingRange": "fanin.domain.reports",
     "Mode": "fanin.domain.batch",
     "NotConfigured": "fanin.errors",
+    "Unreachable": "fanin.errors",
     "NotRegistered": "fanin.errors",
     "Notice": "fanin.client.frames.transport",
     "OnDeadline": "fanin.domain.batch",
