@@ -241,6 +241,7 @@ def test_each_press_is_in_the_log_with_who_and_what(
     assert lines[0] == {
         "message": "action",
         "action": "cancelBatch",
+        "group": "operate",
         "at": encode_time(service.clock.now()),
         "object": {"batch_id": str(batch_id)},
         "caller": {"kind": "local", "id": "ada"},
