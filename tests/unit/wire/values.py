@@ -34,6 +34,7 @@ from fanin.wire.shapes import Shape
 times = st.integers(0, 4_102_444_800_000)
 maybe_times = st.none() | times
 numbers = st.integers(0, 2**40)
+dollars = st.floats(0, 1e15)
 sums = st.dictionaries(st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True), st.integers(), max_size=4)
 values = st.dictionaries(
     st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True), st.integers(-(2**53), 2**53), max_size=4
@@ -164,7 +165,22 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "BatchPage": (batches.BATCHES, st.builds(reports.Batches, batches=tuples(batch))),
     "Progress": (
         batches.PROGRESS,
-        st.builds(reports.Progress, batch=batch, done_min=numbers, done_max=numbers),
+        st.builds(
+            reports.Progress,
+            batch=batch,
+            done_min=numbers,
+            done_max=numbers,
+            cost=st.none()
+            | st.builds(
+                reports.Estimate,
+                dollars=dollars,
+                at_least=dollars,
+                at_most=dollars,
+                region=st.text(max_size=9),
+                since=st.text(max_size=9),
+                estimate=st.just(True),
+            ),
+        ),
     ),
     "Group": (
         batches.GROUP,
