@@ -37,8 +37,8 @@ class Gateway:
     """An HTTP API in front of the function, as a WSGI application.
 
     Args:
-        compresses: whether clients get compressed answers, if they take them; the client that schemathesis has
-            for WSGI says so, and does not.
+        compresses: whether clients that take compressed answers get them; that of schemathesis does not unpack
+            them, although it says so.
     """
 
     def __init__(self, *, compresses: bool = False) -> None:
