@@ -37,8 +37,8 @@ class Gateway:
     """An HTTP API in front of the function, as a WSGI application.
 
     Args:
-        compresses: whether clients that take compressed answers get them; that of schemathesis does not unpack
-            them, although it says so.
+        compresses: whether clients that take compressed answers get them; schemathesis says so, and does
+            not unpack them.
     """
 
     def __init__(self, *, compresses: bool = False) -> None:
