@@ -34,9 +34,15 @@ OPERATIONS = {
 
 
 class Gateway:
-    """An HTTP API in front of the function, as a WSGI application."""
+    """An HTTP API in front of the function, as a WSGI application.
 
-    def __init__(self) -> None:
+    Args:
+        compresses: whether clients that take compressed answers get them; schemathesis says so, and does
+            not unpack them.
+    """
+
+    def __init__(self, *, compresses: bool = False) -> None:
+        self._compresses = compresses
         services = Services(Memory().ports())
         self.app = application(lambda: services)
 
@@ -45,12 +51,15 @@ class Gateway:
         query: dict[str, str] = {}
         for name, value in parse_qsl(request.query_string.decode(), keep_blank_values=True):
             query[name] = f"{query[name]},{value}" if name in query else value
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        if not self._compresses:
+            headers.pop("accept-encoding", None)
         event = {
             "version": "2.0",
             "rawPath": unquote(request.path),
             "rawQueryString": request.query_string.decode(),
             "queryStringParameters": query,
-            "headers": {name.lower(): value for name, value in request.headers.items()},
+            "headers": headers,
             "requestContext": {
                 "http": {"method": request.method, "path": request.path},
                 "requestId": str(uuid.uuid4()),

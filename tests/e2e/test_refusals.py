@@ -430,37 +430,3 @@ class TestCallers:
         # When the user acks, Then it is refused
         with pytest.raises(AccessDenied):
             HttpsLedger(HttpsApi(stack.api_url, sign=SigV4(stranger, stack.region))).ack([given.open[7]])
-
-
-def test_a_body_that_is_not_json_is_refused(call):
-    refused = call("POST", "/v1/batches", b"user_key=a", Content_Type="application/x-www-form-urlencoded")
-    assert (refused.status, refused.code) == (415, "unsupported-media-type")
-
-
-def test_a_long_answer_comes_compressed_through_the_gateway(call, tracker):
-    # Given so many missing ranges that their list is long
-    group = tracker.add(tracker.open().batch_id, 200)
-    tracker.ack(group[1::2])
-    path = f"/v1/batches/{group.batch_id}/missing"
-    # When it is read by a client that takes gzip, and by one that does not
-    packed, plain = call("GET", path, Accept_Encoding="gzip"), call("GET", path, Accept_Encoding="identity")
-    # Then both get the same, once compressed
-    assert packed.headers["content-encoding"] == "gzip"
-    assert "content-encoding" not in plain.headers
-    assert packed.body == plain.body
-    assert len(plain.body["ranges"]) == 100
-
-
-def test_an_opening_says_where_its_batch_is_and_whether_it_was_repeated(call):
-    first, again = (call("POST", "/v1/batches", {}, Idempotency_Key=f"e2e-{MIB}-replayed") for _ in range(2))
-    assert first.headers["location"] == again.headers["location"] == f"/v1/batches/{first.body['batch_id']}"
-    assert "idempotency-replayed" not in first.headers
-    assert again.headers["idempotency-replayed"] == "true"
-
-
-@pytest.mark.parametrize("path", ["/openapi.json", "/v1/batches?state=open", "/v1/scatters/7"])
-def test_head_is_answered_wherever_get_is(call, stack, caller, path):
-    request = Request("HEAD", stack.api_url + path, {}, None)
-    headers = dict(SigV4(caller, stack.region)(request))
-    headed = urllib3.PoolManager().request("HEAD", request.url, headers=headers, retries=False)
-    assert (headed.status, headed.data) == (call("GET", path).status, b"")

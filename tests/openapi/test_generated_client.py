@@ -81,7 +81,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def url() -> Iterator[str]:
     """Where the real handlers answer, over HTTP."""
-    server = make_server("127.0.0.1", 0, Gateway(), handler_class=Quiet)
+    server = make_server("127.0.0.1", 0, Gateway(compresses=True), handler_class=Quiet)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"

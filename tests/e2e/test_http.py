@@ -1,0 +1,60 @@
+"""How answers travel through the gateway: compressed, without a body, and with their headers."""
+
+from __future__ import annotations
+
+import json
+import uuid
+
+import pytest
+import urllib3
+
+from fanin.client.https.transport import Request, SigV4
+
+
+@pytest.fixture(scope="module")
+def call(stack, caller):
+    """Sends one signed request."""
+    pool, sign = urllib3.PoolManager(), SigV4(caller, stack.region)
+
+    def send(method: str, path: str, body: object = None, **headers: str) -> urllib3.BaseHTTPResponse:
+        payload = body if isinstance(body, bytes) else json.dumps(body).encode()
+        named = {"Content-Type": "application/json"}
+        named |= {name.replace("_", "-"): value for name, value in headers.items()}
+        request = Request(method, stack.api_url + path, named, None if method == "HEAD" else payload)
+        return pool.request(
+            method, request.url, body=request.body, headers=dict(sign(request)), retries=False
+        )
+
+    return send
+
+
+def test_a_body_that_is_not_json_is_refused(call):
+    refused = call("POST", "/v1/batches", b"user_key=a", Content_Type="application/x-www-form-urlencoded")
+    assert (refused.status, refused.json()["type"]) == (415, "urn:fanin:problem:unsupported-media-type")
+
+
+def test_a_long_answer_is_compressed_for_those_who_take_it(call, tracker):
+    # Given so many missing ranges that their list is long
+    group = tracker.add(tracker.open().batch_id, 200)
+    tracker.ack(group[1::2])
+    path = f"/v1/batches/{group.batch_id}/missing"
+    # When it is read by a client that takes gzip, and by one that does not
+    packed, plain = call("GET", path, Accept_Encoding="gzip"), call("GET", path, Accept_Encoding="identity")
+    # Then both get the same, once compressed
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in plain.headers
+    assert len(packed.json()["ranges"]) == len(plain.json()["ranges"]) == 100
+
+
+def test_an_opening_says_where_its_batch_is_and_whether_it_was_repeated(call):
+    key = uuid.uuid4().hex
+    first, again = (call("POST", "/v1/batches", {}, Idempotency_Key=key) for _ in range(2))
+    assert first.headers["location"] == again.headers["location"] == f"/v1/batches/{first.json()['batch_id']}"
+    assert "idempotency-replayed" not in first.headers
+    assert again.headers["idempotency-replayed"] == "true"
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/v1/batches?state=open", "/v1/scatters/7"])
+def test_head_is_answered_wherever_get_is(call, path):
+    headed = call("HEAD", path)
+    assert (headed.status, headed.data) == (call("GET", path).status, b"")
