@@ -98,8 +98,8 @@ if TYPE_CHECKING:
         TargetRefused,
         Throttled,
         TooManyRejects,
-        UnsupportedMediaType,
         Unreachable,
+        UnsupportedMediaType,
     )
 
 __version__ = "0.1.0"
@@ -233,8 +233,8 @@ __all__ = [
     "TooManyRejects",
     "TrackedBatch",
     "Tracker",
-    "UnsupportedMediaType",
     "Unreachable",
+    "UnsupportedMediaType",
     "Verdict",
     "When",
     "Work",

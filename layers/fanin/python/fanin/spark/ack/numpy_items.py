@@ -49,6 +49,8 @@ class ItemIds:
             canonical whole number of at most ten digits; and that number.
         """
         items = items.cast(pa.large_binary())
+        if (split := self._alike(items)) is not None:
+            return split
         codes, indices = np.full(len(items), -1, np.int64), np.zeros(len(items), np.int64)
         rows, some = np.arange(len(items)), items
         odd: list[Ints] = []
@@ -81,6 +83,17 @@ class ItemIds:
         if len(left):
             codes[left], indices[left] = self._apart(items.take(pa.array(left)))
         return codes, indices
+
+    def _alike(self, items: _Array) -> tuple[Ints, Ints] | None:
+        """Split ids that all have the same prefix and canonical numbers."""
+        if not len(items):
+            return None
+        prefix, colon, _ = items[0].as_py().rpartition(b":")
+        if not colon or pc.starts_with(items, prefix + colon).true_count < len(items):
+            return None
+        start = len(prefix) + 1
+        numbers = _all_canonical(pc.binary_slice(items, start, start + _DIGITS + 1))
+        return None if numbers is None else (np.full(len(items), self._code(prefix)), numbers)
 
     def _apart(self, items: _Array) -> tuple[Ints, Ints]:
         """Split ids of any spelling."""

@@ -208,7 +208,7 @@ def _normalized(rows: Records, schema: InputSchema) -> Records:
     count = len(next(iter(columns.values()))) if columns else rows.num_rows
     if schema.by_id:
         items = columns.get("item", pa.nulls(count, pa.string()))
-        return pa.RecordBatch.from_arrays([_bounded(items.cast(pa.large_string()))], ["item"])
+        return pa.RecordBatch.from_arrays([_bounded(items)], ["item"])
     empty = pa.nulls(count, pa.int64())
     numbers = [columns.get(name, empty).cast(pa.int64()) for name in schema.columns]
     return pa.RecordBatch.from_arrays(numbers, schema.columns)
