@@ -29,7 +29,8 @@ from tests.unit.wire.values import CASES
 PARTS = {
     "Cost", "Count", "Failure", "FailedItem", "GatheredReply", "ItemRange", "MissingRange", "Receipt",
     "ErrorGroup", "KeptMessage", "EnvelopeClaim", "FailedRecipient", "MissingRecipient",
-    "OrdinalRange", "Redriving", "PictureCell", "PictureItem", "Recipient", "Reply", "Result", "ReplyReceipt", "Ticket", "Work",
+    "OrdinalRange", "Redriving",
+    "PictureCell", "PictureItem", "Recipient", "Reply", "Result", "ReplyReceipt", "Ticket", "Work",
 }  # fmt: skip
 PLAIN = {"AddItems", "DefineBuffer", "DoneWork", "TakeWork"}
 GIVEN = {"PutRoute", "Register"}

@@ -9,6 +9,7 @@ import pytest
 from fanin.spark.ack import stream
 from fanin.spark.ack.driver import Acknowledged
 from fanin.spark.ack.strategy import Strategy
+from fanin.spark.runtime.rejects import EVERY
 
 DONE = Acknowledged(Strategy.PAGES, rows=3, distinct=3, failed=0)
 
@@ -75,6 +76,7 @@ def test_each_micro_batch_has_folders_of_its_own(asked):
             "batch_id": 7,
             "strategy": Strategy.PAGES,
             "totals": ["rows"],
+            "max_rejects": EVERY,
         }
     ]
 
