@@ -28,3 +28,12 @@ def test_totals_that_no_batch_can_have_are_refused(text, capsys):
     with pytest.raises(SystemExit):
         parsed("--totals", text)
     assert "argument --totals" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rate", ["0", "-5", "fast", "1e9", "nan"])
+def test_a_rate_is_a_number_of_writes_a_second(rate, capsys):
+    with pytest.raises(SystemExit):
+        parsed("--max-writes-per-second", rate)
+    assert f"'{rate}' is not a number from 1 to 10,000,000" in capsys.readouterr().err
+    assert parsed("--max-writes-per-second", "4e3").max_writes_per_second == 4_000
+    assert parsed().max_writes_per_second is None

@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from fanin.spark.ack.driver import Acknowledged, acknowledge
+    from fanin.spark.ack.driver import Acknowledged, acknowledge, forecast
+    from fanin.spark.ack.forecast import Forecast
     from fanin.spark.ack.parquet_files import ParquetFiles
     from fanin.spark.ack.strategy import Strategy
     from fanin.spark.ack.stream import ack_stream
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from fanin.spark.inputs.dialect import Dialect
     from fanin.spark.inputs.formats import DatasetFormat
     from fanin.spark.jobs.running import Job, Summary
-    from fanin.spark.outcomes.driver import outcomes
+    from fanin.spark.outcome.driver import outcomes
     from fanin.spark.runtime.rejects import RejectLimit
     from fanin.spark.runtime.service import Service
     from fanin.spark.runtime.session import session
@@ -34,6 +35,7 @@ __all__ = [
     "DatasetFormat",
     "Dialect",
     "FanOut",
+    "Forecast",
     "Job",
     "ParquetFiles",
     "RejectLimit",
@@ -43,6 +45,7 @@ __all__ = [
     "ack_stream",
     "acknowledge",
     "fan_out",
+    "forecast",
     "outcomes",
     "register",
     "session",
@@ -55,6 +58,7 @@ _HOMES: Final = {
     "DatasetFormat": "fanin.spark.inputs.formats",
     "Dialect": "fanin.spark.inputs.dialect",
     "FanOut": "fanin.spark.fanout.driver",
+    "Forecast": "fanin.spark.ack.forecast",
     "Job": "fanin.spark.jobs.running",
     "ParquetFiles": "fanin.spark.ack.parquet_files",
     "RejectLimit": "fanin.spark.runtime.rejects",
@@ -64,7 +68,8 @@ _HOMES: Final = {
     "ack_stream": "fanin.spark.ack.stream",
     "acknowledge": "fanin.spark.ack.driver",
     "fan_out": "fanin.spark.fanout.driver",
-    "outcomes": "fanin.spark.outcomes.driver",
+    "forecast": "fanin.spark.ack.driver",
+    "outcomes": "fanin.spark.outcome.driver",
     "register": "fanin.spark.fanout.sink",
     "session": "fanin.spark.runtime.session",
     "with_body": "fanin.spark.fanout.bodies",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
+from fanin.domain.prices import BY_REGION, DEFAULT
 from fanin.errors import InvalidRequest
 from fanin.spark.ack import steps, values
+from fanin.spark.ack.forecast import Forecast, forecast_of, limit_of_table, words_of
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, StoredBatches
 from fanin.spark.ack.ledger_writes import (
@@ -26,13 +28,13 @@ from fanin.spark.ack.sql_items import normalize
 from fanin.spark.ack.sql_words import pages_from_words
 from fanin.spark.ack.staged_rows import no_rows, stage_rows
 from fanin.spark.ack.strategy import Strategy, choose_strategy
+from fanin.spark.ack.writers import Written, share_writers
 from fanin.spark.inputs.names import with_names
+from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.cluster import most_tasks
 from fanin.spark.runtime.rejects import ANY, RejectLimit, write_rejects
 from fanin.spark.runtime.service import Service
 
-_WRITES: Final = 1_000
-"""Words or failures that are worth a task: one call, or a few."""
 WORK: Final = ("rows", "failures", "merged", "failed")
 """What steps pass to each other, in the work folder."""
 
@@ -103,8 +105,13 @@ def acknowledge(
     writers: int | None = None,
     totals: Sequence[str] = (),
     max_rejects: RejectLimit = ANY,
+    max_writes_per_second: float | None = None,
+    progress: bool = False,
 ) -> Acknowledged:
     """Acknowledge, or fail, the items that the rows of a DataFrame name; safe to repeat after any failure.
+
+    A run that is repeated leaves out what is done. Tasks wait for a table that refuses writes, for up to ten
+    minutes while it takes none, and find the rate that it takes.
 
     Args:
         rows: with a column ``item``, or ``batch_id`` and ``ordinal``, or ``ordinal``; and perhaps a
@@ -115,26 +122,138 @@ def acknowledge(
         files: the Parquet files that the rows are read from, with ``mergeSchema``, if there are any.
         strategy: how to coalesce; None chooses. Pass it where sampling the input is expensive.
         rejects: folder for the rows that are left out; ``rejects`` in ``work`` if None.
-        writers: tasks that write; if None, as many as the cluster may grow to run at the same time, and not
-            more than there is work for.
+        writers: tasks that write; if None, as many as there is work for.
         totals: names of totals of the batches; each is a column with what the items bring to it, whole
             numbers within ±2⁵³, or null for nothing. Values count with the first acknowledgement of their
             item. Rows with other values are rejects, and their items are left alone.
         max_rejects: how many rows may be left out; by default not all of them.
+        max_writes_per_second: write units a second that all tasks together send at most; None for as many as
+            the table takes.
+        progress: whether to say on standard error how far it is.
 
     Raises:
         InvalidRequest: the columns name no items, two have the same name but for its case, a total has no
-            column, or it is of another type.
+            column, or it is of another type; or the session is one of Spark Connect.
         TooManyRejects: too many rows are left out; no item was acknowledged or failed.
     """
-    spark, batches = rows.sparkSession, StoredBatches(service)
-    rows = with_names(rows, ["item", "batch_id", "ordinal", "reason", *totals])
-    totals = values.check_columns(totals, rows.schema)
-    if totals and strategy is Strategy.PARQUET:
+    given = _Given(rows, service, work, batch_id, files, strategy, rejects, totals, max_rejects)
+    found = _coalesced(given)
+    written = Written(rows.sparkSession, found.words + found.failed, shown=progress)
+    share = share_writers(found.words, most_tasks(rows.sparkSession), writers, max_writes_per_second)
+    paced = service.paced(share.writes_per_second)
+    marks = partition_marks(found.marks, share.tasks)
+    results = marks.mapInArrow(write_marks_task(paced, found.totals, written.count), RESULTS)
+    with written:
+        if found.failed:
+            told = _fail(found, paced, share.tasks_for(found.failed), f"{work}/failed", written)
+            results = results.unionByName(told)
+        done = sum_results(results)
+    named = sum(done[name] for name in ("first", "ranged", "duplicates", "late"))
+    return Acknowledged(
+        strategy=found.strategy,
+        rows=found.rows,
+        distinct=named - found.failed,
+        failed=found.failed,
+        rejects=found.rejects,
+        **done,
+        totals=values.sums(found.valid, found.totals),
+    )
+
+
+def forecast(
+    rows: DataFrame,
+    service: Service,
+    *,
+    work: str,
+    batch_id: int | None = None,
+    files: ParquetFiles | None = None,
+    rejects: str | None = None,
+    totals: Sequence[str] = (),
+    max_rejects: RejectLimit = ANY,
+    max_writes_per_second: float | None = None,
+) -> Forecast:
+    """Say what ``acknowledge`` would write, what that costs, and how long it takes; writes nothing.
+
+    The work folder and the rejects are written as in a run. What was done before is not looked for, so a run
+    may write less.
+
+    Args:
+        rows: as for ``acknowledge``, like all others.
+        service: the stack.
+        work: a folder for what steps pass to each other.
+        batch_id: the batch of all rows.
+        files: the Parquet files that the rows are read from.
+        rejects: folder for the rows that are left out.
+        totals: names of totals of the batches.
+        max_rejects: how many rows may be left out.
+        max_writes_per_second: write units a second; None for the limit of the table.
+
+    Raises:
+        InvalidRequest, TooManyRejects: as ``acknowledge``.
+    """
+    found = _coalesced(_Given(rows, service, work, batch_id, files, None, rejects, totals, max_rejects))
+    limit = limit_of_table(service)
+    return forecast_of(
+        words_of(found.marks),
+        rows=found.rows,
+        failed=found.failed,
+        rejects=found.rejects,
+        price=BY_REGION.get(service.region, DEFAULT).write,
+        per_second=min(limit, max_writes_per_second or limit),
+    )
+
+
+class _Given(NamedTuple):
+    """What a run was given."""
+
+    rows: DataFrame
+    service: Service
+    work: str
+    batch_id: int | None
+    files: ParquetFiles | None
+    strategy: Strategy | None
+    rejects: str | None
+    totals: Sequence[str]
+    max_rejects: RejectLimit
+
+
+class _Coalesced(NamedTuple):
+    """What a run is to write.
+
+    Attributes:
+        strategy: how the rows were coalesced.
+        rows: of the input.
+        rejects: rows that are left out, by reason.
+        failed: items that fail.
+        words: about how many words there are to clear, and not fewer.
+        marks: rows of ``MARKS``, with what their items bring if there are totals.
+        good: rows of ``STAGED`` that fail their items.
+        valid: rows of ``STAGED`` that are no rejects.
+        totals: names of totals.
+    """
+
+    strategy: Strategy
+    rows: int
+    rejects: dict[str, int]
+    failed: int
+    words: int
+    marks: DataFrame
+    good: DataFrame
+    valid: DataFrame
+    totals: Sequence[str]
+
+
+def _coalesced(given: _Given) -> _Coalesced:
+    """Stage, coalesce, write the rejects, and lift."""
+    rows, work, files = given.rows, given.work, given.files
+    spark, batches = classic(rows.sparkSession, "acknowledge"), StoredBatches(given.service)
+    rows = with_names(rows, ["item", "batch_id", "ordinal", "reason", *given.totals])
+    totals = values.check_columns(given.totals, rows.schema)
+    if totals and given.strategy is Strategy.PARQUET:
         raise InvalidRequest(
             "tasks cannot read the files of a run with totals themselves; choose the strategy pages or sql"
         )
-    schema = InputSchema.of(rows.columns, batch_id)
+    schema = InputSchema.of(rows.columns, given.batch_id)
     reasons = "reason" in rows.columns
     rows = rows.select(*schema.columns, *(["reason"] if reasons else []), *totals)
     staged = no_rows(rows)
@@ -150,7 +269,7 @@ def acknowledge(
         acks = done_well.select(*schema.columns)
     else:
         acks = rows.where("reason IS NULL").drop("reason") if reasons else rows
-    chosen = strategy or choose_strategy(acks, schema, files)
+    chosen = given.strategy or choose_strategy(acks, schema, files)
     merged = _merged(
         acks,
         schema,
@@ -164,50 +283,25 @@ def acknowledge(
     merged = spark.read.schema(MERGED).parquet(f"{work}/merged")
     columns = ["value", "reason", "detail"]
     left_out = merged.where("reason IS NOT NULL").select(columns).unionByName(bad.select(columns))
-    rejected = rejects or f"{work}/rejects"
+    rejected = given.rejects or f"{work}/rejects"
     counted = write_rejects(left_out, rejected)
     found = merged.agg(F.coalesce(F.sum("rows"), F.lit(0)), F.count("mask")).collect()[0]
     read = int(found[0]) + bad.count()
-    max_rejects.check(counted, read, rejected)
-    most = most_tasks(spark)
-    at_once = writers or _writers(found[1], most)
+    given.max_rejects.check(counted, read, rejected)
     lifted = steps.lift(merged, batches)
     if totals:
         lifted = values.with_brought(lifted, done_well)
-    marks = partition_marks(lifted, at_once)
-    results = marks.mapInArrow(write_marks_task(service, totals), RESULTS)
-    if failed:
-        results = results.unionByName(
-            _fail(good, service, writers or _writers(failed, most), f"{work}/failed", totals)
-        )
-    done = sum_results(results)
-    named = sum(done[name] for name in ("first", "ranged", "duplicates", "late"))
-    return Acknowledged(
-        strategy=chosen,
-        rows=read,
-        distinct=named - failed,
-        failed=failed,
-        rejects=counted,
-        **done,
-        totals=values.sums(valid, totals),
-    )
+    return _Coalesced(chosen, read, counted, failed, int(found[1]), lifted, good, valid, totals)
 
 
-def _writers(writes: int, most: int) -> int:
-    """How many tasks write: as many as can run, if each has some calls to make."""
-    return max(1, min(most, -(-writes // _WRITES)))
-
-
-def _fail(
-    failures: DataFrame, service: Service, writers: int, folder: str, totals: Sequence[str]
-) -> DataFrame:
+def _fail(found: _Coalesced, service: Service, tasks: int, folder: str, written: Written) -> DataFrame:
     """Fail items at once, before any item is acknowledged, and keep the results."""
-    spread = failures.repartition(writers, "batch_id", F.shiftright("ordinal", 18))
+    spread = found.good.repartition(tasks, "batch_id", F.shiftright("ordinal", 18))
     columns = ["batch_id", "ordinal", "item", "why", "values"]
     ordered = spread.sortWithinPartitions("batch_id", "ordinal").select(*columns)
-    task = write_failures_task(service, totals)
+    task = write_failures_task(service, found.totals, written.count)
     ordered.mapInArrow(task, RESULTS).write.mode("overwrite").parquet(folder)
-    return failures.sparkSession.read.schema(RESULTS).parquet(folder)
+    return found.good.sparkSession.read.schema(RESULTS).parquet(folder)
 
 
 def _merged(

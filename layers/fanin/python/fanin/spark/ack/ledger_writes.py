@@ -7,6 +7,7 @@ from itertools import repeat
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
+from pyspark import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
@@ -62,13 +63,14 @@ def partition_marks(marks: DataFrame, writers: int) -> DataFrame:
 
 
 def write_marks_task(
-    service: Service, totals: Sequence[str] = ()
+    service: Service, totals: Sequence[str] = (), count: Accumulator[int] | None = None
 ) -> Callable[[Iterable[Records]], Iterator[Records]]:
     """Make the function of a task that clears bits.
 
     Args:
         service: the stack.
         totals: the totals that values are for.
+        count: gets the number of words.
 
     Returns:
         A function that takes rows of ``MARKS``, partitioned by ``partition_marks``, with ``brought`` of
@@ -76,19 +78,21 @@ def write_marks_task(
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        yield from written(mark(records, service.ledger(), totals), service.meter().writes.total)
+        told = counted(mark(records, service.ledger(), totals), count, lambda row: row[6])
+        yield from written(told, service.meter().writes.total)
 
     return run
 
 
 def write_failures_task(
-    service: Service, totals: Sequence[str] = ()
+    service: Service, totals: Sequence[str] = (), count: Accumulator[int] | None = None
 ) -> Callable[[Iterable[Records]], Iterator[Records]]:
     """Make the function of a task that fails items.
 
     Args:
         service: the stack.
         totals: the totals that values are for.
+        count: gets the number of items.
 
     Returns:
         A function that takes ``batch_id``, ``ordinal``, ``item``, ``why`` and, if there are totals,
@@ -96,9 +100,20 @@ def write_failures_task(
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        yield from written(fail(records, service.ledger(), totals), service.meter().writes.total)
+        told = counted(fail(records, service.ledger(), totals), count, lambda row: row[2] + row[4] + row[5])
+        yield from written(told, service.meter().writes.total)
 
     return run
+
+
+def counted(
+    results: Iterable[list[_Row]], count: Accumulator[int] | None, of: Callable[[_Row], int]
+) -> Iterator[list[_Row]]:
+    """Pass results on, and add up what they say was done."""
+    for rows in results:
+        if count is not None:
+            count.add(sum(map(of, rows)))
+        yield rows
 
 
 def written(results: Iterable[list[_Row]], writes: Callable[[], int]) -> Iterator[Records]:

@@ -21,6 +21,7 @@ from fanin.spark.fanout.sending import RESULT, Target, send
 from fanin.spark.fanout.staging import ORDINAL, Staging, stage
 from fanin.spark.inputs.opening import fingerprint_of
 from fanin.spark.runtime import rejects
+from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import ANY, Reason, RejectLimit
 from fanin.spark.runtime.service import Service
@@ -73,6 +74,7 @@ def fan_out(spark: SparkSession, service: Service, plan: FanOut) -> dict[str, An
         InvalidItemId: the service did not issue the parent item.
     """
     check_request(plan.request)
+    classic(spark, "fan_out")
     staging = _staged(spark, plan)
     batch, group = _opened(service, plan, staging)
     files = Folder(spark, plan.folder)

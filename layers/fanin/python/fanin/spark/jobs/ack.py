@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.driver import acknowledge
+from fanin.spark.ack.driver import acknowledge, forecast
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.names import case_sensitive, with_names
@@ -30,6 +30,8 @@ column reason: where it is not null, the item has failed. With --totals there is
 what the items bring to it. Rows that cannot be acknowledged go to the rejects, each with its reason: null,
 malformed, foreign, gone, duplicate, conflicting. The job may be run again at any time."""
 
+MOST_WRITES: Final = 10_000_000
+"""A second; no table takes more."""
 SETTINGS: Final = {"spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
 """Rows are short, and tasks join them to a million anyway: larger pages take no more memory."""
 
@@ -52,12 +54,38 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--ordinals", action="store_true", help="JSON rows have batch_id and ordinal instead of item"
     )
     parser.add_argument(
+        "--max-writes-per-second",
+        type=_rate,
+        metavar="N",
+        help="write units a second of all tasks together (default: as many as the table takes)",
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="say how many words and writes there are, what they cost and how long they take; write none",
+    )
+    parser.add_argument(
         "--totals",
         type=names_of_totals,
         default=(),
         metavar="NAMES",
         help="totals that the items bring something to, each a column: rows,cents",
     )
+
+
+def _rate(text: str) -> float:
+    """The value of ``--max-writes-per-second``.
+
+    Raises:
+        ArgumentTypeError: it is not a number from 1 to 10,000,000.
+    """
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0
+    if not 1 <= rate <= MOST_WRITES:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST_WRITES:,}")
+    return rate
 
 
 def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
@@ -78,18 +106,21 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         rows = rows.withColumn(name, F.coalesce(name, other)).drop(other)
     if opened.format in {DatasetFormat.CSV, DatasetFormat.JSON} and name in rows.columns:
         rows = rows.withColumn(name, F.coalesce(marked(), name))
-    done = acknowledge(
-        rows,
-        Service.from_env(),
-        work=options.work.rstrip("/"),
-        batch_id=options.batch,
-        files=_parquet_files(spark, opened, options.input, fields),
-        rejects=options.rejects,
-        writers=options.writers,
-        totals=options.totals,
-        max_rejects=options.max_rejects,
-    )
-    return {**({} if options.batch is None else {"batch_id": options.batch}), **done.summary()}
+    common: dict[str, Any] = {
+        "work": options.work.rstrip("/"),
+        "batch_id": options.batch,
+        "files": _parquet_files(spark, opened, options.input, fields),
+        "rejects": options.rejects,
+        "totals": options.totals,
+        "max_rejects": options.max_rejects,
+        "max_writes_per_second": options.max_writes_per_second,
+    }
+    service = Service.from_env()
+    if options.dry_run:
+        told = forecast(rows, service, **common).summary()
+    else:
+        told = acknowledge(rows, service, writers=options.writers, progress=True, **common).summary()
+    return {**({} if options.batch is None else {"batch_id": options.batch}), **told}
 
 
 def _check_totals(rows: DataFrame, path: str, totals: Sequence[str]) -> None:

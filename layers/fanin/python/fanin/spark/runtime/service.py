@@ -61,6 +61,12 @@ class Service:
         _ = settings.batches_table, settings.words_table, settings.parts_table
         return cls(tuple(sorted(named.items())))
 
+    @property
+    def region(self) -> str:
+        """The region of AWS; empty if nothing names it."""
+        named = dict(self.environment)
+        return named.get("AWS_REGION") or named.get("AWS_DEFAULT_REGION") or ""
+
     def paced(self, most_writes: float | None) -> Service:
         """The same stack, for processes that send at most so many write units a second."""
         return replace(self, most_writes=most_writes)

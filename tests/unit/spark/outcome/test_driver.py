@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fanin.errors import InvalidRequest
-from fanin.spark.outcomes.driver import outcomes
+from fanin.spark.outcome.driver import outcomes
 from fanin.spark.runtime.service import Service
 
 

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.domain.acks import Failure, ItemRange
-from fanin.spark.outcomes.driver import outcomes
+from fanin.spark.outcome.driver import outcomes
 from fanin.spark.runtime.service import Service
 from tests.spark.items import ITEMS, filled
 

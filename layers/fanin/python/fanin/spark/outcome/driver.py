@@ -11,7 +11,7 @@ from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import StoredBatches
 from fanin.spark.ack.lifting import WINDOW_BITS
 from fanin.spark.ack.sql_items import normalize, resolve
-from fanin.spark.outcomes.states import STATES, read_states_task
+from fanin.spark.outcome.states import STATES, read_states_task
 from fanin.spark.runtime.service import Service
 
 _ROW: Final = "_row"

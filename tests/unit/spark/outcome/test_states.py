@@ -11,7 +11,7 @@ from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import OnFailure, OpenBatch
-from fanin.spark.outcomes.states import states
+from fanin.spark.outcome.states import states
 
 
 @pytest.fixture

@@ -1,0 +1,89 @@
+"""How many tasks write, how fast each of them may, and how far they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+from pyspark import Accumulator
+from pyspark.sql import SparkSession
+
+from fanin.spark.runtime.progress import Progress
+
+_LEAST: Final = 1_000
+"""Words or failures that are worth a task: one call, or a few."""
+_MOST: Final = 25_000
+"""Words after which a task says what it has done: a minute's work, if it is alone."""
+_SLOWEST: Final = 50.0
+"""Writes a second below which a task would do little else than wait."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """How writes are divided among tasks.
+
+    Attributes:
+        tasks: that mark.
+        at_once: how many tasks run at a time, at most.
+        writes_per_second: write units a second that each of these may send; None for as many as it can.
+        asked: how many tasks the caller asked for, if at all.
+    """
+
+    tasks: int
+    at_once: int
+    writes_per_second: float | None
+    asked: int | None
+
+    def tasks_for(self, writes: int) -> int:
+        """How many tasks make so many other writes."""
+        return self.asked or max(1, min(self.at_once, -(-writes // _LEAST)))
+
+
+def share_writers(words: int, most: int, writers: int | None, per_second: float | None) -> Share:
+    """Divide the writes of a run among tasks.
+
+    Args:
+        words: to clear.
+        most: tasks that the cluster may grow to run at the same time.
+        writers: tasks that the caller asked for.
+        per_second: write units a second of all of them.
+    """
+    at_once = most if per_second is None else max(1, min(most, int(per_second / _SLOWEST)))
+    if writers:
+        at_once = min(at_once, writers)
+        tasks = at_once if per_second else writers
+    elif at_once < most:
+        tasks = at_once  # nothing but the number of tasks keeps more from running
+    else:
+        tasks = max(min(at_once, -(-words // _LEAST)), -(-words // _MOST), 1)
+    running = min(at_once, tasks)
+    return Share(tasks, at_once, per_second / running if per_second else None, writers)
+
+
+class Written:
+    """What the tasks of a run have written so far, inside a ``with`` block, where it may be shown.
+
+    Args:
+        spark: the session.
+        total: words and failures that they are to write.
+        shown: whether to say on standard error how far they are.
+
+    Attributes:
+        count: Spark's own counter, to which tasks add when they end.
+    """
+
+    def __init__(self, spark: SparkSession, total: int, *, shown: bool) -> None:
+        self.count: Accumulator[int] = spark.sparkContext.accumulator(0)
+        self._shown = Progress("writes", total, lambda: self.count.value) if shown else None
+
+    def __enter__(self) -> Self:
+        if self._shown:
+            self._shown.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._shown:
+            self._shown.__exit__(kind, error, trace)

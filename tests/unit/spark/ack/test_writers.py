@@ -1,0 +1,68 @@
+"""How writes are divided among tasks."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fanin.spark.ack.writers import Written, share_writers
+
+
+@pytest.mark.parametrize(
+    ("words", "most", "tasks"),
+    [
+        (0, 16, 1),
+        (1_000, 16, 1),
+        (1_001, 16, 2),
+        (16_000, 16, 16),
+        (400_000, 16, 16),  # 25,000 each
+        (400_001, 16, 17),
+        (134_217_728, 16, 5_369),  # each says after a minute what it has done
+        (10_000, 4_096, 10),
+    ],
+)
+def test_tasks_follow_the_words(words: int, most: int, tasks: int) -> None:
+    share = share_writers(words, most, None, None)
+    assert (share.tasks, share.writes_per_second) == (tasks, None)
+
+
+def test_a_rate_is_divided_among_the_tasks_that_run_at_a_time() -> None:
+    share = share_writers(1_000_000, 8, None, 4_000)
+    assert (share.tasks, share.writes_per_second) == (40, 500)
+
+
+def test_a_low_rate_lets_few_tasks_run_and_none_is_too_slow() -> None:
+    # Given a cluster that could run 4,096 tasks, and 1,000 writes a second: 20 tasks of 50
+    share = share_writers(134_217_728, 4_096, None, 1_000)
+    assert (share.tasks, share.writes_per_second) == (20, 50)
+    # And a rate that one task can do alone
+    share = share_writers(134_217_728, 8, None, 10)
+    assert (share.tasks, share.writes_per_second) == (1, 10)
+
+
+def test_callers_may_say_how_many_tasks_write() -> None:
+    assert share_writers(10, 8, 3, None).tasks == 3
+    share = share_writers(1_000_000, 8, 100, 1_000)
+    assert (share.tasks, share.writes_per_second) == (8, 125)
+    assert share_writers(1_000_000, 8, 2, 1_000).writes_per_second == 500
+
+
+def test_failures_have_tasks_of_their_own() -> None:
+    share = share_writers(1_000_000, 8, None, None)
+    assert [share.tasks_for(failures) for failures in (1, 1_000, 2_500, 1_000_000)] == [1, 1, 3, 8]
+    assert share_writers(10, 8, 3, None).tasks_for(1) == 3
+
+
+def test_what_tasks_have_written_is_shown_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    class Counter:
+        value = 7
+
+    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(accumulator=lambda _: Counter()))
+    with Written(spark, 10, shown=False) as written:
+        assert written.count.value == 7
+    assert capsys.readouterr().err == ""
+    with Written(spark, 10, shown=True):
+        pass
+    assert capsys.readouterr().err == "7 of 10 writes, 70%\n"
