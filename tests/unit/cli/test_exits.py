@@ -52,6 +52,7 @@ def test_every_error_that_callers_can_act_on_has_a_code_of_its_own():
         "LocalStackFailed",
         "SendFailed",
         "TargetRefused",
+        "TooManyRejects",
     }
 
 

@@ -86,7 +86,7 @@ def test_a_write_that_fails_cancels_its_batch(spark: SparkSession, fanin: Servic
     frame = spark.createDataFrame([("a" * 1_100_000,)], "text string").coalesce(1)
 
     # When it is written, then the write fails, nothing is sent, and the batch is cancelled
-    with pytest.raises(PySparkException, match="refuses the message of item"):
+    with pytest.raises(PySparkException, match="a request may have 262144"):
         save(frame, batch, queue, body="text")
     assert fanin.tracker().status(batch).batch.state is State.CANCELLED
     assert waiting(queue) == 0

@@ -184,6 +184,7 @@ def test_every_error_that_a_caller_can_cause_has_a_status() -> None:
         errors.JobRunNotFound,
         errors.TooManyRejects,
         errors.ExportDamaged,
+        errors.TooManyRejects,
         errors.LocalStackFailed,
     }
     assert {cls for cls in tree if cls.__module__ == "fanin.errors"} - ours == set(STATUS)
