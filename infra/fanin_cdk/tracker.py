@@ -12,6 +12,7 @@ from fanin_cdk.api import Api
 from fanin_cdk.dashboard import Dashboard
 from fanin_cdk.events import Bus, feed_from_queue
 from fanin_cdk.functions import ONE_PROCESSOR, Function, Functions
+from fanin_cdk.keys import allow_key, encrypt
 from fanin_cdk.layers import Layers
 from fanin_cdk.patterns import Patterns
 from fanin_cdk.permissions import (
@@ -147,6 +148,7 @@ class FaninTracker(Construct):
             names.ENV_ACK_QUEUE_URL: self.acks.queue.queue_url,
         }
         self._watch()
+        encrypt(self, self.settings.kms_key_arn)
 
     @property
     def dead_letters(self) -> Function:
@@ -169,6 +171,7 @@ class FaninTracker(Construct):
         self.targets.grant_redeliver(grantee)
         allow_channels(grantee, settings=self.settings)
         allow_redriving(grantee, settings=self.settings)
+        allow_key(grantee, self.settings.kms_key_arn)
 
     def grant_consumer(self, grantee: iam.IGrantable) -> None:
         """Allow a role to claim, acknowledge, fail and reply: over the API, on the tables, or through queues.
@@ -185,6 +188,7 @@ class FaninTracker(Construct):
         self.storage.grant(grantee, ACK)
         self.scatter.grant_keep(grantee)
         allow_sending(grantee, self.acks.queue.queue_arn, settings=self.settings)
+        allow_key(grantee, self.settings.kms_key_arn)
 
     @property
     def _bucket(self) -> tuple[str, str]:
