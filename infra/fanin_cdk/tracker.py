@@ -313,7 +313,7 @@ class FaninTracker(Construct):
         allow(reaper.function, ["events:PutEvents"], self.bus.event_bus_arn)
         allow_inspection(reaper.function, settings=self.settings)
         self.scatter.grant_postpone(reaper, self.deadlines)
-        allow_channels(reaper.function, settings=self.settings)
+        allow_channels(reaper.function, settings=self.settings, look=False)
         minutes = self.settings.reaper_rate_minutes
         Rate(self, "ReaperRate", function=reaper, minutes=minutes, dead_letters=dead_letters)
         return dead_letters

@@ -1,6 +1,6 @@
 """Roles, their policies and those of resources, from a synthesized template, with all ARNs written out.
 
-A resource that CloudFormation would name has its logical id as its name.
+A resource that CloudFormation would name has its logical id, without the hash, as its name.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ PSEUDO = {
     "AWS::StackName": "fanin",
     "AWS::URLSuffix": "amazonaws.com",
 }
+HASH = re.compile(r"[0-9A-F]{8}$")
 NAMED_BY = {
     "AWS::Events::EventBus": "Name",
     "AWS::Lambda::Function": "FunctionName",
@@ -30,13 +31,14 @@ ARNS = {
     "AWS::DynamoDB::Table": "dynamodb:{where}:table/{name}",
     "AWS::EMRServerless::Application": "emr-serverless:{where}:/applications/{name}",
     "AWS::Events::EventBus": "events:{where}:event-bus/{name}",
+    "AWS::Events::Rule": "events:{where}:rule/{name}",
     "AWS::IAM::Role": "iam::{account}:role/{name}",
     "AWS::KMS::Key": "kms:{where}:key/{name}",
     "AWS::Lambda::Function": "lambda:{where}:function:{name}",
     "AWS::Logs::LogGroup": "logs:{where}:log-group:{name}:*",
     "AWS::S3::Bucket": "s3:::{name}",
     "AWS::Scheduler::ScheduleGroup": "scheduler:{where}:schedule-group/{name}",
-    "AWS::SecretsManager::Secret": "secretsmanager:{where}:secret:{name}",
+    "AWS::SecretsManager::Secret": "secretsmanager:{where}:secret:{name}-0",
     "AWS::SQS::Queue": "sqs:{where}:{name}",
     "AWS::StepFunctions::StateMachine": "states:{where}:stateMachine:{name}",
 }
@@ -64,12 +66,25 @@ class Templates:
         """Logical ids of all roles."""
         return self._of_type("AWS::IAM::Role")
 
-    def resource(self, name: str) -> Mapping[str, Any]:
-        """A resource, by its logical id, with its references replaced."""
-        return self.text(self._resources[name])  # type: ignore[no-any-return]
-
     def _of_type(self, *kinds: str) -> list[str]:
         return [name for name, resource in self._resources.items() if resource["Type"] in kinds]
+
+    def of_type(self, kind: str) -> list[tuple[str, dict[str, Any]]]:
+        """Logical ids and properties of all resources of a type, with references replaced."""
+        return [(name, self.text(self._resources[name]["Properties"])) for name in self._of_type(kind)]
+
+    def role_of(self, function: str) -> str:
+        """The role of a function, given by its name or ARN; without its hash."""
+        name = function.rpartition(":")[2]
+        for _, properties in self.of_type("AWS::Lambda::Function"):
+            role: str = properties["Role"].rpartition("/")[2]
+            if name in (properties.get("FunctionName"), role.removesuffix("Role") + "Function"):
+                return role
+        raise KeyError(function)
+
+    def log_group_arn(self, name: str) -> str:
+        """The ARN of a log group, as policies name it."""
+        return "arn:aws:" + ARNS["AWS::Logs::LogGroup"].format(where=f"{REGION}:{ACCOUNT}", name=name)
 
     def statements(self, role: str) -> list[Statement]:
         """What all policies of a role say."""
@@ -81,6 +96,12 @@ class Templates:
             if {"Ref": role} in self._resources[name]["Properties"].get("Roles", ())
         ]
         return [self.text(one) for document in documents for one in document["Statement"]]
+
+    def trust(self, name: str) -> list[Statement]:
+        """What the trust policy of a role says; the name is without its hash."""
+        (role,) = (one for one in self.roles if HASH.sub("", one) == name)
+        trusted = self.text(self._resources[role]["Properties"]["AssumeRolePolicyDocument"])
+        return list(trusted["Statement"])
 
     def about(self, arn: str) -> list[Statement]:
         """What the policy of a resource says."""
@@ -101,10 +122,10 @@ class Templates:
         return found
 
     def name(self, logical_id: str) -> str:
-        """The name of a resource: that of the template, or else its logical id."""
+        """The name of a resource: that of the template, or else its logical id without the hash."""
         resource = self._resources[logical_id]
         given = resource.get("Properties", {}).get(NAMED_BY.get(resource["Type"], ""))
-        return str(self.text(given)) if given is not None else logical_id
+        return str(self.text(given)) if given is not None else HASH.sub("", logical_id)
 
     def arn(self, logical_id: str) -> str:
         """The ARN of a resource."""
