@@ -68,7 +68,8 @@ class Recorder:
     """
 
     def __init__(self, into: Path) -> None:
-        self._calls = _load(ROOT / "tests" / "infra" / "iam" / "calls.py")
+        iam = ROOT / "tests" / "infra" / "iam"
+        self._calls, self._wire = _load(iam / "calls.py"), _load(iam / "wire.py")
         self._evaluator: Any = importlib.import_module("ministack.core.iam_evaluator")
         self._formation: Any = importlib.import_module("ministack.services.cloudformation")
         self._queues: Any = importlib.import_module("ministack.services.sqs")
@@ -96,10 +97,10 @@ class Recorder:
         role = caller.split(":assumed-role/")[1].partition("/")[0]
         texts = {name: value[0] if isinstance(value, list) else value for name, value in query.items()}
         where = f"{path}?{'&'.join(f'{name}={value}' for name, value in texts.items())}"
-        wire = self._calls.Wire(method, where, headers.get("x-amz-target", ""), body)
+        wire = self._wire.Wire(method, where, headers.get("x-amz-target", ""), body)
         place = self._calls.Place(self._responses.get_account_id(), self._responses.get_region())
         try:
-            asked = self._calls.asked(*self._calls.of_wire(wire), place, self._tags)
+            asked = self._calls.asked(*self._wire.of_wire(wire), place, self._tags)
         except Exception as error:  # noqa: BLE001  the emulator must go on; the tests report it
             asked = [self._calls.Asked("unknown", f"{service} {error!r}", {})]
         for one in asked:
@@ -119,7 +120,9 @@ class Recorder:
     def _tags(self, arn: str) -> dict[str, str]:
         name = arn.rpartition(":")[2]
         found = (queue for queue in self._queues._queues.values() if queue["name"] == name)
-        return dict(next(found, {}).get("tags", {}))
+        tags = next(found, {}).get("tags", {})
+        # Those of CloudFormation differ from run to run, and no policy names them.
+        return {name: value for name, value in tags.items() if not name.startswith("aws:")}
 
     def _named(self, part: Any) -> Any:
         if isinstance(part, str):

@@ -14,7 +14,7 @@ FOREIGN = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:foreign"
 RULE = f"arn:aws:events:{REGION}:{ACCOUNT}:rule/fanin/fanin-route-orders"
 SOMEBODYS_QUEUE = f"arn:aws:sqs:{REGION}:{ACCOUNT}:somebodys"
 SCHEDULES = f"arn:aws:iam::{ACCOUNT}:role/TrackerDeadlinesRole"
-CLAIMS = "arn:aws:s3:::trackerscatterclaims"
+CLAIMS = "arn:aws:s3:::TrackerScatterClaims"
 
 
 def update(table: str, *attributes: str, key: str = "1") -> Request:
@@ -118,7 +118,7 @@ FORBIDDEN: list[tuple[str, Request, set[str]]] = [
     ),
     ("delete what is kept", Request("s3:DeleteObject", f"{CLAIMS}/days-32/1/message"), {"Notifier"}),
     ("list the bucket", Request("s3:ListBucket", CLAIMS), NOBODY),
-    ("read another bucket", Request("s3:GetObject", "arn:aws:s3:::trackerscatterclaims2/x"), NOBODY),
+    ("read another bucket", Request("s3:GetObject", "arn:aws:s3:::TrackerScatterClaims2/x"), NOBODY),
     ("make a bucket public", Request("s3:PutBucketPolicy", CLAIMS), NOBODY),
     (
         "read the secret of webhooks",

@@ -19,7 +19,7 @@ VARYING = (
     (re.compile(r"(?<=[-/])[0-9a-f]*[0-9][0-9a-f]*(?=$|[-/])"), "0"),
 )
 """What differs from run to run in names of queues, schedules, rules and objects → what stands for it."""
-SETTINGS = {"console": True, "console_write": True, "webhook_hosts": "localhost:*"}
+SETTINGS = {"console": True, "console_write": True, "webhook_hosts": "localhost:*", "unrouted": "keep"}
 """Settings of a deployment on AWS that has all functions."""
 SECURE = {"aws:SecureTransport": "true"}
 OURS = "TrackerFunctions"
@@ -112,11 +112,17 @@ def denied(questions: Iterable[Question]) -> list[str]:
     statements = policies(templates)
     found = []
     for one in questions:
-        if one.role.startswith(OURS):
+        if one.role.startswith(OURS) and not is_about_another_stack(one):
             decision = decide(one.request, statements[one.role], templates.about(one.resource))
             if (decision is Decision.ALLOW) is asks_without_consent(one):
                 found.append(f"{one.role}: {one.action} on {one.resource}: {decision.value}; {one.context}")
     return found
+
+
+def is_about_another_stack(question: Question) -> bool:
+    """Whether a question is about a ``TrackedQueue`` of an app, which brings its policy with it."""
+    name = question.resource.rpartition(":")[2]
+    return TAGS[1] in question.context and name.endswith("DeadLetters") and not name.startswith("Tracker")
 
 
 def asks_without_consent(question: Question) -> bool:

@@ -130,8 +130,8 @@ class Templates:
     def arn(self, logical_id: str) -> str:
         """The ARN of a resource."""
         kind = self._resources[logical_id]["Type"]
-        name = self.name(logical_id).lower() if kind == "AWS::S3::Bucket" else self.name(logical_id)
-        return "arn:aws:" + ARNS[kind].format(where=f"{REGION}:{ACCOUNT}", account=ACCOUNT, name=name)
+        where, name = f"{REGION}:{ACCOUNT}", self.name(logical_id)
+        return "arn:aws:" + ARNS[kind].format(where=where, account=ACCOUNT, name=name)
 
     def text(self, value: Any) -> Any:  # noqa: PLR0911  one for each function of templates
         """A value of a template with its references and functions replaced."""

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tests.infra.iam.calls import Asked, Place, UnknownCall, Wire, asked, of_wire
+from tests.infra.iam.calls import Asked, Place, UnknownCall, asked
+from tests.infra.iam.wire import UnknownRequest, Wire, of_wire
 
 HERE = Place("111122223333", "eu-west-1")
 TABLE = "arn:aws:dynamodb:eu-west-1:111122223333:table/words"
@@ -21,7 +22,7 @@ def test_an_update_names_all_attributes_of_its_expressions_and_its_key():
         {
             "TableName": "words",
             "Key": {"word_id": {"S": "1/0"}},
-            "UpdateExpression": "SET #s = if_not_exists(acked, :one), plain.inner = :two REMOVE gone ADD t0 :v",
+            "UpdateExpression": "SET #s = if_not_exists(acked, :n), plain.inner = :m REMOVE gone ADD t0 :v",
             "ConditionExpression": "attribute_exists(#s) AND NOT begins_with(kind, :k) AND size(list) > :n",
             "ExpressionAttributeNames": {"#s": "state"},
             "ReturnValues": "ALL_NEW",
@@ -129,5 +130,5 @@ def test_what_is_not_known_is_not_guessed():
         asked("dynamodb", "ExecuteStatement", {}, HERE)
     with pytest.raises(UnknownCall, match="ec2"):
         asked("ec2", "RunInstances", {}, HERE)
-    with pytest.raises(UnknownCall, match="Other"):
+    with pytest.raises(UnknownRequest, match="Other"):
         of_wire(Wire("POST", "/", "Other.Call", json.dumps({}).encode()))

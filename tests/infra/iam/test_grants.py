@@ -16,7 +16,7 @@ from tests.infra.iam.templates import ACCOUNT, REGION, Templates
 
 PASSED = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
 JOBS_ROLE = f"arn:aws:iam::{ACCOUNT}:role/PipelineRole"
-BUCKET = "arn:aws:s3:::pipelinebucket"
+BUCKET = "arn:aws:s3:::PipelineBucket"
 EXEMPT = {
     "Producer": (
         "overwrite a",

@@ -10,7 +10,7 @@ import pytest
 
 from tests.infra.iam import lambda_service
 from tests.infra.iam.conditions import as_list
-from tests.infra.iam.forbidden import CLAIMS, FOREIGN, FORBIDDEN, ROUTER, targets
+from tests.infra.iam.forbidden import CLAIMS, FORBIDDEN, FOREIGN, ROUTER, targets
 from tests.infra.iam.policies import Decision, Request, Statement, applies, evaluate
 from tests.infra.iam.recorded import (
     OURS,
@@ -44,7 +44,7 @@ UNSEEN = {
         "RedriverRole sqs:SendMessage .*fanin:channel",
         "RedriverRole sqs:ListQueueTags .*fanin:channel",
     ),
-    "a body that is too large for a row": ("(Redriver|Replies|Scatter)Role s3:(Get|Put)Object .*claims",),
+    "a body that is too large for a row": ("(Redriver|Replies|Scatter)Role s3:(Get|Put)Object .*Claims",),
     "a queue that is named by its ARN": ("(Api|Redriver|Registrar)Role sqs:GetQueueUrl",),
     "the deadline of a batch that was closed or cancelled": ("ApiRole scheduler:DeleteSchedule",),
     "the policy against plain HTTP, which the emulator serves": ("ApiRole sqs:SetQueueAttributes",),
