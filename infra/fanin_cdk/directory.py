@@ -83,7 +83,11 @@ class Directory(Construct):
         if self._settings.local:  # the emulator checks targets against the bus, without the condition
             allow(grantee, ["events:PutTargets", "events:RemoveTargets"], self._bus.event_bus_arn)
         else:
-            router = {"ArnEquals": {"events:TargetArn": self.environment[names.ENV_ROUTER_ARN]}}
+            # The key has a value for each target: all must be the router, and there must be one.
+            router = {
+                "ForAllValues:ArnEquals": {"events:TargetArn": self.environment[names.ENV_ROUTER_ARN]},
+                "Null": {"events:TargetArn": "false"},
+            }
             allow(grantee, ["events:PutTargets"], self._rules(), router)
         if isinstance(role := grantee.grant_principal, iam.Role):
             where = f"arn:<AWS::Partition>:events:<AWS::Region>:<AWS::AccountId>:{self._rule}"
@@ -108,7 +112,7 @@ class Directory(Construct):
         )
         if self.unrouted:
             allow_sending(router.function, self.unrouted.queue_arn, settings=self._settings)
-        allow_channels(router.function, settings=self._settings)
+        allow_channels(router.function, settings=self._settings, look=False)
         router.function.add_permission(
             "Routes", principal=iam.ServicePrincipal("events.amazonaws.com"), source_arn=self._rules()
         )
@@ -156,7 +160,7 @@ class Directory(Construct):
             on_failure=dead_letters,
         )
         allow_sending(registrar.function, parked.queue_arn, settings=self._settings)
-        allow_channels(registrar.function, settings=self._settings)
+        allow_channels(registrar.function, settings=self._settings, send=False)
         minutes = self._settings.registrar_rate_minutes
         Rate(self, "Rate", function=registrar, minutes=minutes, dead_letters=dead_letters)
         events.Rule(

@@ -216,6 +216,13 @@ class PipInstall:
             subprocess.CalledProcessError: pip failed; it has printed the reason to standard error.
         """
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        command += ["--requirement", str(self._requirements), "--target", f"{output_dir}/python"]
+        # A file of an index whose content is not the one that was pinned is refused.
+        command += [
+            "--require-hashes",
+            "--requirement",
+            str(self._requirements),
+            "--target",
+            f"{output_dir}/python",
+        ]
         subprocess.run([*command, *self._target], check=True)  # noqa: S603
         return True

@@ -19,7 +19,9 @@ def allow_sending(grantee: iam.IGrantable, queue_arn: str, *, settings: Settings
     allow(grantee, ["sqs:SendMessage", *batches], queue_arn)
 
 
-def allow_channels(grantee: iam.IGrantable, *, settings: Settings, look: bool = True) -> None:
+def allow_channels(
+    grantee: iam.IGrantable, *, settings: Settings, look: bool = True, send: bool = True
+) -> None:
     """Allow a role to send to all queues with the tag ``fanin:channel``, and to no others.
 
     Args:
@@ -27,8 +29,9 @@ def allow_channels(grantee: iam.IGrantable, *, settings: Settings, look: bool = 
         settings: settings of the deployment; the emulator does not check tags of queues, so there the role
             may use every queue.
         look: whether the role may also look up queues and their tags.
+        send: whether it may send; False for a role that only looks.
     """
-    _allow_tagged(grantee, names.CHANNEL_TAG, settings=settings, look=look)
+    _allow_tagged(grantee, names.CHANNEL_TAG, settings=settings, look=look, send=send)
 
 
 def allow_redriving(grantee: iam.IGrantable, *, settings: Settings) -> None:
@@ -51,11 +54,14 @@ def allow_inspection(grantee: iam.IGrantable, *, settings: Settings) -> None:
     allow(grantee, ["lambda:ListEventSourceMappings", "cloudwatch:GetMetricData"], "*")
 
 
-def _allow_tagged(grantee: iam.IGrantable, tag: str, *, settings: Settings, look: bool = True) -> None:
+def _allow_tagged(
+    grantee: iam.IGrantable, tag: str, *, settings: Settings, look: bool = True, send: bool = True
+) -> None:
     looking = ["sqs:GetQueueUrl", "sqs:ListQueueTags"] if look else []
     batches = ["sqs:SendMessageBatch"] if settings.local else []
+    sending = ["sqs:SendMessage", *batches] if send else []
     tagged = None if settings.local else {"StringLike": {f"aws:ResourceTag/{tag}": "*"}}
-    allow(grantee, [*looking, "sqs:SendMessage", *batches], "*", tagged)
+    allow(grantee, [*looking, *sending], "*", tagged)
 
 
 def allow(

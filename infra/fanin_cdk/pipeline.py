@@ -21,6 +21,7 @@ from constructs import Construct
 from fanin_cdk.assets import PACKAGE, REQUIREMENTS, CopyPackage
 from fanin_cdk.audit import EXPORTS, SNAPSHOTS, AuditSchedule
 from fanin_cdk.findings import accept, accept_below
+from fanin_cdk.keys import encrypt
 from fanin_cdk.layers import RUNTIME, PipInstall, foreign
 from fanin_cdk.permissions import allow, allow_channels, allow_sending
 from fanin_cdk.pipeline_network import PipelineNetwork
@@ -108,6 +109,7 @@ class Pipeline(Construct):
                 role=self.role,
                 spark_submit=self.spark_submit,
             )
+        encrypt(self, settings.kms_key_arn)
 
     def _bucket(self) -> s3.Bucket:
         bucket = s3.Bucket(

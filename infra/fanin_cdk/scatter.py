@@ -73,7 +73,7 @@ class ScatterGather(Construct):
         worker.allow_chain()
         most = settings.worker_max_concurrency
         feed_from_queue(worker, self.jobs.queue, max_concurrency=most)
-        allow_channels(worker.function, settings=settings)
+        allow_channels(worker.function, settings=settings, look=False)
         gatherer = make(
             "replies", "takes replies to scatters", GATHER, environment=self.environment, timeout=TIMEOUT
         )

@@ -87,6 +87,10 @@ def _ids(kind: str, most: int) -> tuple[str, str]:
 PATTERNS: dict[str, tuple[str, str]] = {
     "prefix": (r"[A-Za-z][A-Za-z0-9-]{0,39}", "a letter, then at most 39 letters, digits and hyphens"),
     "alarm_topic_arn": (r"(arn:[^:]+:sns:[^:]+:[^:]+:[^:]+)?", "the ARN of an SNS topic"),
+    "kms_key_arn": (
+        r"(arn:[^:]+:kms:[^:]+:[0-9]{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}))?",
+        "the ARN of a KMS key, arn:aws:kms:<region>:<account>:key/<id>, and not that of an alias",
+    ),
     "jwt_issuer": (r"(https://\S+)?", "an https URL"),
     # What RFC 6749 (section 3.3) allows in a scope; it stands in an environment variable.
     "jwt_scope_prefix": (
@@ -178,6 +182,7 @@ class Settings:
         words_warm_reads: the same for reads.
         table_max_writes: most write units per second of each table; 0 for no limit.
         table_max_reads: the same for read units.
+        kms_key_arn: KMS key that encrypts everything at rest; empty for keys that AWS manages.
         alarm_topic_arn: SNS topic that alarms notify; empty for none.
         webhook_hosts: hosts that webhooks may call, separated by commas; empty allows none.
         console: whether the API serves the console, below ``/console``.
@@ -230,6 +235,7 @@ class Settings:
     words_warm_reads: int = 0
     table_max_writes: int = 0
     table_max_reads: int = 0
+    kms_key_arn: str = ""
     alarm_topic_arn: str = ""
     webhook_hosts: str = ""
     console: bool = False
@@ -300,6 +306,7 @@ class Settings:
             names.ENV_LIFETIME: str(self.lifetime),
             names.ENV_STALL_AFTER: str(self.stall_after),
             **({names.ENV_LOG_SAMPLE: str(self.log_sample)} if self.log_sample else {}),
+            **({names.ENV_KMS_KEY_ARN: self.kms_key_arn} if self.kms_key_arn else {}),
             **({names.ENV_WEBHOOK_HOSTS: self.webhook_hosts} if self.webhook_hosts else {}),
         }
 

@@ -96,8 +96,8 @@ REDRIVE = Access(
 """The worker of redrives: open batches and add items, read failures and their messages, take them."""
 GATHER = Access(parts=("BatchGetItem", "Query", "UpdateItem"))
 """The function for replies: store replies, mark their items done, and count them."""
-FOLLOW = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query"))
-"""The reader of the directory's stream: read registrations and routes."""
+FOLLOW = Access(batches=(), progress=(), words=(), directory=("BatchGetItem",))
+"""The reader of the directory's stream: read the route whose rule it brings in line."""
 ROUTE = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query", "UpdateItem"))
 """The router: the same, and note who has an event while others wait for it."""
 REGISTER = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query", "UpdateItem"))

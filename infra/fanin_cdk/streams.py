@@ -63,7 +63,7 @@ def stream_readers(
         },
     )
     allow(notifier.function, ["events:PutEvents"], bus.event_bus_arn)
-    allow_channels(notifier.function, settings=settings)
+    allow_channels(notifier.function, settings=settings, look=False)
     deadlines.grant_clear(notifier.function)
     # A batch ends once and is removed once, and both are announced alike in any order.
     feed_from_stream(

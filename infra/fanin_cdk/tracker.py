@@ -15,6 +15,7 @@ from fanin_cdk.consumers import equip
 from fanin_cdk.dashboard import Dashboard
 from fanin_cdk.events import Bus, feed_from_queue
 from fanin_cdk.functions import ONE_PROCESSOR, Function, Functions
+from fanin_cdk.keys import allow_key, encrypt
 from fanin_cdk.layers import Layers
 from fanin_cdk.patterns import Patterns
 from fanin_cdk.permissions import (
@@ -154,6 +155,7 @@ class FaninTracker(Construct):
         wanted = self.settings.removal == "destroy" and not self.settings.local
         self.removal = Removal(self, "Removal", tracker=self) if wanted else None
         self._watch()
+        encrypt(self, self.settings.kms_key_arn)
 
     def equip(self, function: lambda_.IFunction) -> None:
         """Give a function of yours what ``import fanin`` and ``Tracker.from_env()`` need; it may do nothing.
@@ -214,6 +216,7 @@ class FaninTracker(Construct):
         self.targets.grant_redeliver(grantee)
         allow_channels(grantee, settings=self.settings)
         allow_redriving(grantee, settings=self.settings)
+        allow_key(grantee, self.settings.kms_key_arn)
 
     def grant_consumer(self, grantee: iam.IGrantable, via: str = "tables") -> None:
         """Allow a role to acknowledge, fail, claim and reply.
@@ -233,6 +236,7 @@ class FaninTracker(Construct):
         _check_via("grant_consumer", via, "https", "queue", "tables")
         self.scatter.grant_reply(grantee)
         allow_sending(grantee, self.acks.queue.queue_arn, settings=self.settings)
+        allow_key(grantee, self.settings.kms_key_arn)
         if via == "queue":
             return
         self.api.grant_groups(grantee, AccessGroup.CONSUME)
@@ -368,7 +372,7 @@ class FaninTracker(Construct):
         allow(reaper.function, ["events:PutEvents"], self.bus.event_bus_arn)
         allow_inspection(reaper.function, settings=self.settings)
         self.scatter.grant_postpone(reaper, self.deadlines)
-        allow_channels(reaper.function, settings=self.settings)
+        allow_channels(reaper.function, settings=self.settings, look=False)
         minutes = self.settings.reaper_rate_minutes
         Rate(self, "ReaperRate", function=reaper, minutes=minutes, dead_letters=dead_letters)
         return dead_letters

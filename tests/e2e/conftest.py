@@ -12,14 +12,26 @@ from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import SigV4, Urllib3Transport
 from fanin.client.tracker import Tracker
-from fanin.local import Stack
+from fanin.local import Stack, emulator
 from tests.e2e.deployment import Deployment, Subscriber, api_caller
+from tests.e2e.recording import LAUNCHER, Recording
 from tests.smoke.account import Deployed
 
 
 @pytest.fixture(scope="session")
 def policies_enforced() -> bool:
     return True
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Asks, for all calls of functions in this session, whether AWS would allow them."""
+    recording = Recording(tmp_path_factory.getbasetemp())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(emulator, "LAUNCHER", LAUNCHER)
+        yield
+    recording.keep()
+    assert recording.denied() == []
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,7 @@ def checked(outdir: Path, **settings) -> tuple[cdk.App, FaninStack]:
 
 
 HOOKS = {"webhook_hosts": "hooks.example.com"}
+KEY = {"kms_key_arn": "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"}
 
 
 @pytest.mark.parametrize(
@@ -39,8 +40,9 @@ HOOKS = {"webhook_hosts": "hooks.example.com"}
         {"console": True},
         {"console": True, "console_write": True},
         {"access_log": False, "tracing": "xray", "alarms": False, "dashboard": False},
+        KEY,
     ],
-    ids=["jwt", "none", "local", "webhooks", "console", "buttons", "frugal"],
+    ids=["jwt", "none", "local", "webhooks", "console", "buttons", "frugal", "key"],
 )
 def test_cdk_nag_finds_nothing(tmp_path, settings):
     app, _ = checked(tmp_path, **settings)

@@ -119,7 +119,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "batches stream": STREAM,
         "bus": {"events:PutEvents"},
         "schedules": {"scheduler:DeleteSchedule"},
-        "tagged queues": CHANNELS,
+        "tagged queues": {"sqs:SendMessage"},
         "target jobs": {"sqs:SendMessage"},
         "notifier retries": CONSUME | {"sqs:SendMessage"},
         "notifier dead letters": DESTINATION,
@@ -137,7 +137,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "parts": table("BatchGetItem", "BatchWriteItem", "UpdateItem"),
         "claims/*": {"s3:PutObject"},
         "directory": table("Query"),
-        "tagged queues": CHANNELS,
+        "tagged queues": {"sqs:SendMessage"},
         "schedules": PUTS_OFF["schedules"],
         "schedule role, to scheduler.amazonaws.com": {"iam:PassRole"},
         "scatter jobs": CONSUME | {"sqs:SendMessage"},
@@ -153,7 +153,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         **PUTS_OFF,
         "batches, some attributes and the mark of a stall": table("UpdateItem"),
         "batches/index/by_shelf": table("Query"),
-        "tagged queues": CHANNELS | LOOK,
+        "tagged queues": {"sqs:SendMessage"} | LOOK,
         "tracked queues": LOOK,
         "bus": {"events:PutEvents"},
         "reaper dead letters": DESTINATION,
@@ -166,7 +166,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "parked": {"sqs:SendMessage"},
     },
     "directory": {
-        "directory": table("BatchGetItem", "Query"),
+        "directory": table("BatchGetItem"),
         "directory stream": STREAM,
         "directory retries": CONSUME | {"sqs:SendMessage"},
         "directory dead letters": DESTINATION,
@@ -175,13 +175,13 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     },
     "registrar": {
         "directory": table("BatchGetItem", "Query", "UpdateItem"),
-        "tagged queues": CHANNELS,
+        "tagged queues": CHANNELS - {"sqs:SendMessage"},
         "parked": {"sqs:SendMessage"},
         "registrar dead letters": DESTINATION,
     },
     "router": {
         "directory": table("BatchGetItem", "Query", "UpdateItem"),
-        "tagged queues": CHANNELS,
+        "tagged queues": {"sqs:SendMessage"},
         "router dead letters": DESTINATION,
     },
 }
@@ -281,7 +281,10 @@ def allowed(statements: list[dict[str, Any]], nicknames: dict[str, str]) -> dict
             case {"StringLike": {"aws:ResourceTag/fanin:tracked": "*"}}:
                 assert where == "everything"
                 where = "tracked queues"
-            case {"ArnEquals": {"events:TargetArn": target}}:
+            case {
+                "ForAllValues:ArnEquals": {"events:TargetArn": target},
+                "Null": {"events:TargetArn": "false"},
+            }:
                 where += f", to the {place(target, nicknames)}"
             case {"StringEquals": {"iam:PassedToService": service}}:
                 where += f", to {service}"

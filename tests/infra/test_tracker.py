@@ -76,7 +76,8 @@ def test_the_environment_is_what_the_library_reads(shop):
     own = {names.ENV_RETRY_QUEUE_URL, names.ENV_UNROUTED_QUEUE_URL}
     webhooks = {names.ENV_WEBHOOK_HOSTS, names.ENV_WEBHOOK_SECRET_ARN, names.ENV_WEBHOOK_LOOPBACK}
     console = {names.ENV_CONSOLE_ORIGINS, names.ENV_CONSOLE_WRITE, names.ENV_JWT_SCOPE_PREFIX}
-    others = {*own, *webhooks, *console, names.ENV_PROFILE, names.ENV_API_URL, names.ENV_LOG_SAMPLE}
+    key = {names.ENV_KMS_KEY_ARN}
+    others = {*own, *webhooks, *console, *key, names.ENV_PROFILE, names.ENV_API_URL, names.ENV_LOG_SAMPLE}
     assert set(tracker.environment) == known - others
 
 

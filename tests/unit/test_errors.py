@@ -47,7 +47,6 @@ CODES = {
     "TargetRefused": "target-refused",
     "ServiceUnavailable": "service-unavailable",
     "Throttled": "throttled",
-    "TooManyRejects": "too-many-rejects",
 }
 """Codes that clients, logs and alarms already know. One may be added, none may change."""
 RETRYABLE = {"LimitReached", "BufferFull", "Throttled", "PartlyMarked", "ServiceUnavailable"}

@@ -107,6 +107,19 @@ def test_a_queue_made_for_a_buffer_has_its_prefix_is_encrypted_and_keeps_message
     assert SqsQueues(lambda: "shop-buffer-", lambda: sqs).state(url).retention == 864_000
 
 
+def test_a_queue_made_for_a_buffer_is_encrypted_with_the_key_that_the_deployment_has(sqs: Any) -> None:
+    key = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    asked: list[dict[str, Any]] = []
+    sqs.meta.events.register(
+        "provide-client-params.sqs.CreateQueue", lambda params, **_: asked.append(params)
+    )
+    SqsQueues(lambda: "p-", lambda: sqs, key=lambda: key).create("jobs", 7)
+    (attributes,) = (params["Attributes"] for params in asked)
+    assert attributes["KmsMasterKeyId"] == key
+    # SQS refuses a queue with both kinds of encryption
+    assert "SqsManagedSseEnabled" not in attributes
+
+
 def test_a_queue_made_for_a_buffer_gives_up_messages_that_are_received_too_often(sqs: Any) -> None:
     # Given a queue for dead letters
     dead = sqs.create_queue(QueueName="dead")["QueueUrl"]

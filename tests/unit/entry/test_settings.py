@@ -46,6 +46,7 @@ def test_a_setting_is_its_variable_and_a_missing_one_names_it(setting: str, vari
         ("ack_queue_url", names.ENV_ACK_QUEUE_URL),
         ("unrouted_queue_url", names.ENV_UNROUTED_QUEUE_URL),
         ("buffer_dead_letters_arn", names.ENV_BUFFER_DEAD_LETTERS_ARN),
+        ("kms_key_arn", names.ENV_KMS_KEY_ARN),
     ],
 )
 def test_a_setting_that_may_be_missing_is_none_then(setting: str, variable: str) -> None:

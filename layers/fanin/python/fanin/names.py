@@ -35,6 +35,7 @@ ENV_OPEN_IDLE_TTL: Final = "FANIN_OPEN_IDLE_TTL"  # seconds
 ENV_CLOSED_IDLE_TTL: Final = "FANIN_CLOSED_IDLE_TTL"  # seconds
 ENV_BUFFER_PREFIX: Final = "FANIN_BUFFER_PREFIX"  # of the names of queues that are created for buffers
 ENV_BUFFER_DEAD_LETTERS_ARN: Final = "FANIN_BUFFER_DEAD_LETTERS_ARN"  # of the queues made for buffers
+ENV_KMS_KEY_ARN: Final = "FANIN_KMS_KEY_ARN"  # encrypts the queues made for buffers; empty: a key of SQS
 ENV_LIFETIME: Final = "FANIN_LIFETIME"  # seconds
 ENV_STALL_AFTER: Final = "FANIN_STALL_AFTER"  # seconds; 0 for never
 ENV_LOG_SAMPLE: Final = "FANIN_LOG_SAMPLE"  # percentage of invocations that log a line; none if not set

@@ -38,6 +38,8 @@ class SqsQueues:
         client: makes the client, when first used.
         dead_letters: gives the ARN of the queue for messages that were received too often, at each
             ``create``; None delivers them again and again.
+        key: gives the ARN of the KMS key that encrypts the messages, at each ``create``; None leaves that to
+            a key of SQS.
     """
 
     def __init__(
@@ -46,9 +48,11 @@ class SqsQueues:
         client: Callable[[], SQSClient] | None = None,
         *,
         dead_letters: Callable[[], str | None] = lambda: None,
+        key: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._prefix = prefix
         self._dead_letters = dead_letters
+        self._key = key
         self._make_client = client or client_factory("sqs", read_timeout=28)  # a long poll takes 20 s
 
     @cached_property
@@ -62,13 +66,15 @@ class SqsQueues:
         if arn := self._dead_letters():
             policy = {"deadLetterTargetArn": arn, "maxReceiveCount": MAX_RECEIVES}
             redrive["RedrivePolicy"] = json.dumps(policy)
+        key = self._key()
+        encryption: dict[Any, str] = {"KmsMasterKeyId": key} if key else {"SqsManagedSseEnabled": "true"}
         with translated():
             try:
                 url = self._client.create_queue(
                     QueueName=queue_name,
                     Attributes={
                         "MessageRetentionPeriod": str(_RETENTION),
-                        "SqsManagedSseEnabled": "true",
+                        **encryption,
                         **redrive,
                     },
                     tags={names.CHANNEL_TAG: "buffer"},

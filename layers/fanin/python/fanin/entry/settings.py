@@ -103,6 +103,11 @@ class Settings:
         return self.environment.get(names.ENV_BUFFER_DEAD_LETTERS_ARN) or None
 
     @property
+    def kms_key_arn(self) -> str | None:
+        """ARN of the KMS key for queues of buffers; None for a key that SQS manages."""
+        return self.environment.get(names.ENV_KMS_KEY_ARN) or None
+
+    @property
     def scatter_queue_url(self) -> str:
         return self._text(names.ENV_SCATTER_QUEUE_URL)
 

@@ -69,7 +69,11 @@ def connect(where: Settings, connection: Connection | None = None) -> Ports:
         records=DynamoRecords.of_batches(where.parts_table, connection, clock),
         directory=DynamoRecords.of_directory(where.directory_table, connection, clock),
         channels=SqsChannels(),
-        queues=SqsQueues(lambda: where.buffer_prefix, dead_letters=lambda: where.buffer_dead_letters_arn),
+        queues=SqsQueues(
+            lambda: where.buffer_prefix,
+            dead_letters=lambda: where.buffer_dead_letters_arn,
+            key=lambda: where.kms_key_arn,
+        ),
         inspection=AwsQueueInspection(clock),
         rules=EventBridgeRules(lambda: where.bus, lambda: where.router_arn),
         jobs=SqsQueue(lambda: where.scatter_queue_url),

@@ -32,6 +32,8 @@ HEALTH_SECONDS: Final = 2.0
 STOP_SECONDS: Final = 10.0
 START_TRIES: Final = 3  # another process may take the free port that we chose before the emulator binds it
 LOG_TAIL_LINES: Final = 15
+LAUNCHER = Path(__file__).with_name("launcher.py")
+"""The script that becomes the emulator; a test may put its own in between."""
 
 
 @dataclass(frozen=True)
@@ -140,12 +142,11 @@ def start(folder: Path, python: Path, *, port: int | None = None, auth: bool = F
 
 
 def _launch(folder: Path, python: Path, port: int, *, auth: bool) -> None:
-    launcher = Path(__file__).with_name("launcher.py")
     layers = python.parents[2] / "unpacked-layers"
     arguments = [str(_lock_file(folder)), str(port), str(_tmp(folder)), str(layers), str(auth).lower()]
     with log_file(folder).open("wb") as log:
         subprocess.run(  # noqa: S603
-            [str(python), "-I", str(launcher), *arguments],
+            [str(python), "-I", str(LAUNCHER), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -1,0 +1,97 @@
+"""A KMS key of one's own, for everything at rest, and the rights that roles need to use it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsii
+from aws_cdk import AspectPriority, Aspects, Aws, CfnResource, IAspect
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_secretsmanager as secrets
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct, IConstruct
+
+from fanin_cdk.permissions import allow
+
+USE = (
+    "kms:Decrypt",
+    "kms:DescribeKey",
+    "kms:Encrypt",
+    "kms:GenerateDataKey",
+    "kms:GenerateDataKeyWithoutPlaintext",
+    "kms:ReEncryptFrom",
+    "kms:ReEncryptTo",
+)
+"""What DynamoDB asks of whoever reads and writes a table; queues, buckets and secrets ask for less.
+
+"Authorizing use of your customer managed key", Amazon DynamoDB Developer Guide.
+"""
+THROUGH = ("dynamodb", "s3", "secretsmanager", "sqs")
+"""The services that use the key in the name of a role; by itself, a role can do nothing with it."""
+REUSE_SECONDS = 300
+"""How long SQS uses a data key; a shorter time costs more calls of KMS."""
+
+
+@jsii.implements(IAspect)
+class CustomerKey:
+    """Encrypts tables, queues, buckets, log groups and secrets of a scope with a key of one's own.
+
+    It also allows the roles of the scope to use the key, through these services only. The policy of the key
+    must leave that to IAM, and must allow CloudWatch Logs and EventBridge: docs/settings.md has it.
+
+    ``FaninTracker`` and ``Pipeline`` apply it by themselves if the settings name a key. Apply it to what you
+    have besides, such as the queues and functions of your own stacks.
+
+    Example:
+        Everything in an app::
+
+            Aspects.of(app).add(CustomerKey(key_arn))
+
+    Args:
+        key_arn: ARN of the key, which must be in the region of the stacks; not of an alias.
+    """
+
+    def __init__(self, key_arn: str) -> None:
+        self._key = key_arn
+
+    def visit(self, node: IConstruct) -> None:
+        """Encrypt a resource, or allow a role; the CDK calls this for each construct of the scope."""
+        if isinstance(node, iam.Role):
+            allow_key(node, self._key)
+        elif isinstance(node, CfnResource):
+            self._encrypt(node)
+
+    def _encrypt(self, node: CfnResource) -> None:
+        overrides: dict[str, Any] = {}
+        if isinstance(node, dynamodb.CfnTable):
+            kms = {"KMSMasterKeyId": self._key, "SSEEnabled": True, "SSEType": "KMS"}
+            overrides["SSESpecification"] = kms
+        elif isinstance(node, sqs.CfnQueue):
+            node.add_property_deletion_override("SqsManagedSseEnabled")
+            overrides |= {"KmsMasterKeyId": self._key, "KmsDataKeyReusePeriodSeconds": REUSE_SECONDS}
+        elif isinstance(node, s3.CfnBucket):
+            default = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": self._key}
+            rule = {"BucketKeyEnabled": True, "ServerSideEncryptionByDefault": default}
+            overrides["BucketEncryption"] = {"ServerSideEncryptionConfiguration": [rule]}
+        elif isinstance(node, logs.CfnLogGroup | secrets.CfnSecret):
+            overrides["KmsKeyId"] = self._key
+        for name, value in overrides.items():
+            node.add_property_override(name, value)
+
+
+def encrypt(scope: Construct, key_arn: str) -> None:
+    """Encrypt everything in a scope with a key; an empty ARN leaves the keys that AWS manages."""
+    if key_arn:
+        # Before the checks of cdk-nag, which are to see what is deployed.
+        Aspects.of(scope).add(CustomerKey(key_arn), priority=AspectPriority.MUTATING)
+
+
+def allow_key(grantee: iam.IGrantable, key_arn: str) -> None:
+    """Allow a role to use a key through the services that store fanin's data; an empty ARN allows nothing."""
+    if not key_arn:
+        return
+    services = [f"{service}.{Aws.REGION}.amazonaws.com" for service in THROUGH]
+    allow(grantee, USE, key_arn, {"StringEquals": {"kms:ViaService": services}})

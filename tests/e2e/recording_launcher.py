@@ -1,0 +1,149 @@
+"""Runs the emulator as ``fanin.local`` does, and writes down what IAM would be asked for each call of a role.
+
+The emulator's own Python runs this script in place of the launcher, so it imports nothing of fanin. The calls
+are those that arrive over the wire, signed with the credentials of a role. Each line of the file is one
+question: the role, the action, the resource and the condition keys. A question is written once.
+Numbers in partition keys of rows are written as 0, since no policy tells one batch from another. Resources
+have the names of the template; those of a tracker in another stack have the names of fanin's own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+CALLS = "calls.jsonl"
+HASH = re.compile(r"[0-9A-F]{8}$")
+BUS = "AWS::Events::EventBus"
+TRACKER, TABLE = "Tracker", "StorageBatches"
+LEADING = "dynamodb:LeadingKeys"
+TRYING = "/test"
+"""End of the ARN of a session in which a test makes calls that no function makes."""
+
+
+def _load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        sys.exit(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _names(formation: Any) -> dict[str, str]:
+    """Names of all resources of all stacks, as they are → as the template of fanin's own stack has them.
+
+    A name that CloudFormation gave becomes the logical id without its hash; the prefix of a deployment, which
+    is the name of its bus, becomes that of fanin's own.
+    """
+    found = {}
+    for stack in formation._stacks.values():
+        resources = stack.get("_resources", {})
+        logical = {name: HASH.sub("", name) for name in resources}
+        table = next((name for name in logical.values() if name.endswith(TABLE)), TABLE)
+        tracker = table.removesuffix(TABLE)
+        for name, resource in resources.items():
+            physical = str(resource.get("PhysicalResourceId")).rpartition("/")[2]
+            if name.lower() in physical.lower():
+                own = bool(tracker) and logical[name].startswith(tracker)
+                found[physical] = TRACKER + logical[name].removeprefix(tracker) if own else logical[name]
+            elif resource.get("ResourceType") == BUS:
+                found[physical] = "fanin"
+    return found
+
+
+class Recorder:
+    """Writes down the questions of all calls from now on.
+
+    Args:
+        into: the file.
+    """
+
+    def __init__(self, into: Path) -> None:
+        iam = ROOT / "tests" / "infra" / "iam"
+        self._calls, self._wire = _load(iam / "calls.py"), _load(iam / "wire.py")
+        self._evaluator: Any = importlib.import_module("ministack.core.iam_evaluator")
+        self._formation: Any = importlib.import_module("ministack.services.cloudformation")
+        self._queues: Any = importlib.import_module("ministack.services.sqs")
+        self._responses: Any = importlib.import_module("ministack.core.responses")
+        self._file = into.open("a", buffering=1)
+        self._seen: set[str] = set()
+        self._names: dict[str, str] = {}
+
+    def watch(self) -> None:
+        """Stand before the function by which the emulator learns the action of a request."""
+        actions: Any = importlib.import_module("ministack.core.iam_actions")
+        extract = actions.extract_iam_action
+
+        def recording(*of: Any) -> Any:
+            self._note(*of)
+            return extract(*of)
+
+        actions.extract_iam_action = recording
+
+    def _note(self, service: str, method: str, path: str, headers: Any, *more: Any) -> None:
+        caller, (body, query) = self._evaluator.caller_arn(), more
+        # A test that only tries what a role may do names its session so.
+        if ":assumed-role/" not in caller or caller.endswith(TRYING):
+            return
+        role = caller.split(":assumed-role/")[1].partition("/")[0]
+        texts = {name: value[0] if isinstance(value, list) else value for name, value in query.items()}
+        where = f"{path}?{'&'.join(f'{name}={value}' for name, value in texts.items())}"
+        wire = self._wire.Wire(method, where, headers.get("x-amz-target", ""), body)
+        place = self._calls.Place(self._responses.get_account_id(), self._responses.get_region())
+        try:
+            asked = self._calls.asked(*self._wire.of_wire(wire), place, self._tags)
+        except Exception as error:  # noqa: BLE001  the emulator must go on; the tests report it
+            asked = [self._calls.Asked("unknown", f"{service} {error!r}", {})]
+        for one in asked:
+            self._write(role, one)
+
+    def _write(self, role: str, one: Any) -> None:
+        context = dict(one.context)
+        if LEADING in context:
+            context[LEADING] = sorted({re.sub(r"\d+", "0", key) for key in context[LEADING]})
+        question = [role, one.action, one.resource, context]
+        line = json.dumps(question, sort_keys=True)
+        if line not in self._seen:
+            self._seen.add(line)
+            self._names.update(_names(self._formation))
+            self._file.write(json.dumps(self._named(question), sort_keys=True) + "\n")
+
+    def _tags(self, arn: str) -> dict[str, str]:
+        name = arn.rpartition(":")[2]
+        found = (queue for queue in self._queues._queues.values() if queue["name"] == name)
+        tags = next(found, {}).get("tags", {})
+        # Those of CloudFormation differ from run to run, and no policy names them.
+        return {name: value for name, value in tags.items() if not name.startswith("aws:")}
+
+    def _named(self, part: Any) -> Any:
+        if isinstance(part, str):
+            return re.sub(r"[\w-]+", lambda match: self._name(match[0]), part)
+        if isinstance(part, dict):
+            return {name: self._named(one) for name, one in part.items()}
+        return [self._named(one) for one in part]
+
+    def _name(self, word: str) -> str:
+        prefix, dash, rest = word.partition("-")
+        own = f"fanin-{rest}" if dash and self._names.get(prefix) == "fanin" else word
+        return self._names.get(word, own)
+
+
+if __name__ == "__main__":
+    launcher = _load(ROOT / "layers" / "fanin" / "python" / "fanin" / "local" / "launcher.py")
+    tune, calls_file = launcher._tune, Path(sys.argv[1]).with_name(CALLS)
+
+    def tune_and_record(layers: str) -> None:
+        tune(layers)
+        Recorder(calls_file).watch()
+
+    launcher._tune = tune_and_record
+    launcher.main(*sys.argv[1:])

@@ -1,0 +1,134 @@
+"""The evaluator, on the examples and rules of "Condition operators" and "Multivalued context keys"."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.infra.iam.conditions import UnknownOperator, holds, matches
+
+TAGS = {"aws:tagkeys": ("environment", "cost-center")}
+
+
+@pytest.mark.parametrize(
+    ("operator", "wanted", "given", "result"),
+    [
+        ("StringEquals", "JohnDoe", "JohnDoe", True),
+        ("StringEquals", "johndoe", "JohnDoe", False),
+        ("StringEquals", ["a", "b"], "b", True),
+        ("StringEquals", "a*", "abc", False),
+        ("StringEqualsIgnoreCase", "johndoe", "JohnDoe", True),
+        ("StringNotEquals", "a", "b", True),
+        ("StringNotEquals", ["a", "b"], "b", False),
+        ("StringLike", "data_*", "data_x/y", True),
+        ("StringLike", "dat?", "data", True),
+        ("StringLike", "dat?", "dat", False),
+        ("StringLike", "a.c", "abc", False),
+        ("StringNotLike", "data_*", "data_x", False),
+        ("ArnLike", "arn:aws:sns:*:123:TOPIC*", "arn:aws:sns:eu:123:TOPIC-1", True),
+        ("ArnEquals", "arn:aws:sns:*:123:TOPIC", "arn:aws:sns:eu:123:TOPIC", True),
+        ("ArnLike", "arn:aws:*", "arn:aws:sns:eu:123:TOPIC", False),
+        ("ArnNotLike", "arn:aws:sns:*:123:*", "arn:aws:sns:eu:123:TOPIC", False),
+        ("Bool", True, "true", True),
+        ("Bool", "false", "true", False),
+        ("NumericLessThanEquals", "10", "9", True),
+        ("NumericNotEquals", 10, "10", False),
+    ],
+)
+def test_one_value(operator, wanted, given, result):
+    assert holds({operator: {"aws:Key": wanted}}, {"aws:key": given}) is result
+
+
+@pytest.mark.parametrize(
+    ("operator", "result"),
+    [
+        # "If the key is not present in the request context, the values do not match": false.
+        ("StringEquals", False),
+        ("StringLike", False),
+        ("ArnLike", False),
+        ("Bool", False),
+        # "If the policy condition requires that the key is not matched, and it is not present": true.
+        ("StringNotEquals", True),
+        ("StringNotLike", True),
+        ("ArnNotLike", True),
+        # IfExists: a key that is not present counts as a match.
+        ("StringEqualsIfExists", True),
+        ("StringNotEqualsIfExists", True),
+        # ForAllValues: true as well without any such key in the request, as the guide warns.
+        ("ForAllValues:StringEquals", True),
+        ("ForAllValues:StringNotEquals", True),
+        # ForAnyValue: false without any such key.
+        ("ForAnyValue:StringEquals", False),
+        ("ForAnyValue:StringNotEquals", False),
+    ],
+)
+@pytest.mark.parametrize("context", [{}, {"aws:key": ()}], ids=["missing", "empty"])
+def test_a_key_that_is_missing(operator, result, context):
+    assert holds({operator: {"aws:Key": "x"}}, context) is result
+
+
+@pytest.mark.parametrize(
+    ("wanted", "context", "result"),
+    [
+        ("true", {}, True),
+        ("false", {}, False),
+        (True, {"aws:key": "x"}, False),
+        (False, {"aws:key": "x"}, True),
+        ("false", {"aws:key": ()}, False),
+    ],
+)
+def test_null_asks_whether_a_key_is_missing(wanted, context, result):
+    assert holds({"Null": {"aws:Key": wanted}}, context) is result
+
+
+@pytest.mark.parametrize(
+    ("operator", "wanted", "result"),
+    [
+        ("ForAllValues:StringEquals", ["environment", "cost-center", "owner"], True),
+        ("ForAllValues:StringEquals", ["environment"], False),
+        ("ForAllValues:StringLike", ["env*", "cost*"], True),
+        ("ForAnyValue:StringEquals", ["environment", "webserver"], True),
+        ("ForAnyValue:StringEquals", ["webserver"], False),
+        ("ForAllValues:StringNotEquals", ["webserver"], True),
+        ("ForAllValues:StringNotEquals", ["environment"], False),
+        ("ForAnyValue:StringNotEquals", ["environment"], True),
+        ("ForAnyValue:StringNotEquals", ["environment", "cost-center"], False),
+    ],
+)
+def test_a_key_of_several_values(operator, wanted, result):
+    assert holds({operator: {"aws:TagKeys": wanted}}, TAGS) is result
+
+
+def test_null_closes_what_for_all_values_leaves_open():
+    """The example of the guide: a request without tags passes ForAllValues alone."""
+    wanted = {"ForAllValues:StringEquals": {"aws:TagKeys": ["environment"]}}
+    assert holds(wanted, {})
+    assert not holds({**wanted, "Null": {"aws:TagKeys": "false"}}, {})
+
+
+def test_all_operators_and_all_keys_must_match():
+    block = {"StringEquals": {"a": "1", "b": ["2", "3"]}, "Bool": {"c": "true"}}
+    assert holds(block, {"a": "1", "b": "3", "c": "true"})
+    assert not holds(block, {"a": "1", "b": "4", "c": "true"})
+    assert not holds(block, {"a": "1", "b": "3", "c": "false"})
+
+
+def test_variables_are_replaced():
+    block = {"StringLike": {"s3:prefix": "${aws:username}/*"}}
+    assert holds(block, {"aws:username": "Zoe", "s3:prefix": "Zoe/a"})
+    assert not holds(block, {"aws:username": "*", "s3:prefix": "Zoe/a"})
+    # "If the variable has no value in the request, the statement does not match", unless there is a default
+    assert not holds(block, {"s3:prefix": "/a"})
+    assert holds({"StringLike": {"s3:prefix": "${aws:username, 'all'}/*"}}, {"s3:prefix": "all/a"})
+    assert holds({"StringLike": {"k": "a${*}"}}, {"k": "a*"})
+    assert not holds({"StringLike": {"k": "a${*}"}}, {"k": "ab"})
+
+
+def test_an_operator_that_is_not_known_is_refused():
+    for operator in ("StringAlike", "ForSomeValues:StringEquals", "IpAddress"):
+        with pytest.raises(UnknownOperator, match=operator.rpartition(":")[0] or operator):
+            holds({operator: {"k": "v"}}, {"k": "v"})
+
+
+def test_a_pattern_covers_slashes_and_colons():
+    assert matches("a/b:c", "a*c")
+    assert not matches("a/b:c\n", "a*c")
