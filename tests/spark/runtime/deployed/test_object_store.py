@@ -39,7 +39,7 @@ def s3a(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     conf = spark.sparkContext._jsc.hadoopConfiguration()
     given = {
         "fs.s3a.endpoint": os.environ["AWS_ENDPOINT_URL"],
-        "fs.s3a.endpoint.region": "eu-west-1",
+        "fs.s3a.endpoint.region": boto3.client("s3").meta.region_name,
         f"fs.s3a.bucket.{BUCKET}.access.key": "test",
         f"fs.s3a.bucket.{BUCKET}.secret.key": "test",
     }
