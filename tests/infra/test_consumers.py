@@ -16,7 +16,7 @@ from fanin_cdk import FaninTracker, TrackedQueue, UnfitFunction
 from tests.infra.conftest import UNBUNDLED, Synthesized
 
 PYTHON_OF_FANIN = lambda_.Runtime.PYTHON_3_14
-UNKNOWN = lambda_.Runtime("python3.99", lambda_.RuntimeFamily.PYTHON, supports_inline_code=True)
+UNKNOWN = lambda_.Runtime.PYTHON_3_9
 IMPORTED = "arn:aws:lambda:eu-west-1:123456789012:{}"
 
 
@@ -243,7 +243,7 @@ def queue(tracker, stack) -> TrackedQueue:
         ),
         (
             {"runtime": UNKNOWN},
-            r"Consumer runs on python3\.99",
+            r"Consumer runs on python3\.9,",
         ),
         (
             {"architecture": lambda_.Architecture.custom("riscv64", "linux/riscv64")},

@@ -72,7 +72,7 @@ OWN = {
 def test_there_is_a_function_for_every_folder(tracker):
     assert set(tracker.functions) == set(FUNCTIONS)
     folders = {folder.name for folder in HANDLERS.iterdir() if folder.is_dir()}
-    elsewhere = {"fan_out", "console"}  # of FanOutAndWait, and of a setting
+    elsewhere = {"fan_out", "console", "removal"}  # of FanOutAndWait, and of settings
     assert folders - elsewhere == set(FUNCTIONS)
 
 

@@ -81,7 +81,7 @@ class Company:
         )
         fanin.tracker.grant_consumer(self.consumer)
         fanin.tracker.grant_producer(self.producer)
-        queue = TrackedQueue(own, "Orders", dead_letters_function=fanin.tracker.dead_letters.function)
+        queue = TrackedQueue(own, "Orders", tracker=fanin.tracker)
         queue.consume(self.consumer)
         Aspects.of(queue).add(CustomerKey(KEY))
         Tags.of(self.app).add("cost-center", "4711")

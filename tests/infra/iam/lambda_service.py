@@ -23,7 +23,8 @@ def questions(templates: Templates) -> Iterator[Question]:
         role = _role(function["Role"])
         log = templates.log_group_arn(function["LoggingConfig"]["LogGroup"])
         yield from (Question(role, action, log, {}) for action in LOGS)
-        yield from (Question(role, action, "*", {}) for action in TRACES)
+        if function.get("TracingConfig"):
+            yield from (Question(role, action, "*", {}) for action in TRACES)
     for _, mapping in templates.of_type("AWS::Lambda::EventSourceMapping"):
         role, source = templates.role_of(mapping["FunctionName"]), mapping["EventSourceArn"]
         if ":dynamodb:" in source:

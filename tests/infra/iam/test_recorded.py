@@ -35,7 +35,6 @@ UNSEEN = {
     "a record, a message or an event that cannot be handled": (
         "(Acks|Directory|Registrar)Role sqs:SendMessage .*(AckQueue|Retries|Parked)",
     ),
-    "the note of a parent item that failed": ("NotifierRole dynamodb:BatchWriteItem .*Parts",),
     "an event that another invocation routes at the moment": ("RouterRole dynamodb:UpdateItem .*Directory",),
     "more failures than a call takes: the API begins a redrive, and the worker goes on": (
         "RedriverRole dynamodb:(PutItem|BatchWriteItem) .*(Batches|Parts)",
