@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CALLS = "calls.jsonl"
 HASH = re.compile(r"[0-9A-F]{8}$")
 BUS = "AWS::Events::EventBus"
+SECRET = "AWS::SecretsManager::Secret"
+QUEUE, MAKES = "arn:aws:sqs:", "sqs:CreateQueue"
 TRACKER, TABLE = "Tracker", "StorageBatches"
 LEADING = "dynamodb:LeadingKeys"
 TRYING = "/test"
@@ -51,10 +53,12 @@ def _names(formation: Any) -> dict[str, str]:
         table = next((name for name in logical.values() if name.endswith(TABLE)), TABLE)
         tracker = table.removesuffix(TABLE)
         for name, resource in resources.items():
-            physical = str(resource.get("PhysicalResourceId")).rpartition("/")[2]
+            physical = re.split("[:/]", str(resource.get("PhysicalResourceId")))[-1]
             if name.lower() in physical.lower():
                 own = bool(tracker) and logical[name].startswith(tracker)
-                found[physical] = TRACKER + logical[name].removeprefix(tracker) if own else logical[name]
+                named = TRACKER + logical[name].removeprefix(tracker) if own else logical[name]
+                # AWS adds random characters to the name of a secret.
+                found[physical] = f"{named}-0" if resource.get("ResourceType") == SECRET else named
             elif resource.get("ResourceType") == BUS:
                 found[physical] = "fanin"
     return found
@@ -104,7 +108,9 @@ class Recorder:
         except Exception as error:  # noqa: BLE001  the emulator must go on; the tests report it
             asked = [self._calls.Asked("unknown", f"{service} {error!r}", {})]
         for one in asked:
-            self._write(role, one)
+            # A queue that is gone has no tags that a policy could ask for, and the call fails all the same.
+            if not one.resource.startswith(QUEUE) or one.action == MAKES or self._queue(one.resource):
+                self._write(role, one)
 
     def _write(self, role: str, one: Any) -> None:
         context = dict(one.context)
@@ -118,11 +124,13 @@ class Recorder:
             self._file.write(json.dumps(self._named(question), sort_keys=True) + "\n")
 
     def _tags(self, arn: str) -> dict[str, str]:
-        name = arn.rpartition(":")[2]
-        found = (queue for queue in self._queues._queues.values() if queue["name"] == name)
-        tags = next(found, {}).get("tags", {})
+        tags = (self._queue(arn) or {}).get("tags", {})
         # Those of CloudFormation differ from run to run, and no policy names them.
         return {name: value for name, value in tags.items() if not name.startswith("aws:")}
+
+    def _queue(self, arn: str) -> dict[str, Any] | None:
+        name = arn.rpartition(":")[2]
+        return next((queue for queue in self._queues._queues.values() if queue["name"] == name), None)
 
     def _named(self, part: Any) -> Any:
         if isinstance(part, str):
