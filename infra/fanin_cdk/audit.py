@@ -20,7 +20,6 @@ from constructs import Construct
 
 from fanin_cdk.findings import accept, accept_below
 from fanin_cdk.permissions import allow
-from fanin_cdk.settings import RETENTION
 from fanin_cdk.tracker import FaninTracker
 
 EXPORTS = "exports"
@@ -87,7 +86,7 @@ class AuditSchedule(Construct):
             # A log group that is retained would be in the way of the next stack, so its name has the stack's
             # id, the last part of a UUID.
             log_group_name=f"/aws/vendedlogs/states/{settings.prefix}-audit-{_stack_id()}",
-            retention=logs.RetentionDays[RETENTION[settings.log_retention_days]],
+            retention=settings.log_retention,
             removal_policy=settings.removal_policy,
         )
         self.machine = sfn.StateMachine(

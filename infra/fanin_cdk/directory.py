@@ -19,7 +19,8 @@ from fanin_cdk.permissions import allow, allow_channels, allow_sending
 from fanin_cdk.queues import RedrivenQueue, dead_end, six_runs
 from fanin_cdk.schedules import Rate
 from fanin_cdk.settings import Settings
-from fanin_cdk.storage import FOLLOW, REGISTER, ROUTE, Storage
+from fanin_cdk.storage import Storage
+from fanin_cdk.table_access import FOLLOW, REGISTER, ROUTE
 
 RULES = ("events:DeleteRule", "events:PutRule", "events:RemoveTargets")
 

@@ -21,8 +21,9 @@ from fanin import names
 from fanin_cdk.assets import FUNCTIONS
 from fanin_cdk.findings import accept
 from fanin_cdk.layers import RUNTIME, Layers, architecture
-from fanin_cdk.settings import RETENTION, Settings
-from fanin_cdk.storage import Access, Storage
+from fanin_cdk.settings import Settings
+from fanin_cdk.storage import Storage
+from fanin_cdk.table_access import Access
 
 TIMEOUT = 30
 """Default timeout of a function in seconds; API Gateway does not wait longer."""
@@ -35,7 +36,7 @@ def log_group(scope: Construct, id: str, *, settings: Settings) -> logs.LogGroup
     return logs.LogGroup(
         scope,
         id,
-        retention=logs.RetentionDays[RETENTION[settings.log_retention_days]],
+        retention=settings.log_retention,
         removal_policy=settings.removal_policy,
     )
 

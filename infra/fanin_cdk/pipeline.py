@@ -25,8 +25,7 @@ from fanin_cdk.keys import encrypt
 from fanin_cdk.layers import RUNTIME, PipInstall, foreign
 from fanin_cdk.permissions import allow, allow_channels, allow_sending
 from fanin_cdk.pipeline_network import PipelineNetwork
-from fanin_cdk.settings import RETENTION
-from fanin_cdk.storage import PIPELINE
+from fanin_cdk.table_access import PIPELINE
 from fanin_cdk.tracker import FaninTracker
 
 EMR = "emr-serverless.amazonaws.com"
@@ -138,7 +137,7 @@ class Pipeline(Construct):
         return logs.LogGroup(
             self,
             "Logs",
-            retention=logs.RetentionDays[RETENTION[settings.log_retention_days]],
+            retention=settings.log_retention,
             removal_policy=settings.removal_policy,
         )
 

@@ -14,7 +14,7 @@ from fanin_cdk.permissions import allow_channels, allow_redriving, allow_sending
 from fanin_cdk.queues import RedrivenQueue, six_runs
 from fanin_cdk.scatter import ScatterGather
 from fanin_cdk.settings import Settings
-from fanin_cdk.storage import REDRIVE
+from fanin_cdk.table_access import REDRIVE
 
 TIMEOUT = 120
 """Seconds for one job, which leaves the rest to the next after ``fanin.app.redrives.redrive.WORK_MS``."""

@@ -17,7 +17,7 @@ from fanin_cdk.permissions import allow, allow_channels, allow_sending
 from fanin_cdk.queues import RedrivenQueue, six_runs
 from fanin_cdk.schedules import Deadlines
 from fanin_cdk.settings import Settings
-from fanin_cdk.storage import GATHER, SCATTER
+from fanin_cdk.table_access import GATHER, SCATTER
 
 TIMEOUT = 60
 """Seconds for ten jobs of a hundred messages each, or for ten messages with replies."""

@@ -10,129 +10,22 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from aws_cdk import RemovalPolicy
+from aws_cdk import aws_logs as logs
 from constructs import Node
 
 from fanin import names
-from fanin.domain.webhooks import HOST_RULE
-
-# The retention periods that CloudWatch Logs offers: days → name in the CDK.
-RETENTION = {
-    1: "ONE_DAY",
-    3: "THREE_DAYS",
-    5: "FIVE_DAYS",
-    7: "ONE_WEEK",
-    14: "TWO_WEEKS",
-    30: "ONE_MONTH",
-    60: "TWO_MONTHS",
-    90: "THREE_MONTHS",
-    120: "FOUR_MONTHS",
-    150: "FIVE_MONTHS",
-    180: "SIX_MONTHS",
-    365: "ONE_YEAR",
-    400: "THIRTEEN_MONTHS",
-    545: "EIGHTEEN_MONTHS",
-    731: "TWO_YEARS",
-    1096: "THREE_YEARS",
-    1827: "FIVE_YEARS",
-    3653: "TEN_YEARS",
-}
-CHOICES: dict[str, tuple[str | int, ...]] = {
-    "auth": ("iam", "jwt", "none"),
-    "log_retention_days": tuple(RETENTION),
-    "log_level": ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
-    "tracing": ("none", "xray"),
-    "removal": ("retain", "destroy"),
-    "unrouted": ("ignore", "count", "keep"),
-    "architecture": ("arm64", "x86_64"),
-    "pipeline_network": ("none", "endpoints", "nat"),
-}
-# Durations have the same bounds as in the API; those of batching are the bounds of SQS event sources.
-RANGES: dict[str, tuple[int, int]] = {
-    "open_idle_ttl": (60, 365 * 86_400),
-    "closed_idle_ttl": (60, 365 * 86_400),
-    "lifetime": (60, 365 * 86_400),
-    "stall_after": (0, 365 * 86_400),
-    "reaper_rate_minutes": (1, 1440),
-    "registrar_rate_minutes": (1, 1440),
-    "log_sample": (0, 100),
-    "ack_batch_size": (1, 10_000),
-    "ack_batching_window_seconds": (0, 300),
-    "api_throttle_rate": (1, 100_000),
-    "api_throttle_burst": (1, 100_000),
-    "api_costly_rate": (1, 100_000),
-    "api_costly_burst": (1, 100_000),
-    "api_reserved_concurrency": (0, 100_000),
-    "ack_reserved_concurrency": (0, 100_000),
-    "ack_max_concurrency": (0, 1_000),
-    "worker_max_concurrency": (0, 1_000),
-    "words_warm_writes": (0, 10_000_000),
-    "words_warm_reads": (0, 10_000_000),
-    "table_max_writes": (0, 10_000_000),
-    "table_max_reads": (0, 10_000_000),
-    "pipeline_max_vcpu": (2, 4_000),
-    "pipeline_audit_hours": (0, 720),
-}
-MOST_SUBNETS, MOST_GROUPS = 16, 5
-"""What EMR Serverless takes for one application."""
-ORIGIN = r"https?://[a-z0-9.-]+(:[0-9]{1,5})?"
-
-
-def _ids(kind: str, most: int) -> tuple[str, str]:
-    """The pattern of ids of EC2, and what to say to whoever gives something else."""
-    one = rf"{kind}-[0-9a-f]+"
-    pattern = rf"({one}(\s*,\s*{one}){{0,{most - 1}}})?"
-    return pattern, f"at most {most} ids such as {kind}-0123456789abcdef0, separated by commas"
-
-
-PATTERNS: dict[str, tuple[str, str]] = {
-    "prefix": (r"[A-Za-z][A-Za-z0-9-]{0,39}", "a letter, then at most 39 letters, digits and hyphens"),
-    "alarm_topic_arn": (r"(arn:[^:]+:sns:[^:]+:[^:]+:[^:]+)?", "the ARN of an SNS topic"),
-    "kms_key_arn": (
-        r"(arn:[^:]+:kms:[^:]+:[0-9]{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}))?",
-        "the ARN of a KMS key, arn:aws:kms:<region>:<account>:key/<id>, and not that of an alias",
-    ),
-    "jwt_issuer": (r"(https://\S+)?", "an https URL"),
-    # What RFC 6749 (section 3.3) allows in a scope; it stands in an environment variable.
-    "jwt_scope_prefix": (
-        r"[!#-\[\]-~]{0,200}",
-        "text that begins a scope, such as fanin/, of at most 200 characters; empty for no scopes",
-    ),
-    "webhook_hosts": (
-        # All environment variables of a function together have 4 KB.
-        rf"(?=.{{0,1000}}\Z)({HOST_RULE}(\s*,\s*{HOST_RULE})*)?",
-        "hosts such as hooks.example.com or *.example.org:8443, by commas, of 1,000 characters in all",
-    ),
-    "cors_origins": (
-        rf"(?=.{{0,1000}}\Z)(\*|{ORIGIN}(\s*,\s*{ORIGIN})*)?",
-        "origins such as https://shop.example.com, by commas, of 1,000 characters in all, or * for any",
-    ),
-    "console_origins": (
-        rf"(?=.{{0,500}}\Z)({ORIGIN}(\s*,\s*{ORIGIN})*)?",
-        "origins such as https://fanin.example.com or http://localhost:8080, by commas, of 500 characters",
-    ),
-    "pipeline_release": (r"emr-[a-z0-9.-]+", "a release label of EMR"),
-    "pipeline_inputs": (
-        r"(s3://[a-z0-9.-]+(/[^\s,*?]+)?/?(,(?=s)|$))*",
-        "places in S3 such as s3://lake/orders/, separated by commas",
-    ),
-    "pipeline_subnets": _ids("subnet", MOST_SUBNETS),
-    "pipeline_security_groups": _ids("sg", MOST_GROUPS),
-}
-WITH_JWT = ("jwt_issuer", "jwt_audience")
-OF_CONSOLE = ("console_write", "console_origins")
-AT_LEAST = {
-    "stall_after": 10,
-    "ack_max_concurrency": 2,
-    "worker_max_concurrency": 2,
-    "words_warm_writes": 4_000,
-    "words_warm_reads": 12_000,
-}
-"""The smallest value that AWS accepts; 0 leaves the value to AWS."""
-WARM_WITHIN = {"words_warm_writes": "table_max_writes", "words_warm_reads": "table_max_reads"}
-"""A throughput for which the words table is prepared → the limit beyond which the table throttles."""
-MOST_CONCURRENT = 1000
-"""How many batches of messages an event source mapping hands over at once unless it is told otherwise."""
-LARGEST_WITHOUT_WINDOW = 10  # messages; for larger batches Lambda requires a batching window
+from fanin_cdk.setting_rules import (
+    AT_LEAST,
+    CHOICES,
+    LARGEST_WITHOUT_WINDOW,
+    MOST_CONCURRENT,
+    ONLY_WITH_CONSOLE,
+    PATTERNS,
+    RANGES,
+    REQUIRED_WITH_JWT,
+    RETENTION,
+    WARM_WITHIN,
+)
 
 
 class BadSetting(ValueError):
@@ -269,12 +162,12 @@ class Settings:
             if name in WARM_WITHIN and 0 < (most := getattr(self, WARM_WITHIN[name])) < value:
                 # It would be paid for, and never be used.
                 raise _bad(name, value, f"at most {WARM_WITHIN[name]}, which is {most}; raise that as well")
-            if name in WITH_JWT and self.auth == "jwt" and not value:
+            if name in REQUIRED_WITH_JWT and self.auth == "jwt" and not value:
                 raise _bad(name, value, "set when auth is jwt")
         self._check_together()
 
     def _check_together(self) -> None:
-        for name in OF_CONSOLE:
+        for name in ONLY_WITH_CONSOLE:
             if (value := getattr(self, name)) and not self.console:
                 raise _bad(name, value, "set only when console is true")
         if self.ack_batch_size > LARGEST_WITHOUT_WINDOW and not self.ack_batching_window_seconds:
@@ -315,6 +208,10 @@ class Settings:
         return RemovalPolicy[self.removal.upper()]
 
     @property
+    def log_retention(self) -> logs.RetentionDays:
+        return logs.RetentionDays[RETENTION[self.log_retention_days]]
+
+    @property
     def jwt_audiences(self) -> list[str]:
         return _listed(self.jwt_audience)
 
@@ -333,7 +230,7 @@ class Settings:
 
     @property
     def cors_origin_list(self) -> list[str]:
-        return [origin.strip() for origin in self.cors_origins.split(",") if origin.strip()]
+        return _listed(self.cors_origins)
 
     @property
     def console_origin_list(self) -> list[str]:

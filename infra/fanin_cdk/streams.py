@@ -12,7 +12,8 @@ from fanin_cdk.permissions import allow, allow_channels
 from fanin_cdk.queues import RedrivenQueue, six_runs
 from fanin_cdk.schedules import Deadlines
 from fanin_cdk.settings import Settings
-from fanin_cdk.storage import NOTIFY, SETTLE, Storage
+from fanin_cdk.storage import Storage
+from fanin_cdk.table_access import NOTIFY, SETTLE
 
 
 def stream_readers(

@@ -18,7 +18,7 @@ from fanin_cdk.functions import TIMEOUT, Function
 from fanin_cdk.permissions import allow, allow_channels, allow_sending
 from fanin_cdk.queues import RedrivenQueue, six_runs
 from fanin_cdk.settings import Settings
-from fanin_cdk.storage import DELIVER
+from fanin_cdk.table_access import DELIVER
 
 MOST_AT_ONCE = 100
 """How many targets are called at a time, unless ``worker_max_concurrency`` says otherwise.

@@ -12,7 +12,7 @@ from fanin.domain.failures import Keep
 from fanin_cdk.consumers import Tracking, UnfitFunction, defined, equip
 from fanin_cdk.functions import TIMEOUT
 from fanin_cdk.queues import RedrivenQueue, six_runs
-from fanin_cdk.settings import LARGEST_WITHOUT_WINDOW
+from fanin_cdk.setting_rules import LARGEST_WITHOUT_WINDOW
 
 RECEIVE = (
     "sqs:ChangeMessageVisibility",

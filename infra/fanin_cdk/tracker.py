@@ -29,8 +29,9 @@ from fanin_cdk.queues import RedrivenQueue, dead_end, six_runs
 from fanin_cdk.removal import Removal
 from fanin_cdk.schedules import Deadlines, Rate
 from fanin_cdk.settings import Settings
-from fanin_cdk.storage import ACK, READ, REAP, SERVE, WAKE, Storage
+from fanin_cdk.storage import Storage
 from fanin_cdk.streams import stream_readers
+from fanin_cdk.table_access import ACK, READ, REAP, SERVE, WAKE
 from fanin_cdk.targets import Targets
 from fanin_cdk.tracked_queue import TrackedQueue
 from fanin_cdk.watched import Watched

@@ -14,7 +14,7 @@ from fanin.app.services import Services
 from fanin.domain import limits
 from fanin.domain.directory import Left
 from fanin.domain.routing import Policy
-from fanin_cdk.settings import CHOICES
+from fanin_cdk.setting_rules import CHOICES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "patterns" / "directory.md").read_text()
 

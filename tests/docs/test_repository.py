@@ -48,6 +48,15 @@ def test_a_file_that_people_look_for(name, has):
     assert has in (ROOT / name).read_text()
 
 
+def test_the_changelog_says_nothing_twice_and_groups_what_it_says():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    entries = [line.partition(". ")[0].rstrip(".") for line in text.splitlines() if line.startswith("- ")]
+    assert len(set(entries)) == len(entries)
+    groups = re.findall(r"^### (.+)$", text, re.MULTILINE)
+    assert groups[0] == "Before you update"
+    assert len(set(groups)) == len(groups)
+
+
 def test_the_licence_is_the_one_of_the_package():
     first_lines = " ".join((ROOT / "LICENSE").read_text().split()[:6])
     assert first_lines == "Apache License Version 2.0, January 2004"

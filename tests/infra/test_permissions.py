@@ -17,8 +17,8 @@ from fanin.adapters.dynamodb.parts import DynamoParts
 from fanin.app.ports.batches import Activity, Done
 from fanin.app.ports.parts import FailureRow, RetryRow
 from fanin.domain.batch import LIVE, Cause, State
-from fanin_cdk import storage
-from fanin_cdk.storage import BEGIN, PROGRESS
+from fanin_cdk import table_access
+from fanin_cdk.table_access import BEGIN, PROGRESS
 
 PACKAGE = Path(package.__file__).parent
 
@@ -271,7 +271,7 @@ def allowed(statements: list[dict[str, Any]], nicknames: dict[str, str]) -> dict
             case None:
                 pass
             case {"ForAllValues:StringEquals": {"dynamodb:Attributes": attributes}} if where == "parts":
-                assert tuple(attributes) == storage.NOTES
+                assert tuple(attributes) == table_access.NOTES
                 where += ", notes"
             case {"ForAllValues:StringEquals": {"dynamodb:Attributes": attributes}}:
                 where += ", some attributes" + MORE[frozenset(attributes)]
@@ -405,7 +405,7 @@ def test_the_attributes_of_notes_that_a_consumer_may_write_are_those_the_code_wr
     parts.put_messages(8, {3: b"body"}, expires_at=9)
     parts.put_retries(8, [RetryRow(3, 2, "error", "queue", 7)], expires_at=9)
     # Then the policy allows exactly the attributes that it named
-    assert asked == set(storage.NOTES)
+    assert asked == set(table_access.NOTES)
 
 
 def test_no_action_on_a_table_is_granted_that_the_code_never_calls():
@@ -418,7 +418,7 @@ def test_no_action_on_a_table_is_granted_that_the_code_never_calls():
             elif isinstance(node, ast.Constant) and node.value in ("Put", "Update", "Delete"):
                 calls.add(f"{node.value}Item")
     # Then each action of each access is one of them
-    accesses = [value for value in vars(storage).values() if isinstance(value, storage.Access)]
+    accesses = [value for value in vars(table_access).values() if isinstance(value, table_access.Access)]
     granted = {
         action
         for access in accesses

@@ -46,7 +46,7 @@ def test_the_documented_defaults_are_those_of_the_code():
 
 
 def test_the_documented_choices_are_those_of_the_code():
-    from fanin_cdk.settings import CHOICES, RANGES
+    from fanin_cdk.setting_rules import CHOICES, RANGES
 
     for name, choices in CHOICES.items():
         assert documented()[name][1].replace("`", "") == ", ".join(map(str, choices)), name

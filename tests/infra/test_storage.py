@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin import names
-from fanin_cdk.storage import BEGIN, PROGRESS
+from fanin_cdk.table_access import BEGIN, PROGRESS
 
 TABLES = ("batches", "words", "parts", "directory")
 

@@ -16,7 +16,9 @@ PSEUDO = {
     "AWS::AccountId": ACCOUNT,
     "AWS::Partition": "aws",
     "AWS::Region": REGION,
-    "AWS::StackId": f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/fanin/00000000-0000-4000-8000-000000000000",
+    "AWS::StackId": (
+        f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/fanin/00000000-0000-4000-8000-000000000000"
+    ),
     "AWS::StackName": "fanin",
     "AWS::URLSuffix": "amazonaws.com",
 }
