@@ -75,7 +75,7 @@ It also deletes the messages of failed items of batches that were removed.
 """
 SCATTER = Access(
     progress=BEGIN,
-    parts=("BatchGetItem", "BatchWriteItem", "UpdateItem"),
+    parts=("BatchGetItem", "UpdateItem"),
     directory=("Query",),
 )
 """The worker of scatters: list recipients, read the message, fail recipients that cannot be reached."""

@@ -134,7 +134,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     "scatter": {
         **{place: actions for place, actions in SETTLES.items() if place != "batches, some attributes"},
         "batches, some attributes and the number of items": table("UpdateItem"),
-        "parts": table("BatchGetItem", "BatchWriteItem", "UpdateItem"),
+        "parts": table("BatchGetItem", "UpdateItem"),
         "claims/*": {"s3:PutObject"},
         "directory": table("Query"),
         "tagged queues": {"sqs:SendMessage"},
