@@ -64,6 +64,24 @@ def test_a_profile_that_does_not_exist_is_named(smoke) -> None:
     assert "nobody" in said.stdout
 
 
+def test_a_profile_without_a_region_says_so(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("[profile nowhere]\naws_access_key_id = test\naws_secret_access_key = test\n")
+    others = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+
+    said = subprocess.run(
+        [sys.executable, "-m", "tests.smoke", "--profile", "nowhere"],
+        cwd=ROOT,
+        env={**others, "AWS_CONFIG_FILE": str(config)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert said.returncode == 2
+    assert "profile nowhere has no region" in said.stdout
+
+
 def test_everything_is_tried_and_nothing_is_left(smoke, account) -> None:
     said = smoke("--yes", "yes", "--items", "150", "--behaviour", "completes_with_its_last or breaks_off")
 

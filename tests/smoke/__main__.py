@@ -148,13 +148,14 @@ def main() -> int:
     account = Account(options.profile)
     with TemporaryDirectory(prefix="fanin-smoke-") as folder:
         try:
+            region = account.region  # before any client, whose errors would not say that it is missing
             smoke = Smoke(account, options, Path(folder), console)
             identity = account.identity
         except EXPECTED as error:
             console.print(f"[red]{escape(str(error))}")
             return 2
         console.print(
-            f"account {identity['Account']}, region {account.region}, as {identity['Arn']}\n"
+            f"account {identity['Account']}, region {region}, as {identity['Arn']}\n"
             f"stacks {', '.join(smoke.stacks)}: created, tried, and deleted again"
         )
         if options.yes != "yes":

@@ -68,6 +68,11 @@ def test_status_exits_with_1_unless_it_is_up(run, monkeypatch, status, code):
     assert run("local", "status", "--json").document["state"] == status.state
 
 
+def test_status_has_the_queue_to_which_a_fan_out_sends(run, monkeypatch):
+    monkeypatch.setattr(local, "status", lambda: Status("up", STACK, Path("log")))
+    assert "work_queue_url" in run("local", "status").stdout
+
+
 def test_env_is_for_a_shell(run, monkeypatch):
     # Given a stack with a value that a shell would take apart
     stack = replace(STACK, batches_table="a table's")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fanin.client import local_stack
+from fanin.client import local_roots, local_stack
 from fanin.client.local_stack import FILE, FOLDER, Stack
 from fanin.errors import NotConfigured
 
@@ -91,6 +91,43 @@ class TestNearest:
         with pytest.raises(NotConfigured, match=f"is damaged: .*{said}.* again") as refused:
             local_stack.nearest(root)
         assert str(file) in str(refused.value)
+
+
+class TestCurrent:
+    @pytest.fixture(autouse=True)
+    def elsewhere(self, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """The current folder, which has no stack in it or above."""
+        folder = tmp_path_factory.mktemp("elsewhere")
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        monkeypatch.chdir(folder)
+        return folder
+
+    def test_a_stack_is_found_from_anywhere(self, root: Path, file: Path) -> None:
+        local_roots.remember(root)
+        assert local_stack.current() == STACK
+
+    def test_one_in_the_folder_itself_goes_before_it(self, root: Path, file: Path, elsewhere: Path) -> None:
+        local_roots.remember(root)
+        (elsewhere / FOLDER).mkdir()
+        local_stack.write(elsewhere, replace(STACK, bus="near"))
+        assert local_stack.current().bus == "near"
+
+    def test_those_that_are_down_are_passed_over(self, root: Path, file: Path, tmp_path: Path) -> None:
+        local_roots.remember(root)
+        local_roots.remember(tmp_path / "removed")
+        assert local_stack.current() == STACK
+
+    def test_when_all_are_down_the_error_says_what_to_do(self, root: Path, elsewhere: Path) -> None:
+        local_roots.remember(root)
+        with pytest.raises(NotConfigured, match=r"fanin local up.*fanin local env") as refused:
+            local_stack.current()
+        assert str(elsewhere) in str(refused.value)
+
+    def test_damage_is_told(self, root: Path, file: Path) -> None:
+        local_roots.remember(root)
+        file.write_text("{")
+        with pytest.raises(NotConfigured, match="is damaged"):
+            local_stack.current()
 
 
 def test_a_client_talks_to_the_emulator_with_its_keys() -> None:

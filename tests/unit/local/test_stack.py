@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.client import local_stack
-from fanin.errors import LocalStackFailed
+from fanin.client import local_roots, local_stack
+from fanin.errors import LocalStackFailed, NotConfigured
 from fanin.local import outputs, stack
 from fanin.local.emulator import Emulator
 from fanin.local.stack import CONTEXT, down, status, up
@@ -153,6 +153,37 @@ class TestUp:
         with pytest.raises(LocalStackFailed, match=r"needs a checkout of fanin.*clone the repository"):
             up(tmp_path)
         assert machine.running is None
+
+    def test_the_stack_of_the_checkout_is_found_from_any_folder(
+        self, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Given a checkout, and a current folder outside of it
+        checkout, outside = tmp_path / "checkout", tmp_path / "outside"
+        checkout.mkdir()
+        (checkout / "app.py").touch()
+        outside.mkdir()
+        monkeypatch.setattr(stack, "CHECKOUT", checkout)
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+        monkeypatch.chdir(outside)
+
+        # Then a stack is found while it is up, but none that has a root of its own
+        up(tmp_path / "of a test")
+        assert local_roots.remembered() == []
+        assert up() == local_stack.current() == up()
+        down()
+        with pytest.raises(NotConfigured, match="fanin local up"):
+            local_stack.current()
+
+    def test_a_state_folder_that_cannot_be_written_is_told_and_does_no_harm(
+        self, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "app.py").touch()
+        (tmp_path / "state").touch()
+        monkeypatch.setattr(stack, "CHECKOUT", tmp_path)
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+        said: list[str] = []
+        assert up(report=said.append) == local_stack.read(tmp_path)
+        assert str(tmp_path) in said[-1]
 
 
 class TestDown:

@@ -64,7 +64,11 @@ def local_status(ctx: typer.Context) -> None:
     found = status()
     shown: list[tuple[str, object]] = [("state", found.state)]
     if found.stack is not None:
-        shown += [("api", found.stack.api_url), ("aws endpoint", found.stack.endpoint_url)]
+        shown += [
+            ("api", found.stack.api_url),
+            ("aws endpoint", found.stack.endpoint_url),
+            ("work queue", found.stack.work_queue_url),
+        ]
     shown.append(("log", found.log_file))
     document = {
         "state": found.state,

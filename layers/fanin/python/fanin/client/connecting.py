@@ -103,12 +103,13 @@ class StackConnection:
         """Connect to the stack of ``fanin local up``, which the nearest ``.fanin/local.json`` describes.
 
         Args:
-            start: the folder to search first; then come those above it. By default the current folder.
+            start: the folder to search; then come those above it, and no others. By default the current
+                folder and those above it; if none has the file, the stack that was started last.
 
         Raises:
             NotConfigured: there is no such file, or another version of fanin wrote it.
         """
-        stack = local_stack.nearest(start or Path.cwd())
+        stack = local_stack.nearest(start) if start else local_stack.current()
         session = stack.session()
         transport = Urllib3Transport(read_timeout=_LOCAL_READ_TIMEOUT)
         api = HttpsApi(stack.api_url, sign=SigV4(session, stack.region), transport=transport)

@@ -1,17 +1,20 @@
 """The file ``.fanin/local.json``, which says where the local stack is: its form, its reader and its writer.
 
-``fanin local up`` writes it; ``Tracker.local()``, ``FANIN_PROFILE=local`` and ``fanin --local`` read it.
+``fanin local up`` writes it; ``Tracker.local()``, ``FANIN_PROFILE=local`` and ``fanin --local`` read it. They
+search the current folder and those above it first, then the folders that ``local_roots`` remembers.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
 import boto3
 
+from fanin.client import local_roots
 from fanin.errors import NotConfigured
 from fanin.names import ENV_PROFILE
 
@@ -103,21 +106,47 @@ class Stack:
 _FIELDS: Final = tuple(field.name for field in fields(Stack))
 
 
+def current() -> Stack:
+    """The stack that is described in the current folder or above it, else the one that was started last.
+
+    Raises:
+        NotConfigured: no folder has such a file; or the first one found is damaged, or lacks a field.
+    """
+    start = Path.cwd()
+    file = _first((start, *start.parents, *local_roots.remembered()))
+    if file is None:
+        raise NotConfigured(
+            f"there is no {FOLDER}/{FILE} in {start} or above, and no local stack is known that is up;"
+            f" start it with `fanin local up`. If it is up elsewhere, run `unset {ENV_PROFILE}` and"
+            ' `eval "$(fanin local env)"`'
+        )
+    return _described(file)
+
+
 def nearest(start: Path) -> Stack:
     """The stack that the nearest file describes, in a folder or above it.
-
-    Fields that this version of fanin does not know are ignored, so that a client of another version can use
-    the stack.
 
     Raises:
         NotConfigured: no folder has such a file; or the nearest one is damaged, or lacks a field.
     """
-    file = next((path for path in map(_file, (start, *start.parents)) if path.exists()), None)
+    file = _first((start, *start.parents))
     if file is None:
         raise NotConfigured(
-            f"there is no {FOLDER}/{FILE} in {start} or above; start the local stack with `fanin local up`."
-            f' If it is up elsewhere, run `unset {ENV_PROFILE}` and `eval "$(fanin local env)"`'
+            f"there is no {FOLDER}/{FILE} in {start} or above; start the local stack with `fanin local up`"
         )
+    return _described(file)
+
+
+def _first(roots: Iterable[Path]) -> Path | None:
+    return next((path for path in map(_file, roots) if path.exists()), None)
+
+
+def _described(file: Path) -> Stack:
+    """Read a description.
+
+    Fields that this version of fanin does not know are ignored, so that a client of another version can use
+    the stack.
+    """
     try:
         values = _load(file)
     except ValueError as error:

@@ -7,6 +7,7 @@
     down()
 
 ``up`` writes ``.fanin/local.json``, by which ``fanin --local`` and ``FANIN_PROFILE=local`` find the stack.
+They find that of the checkout from any folder.
 
 With ``up(auth=True)`` the emulator verifies signatures and enforces policies, and each function gets the
 credentials of its own role. The emulator accepts these keys:

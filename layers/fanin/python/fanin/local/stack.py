@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from fanin.client import local_stack
+from fanin.client import local_roots, local_stack
 from fanin.client.local_stack import FOLDER, Stack
 from fanin.errors import LocalStackFailed
 from fanin.local import emulator, locks, outputs
@@ -69,14 +69,31 @@ def up(
         report: called with a line of text before each step that takes long.
 
     Returns:
-        Where everything is; it is also saved as ``.fanin/local.json``.
+        Where everything is; it is also saved as ``.fanin/local.json``. The stack of the checkout is found
+        from any folder of the user.
 
     Raises:
         LocalStackFailed: the port is in use, the app does not synthesize, or a resource failed; the message
             says which.
     """
     _check_checkout()
-    root = root or CHECKOUT
+    if root is not None:
+        return _up(root, port, auth, context, report)
+    stack = _up(CHECKOUT, port, auth, context, report)
+    try:
+        local_roots.remember(CHECKOUT)
+    except OSError as error:
+        report(f"only {CHECKOUT} and the folders below it will find the stack: {error}")
+    return stack
+
+
+def _up(
+    root: Path,
+    port: int | None,
+    auth: bool | None,
+    context: Mapping[str, object] | None,
+    report: Callable[[str], None],
+) -> Stack:
     folder = root / FOLDER
     with locks.exclusive(folder / "up.lock"):
         running = _emulator(folder, port, auth, report)

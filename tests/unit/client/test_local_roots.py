@@ -1,0 +1,62 @@
+"""The folders of local stacks that a user's state folder remembers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fanin.client import local_roots
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "fanin" / "local.json"
+
+
+def test_the_last_one_is_first_and_none_is_there_twice(file: Path) -> None:
+    assert local_roots.remembered() == []
+    for root in ("/a", "/b", "/a"):
+        local_roots.remember(Path(root))
+    assert local_roots.remembered() == [Path("/a"), Path("/b")]
+    assert [one.name for one in file.parent.iterdir()] == ["local.json"]
+
+
+def test_those_of_long_ago_are_forgotten(file: Path) -> None:
+    for number in range(local_roots.MOST + 5):
+        local_roots.remember(Path(f"/{number}"))
+    assert len(local_roots.remembered()) == local_roots.MOST
+    assert local_roots.remembered()[0] == Path(f"/{local_roots.MOST + 4}")
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"[]", b"null", b"\xff", b"{}", b'{"roots": [1]}', b'{"roots": 1}']
+)
+def test_a_damaged_file_counts_as_none_and_is_replaced(file: Path, damage: bytes) -> None:
+    file.parent.mkdir(parents=True)
+    file.write_bytes(damage)
+    assert local_roots.remembered() == []
+    local_roots.remember(Path("/a"))
+    assert local_roots.remembered() == [Path("/a")]
+
+
+@pytest.mark.parametrize("state", ["", "relative/folder"])
+def test_without_an_absolute_state_folder_it_is_in_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", state)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    local_roots.remember(Path("/a"))
+    assert (tmp_path / ".local/state/fanin/local.json").exists()
+
+
+def test_a_user_without_a_home_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    assert local_roots.remembered() == []
+    with pytest.raises(OSError, match="no home"):
+        local_roots.remember(Path("/a"))
