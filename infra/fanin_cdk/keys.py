@@ -1,4 +1,4 @@
-"""A KMS key of one's own, for everything at rest, and the rights that roles need to use it."""
+"""A customer managed KMS key for everything at rest, and the rights that roles need to use it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REUSE_SECONDS = 300
 
 @jsii.implements(IAspect)
 class CustomerKey:
-    """Encrypts tables, queues, buckets, log groups and secrets of a scope with a key of one's own.
+    """Encrypts tables, queues, buckets, log groups and secrets of a scope with a customer managed key.
 
     It also allows the roles of the scope to use the key, through these services only. The policy of the key
     must leave that to IAM, and must allow CloudWatch Logs and EventBridge: docs/settings.md has it.

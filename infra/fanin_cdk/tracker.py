@@ -9,29 +9,30 @@ from constructs import Construct
 
 from fanin import names
 from fanin.domain.access import AccessGroup
+from fanin_cdk.ack_queue import ack_queue
 from fanin_cdk.alarms import Alarms
 from fanin_cdk.api import Api
 from fanin_cdk.consumers import equip
 from fanin_cdk.dashboard import Dashboard
-from fanin_cdk.events import Bus, feed_from_queue
+from fanin_cdk.events import Bus
 from fanin_cdk.functions import ONE_PROCESSOR, Function, Functions
 from fanin_cdk.keys import allow_key, encrypt
 from fanin_cdk.layers import Layers
 from fanin_cdk.patterns import Patterns
 from fanin_cdk.permissions import (
-    allow,
     allow_channels,
     allow_inspection,
     allow_redriving,
     allow_sending,
 )
-from fanin_cdk.queues import RedrivenQueue, dead_end, six_runs
+from fanin_cdk.queues import RedrivenQueue, dead_end
+from fanin_cdk.reaper import reaper_at_a_rate
 from fanin_cdk.removal import Removal
-from fanin_cdk.schedules import Deadlines, Rate
+from fanin_cdk.schedules import Deadlines
 from fanin_cdk.settings import Settings
 from fanin_cdk.storage import Storage
 from fanin_cdk.streams import stream_readers
-from fanin_cdk.table_access import ACK, READ, REAP, SERVE, WAKE
+from fanin_cdk.table_access import ACK, READ, SERVE, WAKE
 from fanin_cdk.targets import Targets
 from fanin_cdk.tracked_queue import TrackedQueue
 from fanin_cdk.watched import Watched
@@ -40,12 +41,6 @@ TRIES = 10
 """How often a message in a queue of the service is received before it becomes a dead letter.
 
 With the visibility timeouts of these queues that takes half an hour at least.
-"""
-ACK_TIMEOUT = 120
-"""Seconds that one invocation may take for a full batch of acknowledgements.
-
-Lambda hands over at most 6 MB, about 120,000 ids; if all are of different words, these are as many writes.
-docs/settings.md says how long they take.
 """
 
 
@@ -142,7 +137,14 @@ class FaninTracker(Construct):
             self.scatter.grant_postpone(self.functions[name], self.deadlines)
         self.api = self._api()
         self.targets.feed_by(self.functions["notifier"])
-        self.reaper_dead_letters = self._reaper()
+        self.reaper_dead_letters = reaper_at_a_rate(
+            self,
+            settings=self.settings,
+            functions=self._functions,
+            bus=self.bus,
+            deadlines=self.deadlines,
+            scatter=self.scatter,
+        )
         self.environment = {
             **self.storage.environment,
             **self.deadlines.environment,
@@ -262,33 +264,7 @@ class FaninTracker(Construct):
         return deadlines, missed
 
     def _queues(self) -> tuple[RedrivenQueue, TrackedQueue, sqs.Queue]:
-        function = self._functions.make(
-            "acks",
-            "marks items done, for messages of the ack queue",
-            ACK,
-            timeout=ACK_TIMEOUT,
-            memory=ONE_PROCESSOR,
-            reserved=self.settings.ack_reserved_concurrency,
-        )
-        acks = RedrivenQueue(
-            self,
-            "AckQueue",
-            visibility_timeout=six_runs(ACK_TIMEOUT),
-            max_receive_count=names.ACK_TRIES,
-            enforce_ssl=self._tls,
-        )
-        function.function.add_environment(names.ENV_RETRY_QUEUE_URL, acks.dead_letters.queue_url)
-        allow_sending(function.function, acks.dead_letters.queue_arn, settings=self.settings)
-        # What is left of a message that was marked in part goes back as a new message, which names less.
-        function.allow_chain()
-        allow_sending(function.function, acks.queue.queue_arn, settings=self.settings)
-        feed_from_queue(
-            function,
-            acks.queue,
-            batch_size=self.settings.ack_batch_size,
-            window_seconds=self.settings.ack_batching_window_seconds,
-            max_concurrency=self.settings.ack_max_concurrency,
-        )
+        acks = ack_queue(self, settings=self.settings, functions=self._functions)
         parked = dead_end(self, "Parked", enforce_ssl=self._tls)
         dead_letters = self._functions.make(
             "dead_letters",
@@ -359,24 +335,6 @@ class FaninTracker(Construct):
             self.scatter.grant_read(function.function)
             allow_inspection(function.function, settings=self.settings)
         return function
-
-    def _reaper(self) -> sqs.Queue:
-        dead_letters = dead_end(self, "ReaperDeadLetters", enforce_ssl=self._tls)
-        reaper = self._functions.make(
-            "reaper",
-            "settles and ends batches that are idle or overdue",
-            REAP,
-            environment={names.ENV_BUS: self.bus.event_bus_name},
-            timeout=300,
-            on_failure=dead_letters,
-        )
-        allow(reaper.function, ["events:PutEvents"], self.bus.event_bus_arn)
-        allow_inspection(reaper.function, settings=self.settings)
-        self.scatter.grant_postpone(reaper, self.deadlines)
-        allow_channels(reaper.function, settings=self.settings, look=False)
-        minutes = self.settings.reaper_rate_minutes
-        Rate(self, "ReaperRate", function=reaper, minutes=minutes, dead_letters=dead_letters)
-        return dead_letters
 
     def _watch(self) -> None:
         dead_ends = {

@@ -6,8 +6,8 @@ import json
 
 from fanin import names
 from fanin.entry.unhandled import PAUSES
+from fanin_cdk.ack_queue import TIMEOUT as ACK_TIMEOUT
 from fanin_cdk.settings import Settings
-from fanin_cdk.tracker import ACK_TIMEOUT
 
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:oncall"
 

@@ -66,7 +66,7 @@ def at_page(number: int, folder: str) -> Callable[[Iterable[pa.RecordBatch]], It
     return through
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DyingService(Service):
     """A stack on which tasks die in the middle of their work: after they wrote, before they say so.
 
@@ -79,7 +79,7 @@ class DyingService(Service):
     @classmethod
     def of(cls, service: Service, folder: Path) -> DyingService:
         folder.mkdir()
-        return cls(service.environment, str(folder))
+        return cls(service.environment, service.most_writes, folder=str(folder))
 
     def connection(self) -> Any:
         return _Connection(_Client(self._well.connection().client, self.folder))
@@ -95,7 +95,7 @@ class DyingService(Service):
 
     @property
     def _well(self) -> Service:
-        return Service(self.environment)
+        return Service(self.environment, self.most_writes)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from fanin.spark.ack import stream
-from fanin.spark.ack.driver import Acknowledged
+from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.strategy import Strategy
 from fanin.spark.runtime.rejects import EVERY
 

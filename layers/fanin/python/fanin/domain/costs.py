@@ -124,8 +124,8 @@ def spent(items: int, done: int, failed: int, *, exact: bool = True) -> list[Cos
         exact: whether it has a tree; an estimated batch has one counter.
 
     Returns:
-        The cost for each of four ways to mark items, the dearest first. The second is what the library does
-        unless it is told otherwise.
+        The cost for each of four ways to mark items, the most expensive first. The second is what the library
+        does by default.
     """
     failures = Usage(writes=failed * failure_writes(0))
     if not exact:

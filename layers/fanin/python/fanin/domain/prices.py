@@ -1,7 +1,7 @@
 """List prices of AWS, region by region: the only place where fanin knows a price.
 
 Dollars, on demand, without free tiers, volume discounts and taxes. A region whose prices could not be looked
-up is not here: ``fanin plan --prices FILE`` takes prices of one's own.
+up is not here: ``fanin plan --prices FILE`` takes your own prices.
 """
 
 from __future__ import annotations

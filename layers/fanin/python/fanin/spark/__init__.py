@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from fanin.spark.ack.driver import Acknowledged, acknowledge, forecast
+    from fanin.spark.ack.acknowledged import Acknowledged
+    from fanin.spark.ack.driver import acknowledge, forecast
     from fanin.spark.ack.forecast import Forecast
     from fanin.spark.ack.parquet_files import ParquetFiles
     from fanin.spark.ack.strategy import Strategy
@@ -53,7 +54,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "Acknowledged": "fanin.spark.ack.driver",
+    "Acknowledged": "fanin.spark.ack.acknowledged",
     "Dataset": "fanin.spark.fanout.bodies",
     "DatasetFormat": "fanin.spark.inputs.formats",
     "Dialect": "fanin.spark.inputs.dialect",

@@ -93,15 +93,16 @@ class Buffers(Protocol):
     ) -> Sequence[Work]:
         """Take work out if there is some, and do not wait: the caller asks again when it wants to.
 
-        While a request waits on the server, a function is paid for. So ``take`` over HTTPS is made of polls.
+        A request that waits on the server keeps a function running, which is billed. So ``take`` over HTTPS
+        polls and waits in the client.
 
         Args:
             name: of the buffer.
             most: 1 to 10.
             visibility_timeout: seconds until the work comes again; by default as the queue is configured.
             waiter: a name of the caller's own, by which it counts as a consumer that waits.
-            waits: seconds for which it counts from now on, if it gets no work. 0 says that an earlier poll
-                was told so; it then stops to count when it gets work.
+            waits: seconds for which the waiter counts from now on, if it gets no work. 0 leaves the time of
+                an earlier poll; the waiter stops counting when it gets work.
         """
         ...
 

@@ -21,7 +21,7 @@ _NO_WEIGHT: Final = r"\s*q\s*=\s*0(\.0*)?\s*"
 def check_is_json(content_type: str) -> None:
     """Refuse a body of another type; one without a type is taken for JSON.
 
-    Many tools call a body a form unless they are told otherwise, and so do the pages of other sites, which
+    Many tools call a body a form by default, and so do the pages of other sites, which
     need no permission for that.
 
     Args:

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
+from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.coalescer import Coalescer
-from fanin.spark.ack.driver import Acknowledged
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, StoredBatches
 from fanin.spark.ack.ledger_writes import mark

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame
 
-from fanin.spark.ack.driver import WORK, Acknowledged, acknowledge
+from fanin.spark.ack.acknowledged import Acknowledged
+from fanin.spark.ack.driver import WORK, acknowledge
 from fanin.spark.ack.few import acknowledge_few
 from fanin.spark.ack.strategy import Strategy
 from fanin.spark.runtime.files import Folder

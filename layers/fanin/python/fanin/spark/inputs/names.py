@@ -1,4 +1,4 @@
-"""Names of columns, compared as the session does: without regard to case, unless it is told otherwise."""
+"""Names of columns, compared as the session does: by default without regard to case."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a run says of itself; the run is tested on Spark."""
+"""What a run says of itself: its counts and its summary."""
 
 import json
 
-from fanin.spark.ack.driver import Acknowledged
+from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.strategy import Strategy
 
 

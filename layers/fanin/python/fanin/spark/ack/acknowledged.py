@@ -1,0 +1,62 @@
+"""What a run that acknowledges in bulk has done."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from fanin.spark.ack.strategy import Strategy
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """What a run did.
+
+    Attributes:
+        strategy: how it coalesced.
+        rows: of the input.
+        distinct: items that the rows acknowledge.
+        failed: items that the rows fail.
+        rejects: rows left out, by reason; repeats are among them.
+        first: items that were not done before and are now, in words that were written themselves.
+        ranged: items below bits of higher levels that were cleared; some may have been done before.
+        duplicates: items that were done before the run, or by a try of it that was refused in part.
+        late: items left alone because their batch had ended without them.
+        words: words to clear.
+        writes: rows of the tables that were written, those of failures, parents and batches among them.
+            Writes of attempts that were lost are not counted.
+        completed: batches that are complete now, of those that the input names.
+        totals: of a run with totals, the sums of what the items bring, those that were done before included.
+    """
+
+    strategy: Strategy
+    rows: int
+    distinct: int
+    failed: int
+    rejects: dict[str, int] = field(default_factory=dict)
+    first: int = 0
+    ranged: int = 0
+    duplicates: int = 0
+    late: int = 0
+    words: int = 0
+    writes: int = 0
+    completed: int = 0
+    totals: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every row is accounted for."""
+        return self.rows == self.distinct + self.failed + sum(self.rejects.values())
+
+    def summary(self) -> dict[str, Any]:
+        """The summary of the job, ready for JSON. ``way`` is the former name of ``strategy``."""
+        done = self.distinct + self.failed
+        each = round(done / self.writes, 3) if self.writes else None
+        told = {
+            "ok": self.ok,
+            "rejects": self.rejects,
+            **asdict(self),
+            "way": self.strategy,
+            "acks_per_write": each,
+        }
+        return told if self.totals else {name: value for name, value in told.items() if name != "totals"}

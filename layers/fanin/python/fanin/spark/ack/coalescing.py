@@ -1,0 +1,183 @@
+"""From the rows of a run to the words that it clears: staged, coalesced, merged, and lifted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+
+from fanin.errors import InvalidRequest
+from fanin.spark.ack import steps, values
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.issued import BatchReader, StoredBatches
+from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.ack.schemas import MERGED
+from fanin.spark.ack.sql_items import normalize
+from fanin.spark.ack.sql_words import pages_from_words
+from fanin.spark.ack.staged_rows import no_rows, stage_rows
+from fanin.spark.ack.strategy import Strategy, choose_strategy
+from fanin.spark.inputs.names import with_names
+from fanin.spark.runtime.classic import classic
+from fanin.spark.runtime.rejects import RejectLimit, write_rejects
+from fanin.spark.runtime.service import Service
+
+
+class Given(NamedTuple):
+    """What a run was given."""
+
+    rows: DataFrame
+    service: Service
+    work: str
+    batch_id: int | None
+    files: ParquetFiles | None
+    strategy: Strategy | None
+    rejects: str | None
+    totals: Sequence[str]
+    max_rejects: RejectLimit
+
+
+class Coalesced(NamedTuple):
+    """What a run is to write.
+
+    Attributes:
+        strategy: how the rows were coalesced.
+        rows: of the input.
+        rejects: rows that are left out, by reason.
+        failed: items that fail.
+        words: about how many words there are to clear, and not fewer.
+        marks: rows of ``MARKS``, with what their items bring if there are totals.
+        good: rows of ``STAGED`` that fail their items.
+        valid: rows of ``STAGED`` that are no rejects.
+        totals: names of totals.
+    """
+
+    strategy: Strategy
+    rows: int
+    rejects: dict[str, int]
+    failed: int
+    words: int
+    marks: DataFrame
+    good: DataFrame
+    valid: DataFrame
+    totals: Sequence[str]
+
+
+class _Staged(NamedTuple):
+    """The rows of a run, checked where they fail items or bring something to totals.
+
+    Attributes:
+        acks: rows that acknowledge items; without totals they are not checked yet.
+        bad: rows of ``STAGED`` that are rejects.
+        good: rows of ``STAGED`` that fail their items.
+        done: rows of ``STAGED`` that acknowledge theirs; none without totals.
+        valid: the last two together.
+    """
+
+    acks: DataFrame
+    bad: DataFrame
+    good: DataFrame
+    done: DataFrame
+    valid: DataFrame
+
+
+def coalesce(given: Given) -> Coalesced:
+    """Find the words that a run is to clear and the items that it fails, and write the rejects.
+
+    Raises:
+        InvalidRequest: as ``acknowledge``.
+        TooManyRejects: too many rows are left out.
+    """
+    spark, batches = classic(given.rows.sparkSession, "acknowledge"), StoredBatches(given.service)
+    rows = with_names(given.rows, ["item", "batch_id", "ordinal", "reason", *given.totals])
+    totals = values.check_columns(given.totals, rows.schema)
+    if totals and given.strategy is Strategy.PARQUET:
+        raise InvalidRequest(
+            "tasks cannot read the files of a run with totals themselves; choose the strategy pages or sql"
+        )
+    schema = InputSchema.of(rows.columns, given.batch_id)
+    reasons = "reason" in rows.columns
+    rows = rows.select(*schema.columns, *(["reason"] if reasons else []), *totals)
+    files = None if totals else given.files
+    staged = _stage(rows, schema, batches, given.work, totals=totals, reasons=reasons)
+    failed = staged.good.count() if reasons else 0
+    chosen = given.strategy or choose_strategy(staged.acks, schema, files)
+    merged = _merged(
+        staged.acks,
+        schema,
+        batches,
+        strategy=chosen,
+        files=files,
+        failures=staged.good if failed else None,
+        reasons=reasons,
+    )
+    merged.write.mode("overwrite").parquet(f"{given.work}/merged")
+    merged = spark.read.schema(MERGED).parquet(f"{given.work}/merged")
+    columns = ["value", "reason", "detail"]
+    left_out = merged.where("reason IS NOT NULL").select(columns).unionByName(staged.bad.select(columns))
+    rejected = given.rejects or f"{given.work}/rejects"
+    counted = write_rejects(left_out, rejected)
+    found = merged.agg(F.coalesce(F.sum("rows"), F.lit(0)), F.count("mask")).collect()[0]
+    read = int(found[0]) + staged.bad.count()
+    given.max_rejects.check(counted, read, rejected)
+    lifted = steps.lift(merged, batches)
+    if totals:
+        lifted = values.with_brought(lifted, staged.done)
+    return Coalesced(
+        strategy=chosen,
+        rows=read,
+        rejects=counted,
+        failed=failed,
+        words=int(found[1]),
+        marks=lifted,
+        good=staged.good,
+        valid=staged.valid,
+        totals=totals,
+    )
+
+
+def _stage(
+    rows: DataFrame,
+    schema: InputSchema,
+    batches: BatchReader,
+    work: str,
+    *,
+    totals: Sequence[str],
+    reasons: bool,
+) -> _Staged:
+    """Stage all rows of a run with totals, otherwise those that fail their items."""
+    staged = no_rows(rows)
+    if totals:
+        staged = stage_rows(rows, schema, batches, f"{work}/rows", totals=totals)
+    elif reasons:
+        staged = stage_rows(rows.where("reason IS NOT NULL"), schema, batches, f"{work}/failures")
+    valid = staged.where("reason IS NULL")
+    done = valid.where("why IS NULL")
+    if totals:
+        acks = done.select(*schema.columns)
+    else:
+        acks = rows.where("reason IS NULL").drop("reason") if reasons else rows
+    return _Staged(acks, staged.where("reason IS NOT NULL"), valid.where("why IS NOT NULL"), done, valid)
+
+
+def _merged(
+    acks: DataFrame,
+    schema: InputSchema,
+    batches: BatchReader,
+    *,
+    strategy: Strategy,
+    files: ParquetFiles | None,
+    failures: DataFrame | None,
+    reasons: bool,
+) -> DataFrame:
+    """Coalesce to ``MERGED``. Failures are merged too, to find items that are both done and failed."""
+    if strategy is Strategy.PARQUET and files:
+        pages = steps.pages_from_files(acks.sparkSession, files, schema, batches, reasons=reasons)
+    elif strategy is Strategy.SQL:
+        pages = pages_from_words(normalize(acks, schema), schema, batches)
+    else:
+        pages = steps.pages_from_rows(normalize(acks, schema), schema, batches)
+    if failures is not None:
+        pages = pages.unionByName(steps.pages_from_rows(failures, schema, batches, failed=True))
+    return steps.merge(pages, schema, batches)
