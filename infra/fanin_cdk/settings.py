@@ -128,6 +128,10 @@ AT_LEAST = {
     "words_warm_reads": 12_000,
 }
 """The smallest value that AWS accepts; 0 leaves the value to AWS."""
+TOGETHER = ("webhook_hosts", "console_origins", "jwt_scope_prefix")
+"""Settings that stand in variables of one function, the console's."""
+MOST_TOGETHER = 1_200
+"""Characters of them: Lambda takes 4 KB of variables, and names of tables and queues take most of it."""
 WARM_WITHIN = {"words_warm_writes": "table_max_writes", "words_warm_reads": "table_max_reads"}
 """A throughput for which the words table is prepared → the limit beyond which the table throttles."""
 MOST_CONCURRENT = 1000
@@ -277,6 +281,10 @@ class Settings:
         for name in OF_CONSOLE:
             if (value := getattr(self, name)) and not self.console:
                 raise _bad(name, value, "set only when console is true")
+        if self.console and (size := sum(len(getattr(self, name)) for name in TOGETHER)) > MOST_TOGETHER:
+            longest = max(TOGETHER, key=lambda name: len(getattr(self, name)))
+            few = f"shorter: {', '.join(TOGETHER)} have {size} characters; {MOST_TOGETHER} together fit"
+            raise _bad(longest, getattr(self, longest), few)
         if self.ack_batch_size > LARGEST_WITHOUT_WINDOW and not self.ack_batching_window_seconds:
             size = self.ack_batch_size
             raise _bad("ack_batching_window_seconds", 0, f"at least 1 when ack_batch_size is {size}")
