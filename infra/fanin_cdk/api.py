@@ -156,7 +156,6 @@ class Api(Construct):
         limits = {
             "ThrottlingRateLimit": min(settings.api_costly_rate, settings.api_throttle_rate),
             "ThrottlingBurstLimit": min(settings.api_costly_burst, settings.api_throttle_burst),
-            "DetailedMetricsEnabled": True,
         }
         stage = cast("apigw.CfnStage", self.stage.node.default_child)
         stage.route_settings = {

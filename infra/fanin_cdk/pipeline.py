@@ -7,6 +7,7 @@ from aws_cdk import (
     ArnFormat,
     AssetHashType,
     BundlingOptions,
+    CustomResource,
     Duration,
     IgnoreMode,
     Stack,
@@ -78,10 +79,9 @@ class Pipeline(Construct):
         if network is None and settings.pipeline_network != "none":
             self.network = PipelineNetwork(self, "Network", nat=settings.pipeline_network == "nat")
         self.bucket = self._bucket()
-        if tracker.removal is not None:
-            tracker.removal.clean(self, [self.bucket])
         log_group = self._log_group()
         self.application = self._application(log_group)
+        cleaned = self._clean(tracker)
         self.role = self._role(tracker, log_group)
         package = CopyPackage(".", NOT_IN_JOBS)
         self.package = assets.Asset(
@@ -108,7 +108,22 @@ class Pipeline(Construct):
                 role=self.role,
                 spark_submit=self.spark_submit,
             )
+            if cleaned is not None:
+                # What is deleted first starts no job, and no application, any more.
+                self.audit.node.add_dependency(cleaned)
         encrypt(self, settings.kms_key_arn)
+
+    def _clean(self, tracker: FaninTracker) -> CustomResource | None:
+        """With ``removal=destroy``: what stops the application and empties the bucket, with the stack."""
+        if tracker.removal is None:
+            return None
+        actions = ["emr-serverless:GetApplication", "emr-serverless:StopApplication"]
+        return tracker.removal.clean(
+            self,
+            [self.bucket],
+            {"Application": self.application.attr_application_id},
+            [iam.PolicyStatement(actions=actions, resources=[self.application.attr_arn])],
+        )
 
     def _bucket(self) -> s3.Bucket:
         bucket = s3.Bucket(

@@ -124,6 +124,10 @@ AT_LEAST: Final = {
     "words_warm_reads": 12_000,
 }
 """The smallest value that AWS accepts; 0 leaves the value to AWS."""
+TOGETHER = ("webhook_hosts", "console_origins", "jwt_scope_prefix")
+"""Settings that stand in variables of one function, the console's."""
+MOST_TOGETHER = 1_200
+"""Characters of them: Lambda takes 4 KB of variables, and names of tables and queues take most of it."""
 WARM_WITHIN: Final = {"words_warm_writes": "table_max_writes", "words_warm_reads": "table_max_reads"}
 """A throughput for which the words table is prepared → the limit beyond which the table throttles."""
 MOST_CONCURRENT: Final = 1000

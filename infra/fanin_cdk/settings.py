@@ -19,11 +19,13 @@ from fanin_cdk.setting_rules import (
     CHOICES,
     LARGEST_WITHOUT_WINDOW,
     MOST_CONCURRENT,
+    MOST_TOGETHER,
     ONLY_WITH_CONSOLE,
     PATTERNS,
     RANGES,
     REQUIRED_WITH_JWT,
     RETENTION,
+    TOGETHER,
     WARM_WITHIN,
 )
 
@@ -170,6 +172,10 @@ class Settings:
         for name in ONLY_WITH_CONSOLE:
             if (value := getattr(self, name)) and not self.console:
                 raise _bad(name, value, "set only when console is true")
+        if self.console and (size := sum(len(getattr(self, name)) for name in TOGETHER)) > MOST_TOGETHER:
+            longest = max(TOGETHER, key=lambda name: len(getattr(self, name)))
+            few = f"shorter: {', '.join(TOGETHER)} have {size} characters; {MOST_TOGETHER} together fit"
+            raise _bad(longest, getattr(self, longest), few)
         if self.ack_batch_size > LARGEST_WITHOUT_WINDOW and not self.ack_batching_window_seconds:
             size = self.ack_batch_size
             raise _bad("ack_batching_window_seconds", 0, f"at least 1 when ack_batch_size is {size}")

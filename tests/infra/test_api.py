@@ -127,6 +127,8 @@ def test_costly_routes_are_served_and_throttled_one_by_one(synthesize):
     (stage_id,) = fanin.of_type("AWS::ApiGatewayV2::Stage")
     assert {routes[key] for key in limited} <= set(fanin.resources[stage_id]["DependsOn"])
     assert {(one["ThrottlingRateLimit"], one["ThrottlingBurstLimit"]) for one in limited.values()} == {(3, 4)}
+    # "Detailed metrics" of a route are charged as custom metrics are, and nothing here looks at them
+    assert not any(one.get("DetailedMetricsEnabled") for one in limited.values())
     # Acknowledgements are not among them
     assert not {"POST /v1/acks", "POST /v1/failures"} & limited.keys()
 

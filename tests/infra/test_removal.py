@@ -68,3 +68,24 @@ def test_functions_go_before_what_they_could_make_is_deleted_and_permissions_aft
         policies = [n for n in made.of_type("AWS::IAM::Policy") if "Clean" in n]
         assert policies
         assert set(policies) <= set(after["DependsOn"])
+
+
+def test_the_application_is_stopped_before_it_is_deleted_and_starts_no_more(
+    destroyed: tuple[Synthesized, Synthesized],
+) -> None:
+    """EMR Serverless deletes an application in the states CREATED and STOPPED only."""
+    jobs = destroyed[1]
+    ((name, cleaned),) = jobs.of_type(LEFTOVERS).items()
+    (application,) = jobs.of_type("AWS::EMRServerless::Application")
+    assert cleaned["Application"] == {"Fn::GetAtt": [application, "ApplicationId"]}
+    allowed = [
+        statement
+        for policy in jobs.of_type("AWS::IAM::Policy").values()
+        for statement in policy["PolicyDocument"]["Statement"]
+        if "emr-serverless:StopApplication" in statement["Action"]
+    ]
+    assert [one["Resource"] for one in allowed] == [{"Fn::GetAtt": [application, "Arn"]}]
+    # What starts jobs goes before
+    for kind in ("AWS::Scheduler::Schedule", "AWS::StepFunctions::StateMachine"):
+        (starting,) = (one for one in jobs.resources.values() if one["Type"] == kind)
+        assert name in starting["DependsOn"]

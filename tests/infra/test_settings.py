@@ -172,3 +172,12 @@ def test_the_words_table_is_prepared_for_no_more_than_it_may_take(kind):
     # And as much as the limit, or anything without one, is accepted
     assert Settings(**limit, **{f"words_warm_{kind}": 20_000})
     assert Settings(**{f"words_warm_{kind}": 20_001})
+
+
+def test_what_stands_in_variables_of_the_console_fits_in_together():
+    """All variables of a function have 4 KB; only the deployment would fail."""
+    hosts, origins = f"{'h' * 60}.example.com", f"https://{'o' * 480}.com"
+    many = ",".join([hosts] * 13)
+    assert Settings(webhook_hosts=many, console=False).webhook_hosts == many
+    with pytest.raises(BadSetting, match=r"webhook_hosts.*1200 together"):
+        Settings(webhook_hosts=many, console=True, console_origins=origins)

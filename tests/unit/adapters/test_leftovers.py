@@ -126,3 +126,45 @@ def test_an_error_that_nobody_foresaw_is_raised(leftovers: AwsLeftovers) -> None
         stubber.add_client_error("list_objects_v2", "Surprise")
         with pytest.raises(ClientError):
             leftovers.empty("claims")
+
+
+class Application:
+    """EMR Serverless with one application, which goes through states as it is looked at."""
+
+    def __init__(self, *states: str) -> None:
+        self._states, self.stops = list(states), 0
+
+    def get_application(self, **_: str) -> dict[str, Any]:
+        return {"application": {"state": self._states.pop(0)}}
+
+    def stop_application(self, **_: str) -> None:
+        self.stops += 1
+
+
+@pytest.mark.parametrize(
+    ("states", "stops"),
+    [
+        (("STARTED", "STOPPING", "STOPPED"), 1),
+        (("STARTING", "STARTED", "STOPPING", "STOPPED"), 1),
+        (("STOPPING", "STOPPED"), 0),
+        (("CREATED",), 0),
+    ],
+)
+def test_an_application_that_runs_is_stopped_and_waited_for(
+    monkeypatch: pytest.MonkeyPatch, states: tuple[str, ...], stops: int
+) -> None:
+    # Given
+    emr, pauses = Application(*states), list[float]()
+    leftovers = AwsLeftovers(lambda: math.inf, pauses.append)
+    monkeypatch.setattr(leftovers, "_client", lambda _: emr)
+    # When
+    ran = leftovers.stop_application("00f1")
+    # Then EMR Serverless lets it be deleted
+    assert (ran, emr.stops, len(pauses)) == (stops > 0, stops, len(states) - 1)
+
+
+def test_an_application_that_does_not_stop_in_time_is_told() -> None:
+    leftovers = AwsLeftovers(lambda: 0)
+    leftovers._clients["emr-serverless"] = Application("STOPPING")
+    with pytest.raises(Throttled, match="again"):
+        leftovers.stop_application("00f1")

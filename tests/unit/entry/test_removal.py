@@ -26,6 +26,9 @@ class Recorded:
         assert stack == "stack-id"
         return self._deleting
 
+    def stop_application(self, application: str) -> bool:
+        return bool(self._ask("application", application))
+
     def empty(self, bucket: str) -> int:
         return self._ask("bucket", bucket)
 
@@ -135,3 +138,9 @@ def test_the_answer_is_put_without_a_type_as_the_signature_of_the_url_wants() ->
     ((kind, body),) = got
     assert kind == ""
     assert json.loads(body)["Status"] == "SUCCESS"
+
+
+def test_an_application_is_stopped_before_its_bucket_is_emptied() -> None:
+    leftovers = Recorded(deleting=True)
+    followed(request("Delete", {"Application": "00f1", "Buckets": ["jobs"]}), leftovers)
+    assert leftovers.asked == [("application", "00f1"), ("bucket", "jobs")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, Final
@@ -21,6 +22,9 @@ _GONE: Final = {
     "ResourceNotFoundException",
 }
 _DELETING: Final = "DELETE_"
+_STARTED: Final = ("STARTING", "STARTED")
+_AT_REST: Final = ("CREATED", "STOPPED", "TERMINATED")
+_POLL_SECONDS: Final = 5
 
 
 class AwsLeftovers:
@@ -28,10 +32,13 @@ class AwsLeftovers:
 
     Args:
         seconds_left: time that is left for all of it.
+        sleep: waits for some seconds.
     """
 
-    def __init__(self, seconds_left: Callable[[], float]) -> None:
-        self._seconds_left = seconds_left
+    def __init__(
+        self, seconds_left: Callable[[], float], sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._seconds_left, self._sleep = seconds_left, sleep
 
     def is_being_deleted(self, stack: str) -> bool:
         """Whether a stack is being deleted as a whole, and not just updated or rolled back.
@@ -42,6 +49,33 @@ class AwsLeftovers:
         with translated():
             (found,) = self._client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
         return bool(found["StackStatus"].startswith(_DELETING))
+
+    def stop_application(self, application: str) -> bool:
+        """Stop an application of EMR Serverless, and wait for it: only then can it be deleted.
+
+        It stops by itself some minutes after its last job. See "DeleteApplication", Amazon EMR Serverless API
+        Reference.
+
+        Returns:
+            Whether it ran.
+
+        Raises:
+            Throttled: the time is up; call again.
+            FaninError: a job is still running; cancel it, and call again.
+        """
+        client, ran = self._client("emr-serverless"), False
+        with translated(), _unless_gone():
+            while (state := self._state(client, application)) not in _AT_REST:
+                self._check_time()
+                if state in _STARTED and not ran:
+                    client.stop_application(applicationId=application)
+                    ran = True
+                self._sleep(_POLL_SECONDS)
+        return ran
+
+    @staticmethod
+    def _state(client: Any, application: str) -> str:
+        return str(client.get_application(applicationId=application)["application"]["state"])
 
     def empty(self, bucket: str) -> int:
         """Delete all objects of a bucket.

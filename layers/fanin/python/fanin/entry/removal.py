@@ -1,7 +1,8 @@
 """The custom resource that cleans up behind a stack whose data is to go with it.
 
 CloudFormation deletes neither a bucket with objects, nor what the service has made at run time: queues of
-buffers, and rules of routes, which keep their bus from being deleted.
+buffers, and rules of routes, which keep their bus from being deleted. EMR Serverless refuses to delete an
+application that runs.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ class Leftovers(Protocol):
 
     def is_being_deleted(self, stack: str) -> bool: ...
 
+    def stop_application(self, application: str) -> bool: ...
+
     def empty(self, bucket: str) -> int: ...
 
     def delete_queues(self, prefix: str, dead_letters: str) -> int: ...
@@ -46,8 +49,8 @@ def follow_stack(event: Event, leftovers: Leftovers, answer: Callable[[str, byte
     rollback. Nothing is deleted then.
 
     Args:
-        event: the request. Its ``ResourceProperties`` may have ``Buckets``, ``QueuePrefix`` with
-            ``DeadLetters``, and ``Bus``.
+        event: the request. Its ``ResourceProperties`` may have ``Application``, ``Buckets``,
+            ``QueuePrefix`` with ``DeadLetters``, and ``Bus``.
         leftovers: deletes.
         answer: sends the answer to CloudFormation.
     """
@@ -66,6 +69,8 @@ def follow_stack(event: Event, leftovers: Leftovers, answer: Callable[[str, byte
 
 def _clean(properties: Mapping[str, Any], leftovers: Leftovers) -> None:
     done: dict[str, int] = {}
+    if application := properties.get("Application"):
+        done["applications"] = int(leftovers.stop_application(application))
     if bus := properties.get("Bus"):
         done["rules"] = leftovers.delete_rules(bus)
     if prefix := properties.get("QueuePrefix"):
