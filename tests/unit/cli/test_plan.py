@@ -104,6 +104,29 @@ def test_a_file_that_holds_no_prices_is_refused_by_name(run, tmp_path, text):
     assert "prices.json" in refused.stderr.replace("\n", "")
 
 
+def test_the_whole_printed_document_can_be_edited_and_given_back(run, tmp_path):
+    printed = run("plan", "1e6", "--region", "eu-west-1", "--json").document
+    printed["prices"]["write"] *= 2
+    file = tmp_path / "prices.json"
+    file.write_text(json.dumps(printed))
+    taken = run("plan", "1e6", "--prices", file, "--json").document["prices"]
+    assert taken["write"] == printed["prices"]["write"]
+    assert taken["read"] == printed["prices"]["read"]
+
+
+def test_an_unknown_region_takes_prices_of_ones_own_and_says_which_are_assumed(run, tmp_path):
+    file = tmp_path / "prices.json"
+    file.write_text('{"write": 0.9}')
+    taken = run("plan", "1e6", "--region", "sa-east-1", "--prices", file, "--json").document["prices"]
+    assert (taken["region"], taken["write"], taken["read"]) == ("sa-east-1", 0.9, DEFAULT.read)
+    assert "read" in taken["assumed"]
+    assert "write" not in taken["assumed"]
+
+
+def test_a_thousand_with_a_point_is_not_taken_for_one(run):
+    assert run("plan", "1.000").exit_code == 2
+
+
 def test_people_see_the_prices_and_since_when(run):
     shown = " ".join(run("plan", "1e6").stdout.split())
     assert f"{DEFAULT.region}, {DEFAULT.since}" in shown

@@ -113,6 +113,8 @@ def test_a_job_that_cannot_reach_what_it_needs_ends_before_it_begins(
     # Given a network from which nothing of AWS answers
     with socket.create_server(("127.0.0.1", 0)) as server:
         closed = f"http://127.0.0.1:{server.getsockname()[1]}"
+    for table in ("BATCHES", "WORDS", "PARTS"):
+        monkeypatch.setenv(f"FANIN_{table}_TABLE", "t")
     monkeypatch.setenv("AWS_ENDPOINT_URL", closed)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     monkeypatch.setenv("FANIN_BATCHES_TABLE", "b")
@@ -129,3 +131,29 @@ def test_an_audit_of_exports_needs_nothing_but_the_exports() -> None:
     audit = import_module("fanin.spark.jobs.audit").JOB
     options = audit.parser().parse_args(["--batches-export", "a", "--words-export", "b", "--output", "c"])
     assert audit.needs(options) == {}
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [
+        ("ack", ["--input", "nowhere", "--work", "nowhere"]),
+        ("fan_out", ["--input", "nowhere", "--queue", "https://sqs/q", "--staging", "nowhere"]),
+    ],
+)
+def test_a_table_that_is_not_named_is_told_before_spark_starts(
+    sessions,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    module: str,
+    arguments: list[str],
+) -> None:
+    # Given an environment with a region, but without tables
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    monkeypatch.delenv("FANIN_BATCHES_TABLE", raising=False)
+    # When a job is started
+    code = import_module(f"fanin.spark.jobs.{module}").JOB.main(arguments)
+    # Then it names the variable, and has not even started Spark
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (code, summary["error"]) == (FAILED, "not-configured")
+    assert "FANIN_BATCHES_TABLE" in summary["detail"]
+    assert not sessions

@@ -51,7 +51,9 @@ def ordinal(text: str, batch: int) -> int:
 def whole(text: str, least: int, most: int) -> int:
     """Parse a whole number: ``1000000``, ``1_000_000``, ``1,000,000`` or ``1e6``."""
     plain = text.replace(",", "").replace("_", "")
-    number = Decimal(plain) if _NUMBER.fullmatch(plain) else None
+    # In many languages 1.000 is a thousand; here it would be one.
+    clear = "." not in plain or "e" in plain.lower()
+    number = Decimal(plain) if clear and _NUMBER.fullmatch(plain) else None
     if number is None or not least <= number <= most or number != number.to_integral_value():
         raise typer.BadParameter(
             f"{text!r} is not a whole number from {least:,} to {most:,}; write it like 1000000 or 1e6"

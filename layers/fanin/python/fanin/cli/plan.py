@@ -15,7 +15,7 @@ from fanin.domain.alternatives import alternatives
 from fanin.domain.costs import RATE, TOGETHER, Cost, costs, failure_writes
 from fanin.domain.idle import idle
 from fanin.domain.ids import MAX_ITEMS
-from fanin.domain.prices import DEFAULT, Prices, prices_of
+from fanin.domain.prices import DEFAULT, Prices, nearest, prices_of
 from fanin.domain.word_writes import Order
 from fanin.errors import InvalidRequest
 
@@ -57,7 +57,8 @@ def plan(
             "--prices",
             metavar="FILE",
             dir_okay=False,
-            help='JSON with prices of your own, such as {"write": 0.5}; others are those of the region.',
+            help='JSON with prices of your own, such as {"write": 0.5}, or what --json printed; others are'
+            " those of the region, or of us-east-1 if fanin does not know them.",
         ),
     ] = None,
 ) -> None:
@@ -117,7 +118,7 @@ def plan(
 
 def _prices(region: str, own: Path | None) -> Prices:
     try:
-        return prices_of(region) if own is None else prices_of(region).with_own(*_read(own))
+        return prices_of(region) if own is None else nearest(region).with_own(*_read(own))
     except InvalidRequest as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -139,7 +140,9 @@ def _read(file: Path) -> tuple[dict[str, Any], str]:
         raise InvalidRequest(
             f'{file} must hold a JSON object such as {{"write": 0.5}}, not {type(own).__name__}'
         )
-    # The object that ``fanin plan --json`` prints is taken as well.
+    # What ``fanin plan --json`` prints is taken as well: the whole document, or its prices alone.
+    if isinstance(own.get("prices"), dict):
+        own = own["prices"]
     return {key: value for key, value in own.items() if key not in _DESCRIBING}, str(file)
 
 

@@ -182,3 +182,13 @@ def prices_of(region: str) -> Prices:
             " Take the one that is nearest, or give your own with --prices FILE"
         )
     return BY_REGION[region]
+
+
+def nearest(region: str) -> Prices:
+    """The prices of a region, as far as they are known: the others are those of us-east-1, and ``assumed``.
+
+    For prices of one's own, which replace some of them.
+    """
+    if region in BY_REGION:
+        return BY_REGION[region]
+    return replace(DEFAULT, region=region, assumed=tuple(DEFAULT.amounts()))

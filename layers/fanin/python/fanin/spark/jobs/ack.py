@@ -152,7 +152,9 @@ def _parquet_files(
 
 
 def needs(_options: argparse.Namespace) -> Mapping[str, str]:
-    return reach.aws("dynamodb")
+    endpoints = reach.aws("dynamodb")
+    Service.from_env()  # a variable that is missing is told now, and not after Spark has read the input
+    return endpoints
 
 
 JOB: Final = Job("ack", ABOUT, arguments, run, SETTINGS, output="work", needs=needs)

@@ -159,7 +159,9 @@ def _target(text: str) -> Target:
 
 
 def _needs(options: argparse.Namespace) -> Mapping[str, str]:
-    return reach.aws("dynamodb", "sqs", *(["scheduler"] if options.deadline else []))
+    endpoints = reach.aws("dynamodb", "sqs", *(["scheduler"] if options.deadline else []))
+    Service.from_env()  # a variable that is missing is told now, and not after Spark has read the input
+    return endpoints
 
 
 JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, _PAGES, output="staging", needs=_needs)
