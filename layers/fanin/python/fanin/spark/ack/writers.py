@@ -37,6 +37,8 @@ class Share:
 
     def tasks_for(self, writes: int) -> int:
         """How many tasks make so many other writes."""
+        if self.writes_per_second is not None:
+            return min(self.at_once, self.tasks)  # the rate of each was divided among so many
         return self.asked or max(1, min(self.at_once, -(-writes // _LEAST)))
 
 
