@@ -138,6 +138,31 @@ def test_a_store_that_refuses_everything_ends_the_task(
     assert len(waits) == 4
 
 
+def test_a_store_that_refuses_slowly_ends_the_task_too(
+    ledger: LedgerService, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a connection that waits ten minutes by itself before it reports a refusal
+    now = 0.0
+
+    def refuse(call: str, moment: str) -> None:
+        nonlocal now
+        if (call, moment) == ("words.clear", "before"):
+            now += 600
+            raise Throttled("refused")
+
+    monkeypatch.setattr("fanin.spark.ack.ledger_writes.monotonic", lambda: now)
+    monkeypatch.setattr(
+        "fanin.spark.ack.ledger_writes.PATIENT", Backoff(tries=40, cap=20, sleep=lambda _: None)
+    )
+    batch, _ = opened(ledger, 100)
+    memory.accesses._on_call = refuse
+
+    # When nothing is ever taken, Then the task does not multiply its patience by the number of tries
+    with pytest.raises(Throttled, match="refused"):
+        results(mark([marks_of(batch.batch_id, [Mark(0, 0, 1)])], ledger))
+    assert now <= 2 * 600
+
+
 def test_a_rerun_writes_only_what_a_run_that_died_has_left(ledger: LedgerService, memory: Memory) -> None:
     # Given a run over every second item of 2,000 words, which died at nine tenths
     batch, _ = opened(ledger, 64 * 2_000)

@@ -110,8 +110,8 @@ def acknowledge(
 ) -> Acknowledged:
     """Acknowledge, or fail, the items that the rows of a DataFrame name; safe to repeat after any failure.
 
-    A run that is repeated leaves out what is done. Tasks wait for a table that refuses writes, for up to ten
-    minutes while it takes none, and find the rate that it takes.
+    A run that is repeated leaves out what is done. Tasks wait for a table that refuses writes, for ten to
+    twenty minutes while it takes none, and find the rate that it takes.
 
     Args:
         rows: with a column ``item``, or ``batch_id`` and ``ordinal``, or ``ordinal``; and perhaps a

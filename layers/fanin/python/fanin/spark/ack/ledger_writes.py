@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
+from time import monotonic
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from fanin.domain.tree import Mark, Tree
 from fanin.errors import BatchGone, BatchNotFound, FaninError, ServiceUnavailable, Throttled
 from fanin.spark.ack.schemas import Records
 from fanin.spark.ack.skipping import Sieve
-from fanin.spark.runtime.service import PATIENT, Service
+from fanin.spark.runtime.service import PATIENCE, PATIENT, Service
 
 RESULTS: Final = (
     "batch_id long, complete boolean, first long, ranged long, duplicates long, late long, words long,"
@@ -240,15 +241,21 @@ def _calls(
 def _patiently(write: _Write[_T], shares: Mapping[int, Sequence[_T]]) -> list[_Row]:
     """Write, and repeat what a busy store refuses: words that are done by then are found done.
 
+    A try waits for the store itself, so the clock counts, and not only the tries.
+
     Raises:
-        Throttled, ServiceUnavailable: the store has refused for ten minutes.
+        Throttled, ServiceUnavailable: the store still refuses ten minutes after the first try has failed.
     """
     refused: FaninError | None = None
+    until = 0.0
     for _ in PATIENT:
         try:
             return write(shares)
         except (Throttled, ServiceUnavailable) as error:
+            until = until if refused else monotonic() + PATIENCE
             refused = error
+            if monotonic() >= until:
+                break
     assert refused  # noqa: S101 - at least one try has failed
     raise refused
 
