@@ -12,14 +12,14 @@ import pytest
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.tree import Mark, Tree
 from fanin.errors import Throttled
 from fanin.spark.ack.ledger_writes import fail, mark, write_failures_task, write_marks_task, written
 from fanin.spark.ack.schemas import mark_records
 
-NAMES = ("batch_id", "complete", "first", "ranged", "duplicates", "late", "words", "writes")
+NAMES = ("batch_id", "complete", "first", "ranged", "duplicates", "late", "words", "writes", "held")
 
 
 @pytest.fixture
@@ -209,6 +209,23 @@ def test_failures_keep_their_reasons_under_the_ids_they_came_with_or_new_ones(le
     assert found[1].item.startswith(f"{batch.batch_id}:")
 
 
+def test_failures_that_their_batch_holds_are_counted(ledger: LedgerService) -> None:
+    # Given a batch that holds what fails
+    batch_id = ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id
+    group = ledger.add(batch_id, 10)
+    rows = [(batch_id, 1, group[1], "x"), (batch_id, 2, None, "y")]
+
+    # When two of its items fail, and fail again
+    first, again = (results(fail([failures_of(rows)], ledger))[0] for _ in range(2))
+
+    # Then no row of the input is lost in what the job adds up
+    assert [sum(row[name] for name in ("first", "duplicates", "late", "held")) for row in (first, again)] == [
+        2,
+        2,
+    ]
+    assert first["held"] == 2
+
+
 def test_failures_of_a_batch_that_is_gone_are_late(ledger: LedgerService) -> None:
     batch, group = opened(ledger, 10)
     rows = [(batch.batch_id + 1, 0, None, "x"), (batch.batch_id, 1, group[1], "x")]
@@ -221,7 +238,7 @@ def test_failures_of_a_batch_that_is_gone_are_late(ledger: LedgerService) -> Non
 
 def test_the_last_row_of_a_task_says_what_it_wrote() -> None:
     counted = iter([10, 17])
-    (row,) = [(7, True, 1, 0, 0, 0, 1, 0)]
+    (row,) = [(7, True, 1, 0, 0, 0, 1, 0, 0)]
 
     rows = [one for record in written([[row], []], lambda: next(counted)) for one in record.to_pylist()]
 

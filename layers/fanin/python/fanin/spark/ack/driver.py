@@ -53,6 +53,7 @@ class Acknowledged:
         ranged: items below bits of higher levels that were cleared; some may have been done before.
         duplicates: items that were done before the run, or by a try of it that was refused in part.
         late: items left alone because their batch had ended without them.
+        held: failures that stay pending, because their batches hold what fails.
         words: words to clear.
         writes: rows of the tables that were written, those of failures, parents and batches among them.
             Writes of attempts that were lost are not counted.
@@ -69,6 +70,7 @@ class Acknowledged:
     ranged: int = 0
     duplicates: int = 0
     late: int = 0
+    held: int = 0
     words: int = 0
     writes: int = 0
     completed: int = 0
@@ -148,7 +150,7 @@ def acknowledge(
             told = _fail(found, paced, share.tasks_for(found.failed), f"{work}/failed", written)
             results = results.unionByName(told)
         done = sum_results(results)
-    named = sum(done[name] for name in ("first", "ranged", "duplicates", "late"))
+    named = sum(done[name] for name in ("first", "ranged", "duplicates", "late", "held"))
     return Acknowledged(
         strategy=found.strategy,
         rows=found.rows,
