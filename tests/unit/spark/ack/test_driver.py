@@ -1,8 +1,12 @@
 """What a run says of itself; the run is tested on Spark."""
 
 import json
+from typing import Any
 
-from fanin.spark.ack.driver import Acknowledged
+import pytest
+
+from fanin.errors import InvalidRequest
+from fanin.spark.ack.driver import Acknowledged, acknowledge, forecast
 from fanin.spark.ack.strategy import Strategy
 
 
@@ -24,3 +28,25 @@ def test_the_summary_is_json_with_acks_for_each_write() -> None:
 
 def test_a_run_that_wrote_nothing_has_no_acks_per_write() -> None:
     assert done().summary()["acks_per_write"] is None
+
+
+NOTHING: Any = None
+"""Rows and a stack that must not be touched."""
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"writers": 0},
+        {"writers": -1},
+        *({"max_writes_per_second": rate} for rate in (0, -5, 0.5, float("nan"), float("inf"))),
+    ],
+)
+def test_writers_and_rates_that_mean_nothing_are_refused_before_anything_is_read(
+    wrong: dict[str, Any],
+) -> None:
+    with pytest.raises(InvalidRequest, match=r"at least 1, and (is|are)"):
+        acknowledge(NOTHING, NOTHING, work="/nowhere", **wrong)
+    if "writers" not in wrong:
+        with pytest.raises(InvalidRequest, match="None sets no limit"):
+            forecast(NOTHING, NOTHING, work="/nowhere", **wrong)

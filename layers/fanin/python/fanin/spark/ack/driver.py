@@ -28,7 +28,7 @@ from fanin.spark.ack.sql_items import normalize
 from fanin.spark.ack.sql_words import pages_from_words
 from fanin.spark.ack.staged_rows import no_rows, stage_rows
 from fanin.spark.ack.strategy import Strategy, choose_strategy
-from fanin.spark.ack.writers import Written, share_writers
+from fanin.spark.ack.writers import Written, check_writers, share_writers
 from fanin.spark.inputs.names import with_names
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.cluster import most_tasks
@@ -135,9 +135,11 @@ def acknowledge(
 
     Raises:
         InvalidRequest: the columns name no items, two have the same name but for its case, a total has no
-            column, or it is of another type; or the session is one of Spark Connect.
+            column, or it is of another type; the session is one of Spark Connect; or ``writers`` or
+            ``max_writes_per_second`` are less than 1.
         TooManyRejects: too many rows are left out; no item was acknowledged or failed.
     """
+    check_writers(writers, max_writes_per_second)
     given = _Given(rows, service, work, batch_id, files, strategy, rejects, totals, max_rejects)
     found = _coalesced(given)
     written = Written(rows.sparkSession, found.words + found.failed, shown=progress)
@@ -193,6 +195,7 @@ def forecast(
     Raises:
         InvalidRequest, TooManyRejects: as ``acknowledge``.
     """
+    check_writers(None, max_writes_per_second)
     found = _coalesced(_Given(rows, service, work, batch_id, files, None, rejects, totals, max_rejects))
     limit = limit_of_table(service)
     return forecast_of(
