@@ -12,14 +12,14 @@ import pytest
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.tree import Mark, Tree
 from fanin.errors import Throttled
 from fanin.spark.ack.ledger_writes import fail, mark, write_failures_task, write_marks_task, written
 from fanin.spark.ack.schemas import mark_records
 
-NAMES = ("batch_id", "complete", "first", "ranged", "duplicates", "late", "words", "writes")
+NAMES = ("batch_id", "complete", "first", "ranged", "duplicates", "late", "words", "writes", "held")
 
 
 @pytest.fixture
@@ -138,6 +138,31 @@ def test_a_store_that_refuses_everything_ends_the_task(
     assert len(waits) == 4
 
 
+def test_a_store_that_refuses_slowly_ends_the_task_too(
+    ledger: LedgerService, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a connection that waits ten minutes by itself before it reports a refusal
+    now = 0.0
+
+    def refuse(call: str, moment: str) -> None:
+        nonlocal now
+        if (call, moment) == ("words.clear", "before"):
+            now += 600
+            raise Throttled("refused")
+
+    monkeypatch.setattr("fanin.spark.ack.ledger_writes.monotonic", lambda: now)
+    monkeypatch.setattr(
+        "fanin.spark.ack.ledger_writes.PATIENT", Backoff(tries=40, cap=20, sleep=lambda _: None)
+    )
+    batch, _ = opened(ledger, 100)
+    memory.accesses._on_call = refuse
+
+    # When nothing is ever taken, Then the task does not multiply its patience by the number of tries
+    with pytest.raises(Throttled, match="refused"):
+        results(mark([marks_of(batch.batch_id, [Mark(0, 0, 1)])], ledger))
+    assert now <= 2 * 600
+
+
 def test_a_rerun_writes_only_what_a_run_that_died_has_left(ledger: LedgerService, memory: Memory) -> None:
     # Given a run over every second item of 2,000 words, which died at nine tenths
     batch, _ = opened(ledger, 64 * 2_000)
@@ -184,6 +209,23 @@ def test_failures_keep_their_reasons_under_the_ids_they_came_with_or_new_ones(le
     assert found[1].item.startswith(f"{batch.batch_id}:")
 
 
+def test_failures_that_their_batch_holds_are_counted(ledger: LedgerService) -> None:
+    # Given a batch that holds what fails
+    batch_id = ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id
+    group = ledger.add(batch_id, 10)
+    rows = [(batch_id, 1, group[1], "x"), (batch_id, 2, None, "y")]
+
+    # When two of its items fail, and fail again
+    first, again = (results(fail([failures_of(rows)], ledger))[0] for _ in range(2))
+
+    # Then no row of the input is lost in what the job adds up
+    assert [sum(row[name] for name in ("first", "duplicates", "late", "held")) for row in (first, again)] == [
+        2,
+        2,
+    ]
+    assert first["held"] == 2
+
+
 def test_failures_of_a_batch_that_is_gone_are_late(ledger: LedgerService) -> None:
     batch, group = opened(ledger, 10)
     rows = [(batch.batch_id + 1, 0, None, "x"), (batch.batch_id, 1, group[1], "x")]
@@ -196,7 +238,7 @@ def test_failures_of_a_batch_that_is_gone_are_late(ledger: LedgerService) -> Non
 
 def test_the_last_row_of_a_task_says_what_it_wrote() -> None:
     counted = iter([10, 17])
-    (row,) = [(7, True, 1, 0, 0, 0, 1, 0)]
+    (row,) = [(7, True, 1, 0, 0, 0, 1, 0, 0)]
 
     rows = [one for record in written([[row], []], lambda: next(counted)) for one in record.to_pylist()]
 

@@ -55,6 +55,20 @@ def test_failures_have_tasks_of_their_own() -> None:
     assert share_writers(10, 8, 3, None).tasks_for(1) == 3
 
 
+@pytest.mark.parametrize("writers", [None, 8])
+@pytest.mark.parametrize("words", [0, 500, 1_000_000])
+@pytest.mark.parametrize("rate", [10, 100, 1_000, 100_000])
+def test_failures_keep_to_the_rate_of_all_tasks_together(
+    writers: int | None, words: int, rate: float
+) -> None:
+    # Given few words or many, and very many failures
+    share = share_writers(words, 8, writers, rate)
+
+    # Then the tasks that fail items at the same time do not exceed the rate
+    assert share.writes_per_second is not None
+    assert min(8, share.tasks_for(1_000_000)) * share.writes_per_second <= rate
+
+
 def test_what_tasks_have_written_is_shown_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
     class Counter:
         value = 7

@@ -47,6 +47,30 @@ def test_each_item_has_its_own_outcome(ledger: LedgerService) -> None:
     ]
 
 
+@pytest.mark.parametrize("moment", range(1, 9))
+def test_an_item_that_fails_meanwhile_is_never_told_to_be_done(moment: int) -> None:
+    # Given a word whose last item fails between two accesses of the reader
+    seen, due = 0, True
+
+    def fail(_call: str, when: str) -> None:
+        nonlocal seen, due
+        seen += when == "before"
+        if due and seen == moment and begun:
+            due = False
+            ledger.fail([Failure(group[63], "torn")])
+
+    begun = False
+    ledger = LedgerService(Memory(on_call=fail).ports())
+    batch_id = ledger.open(OpenBatch()).batch_id
+    group = ledger.add(batch_id, 128)
+    ledger.ack(group[:63])
+    seen, begun = 0, True
+
+    ((outcome, why),) = asked(ledger, [(batch_id, 63)])
+
+    assert (outcome, why) in {("pending", None), ("failed", "torn")}
+
+
 def test_a_held_item_has_failed_and_waits(ledger: LedgerService) -> None:
     batch_id = ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id
     group = ledger.add(batch_id, 3)

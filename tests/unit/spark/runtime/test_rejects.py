@@ -48,5 +48,14 @@ def test_repeats_do_not_count_and_all_rows_are_too_many(
     assert (refused.value.rejects, refused.value.rows) == (rejected, 100)
 
 
+@pytest.mark.parametrize("percent", range(101))
+def test_as_many_rejects_as_the_share_says_are_enough(percent: int) -> None:
+    # 0.29 * 100 is less than 29 in floating-point numbers
+    limit = RejectLimit.parse(f"{percent}%")
+    limit.check({"null": percent}, 100, "/rejects")
+    with pytest.raises(TooManyRejects):
+        limit.check({"null": percent + 1}, 100, "/rejects")
+
+
 def test_a_dataset_without_rows_has_no_rejects() -> None:
     ANY.check({}, 0, "/rejects")

@@ -22,6 +22,7 @@ class Acknowledged:
         ranged: items below bits of higher levels that were cleared; some may have been done before.
         duplicates: items that were done before the run, or by a try of it that was refused in part.
         late: items left alone because their batch had ended without them.
+        held: failures that stay pending, because their batches hold what fails.
         words: words to clear.
         writes: rows of the tables that were written, those of failures, parents and batches among them.
             Writes of attempts that were lost are not counted.
@@ -38,6 +39,7 @@ class Acknowledged:
     ranged: int = 0
     duplicates: int = 0
     late: int = 0
+    held: int = 0
     words: int = 0
     writes: int = 0
     completed: int = 0

@@ -22,7 +22,7 @@ from fanin.spark.ack.ledger_writes import (
 )
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.strategy import Strategy
-from fanin.spark.ack.writers import Written, share_writers
+from fanin.spark.ack.writers import Written, check_writers, share_writers
 from fanin.spark.runtime.cluster import most_tasks
 from fanin.spark.runtime.rejects import ANY, RejectLimit
 from fanin.spark.runtime.service import Service
@@ -48,8 +48,8 @@ def acknowledge(
 ) -> Acknowledged:
     """Acknowledge, or fail, the items that the rows of a DataFrame name; safe to repeat after any failure.
 
-    A run that is repeated leaves out what is done. Tasks wait for a table that refuses writes, for up to ten
-    minutes while it takes none, and find the rate that it takes.
+    A run that is repeated leaves out what is done. Tasks wait for a table that refuses writes, for ten to
+    twenty minutes while it takes none, and find the rate that it takes.
 
     Args:
         rows: with a column ``item``, or ``batch_id`` and ``ordinal``, or ``ordinal``; and perhaps a
@@ -71,9 +71,11 @@ def acknowledge(
 
     Raises:
         InvalidRequest: the columns name no items, two have the same name but for its case, a total has no
-            column, or it is of another type; or the session is one of Spark Connect.
+            column, or it is of another type; the session is one of Spark Connect; or ``writers`` or
+            ``max_writes_per_second`` are less than 1.
         TooManyRejects: too many rows are left out; no item was acknowledged or failed.
     """
+    check_writers(writers, max_writes_per_second)
     given = Given(rows, service, work, batch_id, files, strategy, rejects, totals, max_rejects)
     found = coalesce(given)
     written = Written(rows.sparkSession, found.words + found.failed, shown=progress)
@@ -86,7 +88,7 @@ def acknowledge(
             told = _fail(found, paced, share.tasks_for(found.failed), f"{work}/failed", written)
             results = results.unionByName(told)
         done = sum_results(results)
-    named = sum(done[name] for name in ("first", "ranged", "duplicates", "late"))
+    named = sum(done[name] for name in ("first", "ranged", "duplicates", "late", "held"))
     return Acknowledged(
         strategy=found.strategy,
         rows=found.rows,
@@ -129,6 +131,7 @@ def forecast(
     Raises:
         InvalidRequest, TooManyRejects: as ``acknowledge``.
     """
+    check_writers(None, max_writes_per_second)
     found = coalesce(Given(rows, service, work, batch_id, files, None, rejects, totals, max_rejects))
     limit = limit_of_table(service)
     return forecast_of(

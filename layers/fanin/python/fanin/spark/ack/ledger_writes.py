@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
+from time import monotonic
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -19,11 +20,11 @@ from fanin.domain.tree import Mark, Tree
 from fanin.errors import BatchGone, BatchNotFound, FaninError, ServiceUnavailable, Throttled
 from fanin.spark.ack.schemas import Records
 from fanin.spark.ack.skipping import Sieve
-from fanin.spark.runtime.service import PATIENT, Service
+from fanin.spark.runtime.service import PATIENCE, PATIENT, Service
 
 RESULTS: Final = (
     "batch_id long, complete boolean, first long, ranged long, duplicates long, late long, words long,"
-    " writes long"
+    " writes long, held long"
 )
 """A row for each batch of each call, and one row without a batch for the writes of each task."""
 
@@ -31,14 +32,17 @@ _SCHEMA: Final = pa.schema(
     [
         ("batch_id", pa.int64()),
         ("complete", pa.bool_()),
-        *((name, pa.int64()) for name in ("first", "ranged", "duplicates", "late", "words", "writes")),
+        *(
+            (name, pa.int64())
+            for name in ("first", "ranged", "duplicates", "late", "words", "writes", "held")
+        ),
     ]
 )
 _AT_ONCE: Final = 1_000
 _TREE: Final = Tree()
 
 _T = TypeVar("_T")
-_Row = tuple[int | None, bool, int, int, int, int, int, int]
+_Row = tuple[int | None, bool, int, int, int, int, int, int, int]
 _Values = Sequence[int | None]
 """A value for each total, None where the item brings nothing to it."""
 _Word = tuple[Mark, Sequence[Any]]
@@ -100,7 +104,9 @@ def write_failures_task(
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        told = counted(fail(records, service.ledger(), totals), count, lambda row: row[2] + row[4] + row[5])
+        told = counted(
+            fail(records, service.ledger(), totals), count, lambda row: row[2] + row[4] + row[5] + row[8]
+        )
         yield from written(told, service.meter().writes.total)
 
     return run
@@ -121,7 +127,7 @@ def written(results: Iterable[list[_Row]], writes: Callable[[], int]) -> Iterato
     before = writes()
     for rows in results:
         yield _records(rows)
-    yield _records([(None, False, 0, 0, 0, 0, 0, writes() - before)])
+    yield _records([(None, False, 0, 0, 0, 0, 0, writes() - before, 0)])
 
 
 def mark(
@@ -158,13 +164,14 @@ def mark(
                 m.late,
                 len(every[m.batch_id]),
                 0,
+                0,
             )
             for m in marked
         ]
 
     def gone(batch_id: int, share: Sequence[_Word]) -> _Row:
         items = sum(_TREE.below(mark.level, mark.mask) for mark, _ in share)
-        return (batch_id, False, 0, 0, 0, items, len(share), 0)
+        return (batch_id, False, 0, 0, 0, items, len(share), 0, 0)
 
     for record in records:
         for first in range(0, record.num_rows, _AT_ONCE):  # what the items of a whole page bring is large
@@ -199,12 +206,12 @@ def fail(
             for ordinal, item, why, values in share
         ]
         return [
-            (r.batch_id, r.complete, r.first, 0, len(r.duplicates), r.late, 0, 0)
+            (r.batch_id, r.complete, r.first, 0, len(r.duplicates), r.late, 0, 0, r.held)
             for r in ledger.fail(failures)
         ]
 
     def gone(batch_id: int, share: Sequence[object]) -> _Row:
-        return (batch_id, False, 0, 0, 0, len(share), 0, 0)
+        return (batch_id, False, 0, 0, 0, len(share), 0, 0, 0)
 
     for record in records:
         rows = zip(*(column.to_pylist() for column in record.columns[:4]), strict=True)
@@ -240,15 +247,21 @@ def _calls(
 def _patiently(write: _Write[_T], shares: Mapping[int, Sequence[_T]]) -> list[_Row]:
     """Write, and repeat what a busy store refuses: words that are done by then are found done.
 
+    A try waits for the store itself, so the clock counts, and not only the tries.
+
     Raises:
-        Throttled, ServiceUnavailable: the store has refused for ten minutes.
+        Throttled, ServiceUnavailable: the store still refuses ten minutes after the first try has failed.
     """
     refused: FaninError | None = None
+    until = 0.0
     for _ in PATIENT:
         try:
             return write(shares)
         except (Throttled, ServiceUnavailable) as error:
+            until = until if refused else monotonic() + PATIENCE
             refused = error
+            if monotonic() >= until:
+                break
     assert refused  # noqa: S101 - at least one try has failed
     raise refused
 
@@ -260,7 +273,7 @@ def _by_name(totals: Sequence[str], values: Sequence[int | None]) -> dict[str, i
 
 def sum_results(results: DataFrame) -> dict[str, int]:
     """Add up what all tasks did, and count the batches that are complete."""
-    sums = [F.sum(name).alias(name) for name in ("first", "ranged", "duplicates", "late", "words", "writes")]
+    sums = [F.sum(name).alias(name) for name in _SCHEMA.names[2:]]
     each = results.groupBy("batch_id").agg(F.max("complete").cast("long").alias("completed"), *sums)
     names = [name for name in each.columns if name != "batch_id"]
     row = each.agg(*(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names)).collect()[0]

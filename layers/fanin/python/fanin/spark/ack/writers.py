@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
@@ -9,6 +10,7 @@ from typing import Final, Self
 from pyspark import Accumulator
 from pyspark.sql import SparkSession
 
+from fanin.errors import InvalidRequest
 from fanin.spark.runtime.progress import Progress
 
 _LEAST: Final = 1_000
@@ -37,7 +39,23 @@ class Share:
 
     def tasks_for(self, writes: int) -> int:
         """How many tasks make so many other writes."""
+        if self.writes_per_second is not None:
+            return min(self.at_once, self.tasks)  # the rate of each was divided among so many
         return self.asked or max(1, min(self.at_once, -(-writes // _LEAST)))
+
+
+def check_writers(writers: int | None, per_second: float | None) -> None:
+    """Refuse what would be taken for no limit, or would fail only when everything is coalesced.
+
+    Raises:
+        InvalidRequest: the tasks are fewer than one, or the rate is not a number of at least 1.
+    """
+    if writers is not None and writers < 1:
+        raise InvalidRequest(f"writers must be at least 1, and are {writers}; None chooses their number")
+    if per_second is not None and not 1 <= per_second < math.inf:
+        raise InvalidRequest(
+            f"max_writes_per_second must be a number of at least 1, and is {per_second}; None sets no limit"
+        )
 
 
 def share_writers(words: int, most: int, writers: int | None, per_second: float | None) -> Share:

@@ -78,8 +78,9 @@ def _states(ledger: LedgerService, batch: Batch, ordinals: Sequence[int]) -> dic
     places = {ordinal: divmod(ordinal, _TREE.width) for ordinal in ordinals}
     numbers = {number for number, _ in places.values()}
     keys = [WordKey(batch.batch_id, 0, number) for number in sorted(numbers)]
-    leaves = ledger.ports.words.read_rows(keys)
+    # The words above come first: what lies below a cleared bit does not change any more, failures included.
     whole = _below_cleared(ledger, batch.batch_id, numbers, _TREE.root_level(batch.items))
+    leaves = ledger.ports.words.read_rows(keys)
     found: dict[int, ItemState] = {}
     for ordinal, (number, position) in places.items():
         row, bit = leaves.get(WordKey(batch.batch_id, 0, number), _UNTOUCHED), 1 << position

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from typing import Final, Self
 
@@ -78,7 +79,7 @@ class RejectLimit:
         """
         try:
             if text.endswith("%"):
-                share = float(text.removesuffix("%")) / 100
+                share = float(Decimal(str(float(text.removesuffix("%")))) / 100)
                 if 0 <= share <= 1:
                     return cls(share=share)
             elif (count := int(text)) >= 0:
@@ -99,7 +100,7 @@ class RejectLimit:
             TooManyRejects: there are more.
         """
         out = sum(count for reason, count in rejected.items() if reason != Reason.DUPLICATE)
-        most = self.count if self.share is None else int(self.share * rows)
+        most = self.count if self.share is None else int(Decimal(str(self.share)) * rows)
         if out and (out > most if most is not None else out >= rows):
             limit = "that is all of them" if most is None else f"at most {most} may be"
             raise TooManyRejects(
