@@ -25,6 +25,7 @@ from fanin.errors import (
     InvalidRequest,
     LimitReached,
     RequestTooLarge,
+    ServiceUnavailable,
     Throttled,
 )
 from tests.lost_answers import LostAnswers
@@ -929,3 +930,23 @@ def test_a_poll_does_not_wait_and_its_waiter_counts_until_it_gets_work(world: Wo
     assert work.payload == "a"
     world.buffers.done("jobs", [work.receipt])
     assert world.buffers.status("jobs").count == 0
+
+
+@pytest.mark.parametrize("error", [Throttled("busy"), ServiceUnavailable("away")])
+def test_work_reaches_its_taker_although_its_record_as_a_waiter_cannot_be_removed(
+    world: World, error: Exception
+) -> None:
+    # Given a waiter, work, and a table that refuses to remove the waiter
+    world.buffers.poll("jobs", waiter="0123456789abcdef", waits=20)
+    world.buffers.put("jobs", ["a"])
+
+    def refuse(call: str, moment: str) -> None:
+        if (call, moment) == ("directory.delete", "before"):
+            raise error
+
+    world.on_step = refuse
+
+    # Then the waiter gets the work, which would otherwise come again only after its visibility timeout
+    (work,) = world.buffers.poll("jobs", waiter="0123456789abcdef")
+    assert work.payload == "a"
+    assert world.buffers.done("jobs", [work.receipt]).done == 1
