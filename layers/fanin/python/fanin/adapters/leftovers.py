@@ -21,6 +21,8 @@ _GONE: Final = {
     "ResourceNotFoundException",
 }
 _DELETING: Final = "DELETE_"
+_QUEUES_LISTED: Final = 1_000
+"""Queues of a page, the most that SQS gives."""
 
 
 class AwsLeftovers:
@@ -78,7 +80,10 @@ class AwsLeftovers:
             Throttled: the time is up; call again.
         """
         client, deleted = self._client("sqs"), 0
-        pages = _pages(client.get_paginator("list_queues").paginate(QueueNamePrefix=prefix))
+        # Unless asked for pages, SQS lists 1,000 queues and does not say that there are more.
+        size = {"PageSize": _QUEUES_LISTED}
+        found = client.get_paginator("list_queues").paginate(QueueNamePrefix=prefix, PaginationConfig=size)
+        pages = _pages(found)
         for url in [url for page in pages for url in page.get("QueueUrls", ())]:
             self._check_time()
             with translated(), _unless_gone():
