@@ -26,23 +26,27 @@ ROUTES = {
     "/api/v1/{proxy+}": [apigw.HttpMethod.ANY],
     "/openapi.json": [apigw.HttpMethod.GET, apigw.HttpMethod.HEAD],
 }
+_READ = [apigw.HttpMethod.GET, apigw.HttpMethod.HEAD]
 COSTLY = {
     "/v1/batches": [apigw.HttpMethod.DELETE],
-    "/v1/batches/{batch_id}/missing": [apigw.HttpMethod.GET],
-    "/v1/batches/{batch_id}/failures": [apigw.HttpMethod.GET],
-    "/v1/batches/{batch_id}/errors": [apigw.HttpMethod.GET],
-    "/v1/batches/{batch_id}/diagnosis": [apigw.HttpMethod.GET],
+    "/v1/batches/{batch_id}/missing": _READ,
+    "/v1/batches/{batch_id}/failures": _READ,
+    "/v1/batches/{batch_id}/errors": _READ,
+    "/v1/batches/{batch_id}/diagnosis": _READ,
     "/v1/batches/{batch_id}/verify": [apigw.HttpMethod.POST],
     "/v1/batches/{batch_id}/release": [apigw.HttpMethod.POST],
     "/v1/batches/{batch_id}/redrive": [apigw.HttpMethod.POST],
     "/v1/batches/{batch_id}/targets/redeliver": [apigw.HttpMethod.POST],
-    "/v1/scatters/{batch_id}": [apigw.HttpMethod.GET],
-    "/v1/scatters/{batch_id}/missing": [apigw.HttpMethod.GET],
-    "/v1/scatters/{batch_id}/replies": [apigw.HttpMethod.GET],
+    "/v1/scatters/{batch_id}": _READ,
+    "/v1/scatters/{batch_id}/missing": _READ,
+    "/v1/scatters/{batch_id}/replies": _READ,
     "/api/v1/batch/exact/open": [apigw.HttpMethod.DELETE],
     "/api/v1/batch/exact/closed": [apigw.HttpMethod.DELETE],
 }
-"""Routes of which a request may read hundreds of rows; API Gateway knows each, and throttles each."""
+"""Routes of which a request may read hundreds of rows; API Gateway knows each, and throttles each.
+
+A HEAD reads as much as its GET, so it is throttled too.
+"""
 
 _BUTTON = f"POST{names.CONSOLE_ROOT}/{{}}/*/actions/{{}}"
 CONSOLE = {

@@ -39,7 +39,8 @@ def left(account: Account, prefix: str) -> list[str]:
 
 
 def _queues(account: Account, prefix: str) -> Iterator[str]:
-    pages = account.client("sqs").get_paginator("list_queues").paginate(QueueNamePrefix=prefix)
+    found = account.client("sqs").get_paginator("list_queues")
+    pages = found.paginate(QueueNamePrefix=prefix, PaginationConfig={"PageSize": 1_000})
     return (url for page in pages for url in page.get("QueueUrls", ()))
 
 

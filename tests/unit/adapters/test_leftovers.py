@@ -83,6 +83,22 @@ def test_queues_of_buffers_go_but_not_those_of_a_deployment_whose_prefix_begins_
     assert left == {"ours", "theirs", "shop-buffer-b-buffer-a", "shop-buffer-of-a-user"}
 
 
+def test_queues_are_listed_page_by_page_since_sqs_gives_only_the_first_thousand_otherwise(
+    leftovers: AwsLeftovers,
+) -> None:
+    client = boto3.client("sqs")
+    leftovers._clients["sqs"] = client
+    with Stubber(client) as stubber:
+        asked: dict[str, Any] = {"QueueNamePrefix": "shop-buffer-", "MaxResults": 1_000}
+        stubber.add_response("list_queues", {"QueueUrls": ["https://a"], "NextToken": "more"}, asked)
+        stubber.add_response("list_queues", {"QueueUrls": ["https://b"]}, asked | {"NextToken": "more"})
+        for url in ("https://a", "https://b"):
+            policy = {"RedrivePolicy": json.dumps({"deadLetterTargetArn": "ours"})}
+            stubber.add_response("get_queue_attributes", {"Attributes": policy})
+            stubber.add_response("delete_queue", {}, {"QueueUrl": url})
+        assert leftovers.delete_queues("shop-buffer-", "ours") == 2
+
+
 def test_rules_of_routes_go_with_their_targets_and_no_others(leftovers: AwsLeftovers) -> None:
     # Given rules of routes, and one of a user, on a bus; and one on the default bus
     events = boto3.client("events")

@@ -165,3 +165,12 @@ def test_what_is_no_set_of_values_is_refused(tracker, totals):
 def test_what_is_no_list_of_names_is_refused(tracker, totals):
     with pytest.raises(InvalidRequest, match="must be a list of names"):
         tracker.open(totals=totals)
+
+
+def test_an_expiry_looks_at_all_pages_also_behind_one_in_which_nothing_is_idle() -> None:
+    ledger = LedgerService(Memory().ports())
+    for _ in range(300):
+        ledger.open(OpenBatch())
+    page = ledger.expire(State.OPEN, idle_since=0)
+    assert (page.batches, page.cursor is None) == (0, False)
+    assert ledger.expire(State.OPEN, idle_since=0, cursor=page.cursor).cursor is None

@@ -193,3 +193,9 @@ class TestMarkAll:
     def test_all_marked_gives_one_receipt_a_batch(self) -> None:
         requests = [Acks(items=["a"]), Acks(items=["b"])]
         assert mark_all(self.marking([FIRST], [SECOND]), requests) == merge_receipts([FIRST, SECOND])
+
+
+def test_what_several_pages_say_of_the_same_word_is_said_once() -> None:
+    batch = LedgerService(Memory().ports()).open(OpenBatch())
+    pages = [Verdict(batch, 1, ("a", "b"), cursor="64"), Verdict(batch, 1, ("b", "c"))]
+    assert merge_verdicts(pages).disagreements == ("a", "b", "c")

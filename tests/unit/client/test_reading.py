@@ -42,6 +42,7 @@ def test_an_exact_status_counts_more_words_than_one_call_reads(tracker):
     counted = tracker.status(group.batch_id, exact=True)
 
     assert (counted.done_min, counted.done_max) == (1_564, 1_564)
+    assert counted.cost == one_call.cost is not None
     assert not tracker.status(group.batch_id).exact
 
 

@@ -148,3 +148,33 @@ def test_a_hostile_pattern_or_event_takes_no_time() -> None:
     assert patterns.matches({"a": [{"wildcard": "*a" * 500 + "b"}]}, {"a": "a" * 200_000}) is False
     assert patterns.matches({"a": ["x"]}, {"a": deep}) is True
     assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("field", "operator"),
+    [
+        ("n", {"numeric": ["<", "a"]}),
+        ("n", {"numeric": ["<"]}),
+        ("n", {"numeric": []}),
+        ("n", {"numeric": [[], 1]}),
+        ("n", {"numeric": ["<", True]}),
+        ("name", {"anything-but": {}}),
+        ("name", {"anything-but": {"prefix": "a", "suffix": "b"}}),
+    ],
+)
+def test_what_an_operator_cannot_take_is_neither_true_nor_false(field: str, operator: dict[str, Any]) -> None:
+    pattern = {"detail": {field: [operator]}}
+    patterns.check(pattern)
+    assert patterns.matches(pattern, EVENT) is None
+
+
+def test_fields_are_judged_as_deep_as_they_may_be_and_refused_beyond() -> None:
+    pattern: Any = ["x"]
+    event: Any = "x"
+    for _ in range(64):
+        pattern, event = {"a": pattern}, {"a": event}
+    patterns.check(pattern)
+    assert patterns.matches(pattern, event) is True
+    for deeper in ({"a": pattern}, {"$or": [pattern, {"b": ["x"]}]}):
+        with pytest.raises(InvalidRequest, match="64"):
+            patterns.check(deeper)

@@ -13,7 +13,7 @@ from fanin.adapters.dynamodb import Connection, DynamoBatches
 from fanin.adapters.dynamodb.rows import encode
 from fanin.app.ports.batches import Activity
 from fanin.domain.batch import Batch
-from fanin.domain.principals import IdempotencyKey
+from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import IdempotencyKeyReused, OutcomeUnknown
 from tests.unit.adapters.dynamodb.conftest import BATCH, Silent, plainly
 
@@ -131,3 +131,11 @@ def test_a_count_is_sent_once_and_says_what_may_have_happened(silent: Silent) ->
         batches.count(7, 10, activity=None)
 
     assert silent.calls == ["UpdateItem"]
+
+
+def test_a_key_of_the_release_before_has_no_owner_and_is_honoured_for_every_caller(
+    batches: DynamoBatches, aws: Stubber
+) -> None:
+    used(aws, key=True)
+    key = IdempotencyKey.of("a/b", Principal("importer", "iam importer"))
+    assert batches.allocate_once(BATCH, 4, key, activity=ACTIVITY) == 2

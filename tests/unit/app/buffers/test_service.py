@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.buffers import receipts
+from fanin.app.buffers import put_keys, receipts
 from fanin.app.buffers.deliveries import SIFT_MS
 from fanin.app.buffers.service import BufferService
 from fanin.app.buffers.slots import LIFETIME, MARGIN_MS, RENEWAL, SEND_MS
@@ -17,6 +17,7 @@ from fanin.app.ports.queues import Received
 from fanin.domain import limits
 from fanin.domain.batch import Kind, State
 from fanin.domain.buffer import Outcome
+from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import (
     BufferNotFound,
     ChannelRefused,
@@ -25,6 +26,7 @@ from fanin.errors import (
     InvalidRequest,
     LimitReached,
     RequestTooLarge,
+    ServiceUnavailable,
     Throttled,
 )
 from tests.lost_answers import LostAnswers
@@ -929,3 +931,37 @@ def test_a_poll_does_not_wait_and_its_waiter_counts_until_it_gets_work(world: Wo
     assert work.payload == "a"
     world.buffers.done("jobs", [work.receipt])
     assert world.buffers.status("jobs").count == 0
+
+
+@pytest.mark.parametrize("error", [Throttled("busy"), ServiceUnavailable("away")])
+def test_work_reaches_its_taker_although_its_record_as_a_waiter_cannot_be_removed(
+    world: World, error: Exception
+) -> None:
+    # Given a waiter, work, and a table that refuses to remove the waiter
+    world.buffers.poll("jobs", waiter="0123456789abcdef", waits=20)
+    world.buffers.put("jobs", ["a"])
+
+    def refuse(call: str, moment: str) -> None:
+        if (call, moment) == ("directory.delete", "before"):
+            raise error
+
+    world.on_step = refuse
+
+    # Then the waiter gets the work, which would otherwise come again only after its visibility timeout
+    (work,) = world.buffers.poll("jobs", waiter="0123456789abcdef")
+    assert work.payload == "a"
+    assert world.buffers.done("jobs", [work.receipt]).done == 1
+
+
+def test_nobody_gets_the_slots_of_anothers_key_by_guessing_how_they_are_named(world: World) -> None:
+    # Given a key that A has used, B's key of the same text, and A's guess at the key of B's slots
+    a, b = Principal("a", "iam a"), Principal("b", "iam b")
+    world.buffers.put("jobs", ["a"], key="order-7", caller=a)
+    other = IdempotencyKey.of("order-7", b).other
+    guess = f"key {put_keys._digest(other)}"
+    taken = world.buffers.put("jobs", ["guess"], key=guess, caller=a)
+
+    put = world.buffers.put("jobs", ["b"], key="order-7", caller=b)
+
+    assert not set(put.items) & set(taken.items)
+    assert world.buffers.put("jobs", ["b"], key="order-7", caller=b).items == put.items

@@ -25,6 +25,8 @@ _DELETING: Final = "DELETE_"
 _STARTED: Final = ("STARTING", "STARTED")
 _AT_REST: Final = ("CREATED", "STOPPED", "TERMINATED")
 _POLL_SECONDS: Final = 5
+_QUEUES_LISTED: Final = 1_000
+"""Queues of a page, the most that SQS gives."""
 
 
 class AwsLeftovers:
@@ -112,7 +114,10 @@ class AwsLeftovers:
             Throttled: the time is up; call again.
         """
         client, deleted = self._client("sqs"), 0
-        pages = _pages(client.get_paginator("list_queues").paginate(QueueNamePrefix=prefix))
+        # Unless asked for pages, SQS lists 1,000 queues and does not say that there are more.
+        size = {"PageSize": _QUEUES_LISTED}
+        found = client.get_paginator("list_queues").paginate(QueueNamePrefix=prefix, PaginationConfig=size)
+        pages = _pages(found)
         for url in [url for page in pages for url in page.get("QueueUrls", ())]:
             self._check_time()
             with translated(), _unless_gone():

@@ -116,11 +116,12 @@ def merge_verdicts(pages: Iterable[Verdict]) -> Verdict:
     """
     first, *others = pages
     verdict = first
+    # Pages meet the words above their borders both, and say the same of them.
     for page in others:
         verdict = replace(
             page,
             pending=verdict.pending + page.pending,
-            disagreements=verdict.disagreements + page.disagreements,
+            disagreements=tuple(dict.fromkeys(verdict.disagreements + page.disagreements)),
             repaired=verdict.repaired or page.repaired,
         )
     return verdict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -68,7 +69,8 @@ class ReadingCalls:
         batch = progress.batch
         ranges = self.iter_missing(batch.batch_id)
         pending = sum(max(0, min(found.stop, batch.items) - found.start) for found in ranges)
-        return Progress(batch, batch.items - pending, batch.items - pending)
+        done = batch.items - pending
+        return replace(progress, done_min=done, done_max=done)
 
     def wait(self, batch_id: int, timeout: Duration | float | None = None) -> Progress:
         """Wait until a batch has ended, polling every 0.25 to 5 seconds.

@@ -22,6 +22,8 @@ Path: TypeAlias = tuple[str, ...]
 _OR: Final = "$or"
 _COMBINATIONS: Final = 1_000
 """Most combinations of ``$or`` that EventBridge takes."""
+_DEEPEST: Final = 64
+"""Fields inside of each other; so few are judged without more of the stack than a process has."""
 _EXISTS: Final = "exists"
 _ANYTHING_BUT: Final = "anything-but"
 _IGNORE_CASE: Final = "equals-ignore-case"
@@ -38,17 +40,24 @@ def check(pattern: Pattern) -> None:
     """Refuse what cannot be an event pattern; EventBridge checks the operators and what they take.
 
     Raises:
-        InvalidRequest: a pattern or a list is empty, a value is not in a list, an operator is not alone, or
-            ``$or`` makes too many combinations.
+        InvalidRequest: a pattern or a list is empty, a value is not in a list, an operator is not alone,
+            fields are too deep, or ``$or`` makes too many combinations.
     """
+    _check(pattern, _DEEPEST)
+    _alternatives(pattern)
+
+
+def _check(pattern: Pattern, deep: int) -> None:
+    if not deep:
+        raise InvalidRequest(f"an event pattern must have at most {_DEEPEST} fields inside of each other")
     if not isinstance(pattern, Mapping) or not pattern:
         raise InvalidRequest("an event pattern must be an object that names at least one field")
     for name, wanted in pattern.items():
         if isinstance(wanted, Mapping):
-            check(wanted)
+            _check(wanted, deep - 1)
         elif _is_or(name, wanted):
             for one in wanted:
-                check(one)
+                _check(one, deep - 1)
         elif not isinstance(wanted, list) or not wanted:
             raise InvalidRequest(
                 f"{name[:100]!r} of an event pattern must be an object, or a list of accepted values that is"
@@ -59,7 +68,6 @@ def check(pattern: Pattern) -> None:
                 f"{name[:100]!r} of an event pattern must have operators of one field each, such as"
                 ' {"prefix": "a"}'
             )
-    _alternatives(pattern)
 
 
 def unknown_operators(pattern: Pattern) -> set[str]:
@@ -217,12 +225,18 @@ def _literals(wildcard: str) -> list[str]:
 
 
 def _numeric(operand: Any, value: Any) -> Verdict:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not _is_number(value):
         return False
-    if not isinstance(operand, list) or any(name not in _COMPARISONS for name in operand[::2]):
+    if not isinstance(operand, list) or not operand or len(operand) % 2:
         return None
-    pairs = zip(operand[::2], operand[1::2], strict=False)
+    pairs = list(zip(operand[::2], operand[1::2], strict=True))
+    if not all(isinstance(name, str) and name in _COMPARISONS and _is_number(bound) for name, bound in pairs):
+        return None
     return all(_COMPARISONS[name](value, bound) for name, bound in pairs)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _cidr(operand: Any, value: Any) -> Verdict:
@@ -238,6 +252,8 @@ def _anything_but(operand: Any, value: Any) -> Verdict:
     if not isinstance(operand, Mapping):
         refused = operand if isinstance(operand, list) else [operand]
         return not any(_same(one, value) for one in refused)
+    if len(operand) != 1:
+        return None
     ((name, inner),) = operand.items()
     judge = _OPERATORS.get(name)
     if judge is None:

@@ -105,7 +105,7 @@ class KeyedPuts:
         """Take the slots of a round in the batch that its note names; None if the note must name another."""
         if note.batch_id is not None:
             try:
-                return self._slots.take(entry, note.batch_id, len(note.left), note.slots_key)
+                return self._slots.take(entry, note.batch_id, len(note.left), note.slots_key, note.caller)
             except (BatchClosed, BatchNotFound, BatchGone):  # none of them was taken there, and none will be
                 if note.batch_id == entry.buffer.batch_id:
                     entry = self._slots.renew(entry)

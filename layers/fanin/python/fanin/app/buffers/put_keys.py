@@ -18,7 +18,7 @@ from fanin.app.buffers.slots import RENEWAL
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record
 from fanin.domain import limits
-from fanin.domain.principals import IdempotencyKey
+from fanin.domain.principals import NOBODY, IdempotencyKey, Principal
 from fanin.errors import IdempotencyKeyReused
 
 _PUT: Final = "put/"
@@ -53,6 +53,11 @@ class Note(NamedTuple):
     new: bool = False
     name: str = ""
     owner: str | None = None
+
+    @property
+    def caller(self) -> Principal | None:
+        """To whom the slots belong; None if nobody has checked who it is, and in a note of before."""
+        return None if self.owner in {None, NOBODY} else Principal("", self.owner or "")
 
     @property
     def slots_key(self) -> str:

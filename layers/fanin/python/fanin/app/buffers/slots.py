@@ -22,6 +22,7 @@ from fanin.domain import ids, limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Kind, OpenBatch
 from fanin.domain.buffer import Buffer
+from fanin.domain.principals import Principal
 from fanin.domain.reports import Missing
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound, LimitReached, Throttled
 
@@ -69,7 +70,9 @@ class Slots:
                     raise
         raise contended(entry.buffer.name)
 
-    def take(self, entry: Entry, batch_id: int, count: int, key: str) -> ids.Group:
+    def take(
+        self, entry: Entry, batch_id: int, count: int, key: str, caller: Principal | None = None
+    ) -> ids.Group:
         """Take slots in one batch, or find those that the key has taken there; reclaim leaked ones.
 
         Args:
@@ -77,6 +80,7 @@ class Slots:
             batch_id: the present batch of the buffer, or an earlier one, which gives out no more slots.
             count: how many.
             key: idempotency key of the slots.
+            caller: whose key it is; nobody else gets its slots, whatever their key is.
 
         Raises:
             LimitReached: the buffer is full.
@@ -85,11 +89,11 @@ class Slots:
         if batch_id == entry.buffer.batch_id:
             self._close_if_due(entry)
         try:
-            return self._ledger.add(batch_id, count, key=key)
+            return self._ledger.add(batch_id, count, key=key, caller=caller)
         except LimitReached:
             if not self._reclaim(entry):
                 raise
-        return self._ledger.add(batch_id, count, key=key)
+        return self._ledger.add(batch_id, count, key=key, caller=caller)
 
     def late(self, entry: Entry, group: ids.Group, batch: Batch | None = None) -> bool:
         """Whether slots are too old to send messages for: they would be reclaimed before their time.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from fanin.app.buffers.records import NAMESPACE
 from fanin.app.ports import Ports
+from fanin.errors import ServiceUnavailable, Throttled
 
 _MORE: Final = 5  # seconds for which the record of a consumer that died outlives its wait
 
@@ -41,8 +42,13 @@ class WaitingConsumers:
         self._ports.directory.put(_namespace(name), waiter, {}, expires_at=until // 1000 + _MORE)
 
     def left(self, name: str, waiter: str) -> None:
-        """Count it no longer."""
-        self._ports.directory.delete(_namespace(name), waiter)
+        """Count it no longer; if that cannot be written, its record expires by itself.
+
+        An error would keep from the consumer the work that it has just received, and such work comes again
+        only later, as received once more.
+        """
+        with suppress(Throttled, ServiceUnavailable):
+            self._ports.directory.delete(_namespace(name), waiter)
 
 
 def _namespace(name: str) -> str:
