@@ -77,8 +77,7 @@ def test_the_document_has_the_group_and_the_scopes_of_every_call() -> None:
     for route in ROUTES:
         operation = paths[route.path][route.method.lower()]
         assert operation["x-fanin-group"] == route.group
-        scopes = [{"jwt": [f"fanin/{group}"]} for group in route.groups]
-        assert operation["security"] == [{"sigv4": []}, *scopes]
+        assert operation["x-fanin-scopes"] == [f"fanin/{group}" for group in route.groups]
 
 
 def test_the_test_that_it_names_is_there() -> None:

@@ -19,14 +19,14 @@ USE = """
 import json
 import sys
 
-from fanin_client import Client
+from fanin_client import AuthenticatedClient
 from fanin_client.api.batches import add_items, close_batch, get_batch, open_batch
 from fanin_client.api.items import ack_items, fail_items, list_missing
 from fanin_client.models import (
     Acks, AddItems, Batch, FailItems, Failure, Group, Missing, OpenBatch, Problem, Progress, Receipts,
 )
 
-client = Client(base_url=sys.argv[1])
+client = AuthenticatedClient(base_url=sys.argv[1], token="of no account here")
 batch = open_batch.sync(client=client, body=OpenBatch(user_key="catalog-42"), idempotency_key="run-7")
 assert isinstance(batch, Batch), batch
 group = add_items.sync(batch.batch_id, client=client, body=AddItems(count=3))

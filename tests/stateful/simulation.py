@@ -353,7 +353,9 @@ class Simulation:
             require(ids == {f"{batch_id}.{batch.state}"}, f"{batch} was announced as {ids}")
             told = known.named - known.silent - known.ranged
             require(all(known.firsts[i] == 1 for i in told), f"{batch}: nobody was first for some of {told}")
-            failed = {found.ordinal for found in service.failures(batch_id, limit=1000).failures}
+            failed, page = set[int](), service.failures(batch_id, limit=1000)
+            while failed.update(found.ordinal for found in page.failures) or page.cursor:
+                page = service.failures(batch_id, limit=1000, cursor=page.cursor)
             require(known.first_failed <= failed, f"{known.first_failed - failed} failed, and are not listed")
             possible = known.failing - known.first_acked
             require(failed <= possible, f"{failed - possible} are listed as failed, and were not first")

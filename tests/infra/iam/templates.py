@@ -145,6 +145,10 @@ class Templates:
                 return self._attribute(name, attribute)
             case {"Fn::Join": [by, parts]}:
                 return by.join(self.text(part) for part in parts)
+            case {"Fn::Select": [index, parts]}:
+                return self.text(parts)[int(index)]
+            case {"Fn::Split": [by, whole]}:
+                return self.text(whole).split(by)
             case {"Fn::Sub": str(text)}:
                 return re.sub(r"\$\{([\w:]+)\}", lambda match: self.text({"Ref": match[1]}), text)
             case {"Fn::ImportValue": export}:

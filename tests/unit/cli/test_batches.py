@@ -121,9 +121,14 @@ class TestExpire:
     def test_removes_one_ended_batch(self, run, tracker, group):
         tracker.cancel(group.batch_id)
 
-        assert run("expire", "--batch", group.batch_id, "--json").document == {"batches": 1, "items": 10}
+        assert run("expire", "--batch", group.batch_id, "--json").document == {
+            "batches": 1,
+            "items": 10,
+            "cursor": None,
+        }
         assert run("status", group.batch_id).exit_code == ExitCode.NOT_FOUND
-        assert run("expire", "--batch", group.batch_id, "--json").document == {"batches": 0, "items": 0}
+        again = run("expire", "--batch", group.batch_id, "--json").document
+        assert again == {"batches": 0, "items": 0, "cursor": None}
 
     def test_refuses_to_remove_a_live_batch(self, run, tracker, group):
         refused = run("expire", "--batch", group.batch_id)

@@ -50,6 +50,7 @@ def test_every_error_that_callers_can_act_on_has_a_code_of_its_own():
         "FaninError",
         "ItemFailed",
         "LocalStackFailed",
+        "Unreachable",
         "SendFailed",
         "TargetRefused",
         "TooManyRejects",

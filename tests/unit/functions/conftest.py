@@ -12,6 +12,7 @@ import pytest
 
 from fanin import names
 from fanin.entry import wiring
+from fanin.entry.observe import counted
 from fanin.entry.observe import metrics as metrics_of_process
 
 FUNCTIONS = Path(__file__).parents[3] / "functions"
@@ -30,6 +31,7 @@ class Queue:
 @pytest.fixture(autouse=True)
 def _no_metrics_of_other_tests() -> None:
     metrics_of_process.clear_metrics()
+    counted.clear()
 
 
 @pytest.fixture

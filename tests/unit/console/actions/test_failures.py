@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
@@ -233,15 +234,18 @@ class TestRelease:
         # When
         asked = person.look(path(batch.batch_id, "release"))
         # Then
-        assert buttons_of(asked)[-1] == "Give up at least 2,000 held items"
+        assert re.fullmatch(r"Give up at least [1-9]\d\d held items", buttons_of(asked)[-1])
         # When
         first = person.send(form_of(asked))
         # Then it says how far it got, and goes on from there
-        assert "2,000 held items given up so far." in text_of(first)
+        assert re.search(r"[1-9]\d\d held items given up so far\.", text_of(first))
         assert buttons_of(first) == ["Go on with the rest"]
-        rest = person.send(form_of(first))
-        assert "500 held items given up. The batch is open." in text_of(rest)
-        assert [entry.record.result["released"] for entry in person.console.log.entries()] == [500, 2_000]
+        answer = first
+        while buttons_of(answer):
+            answer = person.send(form_of(answer))
+        assert re.search(r"\d held items given up\. The batch is open\.", text_of(answer))
+        released = [entry.record.result["released"] for entry in person.console.log.entries()]
+        assert (len(released) > 2, sum(released)) == (True, 2_500)
 
     def test_what_was_given_up_before_an_outage_is_said(
         self, service: InMemoryService, person: Person, makes: Makes, monkeypatch: pytest.MonkeyPatch
@@ -253,9 +257,11 @@ class TestRelease:
         monkeypatch.setattr(service.services.ledger, "release", _once(service.services.ledger.release))
         done = person.send(form_of(asked))
         # Then
-        assert "1,000 held items given up so far. Then: busy" in text_of(done)
+        so_far = re.search(r"(\d+) held items given up so far\. Then: busy", text_of(done))
+        assert so_far
         monkeypatch.undo()
-        assert "500 held items given up." in text_of(person.send(form_of(done)))
+        rest = f"{1_500 - int(so_far[1]):,}"
+        assert f"{rest} held items given up." in text_of(person.send(form_of(done)))
 
     def test_it_is_not_offered_when_nothing_can_be_held(self, person: Person, makes: Makes) -> None:
         batch = makes.failed(["disk full"])

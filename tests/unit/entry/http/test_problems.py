@@ -183,8 +183,10 @@ def test_every_error_that_a_caller_can_cause_has_a_status() -> None:
         errors.ItemFailed,
         errors.JobRunNotFound,
         errors.TooManyRejects,
+        errors.Unreachable,
         errors.ExportDamaged,
         errors.TooManyRejects,
+        errors.Unreachable,
         errors.LocalStackFailed,
     }
     assert {cls for cls in tree if cls.__module__ == "fanin.errors"} - ours == set(STATUS)

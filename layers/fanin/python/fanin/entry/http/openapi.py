@@ -49,7 +49,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
         },
         "tags": [{"name": name, "description": text} for name, text in descriptions.TAGS.items()],
         "servers": [{"url": "/"}],
-        "security": [{"sigv4": []}],
+        "security": [{"sigv4": []}, {"jwt": []}],
         "paths": paths,
         "components": {
             "schemas": schemas.components(),
@@ -68,7 +68,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
                     "type": "http",
                     "scheme": "bearer",
                     "bearerFormat": "JWT",
-                    "description": "with auth=jwt: a token with the scope of the operation's group",
+                    "description": "with auth=jwt: a token with one of the scopes of the operation",
                 },
             },
         },
@@ -80,7 +80,7 @@ def _operation(route: Route, schemas: Schemas) -> dict[str, Any]:
         "operationId": route.operation,
         "summary": route.summary,
         "x-fanin-group": route.group.value,
-        "security": _security(route),
+        "x-fanin-scopes": [f"{names.SCOPE_PREFIX}{group}" for group in route.groups],
         "description": descriptions.OPERATIONS.get(route.operation, route.summary),
         "tags": [_tag(route.path)],
         "parameters": _parameters(route),
@@ -93,12 +93,6 @@ def _operation(route: Route, schemas: Schemas) -> dict[str, Any]:
             "content": {"application/json": {"schema": route.body.schema}},
         }
     return operation
-
-
-def _security(route: Route) -> list[dict[str, list[str]]]:
-    """A signature, or a token with one of the scopes."""
-    scopes = [[f"{names.SCOPE_PREFIX}{group}"] for group in route.groups]
-    return [{"sigv4": []}, *({"jwt": scope} for scope in scopes)]
 
 
 def _parameters(route: Route) -> list[dict[str, Any]]:
