@@ -211,16 +211,14 @@ class LedgerService:
         announce(
             self.ports,
             self,
-            # Nobody waits for an event, so its counts go further than those of a call.
-            LedgerService(self.ports, known=ended, redrives=False, rows=limits.MAX_ROWS_DIRECT),
+            LedgerService(self.ports, known=ended, redrives=False),
             batch,
             self._kinds,
         )
 
     def _event_of(self, batch: Batch) -> Event:
         ended = EndedBatch(self.ports.batches, self.ports.clock, batch)
-        ledger = LedgerService(self.ports, known=ended, rows=limits.MAX_ROWS_DIRECT)
-        return event_of(self.ports, ledger, batch, self._kinds)
+        return event_of(self.ports, LedgerService(self.ports, known=ended), batch, self._kinds)
 
     def meet_deadline(self, batch_id: int) -> Batch | None:
         """End a batch whose deadline has come; see ``deadlines.meet_deadline``."""
