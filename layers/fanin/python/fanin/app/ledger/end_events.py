@@ -20,7 +20,7 @@ LISTED: Final = 100
 QUOTED: Final = 256
 """How many characters of a reason an event quotes."""
 COUNTED: Final = 100
-"""How many pages of failed items are counted for an event: some 40,000 items, then it says at least so many."""
+"""How many pages of failed items are counted for an event, of up to 394 each; it says if there are more."""
 
 
 def end_event(ledger: Ledger, batch: Batch, *, counted: Batch, at: int, on_end: OnEnd | None = None) -> Event:
