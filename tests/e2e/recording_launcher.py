@@ -23,6 +23,8 @@ CALLS = "calls.jsonl"
 HASH = re.compile(r"[0-9A-F]{8}$")
 BUS = "AWS::Events::EventBus"
 SECRET = "AWS::SecretsManager::Secret"  # noqa: S105 - a kind of resource
+RANDOM = "-0"
+"""What stands for the random characters that AWS adds to the name of a secret, in its ARN."""
 QUEUE, MAKES = "arn:aws:sqs:", "sqs:CreateQueue"
 TRACKER, TABLE = "Tracker", "StorageBatches"
 LEADING = "dynamodb:LeadingKeys"
@@ -57,8 +59,7 @@ def _names(formation: Any) -> dict[str, str]:
             if name.lower() in physical.lower():
                 own = bool(tracker) and logical[name].startswith(tracker)
                 named = TRACKER + logical[name].removeprefix(tracker) if own else logical[name]
-                # AWS adds random characters to the name of a secret.
-                found[physical] = f"{named}-0" if resource.get("ResourceType") == SECRET else named
+                found[physical] = f"{named}{RANDOM}" if resource.get("ResourceType") == SECRET else named
             elif resource.get("ResourceType") == BUS:
                 found[physical] = "fanin"
     return found
@@ -142,7 +143,8 @@ class Recorder:
     def _name(self, word: str) -> str:
         prefix, dash, rest = word.partition("-")
         own = f"fanin-{rest}" if dash and self._names.get(prefix) == "fanin" else word
-        return self._names.get(word, own)
+        secret = self._names.get(word.rpartition("-")[0], "")
+        return self._names.get(word) or (secret if secret.endswith(RANDOM) else own)
 
 
 if __name__ == "__main__":
