@@ -68,7 +68,7 @@ def _check_assets(out: Path, library: Path) -> None:
     wanted = {
         path.read_bytes()
         for path in ROOT.glob("functions/*/handler.py")
-        if path.parent.name not in ("console", "fan_out")  # of a setting, and of a construct
+        if path.parent.name not in ("console", "fan_out", "removal")  # of settings, and of a construct
     }
     check(handlers >= wanted, "an asset with a handler is missing")
     (layer,) = out.glob("asset.*/python/fanin")
