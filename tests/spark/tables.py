@@ -10,6 +10,7 @@ from fanin.adapters.dynamodb.rows import SUMS, encode, word_id
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import WordKey
+from fanin.domain import limits
 from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, OpenBatch
 from fanin.domain.ids import Group
@@ -47,7 +48,7 @@ class Tables:
 
     def __init__(self) -> None:
         self.memory = Memory(tree=Tree(), clock=FixedClock())
-        self.ledger = LedgerService(self.memory.ports())
+        self.ledger = LedgerService(self.memory.ports(), rows=limits.MAX_ROWS_DIRECT)
         self.at = self.memory.clock.now() + DAY
         self.batches: dict[int, Row] = {}
         self.words: dict[str, Row] = {}

@@ -8,13 +8,23 @@ from pyspark.sql import SparkSession
 
 from fanin.spark.jobs.ack import JOB
 from fanin.spark.jobs.running import FAILED
+from fanin.spark.runtime import reach
 
 
 @pytest.mark.parametrize("name", ["acks", "acks.csv", "acks.jsonl", "acks/*"])
 def test_a_path_that_does_not_exist_is_not_an_empty_dataset(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
 ) -> None:
-    # Given a path where there is nothing, as a folder, a file of each format, or a pattern
+    # Given a stack that nobody asks, and a path where there is nothing: a folder, a file of each format, or a
+    # pattern
+    for table in ("BATCHES", "WORDS", "PARTS"):
+        monkeypatch.setenv(f"FANIN_{table}_TABLE", table.lower())
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    monkeypatch.setattr(reach, "require", lambda _: None)
     path = f"{tmp_path}/{name}"
 
     # When what is there should be acknowledged

@@ -67,7 +67,7 @@ def test_tasks_read_files_on_s3(
         request.getfixturevalue("s3a")
 
     # When tasks read them themselves; Spark here has no file system for S3
-    files = ParquetFiles(f"s3a://{bucket}/day=1", spark)
+    files = ParquetFiles(f"s3a://{bucket}/day=1", spark=spark)
     rows, work = spark.createDataFrame([], "item string"), request.getfixturevalue("tmp_path") / "work"
     done = acknowledge(rows, service, work=str(work), files=files)
 
