@@ -194,7 +194,7 @@ def test_a_parked_target_is_told_again(
         (kept,) = read_targets(records, told.batch_id, [0])
         return bool(kept.attempts) and change(records, told.batch_id, kept, state=TargetState.PARKED) is None
 
-    eventually(parked)
+    eventually(parked, within=60)
     # When an operator has it told again
     page.goto(served.url)
     page.locator("#find").fill("told")
@@ -202,7 +202,7 @@ def test_a_parked_target_is_told_again(
     page.locator("main").get_by_role("link", name="told", exact=True).click()
     press(page, "Tell targets again", "Tell 1 target again", "1 target is told again")
     # Then it is tried once more
-    eventually(lambda: tracker.targets(told.batch_id)[0].attempts > 1)
+    eventually(lambda: tracker.targets(told.batch_id)[0].attempts > 1, within=60)
 
 
 def test_the_command_serves_it_with_the_callers_keys_and_shows_none(
@@ -218,9 +218,12 @@ def test_the_command_serves_it_with_the_callers_keys_and_shows_none(
         "PYTHONPATH": str(Path(fanin.__file__).parents[1]),
     }
     command = [FANIN, "--api-url", stack.api_url, "ui", "--no-browser"]
+    # Processes that a shell started in the background ignore SIGINT, and so do their children, unless reset.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(  # noqa: S603
         command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
+    signal.signal(signal.SIGINT, before)
     try:
         # When its link is opened
         assert process.stderr is not None
