@@ -3,8 +3,8 @@
 ``FaninTracker`` is the whole service, and ``FaninStack`` a stack that contains it. ``TrackedQueue`` is a
 queue whose dead-lettered messages fail their items. ``FanOutAndWait`` is a state of
 Step Functions that waits for a batch. ``Pipeline`` runs the Spark jobs, in a ``PipelineStack``;
-``PipelineNetwork`` is a VPC for them. ``CustomerKey`` encrypts with a key of one's
-own.
+``PipelineNetwork`` is a VPC for them. ``CustomerKey`` encrypts with a key of
+one's own.
 """
 
 from fanin_cdk.assets import VersionMismatch

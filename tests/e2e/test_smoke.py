@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fanin.domain.usage import Usage
 from tests.smoke.account import Account
 from tests.smoke.remains import left
 from tests.smoke.usage import usage
@@ -143,4 +144,4 @@ def test_usage_is_summed_over_the_resources_of_the_stacks(account) -> None:
         )
 
     # Then the sums are those of its own resources
-    assert usage(account, ["using"], since) == {"queue_request": 8, "write": 7, "read": 0}
+    assert usage(account, ["using"], since) == Usage(queue_requests=8, writes=7)

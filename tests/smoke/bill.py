@@ -9,13 +9,12 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from fanin.domain.prices import BY_REGION, MILLION
+from fanin.domain.prices import prices_or_default
 from tests.smoke.account import Deployed
 from tests.smoke.usage import usage
 
 LAG: Final = 180
 """Seconds until CloudWatch has counted what has happened."""
-NOT_BY_THE_MILLION: Final = ("log_gb",)
 
 
 def bill(deployed: Deployed, stacks: list[str], since: datetime, console: Console) -> bool:
@@ -34,14 +33,13 @@ def bill(deployed: Deployed, stacks: list[str], since: datetime, console: Consol
     if not account.emulator:
         console.print(f"[dim]· CloudWatch needs {LAG} s to count")
         time.sleep(LAG)
-    used = usage(account, stacks, since)
-    cost = BY_REGION.get(account.region, BY_REGION["us-east-1"])
+    used, prices = usage(account, stacks, since), prices_or_default(account.region)
     table = Table.grid(padding=(0, 2))
-    total = 0.0
-    for name, units in used.items():
-        dollars = units * getattr(cost, name) / (1 if name in NOT_BY_THE_MILLION else MILLION)
-        total += dollars
-        table.add_row(f"{units:,.3f}".rstrip("0").rstrip("."), name, f"${dollars:.4f}")
+    for name, amount in used.amounts().items():
+        table.add_row(name.replace("_", " "), f"{amount:,.3f}".rstrip("0").rstrip("."))
+    for service, dollars in used.bill(prices).items():
+        table.add_row(service, f"${dollars:.4f}")
     console.print(table)
-    console.print(f"${total:.4f} at the prices of {cost.region} ({cost.source}); without EMR Serverless")
-    return bool(account.emulator) or sum(used.values()) > 0
+    told = f"at the prices of {prices.region} ({prices.source}); without EMR Serverless"
+    console.print(f"${used.dollars(prices):.4f} {told}")
+    return bool(account.emulator) or bool(used.amounts())

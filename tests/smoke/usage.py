@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from fanin.domain.usage import Usage
 from tests.smoke.account import Account
 
 PERIOD: Final = 3600
@@ -15,7 +16,6 @@ PERIOD: Final = 3600
 MOST_QUERIES: Final = 500  # in one call of GetMetricData
 MS_A_SECOND: Final = 1000
 MB_A_GB: Final = 1024
-BYTES_A_GB: Final = 1e9
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Metric:
     """One metric of CloudWatch, and what a unit of it counts as.
 
     Attributes:
-        unit: what is counted.
+        unit: what is counted, a field of ``Usage``.
         namespace: of the metric.
         name: of the metric.
         dimensions: of the metric.
@@ -37,8 +37,8 @@ class Metric:
     factor: float = 1
 
 
-def usage(account: Account, stacks: list[str], since: datetime) -> dict[str, float]:
-    """What the stacks have used, by the names of its prices (``fanin.domain.prices``).
+def usage(account: Account, stacks: list[str], since: datetime) -> Usage:
+    """What the stacks have used.
 
     SQS has no metric of requests, so its messages are counted as if each had a request of its own, sent,
     received and deleted, and each empty receive.
@@ -61,7 +61,7 @@ def usage(account: Account, stacks: list[str], since: datetime) -> dict[str, flo
         for result in (result for page in pages for result in page["MetricDataResults"]):
             metric = metrics[int(result["Id"].removeprefix("m"))]
             used[metric.unit] += sum(result["Values"]) * metric.factor
-    return dict(used)
+    return Usage(**used)
 
 
 def _query(number: int, metric: Metric) -> dict[str, Any]:
@@ -83,15 +83,15 @@ def _table(account: Account, name: str) -> Iterator[Metric]:
     indexes = (index["IndexName"] for index in table.get("GlobalSecondaryIndexes", ()))
     for index in ({}, *({"GlobalSecondaryIndexName": index} for index in indexes)):
         where = {"TableName": name, **index}
-        yield Metric("write", "AWS/DynamoDB", "ConsumedWriteCapacityUnits", where)
-        yield Metric("read", "AWS/DynamoDB", "ConsumedReadCapacityUnits", where)
+        yield Metric("writes", "AWS/DynamoDB", "ConsumedWriteCapacityUnits", where)
+        yield Metric("reads", "AWS/DynamoDB", "ConsumedReadCapacityUnits", where)
 
 
 def _function(account: Account, name: str) -> Iterator[Metric]:
     memory = account.client("lambda").get_function_configuration(FunctionName=name)["MemorySize"]
     where = {"FunctionName": name}
-    yield Metric("invocation", "AWS/Lambda", "Invocations", where)
-    yield Metric("gb_second", "AWS/Lambda", "Duration", where, memory / MB_A_GB / MS_A_SECOND)
+    yield Metric("invocations", "AWS/Lambda", "Invocations", where)
+    yield Metric("gb_seconds", "AWS/Lambda", "Duration", where, memory / MB_A_GB / MS_A_SECOND)
 
 
 def _queue(_: Account, url: str) -> Iterator[Metric]:
@@ -102,15 +102,15 @@ def _queue(_: Account, url: str) -> Iterator[Metric]:
         "NumberOfMessagesDeleted",
         "NumberOfEmptyReceives",
     ):
-        yield Metric("queue_request", "AWS/SQS", name, where)
+        yield Metric("queue_requests", "AWS/SQS", name, where)
 
 
 def _api(_: Account, id_: str) -> Iterator[Metric]:
-    yield Metric("api_request", "AWS/ApiGateway", "Count", {"ApiId": id_})
+    yield Metric("api_requests", "AWS/ApiGateway", "Count", {"ApiId": id_})
 
 
 def _logs(_: Account, name: str) -> Iterator[Metric]:
-    yield Metric("log_gb", "AWS/Logs", "IncomingBytes", {"LogGroupName": name}, 1 / BYTES_A_GB)
+    yield Metric("log_bytes", "AWS/Logs", "IncomingBytes", {"LogGroupName": name})
 
 
 _OF_KIND: Final = {

@@ -184,6 +184,11 @@ def prices_of(region: str) -> Prices:
     return BY_REGION[region]
 
 
+def prices_or_default(region: str) -> Prices:
+    """The prices of a region; those of us-east-1, and named so, if they are not known."""
+    return BY_REGION.get(region, DEFAULT)
+
+
 def nearest(region: str) -> Prices:
     """The prices of a region, as far as they are known: the others are those of us-east-1, and ``assumed``.
 

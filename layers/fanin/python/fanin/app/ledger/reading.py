@@ -70,7 +70,7 @@ class Reading:
     def _cost(self, progress: Progress) -> Estimate:
         """What the batch has cost so far, from what was read anyway."""
         from fanin.domain.costs import estimate  # noqa: PLC0415  an acknowledgement never needs it
-        from fanin.domain.prices import BY_REGION, DEFAULT  # noqa: PLC0415
+        from fanin.domain.prices import prices_or_default  # noqa: PLC0415
 
         batch = progress.batch
         return estimate(
@@ -78,7 +78,7 @@ class Reading:
             progress.done_min,
             batch.failed + batch.held,
             exact=batch.mode is Mode.EXACT,
-            prices=BY_REGION.get(self._ports.defaults.region, DEFAULT),
+            prices=prices_or_default(self._ports.defaults.region),
         )
 
     def failed(self, batch: Batch, *, budget: int) -> int:

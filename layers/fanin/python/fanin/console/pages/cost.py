@@ -11,7 +11,7 @@ from starlette.routing import Route
 from fanin.console.pages.heading import asked, heading, page_of
 from fanin.domain.batch import Mode
 from fanin.domain.costs import BLOCK, failure_writes, spent
-from fanin.domain.prices import BY_REGION, DEFAULT
+from fanin.domain.prices import DEFAULT, prices_or_default
 
 
 def cost(request: Request) -> Response:
@@ -28,7 +28,7 @@ def cost(request: Request) -> Response:
         above,
         ways=spent(batch.items, done, failed, exact=exact),
         whole=spent(batch.items, batch.items, failed, exact=exact),
-        prices=DEFAULT if above.cost is None else BY_REGION.get(above.cost.region, DEFAULT),
+        prices=DEFAULT if above.cost is None else prices_or_default(above.cost.region),
         block=BLOCK,
         failure=failure_writes(0),
     )

@@ -8,7 +8,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.domain.prices import BY_REGION, DEFAULT
+from fanin.domain.prices import prices_or_default
 from fanin.spark.ack import values
 from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.coalescing import Coalesced, Given, coalesce
@@ -139,7 +139,7 @@ def forecast(
         rows=found.rows,
         failed=found.failed,
         rejects=found.rejects,
-        price=BY_REGION.get(service.region, DEFAULT).write,
+        price=prices_or_default(service.settings().defaults.region).write,
         per_second=min(limit, max_writes_per_second or limit),
     )
 

@@ -58,22 +58,19 @@ def acknowledge_few(
     _write_rejects(Folder(rows.sparkSession, rejects), few.rejects)
     before = service.meter().writes.total()
     results = [result for some in mark([few.marks], service.ledger()) for result in some]
-    first, ranged, duplicates, late, words = (
-        sum(numbers) for numbers in zip([0] * 5, *(result[2:7] for result in results), strict=True)
-    )
     return Acknowledged(
         strategy=Strategy.PAGES,
         rows=few.rows,
-        distinct=first + ranged + duplicates + late,
+        distinct=sum(result.items for result in results),
         failed=0,
         rejects=dict(Counter(reason for _, reason, _ in few.rejects)),
-        first=first,
-        ranged=ranged,
-        duplicates=duplicates,
-        late=late,
-        words=words,
+        first=sum(result.first for result in results),
+        ranged=sum(result.ranged for result in results),
+        duplicates=sum(result.duplicates for result in results),
+        late=sum(result.late for result in results),
+        words=sum(result.words for result in results),
         writes=service.meter().writes.total() - before,
-        completed=len({result[0] for result in results if result[1]}),
+        completed=len({result.batch_id for result in results if result.complete}),
     )
 
 

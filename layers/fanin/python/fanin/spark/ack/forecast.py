@@ -18,8 +18,6 @@ from fanin.spark.runtime.service import Service
 
 QUOTA: Final = 40_000
 """Write units a second that an account allows an on-demand table unless the quota was raised."""
-NEW_TABLE: Final = 4_000
-"""Write units a second that an on-demand table takes at once when it is new."""
 _LEVELS: Final = range(1, Tree().root_level(ids.MAX_ITEMS) + 1)
 _HOUR: Final = 3_600
 

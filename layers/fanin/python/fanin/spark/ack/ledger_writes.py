@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from time import monotonic
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import pyarrow as pa
 from pyspark import Accumulator
@@ -22,34 +22,47 @@ from fanin.spark.ack.schemas import Records
 from fanin.spark.ack.skipping import Sieve
 from fanin.spark.runtime.service import PATIENCE, PATIENT, Service
 
-RESULTS: Final = (
-    "batch_id long, complete boolean, first long, ranged long, duplicates long, late long, words long,"
-    " writes long, held long"
-)
+
+class Result(NamedTuple):
+    """What a call did to a batch; without a batch, how many rows of the tables a task has written.
+
+    Attributes are those of ``Acknowledged``.
+    """
+
+    batch_id: int | None
+    complete: bool = False
+    first: int = 0
+    ranged: int = 0
+    duplicates: int = 0
+    late: int = 0
+    words: int = 0
+    writes: int = 0
+    held: int = 0
+
+    @property
+    def items(self) -> int:
+        """Items that are accounted for."""
+        return self.first + self.ranged + self.duplicates + self.late + self.held
+
+
+_COUNTS: Final = Result._fields[2:]
+RESULTS: Final = ", ".join(["batch_id long", "complete boolean", *(f"{name} long" for name in _COUNTS)])
 """A row for each batch of each call, and one row without a batch for the writes of each task."""
 
 _SCHEMA: Final = pa.schema(
-    [
-        ("batch_id", pa.int64()),
-        ("complete", pa.bool_()),
-        *(
-            (name, pa.int64())
-            for name in ("first", "ranged", "duplicates", "late", "words", "writes", "held")
-        ),
-    ]
+    [("batch_id", pa.int64()), ("complete", pa.bool_()), *((name, pa.int64()) for name in _COUNTS)]
 )
 _AT_ONCE: Final = 1_000
 _TREE: Final = Tree()
 
 _T = TypeVar("_T")
-_Row = tuple[int | None, bool, int, int, int, int, int, int, int]
 _Values = Sequence[int | None]
 """A value for each total, None where the item brings nothing to it."""
 _Word = tuple[Mark, Sequence[Any]]
 """A mark, and of its items that bring something the ordinal, followed by the values."""
 _Failing = tuple[int, str | None, str, _Values | None]
 """A failed item: ordinal, id, reason and values."""
-_Write = Callable[[Mapping[int, Sequence[_T]]], list[_Row]]
+_Write = Callable[[Mapping[int, Sequence[_T]]], list[Result]]
 
 
 def partition_marks(marks: DataFrame, writers: int) -> DataFrame:
@@ -82,7 +95,7 @@ def write_marks_task(
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        told = counted(mark(records, service.ledger(), totals), count, lambda row: row[6])
+        told = counted(mark(records, service.ledger(), totals), count, lambda row: row.words)
         yield from written(told, service.meter().writes.total)
 
     return run
@@ -104,17 +117,15 @@ def write_failures_task(
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        told = counted(
-            fail(records, service.ledger(), totals), count, lambda row: row[2] + row[4] + row[5] + row[8]
-        )
+        told = counted(fail(records, service.ledger(), totals), count, lambda row: row.items)
         yield from written(told, service.meter().writes.total)
 
     return run
 
 
 def counted(
-    results: Iterable[list[_Row]], count: Accumulator[int] | None, of: Callable[[_Row], int]
-) -> Iterator[list[_Row]]:
+    results: Iterable[list[Result]], count: Accumulator[int] | None, of: Callable[[Result], int]
+) -> Iterator[list[Result]]:
     """Pass results on, and add up what they say was done."""
     for rows in results:
         if count is not None:
@@ -122,21 +133,21 @@ def counted(
         yield rows
 
 
-def written(results: Iterable[list[_Row]], writes: Callable[[], int]) -> Iterator[Records]:
+def written(results: Iterable[list[Result]], writes: Callable[[], int]) -> Iterator[Records]:
     """Give rows of ``RESULTS``; the last one says how many rows of the tables were written meanwhile."""
     before = writes()
     for rows in results:
         yield _records(rows)
-    yield _records([(None, False, 0, 0, 0, 0, 0, writes() - before, 0)])
+    yield _records([Result(None, writes=writes() - before)])
 
 
 def mark(
     records: Iterable[Records], ledger: LedgerService, totals: Sequence[str] = ()
-) -> Iterator[list[_Row]]:
+) -> Iterator[list[Result]]:
     """Clear the bits of ``MARKS``, some words at a time, and add what their items bring to the totals."""
     sieve = Sieve(ledger.ports.words)
 
-    def write(every: Mapping[int, Sequence[_Word]]) -> list[_Row]:
+    def write(every: Mapping[int, Sequence[_Word]]) -> list[Result]:
         sifted = sieve.sift(every)
         shares = {batch_id: sifted[batch_id].left for batch_id in every}
         marks = {batch_id: [mark for mark, _ in share] for batch_id, share in shares.items()}
@@ -155,23 +166,21 @@ def mark(
             sum(m.duplicates for m in marked),
         )
         return [
-            (
+            Result(
                 m.batch_id,
                 m.complete,
                 m.first,
                 m.ranged,
-                m.duplicates + sifted[m.batch_id].done,
-                m.late,
-                len(every[m.batch_id]),
-                0,
-                0,
+                duplicates=m.duplicates + sifted[m.batch_id].done,
+                late=m.late,
+                words=len(every[m.batch_id]),
             )
             for m in marked
         ]
 
-    def gone(batch_id: int, share: Sequence[_Word]) -> _Row:
+    def gone(batch_id: int, share: Sequence[_Word]) -> Result:
         items = sum(_TREE.below(mark.level, mark.mask) for mark, _ in share)
-        return (batch_id, False, 0, 0, 0, items, len(share), 0, 0)
+        return Result(batch_id, late=items, words=len(share))
 
     for record in records:
         for first in range(0, record.num_rows, _AT_ONCE):  # what the items of a whole page bring is large
@@ -189,10 +198,10 @@ def mark(
 
 def fail(
     records: Iterable[Records], ledger: LedgerService, totals: Sequence[str] = ()
-) -> Iterator[list[_Row]]:
+) -> Iterator[list[Result]]:
     """Fail items, some at a time; items that have no id yet get one."""
 
-    def write(shares: Mapping[int, Sequence[_Failing]]) -> list[_Row]:
+    def write(shares: Mapping[int, Sequence[_Failing]]) -> list[Result]:
         rows = ledger.ports.batches.read(shares)
         if missing := shares.keys() - rows.keys():
             raise BatchNotFound(f"there is no batch {min(missing)}")
@@ -206,12 +215,12 @@ def fail(
             for ordinal, item, why, values in share
         ]
         return [
-            (r.batch_id, r.complete, r.first, 0, len(r.duplicates), r.late, 0, 0, r.held)
+            Result(r.batch_id, r.complete, r.first, duplicates=len(r.duplicates), late=r.late, held=r.held)
             for r in ledger.fail(failures)
         ]
 
-    def gone(batch_id: int, share: Sequence[object]) -> _Row:
-        return (batch_id, False, 0, 0, 0, len(share), 0, 0, 0)
+    def gone(batch_id: int, share: Sequence[object]) -> Result:
+        return Result(batch_id, late=len(share))
 
     for record in records:
         rows = zip(*(column.to_pylist() for column in record.columns[:4]), strict=True)
@@ -227,8 +236,8 @@ def _calls(
     pairs: Sequence[tuple[int, _T]],
     most: int,
     write: _Write[_T],
-    gone: Callable[[int, Sequence[_T]], _Row],
-) -> Iterator[list[_Row]]:
+    gone: Callable[[int, Sequence[_T]], Result],
+) -> Iterator[list[Result]]:
     """Write in calls of at most so many; a batch that was removed meanwhile does not hold up the others."""
     for first in range(0, len(pairs), most):
         shares: dict[int, list[_T]] = {}
@@ -244,7 +253,7 @@ def _calls(
                     yield [gone(batch_id, share)]
 
 
-def _patiently(write: _Write[_T], shares: Mapping[int, Sequence[_T]]) -> list[_Row]:
+def _patiently(write: _Write[_T], shares: Mapping[int, Sequence[_T]]) -> list[Result]:
     """Write, and repeat what a busy store refuses: words that are done by then are found done.
 
     A try waits for the store itself, so the clock counts, and not only the tries.
@@ -273,14 +282,14 @@ def _by_name(totals: Sequence[str], values: Sequence[int | None]) -> dict[str, i
 
 def sum_results(results: DataFrame) -> dict[str, int]:
     """Add up what all tasks did, and count the batches that are complete."""
-    sums = [F.sum(name).alias(name) for name in _SCHEMA.names[2:]]
+    sums = [F.sum(name).alias(name) for name in _COUNTS]
     each = results.groupBy("batch_id").agg(F.max("complete").cast("long").alias("completed"), *sums)
     names = [name for name in each.columns if name != "batch_id"]
     row = each.agg(*(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names)).collect()[0]
     return {name: int(row[name]) for name in names}
 
 
-def _records(rows: Sequence[_Row]) -> Any:
+def _records(rows: Sequence[Result]) -> Any:
     columns = zip(*rows, strict=True) if rows else [()] * len(_SCHEMA)
     arrays = [pa.array(column, kind) for column, kind in zip(columns, _SCHEMA.types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)

@@ -61,12 +61,6 @@ class Service:
         _ = settings.batches_table, settings.words_table, settings.parts_table
         return cls(tuple(sorted(named.items())))
 
-    @property
-    def region(self) -> str:
-        """The region of AWS; empty if nothing names it."""
-        named = dict(self.environment)
-        return named.get("AWS_REGION") or named.get("AWS_DEFAULT_REGION") or ""
-
     def paced(self, most_writes: float | None) -> Service:
         """The same stack, for processes that send at most so many write units a second."""
         return replace(self, most_writes=most_writes)
@@ -86,10 +80,6 @@ class Service:
         """Counts the rows that this process has read and written through the ledger."""
         return _connected(self)[2]
 
-    def pace(self) -> Pace:
-        """How fast this process writes."""
-        return _connection(self)[1]
-
     def require(self, *services: str) -> None:
         """Check that this process reaches services of AWS.
 
@@ -104,17 +94,17 @@ class Service:
 
     def connection(self) -> Connection:
         """The ledger's connection to DynamoDB; one for each process."""
-        return _connection(self)[0]
+        return _connection(self)
 
 
 @cache
-def _connection(service: Service) -> tuple[Connection, Pace]:
+def _connection(service: Service) -> Connection:
     os.environ.update(service.environment)  # boto3 looks there for endpoint and region
     connection = Connection(backoff=PATIENT, patience=PATIENCE)
     pace = Pace(service.most_writes)
     pace.attach(connection.client)
     pace.attach(connection.once)
-    return connection, pace
+    return connection
 
 
 @cache
