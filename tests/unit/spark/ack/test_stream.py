@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import pytest
+from pyspark import StorageLevel
 
 from fanin.spark.ack import stream
 from fanin.spark.ack.acknowledged import Acknowledged
@@ -19,8 +20,12 @@ class Rows:
 
     sparkSession = None  # noqa: N815  as Spark calls it
 
-    def __init__(self) -> None:
-        self.kept = False
+    def __init__(self, *, kept: bool = False) -> None:
+        self.kept = kept
+
+    @property
+    def storageLevel(self) -> StorageLevel:  # noqa: N802  as Spark calls it
+        return StorageLevel.MEMORY_AND_DISK if self.kept else StorageLevel.NONE
 
     def persist(self) -> Rows:
         self.kept = True
@@ -132,3 +137,10 @@ def test_a_micro_batch_that_fails_is_not_kept_in_memory(monkeypatch):
     with pytest.raises(RuntimeError):
         stream.ack_stream(object(), work="/scratch", on_done=lambda *done: heard.append(done))(rows, 5)
     assert (rows.kept, heard) == (False, [])
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_rows_that_the_caller_keeps_stay_kept(asked, kept):
+    rows = Rows(kept=kept)
+    stream.ack_stream(object(), work="/scratch")(rows, 5)
+    assert (len(asked), rows.kept) == (1, kept)

@@ -48,13 +48,16 @@ def ack_stream(
         folder = Folder(classic(rows.sparkSession, "ack_stream"), f"{work}/epoch={epoch}")
         left_out = folder.at("rejects") if rejects is None else f"{rejects}/epoch={epoch}"
         # Some sources, such as that of Kinesis, may give other rows when they are read once more.
-        kept = rows.persist()
+        kept = _is_kept(rows)
+        if not kept:
+            rows.persist()
         try:
-            done = None if totals else acknowledge_few(kept, service, rejects=left_out, batch_id=batch_id)
+            done = None if totals else acknowledge_few(rows, service, rejects=left_out, batch_id=batch_id)
             if done is None:
-                done = _acknowledge(kept, folder, left_out)
+                done = _acknowledge(rows, folder, left_out)
         finally:
-            kept.unpersist()
+            if not kept:
+                rows.unpersist()
         if on_done:
             on_done(epoch, done)
 
@@ -74,3 +77,9 @@ def ack_stream(
         return done
 
     return handle
+
+
+def _is_kept(rows: DataFrame) -> bool:
+    """Whether somebody else has Spark keep the rows; then they are not ours to drop."""
+    level = rows.storageLevel
+    return level.useMemory or level.useDisk
