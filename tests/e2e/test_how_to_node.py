@@ -103,7 +103,11 @@ def test_what_python_sends_node_handles(  # noqa: PLR0917
         event = subscriber.only_event_of(batch.id)
 
     # Then the batch is complete, but for the failure, whose message is kept as it was sent
-    assert (event["detail-type"], event["detail"]["items"], event["detail"]["failed"]) == ("Batch Completed", 12, 1)
+    assert (event["detail-type"], event["detail"]["items"], event["detail"]["failed"]) == (
+        "Batch Completed",
+        12,
+        1,
+    )
     (failed,) = tracker.iter_failures(batch.id)
     assert (failed.reason, failed.attempts, failed.source) == ("row 11 has no price", 1, queue_url)
     kept = tracker.kept_message(failed.item)
