@@ -13,10 +13,17 @@ import pytest
 
 from fanin.domain.batch import OpenBatch, State
 from fanin.spark.runtime.service import Service
+from tests.spark.conftest import SMALL
 from tests.spark.consuming import new_queue, waiting
 from tests.spark.items import filled
 
 ROOT = Path(__file__).resolve().parents[4]
+CONF = {
+    **SMALL,
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.python.daemon.module": "tests.spark.daemon",
+}
 
 
 @pytest.mark.emulator
@@ -33,7 +40,9 @@ def test_a_client_of_connect_asks_and_writes_and_is_told_what_it_cannot_do(
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_TESTING": "1",  # the server takes any free port
-        "PYSPARK_SUBMIT_ARGS": "--conf spark.ui.enabled=false pyspark-shell",
+        "PYSPARK_SUBMIT_ARGS": " ".join(
+            [*(f"--conf {name}={value}" for name, value in CONF.items()), "pyspark-shell"]
+        ),
     }
 
     # When a client calls each function of fanin
