@@ -100,7 +100,7 @@ def test_the_same_work_runs_as_a_function(tmp_path: Path, monkeypatch: pytest.Mo
             monkeypatch.setenv(name, value)
 
         # When the producer of the page sends its rows
-        produced = subprocess.run(  # noqa: S603
+        produced = subprocess.run(
             [sys.executable, "producer.py"],
             cwd=tmp_path,
             env={**os.environ, **where_python_looks()},
