@@ -22,7 +22,7 @@ from tests.e2e.deployment import eventually
 
 PAGE = "tutorial/first-consumer.md"
 # The stack is up already, another test still needs it, and the environment leads to it.
-GIVEN = ("make ", ". fanin/.venv", "fanin local ", "eval ")
+GIVEN = ("python3 -m venv", ". venv/", "pip install", "fanin local ", "eval ")
 
 
 def walk() -> str:
