@@ -55,7 +55,7 @@ def _write(app: Path) -> None:
     (app / "consumer").mkdir(parents=True)
     (source,) = (block for block in _python("README.md") if "app.synth()" in block)
     (app / "app.py").write_text(source)
-    (app / "consumer" / "handler.py").write_text(_python("docs/deployment.md")[0])
+    (app / "consumer" / "handler.py").write_text(_python("docs/how-to/deployment.md")[0])
 
 
 def _python(page: str) -> list[str]:

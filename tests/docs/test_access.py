@@ -1,4 +1,4 @@
-"""docs/access.md against the route table, the policies and the problem of a token."""
+"""docs/how-to/access.md against the route table, the policies and the problem of a token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fanin_cdk.route_paths import paths_of
 from tests.unit.entry.conftest import Client
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "access.md").read_text()
+TEXT = (ROOT / "docs" / "how-to" / "access.md").read_text()
 POLICIES = {
     "Reader": AccessGroup.READ,
     "Producer over HTTPS": AccessGroup.PRODUCE,

@@ -1,4 +1,4 @@
-"""docs/api.md against the code."""
+"""docs/reference/api.md against the code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fanin.wire.actions import MAX_TEXT, MESSAGE, Action, Caller, CallerKind, Ou
 from fanin.wire.batches import OPEN_BATCH
 from fanin.wire.times import decode_time
 
-TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "api.md").read_text()
 
 
 def test_it_has_every_route_and_no_other() -> None:

@@ -12,7 +12,7 @@ from fanin.domain.idle import idle, waiting_taker
 from fanin.domain.prices import DEFAULT
 from fanin.domain.word_writes import Order
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "costs.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "explanation" / "costs.md").read_text()
 SERVICES = ("DynamoDB", "API", "Lambda", "SQS", "logs")
 
 

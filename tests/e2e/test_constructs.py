@@ -1,4 +1,4 @@
-"""The app of the README, with the consumer and the producer of docs/deployment.md, tracks a batch."""
+"""The app of the README, with the consumer and the producer of docs/how-to/deployment.md, tracks a batch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def python(page: str) -> list[str]:
 
 
 (APP,) = (block for block in python("README.md") if "app.synth()" in block)
-HANDLER, PRODUCER = python("docs/deployment.md")
+HANDLER, PRODUCER = python("docs/how-to/deployment.md")
 
 
 @pytest.fixture(scope="module")
