@@ -40,8 +40,8 @@ def summary(spark: SparkSession, as_deployed: None, folder: Path) -> Summary:
 
 
 @pytest.fixture(scope="module")
-def driven(folder: Path) -> pd.DataFrame:
-    """The trips that count, by pandas; ``corrected`` says which took the place of another."""
+def valid(folder: Path) -> pd.DataFrame:
+    """The trips without a mistake, by pandas, those that were sent last first."""
     rows = pd.read_csv(folder / "trips.csv", dtype=str).dropna(subset=[*WHOSE, "trip_id", "started_at"])
     rows = rows.dropna(subset=["distance_m", "duration_s"])
     for name in ("distance_m", "duration_s", "odometer_m"):
@@ -49,8 +49,13 @@ def driven(folder: Path) -> pd.DataFrame:
     rows = rows[(rows["duration_s"] > 0) & (rows["distance_m"] * 3.6 <= rows["duration_s"] * 300)]
     rows["at"] = pd.to_datetime(rows["started_at"])
     rows["sent"] = pd.to_datetime(rows["sent_at"])
-    rows = rows.sort_values(["sent"], ascending=False, na_position="last", kind="stable")
-    rows = rows.drop_duplicates([*WHOSE, "trip_id"]).drop_duplicates([*WHOSE, "at"])
+    return rows.sort_values(["sent"], ascending=False, na_position="last", kind="stable")
+
+
+@pytest.fixture(scope="module")
+def driven(valid: pd.DataFrame) -> pd.DataFrame:
+    """The trips that count, by pandas."""
+    rows = valid.drop_duplicates([*WHOSE, "trip_id"]).drop_duplicates([*WHOSE, "at"])
     rows["week"] = (rows["at"].dt.normalize() - pd.to_timedelta(rows["at"].dt.weekday, unit="D")).dt.date
     rows["trips"] = 1
     return rows
@@ -74,16 +79,26 @@ def test_the_sums_are_those_of_the_rows_that_were_sent_last(
     pd.testing.assert_frame_equal(found, of(driven, WEEK, WHOSE), check_dtype=False)
 
 
-def test_a_row_for_each_corrected_one_is_named(spark: SparkSession, summary: Summary, folder: Path) -> None:
+def test_a_row_for_each_corrected_one_is_named(summary: Summary, folder: Path, valid: pd.DataFrame) -> None:
     # Given the report, when its rejects and its page are read
     rejects = dataset(folder, "rejects")
     page = (folder / "report" / "report.html").read_text("utf-8")
 
-    # Then they have as many corrected rows as the summary, and these are rows that came
+    # Then each row is corrected that says something else than a later one with its id
     corrected = rejects[rejects["reason"] == "corrected"]
+    said = ["started_at", "distance_m", "duration_s", "odometer_m"]
+    expected = 0
+    for _, rows in valid.groupby([*WHOSE, "trip_id"]):
+        last = rows.iloc[0]
+        expected += sum(
+            row.sent < last.sent and (row[said] != last[said]).any() for _, row in rows.iterrows()
+        )
+    assert sum("trip_id" in value for value in corrected["value"]) == expected > 0
+
+    # And the summary and the page count all of them
     count = summary["rejected"]["corrected"]
     assert len(corrected) == count
-    assert f"{count} rows were corrected" in page
+    assert f"{count} row{'s were' if count > 1 else ' was'} corrected" in page
 
 
 def test_the_ranking_is_that_of_pandas(summary: Summary, folder: Path, driven: pd.DataFrame) -> None:
