@@ -177,14 +177,14 @@ def test_files_of_one_dataset_may_have_their_columns_in_another_order(
     # Given two CSV files whose columns are in another order, so that metres could be taken for seconds
     names = list(GOOD)
     for file, order in (("a", names), ("b", names[::-1])):
-        row = {**GOOD, "trip_id": file}
+        row = {**GOOD, "vehicle": file}
         (tmp_path / f"{file}.csv").write_text(
             ",".join(order) + "\n" + ",".join(row[one] for one in order) + "\n"
         )
 
     # When they are read, then each row has its measures
     judged = check(read(spark, Input(str(tmp_path), DatasetFormat.CSV), TRIPS), TRIPS)
-    found = valid_rows(judged, TRIPS).orderBy("trip_id").drop("trip_id").collect()
+    found = valid_rows(judged, TRIPS).orderBy("vehicle").drop("vehicle").collect()
     assert len(found) == 2
     assert found[0] == found[1]
 

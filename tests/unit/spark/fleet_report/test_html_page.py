@@ -10,7 +10,6 @@ import pytest
 from fanin.spark.fleet_report.asking import AskedFleet
 from fanin.spark.fleet_report.charts import HALF, SIZE
 from fanin.spark.fleet_report.contents import FLEETS, Odometers, Ranked, Report
-from fanin.spark.fleet_report.formats import short
 from fanin.spark.fleet_report.html_page import render_page
 
 WEEKS = [date(2024, 3, 4) + timedelta(weeks=n) for n in range(3)]
@@ -311,11 +310,3 @@ def test_a_chart_without_a_neighbour_is_as_wide_as_the_page(report: Report) -> N
     assert render_page(dry).count(wide) == 2
     assert render_page(missing).count(wide) == 1
     assert render_page(missing).count(half) == 1
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (0.25, "0.25"), (8.0, "8"), (12345.6, "12,346"), (99.95, "100")]
-)
-def test_axes_show_short_numbers(value: float, text: str) -> None:
-    # Given a value, when an axis shows it, then without an exponent
-    assert short(value) == text
