@@ -87,19 +87,44 @@ NUMBERS = st.sampled_from(
 )
 
 
-@given(st.lists(st.builds("{}:{}".format, st.sampled_from(["7:a", "7", ""]), NUMBERS), max_size=30))
+LONG = "243988644675881:00000000-0002-8000-8003-c314277f3e80"
+
+
+@given(st.lists(st.builds("{}:{}".format, st.sampled_from(["7:a", "7", "", LONG]), NUMBERS), max_size=30))
 def test_rows_of_a_common_prefix_are_split_like_any_others(texts: list[str]) -> None:
     assert split(texts) == [expected(text) for text in texts]
 
 
-@pytest.mark.parametrize("odd", ["0xfffff", "01", "", "+7", "9" * 11, "1:5", "x"])
-def test_one_odd_row_among_many_canonical_ones_is_found(odd: str) -> None:
+@pytest.mark.parametrize("prefix", ["7:a", LONG])
+@pytest.mark.parametrize("odd", ["0xfffff", "01", "00000001", "0000000001", "", "+7", "9" * 11, "1:5", "x"])
+def test_one_odd_row_among_many_canonical_ones_is_found(odd: str, prefix: str) -> None:
     # Given ids of one prefix, one of which is not spelled as the service spells it
-    texts = [f"7:a:{index}" for index in range(2_000)]
-    texts[1_234] = f"7:a:{odd}"
+    texts = [f"{prefix}:{index}" for index in range(2_000)]
+    texts[1_234] = f"{prefix}:{odd}"
 
     # Then only that one is told apart
     assert split(texts) == [expected(text) for text in texts]
+
+
+@given(
+    st.lists(st.integers(0, 10**10 - 1), min_size=1, max_size=50),
+    st.sampled_from([pa.string(), pa.large_string()]),
+)
+def test_ids_of_one_group_are_split_in_any_slice(numbers: list[int], type_: pa.DataType) -> None:
+    # Given ids of one group, and rows of other groups around them
+    texts = [f"{LONG}:{number}" for number in numbers]
+    ids = ItemIds()
+
+    codes, indices = ids.split(pa.array(["7:a:1", *texts, "x"], type_).slice(1, len(texts)))
+
+    assert (ids.prefixes, set(codes.tolist()), indices.tolist()) == ([LONG], {0}, numbers)
+
+
+def test_a_first_id_that_is_not_text_does_no_harm_to_those_after_it() -> None:
+    # Given bytes that are not UTF-8 where the type says text, as files may have them
+    raw = pa.array([b"\xff" * 20 + b":5", f"{LONG}:6".encode()], pa.binary()).view(pa.string())
+    codes, indices = ItemIds().split(raw)
+    assert (codes.tolist(), indices.tolist()) == ([1, 0], [5, 6])
 
 
 def test_more_prefixes_than_are_looked_for_one_by_one() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import LONGEST, InputSchema
-from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.ack.parquet_files import ParquetFiles, _middle
 from fanin.spark.inputs.listing import FoundFile
 
 ORDINALS = InputSchema(by_id=False, batch_id=7)
@@ -50,6 +50,44 @@ def test_splits_have_every_row_group_once(tmp_path: Path, monkeypatch: pytest.Mo
 
     assert len(splits) == 7
     assert sorted(read) == list(range(30_000))
+
+
+def test_tasks_have_as_many_rows_where_a_split_ends_behind_the_start_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given four files of almost one size; half of all bytes end just behind the start of the third
+    monkeypatch.setattr("fanin.spark.ack.parquet_files._LEAST", 1_000)
+    for number, spare in enumerate((0, 0, 10, 0)):
+        texts = [f"{n:05}" for n in range(3_000)]
+        texts[-1] += "x" * spare
+        written(tmp_path / "files", f"{number}.parquet", {"item": texts})
+    files = ParquetFiles(str(tmp_path / "files"))
+
+    splits = files.splits(2)
+    assert [(Path(split.path).name, split.start > 0) for split in splits[0]][-1] == ("2.parquet", False)
+
+    # Then both tasks have as many row groups
+    read = [
+        sum(rows.num_rows for rows in files.read(split, InputSchema(by_id=True), reasons=False))
+        for split in splits
+    ]
+    assert read == [6_000, 6_000]
+
+
+def test_a_row_group_is_read_whatever_size_its_metadata_has() -> None:
+    # Given a file whose metadata says that its only row group is longer than all of it
+    class Group:
+        num_columns = 1
+
+        def column(self, _place: int) -> Any:
+            return self
+
+        dictionary_page_offset = None
+        data_page_offset = 4
+        total_compressed_size = 1 << 30
+
+    # Then it has its middle in the file all the same
+    assert _middle(Group(), 100) == 99
 
 
 def test_small_files_are_one_task(tmp_path: Path) -> None:

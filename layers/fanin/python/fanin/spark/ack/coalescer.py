@@ -45,6 +45,7 @@ class Coalescer:
         self._keys: dict[str | int, int] = {}
         self._ids = ItemIds()
         self._split: list[tuple[Ints, Ints]] = []
+        self._waiting = 0
 
     def add(self, chunk: Records) -> Iterator[Records]:
         """Take some rows, and give the pages and rejects that have come out."""
@@ -79,12 +80,14 @@ class Coalescer:
             yield self.rejects([None] * items.null_count, Reason.NULL, "the item id is null")
             items = items.drop_null()
         codes, indices = self._ids.split(items)
-        if not (indexed := codes >= 0).all():
+        if codes.min(initial=0) < 0:
+            indexed = codes >= 0
             detail = "it does not end in a colon and a whole number"
             yield self.rejects(items.filter(pa.array(~indexed)), Reason.MALFORMED, detail)
             codes, indices = codes[indexed], indices[indexed]
         self._split.append((codes, indices))
-        if sum(len(codes) for codes, _ in self._split) >= _WAITING:
+        self._waiting += len(codes)
+        if self._waiting >= _WAITING:
             yield from self._settle()
 
     def _settle(self) -> Iterator[Records]:
@@ -92,8 +95,11 @@ class Coalescer:
         if not self._split:
             return
         prefixes = self._ids.prefixes
-        codes, indices = (np.concatenate(parts) for parts in zip(*self._split, strict=True))
-        self._ids, self._split = ItemIds(), []
+        indices = np.concatenate([numbers for _, numbers in self._split])
+        codes = np.broadcast_to(np.int64(0), len(indices))
+        if len(prefixes) > 1:
+            codes = np.concatenate([some for some, _ in self._split])
+        self._ids, self._split, self._waiting = ItemIds(), [], 0
 
         def show(rows: Ints) -> list[str]:
             return [f"{prefixes[codes[row]]}:{indices[row]}" for row in rows.tolist()]
@@ -168,8 +174,11 @@ class Coalescer:
         if single := len(found) == 1:
             codes = np.broadcast_to(np.int64(0), len(indices))
         sizes = np.array([block.size for block in blocks], np.uint64)
-        good = indices.view(np.uint64) < (sizes if single else sizes[codes])  # negative ones are very large
-        if not good.all():
+        unsigned = indices.view(np.uint64)  # negative ones are very large
+        if (
+            int(unsigned.max()) >= int(sizes.min())
+            and not (good := unsigned < (sizes if single else sizes[codes])).all()
+        ):
             rows = np.flatnonzero(~good)
             told = [
                 block

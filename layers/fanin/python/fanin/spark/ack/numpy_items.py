@@ -9,13 +9,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fanin.spark.ack.digits import EIGHT, MOST, Offsets, canonical_numbers
 from fanin.spark.ack.page_builder import Ints
 
-_DIGITS: Final = 10
+_DIGITS: Final = MOST
 _CANONICAL: Final = rf"\A(?:0|[1-9][0-9]{{0,{_DIGITS - 1}}})\z"
 _ZERO, _NINE, _COLON = b"09:"
 _LENGTHS: Final = 8
 """Lengths of prefixes that are tried, each that of a row which is left."""
+
+_NARROW: Final = (pa.string(), pa.binary())
+"""Types whose offsets have 32 bits."""
 
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
 _Array: TypeAlias = Any
@@ -48,9 +52,13 @@ class ItemIds:
             For each id the position of its prefix in ``prefixes``, which is -1 if the id does not end in a
             canonical whole number of at most ten digits; and that number.
         """
-        items = items.cast(pa.large_binary())
-        if (split := self._alike(items)) is not None:
+        if not len(items):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        narrow = items.type in _NARROW
+        items = items.view(pa.binary() if narrow else pa.large_binary())
+        if (split := self._alike(items, np.int32 if narrow else np.int64)) is not None:
             return split
+        items = items.cast(pa.large_binary())
         codes, indices = np.full(len(items), -1, np.int64), np.zeros(len(items), np.int64)
         rows, some = np.arange(len(items)), items
         odd: list[Ints] = []
@@ -84,16 +92,14 @@ class ItemIds:
             codes[left], indices[left] = self._apart(items.take(pa.array(left)))
         return codes, indices
 
-    def _alike(self, items: _Array) -> tuple[Ints, Ints] | None:
+    def _alike(self, items: _Array, offset: type[Any]) -> tuple[Ints, Ints] | None:
         """Split ids that all have the same prefix and canonical numbers."""
-        if not len(items):
-            return None
         prefix, colon, _ = items[0].as_py().rpartition(b":")
-        if not colon or pc.starts_with(items, prefix + colon).true_count < len(items):
+        if len(prefix) < EIGHT or pc.starts_with(items, prefix + colon).true_count < len(items):
             return None
-        start = len(prefix) + 1
-        numbers = _all_canonical(pc.binary_slice(items, start, start + _DIGITS + 1))
-        return None if numbers is None else (np.full(len(items), self._code(prefix)), numbers)
+        offsets: Offsets = np.frombuffer(items.buffers()[1], offset)[items.offset :][: len(items) + 1]
+        numbers = canonical_numbers(items.buffers()[2], offsets, len(prefix) + 1)
+        return None if numbers is None else (np.broadcast_to(self._code(prefix), len(items)), numbers)
 
     def _apart(self, items: _Array) -> tuple[Ints, Ints]:
         """Split ids of any spelling."""

@@ -159,7 +159,8 @@ class PageBuilder:
             if sum(len(window.flags) for window in self._windows.values()) + size > self._most:
                 yield from self.flush()
             window = self._windows[key] = _Window(key, base, np.zeros(size, bool))
-        if high - low == len(ordinals) - 1 and (np.diff(ordinals) == 1).all():
+        # As many as lie between the lowest and the highest: they follow each other if they ascend.
+        if high - low == len(ordinals) - 1 and (ordinals[1:] > ordinals[:-1]).all():
             yield from window.add_run(low, high)
         else:
             yield from window.add(ordinals)

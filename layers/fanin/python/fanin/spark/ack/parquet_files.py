@@ -29,7 +29,11 @@ _PAGE: Final = 64 << 20
 
 
 class FileSplit(NamedTuple):
-    """A range of a file's bytes; it stands for the row groups that begin in it."""
+    """A range of a file's bytes; it stands for the row groups that have their middle in it.
+
+    A split may end just behind the start of a row group. If it stood for those that begin in it, its task
+    would have almost a row group more than its share.
+    """
 
     path: str
     start: int
@@ -127,7 +131,7 @@ class ParquetFiles:
     def _read(self, split: FileSplit, schema: InputSchema, wanted: Sequence[str]) -> Iterator[Records]:
         path, start, stop = split
         with self.system.open_input_file(path) as opened:
-            file = pq.ParquetFile(opened)
+            file, size = pq.ParquetFile(opened), opened.size()
             present = {
                 name: wanted[place]
                 for name in file.schema_arrow.names
@@ -142,7 +146,7 @@ class ParquetFiles:
                 _refuse_reasons(file, path, self._folded)
             for group in range(file.num_row_groups):
                 metadata = file.metadata.row_group(group)
-                if not start <= _offset(metadata) < stop:
+                if not start <= _middle(metadata, size) < stop:
                     continue
                 for rows in file.iter_batches(
                     _rows_at_once(metadata, present, _IDS if schema.by_id else _ROWS),
@@ -191,12 +195,19 @@ def _bounded(items: Any) -> Any:
     return pc.utf8_slice_codeunits(items, 0, LONGEST) if longest > LONGEST else items
 
 
-def _offset(group: Any) -> int:
-    """Where a row group begins in its file; that lies in one split only."""
+def _middle(group: Any, size: int) -> int:
+    """The byte of its file that is in the middle of a row group; it lies in one split only.
+
+    Args:
+        group: its metadata.
+        size: of the file, in bytes; whatever sizes the metadata has, no row group is in the middle beyond it.
+    """
     if not group.num_columns:
         return 0
-    column = group.column(0)
-    return int(min(filter(None, [column.dictionary_page_offset, column.data_page_offset])))
+    first = group.column(0)
+    start = int(min(filter(None, [first.dictionary_page_offset, first.data_page_offset])))
+    length = sum(int(group.column(place).total_compressed_size) for place in range(group.num_columns))
+    return min(start + length // 2, size - 1)
 
 
 def _normalized(rows: Records, schema: InputSchema) -> Records:

@@ -57,7 +57,10 @@ def normalize(rows: DataFrame, schema: InputSchema) -> DataFrame:
         and ``raw``: such a row as JSON. ``raw`` has the type VOID if all columns have whole numbers.
     """
     if schema.by_id:
-        return rows.withColumn("item", F.substring(F.col("item").cast("string"), 1, LONGEST))
+        text = F.col("item").cast("string")
+        # Spark walks over all characters to cut a text; one of so few bytes needs no cut.
+        short = F.octet_length(text) <= LONGEST
+        return rows.withColumn("item", F.when(short, text).otherwise(F.substring(text, 1, LONGEST)))
     texts = [name for name in schema.columns if not isinstance(rows.schema[name].dataType, _WHOLE)]
     numbers = {
         name: _number(name, rows.schema[name].dataType) if name in texts else F.col(name).cast(LongType())
