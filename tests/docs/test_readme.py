@@ -23,6 +23,7 @@ from fanin.cli.main import app
 from fanin.domain import ids, limits
 from fanin.domain.batch import State
 from fanin.errors import ItemFailed
+from tests.docs.anchors import anchors
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -234,13 +235,6 @@ class TestTablesAgree:
         ):
             assert said in README
         assert (limits.MIN_LIFETIME, ids.MAX_ITEMS, ids.MAX_COUNT) == (60, 2**40, 2**32 - 1)
-
-
-def anchors(text: str) -> set[str]:
-    return {
-        re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
-        for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
