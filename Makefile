@@ -126,7 +126,7 @@ lint: $(READY) ## format, lint, types, and the direction of imports
 	$(BIN)/lint-imports
 
 docs: $(READY) ## build the site of the documentation in .fanin/site; fails at a broken link and at a page without a place
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --config-file docs/site/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --config-file docs/site/mkdocs.yml
 
 bench: $(JAVA) ## measure the figures that fanin promises; fails if one misses its bound
 	$(BIN)/python -m bench $(FIGURES)

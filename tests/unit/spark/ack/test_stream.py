@@ -104,7 +104,7 @@ def test_a_small_micro_batch_is_acknowledged_at_once(monkeypatch, asked):
         object(), work="/scratch", batch_id=7, on_done=lambda epoch, done: heard.append((epoch, done))
     )
     handle(Rows(), 5)
-    assert (calls, asked) == ([(False, {"rejects": "/scratch/epoch=5/rejects", "batch_id": 7})], [])
+    assert (calls, asked) == ([(True, {"rejects": "/scratch/epoch=5/rejects", "batch_id": 7})], [])
     assert (heard, Place.deleted) == ([(5, DONE)], [])
 
 
