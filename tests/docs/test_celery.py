@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from celery.contrib.testing.worker import start_worker
 from celery.exceptions import Ignore
+from celery.signals import task_success
 from celery.worker.state import revoked
 
 from fanin import Batch, ServiceUnavailable, State, Tracker
@@ -207,3 +208,24 @@ def test_a_task_without_an_item_marks_none(shop: Shop) -> None:
     assert sorted(shop.ran) == ["done", "ignored", "untracked"]
     progress = shop.tracker.status(batch_id, exact=True)
     assert (progress.batch.state, progress.done_min) == (State.CLOSED, 1)
+
+
+def test_celery_drops_the_message_of_a_task_whose_signal_has_failed(shop: Shop) -> None:
+    """Why the page does not acknowledge in ``task_success``."""
+    # Given a receiver that cannot tell of the success
+    told: list[str] = []
+
+    def tell(sender: object, result: object, **_: object) -> None:
+        told.append("tried")
+        raise ServiceUnavailable("down")
+
+    task_success.connect(tell)
+    try:
+        # When a task succeeds, and another one after it
+        for sku in ("1", "2"):
+            shop.tasks.import_row.delay({"sku": sku})
+        shop.wait(lambda: len(told) == 2)
+    finally:
+        task_success.disconnect(tell)
+    # Then the first did not come again
+    assert shop.ran == ["1", "2"]

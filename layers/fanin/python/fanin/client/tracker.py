@@ -253,6 +253,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
                 lambda: self._skipping(skip_ended, via),
                 keep=kept,
                 note=self._note(via),
+                now=self.clock.now,
             )
 
         return made if handle is None else made(handle)
@@ -295,6 +296,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             keep=member(Keep, keep),
             skipping=self._skipping(skip_ended, via),
             note=self._note(via),
+            now=self.clock.now,
         )
 
     def _skipping(self, mode: SkipEnded, via: AckPath) -> Skipping:
