@@ -20,7 +20,7 @@ from tests.npm.packages import Package
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PROJECT: Final = {
-    "README.md": "index.md",
+    "README.md": "project/readme.md",
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
@@ -46,15 +46,14 @@ def mermaid() -> Path:
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the pages of the top folder and the script for diagrams."""
     for name, page in PROJECT.items():
-        if files.get_file_from_path(page) is None:
-            files.append(File.generated(config, page, content=(ROOT / name).read_text()))
+        files.append(File.generated(config, page, content=(ROOT / name).read_text()))
     files.append(File.generated(config, SCRIPT, abs_src_path=str(mermaid())))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Change links that lead out of docs/ and those of pages from outside."""
-    sources = {page: name for name, page in PROJECT.items() if name != "README.md"}
+    sources = {page: name for name, page in PROJECT.items()}
     uri = page.file.src_uri
     source = sources.get(uri, f"docs/{uri}")
     parts = _FENCED.split(markdown)
@@ -77,7 +76,6 @@ def _link(link: re.Match[str], source: str, uri: str) -> str:
     file = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     if file in PROJECT:
         file = f"docs/{PROJECT[file]}"
-        anchor = "" if source != file and file == "docs/index.md" else anchor
     elif not (ROOT / file).exists():
         _log.warning("%s links to %s, which is not there", source, link["target"])
     if not file.startswith("docs/"):

@@ -17,6 +17,7 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
+from fanin_cdk.alarms import RUNBOOKS
 from fanin_cdk.findings import accept, accept_below
 from fanin_cdk.functions import log_group
 from fanin_cdk.permissions import allow
@@ -221,7 +222,7 @@ class AuditSchedule(Construct):
                 metric=metric,
                 threshold=1,
                 evaluation_periods=1,
-                alarm_description=f"the audit {why}",
+                alarm_description=f"the audit {why} (what to do: {RUNBOOKS}#audit)",
                 treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
             )
             if notify:

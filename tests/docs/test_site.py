@@ -72,6 +72,13 @@ def test_a_page_with_a_diagram_has_what_draws_it(site):
     assert "index.html" not in drawn
 
 
+def test_the_front_page_begins_as_the_readme_does():
+    first = re.compile(r"^```python\n.*?^```$", re.MULTILINE | re.DOTALL)
+    texts = [path.read_text() for path in (ROOT / "README.md", DOCS / "index.md")]
+    readme, front = (text[: found.end()] for text in texts if (found := first.search(text)))
+    assert front == readme
+
+
 def test_every_page_is_of_one_kind():
     outside = [page for page in DOCS.rglob("*.md") if page.relative_to(DOCS).parts[0] not in KINDS]
     assert outside == [DOCS / "index.md"]
@@ -91,7 +98,7 @@ def test_everything_exported_is_in_the_reference_once(package):
         ("how-to/hold.md", "[all](redrive.md#stop)", "[all](redrive.md#stop)"),
         ("project/security.md", "[hold](docs/how-to/hold.md#release)", "[hold](../how-to/hold.md#release)"),
         ("how-to/spark/ack.md", "[new](../../../CHANGELOG.md)", "[new](../../project/changelog.md)"),
-        ("project/contributing.md", "[calls](README.md#api)", "[calls](../index.md)"),
+        ("project/contributing.md", "[calls](README.md#api)", "[calls](readme.md#api)"),
         # What the site does not have is named
         ("how-to/hold.md", "[the app](../../app.py)", "the app (`app.py`)"),
         # Code, addresses and anchors stay as they are
