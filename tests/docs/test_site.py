@@ -14,7 +14,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from docs.site import hooks
+from docs.site import docstrings, hooks
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -114,3 +114,21 @@ def test_a_link_out_of_the_folder_that_leads_nowhere_is_a_warning(caplog):
     with caplog.at_level(logging.WARNING):
         changed("[gone](../../gone.py)", "how-to/hold.md")
     assert "docs/how-to/hold.md links to ../../gone.py, which is not there" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("docstring", "shown"),
+    [
+        ("Make one::\n\n    Tracker()", "Make one:\n\n    Tracker()"),
+        ("For tests.\n\n::\n\n    Tracker()", "For tests.\n\n    Tracker()"),
+        ("Seconds: see ``a::b``.", "Seconds: see ``a::b``."),
+    ],
+)
+def test_an_example_in_a_docstring_is_one_in_markdown(docstring, shown):
+    assert docstrings.as_markdown(docstring) == shown
+
+
+def test_no_page_of_the_library_shows_the_marks_of_other_markup(site):
+    for page in (site / "reference" / "library").glob("*.html"):
+        text = re.sub(r"<pre.*?</pre>|<code.*?</code>", "", page.read_text(), flags=re.DOTALL)
+        assert re.findall(r"[^<>]*::\s*<|:\w+:`[^<]*", text) == [], page.name

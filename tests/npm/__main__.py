@@ -1,4 +1,4 @@
-"""Fetches what tests need of npm and PyPI, so that they can run without a network: python -m tests.npm.
+"""Fetches what tests and the site need of npm and PyPI, to run without a network: python -m tests.npm.
 
 A test fetches by itself what is missing.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 
+from docs.site import hooks
 from tests.browser import axe, chromium
 from tests.npm import node_programs
 from tests.npm.packages import Unfetched
@@ -20,6 +21,7 @@ def fetch() -> str | None:
         print(stores.absent() or stores.fetch(), file=sys.stderr)
         print(chromium.absent() or chromium.fetch().program, file=sys.stderr)
         print(axe.fetch(), file=sys.stderr)
+        print(hooks.mermaid(), file=sys.stderr)
         print(tools.linters(), file=sys.stderr)
         print(tools.generator(), file=sys.stderr)
         print(node_programs.modules(), file=sys.stderr)
