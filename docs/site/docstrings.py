@@ -27,4 +27,4 @@ class Docstrings(griffe.Extension):
 
 def as_markdown(text: str) -> str:
     """A docstring whose announcements of examples are those of Markdown."""
-    return re.sub(r"(\w)::$", r"\1:", re.sub(r"^ *::\n\n?", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
+    return re.sub(r"(\S)::$", r"\1:", re.sub(r"^ *::\n\n?", "", text, flags=re.MULTILINE), flags=re.MULTILINE)

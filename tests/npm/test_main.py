@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.site import hooks
 from tests.browser import axe, chromium
 from tests.npm import node_programs
 from tests.npm.__main__ import fetch
@@ -39,7 +40,7 @@ def test_all_packages_are_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         "generator",
         "linters",
     ]
-    assert fetched == [stores.DYNOXIDE, chromium.PACKAGE, axe.PACKAGE]
+    assert fetched == [stores.DYNOXIDE, chromium.PACKAGE, axe.PACKAGE, hooks.MERMAID]
     assert (tmp_path / "node_modules").exists()
 
 
