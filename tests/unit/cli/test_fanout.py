@@ -192,7 +192,7 @@ class TestFanout:
 
     @pytest.mark.parametrize("options", [(), ("--key", "import 7"), ("--deadline", "2h", "--limit", "40000")])
     def test_ctrl_c_prints_the_command_that_sends_exactly_the_rest(
-        self, run, tracker, queue, csv_file, monkeypatch, options
+        self, run, tracker, queue, csv_file, monkeypatch, *, options
     ):
         # Given a run of 300 rows that is stopped
         csv_file.write_text("n\n" + "".join(f"{n}\n" for n in range(300)))

@@ -13,8 +13,8 @@ import pytest
 
 from fanin.wire.batches import PROGRESS
 
-UNNEEDED = ("pydantic", "rich", "boto3", "s3transfer", "botocore.session", "botocore.client", "uvicorn", "starlette",
-            "fanin.app.services", "fanin.client.consuming.handler", "fanin.cli.batches")  # fmt: skip
+UNNEEDED = ("pydantic", "rich", "boto3", "s3transfer", "botocore.session", "botocore.client", "uvicorn")
+UNNEEDED += ("starlette", "fanin.app.services", "fanin.client.consuming.handler", "fanin.cli.batches")
 
 
 @pytest.fixture
