@@ -78,6 +78,7 @@ def test_the_environment_is_what_the_library_reads(shop):
     console = {names.ENV_CONSOLE_ORIGINS, names.ENV_CONSOLE_WRITE, names.ENV_JWT_SCOPE_PREFIX}
     key = {names.ENV_KMS_KEY_ARN}
     others = {*own, *webhooks, *console, *key, names.ENV_PROFILE, names.ENV_API_URL, names.ENV_LOG_SAMPLE}
+        others.add(names.ENV_WORK_QUEUE_URL)  # for users' own programs
     assert set(tracker.environment) == known - others
 
 
