@@ -26,8 +26,8 @@ FLEETS: Final = (HARBOUR, ALPINE)
 SPOILT: Final = 0.01
 """Share of the rows that get a mistake."""
 
-MEASURE: Final = 5
-"""Place of the column that gets a wrong value."""
+AMOUNT, MEASURE = 4, 5
+"""Places of the columns that get a wrong value: one that may be true, and one that cannot be."""
 
 Row = dict[str, Any]
 
@@ -98,7 +98,7 @@ def spoilt(rows: list[Row], seed: str) -> Iterator[Row]:
             case 2:
                 yield {**row, list(row)[MEASURE]: -1}
             case _:
-                yield {**row, list(row)[MEASURE]: 1}
+                yield {**row, list(row)[AMOUNT]: 1}
                 yield {**row, "sent_at": f"{_later(row['sent_at'].removesuffix('Z'), timedelta(days=1))}Z"}
 
 

@@ -72,12 +72,14 @@ def test_a_consumer_may_ack_and_fail_but_not_open(shop):
 def test_the_environment_is_what_the_library_reads(shop):
     _, tracker, _ = shop
     known = {value for name, value in vars(names).items() if name.startswith("ENV_")}
-    # Some belong to functions, the profile to a person; and the API would take precedence over the tables.
+    # Some belong to functions, two to people and their programs;
+    # and the API would take precedence over the tables.
     own = {names.ENV_RETRY_QUEUE_URL, names.ENV_UNROUTED_QUEUE_URL}
     webhooks = {names.ENV_WEBHOOK_HOSTS, names.ENV_WEBHOOK_SECRET_ARN, names.ENV_WEBHOOK_LOOPBACK}
     console = {names.ENV_CONSOLE_ORIGINS, names.ENV_CONSOLE_WRITE, names.ENV_JWT_SCOPE_PREFIX}
     key = {names.ENV_KMS_KEY_ARN}
-    others = {*own, *webhooks, *console, *key, names.ENV_PROFILE, names.ENV_API_URL, names.ENV_LOG_SAMPLE}
+    programs = {names.ENV_PROFILE, names.ENV_WORK_QUEUE_URL}
+    others = {*own, *webhooks, *console, *key, *programs, names.ENV_API_URL, names.ENV_LOG_SAMPLE}
     assert set(tracker.environment) == known - others
 
 

@@ -25,7 +25,8 @@ def test_work_goes_through_a_buffer(run) -> None:
     assert status == "2 of 3 slots in use: 1 waiting, 1 taken"
     told = run("buffer", "status", "jobs", "--json").document
     assert (told["pending"], told["count"], told["taken"], told["limit"]) == (2, 1, 1, 3)
-    assert run("buffer", "list").stdout.strip() == "jobs 3"
+    header, row = run("buffer", "list").stdout.splitlines()
+    assert (header, row.split("\t")[:2]) == ("buffer\tlimit\tqueue", ["jobs", "3"])
     run("buffer", "define", "jobs", 5)
     assert run("buffer", "status", "jobs").stdout.strip().endswith(", draining")
     assert run("buffer", "delete", "jobs", "--json").document == {"deleted": "jobs"}

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import json
+import os
+import shlex
+import signal
+import time
 
 import boto3
+import pyarrow as pa
 import pytest
 from moto import mock_aws
 from rich.console import Console
@@ -54,7 +61,8 @@ class TestFanout:
         session.stderr = Console(file=screen, force_terminal=True, width=100)
         result = CliRunner().invoke(app, ["fanout", str(csv_file), "--queue", queue], obj=session)
         assert result.exit_code == 0, result.exception
-        assert "25/?" in screen.getvalue()
+        assert "25 sent" in screen.getvalue()
+        assert "0:00 elapsed" in screen.getvalue()
 
     def test_malformed_rows_are_named_and_exit_with_1(self, run, tracker, queue, csv_file):
         csv_file.write_text("a,b\n1,2\n3\n")
@@ -107,50 +115,134 @@ class TestFanout:
         assert (failure.source, tracker.kept_message(failure.item).body) == (queue, '{"n": "7"}')
         assert tracker.status(result.document["batch_id"]).batch.state is State.CLOSED
 
-    def test_a_missing_file_is_wrong_usage(self, run, queue):
-        assert run("fanout", "/no/such.csv", "--queue", queue).exit_code == ExitCode.USAGE
+    @pytest.mark.parametrize("name", ["/no/such.csv", "/no/such.xyz"])
+    def test_a_missing_file_is_named_before_its_format(self, run, queue, name):
+        result = run("fanout", name, "--queue", queue)
+        assert (result.exit_code, f"{name}: No such file" in result.stderr) == (ExitCode.USAGE, True)
 
-    def interrupt(self, tracker, monkeypatch, after):
-        """Press Ctrl-C once so many requests have been sent."""
+    @pytest.mark.parametrize(
+        ("name", "options"),
+        [
+            ("rows.tsv", ()),
+            ("rows.csv", ("--delimiter", "\\t")),
+            ("rows.tsv.gz", ()),
+            ("rows.csv.zst", ("--delimiter", "\t")),
+            ("rows.txt", ("--format", "tsv", "--encoding", "latin-1")),
+            ("-", ("--format", "tsv")),
+        ],
+    )
+    def test_other_delimiters_encodings_and_packed_files(self, run, queue, tmp_path, *, name, options):
+        # Given
+        text = "name\tn\nZürich\t1\n".encode("latin-1" if "latin-1" in options else "utf-8")
+        file = tmp_path / name
+        if name.endswith(".gz"):
+            file.write_bytes(gzip.compress(text))
+        elif name.endswith(".zst"):
+            with pa.CompressedOutputStream(str(file), "zstd") as out:
+                out.write(text)
+        elif name != "-":
+            file.write_bytes(text)
+        # When
+        result = run("fanout", "-" if name == "-" else file, "--queue", queue, *options, stdin=text)
+        # Then
+        assert result.exit_code == 0, result.stderr
+        [message] = boto3.client("sqs").receive_message(QueueUrl=queue)["Messages"]
+        assert json.loads(message["Body"]) == {"name": "Zürich", "n": "1"}
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (("--delimiter", ";;"), "pass one character"),
+            (("--encoding", "klingon"), "is not an encoding"),
+            (("--format", "jsonl", "--delimiter", ";"), "goes with CSV"),
+        ],
+    )
+    def test_options_that_do_not_fit_are_refused(self, run, queue, csv_file, options, said):
+        result = run("fanout", csv_file, "--queue", queue, *options)
+        assert (result.exit_code, said in " ".join(result.stderr.split())) == (ExitCode.USAGE, True)
+
+    def test_a_packed_file_that_is_cut_off_is_told_in_one_line(self, run, tracker, queue, tmp_path):
+        file = tmp_path / "rows.csv.gz"
+        file.write_bytes(gzip.compress(b"n\n" + b"1\n" * 9_999)[:-9])
+        result = run("fanout", file, "--queue", queue)
+        assert (result.exit_code, "cannot be unpacked" in result.stderr) == (ExitCode.REFUSED, True)
+        assert [batch.state for batch in tracker.iter_batches("cancelled")] == ["cancelled"]
+
+    def interrupt(self, tracker, monkeypatch, *, at, times=1):
+        """Press Ctrl-C while the request with this number is under way."""
         real, calls = tracker.sqs, []
 
-        class Interrupting:
+        class Interrupted:
             def send_message_batch(self, **request):
                 calls.append(request)
-                if len(calls) > after:
-                    raise KeyboardInterrupt
+                if len(calls) == at:
+                    for _ in range(times):
+                        os.kill(os.getpid(), signal.SIGINT)
+                        time.sleep(0.1)
+                time.sleep(0.02)
                 return real.send_message_batch(**request)
 
-        monkeypatch.setitem(tracker.__dict__, "sqs", Interrupting())
+        monkeypatch.setitem(tracker.__dict__, "sqs", Interrupted())
         return lambda: monkeypatch.setitem(tracker.__dict__, "sqs", real)
 
-    def test_a_run_with_a_key_goes_on_after_ctrl_c(self, run, tracker, queue, csv_file, monkeypatch):
-        # Given a run that was stopped
-        command = ("fanout", csv_file, "--queue", queue, "--key", "import 7")
-        restore = self.interrupt(tracker, monkeypatch, after=1)
-        stopped = run(*command)
+    def printed(self, stopped):
+        """The command that a run has printed, without the name of the program."""
+        (line,) = (line for line in stopped.stderr.splitlines() if line.startswith("  fanin "))
+        return shlex.split(line)[1:]
+
+    @pytest.mark.parametrize("options", [(), ("--key", "import 7"), ("--deadline", "2h", "--limit", "40000")])
+    def test_ctrl_c_prints_the_command_that_sends_exactly_the_rest(
+        self, run, tracker, queue, csv_file, monkeypatch, *, options
+    ):
+        # Given a run of 300 rows that is stopped
+        csv_file.write_text("n\n" + "".join(f"{n}\n" for n in range(300)))
+        restore = self.interrupt(tracker, monkeypatch, at=5)
+        stopped = run("fanout", csv_file, "--queue", queue, *options)
         assert stopped.exit_code == ExitCode.INTERRUPTED
         [batch] = tracker.iter_batches("open")
-        assert f"batch {batch.batch_id} is open: run the same command again" in stopped.stderr
-        # When
+        assert f"batch {batch.batch_id} is open. Nothing is sent twice" in stopped.stderr
+        before = self.waiting(queue)
+        assert 0 < before < 300
+        # When the command that it printed runs
         restore()
+        command = self.printed(stopped)
         result = run(*command, "--json")
-        # Then it went on with the same batch and the same items
-        assert (result.document["batch_id"], result.document["state"]) == (batch.batch_id, "closed")
-        assert tracker.status(batch.batch_id).batch.items == 25
+        # Then it sent the rest, each message once, with the items of the same batch
+        assert (result.exit_code, result.document["state"]) == (0, "closed")
+        assert (result.document["batch_id"], result.document["sent"]) == (batch.batch_id, 300 - before)
+        assert self.waiting(queue) == 300
+        assert tracker.status(batch.batch_id).batch.items == 300
         # When it runs once more, Then nothing is sent
         again = run(*command, "--json")
         assert (again.exit_code, again.document["sent"]) == (0, 0)
         assert "has sent all rows" in again.stderr
 
-    def test_without_a_key_ctrl_c_says_what_became_of_the_batch(
-        self, run, tracker, queue, csv_file, monkeypatch
-    ):
-        self.interrupt(tracker, monkeypatch, after=0)
+    def test_the_same_command_with_its_key_goes_on_too(self, run, tracker, queue, csv_file, monkeypatch):
+        # Given a run that was stopped, and whose items are not done
+        command = ("fanout", csv_file, "--queue", queue, "--key", "k", "--json")
+        csv_file.write_text("n\n" + "".join(f"{n}\n" for n in range(500)))
+        restore = self.interrupt(tracker, monkeypatch, at=3)
+        assert run(*command).exit_code == ExitCode.INTERRUPTED
+        restore()
+        # When it runs again without --skip, Then all are sent again, under the same items
+        result = run(*command)
+        assert (result.document["sent"], result.document["state"]) == (500, "closed")
+        assert tracker.status(result.document["batch_id"]).batch.items == 500
+
+    def test_a_second_ctrl_c_stops_at_once(self, run, tracker, queue, csv_file, monkeypatch):
+        csv_file.write_text("n\n" + "".join(f"{n}\n" for n in range(300)))
+        restore = self.interrupt(tracker, monkeypatch, at=5, times=2)
         stopped = run("fanout", csv_file, "--queue", queue)
         assert stopped.exit_code == ExitCode.INTERRUPTED
-        [batch] = tracker.iter_batches("cancelled")
-        assert f"stopped after 0 messages were sent; batch {batch.batch_id} is cancelled" in stopped.stderr
+        assert "may be sent again, and count once" in stopped.stderr
+        restore()
+        result = run(*self.printed(stopped), "--json")
+        assert (result.exit_code, result.document["state"]) == (0, "closed")
+        assert tracker.status(result.document["batch_id"]).batch.items == 300
+
+    def test_skip_needs_a_key(self, run, queue, csv_file):
+        result = run("fanout", csv_file, "--queue", queue, "--skip", 3)
+        assert (result.exit_code, "needs the --key" in result.stderr) == (ExitCode.USAGE, True)
 
     def test_a_deadline_from_now_would_be_another_in_each_run(self, run, queue, csv_file):
         result = run("fanout", csv_file, "--queue", queue, "--key", "k", "--deadline", "2h")

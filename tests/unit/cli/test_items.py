@@ -126,11 +126,11 @@ def test_totals_are_opened_shown_and_summed_up(run, tracker):
     batch = int(run("open", "--total", "rows").stdout)
     group = tracker.add(batch, 8_000)
     assert run("ack", group[0], "--total", "rows=1200").exit_code == 0
-    assert "total rows  0 in finished parts; --exact sums up all" in run("status", str(batch)).stdout
-    assert "total rows  1,200 " in run("status", str(batch), "--exact").stdout
+    assert "total_rows\t0\n" in run("status", str(batch)).stdout
+    assert "total_rows\t1200\n" in run("status", str(batch), "--exact").stdout
     assert run("status", str(batch), "--exact", "--json").document["totals"] == {"rows": 1200}
-    assert "total rows  1,200" in run("verify", str(batch)).stdout
+    assert "total_rows\t1200\n" in run("verify", str(batch)).stdout
     tracker.ack(group)
     tracker.close(batch)
     watched = run("watch", str(batch))
-    assert "8,000 of 8,000, 1,200 rows, complete" in watched.stderr
+    assert "8,000 of 8,000, 1,200 rows, complete, 0:0" in watched.stderr

@@ -51,7 +51,7 @@ def test_a_batch_is_opened_with_what_becomes_of_failures(run, tracker):
 
 def test_held_items_are_shown_and_make_the_exit_code_once_the_batch_has_ended(run, held, tracker):
     assert "held" in run("status", str(held)).stdout
-    assert run("failures", str(held)).stdout.count(" held ") == 5
+    assert run("failures", str(held)).stdout.count("\theld\t") == 5
     assert run("status", str(held), "--fail-on-failures").exit_code == 0
 
     tracker.cancel(held)

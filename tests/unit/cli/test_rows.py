@@ -12,13 +12,20 @@ import pytest
 from pyarrow import parquet
 
 from fanin.cli import rows
-from fanin.cli.rows import Malformed, RowFormat, bodies
+from fanin.cli.rows import Malformed, Reading, RowFormat, bodies
 from fanin.errors import InvalidRequest
 
 
 def read(data, kind, *, most_bytes=10_000):
     malformed = Malformed()
-    return list(bodies(io.BytesIO(data), kind, malformed, most_bytes=most_bytes)), malformed
+    return list(
+        bodies(
+            io.BytesIO(data),
+            Reading(kind) if isinstance(kind, RowFormat) else kind,
+            malformed,
+            most_bytes=most_bytes,
+        )
+    ), malformed
 
 
 def test_csv():

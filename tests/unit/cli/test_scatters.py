@@ -33,7 +33,7 @@ def test_a_scatter_from_start_to_its_replies(run, memory, tracker) -> None:
     batch = started.stdout.strip()
     for job in memory.jobs.waiting:
         ScatterService(tracker.ledger).send(**{"batch_id": 0, **job})
-    assert run("replies", batch).stdout.strip() == "nobody has replied"
+    assert run("replies", batch).stderr == "nobody has replied\n"
 
     # When one replies
     first, _ = memory.channels.queues[QUEUE]
@@ -42,7 +42,7 @@ def test_a_scatter_from_start_to_its_replies(run, memory, tracker) -> None:
     # Then it is shown, and the other is missing
     shown = run("scatter", "show", batch, "--json").document
     assert (shown["recipients"], shown["received"], shown["missing"], shown["ready"]) == (2, 1, 1, False)
-    assert "sent again" in run("scatter", "show", batch).stdout
+    assert "sent_again" in run("scatter", "show", batch).stdout
     (reply,) = run("replies", batch, "--all", "--json").document["replies"]
     assert (reply["name"], reply["payload"]) == ("car", {"km": 12})
     assert '{"km": 12}' in run("replies", batch).stdout

@@ -50,10 +50,10 @@ def test_facts_leave_out_what_is_empty():
 
 def test_a_batch_has_its_facts_with_thousands_set_apart(batch):
     known = dict(batch_facts(batch))
-    assert (known["items"], known["limit"], known["state"]) == ("1,234", "5,000", "open")
+    assert (known["items"], known["limit"], known["state"]) == (1_234, 5_000, "open")
     assert known["metadata"] == "a=1, b=2"
     assert (known["closed"], known["ended"], known["deadline"]) == (None, None, None)
-    assert known["opened"].endswith("Z")
+    assert known["opened"].plain.endswith("Z")
 
 
 def test_a_batch_that_ended_with_something_missing_is_partial(tracker):
@@ -63,10 +63,10 @@ def test_a_batch_that_ended_with_something_missing_is_partial(tracker):
 
 
 def test_progress_is_a_share_if_it_is_exact_and_bounds_if_not(batch):
-    assert dict(progress_facts(Progress(batch, 0, 1_234)))["cost"] == ""  # of a service that does not say
+    assert dict(progress_facts(Progress(batch, 0, 1_234)))["cost"] is None  # of a service that does not say
     assert done(Progress(batch, 617, 617)) == "617 of 1,234 (50.0%)"
     assert done(Progress(batch, 600, 640)) == "600 to 640 of 1,234"
-    assert dict(progress_facts(Progress(batch, 0, 1_234)))["done"] == "0 to 1,234 of 1,234"
+    assert dict(progress_facts(Progress(batch, 0, 1_234)))["done"].shown == "0 to 1,234 of 1,234"
 
 
 def test_progress_of_a_batch_without_items_has_no_share(tracker):

@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from fanin.cli.exits import ExitCode
+from fanin.cli.following import describe, follow
 from fanin.cli.pace import Pace
 from fanin.cli.session import Session
-from fanin.cli.watching import describe, follow
 from fanin.domain.reports import Progress
 from fanin.errors import BatchNotFound
 

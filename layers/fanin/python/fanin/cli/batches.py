@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -25,6 +26,7 @@ from fanin.cli.options import (
 )
 from fanin.cli.session import session
 from fanin.domain.batch import Mode, OnDeadline, OnFailure, State
+from fanin.domain.ids import MAX_COUNT
 from fanin.domain.reports import Batches
 from fanin.wire.batches import BATCH, BATCHES, EXPIRED, GROUP
 
@@ -112,7 +114,9 @@ def open_batch(
 def add(
     ctx: typer.Context,
     batch: BatchId,
-    count: Annotated[int, typer.Argument(metavar="N", help="Number of items.")],
+    count: Annotated[
+        str, typer.Argument(metavar="N", help="Number of items, such as 1000, 1_000, 1e6 or 10k.")
+    ],
     key: Annotated[
         str | None, typer.Option(help="Idempotency key: repeating the command with it adds nothing more.")
     ] = None,
@@ -123,7 +127,7 @@ def add(
     The item ids are BATCH:GROUP:0 to BATCH:GROUP:N-1.
     """
     run = session(ctx)
-    group = run.tracker.add(batch, count, key=key)
+    group = run.tracker.add(batch, parsing.whole(count, 1, MAX_COUNT), key=key)
     if ids and not run.as_json:
         for item in group:
             typer.echo(item)
@@ -164,8 +168,18 @@ def list_batches(
     limit: PageSize = 100,
     cursor: Cursor = None,
     every: EveryPage = False,
+    progress: Annotated[
+        bool,
+        typer.Option("--progress", help="Ask how far each live batch is: a request for each."),
+    ] = False,
 ) -> None:
-    """List the batches in a state, or with a user key."""
+    """List the batches in a state, or with a user key, the newest first.
+
+    The service keeps no order among the batches of a state: a page of them is sorted by itself, and with
+    --all the whole list. How many items are done is known of batches that are complete; --progress asks for
+    the others.
+    """
+    from fanin.cli.following import progress_of
     from fanin.cli.tables import batches_table
 
     run = session(ctx)
@@ -175,7 +189,9 @@ def list_batches(
         page = Batches(tuple(run.tracker.iter_batches(state, user_key=user_key)))
     else:
         page = run.tracker.list(state, user_key=user_key, cursor=cursor, limit=limit)
-    run.answer(BATCHES.encode(page), batches_table(page.batches))
+    newest = sorted(page.batches, key=lambda batch: (batch.created_at, batch.batch_id), reverse=True)
+    reached = progress_of(run, [b.batch_id for b in newest if not b.state.terminal]) if progress else {}
+    run.answer(BATCHES.encode(replace(page, batches=tuple(newest))), batches_table(newest, reached))
     run.more(page.cursor)
 
 

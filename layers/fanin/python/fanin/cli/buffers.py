@@ -45,9 +45,14 @@ def status(ctx: typer.Context, name: Name) -> None:
 @app.command("list")
 def list_buffers(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = None) -> None:
     """List the buffers and their limits."""
+    from fanin.cli.tables import table
+
     run = session(ctx)
     page = run.tracker.buffers.list(cursor=cursor, limit=limit)
-    run.answer(wire.BUFFERS.encode(page), *(f"{buffer.name} {buffer.limit}" for buffer in page.buffers))
+    shown = table("buffer", "limit", "queue", right=("limit",), empty="no buffer")
+    for buffer in page.buffers:
+        shown.add_row(buffer.name, buffer.limit, buffer.queue)
+    run.answer(wire.BUFFERS.encode(page), shown)
     run.more(page.cursor)
 
 

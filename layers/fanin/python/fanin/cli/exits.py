@@ -36,6 +36,7 @@ class ExitCode(IntEnum):
     UNAVAILABLE = 5
     DENIED = 6
     INTERRUPTED = 130
+    BROKEN_PIPE = 141
 
 
 MEANINGS: Final = {
@@ -47,6 +48,7 @@ MEANINGS: Final = {
     ExitCode.UNAVAILABLE: "the service does not answer, or is throttling",
     ExitCode.DENIED: "access denied, or a setting is missing",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
+    ExitCode.BROKEN_PIPE: "whoever read the output has closed the pipe, as head does",
 }
 
 _BY_ERROR: Final[tuple[tuple[type[FaninError], ExitCode], ...]] = (

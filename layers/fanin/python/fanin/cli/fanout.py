@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+import codecs
+import uuid
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
@@ -12,6 +13,7 @@ import typer
 
 from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
+from fanin.cli.following import follow
 from fanin.cli.options import (
     Deadline,
     FailOnFailures,
@@ -25,11 +27,14 @@ from fanin.cli.options import (
     UserKey,
     WhatOnFailure,
 )
-from fanin.cli.rows import Malformed, RowFormat, bodies, format_of
+from fanin.cli.rows import Malformed, Reading, RowFormat, bodies, format_of, unpacked
+from fanin.cli.sending import Meter, again, send, stopped
 from fanin.cli.session import Session, session
-from fanin.cli.watching import complete, follow, may_have_failed
+from fanin.cli.times import now_ms
+from fanin.cli.watching import complete, may_have_failed
 from fanin.domain.batch import Batch, OnFailure, State
-from fanin.errors import SendFailed
+from fanin.errors import FaninError
+from fanin.wire.times import encode_time
 
 if TYPE_CHECKING:
     from fanin.client.producing.batch import TrackedBatch
@@ -51,6 +56,17 @@ def fanout(
     kind: Annotated[
         RowFormat | None, typer.Option("--format", help="Format of the file, if its name does not say it.")
     ] = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHARACTER",
+            help="What separates the fields of CSV, such as ';'; \\t is a tab.",
+            show_default=",",
+        ),
+    ] = None,
+    encoding: Annotated[
+        str, typer.Option(metavar="NAME", help="Encoding of CSV and JSON lines, such as latin-1.")
+    ] = "utf-8",
     user_key: UserKey = "",
     deadline: Deadline = None,
     limit: Limit = None,
@@ -68,55 +84,93 @@ def fanout(
             help="Go on where an earlier run with this key stopped; use a new key for each import.",
         ),
     ] = None,
+    skip: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="With --key: the first N messages were sent; Ctrl-C prints N."),
+    ] = 0,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the batch has ended.")] = False,
     fail_on_failures: FailOnFailures = False,
 ) -> None:
     """Send each row of a file to a queue, as a batch.
 
-    FILE is CSV with a header, JSON lines (one object a line), or Parquet. It is streamed, and each row
-    becomes a message with a JSON object. Malformed rows are skipped, counted and listed; messages that the
-    queue rejects become failed items. Either makes the exit code 1. An error or Ctrl-C cancels the batch.
+    FILE is CSV or TSV with a header, JSON lines (one object a line), or Parquet; the first three also as
+    .gz or .zst. It is streamed, and each row becomes a message with a JSON object. Malformed rows are
+    skipped, counted and listed; messages that the queue rejects become failed items. Either makes the exit
+    code 1.
 
-    With --key it stays open instead: run the same command again to go on, also after a crash. Each row
-    keeps its item, and rows that are done are not sent again.
+    Ctrl-C waits for the requests under way, and prints the command that sends exactly the rest. A second
+    Ctrl-C stops at once.
+
+    An error cancels the batch. With --key it stays open instead: run the same command again to go on, also
+    after a crash. Each row keeps its item, and rows that are done are not sent again.
     """
+    from fanin.client.producing.stopping import Stop
     from fanin.client.sqs_messages import REQUEST_BYTES
 
     run = session(ctx)
     ends_at = parsing.moment(deadline) if deadline else None
     if key is not None and isinstance(ends_at, timedelta):
         raise typer.BadParameter("with --key give --deadline as a time, such as 2026-11-21T09:40:00Z")
+    if skip and key is None:
+        raise typer.BadParameter("--skip needs the --key of the run that has sent the first messages")
+    if isinstance(ends_at, timedelta):
+        ends_at = now_ms() + int(ends_at.total_seconds() * 1000)  # the same if the command is repeated
     tolerated = parsing.tolerated(tolerate_failures, min_sample)
-    source = kind or format_of(file.name)
-    malformed = Malformed()
-    with (
-        _opened(file) as stream,
-        run.tracker.batch(
-            user_key=user_key,
-            deadline=ends_at,
-            limit=limit,
-            metadata=dict(map(parsing.pair, metadata or ())),
-            keep=keep,
-            on_failure=on_failure,
-            tolerated_failures=tolerated,
-            on_end=[parsing.target(text) for text in on_end or ()],
-            totals=total or (),
-            key=key,
-            on_error="cancel" if key is None else "leave",
-        ) as batch,
-    ):
+    malformed, stop = Malformed(), Stop(skip)
+    named = key or f"fanout-{uuid.uuid4().hex}"
+    with ExitStack() as opened:
+        raw = opened.enter_context(_opened(file))
+        how = reading(file.name, kind, delimiter, encoding)
+        content = unpacked(raw, file.name)
+        meter = Meter(raw, whole=how.kind is not RowFormat.PARQUET)
+        rows = meter.counted(bodies(content, how, malformed, most_bytes=REQUEST_BYTES - _ENVELOPE))
+        batch = opened.enter_context(
+            run.tracker.batch(
+                user_key=user_key,
+                deadline=ends_at,
+                limit=limit,
+                metadata=dict(map(parsing.pair, metadata or ())),
+                keep=keep,
+                on_failure=on_failure,
+                tolerated_failures=tolerated,
+                on_end=[parsing.target(text) for text in on_end or ()],
+                totals=total or (),
+                key=named,
+                on_error="leave",
+            )
+        )
         run.remark(f"batch {batch.id}")
-        sent, unsent = 0, dict[str, str]()
+        unsent: dict[str, str] = {}
         if batch.row.state is not State.OPEN:
             run.remark(
                 f"an earlier run with key {key} has sent all rows: batch {batch.id} is {batch.row.state}"
             )
         else:
-            rows = bodies(stream, source, malformed, most_bytes=REQUEST_BYTES - _ENVELOPE)
-            with _progress(run) as progress:
-                sent, unsent = _send(run, batch, queue, rows, progress=progress, key=key)
+            options: dict[str, object] = {"key": named}
+            if isinstance(ends_at, int):
+                options["deadline"] = encode_time(ends_at)
+            try:
+                unsent = send(run, batch, queue, rows, stop=stop, key=named, meter=meter)
+            except KeyboardInterrupt:
+                text = "Messages that were under way, or whose items are not done by then, may be sent again"
+                raise stopped(
+                    run,
+                    batch.id,
+                    meter.sent,
+                    f"{text}, and count once. To go on",
+                    again(run.words, skip=skip, **options) if skip else again(run.words, **options),
+                ) from None
+            except Exception:
+                _failed(run, batch, meter.sent, key)
+                raise
+            if stop.asked:
+                text = "Nothing is sent twice if you go on with the same input"
+                _tell(run, malformed, unsent)
+                raise stopped(
+                    run, batch.id, meter.sent, text, again(run.words, skip=stop.position, **options)
+                )
     row = follow(run, batch.id).batch if wait else batch.row
-    _answer(run, row, sent=sent, malformed=malformed, unsent=unsent)
+    _answer(run, row, sent=meter.sent, malformed=malformed, unsent=unsent)
     failed = wait and fail_on_failures and may_have_failed(row)
     if malformed.count or unsent or failed or (wait and not complete(row)):
         raise typer.Exit(ExitCode.WRONG)
@@ -131,60 +185,41 @@ def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
         raise typer.BadParameter(f"{file}: {error.strerror}") from None
 
 
-def _send(
-    run: Session,
-    batch: TrackedBatch,
-    queue: str,
-    rows: Iterator[str],
-    *,
-    progress: Callable[[int], None],
-    key: str | None,
-) -> tuple[int, dict[str, str]]:
-    """Send rows; those that the queue rejects become failed items, so that the batch still ends.
+def reading(name: str, kind: RowFormat | None, delimiter: str | None, encoding: str) -> Reading:
+    """How a file is read, from its name and the options.
 
-    Returns:
-        How many messages the queue took, and item id → reason for those that it rejected.
+    Raises:
+        InvalidRequest: neither the name nor the options say its format.
+        typer.BadParameter: an option does not fit.
     """
-    sent = 0
-
-    def count(taken: int) -> None:
-        nonlocal sent
-        sent += taken
-        progress(taken)
-
+    if delimiter == "\\t":
+        delimiter = "\t"
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        raise typer.BadParameter(f"{delimiter!r} is not a delimiter; pass one character, such as ';'")
     try:
-        batch.send(queue, rows, progress=count, key=key, refused=batch.fail)
-    except SendFailed as failed:
-        return sent, failed.items
-    except BaseException:  # an error, or Ctrl-C
-        run.remark(_stopped(batch.id, sent, key))
-        raise
-    return sent, {}
+        codecs.lookup(encoding)
+    except LookupError:
+        raise typer.BadParameter(
+            f"{encoding!r} is not an encoding; pass a name like utf-8, latin-1 or cp1252"
+        ) from None
+    found = kind or (RowFormat.CSV if name == "-" and delimiter else format_of(name))
+    if delimiter is not None and found not in (RowFormat.CSV, RowFormat.TSV):
+        raise typer.BadParameter(f"--delimiter goes with CSV, not with {found}")
+    return Reading(found, delimiter, encoding)
 
 
-def _stopped(batch_id: int, sent: int, key: str | None) -> str:
-    """What became of the batch, and how to go on."""
+def _failed(run: Session, batch: TrackedBatch, sent: int, key: str | None) -> None:
+    """Say what became of the batch after an error; without a key of the caller's it is cancelled."""
     said = f"stopped after {sent:,} messages were sent"
     if key is not None:
-        return f"{said}; batch {batch_id} is open: run the same command again to go on with it"
-    return (
-        f"{said}; batch {batch_id} is cancelled, and consumers still get what was sent. Another run sends all"
+        run.remark(f"{said}; batch {batch.id} is open: run the same command again to go on with it")
+        return
+    with suppress(FaninError):  # the first error counts; an idle batch ends by itself
+        batch.cancel()
+    run.remark(
+        f"{said}; batch {batch.id} is cancelled, and consumers still get what was sent. Another run sends all"
         " rows again, in a new batch; with --key it could go on"
     )
-
-
-@contextmanager
-def _progress(run: Session) -> Iterator[Callable[[int], None]]:
-    """Show how many messages are sent so far, if stderr is a terminal; takes the number of further ones."""
-    if run.as_json or not run.stderr.is_terminal:
-        yield lambda _: None
-        return
-    from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("sent"), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=run.stderr, transient=True) as shown:
-        task = shown.add_task("", total=None)
-        yield lambda taken: shown.advance(task, taken)
 
 
 def _answer(run: Session, batch: Batch, *, sent: int, malformed: Malformed, unsent: dict[str, str]) -> None:
@@ -211,6 +246,10 @@ def _answer(run: Session, batch: Batch, *, sent: int, malformed: Malformed, unse
     if brought := sums(batch):
         ended.append(brought)
     run.answer(document, ", ".join(ended))
+    _tell(run, malformed, unsent)
+
+
+def _tell(run: Session, malformed: Malformed, unsent: dict[str, str]) -> None:
     if run.as_json:
         return
     for row, reason in malformed.named:

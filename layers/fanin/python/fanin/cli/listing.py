@@ -1,69 +1,146 @@
-"""A table that also fits a narrow terminal, and names with their values."""
+"""Tables, and names with their values: drawn in a terminal, one record a line in a pipe.
+
+In a pipe fields are separated by tabs. A table has all its columns there, in the order of its header line,
+and numbers without separators. ``40+`` stands for 40 or more. A backslash, a tab, a line end or another
+control character within a field is escaped as in C.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from rich import box
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.table import Table
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
 _GAP: Final = 2
 """Columns of the screen between two columns of a table."""
 _LEGIBLE: Final = 24
 """A word of up to so many characters is kept on one line; longer ones, such as item ids, may be folded."""
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_ESCAPES: Final = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+class Value(NamedTuple):
+    """A value that a terminal shows in another way than a pipe.
+
+    Attributes:
+        shown: for people.
+        plain: for programs.
+    """
+
+    shown: str
+    plain: str
+
+
+Cell: TypeAlias = "str | int | Value | None"
+
+
+def number(count: int, *, or_more: bool = False) -> Value:
+    """A number of things, perhaps a lower bound."""
+    return Value(f"at least {count:,}" if or_more else f"{count:,}", f"{count}+" if or_more else str(count))
+
+
+def field(cell: object) -> str:
+    """A value as one field of a line."""
+    text = cell.plain if isinstance(cell, Value) else "" if cell is None else str(cell)
+    text = text.replace("\\", _ESCAPES["\\"])
+    return _CONTROL.sub(lambda found: _ESCAPES.get(found[0], f"\\x{ord(found[0]):02x}"), text)
+
+
+def shown(cell: object) -> str:
+    """A value for a terminal, which obeys no control characters that somebody put into a name or a reason."""
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        return f"{cell:,}"
+    text = cell.shown if isinstance(cell, Value) else "" if cell is None else str(cell)
+    return _CONTROL.sub(lambda found: found[0] if found[0] in "\n\t" else f"\\x{ord(found[0]):02x}", text)
 
 
 class Listing:
-    """Rows under the names of their columns; a column that is empty in every row is left out.
+    """Rows under the names of their columns.
 
-    Where the screen is too narrow for that, a row has a line for each of its values.
+    A terminal leaves out a column that is empty in every row. Where it is too narrow for the others, a row
+    has a line for each of its values.
 
     Args:
         columns: their names.
         right: those that are aligned to the right.
+        empty: what a terminal shows if there are no rows; the header by default.
     """
 
-    def __init__(self, columns: Sequence[str], right: Sequence[str] = ()) -> None:
+    def __init__(self, columns: Sequence[str], right: Sequence[str] = (), empty: str = "") -> None:
+        self.empty = empty
         self._columns = columns
         self._right = right
-        self._rows: list[tuple[str, ...]] = []
+        self._cells: list[tuple[Cell, ...]] = []
 
-    def add_row(self, *cells: str | None) -> None:
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def add_row(self, *cells: Cell) -> None:
         """Add a row with a cell for each column."""
-        self._rows.append(tuple(cell or "" for cell in cells))
+        self._cells.append(cells)
+
+    def lines(self) -> Iterator[str]:
+        """A header and a line for each row, for programs."""
+        yield "\t".join(name.replace(" ", "_") for name in self._columns)
+        for row in self._cells:
+            yield "\t".join(map(field, row))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        shown = [n for n in range(len(self._columns)) if not self._rows or any(row[n] for row in self._rows)]
-        if len(shown) == 1 or self._width(shown) <= options.max_width:
-            yield self._table(shown)
+        if self.empty and not self._cells:
+            yield self.empty
             return
-        for row in self._rows:
-            yield facts((self._columns[n], row[n]) for n in shown)
+        rows = [tuple(map(shown, row)) for row in self._cells]
+        named = [n for n in range(len(self._columns)) if not rows or any(row[n] for row in rows)]
+        if len(named) == 1 or self._width(rows, named) <= options.max_width:
+            yield self._table(rows, named)
+            return
+        for row in rows:
+            yield facts((self._columns[n], row[n]) for n in named)
             yield ""
 
-    def _width(self, shown: Sequence[int]) -> int:
+    def _width(self, rows: Sequence[tuple[str, ...]], named: Sequence[int]) -> int:
         """The least width at which the table is legible."""
-        words = ([self._columns[n], *(word for row in self._rows for word in row[n].split())] for n in shown)
+        words = ([self._columns[n], *(word for row in rows for word in row[n].split())] for n in named)
         return sum(min(_LEGIBLE, max(map(len, of))) + _GAP for of in words)
 
-    def _table(self, shown: Sequence[int]) -> RenderableType:
+    def _table(self, rows: Sequence[tuple[str, ...]], named: Sequence[int]) -> RenderableType:
+        from rich import box
+        from rich.table import Table
+
         made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        for n in shown:
+        for n in named:
             name = self._columns[n]
             made.add_column(name, justify="right" if name in self._right else "left", overflow="fold")
-        for row in self._rows:
-            made.add_row(*(row[n] for n in shown))
+        for row in rows:
+            made.add_row(*(row[n] for n in named))
         return made
 
 
-def facts(pairs: Iterable[tuple[str, object]]) -> Table:
+class Facts:
+    """Names with their values, one a line; see ``facts``."""
+
+    def __init__(self, pairs: Iterable[tuple[str, object]]) -> None:
+        self._pairs = [(name, value) for name, value in pairs if value not in (None, "")]
+
+    def lines(self) -> Iterator[str]:
+        """A line for each, for programs."""
+        return (f"{name.replace(' ', '_')}\t{field(value)}" for name, value in self._pairs)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.table import Table
+
+        made = Table(box=None, show_header=False, pad_edge=False)
+        made.add_column(no_wrap=True)
+        made.add_column(overflow="fold")
+        for name, value in self._pairs:
+            if text := shown(value):
+                made.add_row(name, text)
+        yield made
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> Facts:
     """Names with their values, one a line; empty values are left out."""
-    made = Table(box=None, show_header=False, pad_edge=False)
-    made.add_column(no_wrap=True)
-    made.add_column(overflow="fold")
-    for name, value in pairs:
-        if value not in (None, ""):
-            made.add_row(name, str(value))
-    return made
+    return Facts(pairs)

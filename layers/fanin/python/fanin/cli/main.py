@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 import errno
+import os
+import sys
 from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
 from fanin import __version__
-from fanin.cli import (
-    batches,
-    buffers,
-    directory,
-    fanout,
-    frames,
-    items,
-    plan,
-    reading,
-    redrive,
-    release,
-    routes,
-    scatters,
-    spark,
-    stack,
-    targets,
-    ui,
-    watching,
-    why,
-)
+from fanin.cli.coercion import without_pydantic
+from fanin.cli.commands import Commands
 from fanin.cli.exits import MEANINGS, ExitCode, code_of
 from fanin.cli.session import session
 from fanin.errors import FaninError
@@ -41,7 +25,14 @@ _UNWRITTEN: Final = {errno.ENOSPC: "no space is left where it goes", errno.EBADF
 class _Fanin(TyperGroup):
     """A group whose options may come before or after the command, and whose errors take one line."""
 
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**{**attributes, "commands": Commands()})
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature is Click's
+        return list(self.commands)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        session(ctx).words = tuple(args)
         return super().parse_args(ctx, options_first(args))
 
     def invoke(self, ctx: Any) -> Any:
@@ -50,6 +41,10 @@ class _Fanin(TyperGroup):
         except FaninError as error:
             session(ctx).explain(error)
             raise typer.Exit(code_of(error)) from error
+        except BrokenPipeError:
+            # Whoever read the answer has enough of it, as head does. Python must not try to write the rest.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(ExitCode.BROKEN_PIPE) from None
         except OSError as error:
             if error.errno not in _UNWRITTEN:
                 raise
@@ -86,7 +81,7 @@ app = typer.Typer(
     cls=_Fanin,
     epilog=_EPILOG,
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -119,31 +114,9 @@ def fanin(
     run.as_json, run.local, run.api_url = as_json, local, api_url
 
 
-for group in (
-    batches,
-    items,
-    reading,
-    redrive,
-    release,
-    why,
-    targets,
-    watching,
-    fanout,
-    scatters,
-    directory,
-    routes,
-    frames,
-    buffers,
-    plan,
-    spark,
-    stack,
-    ui,
-):
-    app.add_typer(group.app)
-
-
 def main() -> None:
     """Run the command line."""
+    without_pydantic()
     app()
 
 

@@ -22,6 +22,8 @@ from fanin.wire.times import decode_time
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _SPAN: Final = re.compile(r"(\d{1,9})([smhd]?)")
 _NUMBER: Final = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE]\+?[0-9]{1,2})?")
+_THOUSANDS: Final = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?)([kKmMgG])")
+_POWERS: Final = {"k": 3, "m": 6, "g": 9}
 _RANGE: Final = re.compile(r"(?P<group>[^:]+:[^:]+)(?::(?P<start>\d*)\.\.(?P<stop>\d*))?")
 
 
@@ -49,14 +51,16 @@ def ordinal(text: str, batch: int) -> int:
 
 
 def whole(text: str, least: int, most: int) -> int:
-    """Parse a whole number: ``1000000``, ``1_000_000``, ``1,000,000`` or ``1e6``."""
+    """Parse a whole number: ``1000000``, ``1_000_000``, ``1,000,000``, ``1e6``, ``1000k`` or ``1M``."""
     plain = text.replace(",", "").replace("_", "")
+    if thousands := _THOUSANDS.fullmatch(plain):
+        plain = f"{thousands[1]}e{_POWERS[thousands[2].lower()]}"
     # In many languages 1.000 is a thousand; here it would be one.
     clear = "." not in plain or "e" in plain.lower()
     number = Decimal(plain) if clear and _NUMBER.fullmatch(plain) else None
     if number is None or not least <= number <= most or number != number.to_integral_value():
         raise typer.BadParameter(
-            f"{text!r} is not a whole number from {least:,} to {most:,}; write it like 1000000 or 1e6"
+            f"{text!r} is not a whole number from {least:,} to {most:,}; write it like 1000000, 1e6 or 1M"
         )
     return int(number)
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from fanin.cli import parsing
+from fanin.cli.listing import Value
 from fanin.cli.session import session
 from fanin.domain import limits
 from fanin.domain.alternatives import alternatives
@@ -29,7 +30,10 @@ def plan(
     ctx: typer.Context,
     *,
     items: Annotated[
-        str, typer.Argument(metavar="N", help="Number of items in the batch, such as 1000000, 1e6 or 2.5e6.")
+        str,
+        typer.Argument(
+            metavar="N", help="Number of items in the batch, such as 1000000, 1_000_000, 1e6, 10k or 2.5M."
+        ),
     ],
     together: Annotated[
         int, typer.Option(min=1, max=limits.MAX_IDS, help="Items that one call or message acknowledges.")
@@ -99,9 +103,9 @@ def plan(
         bill = way.usage.bill(prices)
         shown.add_row(
             way.way,
-            f"{way.writes:,}",
-            *(dollars(bill[service]) if bill[service] else "" for service in _SERVICES),
-            dollars(way.dollars(prices)),
+            way.writes,
+            *(_money(bill[service]) for service in _SERVICES),
+            _money(way.dollars(prices)),
         )
     run.answer(
         document,
@@ -147,6 +151,13 @@ def _read(file: Path) -> tuple[dict[str, Any], str]:
 
 
 _DESCRIBING = ("region", "since", "source", "assumed", "currency")
+
+
+def _money(amount: float) -> Value:
+    """An amount in dollars; people see nothing where nothing is to be paid."""
+    from fanin.cli.tables import dollars
+
+    return Value(dollars(amount) if amount else "", f"{amount:.6f}")
 
 
 def _document(way: Cost, prices: Prices) -> dict[str, Any]:

@@ -62,11 +62,11 @@ def missing(
         page = Missing(tuple(run.tracker.iter_missing(batch)))
     else:
         page = run.tracker.missing(batch, cursor=cursor, limit=limit)
-    shown = table("ordinals", "items", "range", right=("ordinals", "items"))
+    shown = table("ordinals", "items", "range", right=("ordinals", "items"), empty="nothing is missing")
     for found in page.ranges:
         count = found.stop - found.start
-        shown.add_row(f"{found.start}..{found.stop}", f"{count:,}", f"{found.group}:0..{count}")
-    run.answer(MISSING.encode(page), shown if page.ranges else "nothing is missing")
+        shown.add_row(f"{found.start}..{found.stop}", count, f"{found.group}:0..{count}")
+    run.answer(MISSING.encode(page), shown)
     run.more(page.cursor)
 
 
@@ -105,22 +105,24 @@ def failures(
         return
     if by_error:
         errors = Errors(run.tracker.errors(batch))
-        counted = table("failed", "kept", "last", "error", "example", right=("failed", "kept"))
+        counted = table(
+            "failed", "kept", "last", "error", "example", right=("failed", "kept"), empty="nothing failed"
+        )
         for group in errors.errors:
             last = encode_time(group.last_failed_at) if group.last_failed_at else ""
-            counted.add_row(f"{group.failed:,}", f"{group.kept:,}", last, group.error, group.example)
-        run.answer(ERRORS.encode(errors), counted if errors.errors else "nothing failed")
+            counted.add_row(group.failed, group.kept, last, group.error, group.example)
+        run.answer(ERRORS.encode(errors), counted)
         return
     if every:
         page = Failures(tuple(run.tracker.iter_failures(batch)))
     else:
         page = run.tracker.failures(batch, cursor=cursor, limit=limit)
-    shown = table("ordinal", "item", "state", "kept", "reason", right=("ordinal",))
+    shown = table("ordinal", "item", "state", "kept", "reason", right=("ordinal",), empty="nothing failed")
     for failure in page.failures:
         state = "held" if failure.held else "redriven" if failure.redriven else "failed"
         kept = "message" if failure.kept else ""
         shown.add_row(str(failure.ordinal), failure.item, state, kept, failure.reason)
-    run.answer(FAILED_ITEMS.encode(page), shown if page.failures else "nothing failed")
+    run.answer(FAILED_ITEMS.encode(page), shown)
     run.more(page.cursor)
 
 

@@ -14,7 +14,7 @@ from fanin.domain.redrives import Redriving
 from fanin.wire.redrives import REDRIVING
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from fanin.cli.listing import Facts
 
 app = typer.Typer()
 
@@ -86,12 +86,12 @@ def _progress(run: Session) -> Callable[[Redriving], None]:
     return show
 
 
-def _facts(found: Redriving, before: Sequence[int], *, dry_run: bool) -> Table:
+def _facts(found: Redriving, before: Sequence[int], *, dry_run: bool) -> Facts:
     from fanin.cli.tables import facts
 
     sent = "to send" if dry_run else "sent"
     rows: list[tuple[str, object]] = [
-        ("batch", found.batch_id),
+        ("batch", None if found.batch_id is None else str(found.batch_id)),
         ("state", found.state),
         (sent, f"{found.items:,}"),
         ("redriven before", f"{found.already:,}{_where(before, found)}"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import io
 import json
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, BinaryIO, Final, NoReturn, TextIO
+from typing import Any, BinaryIO, Final, NoReturn, TextIO, cast
 
 from fanin.errors import InvalidRequest, NotConfigured
 
@@ -21,17 +24,21 @@ class RowFormat(StrEnum):
 
     Attributes:
         CSV: with a header line.
+        TSV: the same with tabs between the fields.
         JSONL: JSON Lines, one object a line.
         PARQUET: needs pyarrow.
     """
 
     CSV = "csv"
+    TSV = "tsv"
     JSONL = "jsonl"
     PARQUET = "parquet"
 
 
 _SUFFIXES: Final = {
     ".csv": RowFormat.CSV,
+    ".tsv": RowFormat.TSV,
+    ".tab": RowFormat.TSV,
     ".jsonl": RowFormat.JSONL,
     ".ndjson": RowFormat.JSONL,
     ".parquet": RowFormat.PARQUET,
@@ -44,12 +51,38 @@ def format_of(name: str) -> RowFormat:
     Raises:
         InvalidRequest: the suffix is unknown.
     """
+    plain = name.lower()
+    for packed in PACKED:
+        plain = plain.removesuffix(packed)
     for suffix, kind in _SUFFIXES.items():
-        if name.lower().endswith(suffix):
+        if plain.endswith(suffix):
             return kind
     raise InvalidRequest(
-        f"the name {name!r} does not say the format of the file; pass --format csv, jsonl or parquet"
+        f"the name {name!r} does not say the format of the file; pass --format csv, tsv, jsonl or parquet"
     )
+
+
+def unpacked(file: BinaryIO, name: str) -> BinaryIO:
+    """The content of a file that may be compressed, as the suffix of its name says: ``.gz`` or ``.zst``.
+
+    Raises:
+        NotConfigured: the file is compressed with Zstandard, and pyarrow is not installed.
+    """
+    if name.lower().endswith(".gz"):
+        import gzip
+
+        return cast("BinaryIO", gzip.GzipFile(fileobj=file))
+    if name.lower().endswith(".zst"):
+        try:
+            from pyarrow import CompressedInputStream
+        except ImportError as error:
+            raise NotConfigured("a .zst file needs pyarrow: pip install 'fanin[parquet]'") from error
+        return cast("BinaryIO", CompressedInputStream(file, "zstd"))
+    return file
+
+
+PACKED: Final = (".gz", ".zst")
+"""Suffixes of compressed files, after that of the format."""
 
 
 @dataclass
@@ -75,12 +108,32 @@ class _NotJson(ValueError):
     """A value has no form in JSON."""
 
 
-def bodies(file: BinaryIO, kind: RowFormat, malformed: Malformed, *, most_bytes: int) -> Iterator[str]:
+@dataclass(frozen=True)
+class Reading:
+    """How the text of a file is read.
+
+    Attributes:
+        kind: its format.
+        delimiter: one character between two fields of CSV; None for that of the format.
+        encoding: of the text, by Python's name.
+    """
+
+    kind: RowFormat
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+
+    @property
+    def separator(self) -> str:
+        """The character between two fields."""
+        return self.delimiter or ("\t" if self.kind is RowFormat.TSV else ",")
+
+
+def bodies(file: BinaryIO, how: Reading, malformed: Malformed, *, most_bytes: int) -> Iterator[str]:
     """Read the rows of a file, one at a time, as JSON objects.
 
     Args:
         file: the open file; Parquet needs a seekable one.
-        kind: its format.
+        how: its format, delimiter and encoding.
         malformed: gets the rows that are skipped.
         most_bytes: largest body, in bytes of UTF-8.
 
@@ -89,19 +142,18 @@ def bodies(file: BinaryIO, kind: RowFormat, malformed: Malformed, *, most_bytes:
 
     Raises:
         NotConfigured: the file is Parquet, and pyarrow is not installed.
-        InvalidRequest: the file as a whole is not of this format.
+        InvalidRequest: the file as a whole is not of this format, or not compressed as its name says.
     """
-    if kind is RowFormat.PARQUET:
+    if how.kind is RowFormat.PARQUET:
         rows = _parquet(file, malformed)
     else:
-        # Bytes that are not UTF-8 become surrogates, so that a bad row does not end the reading.
-        text = _text(file)
-        rows = _csv(text, malformed) if kind is RowFormat.CSV else _json_lines(text, malformed)
-    for number, body in rows:
+        text = _text(file, how.encoding)
+        rows = _json_lines(text, malformed) if how.kind is RowFormat.JSONL else _csv(text, how, malformed)
+    for number, body in _readable(rows):
         try:
             size = len(body.encode())
         except UnicodeEncodeError:
-            malformed.add(number, "not UTF-8")
+            malformed.add(number, f"not {how.encoding.upper()}")
             continue
         if size > most_bytes:
             malformed.add(number, f"{size} bytes; a message may have {most_bytes}")
@@ -109,14 +161,24 @@ def bodies(file: BinaryIO, kind: RowFormat, malformed: Malformed, *, most_bytes:
             yield body
 
 
-def _text(file: BinaryIO) -> TextIO:
-    import io
+def _readable(rows: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    try:
+        yield from rows
+    except (EOFError, zlib.error, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise InvalidRequest(f"the file cannot be unpacked: {error}; is it damaged, or cut off?") from error
 
-    return io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+
+def _text(file: BinaryIO, encoding: str) -> TextIO:
+    # UTF-8 may begin with a byte order mark. Bytes that are not of the encoding become surrogates, so that a
+    # bad row does not end the reading.
+    named = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+    return io.TextIOWrapper(file, encoding=named, errors="surrogateescape", newline="")
 
 
-def _csv(text: TextIO, malformed: Malformed) -> Iterator[tuple[int, str]]:
-    reader = csv.reader(text, strict=True)
+def _csv(text: TextIO, how: Reading, malformed: Malformed) -> Iterator[tuple[int, str]]:
+    reader = csv.reader(text, strict=True, delimiter=how.separator)
     header = next(reader, None)
     if header is None:
         return

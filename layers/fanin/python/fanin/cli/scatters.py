@@ -115,11 +115,11 @@ def replies(
         page = Gathered(tuple(scatters.replies(batch)))
     else:
         page = scatters.replies_page(batch, cursor=cursor, limit=limit)
-    shown = table("recipient", "name", "reply", right=("recipient",))
+    shown = table("recipient", "name", "reply", right=("recipient",), empty="nobody has replied")
     for reply in page.replies:
         said = json.dumps(reply.payload, ensure_ascii=False) if reply.claim is None else reply.url
         shown.add_row(str(reply.ordinal), reply.name, said)
-    run.answer(wire.GATHERED.encode(page), shown if page.replies else "nobody has replied")
+    run.answer(wire.GATHERED.encode(page), shown)
     run.more(page.cursor)
 
 
@@ -127,7 +127,7 @@ def _facts(found: Scattered) -> list[tuple[str, object]]:
     from fanin.cli.tables import total_facts
 
     return [
-        ("scatter", found.batch.batch_id),
+        ("scatter", str(found.batch.batch_id)),
         ("state", f"{found.batch.state}, partial" if found.batch.partial else str(found.batch.state)),
         ("correlation id", found.correlation_id),
         ("recipients", "being listed" if found.starting else f"{found.batch.items:,}"),

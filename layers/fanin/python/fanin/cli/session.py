@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import errno
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from fanin.cli.listing import Facts, Listing
 from fanin.errors import FaninError
 from fanin.names import PROBLEM_ROOT
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
 
     from fanin.client.tracker import Tracker
-
-_ENDLESS: Final = 100_000
-"""Width in columns at which no line is wrapped."""
 
 
 @dataclass
@@ -33,12 +32,14 @@ class Session:
         local: use the stack of ``fanin local up``.
         api_url: use the API at this URL.
         given: a tracker to use instead; ``local``, ``api_url`` and the environment are then ignored.
+        words: the words of the command line after ``fanin``.
     """
 
     as_json: bool = False
     local: bool = False
     api_url: str | None = None
     given: Tracker | None = None
+    words: tuple[str, ...] = ()
 
     @cached_property
     def tracker(self) -> Tracker:
@@ -58,9 +59,7 @@ class Session:
         """Prints the answer as text."""
         from rich.console import Console
 
-        # Output that goes to a pipe or a file is not wrapped.
-        width = None if sys.stdout.isatty() else _ENDLESS
-        return Console(highlight=False, width=width)
+        return Console(highlight=False)
 
     @cached_property
     def stderr(self) -> Console:
@@ -69,8 +68,27 @@ class Session:
 
         return Console(stderr=True, highlight=False)
 
-    def answer(self, document: Any, *text: RenderableType) -> None:
+    @property
+    def draws_tables(self) -> bool:
+        """Whether stdout is a terminal."""
+        return "stdout" in self.__dict__ or sys.stdout.isatty()
+
+    @property
+    def draws(self) -> bool:
+        """Whether stderr is a terminal that can redraw, and may be used for progress."""
+        if self.as_json or not ("stderr" in self.__dict__ or sys.stderr.isatty()):
+            return False
+        return self.stderr.is_terminal and not self.stderr.is_dumb_terminal
+
+    def command(self, *words: str) -> str:
+        """A command line that can be pasted into a shell, for the same stack."""
+        options = ["--local"] if self.local else ["--api-url", self.api_url] if self.api_url else []
+        return shlex.join(["fanin", *options, *words])
+
+    def answer(self, document: Any, *text: str | Facts | Listing) -> None:
         """Print the answer: the document with ``--json``, otherwise the text.
+
+        A terminal shows tables. In a pipe each record is a line; sentences beside a table then go to stderr.
 
         Raises:
             OSError: stdout is closed; Python then has none.
@@ -79,9 +97,18 @@ class Session:
             raise OSError(errno.EBADF, "stdout is closed")
         if self.as_json:
             typer.echo(json.dumps(document, ensure_ascii=False))
-            return
-        for part in text:
-            self.stdout.print(part, markup=False)
+        elif self.draws_tables:
+            for part in text:
+                self.stdout.print(part, markup=False)
+        else:
+            listed = any(isinstance(part, Listing) for part in text)
+            for part in text:
+                if isinstance(part, str):
+                    typer.echo(part, err=listed)
+                else:
+                    if isinstance(part, Listing) and part.empty and not len(part):
+                        self.remark(part.empty)
+                    typer.echo("".join(f"{line}\n" for line in part.lines()), nl=False)
 
     def remark(self, text: str) -> None:
         """Print a line to stderr, beside the answer."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from fanin.cli.listing import Listing, facts
+from fanin.cli.listing import Listing, Value, facts, number
+from fanin.cli.times import about, age, now_ms, when
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Mode, OnFailure
 from fanin.domain.failures import Keep
@@ -31,30 +32,37 @@ __all__ = [
 ]
 
 
-def table(*columns: str, right: Sequence[str] = ()) -> Listing:
-    """An empty table; the columns named in ``right`` are aligned to the right."""
-    return Listing(columns, right)
+def table(*columns: str, right: Sequence[str] = (), empty: str = "") -> Listing:
+    """An empty table; see ``Listing``."""
+    return Listing(columns, right, empty)
 
 
-def batch_facts(batch: Batch) -> list[tuple[str, object]]:
-    """Names and values that describe a batch, for ``facts``."""
+def batch_facts(batch: Batch, now: int | None = None) -> list[tuple[str, object]]:
+    """Names and values that describe a batch, for ``facts``.
+
+    Args:
+        batch: the batch.
+        now: the time, in milliseconds since 1970; the machine's by default.
+    """
+    now = now_ms() if now is None else now
     state = f"{batch.state}, partial" if batch.partial else str(batch.state)
     if batch.cause is not None:
         state += f", because of its {batch.cause}"
     return [
-        ("batch", batch.batch_id),
+        ("batch", str(batch.batch_id)),
         ("state", state),
         ("user key", batch.user_key),
         ("mode", batch.mode),
-        ("items", f"{batch.items:,}"),
-        ("limit", None if batch.limit is None else f"{batch.limit:,}"),
-        ("opened", encode_time(batch.created_at)),
+        ("items", batch.items),
+        ("limit", batch.limit),
+        ("opened", when(batch.created_at, now)),
         ("opened by", batch.opened_by),
-        ("closed", _time(batch.closed_at)),
-        ("ended", _time(batch.ended_at)),
-        ("deadline", _time(batch.deadline)),
+        ("closed", when(batch.closed_at, now)),
+        ("ended", when(batch.ended_at, now)),
+        ("deadline", when(batch.deadline, now)),
+        *_activity(batch, now),
         ("parent item", batch.parent_item),
-        ("retry of", batch.retry_of),
+        ("retry of", None if batch.retry_of is None else str(batch.retry_of)),
         ("keeps", None if batch.keep is Keep.MESSAGE else f"{batch.keep} of failures"),
         ("on failure", None if batch.on_failure is OnFailure.DONE else batch.on_failure),
         ("tolerates", _tolerated(batch.tolerated_failures)),
@@ -62,12 +70,32 @@ def batch_facts(batch: Batch) -> list[tuple[str, object]]:
     ]
 
 
+def _activity(batch: Batch, now: int) -> list[tuple[str, object]]:
+    """When something last happened to a live batch, and when it is orphaned if nothing does any more."""
+    if batch.state.terminal:
+        return []
+    # The row has the last activity rounded down to a step, so that an acknowledgement writes no index.
+    late = batch.active_until(now) - batch.touched_at
+    note = f", or up to {about(late / 1000)} later" if late >= 1000 else ""  # noqa: PLR2004 - a second
+    seen = when(batch.touched_at, now, note)
+    last = min(batch.rounded(batch.touched_at) + batch.idle_ttl * 1000, batch.idle_at)
+    return [("last activity", seen), ("orphaned", when(last, now, ", unless something happens before"))]
+
+
 def progress_facts(progress: Progress) -> list[tuple[str, object]]:
     """Names and values that describe a batch and its progress."""
     row = progress.batch
-    among = f"{failed(row)} of these" if row.failed else ""
-    counts = [("done", done(progress)), ("failed", among), ("held", held(row))]
-    return [*batch_facts(row), *counts, *total_facts(row), ("cost", cost(progress))]
+    among = Value(f"{failed(row)} of these", _failed(row).plain) if row.failed else ""
+    counts: list[tuple[str, object]] = [("done", _done(progress)), ("failed", among), ("held", _held(row))]
+    return [*batch_facts(row), *counts, *total_facts(row), ("cost", _cost(progress))]
+
+
+def _done(progress: Progress) -> Value:
+    return Value(done(progress), number(progress.done_min, or_more=not progress.exact).plain)
+
+
+def _cost(progress: Progress) -> Value | None:
+    return Value(cost(progress), f"{progress.cost.dollars:.6f}") if progress.cost else None
 
 
 def cost(progress: Progress) -> str:
@@ -90,8 +118,8 @@ def dollars(amount: float) -> str:
 def total_facts(batch: Batch) -> list[tuple[str, object]]:
     """The totals of a batch, and those of the batches that it retries."""
     known = "" if batch.totals_exact else _inexact(batch)
-    mine = [(f"total {name}", f"{number:,}{known}") for name, number in batch.totals.items()]
-    before = [(f"{name} before", f"{number:,}") for name, number in batch.totals_before.items()]
+    mine = [(f"total {name}", Value(f"{found:,}{known}", str(found))) for name, found in batch.totals.items()]
+    before = [(f"{name} before", found) for name, found in batch.totals_before.items()]
     return [*mine, *before]
 
 
@@ -100,7 +128,7 @@ def sums(batch: Batch) -> str:
     estimated = batch.mode is Mode.ESTIMATED
     if not batch.totals_exact and not estimated:
         return ""
-    brought = ", ".join(f"{number:,} {name}" for name, number in batch.totals.items())
+    brought = ", ".join(f"{found:,} {name}" for name, found in batch.totals.items())
     return f"{brought}{_inexact(batch)}" if brought and estimated else brought
 
 
@@ -119,16 +147,25 @@ def done(progress: Progress) -> str:
 
 def failed(batch: Batch) -> str:
     """How many items failed, as far as the answer knows; empty if none is known to have failed."""
-    if not batch.failed:
-        return ""
-    return f"at least {batch.failed:,}" if batch.failed_more else f"{batch.failed:,}"
+    return _failed(batch).shown
 
 
 def held(batch: Batch) -> str:
     """How many items are held, as far as the answer knows; empty if none is known to be."""
-    if not batch.held:
-        return ""
-    return f"at least {batch.held:,}" if batch.may_hold_more else f"{batch.held:,}"
+    return _held(batch).shown
+
+
+def _failed(batch: Batch) -> Value:
+    return _known(batch.failed, batch.failed_more)
+
+
+def _held(batch: Batch) -> Value:
+    return _known(batch.held, batch.may_hold_more)
+
+
+def _known(count: int, more: bool) -> Value:
+    found = number(count, or_more=more)
+    return found if count else Value("", found.plain)
 
 
 def receipts_table(receipts: Sequence[Receipt]) -> Listing:
@@ -146,29 +183,52 @@ def receipts_table(receipts: Sequence[Receipt]) -> Listing:
     for receipt in receipts:
         found = (receipt.first, len(receipt.duplicates), receipt.ranged)
         numbers = (*found, receipt.late, receipt.held)
-        made.add_row(str(receipt.batch_id), str(receipt.state), *(f"{number:,}" for number in numbers))
+        made.add_row(str(receipt.batch_id), receipt.state, *numbers)
     return made
 
 
-def batches_table(batches: Sequence[Batch]) -> Listing:
-    """Batches, one row each."""
+def batches_table(
+    batches: Sequence[Batch], reached: Mapping[int, Progress] | None = None, now: int | None = None
+) -> Listing:
+    """Batches, one row each.
+
+    Args:
+        batches: what to list, in this order.
+        reached: how far a batch is, by its id, where its row does not say it.
+        now: the time, in milliseconds since 1970; the machine's by default.
+    """
+    now = now_ms() if now is None else now
+    counts = ("items", "done", "failed", "held")
     made = table(
-        "batch",
-        "state",
-        "items",
-        "failed",
-        "held",
-        "opened",
-        "user key",
-        "totals",
-        right=("items", "failed", "held"),
+        "batch", "state", *counts, "opened", "user key", "totals", right=(*counts, "opened"), empty="no batch"
     )
     for batch in batches:
-        opened = f"{encode_time(batch.created_at)[:-5]}Z"  # to the second, which fits 80 columns
-        items = f"{batch.items:,}"
-        counts = (items, failed(batch), held(batch))
-        made.add_row(str(batch.batch_id), str(batch.state), *counts, opened, batch.user_key, sums(batch))
+        progress = (reached or {}).get(batch.batch_id)
+        row = progress.batch if progress else batch
+        made.add_row(
+            str(row.batch_id),
+            row.state,
+            row.items,
+            _share(row, progress),
+            _failed(row),
+            _held(row),
+            age(row.created_at, now),
+            row.user_key,
+            sums(row),
+        )
     return made
+
+
+def _share(row: Batch, progress: Progress | None) -> Value | None:
+    """How many items are done: for people the share; None if that is not known."""
+    if progress is not None:
+        reached, more = progress.done_min, not progress.exact
+    elif row.all_done or row.mode is Mode.ESTIMATED:
+        reached, more = min(row.acked, row.items), False
+    else:
+        return None
+    share = f"{int(100 * reached / row.items)}%" if row.items else ""
+    return Value(f"{share}+" if more and share else share, number(reached, or_more=more).plain)
 
 
 def _tolerated(tolerance: Tolerance | None) -> str:
@@ -182,7 +242,17 @@ def _tolerated(tolerance: Tolerance | None) -> str:
 
 def targets_table(targets: Sequence[TargetReport]) -> Listing:
     """Targets of a batch, one row each."""
-    made = table("target", "type", "when", "to", "state", "attempts", "delivered", "last error")
+    made = table(
+        "target",
+        "type",
+        "when",
+        "to",
+        "state",
+        "attempts",
+        "delivered",
+        "last error",
+        empty="nobody is called back: the batch was opened without --on-end",
+    )
     for one in targets:
         delivered, error = _time(one.delivered_at) or "", one.last_error or ""
         cells = (one.type, one.when, one.to, one.state, one.attempts, delivered, error)

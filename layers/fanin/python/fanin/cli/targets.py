@@ -32,8 +32,6 @@ def targets(
 
     run = session(ctx)
     found = run.tracker.redeliver(batch) if redeliver else run.tracker.targets(batch)
-    run.answer(TARGET_REPORTS.encode(TargetReports(found)), *([targets_table(found)] if found else []))
-    if not found:
-        run.remark("nobody is called back: the batch was opened without --on-end")
+    run.answer(TARGET_REPORTS.encode(TargetReports(found)), targets_table(found))
     if any(target.state is TargetState.PARKED for target in found) and not redeliver:
         raise typer.Exit(ExitCode.WRONG)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-import boto3
-from botocore.config import Config
+from botocore.credentials import Credentials
 
 from fanin.adapters.aws import LEAN
 from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.api import Fanin
-from fanin.app.services import Services
 from fanin.client import local_stack
 from fanin.client.clock import Clock
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
-from fanin.client.https.transport import Sign, SigV4, Urllib3Transport
+from fanin.client.https.transport import Identity, Sign, SigV4, Urllib3Transport
 from fanin.domain import limits
 from fanin.domain.principals import checked_name
 from fanin.entry.settings import Settings
@@ -27,6 +25,7 @@ from fanin.errors import NotConfigured
 from fanin.names import ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE
 
 if TYPE_CHECKING:
+    import boto3
     from mypy_boto3_sqs import SQSClient
 
 LOCAL: Final = "local"
@@ -38,6 +37,9 @@ _LOCAL_READ_TIMEOUT: Final = (
 
 def sqs_client(session: boto3.Session | None = None, endpoint_url: str | None = None) -> SQSClient:
     """Make a client for producers and consumers, with enough connections for their threads."""
+    import boto3  # noqa: PLC0415 - takes longer than a whole command that sends nothing to a queue
+    from botocore.config import Config  # noqa: PLC0415
+
     config = Config(
         retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=_CONNECTIONS, **LEAN
     )
@@ -110,10 +112,13 @@ class StackConnection:
             NotConfigured: there is no such file, or another version of fanin wrote it.
         """
         stack = local_stack.nearest(start) if start else local_stack.current()
-        session = stack.session()
         transport = Urllib3Transport(read_timeout=_LOCAL_READ_TIMEOUT)
-        api = HttpsApi(stack.api_url, sign=SigV4(session, stack.region), transport=transport)
-        sqs = partial(sqs_client, session, stack.endpoint_url)
+        keys = Identity(Credentials(stack.access_key_id, stack.secret_access_key), stack.region)
+        api = HttpsApi(stack.api_url, sign=SigV4(keys), transport=transport)
+
+        def sqs() -> SQSClient:
+            return sqs_client(stack.session(), stack.endpoint_url)
+
         return cls(HttpsServices(api), sqs, stack.ack_queue_url)
 
     @classmethod
@@ -151,7 +156,8 @@ class StackConnection:
             InvalidRequest: ``opened_by`` is too long.
             NotConfigured: a table is not named.
         """
-        from fanin.entry import wiring  # noqa: PLC0415 - the DynamoDB adapters, which no other stack needs
+        from fanin.app.services import Services  # noqa: PLC0415 - the use cases and the DynamoDB adapters,
+        from fanin.entry import wiring  # noqa: PLC0415 - which no other stack needs
 
         named = settings or Settings.from_env()
         ports = wiring.connect(named)

@@ -10,13 +10,14 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Final
-
-import boto3
+from typing import TYPE_CHECKING, Any, Final
 
 from fanin.client import local_roots
 from fanin.errors import NotConfigured
 from fanin.names import ENV_PROFILE
+
+if TYPE_CHECKING:
+    import boto3
 
 FOLDER: Final = ".fanin"
 FILE: Final = "local.json"
@@ -92,6 +93,8 @@ class Stack:
 
     def session(self) -> boto3.Session:
         """A boto3 session with the root user's keys, whatever the environment holds."""
+        import boto3  # noqa: PLC0415 - takes longer than a whole command that only calls the API
+
         return boto3.Session(self.access_key_id, self.secret_access_key, region_name=self.region)
 
     def client(self, service: str) -> Any:

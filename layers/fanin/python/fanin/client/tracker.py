@@ -9,26 +9,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
-from fanin.client.buffers import ROOM_WAITS, Producer, Taker
 from fanin.client.clock import Clock
 from fanin.client.connecting import StackConnection, sqs_client
-from fanin.client.consuming.acknowledging import (
-    Acknowledger,
-    ItemOutcome,
-    LedgerAcknowledger,
-    QueueAcknowledger,
-)
-from fanin.client.consuming.consumer import SQS_WAITS, Consumer
-from fanin.client.consuming.handler import SqsHandler
-from fanin.client.consuming.skipping import SkipEnded, Skipping
-from fanin.client.consuming.window import MessageHandler, NoteRetries
 from fanin.client.conversions import member, selection
 from fanin.client.diagnostics import DiagnosticCalls
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.ledger import LedgerCalls
 from fanin.client.producing.batch import TrackedBatch
-from fanin.client.redrives import RedriveCalls
-from fanin.client.scatters import ScatterCalls
 from fanin.domain.acks import Failure, Result
 from fanin.domain.batch import Batch
 from fanin.domain.failures import Keep
@@ -40,6 +27,15 @@ from fanin.names import ENV_ACK_QUEUE_URL
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+
+    from fanin.client.buffers import Producer, Taker
+    from fanin.client.consuming.acknowledging import Acknowledger
+    from fanin.client.consuming.consumer import Consumer
+    from fanin.client.consuming.handler import SqsHandler
+    from fanin.client.consuming.skipping import SkipEnded, Skipping
+    from fanin.client.consuming.window import MessageHandler, NoteRetries
+    from fanin.client.redrives import RedriveCalls
+    from fanin.client.scatters import ScatterCalls
 
 AckPath: TypeAlias = Literal["api", "queue"]
 """How acknowledgements reach the ledger: through its API, or through the ack queue."""
@@ -85,6 +81,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
     @cached_property
     def scatters(self) -> ScatterCalls:
         """Scatter-gather: send a message to many, reply, and read the replies."""
+        from fanin.client.scatters import ScatterCalls  # noqa: PLC0415
+
         return ScatterCalls(self.services.scatters, lambda: self.sqs)
 
     @property
@@ -104,6 +102,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
 
     @cached_property
     def _redrives(self) -> RedriveCalls:
+        from fanin.client.redrives import RedriveCalls  # noqa: PLC0415
+
         return RedriveCalls(self.services.redrives, self.clock)
 
     def redrive(
@@ -158,6 +158,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
 
     def producer(self, buffer: str) -> Producer:
         """Make a producer that puts work into a buffer, and waits while it is full; see ``Producer``."""
+        from fanin.client.buffers import ROOM_WAITS, Producer  # noqa: PLC0415
+
         backoff = replace(ROOM_WAITS, sleep=self.clock.sleep)
         return Producer(self.services.buffers, buffer, backoff=backoff, now=self.clock.monotonic)
 
@@ -165,6 +167,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         self, buffer: str, *, most: int = 10, wait: int = 20, visibility_timeout: int | None = None
     ) -> Taker:
         """Make a taker that takes work out of a buffer; see ``Taker``."""
+        from fanin.client.buffers import Taker  # noqa: PLC0415
+
         return Taker(self.buffers, buffer, most=most, wait=wait, visibility_timeout=visibility_timeout)
 
     @contextmanager
@@ -243,6 +247,9 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
                 ``"look"`` reads the batch first, at most every 30 seconds, which ``via="queue"`` needs to
                 learn of an end. False handles every message.
         """
+        # Those who only produce, or ask, need none of what consumes.
+        from fanin.client.consuming.handler import SqsHandler  # noqa: PLC0415
+
         kept = member(Keep, keep)
         self._skipping(skip_ended, via)
 
@@ -285,6 +292,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         Raises:
             NotConfigured: ``via="queue"``, and the ack queue is not known.
         """
+        from fanin.client.consuming.consumer import SQS_WAITS, Consumer  # noqa: PLC0415
+
         return Consumer(
             self.sqs,
             queue_url,
@@ -300,6 +309,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         )
 
     def _skipping(self, mode: SkipEnded, via: AckPath) -> Skipping:
+        from fanin.client.consuming.skipping import Skipping  # noqa: PLC0415
+
         def read(batch_id: int) -> Batch:
             return self.ledger.status(batch_id, brief=True).batch
 
@@ -328,6 +339,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
                 was sent.
             PartlyMarked: the message of a failure is larger than the queue takes; all others were sent.
         """
+        from fanin.client.consuming.acknowledging import ItemOutcome  # noqa: PLC0415
+
         outcomes = [
             ItemOutcome(item) if isinstance(item, str) else ItemOutcome(item.item, totals=item.totals)
             for item in ([items] if isinstance(items, str | Result) else items)
@@ -347,6 +360,11 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         Raises:
             NotConfigured: ``via="queue"``, and the ack queue is not known.
         """
+        from fanin.client.consuming.acknowledging import (  # noqa: PLC0415
+            LedgerAcknowledger,
+            QueueAcknowledger,
+        )
+
         if via == "api":
             return LedgerAcknowledger(self, self.acknowledger("queue") if self._ack_queue_url else None)
         if self._ack_queue_url is None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fanin import names
-from fanin.app.ports import Defaults
 from fanin.errors import NotConfigured
+
+if TYPE_CHECKING:
+    from fanin.app.ports import Defaults
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,8 @@ class Settings:
     @property
     def defaults(self) -> Defaults:
         """Values for what a request leaves out; variables that are not set leave fanin's own defaults."""
+        from fanin.app.ports import Defaults  # noqa: PLC0415 - callers of the API need no ports
+
         return Defaults(
             open_idle_ttl=self._seconds(names.ENV_OPEN_IDLE_TTL, Defaults.open_idle_ttl),
             closed_idle_ttl=self._seconds(names.ENV_CLOSED_IDLE_TTL, Defaults.closed_idle_ttl),

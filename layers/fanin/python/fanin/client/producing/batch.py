@@ -16,6 +16,7 @@ from fanin.client.paging import chunks
 from fanin.client.producing.done_before import DoneBefore
 from fanin.client.producing.sender import Sender
 from fanin.client.producing.sent_notes import NoteSent, SentNotes
+from fanin.client.producing.stopping import Stop
 from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.domain import limits
 from fanin.domain.acks import Failure, Receipt
@@ -105,6 +106,7 @@ class TrackedBatch:
         progress: Callable[[int], None] | None = None,
         key: str | None = None,
         refused: Callable[[list[Failure]], object] | None = None,
+        stop: Stop | None = None,
     ) -> int:
         """Add an item for each message, put its id on the message, and send the messages.
 
@@ -127,6 +129,7 @@ class TrackedBatch:
                 and are sent unless their items are done. So a message may be sent twice, and counts once.
             refused: gets what the queue did not accept, as failures with their messages, request by request.
                 ``batch.fail`` fails these items and keeps their messages, for a redrive.
+            stop: stops the call early, and lets a later one with the same ``key`` begin where it stopped.
 
         Returns:
             How many messages were sent, without those whose items were done before; 0 if an earlier delivery
@@ -169,7 +172,13 @@ class TrackedBatch:
         notes = SentNotes(self.id, queue_url, self._note or (lambda _batch, _sent: None))
         failed_here: set[str] = set()  # these give their room back
         blocks = self._blocks(
-            messages, size, lambda: len(sender.refused) - len(failed_here), unsent, key, notes=notes
+            messages,
+            size,
+            lambda: len(sender.refused) - len(failed_here),
+            unsent,
+            key,
+            notes=notes,
+            stop=stop or Stop(),
         )
         for taken, failed in sender.send(blocks):
             sent += taken
@@ -197,30 +206,36 @@ class TrackedBatch:
         key: str | None,
         *,
         notes: SentNotes,
+        stop: Stop,
     ) -> Iterator[Iterable[tuple[str, Message]]]:
         """Add items for the messages, block by block; if there can be no room, the rest is ``unsent``."""
         stream = map(_weighed, messages)
         done = DoneBefore(self._ledger, self._ledger.status(self.id).batch) if key is not None else None
         blocks = chunks(stream, max_items=size, size_of=_weight, max_bytes=_BLOCK_BYTES)
+        first = 0
         for number, block in enumerate(blocks):
             block_key = uuid.uuid4().hex if key is None else f"{key}/{number}"
-            group = self._admitted(len(block), stuck, block_key)
+            group = self._admitted(len(block), stuck, block_key, stop)
             if group is None:
-                unsent += [message for message, _ in block]
+                unsent += [] if stop.asked else [message for message, _ in block]
                 return
             pairs = zip(group, (message for message, _ in block), strict=True)
-            entries = [pair for pair in pairs if done is None or pair[0] not in done]
-            notes.begin(group.prefix, len(entries))
-            yield entries
+            entries = [(pair, done is not None and pair[0] in done) for pair in pairs]
+            numbered = enumerate(entries, first)
+            notes.begin(group.prefix, sum(not (kept or stop.skipped(n)) for n, (_, kept) in numbered))
+            yield stop.until(entries)
+            first += len(block)
 
-    def _admitted(self, count: int, stuck: Callable[[], int], key: str) -> Group | None:
+    def _admitted(self, count: int, stuck: Callable[[], int], key: str, stop: Stop) -> Group | None:
         """Add items, waiting while the batch is full; stops with ``BatchClosed`` when the batch ends.
 
         Returns:
-            The items; None if the items of refused messages leave no room for so many.
+            The items; None if the items of refused messages leave no room for so many, or if it is to stop.
         """
         attempt = 0
         while True:
+            if stop.asked:
+                return None
             try:
                 return self.add(count, key=key)
             except (LimitReached, Throttled) as busy:

@@ -1,0 +1,60 @@
+"""A producer that stops says how far it came, and the next one begins there."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.adapters.backoff import Backoff
+from fanin.client.producing.stopping import Stop
+from fanin.domain.batch import State
+from tests.unit.client.conftest import received
+from tests.unit.client.producing.conftest import items_of
+
+
+def resumed(tracker, queue, count, stop):
+    """Send so many rows as a run does that may be one of several."""
+    batch = tracker.attach(tracker.open(key="run").batch_id)
+    sent = batch.send(
+        queue,
+        map(str, range(count)),
+        block=7,
+        workers=2,
+        key="rows",
+        stop=stop,
+        progress=lambda _: setattr(stop, "asked", stop.stop_at is not None and stop.position >= stop.stop_at),
+    )
+    return batch, sent
+
+
+class StopAt(Stop):
+    def __init__(self, stop_at=None, skip=0):
+        super().__init__(skip)
+        self.stop_at = stop_at
+
+
+@pytest.mark.parametrize("at", [1, 6, 7, 8, 20, 39])
+def test_two_runs_send_each_message_once_wherever_the_first_one_stops(tracker, sqs, queue, at):
+    # Given a run that stops
+    first = StopAt(at)
+    _, sent = resumed(tracker, queue, 40, first)
+    assert sent == first.position >= at
+    # When the next one skips what that one has sent
+    second = StopAt(skip=first.position)
+    batch, rest = resumed(tracker, queue, 40, second)
+    # Then all are sent once, and each has its item
+    assert (sent + rest, second.position) == (40, 40)
+    messages = received(sqs, queue)
+    assert sorted(int(message["Body"]) for message in messages) == list(range(40))
+    assert len(set(items_of(messages))) == 40
+    assert batch.status().batch.items == 40
+    assert batch.close().state is State.CLOSED
+
+
+def test_a_full_batch_is_no_longer_waited_for(tracker, queue, monkeypatch):
+    # Given a batch that is full, and a producer that is asked to stop while it waits
+    stop = StopAt()
+    batch = tracker.attach(tracker.open(limit=8).batch_id)
+
+    monkeypatch.setattr(Backoff, "wait", lambda *_, **__: setattr(stop, "asked", True))
+    # When, Then
+    assert batch.send(queue, map(str, range(100)), stop=stop, key="rows") == stop.position == 8
