@@ -37,7 +37,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-fleet demo-spark demo-ui test check library lint bench oracle soak model mutants load compat \
+.PHONY: help setup demo demo-fleet demo-spark demo-ui test check library lint docs bench oracle soak model mutants load compat \
 	smoke screenshots synth template lock dist clean
 
 help: ## list the targets
@@ -124,6 +124,9 @@ lint: $(READY) ## format, lint, types, and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(READY) ## build the site of the documentation in .fanin/site; fails at a broken link and at a page without a place
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --config-file docs/site/mkdocs.yml
 
 bench: $(JAVA) ## measure the figures that fanin promises; fails if one misses its bound
 	$(BIN)/python -m bench $(FIGURES)

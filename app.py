@@ -1,4 +1,7 @@
-"""The CDK app: a stack with one tracker and, if asked for, one for its Spark jobs (docs/settings.md)."""
+"""The CDK app: a stack with one tracker and, if asked for, one for its Spark jobs.
+
+docs/reference/settings.md has its settings.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tries the wheel of fanin-cdk: the app of the README, in an empty environment, on an emulator."""
+"""Tries the wheel of fanin-cdk: the app of the documentation, in an empty environment, on an emulator."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def try_out(folder: Path, library: Path, wheel: Path) -> None:
         run(programs / "python", "app.py", folder=app, **given)
         _check_assets(out, library)
         (cdk,) = re.findall(r"^aws-cdk-lib==(.+)$", installed, re.MULTILINE)
-        print(f"the app of the README synthesizes with aws-cdk-lib {cdk}, with handlers and layers")
+        print(f"the app of the documentation synthesizes with aws-cdk-lib {cdk}, with handlers and layers")
     print(run(programs / "python", ROOT / ".ci" / "track.py", out, folder=app))
 
 
@@ -53,9 +53,9 @@ def _oldest(wheel: Path) -> str:
 
 def _write(app: Path) -> None:
     (app / "consumer").mkdir(parents=True)
-    (source,) = (block for block in _python("README.md") if "app.synth()" in block)
+    source, handler, _ = _python("docs/how-to/deployment.md")
     (app / "app.py").write_text(source)
-    (app / "consumer" / "handler.py").write_text(_python("docs/deployment.md")[0])
+    (app / "consumer" / "handler.py").write_text(handler)
 
 
 def _python(page: str) -> list[str]:

@@ -3,7 +3,7 @@
     python -m examples.pipeline.cars --output /tmp/cars --weeks 12
 
 The cars are those of the fleet example, whose logs follow from their plates. As in real life some rows come
-twice, some lack a value and some have a wrong one.
+twice, some lack a value, some have a wrong one, and some of these are sent again, corrected.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import csv
 import sys
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -24,6 +25,9 @@ FIRST: Final = Week(2026, 1)
 FLEETS: Final = (HARBOUR, ALPINE)
 SPOILT: Final = 0.01
 """Share of the rows that get a mistake."""
+
+MEASURE: Final = 5
+"""Place of the column that gets a wrong value."""
 
 Row = dict[str, Any]
 
@@ -43,18 +47,22 @@ def telemetry(weeks: int) -> tuple[list[Row], list[Row]]:
         for plate, vehicle in fleet.vehicles.items():
             whose = {"fleet": fleet.key, "vehicle": plate.replace(" ", "-")}
             trip_ids, fill_up_ids = count(1), count(1)
+            odometer = 0
             for week in (FIRST + n for n in range(weeks)):
                 log = week_log(vehicle, week)
-                trips += [
-                    {
-                        **whose,
-                        "trip_id": next(trip_ids),
-                        "started_at": f"{trip.start}Z",
-                        "distance_m": trip.distance_m,
-                        "duration_s": trip.duration_s,
-                    }
-                    for trip in log.trips
-                ]
+                for trip in log.trips:
+                    odometer += trip.distance_m
+                    trips.append(
+                        {
+                            **whose,
+                            "trip_id": next(trip_ids),
+                            "started_at": f"{trip.start}Z",
+                            "distance_m": trip.distance_m,
+                            "duration_s": trip.duration_s,
+                            "odometer_m": odometer,
+                            "sent_at": f"{_later(trip.start, timedelta(seconds=trip.duration_s))}Z",
+                        }
+                    )
                 fill_ups += [
                     {
                         **whose,
@@ -62,10 +70,15 @@ def telemetry(weeks: int) -> tuple[list[Row], list[Row]]:
                         "filled_at": f"{fill_up.at}Z",
                         "volume_ml": fill_up.volume_ml,
                         "cost": fill_up.cost_cents,
+                        "sent_at": f"{_later(fill_up.at)}Z",
                     }
                     for fill_up in log.fill_ups
                 ]
     return trips, fill_ups
+
+
+def _later(at: str | datetime, by: timedelta = timedelta(0)) -> str:
+    return (datetime.fromisoformat(str(at)) + by).isoformat()
 
 
 def spoilt(rows: list[Row], seed: str) -> Iterator[Row]:
@@ -76,14 +89,17 @@ def spoilt(rows: list[Row], seed: str) -> Iterator[Row]:
             yield row
             continue
         column = random.choice(list(row))
-        match random.randrange(3):
+        match random.randrange(4):
             case 0:
                 yield row
                 yield row
             case 1:
                 yield {**row, column: ""}
+            case 2:
+                yield {**row, list(row)[MEASURE]: -1}
             case _:
-                yield {**row, list(row)[-1]: -1}
+                yield {**row, list(row)[MEASURE]: 1}
+                yield {**row, "sent_at": f"{_later(row['sent_at'].removesuffix('Z'), timedelta(days=1))}Z"}
 
 
 def write(folder: Path, weeks: int) -> Mapping[str, int]:

@@ -26,7 +26,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from examples.pipeline.consumers import Consumers, Events
-from examples.pipeline.flights import unpack
+from examples.pipeline.flights import ROWS, unpack
+from examples.pipeline.quiet import quiet_children
 from examples.pipeline.summary import Outcome, summary
 from examples.pipeline.vehicles import Vehicles
 from fanin import FaninError, Tracker
@@ -35,12 +36,19 @@ from fanin.spark import Job, Summary, session
 from fanin.spark.jobs import ack, audit, fan_out, report
 
 HOME: Final = CHECKOUT / ".fanin" / "demo-spark"
-CARRIERS: Final = "AS,F9,HA"
 ALL: Final = "all"
 STORY: Final = """\
-Flights that left New York in 2013 are fanned out from Spark: each is a message, and an item of one batch.
-Four consumers take them. Two acknowledge; the other two only note what they did, and the ack job marks that.
-The batch completes once. Then the audit recomputes all batches, and a report asks every aircraft.
+This demo works on {what} that left New York in 2013. It is going to
+
+ 1. start an emulator of AWS and deploy fanin to it,
+ 2. fan the flights out from Spark: each is a message, and an item of one batch,
+ 3. let four consumers take them, of which two acknowledge, and two only note what they did,
+ 4. mark what these noted with the ack job, twice, and see the batch complete once,
+ 5. recompute all batches with the audit job,
+ 6. report on the year, and ask every aircraft, some of which are dead,
+ 7. check twelve promises, and stop the emulator.
+
+Nothing leaves this machine. Ctrl-C stops everything.
 """
 LOG: Final = Path(__file__).with_name("log4j2.properties")
 DEAD: Final = 4
@@ -74,7 +82,8 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
         f"-XX:+UseSerialGC -Darrow.enable_unsafe_memory_access=true -Dlog4j2.configurationFile={LOG.as_uri()}"
     )
     settings = {"spark.sql.shuffle.partitions": "4", "spark.driver.extraJavaOptions": java}
-    spark = session("fanin demo", settings)
+    with quiet_children():
+        spark = session("fanin demo", settings)
 
     def job(which: Job, *arguments: str) -> Summary:
         return which.run(spark, which.parser().parse_args(arguments))
@@ -171,16 +180,17 @@ def main() -> int:
     )
     parser.add_argument(
         "--carriers",
-        default=CARRIERS,
-        help=f"carriers of the flights, two letters each ({CARRIERS}), or {ALL}",
+        default=ALL,
+        help=f"carriers of the flights, two letters each, for example AS,F9,HA; by default {ALL}",
     )
     parser.add_argument("--root", type=Path, default=HOME, help="folder for all files")
     options = parser.parse_args()
     console = Console()
     say = lambda step: console.print(f"[dim]· {escape(step)}", highlight=False, soft_wrap=True)  # noqa: E731
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
-    console.print(STORY, highlight=False, soft_wrap=True)
     carriers = [] if options.carriers == ALL else options.carriers.split(",")
+    what = f"the flights of {', '.join(carriers)}" if carriers else f"all {ROWS:,} flights"
+    console.print(STORY.format(what=what), highlight=False, soft_wrap=True)
     down(options.root)  # an earlier run may have been killed
     try:
         stack = up(options.root, report=say)

@@ -16,7 +16,7 @@ TIMEOUT = 120
 """Seconds that one invocation may take for a full batch of acknowledgements.
 
 Lambda hands over at most 6 MB, about 120,000 ids; if all are of different words, these are as many writes.
-docs/settings.md says how long they take.
+docs/reference/settings.md says how long they take.
 """
 
 

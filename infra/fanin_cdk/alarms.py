@@ -34,6 +34,8 @@ TRIED_FOR_LONG = ("acks", "dead_letters", "targets", "redriver")
 
 What fails in any other function is in a dead-letter queue within the hour; the API answers with 5xx.
 """
+RUNBOOKS = "docs/reference/alarms.md"
+"""The page with a section for each alarm, which its description names."""
 FAULTS = 5
 """Answers of the API with a 5xx status, within one period."""
 
@@ -53,7 +55,13 @@ class Alarms(Construct):
         self._action = actions.SnsAction(sns.Topic.from_topic_arn(self, "Topic", topic)) if topic else None
         for name, queue in watched.dead_ends.items():
             visible = queue.metric_approximate_number_of_messages_visible(period=PERIOD, statistic="Maximum")
-            self._raise(f"{name}Dead", visible, 1, f"{name}: messages that failed for good are in this queue")
+            self._raise(
+                f"{name}Dead",
+                visible,
+                1,
+                f"{name}: messages that failed for good are in this queue",
+                runbook="dead-letters",
+            )
         for name, queue in watched.drained.items():
             age = queue.metric_approximate_age_of_oldest_message(period=PERIOD, statistic="Maximum")
             self._raise(
@@ -62,6 +70,7 @@ class Alarms(Construct):
                 int(LATE.to_seconds()),
                 f"{name}: the oldest message is 15 minutes old, leaving out those that were received three"
                 " times",
+                runbook="late",
             )
         for name, queue in watched.postponing.items():
             hidden = queue.metric_approximate_number_of_messages_not_visible(
@@ -72,6 +81,7 @@ class Alarms(Construct):
                 hidden,
                 IN_FLIGHT,
                 f"{name}: 100,000 messages are in flight or postponed; at 120,000 SQS hands out no more",
+                runbook="in-flight",
             )
         self._raise(
             "Postponed",
@@ -79,6 +89,7 @@ class Alarms(Construct):
             1,
             "for 40 minutes, messages with acknowledgements or dead messages have been postponed, since the"
             " tables throttle or time was up",
+            runbook="postponed",
             periods=2,
         )
         self._raise(
@@ -86,10 +97,13 @@ class Alarms(Construct):
             _own(names.METRIC_TARGETS_PARKED, watched, PERIOD, "Sum"),
             1,
             "a target was tried for a day, or refuses for good: `fanin targets BATCH` says why",
+            runbook="targets-parked",
         )
         for name in TRIED_FOR_LONG:
             errors = watched.functions[name].function.metric_errors(period=PERIOD, statistic="Sum")
-            self._raise(f"{name}Errors", errors, 1, f"function {name} keeps failing", periods=2)
+            self._raise(
+                f"{name}Errors", errors, 1, f"function {name} keeps failing", runbook="errors", periods=2
+            )
         for name in STREAM_READERS:
             age = watched.functions[name].function.metric("IteratorAge", period=PERIOD, statistic="Maximum")
             self._raise(
@@ -97,14 +111,16 @@ class Alarms(Construct):
                 age,
                 int(BEHIND.to_milliseconds()),
                 f"function {name} is a minute behind its stream",
+                runbook="behind",
             )
         faults = watched.api.api.metric_server_error(period=PERIOD, statistic="Sum")
-        self._raise("ApiFaults", faults, FAULTS, "the API answers with 5xx errors")
+        self._raise("ApiFaults", faults, FAULTS, "the API answers with 5xx errors", runbook="api-faults")
         self._raise(
             "Stuck",
             _of_the_reaper(names.METRIC_STUCK, watched),
             1,
             "closed batches were orphaned: some of their items were never acknowledged",
+            runbook="stuck",
         )
         self._raise(
             "Stalled",
@@ -112,12 +128,14 @@ class Alarms(Construct):
             1,
             "batches have had no activity for long, and nothing is in flight: `fanin why` and the event Batch"
             " Stalled say why",
+            runbook="stalled",
         )
         self._raise(
             "Unreaped",
             _of_the_reaper(names.METRIC_UNREAPED, watched),
             1,
             "the reaper keeps failing on a batch: its log names the batch and the reason",
+            runbook="unreaped",
             periods=2,
         )
 
@@ -128,6 +146,7 @@ class Alarms(Construct):
         threshold: int,
         description: str,
         *,
+        runbook: str,
         periods: int = 1,
     ) -> None:
         alarm = cloudwatch.Alarm(
@@ -138,7 +157,7 @@ class Alarms(Construct):
             evaluation_periods=periods,
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-            alarm_description=f"fanin: {description}",
+            alarm_description=f"fanin: {description} (what to do: {RUNBOOKS}#{runbook})",
         )
         if self._action:
             alarm.add_alarm_action(self._action)

@@ -135,7 +135,7 @@ class Api(Construct):
         if not settings.access_log:
             accept(self.stage, "APIG1", "the settings ask for an API without an access log")
             return
-        access_log = log_group(self, "AccessLog", settings=settings)
+        access_log = log_group(self, "AccessLog", settings=settings, vended=f"apis/{settings.prefix}")
         cfn_stage = cast("apigw.CfnStage", self.stage.node.default_child)
         cfn_stage.access_log_settings = apigw.CfnStage.AccessLogSettingsProperty(
             destination_arn=access_log.log_group_arn, format=json.dumps(ACCESS_LOG, separators=(",", ":"))

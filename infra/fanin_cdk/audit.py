@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aws_cdk import ArnFormat, Aws, Duration, Fn, Stack
+from aws_cdk import ArnFormat, Aws, Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_emrserverless as emr
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_scheduler_targets as targets
@@ -18,7 +17,9 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
+from fanin_cdk.alarms import RUNBOOKS
 from fanin_cdk.findings import accept, accept_below
+from fanin_cdk.functions import log_group
 from fanin_cdk.permissions import allow
 from fanin_cdk.tracker import FaninTracker
 
@@ -79,23 +80,14 @@ class AuditSchedule(Construct):
         exporting = sfn.Parallel(self, "Export", result_path="$.exports")
         for name, table in tables.items():
             exporting.branch(self._export(name, table))
-        log_group = logs.LogGroup(
-            self,
-            "Logs",
-            # Without this prefix each state machine of the account adds to one policy, whose size is limited.
-            # A log group that is retained would be in the way of the next stack, so its name has the stack's
-            # id, the last part of a UUID.
-            log_group_name=f"/aws/vendedlogs/states/{settings.prefix}-audit-{_stack_id()}",
-            retention=settings.log_retention,
-            removal_policy=settings.removal_policy,
-        )
+        log = log_group(self, "Logs", settings=settings, vended=f"states/{settings.prefix}-audit")
         self.machine = sfn.StateMachine(
             self,
             "Machine",
             definition_body=sfn.DefinitionBody.from_chainable(exporting.next(self._audit())),
             timeout=LONGEST,
             tracing_enabled=True,
-            logs=sfn.LogOptions(destination=log_group, level=sfn.LogLevel.ALL),
+            logs=sfn.LogOptions(destination=log, level=sfn.LogLevel.ALL),
         )
         for table in tables.values():
             self._grant_export(table)
@@ -230,13 +222,8 @@ class AuditSchedule(Construct):
                 metric=metric,
                 threshold=1,
                 evaluation_periods=1,
-                alarm_description=f"the audit {why}",
+                alarm_description=f"the audit {why} (what to do: {RUNBOOKS}#audit)",
                 treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
             )
             if notify:
                 alarm.add_alarm_action(notify)
-
-
-def _stack_id() -> str:
-    """What a stack has in its id and no other stack has, after it was deleted and created again either."""
-    return Fn.select(4, Fn.split("-", Fn.select(2, Fn.split("/", Aws.STACK_ID))))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from aws_cdk import Duration
+from aws_cdk import Aws, Duration, Fn
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_destinations as destinations
@@ -31,14 +31,30 @@ ONE_PROCESSOR = 1769
 """MB of memory with which Lambda gives a function one whole processor."""
 
 
-def log_group(scope: Construct, id: str, *, settings: Settings) -> logs.LogGroup:
-    """Create a log group with the retention and the removal policy of the settings."""
+def log_group(scope: Construct, id: str, *, settings: Settings, vended: str = "") -> logs.LogGroup:
+    """Create a log group with the retention and the removal policy of the settings.
+
+    Args:
+        scope: of the log group.
+        id: within the scope.
+        settings: of the deployment.
+        vended: a name, such as ``states/fanin-audit``, if API Gateway or Step Functions writes to it. They
+            add each log group without the prefix of AWS to one policy of the account, whose size is limited.
+    """
+    # A log group that is retained would be in the way of the next stack of the same name.
+    name = f"/aws/vendedlogs/{vended}-{_stack_id()}" if vended else None
     return logs.LogGroup(
         scope,
         id,
+        log_group_name=name,
         retention=settings.log_retention,
         removal_policy=settings.removal_policy,
     )
+
+
+def _stack_id() -> str:
+    """The last part of a stack's UUID, which no other stack has, after it was created again either."""
+    return Fn.select(4, Fn.split("-", Fn.select(2, Fn.split("/", Aws.STACK_ID))))
 
 
 class Function(Construct):

@@ -40,7 +40,7 @@ class CustomerKey:
     """Encrypts tables, queues, buckets, log groups and secrets of a scope with a customer managed key.
 
     It also allows the roles of the scope to use the key, through these services only. The policy of the key
-    must leave that to IAM, and must allow CloudWatch Logs and EventBridge: docs/settings.md has it.
+    must leave that to IAM, and must allow CloudWatch Logs and EventBridge: docs/reference/settings.md has it.
 
     ``FaninTracker`` and ``Pipeline`` apply it by themselves if the settings name a key. Apply it to what you
     have besides, such as the queues and functions of your own stacks.

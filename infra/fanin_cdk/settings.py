@@ -1,6 +1,6 @@
 """The settings of a deployment: read from the CDK context, and checked before anything is built.
 
-docs/settings.md documents every setting.
+docs/reference/settings.md documents every setting.
 """
 
 from __future__ import annotations

@@ -120,8 +120,9 @@ PIPELINE = Access(
     progress=(),
     listing=True,
     finding=True,
-    words=("BatchGetItem", "Scan", "UpdateItem"),
+    words=("BatchGetItem", "DescribeTable", "Scan", "UpdateItem"),
     parts=SERVE.parts,
     directory=SERVE.directory,
 )
-"""The Spark jobs: the same, and scans of the tables of batches and words."""
+"""The Spark jobs: the same, scans of the tables of batches and words, and the limit of the latter, by which a
+dry run says how long a run would take."""

@@ -108,6 +108,8 @@ class Targets(Construct):
             removal_policy=self._settings.removal_policy,
         )
         accept(
-            secret, "SMG4", "receivers share it, so it changes when they are ready; docs/targets.md says how"
+            secret,
+            "SMG4",
+            "receivers share it, so it changes when they are ready; docs/how-to/targets.md says how",
         )
         return secret

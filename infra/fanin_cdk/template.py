@@ -4,7 +4,7 @@
     python -m fanin_cdk.template fanin-template --context prefix=shop --context lifetime=86400
 
 The template takes the bucket and the prefix of the zip files as parameters, so SAM, Terraform and StackSets
-can deploy it. docs/deployment.md says how.
+can deploy it. docs/how-to/deployment.md says how.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def write(folder: Path, context: Mapping[str, str]) -> None:
 
     Args:
         folder: where they go; it must not exist, or be empty.
-        context: settings (docs/settings.md) that differ from the defaults, as text.
+        context: settings (docs/reference/settings.md) that differ from the defaults, as text.
 
     Raises:
         BadSetting: a setting does not exist, or has an invalid value.
@@ -70,7 +70,8 @@ def write(folder: Path, context: Mapping[str, str]) -> None:
                 file = folder / ASSETS / destination["objectKey"].removeprefix("${AssetsPrefix}")
                 file.write_bytes(archive(outdir / asset["source"]["path"], compressed=True))
     settings = (
-        ", ".join(f"{key}={value}" for key, value in context.items()) or "the defaults of docs/settings.md"
+        ", ".join(f"{key}={value}" for key, value in context.items())
+        or "the defaults of docs/reference/settings.md"
     )
     note = NOTE.format(version=fanin.__version__, name=name, settings=settings)
     (folder / "README.md").write_text(note)

@@ -1,11 +1,10 @@
-"""docs/api.md against the code."""
+"""docs/reference/api.md against the code."""
 
 from __future__ import annotations
 
 import json
 import re
 import time
-from datetime import timedelta
 from pathlib import Path
 
 from fanin import names
@@ -15,12 +14,11 @@ from fanin.domain.ids import MAX_COUNT
 from fanin.entry.http.route import MAX_BODY
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
-from fanin.testing import InMemoryService
 from fanin.wire.actions import MAX_TEXT, MESSAGE, Action, Caller, CallerKind, Outcome, log_fields
 from fanin.wire.batches import OPEN_BATCH
 from fanin.wire.times import decode_time
 
-TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "api.md").read_text()
 
 
 def test_it_has_every_route_and_no_other() -> None:
@@ -35,34 +33,6 @@ def test_its_deadline_is_ahead() -> None:
 
 def test_it_names_the_attribute_with_the_item_id() -> None:
     assert f"`{names.ITEM_ATTRIBUTE}`" in TEXT
-
-
-def test_it_shows_the_whole_event_of_an_end() -> None:
-    # Given a batch of three items, of which one failed
-    service = InMemoryService()
-    tracker = service.tracker
-    batch = tracker.open(user_key="catalog-42", deadline=timedelta(hours=2))
-    group = tracker.add(batch.batch_id, 3)
-    tracker.ack(group[0:2])
-    tracker.fail(group[2], "no price")
-    tracker.close(batch.batch_id)
-
-    (event,) = service.events_of(batch.batch_id)
-
-    # Then the example has its fields, and its values but for ids and times
-    section = TEXT.split("## Events")[1].split("## ")[0]
-    (block,) = re.findall(r"^```json\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-    shown, sent = json.loads(block), json.loads(event.body)
-    assert shown.keys() == sent.keys()
-    own = {"id", "batch_id", "failures"} | {
-        name for name in sent if name.endswith("_at") or name == "deadline"
-    }
-    assert {name: shown[name] for name in shown.keys() - own} == {
-        name: sent[name] for name in sent.keys() - own
-    }
-    assert [one.keys() for one in shown["failures"]] == [one.keys() for one in sent["failures"]]
-    for detail_type in names.DETAIL_TYPES.values():
-        assert f"`{detail_type}`" in section
 
 
 def test_it_has_every_problem_with_its_status() -> None:

@@ -1,4 +1,4 @@
-"""docs/architecture.md and CONTRIBUTING.md against the folders: the files that they name are there."""
+"""docs/explanation/architecture.md and CONTRIBUTING.md name files that are there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "layers" / "fanin" / "python" / "fanin"
-PAGE = (ROOT / "docs" / "architecture.md").read_text()
+PAGE = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
 HOUSE = PAGE.split("## The house")[1].split("\n## ")[0]
 TEXTS = {"architecture": PAGE, "contributing": (ROOT / "CONTRIBUTING.md").read_text()}
 ROOMS = ("ledger", "scatters", "frames", "buffers", "directory")

@@ -1,4 +1,4 @@
-"""docs/patterns/buffers.md against the code."""
+"""docs/how-to/patterns/buffers.md against the code."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from fanin.adapters import queues
 from fanin.app.buffers import slots as buffer_slots
 from fanin.domain import limits
 
-TEXT = (Path(__file__).parents[2] / "docs" / "patterns" / "buffers.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "patterns" / "buffers.md").read_text()
 
 
 def test_its_examples_run(capsys) -> None:
     first, poison = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
     for example in (first, poison):
-        exec(compile(example, "docs/patterns/buffers.md", "exec"), {})  # noqa: S102
+        exec(compile(example, "docs/how-to/patterns/buffers.md", "exec"), {})  # noqa: S102
     assert "3 items pending of at most 3" in capsys.readouterr().out
 
 

@@ -1,4 +1,4 @@
-"""docs/cli.md says what the command line says."""
+"""docs/reference/cli.md says what the command line says."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from fanin.cli.exits import MEANINGS
 from fanin.cli.reference import reference
 
-PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
 
 COMMANDS = [
     "open", "add", "ack", "fail", "close", "cancel", "status", "missing", "failures", "verify",
@@ -27,7 +27,7 @@ COMMANDS = [
 
 
 def test_the_page_is_what_help_prints():
-    assert reference() == PAGE, "run: python -m fanin.cli.reference > docs/cli.md"
+    assert reference() == PAGE, "run: python -m fanin.cli.reference > docs/reference/cli.md"
 
 
 def test_every_command_has_a_section():

@@ -1,4 +1,4 @@
-"""docs/consuming.md runs, and stops."""
+"""docs/how-to/consuming.md runs, and stops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from fanin import ReceivedMessage
 from fanin.testing import InMemoryService
 
-TEXT = (Path(__file__).parents[2] / "docs" / "consuming.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "consuming.md").read_text()
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -41,7 +41,7 @@ def test_a_signal_lets_the_consumer_finish_what_it_has(
 
     (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
     scope = {"tracker": service.tracker, "queue_url": queue_url, "import_row": import_row}
-    exec(compile(example, "docs/consuming.md", "exec"), scope)  # noqa: S102
+    exec(compile(example, "docs/how-to/consuming.md", "exec"), scope)  # noqa: S102
 
     # Then the messages of that poll are done, and no other was received
     assert capsys.readouterr().out == "stopped after 10 messages\n"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from fanin.cli.main import app
 from fanin.domain.costs import costs
 from fanin.domain.idle import idle, waiting_taker
 from fanin.domain.prices import DEFAULT
 from fanin.domain.word_writes import Order
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "costs.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "explanation" / "costs.md").read_text()
 SERVICES = ("DynamoDB", "API", "Lambda", "SQS", "logs")
 
 
@@ -46,3 +49,18 @@ def test_an_idle_month():
 def test_a_taker_that_waits():
     for in_the_service in (True, False):
         assert f"| {waiting_taker(in_the_service=in_the_service).dollars(DEFAULT):.2f} |" in PAGE
+
+
+def test_the_ways_compared():
+    scattered, neighbours = (
+        json.loads(CliRunner().invoke(app, ["plan", "1e6", "--order", order, "--json"]).stdout)
+        for order in ("scattered", "neighbours")
+    )
+    planned = [
+        (one["way"], f"{one['writes']:,}", f"{one['dollars']:.2f}", f"{other['dollars']:.2f}")
+        for kind in ("ways", "alternatives")
+        for one, other in zip(scattered[kind], neighbours[kind], strict=True)
+    ]
+    table = PAGE.split("## The ways compared")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| ([^|]+) \| ([\d,]+) \| ([\d.]+) \| ([\d.]+) \|", table, re.MULTILINE)
+    assert rows == planned

@@ -1,4 +1,4 @@
-"""docs/diagnosis.md against the code."""
+"""docs/how-to/diagnosis.md against the code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fanin import Code, Known
 
-TEXT = (Path(__file__).parents[2] / "docs" / "diagnosis.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "diagnosis.md").read_text()
 
 
 def test_it_says_of_every_finding_what_to_do_in_their_order() -> None:

@@ -1,4 +1,4 @@
-"""docs/patterns/directory.md runs, and says what the code says."""
+"""docs/how-to/patterns/directory.md runs, and says what the code says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fanin.domain.directory import Left
 from fanin.domain.routing import Policy
 from fanin_cdk.setting_rules import CHOICES
 
-PAGE = (Path(__file__).parents[2] / "docs" / "patterns" / "directory.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "patterns" / "directory.md").read_text()
 
 
 def test_the_example_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""docs/patterns/frames.md against the code."""
+"""docs/how-to/patterns/frames.md against the code."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from fanin import names
 from fanin.client.frames import envelopes
 from fanin.domain.frames import Hold
 
-TEXT = (Path(__file__).parents[2] / "docs" / "patterns" / "frames.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "patterns" / "frames.md").read_text()
 
 
 def test_its_example_runs() -> None:
     (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-    exec(compile(example, "docs/patterns/frames.md", "exec"), {})  # noqa: S102
+    exec(compile(example, "docs/how-to/patterns/frames.md", "exec"), {})  # noqa: S102
 
 
 def test_it_has_every_answer_to_a_claim() -> None:

@@ -1,4 +1,4 @@
-"""docs/guarantees.md against the code."""
+"""docs/explanation/guarantees.md against the code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fanin.entry.http.statuses import STATUS
 from fanin.errors import FaninError
 from fanin.testing import InMemoryService
 
-TEXT = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "explanation" / "guarantees.md").read_text()
 AFTER = TEXT.split("## After an error")[1].split("\n## ")[0]
 
 
@@ -44,7 +44,7 @@ def test_a_producer_that_died_goes_on_as_it_says() -> None:
     # When it runs twice
     for _ in range(2):
         try:
-            exec(compile(example, "docs/guarantees.md", "exec"), scope)  # noqa: S102
+            exec(compile(example, "docs/explanation/guarantees.md", "exec"), scope)  # noqa: S102
         except OSError:
             continue
     # Then there is one batch of three items

@@ -1,4 +1,4 @@
-"""docs/hold.md runs."""
+"""docs/how-to/hold.md runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from fanin import Tracker
 
-TEXT = (Path(__file__).parents[2] / "docs" / "hold.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "hold.md").read_text()
 
 
 def test_its_examples_run_in_order() -> None:
@@ -16,4 +16,4 @@ def test_its_examples_run_in_order() -> None:
     examples = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
     assert len(examples) == 3
     for example in examples:
-        exec(compile(example, "docs/hold.md", "exec"), scope)  # noqa: S102
+        exec(compile(example, "docs/how-to/hold.md", "exec"), scope)  # noqa: S102

@@ -1,13 +1,13 @@
-"""docs/nesting.md runs."""
+"""docs/how-to/nesting.md runs."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-TEXT = (Path(__file__).parents[2] / "docs" / "nesting.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "nesting.md").read_text()
 
 
 def test_its_example_runs() -> None:
     (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-    exec(compile(example, "docs/nesting.md", "exec"), {})  # noqa: S102
+    exec(compile(example, "docs/how-to/nesting.md", "exec"), {})  # noqa: S102

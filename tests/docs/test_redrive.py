@@ -1,13 +1,13 @@
-"""docs/redrive.md runs."""
+"""docs/how-to/redrive.md runs."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-TEXT = (Path(__file__).parents[2] / "docs" / "redrive.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "redrive.md").read_text()
 
 
 def test_its_example_sends_each_failure_once() -> None:
     (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-    exec(compile(example, "docs/redrive.md", "exec"), {})  # noqa: S102
+    exec(compile(example, "docs/how-to/redrive.md", "exec"), {})  # noqa: S102

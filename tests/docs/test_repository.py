@@ -153,7 +153,7 @@ def test_the_cdk_of_the_constructs_includes_the_one_that_tests_use():
     )
     parts = [tuple(int(part) for part in version.split(".")[:2]) for version in (lowest, pinned)]
     assert parts == sorted(parts)
-    assert f"`aws-cdk-lib` {lowest} and later" in (ROOT / "docs" / "deployment.md").read_text()
+    assert f"`aws-cdk-lib` {lowest} and later" in (ROOT / "docs" / "how-to" / "deployment.md").read_text()
 
 
 @pytest.mark.parametrize("form", ["bug", "feature"])

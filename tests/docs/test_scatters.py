@@ -1,4 +1,4 @@
-"""docs/patterns/scatter-gather.md against the code."""
+"""docs/how-to/patterns/scatter-gather.md against the code."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fanin.client.messages import from_lambda
 from fanin.domain.directory import Register
 from fanin.errors import CorrelationIdAlive
 
-TEXT = (Path(__file__).parents[2] / "docs" / "patterns" / "scatter-gather.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "patterns" / "scatter-gather.md").read_text()
 QUEUE = "https://sqs/car-7"
 
 
 def example() -> dict[str, Any]:
     (code,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
     names_of_it: dict[str, Any] = {}
-    exec(compile(code, "docs/patterns/scatter-gather.md", "exec"), names_of_it)  # noqa: S102
+    exec(compile(code, "docs/how-to/patterns/scatter-gather.md", "exec"), names_of_it)  # noqa: S102
     return names_of_it
 
 

@@ -1,4 +1,4 @@
-"""docs/spark.md is what the jobs, the command line and the stack are."""
+"""docs/how-to/spark/index.md is what the jobs, the command line and the stack are."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fanin.spark.jobs.__main__ import job
 from fanin_cdk.settings import Settings
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "spark.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "spark" / "index.md").read_text()
 SAID = [PAGE, (ROOT / "README.md").read_text()]
 
 
@@ -65,7 +65,7 @@ def examples() -> list[list[str]]:
     """The commands that the pages of the jobs show, as indented text."""
     return [
         shlex.split(command.replace("\\\n", " "))
-        for page in (ROOT / "docs" / "spark").glob("*.md")
+        for page in (ROOT / "docs" / "how-to" / "spark").glob("*.md")
         for command in re.findall(
             r"^    (python -m fanin\.spark\.jobs\.(?:.*\\\n)*.*)$", page.read_text(), re.MULTILINE
         )
@@ -84,14 +84,14 @@ def test_the_pages_of_the_jobs_have_examples():
 
 @pytest.mark.parametrize("text", SAID, ids=["page", "readme"])
 def test_every_job_has_its_page(text):
-    pages = re.findall(r"^\| \[([a-z-]+)\]\((?:docs/)?spark/([a-z-]+)\.md\)", text, re.MULTILINE)
+    pages = re.findall(r"^\| \[([a-z-]+)\]\((?:docs/how-to/spark/)?([a-z-]+)\.md\)", text, re.MULTILINE)
     assert pages == [(name, name) for name in ("fan-out", "ack", "audit", "report")]
     assert {name for name, _ in pages} == {name.value for name in JobName}
 
 
 @pytest.mark.parametrize("name", JobName)
 def test_its_page_has_every_argument_and_no_other(name):
-    page = (ROOT / "docs" / "spark" / f"{name}.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "spark" / f"{name}.md").read_text()
     told = {
         option
         for line in page.splitlines()

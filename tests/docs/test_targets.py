@@ -1,4 +1,4 @@
-"""docs/targets.md against the code."""
+"""docs/how-to/targets.md against the code."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fanin.domain.targets import FIELD, MAX_CALLBACK_ID, MAX_TASK_TOKEN, TargetS
 from fanin.testing import InMemoryService
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "targets.md").read_text()
+TEXT = (ROOT / "docs" / "how-to" / "targets.md").read_text()
 EXAMPLE, DURABLE = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
 
 def test_its_example_runs() -> None:
-    exec(compile(EXAMPLE, "docs/targets.md", "exec"), {})  # noqa: S102
+    exec(compile(EXAMPLE, "docs/how-to/targets.md", "exec"), {})  # noqa: S102
 
 
 def test_its_durable_function_is_the_one_that_the_emulator_runs() -> None:
@@ -41,7 +41,7 @@ def test_a_step_of_its_durable_function_that_is_repeated_sends_nothing_twice() -
         for node in ast.parse(DURABLE).body
         if isinstance(node, ast.FunctionDef) and node.name == "fan_out"
     ]
-    exec(compile(ast.Module([step], []), "docs/targets.md", "exec"), named)  # noqa: S102
+    exec(compile(ast.Module([step], []), "docs/how-to/targets.md", "exec"), named)  # noqa: S102
     # When it ran, and died before the checkpoint, so that it runs again
     for _ in range(2):
         named["fan_out"](["one", {"order": 2}], "bm90IGEgY2FsbGJhY2s=")  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""docs/testing.md: its tests pass, and its tables are those of the code."""
+"""docs/how-to/testing.md: its tests pass, and its tables are those of the code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fanin.testing import InMemoryService
 
-PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "testing.md").read_text()
 EVERYWHERE = (
     "test_a_catalog_is_imported",
     "test_cars_that_do_not_answer_are_named",
@@ -53,7 +53,7 @@ def test_it_names_what_is_accessed() -> None:
     seen: set[str] = set()
     # When those that set no fault run
     scope: dict[str, object] = {}
-    exec(compile(CODE, "docs/testing.md", "exec"), scope)  # noqa: S102
+    exec(compile(CODE, "docs/how-to/testing.md", "exec"), scope)  # noqa: S102
     for name in EVERYWHERE:
         service = InMemoryService(on_call=lambda access, _moment: seen.add(access.partition(".")[0]))
         scope[name](service)  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""The app of the README, with the consumer and the producer of docs/deployment.md, tracks a batch."""
+"""The app of docs/how-to/deployment.md, with its consumer and its producer, tracks a batch."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ def python(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-(APP,) = (block for block in python("README.md") if "app.synth()" in block)
-HANDLER, PRODUCER = python("docs/deployment.md")
+APP, HANDLER, PRODUCER = python("docs/how-to/deployment.md")
 
 
 @pytest.fixture(scope="module")

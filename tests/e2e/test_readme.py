@@ -1,4 +1,4 @@
-"""The shell sessions of README.md, verbatim, against the deployed stack."""
+"""The shell sessions of README.md and of the page on the API, verbatim, against the deployed stack."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SESSIONS = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+PAGES = (ROOT / "README.md", ROOT / "docs" / "reference" / "api.md")
+SESSIONS = [
+    found
+    for page in PAGES
+    for found in re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+]
 # The stack is up already, and other tests still need it.
 GIVEN = (". .venv/bin/activate\n", "fanin local up\n", "fanin local down\n")
 

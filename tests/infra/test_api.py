@@ -91,7 +91,8 @@ def test_the_only_stage_throttles_and_writes_an_access_log(synthesize):
     throttle = stage["DefaultRouteSettings"]
     assert (throttle["ThrottlingRateLimit"], throttle["ThrottlingBurstLimit"]) == (7, 9)
     log = stage["AccessLogSettings"]
-    assert log["DestinationArn"]["Fn::GetAtt"][0] in fanin.of_type("AWS::Logs::LogGroup")
+    group = fanin.of_type("AWS::Logs::LogGroup")[log["DestinationArn"]["Fn::GetAtt"][0]]
+    assert "/aws/vendedlogs/apis/fanin-" in str(group["LogGroupName"])
     assert json.loads(log["Format"])["requestId"] == "$context.requestId"
 
 

@@ -77,7 +77,7 @@ def test_a_deployment_without_alarms_and_dashboard_pays_for_polls_only(synthesiz
 
 @pytest.mark.parametrize("settings", [{}, {"alarms": False, "dashboard": False}])
 def test_the_documentation_has_the_cost_of_an_idle_month(synthesize, settings):
-    page = (ROOT / "docs" / "costs.md").read_text()
+    page = (ROOT / "docs" / "explanation" / "costs.md").read_text()
     rows = re.findall(r"^\| \*\*in all\*\* \|[^|]*\| ([\d.]+) \| ([\d.]+) \|", page, re.MULTILINE)
     shown = {"": rows[0][0], "frugal": rows[0][1]}["frugal" if settings else ""]
     assert shown == f"{counted(synthesize(**settings)).dollars(DEFAULT):.2f}"

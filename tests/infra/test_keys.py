@@ -20,7 +20,7 @@ from tests.infra.conftest import UNBUNDLED
 from tests.infra.iam.policies import Decision, Request, decide
 from tests.infra.iam.templates import ACCOUNT, REGION, Templates
 
-SETTINGS = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
+SETTINGS = Path(__file__).resolve().parents[2] / "docs" / "reference" / "settings.md"
 KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 BOUNDARY = "developer-boundary"
 UNTAGGED = {

@@ -67,6 +67,7 @@ def test_a_job_may_do_this_and_nothing_else(made):
         "dynamodb:BatchGetItem": [batches, directory, parts, words],
         "dynamodb:BatchWriteItem": [parts],
         "dynamodb:DeleteItem": [directory],
+        "dynamodb:DescribeTable": [words],
         "dynamodb:PutItem": [batches, parts],
         "dynamodb:Query": [f"{batches}/index/by_shelf", f"{batches}/index/by_user_key", directory, parts],
         "dynamodb:Scan": [batches, words],

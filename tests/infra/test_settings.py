@@ -27,7 +27,7 @@ class Scope:
 
 
 def documented() -> dict[str, tuple[str, str]]:
-    page = (ROOT / "docs" / "settings.md").read_text()
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text()
     return {name: (default, choices) for name, default, choices, _ in ROW.findall(page)}
 
 

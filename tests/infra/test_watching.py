@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 from fanin import names
 from fanin.entry.unhandled import PAUSES
@@ -163,3 +165,15 @@ def test_the_dashboard_shows_every_queue_that_raises_an_alarm_and_the_work(fanin
     for metric in ("ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"):
         assert watched(fanin, metric) - shown == set()
     assert fanin.id_of(tracker.work.queue) in shown
+
+
+def test_the_page_of_metrics_names_the_alarms_on_them_and_the_dashboard_draws_all(fanin):
+    # Given the rows of the page, by the name of the metric
+    page = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
+    rows = dict(re.findall(r"^\| `(\w+)` (\|.+)$", page.read_text(), re.MULTILINE))
+    # When they are compared with the template
+    on = {alarm["MetricName"] for alarm in alarms(fanin, Namespace=names.METRICS_NAMESPACE)}
+    (dashboard,) = fanin.of_type("AWS::CloudWatch::Dashboard").values()
+    # Then each alarm is told, and each metric is drawn
+    assert {metric for metric, row in rows.items() if "alarms.md#" in row} == on
+    assert [metric for metric in rows if f'"{metric}"' not in str(dashboard["DashboardBody"])] == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from tests.browser import axe, chromium
+from tests.npm import node_programs
 from tests.npm.packages import Unfetched
 from tests.openapi import tools
 from tests.oracle import stores
@@ -21,6 +22,7 @@ def fetch() -> str | None:
         print(axe.fetch(), file=sys.stderr)
         print(tools.linters(), file=sys.stderr)
         print(tools.generator(), file=sys.stderr)
+        print(node_programs.modules(), file=sys.stderr)
     except Unfetched as error:
         return f"{error}\ngoing on without it; the tests that need it try again"
     return None

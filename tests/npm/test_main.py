@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser import axe, chromium
+from tests.npm import node_programs
 from tests.npm.__main__ import fetch
 from tests.npm.packages import Package, Unfetched
 from tests.openapi import tools
@@ -22,6 +23,7 @@ def _linux(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(stores.CHOICE, raising=False)
     monkeypatch.setattr(tools, "HOME", tmp_path)
     monkeypatch.setattr(tools, "_run", lambda *_, at: None)
+    monkeypatch.setattr(node_programs, "modules", (tmp_path / "node_modules").mkdir)
 
 
 def test_all_packages_are_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -38,6 +40,7 @@ def test_all_packages_are_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         "linters",
     ]
     assert fetched == [stores.DYNOXIDE, chromium.PACKAGE, axe.PACKAGE]
+    assert (tmp_path / "node_modules").exists()
 
 
 def test_without_a_network_it_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:

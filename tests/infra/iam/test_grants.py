@@ -96,6 +96,8 @@ def test_jobs_write_results_and_not_code_and_read_the_inputs_that_the_settings_n
         ("s3:GetObject", "arn:aws:s3:::lake/orders/x", Decision.ALLOW),
         ("s3:GetObject", "arn:aws:s3:::lake/customers/x", Decision.IMPLICIT_DENY),
         ("s3:PutObject", "arn:aws:s3:::lake/orders/x", Decision.IMPLICIT_DENY),
+        ("dynamodb:DescribeTable", WORDS, Decision.ALLOW),
+        ("dynamodb:DescribeTable", BATCHES, Decision.IMPLICIT_DENY),
     ):
         assert evaluate(policy, Request(action, place)) is decision, (action, place)
 

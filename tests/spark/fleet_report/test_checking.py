@@ -24,10 +24,13 @@ GOOD = {
 }
 CASES = [
     ({}, None, None),
-    ({"distance_m": "12000.0", "trip_id": "2"}, None, None),
-    ({"distance_m": "0", "trip_id": "3"}, None, None),
-    ({"started_at": "2024-03-04T10:00:00+02:00", "trip_id": "4"}, None, None),
-    ({"started_at": "2024-03-04 08:00:00", "trip_id": "5"}, None, None),
+    ({"distance_m": "12000.0", "vehicle": "n2"}, None, None),
+    ({"distance_m": "0", "vehicle": "n3"}, None, None),
+    ({"started_at": "2024-03-04T10:00:00+02:00", "vehicle": "n4"}, None, None),
+    ({"started_at": "2024-03-04 08:00:00", "vehicle": "n5"}, None, None),
+    ({"odometer_m": "far", "vehicle": "n6"}, "malformed", "odometer_m is not a bigint"),
+    ({"sent_at": "late", "vehicle": "n6"}, "malformed", "sent_at is not a timestamp"),
+    ({"odometer_m": "-1", "vehicle": "n6"}, "implausible", "odometer_m is not within 0 to 10,000,000,000 m"),
     ({"vehicle": None}, "null", "vehicle is null"),
     ({"vehicle": "  "}, "null", "vehicle is null"),
     ({"fleet": None, "vehicle": None}, "null", "fleet is null"),
@@ -47,7 +50,7 @@ CASES = [
 
 def written(rows: list[dict], path: Path, form: str) -> str:
     """Rows of text as a dataset of a format, with a column too many."""
-    names = ["more", *reversed(GOOD)]
+    names = ["more", "odometer_m", "sent_at", *reversed(GOOD)]
     file = path / f"trips.{form}"
     if form == "csv":
         lines = [",".join(names), *(",".join(row.get(name) or "" for name in names) for row in rows)]
@@ -78,7 +81,7 @@ def test_each_row_counts_or_says_why_not(
     # And the good ones are measurements, in UTC
     expected = spark.createDataFrame(
         [
-            ("north", "n1", str(n), datetime(2024, 3, 4, 8, tzinfo=UTC), 0 if n == 3 else 12_000, 900)
+            ("north", f"n{n}", "1", datetime(2024, 3, 4, 8, tzinfo=UTC), 0 if n == 3 else 12_000, 900)
             for n in range(1, 6)
         ],
         TRIPS.schema,
@@ -174,14 +177,14 @@ def test_files_of_one_dataset_may_have_their_columns_in_another_order(
     # Given two CSV files whose columns are in another order, so that metres could be taken for seconds
     names = list(GOOD)
     for file, order in (("a", names), ("b", names[::-1])):
-        row = {**GOOD, "trip_id": file}
+        row = {**GOOD, "vehicle": file}
         (tmp_path / f"{file}.csv").write_text(
             ",".join(order) + "\n" + ",".join(row[one] for one in order) + "\n"
         )
 
     # When they are read, then each row has its measures
     judged = check(read(spark, Input(str(tmp_path), DatasetFormat.CSV), TRIPS), TRIPS)
-    found = valid_rows(judged, TRIPS).orderBy("trip_id").drop("trip_id").collect()
+    found = valid_rows(judged, TRIPS).orderBy("vehicle").drop("vehicle").collect()
     assert len(found) == 2
     assert found[0] == found[1]
 
@@ -205,3 +208,50 @@ def test_fill_ups_have_bounds_of_their_own(spark: SparkSession) -> None:
         "cost is not within 0 to 100,000,000 hundredths",
         "volume_ml is not within 1 to 2,000,000 ml",
     ]
+
+
+def sent(spark: SparkSession, rows: list[dict], partitions: int) -> DataFrame:
+    schema = ", ".join(f"{name} string" for name in [*TRIPS.columns.names, "_corrupt"])
+    return check(spark.createDataFrame(rows, schema).repartition(partitions), TRIPS)
+
+
+def test_of_a_trip_that_is_sent_again_the_latest_row_counts(spark: SparkSession) -> None:
+    # Given a trip sent three times, the last of them twice; one sent again with another number, and one as it
+    # was; and one without a time of sending, which then comes with one
+    early, late, last = (f"2024-03-05T0{hour}:00:00Z" for hour in (1, 2, 3))
+    rows = [
+        {**GOOD, "sent_at": late, "distance_m": "2"},
+        {**GOOD, "sent_at": last, "distance_m": "9"},
+        {**GOOD, "sent_at": last, "distance_m": "9"},
+        {**GOOD, "sent_at": early, "distance_m": "1"},
+        {**GOOD, "vehicle": "n2", "trip_id": "7", "sent_at": early, "distance_m": "3"},
+        {**GOOD, "vehicle": "n2", "trip_id": "8", "sent_at": late, "distance_m": "4"},
+        {**GOOD, "vehicle": "n3", "sent_at": early},
+        {**GOOD, "vehicle": "n3", "sent_at": late},
+        {**GOOD, "vehicle": "n4", "distance_m": "1"},
+        {**GOOD, "vehicle": "n4", "distance_m": "5", "sent_at": early},
+    ]
+
+    # When they are checked, in whatever order they come
+    for judged in (sent(spark, rows, 1), sent(spark, rows[::-1], 3)):
+        found = sorted(map(tuple, valid_rows(judged, TRIPS).select("vehicle", "distance_m").collect()))
+
+        # Then the row that was sent last counts
+        assert found == [("n1", 9), ("n2", 4), ("n3", 12_000), ("n4", 5)]
+
+        # And those that said something else are corrected, the others come twice
+        assert verdicts(judged) == [
+            *[("corrected", "a row with the same started_at was sent later")],
+            *[("corrected", "a row with the same trip_id was sent later")] * 3,
+            *[("duplicate", "another row has the same trip_id")] * 2,
+        ]
+
+
+def test_fill_ups_at_one_time_are_as_many_as_their_ids(spark: SparkSession) -> None:
+    # Given two fill-ups of a vehicle on a day, and a dataset that knows no more of the time
+    base = {"fleet": "f", "vehicle": "v", "filled_at": "2024-03-04", "volume_ml": "40000", "cost": "6960"}
+    schema = ", ".join(f"{name} string" for name in [*FILL_UPS.sources, "_corrupt"])
+    rows = [{**base, "fill_up_id": "1"}, {**base, "fill_up_id": "2"}]
+
+    # When they are checked, then both count
+    assert valid_rows(check(spark.createDataFrame(rows, schema), FILL_UPS), FILL_UPS).count() == 2

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
+from fanin.spark.inputs.lakes import TableFolder, table_at
 from tests.spark.datasets import opened, parquet
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.fixture
@@ -54,3 +58,29 @@ def test_a_hudi_table_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / ".hoodie").mkdir()
     with pytest.raises(InvalidRequest, match="--format table"):
         opened(spark, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("delta", "Delta"), ("iceberg", "Iceberg")])
+def test_a_real_table_of_which_a_row_was_deleted_is_not_read_as_files(
+    spark: SparkSession, name: str, kind: str
+) -> None:
+    # Given a table that delta-rs 1.6.6 or PyIceberg 0.12.0 has written, and from which it has deleted a row
+    table = DATA / name
+    files = [
+        file for file in table.rglob("*.parquet") if "deleted" in pq.read_table(file)["item"].to_pylist()
+    ]
+    assert len(files) == 1
+
+    # When the folder, all files in it, or the file with that row are read as Parquet or as they are,
+    # then the error says how to read the table
+    for path in (table, f"{table}/*", files[0]):
+        for format_ in ("parquet", None):
+            if path == table and format_ is None:
+                continue  # without a format, it is the table that is read
+            with pytest.raises(InvalidRequest, match=f"is a table of {kind}.*--format {kind.lower()}"):
+                opened(spark, path, format_)
+
+    # And the folder alone is read as the table, for which this session lacks the package
+    assert table_at(spark, str(table)) == TableFolder(str(table), kind)
+    with pytest.raises(InvalidRequest, match=f"no source {name}; start Spark with its package"):
+        opened(spark, table)

@@ -25,7 +25,7 @@ def flipped(block: Block, bit: int) -> str:
 
 
 def test_the_sizes_of_ids_are_those_of_the_record() -> None:
-    """Ids are stored and sent, so their form never changes; see docs/adr."""
+    """Ids are stored and sent, so their form never changes; see docs/explanation/adr."""
     assert ids.MAX_BATCH_ID == (1 << 53) - 1
     assert ids.MAX_ITEMS == 1 << 40
     assert ids.MAX_COUNT == (1 << 32) - 1

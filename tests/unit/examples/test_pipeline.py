@@ -114,7 +114,7 @@ def test_cars_are_made_up_but_always_the_same(tmp_path: Path) -> None:
     for feed in (TRIPS, FILL_UPS):
         one, two = (tmp_path / name / f"{feed.name}.csv" for name in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()
-        assert one.read_text().splitlines()[0].split(",") == feed.schema.names
+        assert one.read_text().splitlines()[0].split(",") == feed.columns.names
 
 
 def test_some_rows_arrive_spoilt_and_none_is_lost() -> None:

@@ -19,6 +19,7 @@ class Emulator:
         self._HANDLERS: dict[str, Any] = {}
         self.looked_at = 0
         self.looks_for_expired = 0
+        self.sweeps = 0
 
     def _ensure_msg_fields(self, message: dict[str, Any]) -> None:
         message.setdefault("visible_at", 0.0)
@@ -43,6 +44,9 @@ class Emulator:
 
     def _expire_retained(self, queue: dict[str, Any]) -> None:
         self.looks_for_expired += 1
+
+    def _dlq_sweep(self, queue: dict[str, Any]) -> None:
+        self.sweeps += 1
 
 
 @pytest.fixture
@@ -121,3 +125,39 @@ def test_an_emulator_without_what_is_patched_is_refused_by_name(monkeypatch: pyt
     monkeypatch.setattr(tuned_queues.importlib, "import_module", lambda name: SimpleNamespace())
     with pytest.raises(SystemExit, match="lacks the attribute _collect_msgs"):
         tuned_queues.tune(launcher._require)
+
+
+def test_a_long_queue_is_not_swept_for_every_receive(sqs: Any) -> None:
+    # Given a queue with a dead-letter queue, of which no message has been received too often
+    queue = {**queue_of(1_000), "attributes": {"RedrivePolicy": '{"maxReceiveCount": "3"}'}}
+
+    # When it is received from ten times within a second, then it is swept once
+    for _ in range(10):
+        sqs._dlq_sweep(queue)
+        receive(sqs, queue)
+    assert sqs.sweeps == 1
+
+    # And again after a second
+    queue[tuned_queues.SWEPT_AT] -= tuned_queues.EXPIRY_SECONDS
+    sqs._dlq_sweep(queue)
+    assert sqs.sweeps == 2
+
+
+@pytest.mark.parametrize(("received", "sweeps"), [(2, 1), (3, 2)])
+def test_a_queue_is_swept_before_a_message_would_come_too_often(sqs: Any, received: int, sweeps: int) -> None:
+    # Given a queue that was just swept, and then a message that comes next was received some times
+    queue = {**queue_of(20), "attributes": {"RedrivePolicy": '{"maxReceiveCount": 3}'}}
+    sqs._dlq_sweep(queue)
+    queue["messages"][4] |= {"receive_count": received, "visible_at": 0.0}
+
+    # When the queue is received from, then it is swept first if the message has had all its receives
+    sqs._dlq_sweep(queue)
+    assert sqs.sweeps == sweeps
+
+
+def test_a_fifo_queue_is_swept_each_time(sqs: Any) -> None:
+    # Given a FIFO queue, when it is received from twice, then it is swept twice, as the emulator does
+    queue = {**queue_of(1, fifo=True), "attributes": {}}
+    sqs._dlq_sweep(queue)
+    sqs._dlq_sweep(queue)
+    assert sqs.sweeps == 2

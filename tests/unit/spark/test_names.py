@@ -14,8 +14,7 @@ import fanin.spark
 
 ROOT = Path(__file__).parents[3]
 SHOWN = [
-    *(ROOT / "docs" / "spark").glob("*.md"),
-    ROOT / "docs" / "spark.md",
+    *(ROOT / "docs" / "how-to" / "spark").glob("*.md"),
     *(ROOT / "examples").rglob("*.py"),
 ]
 

@@ -168,6 +168,28 @@ class TestQueues:
         consumer.run(until=lambda: batch.status().batch.state.terminal)
         assert seen == [f"{n}" for n in range(30)]
 
+    @pytest.mark.parametrize(("hours", "again"), [(23, True), (25, False)])
+    def test_a_message_of_an_unknown_batch_is_dropped_once_it_is_a_day_old(
+        self, service: InMemoryService, hours: int, again: bool
+    ) -> None:
+        # Given messages of another service, for a consumer on Lambda and for one that polls
+        with InMemoryService(seed=1).tracker.batch() as other:
+            (item,) = other.add(1)
+        attributes = {"fanin-item": {"DataType": "String", "StringValue": item}}
+        service.advance(timedelta(hours=hours))
+        queues = [service.queue(visibility_timeout=60) for _ in range(2)]
+        for url in queues:
+            service.sqs.send_message(QueueUrl=url, MessageBody=url, MessageAttributes=attributes)
+        # When both have handled them, and some minutes pass
+        seen = Counter[str]()
+        service.consume(queues[0], service.tracker.sqs_handler(lambda message: seen.update([message.body])))
+        consumer = service.tracker.consumer(queues[1], lambda message: seen.update([message.body]), wait=0)
+        for _ in range(3):
+            consumer.poll()
+            service.advance(timedelta(seconds=61))
+        # Then they came again, unless their batch is over a day old by the clock of the service
+        assert [count > 1 for count in seen.values()] == [again, again]
+
     def test_a_delayed_message_comes_when_it_is_due(self, service: InMemoryService) -> None:
         url, seen = service.queue(), list[datetime]()
         start = service.now

@@ -46,6 +46,7 @@ ENV_CONSOLE_ORIGINS: Final = "FANIN_CONSOLE_ORIGINS"
 ENV_JWT_SCOPE_PREFIX: Final = "FANIN_JWT_SCOPE_PREFIX"  # empty: tokens need no scopes
 ENV_API_URL: Final = "FANIN_API_URL"
 ENV_PROFILE: Final = "FANIN_PROFILE"
+ENV_WORK_QUEUE_URL: Final = "FANIN_WORK_QUEUE_URL"  # for programs of users; fanin does not read it
 
 # The batches table.
 BATCH_ID: Final = "batch_id"

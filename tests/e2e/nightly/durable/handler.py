@@ -1,4 +1,4 @@
-"""A durable function that imports orders; docs/targets.md shows it."""
+"""A durable function that imports orders; docs/how-to/targets.md shows it."""
 
 import json
 import os

@@ -43,6 +43,24 @@ def batches(world: World) -> list[State]:
 
 
 class TestOnce:
+    def test_a_process_behind_a_new_definition_goes_on_in_the_new_queue(
+        self, world: World, town: Town
+    ) -> None:
+        # Given a process that remembers a buffer, which is deleted and defined again
+        behind = town.process()
+        behind.status("jobs")
+        town.process().delete("jobs")
+        town.process().define("jobs", 2)
+        # And a put into the new one that died between its slots and its messages
+        die_before_sending(world, town, "a", key="order-7")
+
+        # When that process repeats the put
+        behind.put("jobs", ["a"], key="order-7")
+
+        # Then the work is in the new queue
+        assert town.messages() == ["a"]
+        assert town.take() == ["a"]
+
     def test_a_repeat_sends_nothing_again(self, town: Town) -> None:
         first = town.process().put("jobs", ["a", "b"], key="order-7")
 

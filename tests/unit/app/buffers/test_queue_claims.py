@@ -93,3 +93,26 @@ def test_a_claim_whose_answer_was_lost_is_held_and_released(
 
     with claims.claimed(QUEUE, "others"):
         pass
+
+
+def test_a_claim_that_is_released_between_two_tries_is_taken_anew(world: World, claims: QueueClaims) -> None:
+    # Given a claim of the same buffer, which is released when this process has just seen it
+    hold_and_die(world, claims, "jobs")
+    put = world.memory.directory.put
+    tries = []
+
+    def released_in_between(*args: object, if_version: int, **named: object) -> object:
+        tries.append(if_version)
+        if len(tries) == 2:
+            world.memory.directory.delete(args[0], args[1], if_version=if_version)  # type: ignore[arg-type]
+        return put(*args, if_version=if_version, **named)  # type: ignore[arg-type]
+
+    world.memory.directory.put = released_in_between  # type: ignore[assignment, method-assign]
+
+    # When it claims the queue
+    with claims.claimed(QUEUE, "jobs"):
+        pass
+
+    # Then it takes the place that is free, at its third try
+    assert tries[0] == tries[2] == 0
+    assert len(tries) == 3

@@ -812,6 +812,34 @@ def test_a_receipt_of_another_buffer_frees_and_removes_nothing(world: World) -> 
     assert [one.payload for one in world.buffers.take("others")] == ["theirs"]
 
 
+def test_a_process_that_remembers_a_deleted_buffer_finishes_work_of_the_new_one(world: World) -> None:
+    # Given a process that has just read the buffer, which is then deleted and defined again
+    behind = world.fresh()
+    behind.status("jobs")
+    world.buffers.delete("jobs")
+    world.buffers.define("jobs", 3)
+    world.buffers.put("jobs", ["new"])
+    (work,) = world.buffers.take("jobs")
+
+    # When it is given a receipt of the new buffer's work
+    released = behind.done("jobs", [work.receipt])
+
+    # Then that work is done
+    assert (released.done, released.late) == (1, 0)
+    assert world.buffers.status("jobs").pending == 0
+
+
+def test_a_process_that_remembers_a_deleted_buffer_puts_into_the_new_one(world: World) -> None:
+    behind = world.fresh()
+    behind.status("jobs")
+    world.buffers.delete("jobs")
+    world.buffers.define("jobs", 3)
+
+    behind.put("jobs", ["a"])
+
+    assert [one.payload for one in world.buffers.take("jobs")] == ["a"]
+
+
 def test_a_receipt_of_a_batch_that_is_gone_is_late(world: World) -> None:
     world.buffers.put("jobs", ["a"])
     (work,) = world.buffers.take("jobs")
@@ -918,7 +946,9 @@ def test_a_change_of_the_limit_that_dies_half_way_holds_from_the_next_put_on(wor
 
 def test_a_poll_does_not_wait_and_its_waiter_counts_until_it_gets_work(world: World) -> None:
     # Given a waiter that polls an empty buffer
+    started = world.clock.now()
     assert world.buffers.poll("jobs", waiter="0123456789abcdef", waits=20) == []
+    assert world.clock.now() == started
     assert world.buffers.poll("jobs", waiter="0123456789abcdef") == []
     # Then it counts as one consumer, until its time is over
     assert world.buffers.status("jobs").count == -1

@@ -97,7 +97,8 @@ def test_nothing_is_described_that_is_not_there() -> None:
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_an_example_is_a_value_of_its_component(name: str) -> None:
-    check = fastjsonschema.compile({**COMPONENTS[name], "components": {"schemas": COMPONENTS}})
+    schema = {**COMPONENTS[name], "components": {"schemas": COMPONENTS}}
+    check = fastjsonschema.compile(schema, use_default=False)  # else it adds defaults to the example
     assert check(EXAMPLES[name]) == EXAMPLES[name]
 
 
@@ -109,3 +110,21 @@ def test_no_component_has_a_field_of_its_own_name() -> None:
     """Generators of clients name variables after both, and then mix them up."""
     own = {name: re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in SCHEMAS}
     assert [name for name, snake in own.items() if snake in SCHEMAS[name]["properties"]] == []
+
+
+def test_fields_of_one_kind_have_words_of_their_own() -> None:
+    # Given fields that share one schema where they are declared
+    shared = ("items", "failed", "acked", "targets")
+    # When the document describes them
+    told = [SCHEMAS["Batch"]["properties"][name]["description"] for name in shared]
+    # Then none has the words of another
+    assert len(set(told)) == len(shared)
+    assert told[0] == "How many items were added."
+
+
+def test_what_a_batch_says_in_json_it_says_wherever_a_batch_is_shown() -> None:
+    for name in ("expires_at", "touched_at", "held", "targets"):
+        told = {
+            SCHEMAS[shape]["properties"][name]["description"] for shape in ("Batch", "Progress", "Diagnosis")
+        }
+        assert told == {descriptions.FIELDS[f"Batch.{name}"]}

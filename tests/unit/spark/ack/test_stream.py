@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import pytest
+from pyspark import StorageLevel
 
 from fanin.spark.ack import stream
 from fanin.spark.ack.acknowledged import Acknowledged
@@ -19,8 +20,12 @@ class Rows:
 
     sparkSession = None  # noqa: N815  as Spark calls it
 
-    def __init__(self) -> None:
-        self.kept = False
+    def __init__(self, *, kept: bool = False) -> None:
+        self.kept = kept
+
+    @property
+    def storageLevel(self) -> StorageLevel:  # noqa: N802  as Spark calls it
+        return StorageLevel.MEMORY_AND_DISK if self.kept else StorageLevel.NONE
 
     def persist(self) -> Rows:
         self.kept = True
@@ -104,7 +109,7 @@ def test_a_small_micro_batch_is_acknowledged_at_once(monkeypatch, asked):
         object(), work="/scratch", batch_id=7, on_done=lambda epoch, done: heard.append((epoch, done))
     )
     handle(Rows(), 5)
-    assert (calls, asked) == ([(False, {"rejects": "/scratch/epoch=5/rejects", "batch_id": 7})], [])
+    assert (calls, asked) == ([(True, {"rejects": "/scratch/epoch=5/rejects", "batch_id": 7})], [])
     assert (heard, Place.deleted) == ([(5, DONE)], [])
 
 
@@ -132,3 +137,10 @@ def test_a_micro_batch_that_fails_is_not_kept_in_memory(monkeypatch):
     with pytest.raises(RuntimeError):
         stream.ack_stream(object(), work="/scratch", on_done=lambda *done: heard.append(done))(rows, 5)
     assert (rows.kept, heard) == (False, [])
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_rows_that_the_caller_keeps_stay_kept(asked, kept):
+    rows = Rows(kept=kept)
+    stream.ack_stream(object(), work="/scratch")(rows, 5)
+    assert (len(asked), rows.kept) == (1, kept)

@@ -56,7 +56,7 @@ def test_horizontal_bars_are_as_high_as_they_need_to_be():
         int(parsed(horizontal_bars(chart(labels=WEEKS[:count]))).attrib["viewBox"].split()[3])
         for count in (1, 4, 12)
     ]
-    assert heights == [110 + 26 * count for count in (1, 4, 12)]
+    assert heights == [50 + 26 * count for count in (1, 4, 12)]
 
 
 def test_the_first_label_of_horizontal_bars_is_on_top():

@@ -47,5 +47,5 @@ def test_bounds_name_the_column_and_the_unit() -> None:
 
 def test_a_description_has_a_line_for_each_column() -> None:
     lines = TRIPS.described().splitlines()
-    assert [line.split()[0] for line in lines] == TRIPS.schema.names
+    assert [line.split()[0] for line in lines] == TRIPS.columns.names
     assert lines[4].split(maxsplit=2) == ["distance_m", "bigint", "metres driven"]

@@ -8,8 +8,10 @@ import pytest
 
 from fanin.domain.batch import OnDeadline, OpenBatch
 from fanin.domain.targets import Target, TargetType, When
+from fanin.errors import InvalidRequest
 from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.fanout.driver import FanOut
+from fanin.spark.fanout.failed_rows import FailedRows
 from fanin.spark.inputs.dialect import Dialect
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.jobs import fan_out
@@ -146,3 +148,34 @@ def test_what_is_not_a_target_is_refused(bad: str, capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit):
         run("--on-end", bad)
     assert "not a target" in capsys.readouterr().err
+
+
+def test_failed_rows_of_an_earlier_fan_out_take_the_place_of_a_dataset(asked: list[FanOut]) -> None:
+    for more, pending in (([], False), (["--and-pending"], True)):
+        words = ["--failed-from", "/first", "--retry-of", "9", *NEEDED[2:], *more]
+        JOB.run(None, JOB.parser().parse_args(words))  # type: ignore[arg-type]
+        assert asked.pop().dataset == FailedRows(9, "/first", pending)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--failed-from", "/first"], "--failed-from needs --retry-of"),
+        (["--failed-from", "/first", "--retry-of", "9", "--body", "text"], "leave out body"),
+        (["--failed-from", "/first", "--retry-of", "9", "--multiline"], "leave out delimiter, encoding"),
+        (["--input", "rows.csv", "--and-pending"], "goes with --failed-from"),
+    ],
+)
+def test_arguments_that_contradict_each_other_are_refused_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], why: str
+) -> None:
+    monkeypatch.setattr(Service, "from_env", lambda: None)
+    options = JOB.parser().parse_args([*words, *NEEDED[2:]])
+    with pytest.raises(InvalidRequest, match=why):
+        JOB.needs(options)
+
+
+@pytest.mark.parametrize("words", [[], ["--input", "rows.csv", "--failed-from", "/first"]])
+def test_either_a_dataset_or_failed_rows_are_sent(words: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        JOB.parser().parse_args([*words, *NEEDED[2:]])

@@ -1,4 +1,4 @@
-"""Makes docs/cli.md, the reference of the command line: ``python -m fanin.cli.reference`` prints it."""
+"""Makes docs/reference/cli.md, the page of the command line: ``python -m fanin.cli.reference`` prints it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fanin.cli.main import app
 
 _HEAD: Final = """# The command line
 
-This page is generated from `--help` by `python -m fanin.cli.reference > docs/cli.md`; a test compares the
-two.
+This page is generated from `--help` by `python -m fanin.cli.reference > docs/reference/cli.md`; a test
+compares the two.
 
 With `--json`, which may come before or after the command, stdout holds one JSON document and nothing
 else. For a command that calls the API it is the API's answer, which `fanin openapi` describes. Errors go

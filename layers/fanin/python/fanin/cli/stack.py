@@ -40,7 +40,12 @@ def up(
         ("work queue", stack.work_queue_url),
         ("log", stack.log_file),
     ]
-    run.answer(asdict(stack), facts(shown), "to use it: export FANIN_PROFILE=local, or fanin --local ...")
+    run.answer(
+        asdict(stack),
+        facts(shown),
+        "to use it: export FANIN_PROFILE=local, or fanin --local ...",
+        'for programs that use boto3, too: eval "$(fanin local env)"',
+    )
 
 
 @local.command()

@@ -117,7 +117,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         wait: bool = True,
         progress: Callable[[Redriving], object] | None = None,
     ) -> Redriving:
-        """Send the kept messages of failed items again, each failure once; see ``docs/redrive.md``.
+        """Send the kept messages of failed items again, each failure once; see ``docs/how-to/redrive.md``.
 
         Those of a batch that has ended get the items of a new batch, which has the same user key, mode and
         metadata, and whose ``retry_of`` names this one. Items that a live batch holds are sent under their
@@ -253,6 +253,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
                 lambda: self._skipping(skip_ended, via),
                 keep=kept,
                 note=self._note(via),
+                now=self.clock.now,
             )
 
         return made if handle is None else made(handle)
@@ -295,6 +296,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             keep=member(Keep, keep),
             skipping=self._skipping(skip_ended, via),
             note=self._note(via),
+            now=self.clock.now,
         )
 
     def _skipping(self, mode: SkipEnded, via: AckPath) -> Skipping:

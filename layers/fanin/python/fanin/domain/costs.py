@@ -1,8 +1,8 @@
 """What it costs to know when n items are done: the whole bill of each way to use fanin. Pure arithmetic.
 
 ``python -m bench bill`` counts the same in runs of the functions, and a test compares the two. What only AWS
-can tell, how long a function takes, is assumed: ``BASE_MS`` and ``WRITE_MS``. docs/costs.md says what is
-left out.
+can tell, how long a function takes, is assumed: ``BASE_MS`` and ``WRITE_MS``. docs/explanation/costs.md says
+what is left out.
 """
 
 from __future__ import annotations

@@ -43,6 +43,7 @@ VARIABLES: Final = {
     names.ENV_PARTS_TABLE: "parts_table",
     names.ENV_DIRECTORY_TABLE: "directory_table",
     names.ENV_BUS: "bus",
+    names.ENV_WORK_QUEUE_URL: "work_queue_url",
     names.ENV_ACK_QUEUE_URL: "ack_queue_url",
     names.ENV_SCATTER_QUEUE_URL: "scatter_queue_url",
     names.ENV_REDRIVE_QUEUE_URL: "redrive_queue_url",

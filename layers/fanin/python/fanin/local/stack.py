@@ -65,7 +65,7 @@ def up(
         port: TCP port of the emulator; None keeps the port of a running emulator, or chooses a free one.
         auth: verify signatures and enforce the policies of the functions; None keeps the choice of a running
             emulator, and otherwise means False.
-        context: CDK settings (docs/settings.md), on top of ``CONTEXT``.
+        context: CDK settings (docs/reference/settings.md), on top of ``CONTEXT``.
         report: called with a line of text before each step that takes long.
 
     Returns:

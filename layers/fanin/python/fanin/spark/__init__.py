@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fanin.spark.ack.stream import ack_stream
     from fanin.spark.fanout.bodies import Dataset, with_body
     from fanin.spark.fanout.driver import FanOut, fan_out
+    from fanin.spark.fanout.failed_rows import FailedRows
     from fanin.spark.fanout.sink import register
     from fanin.spark.inputs.dialect import Dialect
     from fanin.spark.inputs.formats import DatasetFormat
@@ -35,6 +36,7 @@ __all__ = [
     "Dataset",
     "DatasetFormat",
     "Dialect",
+    "FailedRows",
     "FanOut",
     "Forecast",
     "Job",
@@ -58,6 +60,7 @@ _HOMES: Final = {
     "Dataset": "fanin.spark.fanout.bodies",
     "DatasetFormat": "fanin.spark.inputs.formats",
     "Dialect": "fanin.spark.inputs.dialect",
+    "FailedRows": "fanin.spark.fanout.failed_rows",
     "FanOut": "fanin.spark.fanout.driver",
     "Forecast": "fanin.spark.ack.forecast",
     "Job": "fanin.spark.jobs.running",

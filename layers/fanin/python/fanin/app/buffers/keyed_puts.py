@@ -64,6 +64,7 @@ class KeyedPuts:
                 accepted = self._as_before(entry, note)
             if accepted is not None:
                 return accepted
+            entry = self._records.refresh(name)
         raise contended(name)
 
     def _as_before(self, entry: Entry, note: Note) -> Accepted | None:
@@ -108,7 +109,11 @@ class KeyedPuts:
                 return self._slots.take(entry, note.batch_id, len(note.left), note.slots_key, note.caller)
             except (BatchClosed, BatchNotFound, BatchGone):  # none of them was taken there, and none will be
                 if note.batch_id == entry.buffer.batch_id:
-                    entry = self._slots.renew(entry)
+                    known, entry = entry, self._slots.renew(entry)
+                    if (
+                        entry.born != known.born
+                    ):  # the buffer was deleted and defined again; the note is the old one's
+                        return None
         self._keys.move(entry, note)
         return None
 

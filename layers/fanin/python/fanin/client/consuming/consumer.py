@@ -48,6 +48,7 @@ class Consumer:
         keep: what is kept of failed items: their messages, or their reasons alone.
         skipping: decides which messages are dropped because their batch has ended; None drops none.
         note: notes attempts that failed again; None notes nothing.
+        now: tells the time in milliseconds since the epoch; the machine's by default.
 
     Raises:
         InvalidRequest: an argument is not what it should be.
@@ -66,6 +67,7 @@ class Consumer:
         keep: Keep = Keep.MESSAGE,
         skipping: Skipping | None = None,
         note: NoteRetries | None = None,
+        now: Callable[[], int] | None = None,
     ) -> None:
         self._skipping = skipping
         check_handler(handle)
@@ -80,6 +82,7 @@ class Consumer:
         self._acknowledge = acknowledge
         self._keep = keep
         self._note = note
+        self._now = now
         self._options: dict[str, Any] = {"WaitTimeSeconds": wait}
         if visibility_timeout is not None:
             self._options["VisibilityTimeout"] = visibility_timeout
@@ -143,6 +146,7 @@ class Consumer:
             source=self._queue_url,
             skipping=self._skipping,
             note=self._note,
+            now=self._now,
         )
         handled = self._handle_all(window, messages)
         again = window.acknowledge()

@@ -32,6 +32,7 @@ class SqsHandler:
         skipping: makes what decides which messages of an event are dropped because their batch has ended;
             None drops none. Those that are dropped are counted in the metric ``MessagesSkipped``.
         note: notes attempts that failed again; None notes nothing.
+        now: tells the time in milliseconds since the epoch; the machine's by default.
 
     Raises:
         InvalidRequest: ``handle`` cannot be called.
@@ -49,6 +50,7 @@ class SqsHandler:
         *,
         keep: Keep = Keep.MESSAGE,
         note: NoteRetries | None = None,
+        now: Callable[[], int] | None = None,
     ) -> None:
         if find_spec("aws_lambda_powertools") is None:
             raise NotConfigured("sqs_handler needs Powertools: pip install 'fanin[lambda]'")
@@ -59,6 +61,7 @@ class SqsHandler:
         self._keep = keep
         self._skipping = skipping
         self._note = note
+        self._now = now
 
     def __call__(self, event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
         """Handle an SQS event.
@@ -81,7 +84,12 @@ class SqsHandler:
 
         skipping = None if self._skipping is None else self._skipping()
         window = MessageWindow(
-            self.handle, self._acknowledger(), keep=self._keep, skipping=skipping, note=self._note
+            self.handle,
+            self._acknowledger(),
+            keep=self._keep,
+            skipping=skipping,
+            note=self._note,
+            now=self._now,
         )
         processor: batch.BatchProcessor
         if is_fifo(str(records[0].get("eventSourceARN"))):

@@ -53,7 +53,8 @@ class Repeater:
     frames. The count begins with the first of them of which receivers handled others, so an outage of all
     receivers sets nothing aside.
 
-    All calls except ``put`` must come from one thread. ``docs/patterns/frames.md`` has an example that runs.
+    All calls except ``put`` must come from one thread. ``docs/how-to/patterns/frames.md`` has an example
+    that runs.
 
     Args:
         frames: the service, ``tracker.frames``.

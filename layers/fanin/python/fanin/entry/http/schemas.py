@@ -80,11 +80,19 @@ class Schemas:
 
 def _with_words(shape: Shape[Any]) -> Schema:
     """The definition of a shape with descriptions of the object and its fields, and an example."""
-    definition = deepcopy(shape.definition)
+    # Fields of one kind share one schema, so each gets a copy of its own before it gets words of its own
+    fields = {name: deepcopy(schema) for name, schema in shape.definition["properties"].items()}
+    definition = {**deepcopy(shape.definition), "properties": fields}
     words = described(shape.stands_for)
-    for name, schema in definition["properties"].items():
-        own = descriptions.FIELDS.get(f"{shape.component}.{name}")
-        text = own or schema.get("description") or words.get(name) or descriptions.FIELDS.get(name)
+    for name, schema in fields.items():
+        owners = (shape.component, *(one.__name__ for one in shape.stands_for))
+        own = (descriptions.FIELDS.get(f"{owner}.{name}") for owner in owners)
+        text = (
+            next(filter(None, own), None)
+            or schema.get("description")
+            or words.get(name)
+            or descriptions.FIELDS.get(name)
+        )
         if text:
             schema["description"] = text[:1].upper() + text[1:]
     if shape.stands_for:

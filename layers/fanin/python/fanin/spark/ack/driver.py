@@ -23,6 +23,7 @@ from fanin.spark.ack.ledger_writes import (
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.strategy import Strategy
 from fanin.spark.ack.writers import Written, check_writers, share_writers
+from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.cluster import most_tasks
 from fanin.spark.runtime.rejects import ANY, RejectLimit
 from fanin.spark.runtime.service import Service
@@ -132,6 +133,7 @@ def forecast(
         InvalidRequest, TooManyRejects: as ``acknowledge``.
     """
     check_writers(None, max_writes_per_second)
+    classic(rows.sparkSession, "forecast")
     found = coalesce(Given(rows, service, work, batch_id, files, None, rejects, totals, max_rejects))
     limit = limit_of_table(service)
     return forecast_of(

@@ -29,6 +29,10 @@ from fanin.spark.runtime.service import Service
 
 ROWS: Final = 10_000
 """Most rows that are acknowledged like this; a word for each of them takes the driver ten calls."""
+TASKS: Final = 32
+"""Most tasks, so that what they give the driver together is bounded, whatever the number of partitions."""
+BYTES: Final = 64 * 2**20
+"""Most bytes that all tasks together give the driver; ten thousand items that are far apart take one MiB."""
 _MORE: Final = "more rows than are acknowledged in one job"
 _FAILS: Final = "_fails"
 
@@ -109,16 +113,27 @@ def coalesce_few(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> 
         batches: where tasks and the driver read batches.
 
     Returns:
-        None if a task met more rows, or a failure. Nothing was written then.
+        None if there are more rows or bytes, or a failure. Nothing was written then.
     """
-    fails = F.col("reason").isNotNull() if "reason" in rows.columns else F.lit(False)
-    named = normalize(rows.withColumn(_FAILS, fails), schema)
-    ragged = [] if schema.by_id else [F.col("raw").cast("string").alias("raw")]
-    task = coalesce_few_task(batches, schema, rows=ROWS)
-    pages = named.select(*schema.columns, *ragged, _FAILS).mapInArrow(task, PAGES).collect()
+    pages = pages_of_few(rows, schema, batches).collect()
     more = any(page["detail"] == _MORE and page["reason"] is None for page in pages)
     if more or sum(page["rows"] or 0 for page in pages) > ROWS:
         return None
+    return _merged(pages, schema, batches)
+
+
+def pages_of_few(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> DataFrame:
+    """Make ``PAGES`` of the rows, which the driver can take: each task gives its share of ``BYTES``."""
+    fails = F.col("reason").isNotNull() if "reason" in rows.columns else F.lit(False)
+    named = normalize(rows.withColumn(_FAILS, fails), schema)
+    ragged = [] if schema.by_id else [F.col("raw").cast("string").alias("raw")]
+    task = coalesce_few_task(batches, schema, rows=ROWS, size=BYTES // TASKS)
+    # To join partitions takes no shuffle, so it is still one job; a task that has too much stops early.
+    return named.select(*schema.columns, *ragged, _FAILS).coalesce(TASKS).mapInArrow(task, PAGES)
+
+
+def _merged(pages: list[Any], schema: InputSchema, batches: BatchReader) -> Few:
+    """Merge the pages of all tasks, and lift what they clear."""
     pages.sort(key=lambda page: (page["batch_id"] or 0, page["page"] or 0))
     columns: Any = zip(*pages, strict=True)
     arrays = [pa.array(column, kind) for column, kind in zip(columns, PAGE_SCHEMA.types, strict=True)]
@@ -131,8 +146,14 @@ def coalesce_few(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> 
     )
 
 
-def coalesce_few_task(batches: BatchReader, schema: InputSchema, *, rows: int) -> Task:
-    """Make the function of a task that coalesces until there are too many rows, or one that fails its item.
+def coalesce_few_task(batches: BatchReader, schema: InputSchema, *, rows: int, size: int) -> Task:
+    """Make the function of a task that coalesces until there is too much, or a row that fails its item.
+
+    Args:
+        batches: where the task reads batches.
+        schema: how the rows name items.
+        rows: most rows that it takes.
+        size: most bytes that it gives.
 
     Returns:
         A function that takes the columns of the schema, perhaps ``raw``, and ``_fails``, and gives ``PAGES``;
@@ -140,15 +161,22 @@ def coalesce_few_task(batches: BatchReader, schema: InputSchema, *, rows: int) -
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
-        coalescer, found, left = Coalescer(batches, schema), list[Records](), rows
+        found = _found(records)
+        yield from [page_records(1, page=[0], detail=[_MORE])] if found is None else found
+
+    def _found(records: Iterable[Records]) -> list[Records] | None:
+        coalescer, found, left, given = Coalescer(batches, schema), list[Records](), rows, 0
         for record in records:
             left -= record.num_rows
             if left < 0 or record.column(_FAILS).true_count:
-                yield page_records(1, page=[0], detail=[_MORE])
-                return
-            found += coalescer.add(record.select([n for n in record.schema.names if n != _FAILS]))
-        yield from found
-        yield from coalescer.finish()
+                return None
+            some = coalescer.add(record.select([n for n in record.schema.names if n != _FAILS]))
+            found += some
+            given += sum(one.nbytes for one in some)
+            if given > size:
+                return None
+        found += coalescer.finish()
+        return found if sum(one.nbytes for one in found) <= size else None
 
     return run
 

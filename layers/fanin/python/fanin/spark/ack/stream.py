@@ -10,6 +10,7 @@ from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.driver import WORK, acknowledge
 from fanin.spark.ack.few import acknowledge_few
 from fanin.spark.ack.strategy import Strategy
+from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import EVERY
 from fanin.spark.runtime.service import Service
@@ -44,31 +45,41 @@ def ack_stream(
     """
 
     def handle(rows: DataFrame, epoch: int) -> None:
-        folder = Folder(rows.sparkSession, f"{work}/epoch={epoch}")
+        folder = Folder(classic(rows.sparkSession, "ack_stream"), f"{work}/epoch={epoch}")
         left_out = folder.at("rejects") if rejects is None else f"{rejects}/epoch={epoch}"
-        done = None if totals else acknowledge_few(rows, service, rejects=left_out, batch_id=batch_id)
-        if done is None:
-            done = _acknowledge(rows, folder, left_out)
+        # Some sources, such as that of Kinesis, may give other rows when they are read once more.
+        kept = _is_kept(rows)
+        if not kept:
+            rows.persist()
+        try:
+            done = None if totals else acknowledge_few(rows, service, rejects=left_out, batch_id=batch_id)
+            if done is None:
+                done = _acknowledge(rows, folder, left_out)
+        finally:
+            if not kept:
+                rows.unpersist()
         if on_done:
             on_done(epoch, done)
 
     def _acknowledge(rows: DataFrame, folder: Folder, left_out: str) -> Acknowledged:
-        kept = rows.persist()
-        try:
-            done = acknowledge(
-                kept,
-                service,
-                work=folder.path,
-                batch_id=batch_id,
-                strategy=Strategy.PAGES,
-                rejects=left_out,
-                totals=totals,
-                max_rejects=EVERY,  # a micro-batch of nothing but rejects does not end the stream
-            )
-        finally:
-            kept.unpersist()
+        done = acknowledge(
+            rows,
+            service,
+            work=folder.path,
+            batch_id=batch_id,
+            strategy=Strategy.PAGES,
+            rejects=left_out,
+            totals=totals,
+            max_rejects=EVERY,  # a micro-batch of nothing but rejects does not end the stream
+        )
         for name in WORK:
             folder.delete(name)
         return done
 
     return handle
+
+
+def _is_kept(rows: DataFrame) -> bool:
+    """Whether somebody else has Spark keep the rows; then they are not ours to drop."""
+    level = rows.storageLevel
+    return level.useMemory or level.useDisk

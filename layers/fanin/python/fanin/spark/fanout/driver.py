@@ -17,6 +17,7 @@ from fanin.domain.batch import Batch, Kind, Mode, OpenBatch, State
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import bodies
 from fanin.spark.fanout.bodies import BODY, Dataset
+from fanin.spark.fanout.failed_rows import ADD_KEY, STAGING, FailedRows, retrying, take_failed_rows
 from fanin.spark.fanout.sending import RESULT, Target, send
 from fanin.spark.fanout.staging import ORDINAL, Staging, stage
 from fanin.spark.inputs.opening import fingerprint_of
@@ -26,8 +27,7 @@ from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import ANY, Reason, RejectLimit
 from fanin.spark.runtime.service import Service
 
-ADD_KEY: Final = "fan-out"
-"""Idempotency key of the addition, within the batch."""
+_TRIES: Final = 5
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,18 @@ class FanOut:
     """One fan-out; running the same one again continues it.
 
     Attributes:
-        dataset: what to send.
+        dataset: what to send: a dataset, or the failed rows of an earlier fan-out.
         queue: URL of the queue.
         folder: for the staging and the results; it belongs to this fan-out alone.
         key: idempotency key of the batch; by default the staging's own.
         rejects: folder for rows that were not sent; by default ``rejects`` in ``folder``.
-        request: the batch to open: exact, and without a limit. Its metadata gets an entry ``staging``.
+        request: the batch to open: exact, and without a limit. Its metadata gets an entry ``staging``. What
+            it leaves open of user key, metadata, totals and ``keep`` is as in the batch that it retries.
         workers: requests that each task sends at the same time.
         max_rejects: how many rows may be left out; by default not all of them.
     """
 
-    dataset: Dataset
+    dataset: Dataset | FailedRows
     queue: str
     folder: str
     key: str | None = None
@@ -61,13 +62,20 @@ def fan_out(spark: SparkSession, service: Service, plan: FanOut) -> dict[str, An
     Rows that cannot be a message (malformed, null, too large) become rejects, and not items. Messages that
     the queue refuses for good become rejects and failed items, so that the batch ends.
 
+    Failed rows of an earlier fan-out are sent as a batch that retries its batch. Each failure is sent by one
+    redrive only, whether that sends rows or the messages that were kept.
+
     Returns:
         ``batch_id``, ``rows`` (items), ``sent``, ``requests``, ``rejected`` (rows by reason), ``state``.
-        ``sent`` and ``requests`` are null if the batch was already closed and its results were lost.
+        ``sent`` and ``requests`` are null if the batch was already closed and its results were lost. Of
+        failed rows also ``retry_of`` and ``already``, the rows that another redrive has sent; if no rows are
+        left, no batch is opened, and ``batch_id`` and ``state`` are null.
 
     Raises:
         InvalidRequest: the batch cannot be filled by Spark, the folder belongs to another fan-out or to other
-            data, or the dataset does not have the column.
+            data, or the dataset does not have the column; or the earlier batch has not ended, or was not
+            filled from the staging that is named.
+        BatchNotFound: there is no batch to retry.
         TooManyRejects: too many rows have no message; nothing was sent.
         IdempotencyKeyReused: the key belongs to another fan-out.
         BatchGone: the batch of the key was removed.
@@ -75,7 +83,24 @@ def fan_out(spark: SparkSession, service: Service, plan: FanOut) -> dict[str, An
     """
     check_request(plan.request)
     classic(spark, "fan_out")
-    staging = _staged(spark, plan)
+    if isinstance(plan.dataset, FailedRows):
+        return _retry(spark, service, plan, plan.dataset)
+    return _send(spark, service, plan, _staged(spark, plan, plan.dataset))
+
+
+def _retry(spark: SparkSession, service: Service, plan: FanOut, rows: FailedRows) -> dict[str, Any]:
+    """Send the failed rows of an earlier fan-out."""
+    source = {**rows.describe(), "queue": plan.queue}
+    retried = take_failed_rows(spark, service, rows, plan.folder, source)
+    told = {"retry_of": rows.batch_id, "already": retried.already}
+    if not retried.staging.rows:
+        return {"batch_id": None, "rows": 0, "sent": 0, "requests": 0, "rejected": {}, "state": None, **told}
+    plan = replace(plan, request=retrying(plan.request, retried.batch))
+    return {**_send(spark, service, plan, retried.staging), **told}
+
+
+def _send(spark: SparkSession, service: Service, plan: FanOut, staging: Staging) -> dict[str, Any]:
+    """Send rows that are staged."""
     batch, group = _opened(service, plan, staging)
     files = Folder(spark, plan.folder)
     results = f"sent-{batch.batch_id}"
@@ -125,12 +150,12 @@ def check_request(request: OpenBatch) -> None:
         )
 
 
-def _staged(spark: SparkSession, plan: FanOut) -> Staging:
+def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
     files = Folder(spark, plan.folder)
     opened: list[DataFrame] = []
 
     def make() -> DataFrame:
-        opened.append(bodies.read(spark, plan.dataset))
+        opened.append(bodies.read(spark, dataset))
         return bodies.messages(opened[0])
 
     def leave_out(attempt: str, messages: int) -> None:
@@ -145,11 +170,11 @@ def _staged(spark: SparkSession, plan: FanOut) -> Staging:
 
     def data() -> dict[str, Any] | None:
         try:
-            return fingerprint_of(spark, plan.dataset.input)
+            return fingerprint_of(spark, dataset.input)
         except InvalidRequest:
             return None  # if it is gone, what was staged of it is sent; if nothing was, reading it says why
 
-    source = {**plan.dataset.describe(), "queue": plan.queue}
+    source = {**dataset.describe(), "queue": plan.queue}
     return stage(spark, plan.folder, source, make, data=data, then=leave_out)
 
 
@@ -166,8 +191,15 @@ def _opened(service: Service, plan: FanOut, staging: Staging) -> tuple[Batch, st
     """
     ledger = service.ledger()
     # The staging is part of the request: two drivers that each staged the dataset cannot share a batch.
-    request = replace(plan.request, metadata={**plan.request.metadata, "staging": staging.attempt})
-    batch = ledger.open(request, key=plan.key or f"{ADD_KEY}/{staging.attempt}")
+    request = replace(plan.request, metadata={**plan.request.metadata, STAGING: staging.attempt})
+    key = plan.key or f"{ADD_KEY}/{staging.attempt}"
+    batch = ledger.open(request, key=key)
+    if isinstance(plan.dataset, FailedRows):
+        # No other redrive sends rows that are taken, so they must become items, whoever ended this batch.
+        for part in range(1, _TRIES):
+            if batch.items or not batch.state.terminal:
+                break
+            batch = ledger.open(request, key=f"{key}/{part}")
     if batch.state is not State.OPEN or not staging.rows:
         return batch, None
     return batch, ledger.add(batch.batch_id, staging.rows, key=ADD_KEY).prefix

@@ -122,6 +122,18 @@ def stage(
     return staged
 
 
+def find_staging(spark: SparkSession, folder: str) -> Staging | None:
+    """The rows that are staged in a folder, whatever they were made of; None if no driver finished there."""
+    files = Folder(spark, folder)
+    text = files.read(_NOTE)
+    return None if text is None else _noted(files, json.loads(text))
+
+
+def _noted(files: Folder, note: Mapping[str, Any]) -> Staging:
+    schema = StructType.fromJson(note["schema"])
+    return Staging(files.path, note["attempt"], schema, dict(note["counts"]))
+
+
 def _read(files: Folder, source: Mapping[str, Any], data: Mapping[str, Any] | None) -> Staging | None:
     text = files.read(_NOTE)
     if text is None:
@@ -139,8 +151,7 @@ def _read(files: Folder, source: Mapping[str, Any], data: Mapping[str, Any] | No
             f"{files.path} holds the staging of other data at the same place: {_described(staged)} then, and"
             f" {_described(data)} now; name another folder for the new data, or delete this one"
         )
-    schema = StructType.fromJson(note["schema"])
-    return Staging(files.path, note["attempt"], schema, dict(note["counts"]))
+    return _noted(files, note)
 
 
 def _described(data: Mapping[str, Any]) -> str:

@@ -50,6 +50,11 @@ class Chart(NamedTuple):
     shown: Callable[[float], str]
     size: tuple[int, int] = HALF
 
+    @property
+    def legend(self) -> list[tuple[int, str]]:
+        """Colour and name of each series. The page writes them as text, which breaks where it has to."""
+        return [(n % COLOURS, one.name) for n, one in enumerate(self.series)]
+
 
 def bars(chart: Chart) -> str:
     """Draw stacked bars."""
@@ -58,31 +63,23 @@ def bars(chart: Chart) -> str:
 
 def lines(chart: Chart) -> str:
     """Draw lines above zero."""
-    return _draw("Line", chart, {"dots_size": 2, "stroke_style": {"width": 2}})
+    return _draw(
+        "Line", chart, {"dots_size": 2 if len(chart.labels) > 1 else 5, "stroke_style": {"width": 2}}
+    )
 
 
 def horizontal_bars(chart: Chart) -> str:
     """Draw stacked horizontal bars, the first label on top, as high as they need to be."""
     upward = [Series(one.name, one.values[::-1]) for one in chart.series]
     turned = chart._replace(
-        labels=chart.labels[::-1], series=upward, size=(chart.size[0], 110 + 26 * len(chart.labels))
+        labels=chart.labels[::-1], series=upward, size=(chart.size[0], 50 + 26 * len(chart.labels))
     )
-    return _draw(
-        "HorizontalStackedBar", turned, {"rounded_bars": 1, "spacing": 6}, every_label=True, columns=2
-    )
+    return _draw("HorizontalStackedBar", turned, {"rounded_bars": 1, "spacing": 6}, every_label=True)
 
 
-def _draw(
-    kind: str,
-    what: Chart,
-    more: Mapping[str, Any],
-    *,
-    every_label: bool = False,
-    columns: int = 4,
-) -> str:
+def _draw(kind: str, what: Chart, more: Mapping[str, Any], *, every_label: bool = False) -> str:
     labels, series = what.labels, what.series
     width, height = what.size
-    columns = min(columns, max(1, len(series)))
     every = 1 if every_label else max(1, -(-len(labels) * _LABEL // width))
     chart = getattr(extra.load("pygal"), kind)(
         **{
@@ -92,11 +89,7 @@ def _draw(
             "js": (),
             "disable_xml_declaration": True,
             "show_minor_x_labels": every == 1,
-            "legend_at_bottom": True,
-            "legend_at_bottom_columns": columns,
-            "margin_bottom": 28 if len(series) % columns else 8,  # space for a last row that is not full
-            "legend_box_size": 10,
-            "truncate_legend": 24,
+            "show_legend": False,
             "truncate_label": -1,
             "allow_interruptions": True,
             "show_x_guides": False,
@@ -138,7 +131,6 @@ def _style(series: int) -> Any:
         font_family="inherit",
         label_font_size=12,
         major_label_font_size=12,
-        legend_font_size=13,
         no_data_font_size=14,
     )
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from pyspark.sql.types import NumericType, TimestampNTZType, TimestampType
 
 from fanin.errors import InvalidRequest
-from fanin.spark.fleet_report.telemetry import Feed, Rule
+from fanin.spark.fleet_report.telemetry import SENT_AT, Feed, Rule
 from fanin.spark.inputs.names import quoted, with_names
 from fanin.spark.inputs.opening import Input, open_input
 from fanin.spark.runtime import rejects
@@ -30,51 +30,64 @@ def read(spark: SparkSession, given: Input, feed: Feed) -> DataFrame:
         feed: what the rows are.
 
     Returns:
-        The columns that the feed needs, those of CSV and JSON as text, and ``CORRUPT``; all rows.
+        The columns that the feed needs, and the optional ones that are there, those of CSV and JSON as text;
+        and ``CORRUPT``; all rows.
 
     Raises:
         InvalidRequest: the path does not exist, or a column is missing.
     """
-    opened = open_input(spark, given, fields=feed.sources)
-    raw = with_names(opened.rows, feed.sources)
+    optional = [one.name for one in feed.optional]
+    opened = open_input(spark, given, fields=[*feed.sources, *optional])
+    raw = with_names(opened.rows, [*feed.sources, *optional])
     missing = [name for name in feed.sources if name not in raw.columns]
     if missing:
         found = ", ".join(readable_columns(raw))
         raise InvalidRequest(f"{given.path} has no {', '.join(missing)}; its columns are {found}")
-    return raw.select(*(F.col(quoted(name)) for name in feed.sources), F.col(LINE).alias(CORRUPT))
+    there = [*feed.sources, *(name for name in optional if name in raw.columns)]
+    return raw.select(*(F.col(quoted(name)) for name in there), F.col(LINE).alias(CORRUPT))
 
 
 def check(raw: DataFrame, feed: Feed) -> DataFrame:
     """Find out of each row what it measures, or why it is left out.
 
-    Of rows with the same key the smallest counts, no matter which one a task sees first.
+    Of rows about the same trip or fill-up, one counts, no matter which one a task sees first: that which was
+    sent last, and of several the smallest. Rows are about the same if they have the same key; trips also if
+    their vehicle and time are the same, since a vehicle begins one trip at a time.
 
     Args:
         raw: of ``read``.
         feed: what the rows are.
 
     Returns:
-        As many rows, with the columns of the feed, and with ``reason``, ``detail`` and ``value`` of
+        As many rows, with all columns of the feed, and with ``reason``, ``detail`` and ``value`` of
         ``rejects.SCHEMA``, which are null where the row counts.
     """
-    row = F.to_json(F.struct(*(F.col(f"`{name}`") for name in feed.sources)), {"ignoreNullFields": "false"})
-    clean = raw.select(*(_clean(raw, name, feed.nulls) for name in feed.sources), CORRUPT, row.alias("_row"))
+    there = [name for name in raw.columns if name != CORRUPT]
+    row = F.to_json(F.struct(*(F.col(f"`{name}`") for name in there)), {"ignoreNullFields": "false"})
+    lacking = [one for one in feed.optional if one.name not in there]
+    clean = raw.select(
+        *(_clean(raw, name, feed.nulls) for name in there),
+        *(F.lit(None).cast("string").alias(one.name) for one in lacking),
+        CORRUPT,
+        row.alias("_row"),
+    )
     measured = clean.select(
-        *(F.expr(one.sql).alias(one.name) for one in feed.measures),
+        *(F.expr(one.sql).alias(one.name) for one in (*feed.measures, *feed.optional)),
         _first(_of_sources(feed)).alias("_found"),
         F.coalesce(CORRUPT, "_row").alias("_value"),
     )
     judged = measured.withColumn("_found", F.coalesce("_found", _first(_of_measures(feed)))).select(
-        *feed.schema.names,
+        *feed.columns.names,
         F.col("_found.reason").alias("reason"),
         F.col("_found.detail").alias("detail"),
         F.when(F.col("_found").isNotNull(), F.col("_value")).alias("value"),
     )
-    return _once(judged, feed)
+    by_key = _once(judged, feed, feed.key, feed.key[-1])
+    return _once(by_key, feed, [*feed.key[:2], feed.at], feed.at) if feed.one_at_a_time else by_key
 
 
 def valid_rows(judged: DataFrame, feed: Feed) -> DataFrame:
-    """The rows that count, with the columns of the feed."""
+    """The rows that count, with the columns that the feed must have."""
     return judged.where(F.col("reason").isNull()).select(*feed.schema.names)
 
 
@@ -83,24 +96,48 @@ def rejected_rows(judged: DataFrame) -> DataFrame:
     return judged.where(F.col("reason").isNotNull()).select(*rejects.SCHEMA.names)
 
 
-def _once(judged: DataFrame, feed: Feed) -> DataFrame:
-    """Leave out all rows with the same key but one.
+def _once(judged: DataFrame, feed: Feed, key: list[str], same_as: str) -> DataFrame:
+    """Leave out all rows with the same key but one: those that a later one corrects, and duplicates.
 
     Rows that are left out already are distributed by their value, since most of them have no key.
+
+    Args:
+        judged: rows with the columns of the feed, ``reason``, ``detail`` and ``value``.
+        feed: what the rows are.
+        key: columns that only rows about the same have in common.
+        same_as: what the detail names as common to them.
     """
+    columns, sent_at = feed.columns.names, SENT_AT.name
+    order = [F.desc_nulls_last(sent_at)] if sent_at in columns else []
     # By a hash first: comparing numbers is faster than comparing names letter by letter.
-    key = ["value", *feed.key]
-    same = Window.partitionBy(F.xxhash64(*key), *key).orderBy(*feed.schema.names)
+    among = Window.partitionBy(F.xxhash64("value", *key), "value", *key).orderBy(*order, *columns)
     again = F.col("reason").isNull() & (F.col("_nth") > 1)
-    own = F.to_json(F.struct(*feed.schema.names))
-    return judged.withColumn("_nth", F.row_number().over(same)).select(
-        *feed.schema.names,
-        F.when(again, F.lit(Reason.DUPLICATE.value)).otherwise(F.col("reason")).alias("reason"),
-        F.when(again, F.lit(f"another row has the same {feed.key[-1]}"))
+    corrected = again & _superseded(feed) if order else F.lit(False)
+    own = F.to_json(F.struct(*columns))
+    return judged.select(
+        "*",
+        F.row_number().over(among).alias("_nth"),
+        F.first(F.struct(*columns)).over(among).alias("_counts"),
+    ).select(
+        *columns,
+        F.when(corrected, F.lit(Reason.CORRECTED.value))
+        .when(again, F.lit(Reason.DUPLICATE.value))
+        .otherwise(F.col("reason"))
+        .alias("reason"),
+        F.when(corrected, F.lit(f"a row with the same {same_as} was sent later"))
+        .when(again, F.lit(f"another row has the same {same_as}"))
         .otherwise(F.col("detail"))
         .alias("detail"),
         F.when(again, own).otherwise(F.col("value")).alias("value"),
     )
+
+
+def _superseded(feed: Feed) -> Column:
+    """Whether the row that counts was sent later, and says something else."""
+    said = [name for name in feed.columns.names if name != SENT_AT.name]
+    differs = ~F.struct(*said).eqNullSafe(F.struct(*(F.col(f"_counts.{name}").alias(name) for name in said)))
+    mine, other = F.col(SENT_AT.name), F.col(f"_counts.{SENT_AT.name}")
+    return differs & other.isNotNull() & (mine.isNull() | (other > mine))
 
 
 def _of_sources(feed: Feed) -> list[Rule]:
@@ -109,6 +146,14 @@ def _of_sources(feed: Feed) -> list[Rule]:
         Rule(Reason.MALFORMED, f"{CORRUPT} IS NOT NULL", "the line cannot be read in its format"),
         *feed.left_out,
         *(Rule(Reason.NULL, f"`{name}` IS NULL", f"{name} is null") for name in feed.sources),
+        *(
+            Rule(
+                Reason.MALFORMED,
+                f"`{one.name}` IS NOT NULL AND {one.sql} IS NULL",
+                f"{one.name} is not a {one.type.simpleString()}",
+            )
+            for one in feed.optional
+        ),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The datasets of a fleet report, each written before the next is made from it, and the figures of the page.
+"""The datasets of a fleet report, each written before the next is made from it.
 
 Everything that is read twice is written first: if a plan ran twice on an input that grows, the parts of the
 report would not add up.
@@ -6,28 +6,24 @@ report would not add up.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.spark.fleet_report import asking, rollups
+from fanin.spark.fleet_report import asking, odometer, rollups
 from fanin.spark.fleet_report.asking import AskedFleet
 from fanin.spark.fleet_report.checking import CORRUPT, check, read, rejected_rows, valid_rows
-from fanin.spark.fleet_report.html_page import FLEETS, LISTED, WEEKS, Report
+from fanin.spark.fleet_report.ranking import rank
 from fanin.spark.fleet_report.telemetry import FILL_UPS, TRIPS, Feed
 from fanin.spark.fleet_report.weeks import Period, week_of
 from fanin.spark.inputs.opening import Input
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.rejects import ANY, RejectLimit
 from fanin.spark.runtime.service import Service
-
-REASONS: Final = 50
-"""Most reasons for rejects that the page lists."""
 
 
 class Scope(NamedTuple):
@@ -153,6 +149,12 @@ class Datasets:
         fleet_week: of ``rollups.fleet_weeks``.
         fleet: of ``rollups.fleets``.
         missing: of ``rollups.missing``.
+        weeks_before: Mondays of the period before; empty if the data do not reach back so far.
+        fleet_before: of ``rollups.fleets``, of the period before; no rows if there is none.
+        vehicle_before: of ``rollups.vehicle_totals``, likewise; None if there is none.
+        ranking: of ``ranking.rank``.
+        readings: of ``odometer.readings``, those of the period.
+        odometer: of ``odometer.findings``.
     """
 
     weeks: list[date]
@@ -161,6 +163,12 @@ class Datasets:
     fleet_week: DataFrame
     fleet: DataFrame
     missing: DataFrame
+    weeks_before: list[date]
+    fleet_before: DataFrame
+    vehicle_before: DataFrame | None
+    ranking: DataFrame
+    readings: DataFrame
+    odometer: DataFrame
 
 
 def write_datasets(output: Output, facts: Facts, asked: Sequence[AskedFleet], scope: Scope) -> Datasets:
@@ -182,65 +190,41 @@ def write_datasets(output: Output, facts: Facts, asked: Sequence[AskedFleet], sc
     weekly = output.write("vehicle_week", facts.weeks.where(scope.period.holds("week")))
     ends = weekly.agg(F.min("week"), F.max("week")).head()
     weeks = scope.period.within(ends[0], ends[1]) if ends and ends[0] else []
+    weeks_before, before = _before(facts, weeks, answers)
+    fleet = output.write("fleet", rollups.fleets(vehicle, len(weeks)))
+    fleet_before = fleet.where("false") if before is None else rollups.fleets(before, len(weeks))
+    readings = output.write("checked/odometer", _readings(facts, scope))
     return Datasets(
         weeks=weeks,
         vehicle=vehicle,
         vehicle_week=weekly,
         fleet_week=output.write("fleet_week", rollups.fleet_weeks(weekly, vehicle)),
-        fleet=output.write("fleet", rollups.fleets(vehicle, len(weeks))),
+        fleet=fleet,
         missing=output.write("missing", rollups.missing(vehicle, answers)),
+        weeks_before=weeks_before,
+        fleet_before=output.write("fleet_before", fleet_before),
+        vehicle_before=before,
+        ranking=output.write("ranking", rank(vehicle, before, len(weeks))),
+        readings=readings,
+        odometer=output.write("odometer", odometer.findings(readings)),
     )
 
 
-def build_report(
-    output: Output,
-    facts: Facts,
-    made: Datasets,
-    asked: Sequence[AskedFleet],
-    scope: Scope,
-    *,
-    title: str,
-    currency: str,
-    outliers: str = "",
-) -> Report:
-    """Collect what the page shows: as many fleets, weeks, vehicles and reasons as fit on it."""
-    top = made.fleet.orderBy(F.desc("distance_m"), "fleet").limit(FLEETS).collect()
-    of_top = F.col("fleet").isin([row["fleet"] for row in top])
-    by_fleet: dict[str, dict[str, int]] = {}
-    missing: Counter[str] = Counter()
-    shown = made.missing.withColumn("fleet", F.when(of_top, F.col("fleet")))
-    for name, why, count in shown.groupBy("fleet", "why").count().collect():
-        missing[why] += count
-        if name is not None:
-            by_fleet.setdefault(name, {})[why] = count
-    reasons = output.rejects().groupBy("reason", "detail").count()
-    rows, outside = facts.tally(scope)
-    return Report(
-        title=title,
-        weeks=made.weeks,
-        fleets=_rows(top),
-        total=total(made.vehicle, len(made.weeks)),
-        fleet_count=made.fleet.count(),
-        fleet_weeks=_rows(made.fleet_week.where(of_top).collect()) if len(made.weeks) <= WEEKS else [],
-        missing=by_fleet,
-        missing_count=missing,
-        listed=_rows(made.missing.orderBy("fleet", "vehicle").limit(LISTED).collect()),
-        asked=asked,
-        rejects=_rows(reasons.orderBy(F.desc("count"), "reason", "detail").limit(REASONS).collect()),
-        rows=rows,
-        outside=outside,
-        currency=currency,
-        outliers=outliers,
-    )
+def _before(facts: Facts, weeks: list[date], asked: DataFrame) -> tuple[list[date], DataFrame | None]:
+    """The weeks before a period, and what each vehicle did in them, if the data reach back to the first."""
+    if not weeks:
+        return [], None
+    period = Period.before(weeks)
+    if facts.weeks.where(F.col("week") == F.lit(period.first)).isEmpty():
+        return [], None
+    return period.within(weeks[0], weeks[0]), rollups.vehicle_totals(facts.weeks, period, asked)
 
 
-def total(vehicles: DataFrame, weeks: int) -> dict[str, Any]:
-    """All fleets together, as if they were one; zeros if there are no vehicles."""
-    nothing = dict.fromkeys(("vehicles", "active", *rollups.SUMS, "fuelled_m"), 0)
-    ratios = dict.fromkeys(("utilisation", "l_per_100km", "cost_per_100km"))
-    one = rollups.fleets(vehicles.withColumn("fleet", F.lit("")), weeks).drop("fleet").head()
-    return {**nothing, **ratios} if one is None else one.asDict()
-
-
-def _rows(rows: Sequence[Any]) -> list[dict[str, Any]]:
-    return [row.asDict() for row in rows]
+def _readings(facts: Facts, scope: Scope) -> DataFrame:
+    """The odometer readings of a period; without any, no trip is looked at."""
+    trips = scope.select(facts.trips.where(F.col("reason").isNull()))
+    if "odometer_m" not in trips.columns:
+        trips = trips.withColumn("odometer_m", F.lit(None).cast("long"))
+    if trips.where("odometer_m IS NOT NULL").isEmpty():
+        trips = trips.limit(0)
+    return odometer.within(odometer.readings(trips), scope.period)

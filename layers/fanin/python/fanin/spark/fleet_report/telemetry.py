@@ -73,6 +73,8 @@ class Feed:
         measures: its columns; the first three are fleet, vehicle and id, the fourth is the time.
         left_out: rows that are not measurements, judged by the dataset's columns.
         bounds: rows that cannot be true, judged by the feed's columns.
+        optional: columns that a dataset, or a row of it, may lack; null where it does.
+        one_at_a_time: whether rows of one vehicle with the same time are about the same.
         nulls: texts that stand for null in the dataset, besides the empty text.
     """
 
@@ -81,6 +83,8 @@ class Feed:
     left_out: tuple[Rule, ...]
     bounds: tuple[Rule, ...]
     nulls: tuple[str, ...] = ()
+    optional: tuple[Measure, ...] = ()
+    one_at_a_time: bool = False
 
     @property
     def key(self) -> list[str]:
@@ -97,16 +101,20 @@ class Feed:
         return StructType([StructField(measure.name, measure.type) for measure in self.measures])
 
     @property
+    def columns(self) -> StructType:
+        """The columns of the schema, and the optional ones."""
+        return StructType([StructField(one.name, one.type) for one in (*self.measures, *self.optional)])
+
+    @property
     def sources(self) -> list[str]:
         """The columns that a dataset must have."""
         return list(dict.fromkeys(name for measure in self.measures for name in measure.sources))
 
     def described(self) -> str:
         """The columns as text, one on each line, for help and documents."""
-        width = max(len(measure.name) for measure in self.measures)
-        return "\n".join(
-            f"  {one.name:<{width}}  {one.type.simpleString():<9}  {one.about}" for one in self.measures
-        )
+        every = (*self.measures, *self.optional)
+        width = max(len(measure.name) for measure in every)
+        return "\n".join(f"  {one.name:<{width}}  {one.type.simpleString():<9}  {one.about}" for one in every)
 
 
 def within(column: str, least: int, most: int, unit: str) -> Rule:
@@ -147,6 +155,12 @@ _WHOSE: Final = (
     Measure("vehicle", StringType(), "the vehicle; also its name in the directory"),
 )
 
+SENT_AT: Final = Measure(
+    "sent_at",
+    TimestampType(),
+    "optional: when the row was sent; of rows about the same, the one sent last counts",
+)
+
 TRIPS: Final = Feed(
     "trips",
     (
@@ -157,7 +171,18 @@ TRIPS: Final = Feed(
         Measure("duration_s", LongType(), "seconds driven"),
     ),
     (),
-    trip_bounds(fastest_kmh=300),
+    (
+        *trip_bounds(fastest_kmh=300),
+        within("odometer_m", 0, 10_000_000_000, "m"),
+        _in_time("sent_at"),
+    ),
+    optional=(
+        Measure(
+            "odometer_m", LongType(), "optional: what the odometer showed at the end of the trip, metres"
+        ),
+        SENT_AT,
+    ),
+    one_at_a_time=True,
 )
 
 FILL_UPS: Final = Feed(
@@ -174,7 +199,9 @@ FILL_UPS: Final = Feed(
         _in_time("filled_at"),
         within("volume_ml", 1, 2_000_000, "ml"),
         within("cost", 0, 100_000_000, "hundredths"),
+        _in_time("sent_at"),
     ),
+    optional=(SENT_AT,),
 )
 
 _MILE_M: Final = "1609.344BD"
@@ -222,6 +249,7 @@ def _flights() -> Feed:
         ),
         trip_bounds(fastest_kmh=1_400),
         nulls=("NA",),
+        one_at_a_time=True,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final, Self
@@ -82,6 +83,15 @@ class Period:
         if self.last:
             found &= F.col(column) <= F.lit(self.last)
         return found
+
+    @classmethod
+    def before(cls, weeks: Sequence[date]) -> Self:
+        """As many weeks as these, immediately before them.
+
+        Args:
+            weeks: Mondays without a gap, at least one.
+        """
+        return cls(weeks[0] - timedelta(weeks=len(weeks)), weeks[0] - timedelta(weeks=1))
 
     def within(self, first: date, last: date) -> list[date]:
         """The Mondays of the period's weeks, for data that begins and ends in these weeks."""

@@ -16,6 +16,8 @@ from fanin.domain.targets import Target
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.fanout.driver import FanOut, fan_out
+from fanin.spark.fanout.failed_rows import FailedRows
+from fanin.spark.inputs.dialect import Dialect
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
 from fanin.spark.jobs.running import Job, Summary, names_of_totals
 from fanin.spark.runtime import reach
@@ -29,7 +31,12 @@ Running the same command again continues where a driver that died stopped: it st
 second batch and adds no item twice. Rows that were already sent may be sent again, as the same items.
 
 Rows that cannot be a message are left out and written to the rejects; so are messages that the queue refuses
-for good, whose items have failed. The environment names the stack by its tables (FANIN_BATCHES_TABLE ...).
+for good, whose items have failed.
+
+With --failed-from and --retry-of, the failed rows of an earlier fan-out are sent again, as a batch that
+retries the first. Each failure is sent once, however often this or `fanin redrive` runs.
+
+The environment names the stack by its tables (FANIN_BATCHES_TABLE ...).
 """
 _PAGES: Final = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(64 * 2**20),
@@ -40,7 +47,15 @@ _PAGES: Final = {
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--input", required=True, metavar="PATH", help="the dataset: a file, folder or table, s3:// on EMR")
+    rows = parser.add_mutually_exclusive_group(required=True)
+    rows.add_argument("--input", metavar="PATH", help="the dataset: a file, folder or table, s3:// on EMR")
+    rows.add_argument(
+        "--failed-from",
+        metavar="PATH",
+        help="instead of a dataset: send the failed rows of the batch --retry-of, whose fan-out had this"
+        " folder as --staging",
+    )
+    add("--and-pending", action="store_true", help="with --failed-from: also the rows that are pending")
     add_format(parser)
     add("--schema", metavar="DDL", help="columns of a CSV dataset with their types; by default all are text")
     add("--body", metavar="COLUMN", help="send this column; by default the row as a JSON object")
@@ -111,7 +126,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     plan = FanOut(
-        dataset=Dataset(options.input, options.format, options.body, options.schema, dialect_of(options)),
+        dataset=_rows(options),
         queue=options.queue,
         folder=options.staging,
         key=options.key,
@@ -132,7 +147,26 @@ def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         max_rejects=options.max_rejects,
     )
     done = fan_out(spark, Service.from_env(), plan)
-    return {"ok": done["state"] in {State.CLOSED, State.COMPLETE}, **done}
+    return {"ok": done["state"] in {State.CLOSED, State.COMPLETE, None}, **done}
+
+
+def _rows(options: argparse.Namespace) -> Dataset | FailedRows:
+    """What the arguments say is to be sent.
+
+    Raises:
+        InvalidRequest: arguments contradict each other.
+    """
+    if options.failed_from is None:
+        if options.and_pending:
+            raise InvalidRequest("--and-pending goes with --failed-from, the staging of the earlier fan-out")
+        return Dataset(options.input, options.format, options.body, options.schema, dialect_of(options))
+    if options.retry_of is None:
+        raise InvalidRequest("--failed-from needs --retry-of, the batch that was fanned out from that folder")
+    given = [name for name in ("format", "body", "schema") if getattr(options, name) is not None]
+    if given or dialect_of(options) != Dialect():
+        named = given[0] if given else "delimiter, encoding, quote, escape or multiline"
+        raise InvalidRequest(f"--failed-from sends messages as they were staged, so leave out {named}")
+    return FailedRows(options.retry_of, options.failed_from, options.and_pending)
 
 
 def _moment(text: str) -> int:
@@ -159,6 +193,7 @@ def _target(text: str) -> Target:
 
 
 def _needs(options: argparse.Namespace) -> Mapping[str, str]:
+    _rows(options)
     endpoints = reach.aws("dynamodb", "sqs", *(["scheduler"] if options.deadline else []))
     Service.from_env()  # a variable that is missing is told now, and not after Spark has read the input
     return endpoints

@@ -13,13 +13,15 @@ from fanin.client.tracker import Tracker
 from fanin.errors import InvalidRequest
 from fanin.spark.fleet_report import extra
 from fanin.spark.fleet_report.asking import AskedFleet, AskOptions, ask_fleets
-from fanin.spark.fleet_report.html_page import WEEKS, render_page
+from fanin.spark.fleet_report.contents import WEEKS, Odometers
+from fanin.spark.fleet_report.html_page import render_page
+from fanin.spark.fleet_report.odometer import PROBLEMS
 from fanin.spark.fleet_report.outliers import rows_by_week, without_outliers
+from fanin.spark.fleet_report.page_figures import build_report
 from fanin.spark.fleet_report.report import (
     Output,
     Scope,
     Source,
-    build_report,
     read_facts,
     write_datasets,
 )
@@ -139,6 +141,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         "rows": shown.rows,
         "rejected": facts.rejected,
         **({"outliers": outliers._asdict()} if outliers else {}),
+        **({"odometer": _odometer(shown.odometers)} if shown.odometers else {}),
         "outside": shown.outside,
         "weeks": len(made.weeks),
         "fleets": shown.fleet_count,
@@ -150,6 +153,10 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         "missing": dict(shown.missing_count),
         "page": file,
     }
+
+
+def _odometer(found: Odometers) -> dict[str, int]:
+    return {"compared": found.readings, **{name: found.problems.get(name, 0) for name in PROBLEMS}}
 
 
 def _scope(options: argparse.Namespace) -> Scope:

@@ -71,7 +71,7 @@ def require(endpoints: Mapping[str, str], *, timeout: float = TIMEOUT) -> None:
         raise Unreachable(
             f"this job cannot reach {told}. Nothing was read or written. On EMR Serverless jobs reach such"
             " services only through a VPC: deploy with the setting pipeline_network, or name subnets that"
-            " have a way there with pipeline_subnets and pipeline_security_groups (docs/spark.md)"
+            " have a way there with pipeline_subnets and pipeline_security_groups (docs/how-to/spark)"
         )
 
 

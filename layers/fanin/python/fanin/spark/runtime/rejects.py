@@ -27,6 +27,7 @@ class Reason(StrEnum):
             to a total that its batch does not have.
         GONE: the item's batch is past its lifetime.
         DUPLICATE: the input names the item more than once; all of its rows but one are rejects.
+        CORRECTED: a later row says something else about the same thing, and counts in its place.
         CONFLICTING: the input names the item more than once, with different values for its totals; all of
             its rows are rejects.
         IMPLAUSIBLE: the value looks like a measurement, but cannot be true.
@@ -39,6 +40,7 @@ class Reason(StrEnum):
     FOREIGN = "foreign"
     GONE = "gone"
     DUPLICATE = "duplicate"
+    CORRECTED = "corrected"
     CONFLICTING = "conflicting"
     IMPLAUSIBLE = "implausible"
     TOO_LARGE = "too_large"
@@ -99,7 +101,8 @@ class RejectLimit:
         Raises:
             TooManyRejects: there are more.
         """
-        out = sum(count for reason, count in rejected.items() if reason != Reason.DUPLICATE)
+        harmless = {Reason.DUPLICATE, Reason.CORRECTED}
+        out = sum(count for reason, count in rejected.items() if reason not in harmless)
         most = self.count if self.share is None else int(Decimal(str(self.share)) * rows)
         if out and (out > most if most is not None else out >= rows):
             limit = "that is all of them" if most is None else f"at most {most} may be"

@@ -1,0 +1,19 @@
+"""The pages of the reference that are made from the code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from docs.site import event_details, http_calls
+from fanin.cli.reference import reference
+
+FOLDER: Final = Path(__file__).resolve().parents[1] / "reference"
+PAGES: Final[dict[str, Callable[[], str]]] = {
+    "cli.md": reference,
+    "events.md": event_details.page,
+    "http.md": http_calls.calls,
+    "http-shapes.md": http_calls.shapes,
+}
+"""What makes each page, by its name."""

@@ -1,0 +1,55 @@
+"""Pages of the documentation as tests use them: the files that a reader saves, and the commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).parents[2]
+DOCS: Final = ROOT / "docs"
+
+_STEP: Final = re.compile(
+    r"(?: as `(?P<name>[^`\n]+)`:\n\n)?^```(?P<language>\w+)\n(?P<content>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+
+
+class Step(NamedTuple):
+    """A block of a page.
+
+    Attributes:
+        saved_as: name of the file that its reader saves it as; None if the page names none. The line before
+            the block ends in "as `name`:".
+        language: of the block.
+        content: its text.
+    """
+
+    saved_as: str | None
+    language: str
+    content: str
+
+
+def text(page: str) -> str:
+    """The text of a page, by its path below ``docs/``."""
+    return (DOCS / page).read_text()
+
+
+def steps(page: str) -> Iterator[Step]:
+    """The blocks of a page, in order."""
+    for match in _STEP.finditer(text(page)):
+        yield Step(match["name"], match["language"], match["content"])
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The blocks of a language that are not saved as files."""
+    return [step.content for step in steps(page) if step.language == language and not step.saved_as]
+
+
+def save(page: str, folder: Path) -> None:
+    """Save the files of a page in a folder, as its reader does; the last of several with one name stays."""
+    for step in steps(page):
+        if step.saved_as:
+            path = folder / step.saved_as
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(step.content)

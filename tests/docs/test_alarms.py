@@ -1,0 +1,50 @@
+"""docs/reference/alarms.md: every alarm has a runbook, and its description names it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_cloudwatch as cloudwatch
+
+from fanin_cdk import FaninStack, PipelineStack, Settings
+from fanin_cdk.alarms import RUNBOOKS
+from tests.docs.anchors import anchors
+from tests.infra.conftest import UNBUNDLED
+
+TEXT = (Path(__file__).parents[2] / RUNBOOKS).read_text()
+SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL))
+
+
+def created() -> Iterator[tuple[str, str]]:
+    """Name and description of each alarm of both stacks."""
+    app = cdk.App(context=UNBUNDLED)
+    stack = FaninStack(app, "fanin", settings=Settings(pipeline=True))
+    for one in (stack, PipelineStack(app, "pipeline", tracker=stack.tracker)):
+        for construct in one.node.find_all():
+            if isinstance(construct, cloudwatch.Alarm):
+                yield construct.node.id, construct.node.default_child.alarm_description
+
+
+ALARMS = list(created())
+
+
+@pytest.mark.parametrize(("name", "description"), ALARMS, ids=[name for name, _ in ALARMS])
+def test_an_alarm_names_the_section_that_has_it(name, description):
+    # Given the section that the description of an alarm names
+    (anchor,) = re.findall(rf"\(what to do: {re.escape(RUNBOOKS)}#([a-z-]+)\)$", description)
+    (body,) = [body for heading, body in SECTIONS.items() if anchors(f"# {heading}") == {anchor}]
+    # Then it has the alarm, and says what to look at and what to do
+    assert f"`{name}`" in body
+    assert re.search(r"look at", body, re.IGNORECASE)
+    assert re.search(r"\*\*Do\*\*|\| do \|", body)
+
+
+def test_no_runbook_is_of_an_alarm_that_there_is_not():
+    told = set()
+    for body in SECTIONS.values():
+        told |= set(re.findall(r"^(?:\| )?`([\w ]+)`(?: \||:)", body, re.MULTILINE))
+    assert told == {name for name, _ in ALARMS}

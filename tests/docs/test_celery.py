@@ -1,0 +1,231 @@
+"""docs/how-to/celery.md runs on a worker of Celery with its broker in memory."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from celery.contrib.testing.worker import start_worker
+from celery.exceptions import Ignore
+from celery.signals import task_success
+from celery.worker.state import revoked
+
+from fanin import Batch, ServiceUnavailable, State, Tracker
+from fanin.testing import Fault, InMemoryService
+
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "celery.md").read_text()
+WORKER, PRODUCER, AGAIN = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def app() -> Iterator[ModuleType]:
+    """The page's worker as the module ``tasks``. Celery registers tasks for a whole process, so once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BROKER_URL", "memory://")
+        patch.setattr(Tracker, "from_env", Tracker.in_memory)
+        module, shop = ModuleType("tasks"), ModuleType("shop")
+        vars(shop)["store"] = None
+        patch.setitem(sys.modules, "tasks", module)
+        patch.setitem(sys.modules, "shop", shop)
+        exec(compile(WORKER, "tasks.py", "exec"), vars(module))  # noqa: S102
+        module.app.conf.update(
+            worker_hijack_root_logger=False, broker_transport_options={"polling_interval": 0.02}
+        )
+        module.import_row.default_retry_delay = 0
+        module.give_up.retry_backoff = False
+        module.give_up.default_retry_delay = 0
+        with start_worker(module.app, perform_ping_check=False, shutdown_timeout=30):
+            yield module
+
+
+class Shop:
+    """A service, the page's modules on it, and what the worker did."""
+
+    def __init__(self, tasks: ModuleType) -> None:
+        self.service = InMemoryService()
+        self.tracker = self.service.tracker
+        self.tasks = tasks
+        self.ran: list[str] = []
+        self.does({})
+        vars(tasks)["tracker"] = self.tracker
+
+    def does(self, what: dict[str, Exception | threading.Event]) -> None:
+        """What the task raises or waits for, by the row's number; other rows are stored."""
+
+        def store(row: dict[str, str]) -> None:
+            self.ran.append(row["sku"])
+            match what.get(row["sku"]):
+                case Exception() as error:
+                    raise error
+                case threading.Event() as event:
+                    event.wait(30)
+
+        vars(self.tasks)["store"] = store
+
+    def page(self, block: str, name: str, *arguments: Any) -> int:
+        """Call a function of a block of the page."""
+        scope: dict[str, Any] = {}
+        exec(compile(block, "page.py", "exec"), scope)  # noqa: S102
+        made: int = scope[name](*arguments)
+        return made
+
+    def import_catalog(self, *skus: str) -> int:
+        return self.page(PRODUCER, "import_catalog", "shoes", [{"sku": sku} for sku in skus])
+
+    def wait(self, until: Callable[[], bool]) -> None:
+        """Let the worker work until something is so."""
+        end = time.monotonic() + 30
+        while not until():
+            assert time.monotonic() < end, self.ran
+            time.sleep(0.01)
+
+    def finish(self, batch_id: int) -> Batch:
+        """Let the worker work until the batch is complete."""
+        self.wait(lambda: self.tracker.status(batch_id).batch.state is State.COMPLETE)
+        return self.tracker.status(batch_id).batch
+
+    def reasons(self, batch_id: int) -> dict[str, str]:
+        """What was kept of the failed items: their arguments, and why they failed."""
+        kept = {}
+        for failure in self.tracker.iter_failures(batch_id):
+            message = self.tracker.kept_message(failure.item)
+            assert message is not None
+            kept[message.body] = failure.reason
+        return kept
+
+
+@pytest.fixture
+def shop(app: ModuleType) -> Iterator[Shop]:
+    yield Shop(app)
+    revoked.clear()
+
+
+def test_a_batch_is_complete_when_its_last_task_is(shop: Shop) -> None:
+    # Given tasks that were sent twice, since their producer died before it closed the batch
+    skus = [str(n) for n in range(20)]
+    shop.service.on_call = Fault("batches.close")
+    with pytest.raises(ServiceUnavailable):
+        shop.import_catalog(*skus)
+    batch_id = shop.import_catalog(*skus)
+    # When the worker has run them
+    shop.finish(batch_id)
+    # Then each counts once, and one event tells of the end
+    (event,) = shop.service.events_of(batch_id)
+    assert (event.detail["items"], event.detail["failed"]) == (20, 0)
+    assert set(shop.ran) == set(skus)
+    # And a third call of the producer sends nothing
+    shop.wait(lambda: len(shop.ran) == 2 * len(skus))
+    assert shop.import_catalog(*skus) == batch_id
+    shop.tasks.import_row.delay({"sku": "last"})
+    shop.wait(lambda: shop.ran[-1] == "last")
+    assert len(shop.ran) == 2 * len(skus) + 1
+
+
+def test_a_retry_is_an_attempt_and_the_last_one_fails_the_item(shop: Shop) -> None:
+    # Given a task that is retried in vain, one that is not retried, and one that succeeds
+    shop.does({"down": ConnectionError("no route"), "bad": ValueError("no price")})
+    accesses: list[str] = []
+    shop.service.on_call = lambda access, moment: accesses.append(f"{moment} {access}")
+    batch_id = shop.import_catalog("down", "bad", "good")
+    # When the worker runs them
+    batch = shop.finish(batch_id)
+    # Then each attempt was made, and each but the last was noted
+    assert sorted(shop.ran) == ["bad", *["down"] * 4, "good"]
+    assert accesses.count("before parts.put_retries") == 3
+    # And the two have failed for good, and what they were called with is kept
+    assert (batch.items, batch.failed) == (3, 2)
+    assert shop.reasons(batch_id) == {
+        '{"args": [{"sku": "down"}], "kwargs": {}}': "ConnectionError('no route')",
+        '{"args": [{"sku": "bad"}], "kwargs": {}}': "ValueError('no price')",
+    }
+
+
+def test_failed_items_are_done_again_in_another_batch(shop: Shop) -> None:
+    # Given a batch in which a task has failed
+    shop.does({"2": ValueError("no price")})
+    batch_id = shop.import_catalog("1", "2", "3")
+    shop.finish(batch_id)
+    # When the cause is mended, and the failed ones are sent again, twice
+    shop.does({})
+    again = shop.page(AGAIN, "do_again", batch_id)
+    assert shop.page(AGAIN, "do_again", batch_id) == again
+    # Then a batch of its own has this item alone
+    batch = shop.finish(again)
+    assert (batch.items, batch.failed, batch.retry_of) == (1, 0, batch_id)
+    assert shop.ran == ["1", "2", "3", "2"]
+
+
+def test_a_task_that_is_revoked_fails_its_item(shop: Shop) -> None:
+    # Given a worker that is busy, and two tasks, of which one is revoked before the worker gets it
+    busy = threading.Event()
+    shop.does({"busy": busy})
+    shop.tasks.import_row.delay({"sku": "busy"})
+    batch_id = shop.import_catalog("wanted", "unwanted")
+    revoked.add(f"{shop.tracker.missing(batch_id).ranges[0].group}:1")
+    # When the worker comes to them
+    busy.set()
+    batch = shop.finish(batch_id)
+    # Then it has failed, and was not run
+    assert shop.ran == ["busy", "wanted"]
+    assert batch.failed == 1
+    assert list(shop.reasons(batch_id).values()) == ["revoked"]
+
+
+def test_an_acknowledgement_that_does_not_get_through_runs_the_task_again(shop: Shop) -> None:
+    # Given a service that is down for a while
+    batch_id = shop.import_catalog("1")
+    shop.service.on_call = fault = Fault("words.clear", times=3)
+    # When the worker runs the task
+    shop.finish(batch_id)
+    # Then it ran until the item was done
+    assert fault.left == 0
+    assert shop.ran == ["1"] * 4
+
+
+def test_a_failure_that_does_not_get_through_is_told_again(shop: Shop) -> None:
+    shop.does({"1": ValueError("no price")})
+    batch_id = shop.import_catalog("1")
+    shop.service.on_call = fault = Fault("parts.put_failures")
+    batch = shop.finish(batch_id)
+    assert (batch.failed, fault.left, shop.ran) == (1, 0, ["1"])
+
+
+def test_a_task_without_an_item_marks_none(shop: Shop) -> None:
+    # Given a task that is sent without an item, and one that does not say what became of it
+    shop.does({"ignored": Ignore()})
+    shop.tasks.import_row.delay({"sku": "untracked"})
+    batch_id = shop.import_catalog("done", "ignored")
+    # When the worker has run them
+    shop.wait(lambda: len(shop.ran) == 3)
+    # Then one item is done, and the other stays pending
+    assert sorted(shop.ran) == ["done", "ignored", "untracked"]
+    progress = shop.tracker.status(batch_id, exact=True)
+    assert (progress.batch.state, progress.done_min) == (State.CLOSED, 1)
+
+
+def test_celery_drops_the_message_of_a_task_whose_signal_has_failed(shop: Shop) -> None:
+    """Why the page does not acknowledge in ``task_success``."""
+    # Given a receiver that cannot tell of the success
+    told: list[str] = []
+
+    def tell(sender: object, result: object, **_: object) -> None:
+        told.append("tried")
+        raise ServiceUnavailable("down")
+
+    task_success.connect(tell)
+    try:
+        # When a task succeeds, and another one after it
+        for sku in ("1", "2"):
+            shop.tasks.import_row.delay({"sku": sku})
+        shop.wait(lambda: len(told) == 2)
+    finally:
+        task_success.disconnect(tell)
+    # Then the first did not come again
+    assert shop.ran == ["1", "2"]

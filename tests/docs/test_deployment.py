@@ -1,0 +1,46 @@
+"""The app of docs/how-to/deployment.md is small, and has a stack."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from fanin import names
+
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "deployment.md").read_text()
+APP, HANDLER, _ = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+
+
+def test_it_runs(tmp_path):
+    # Given the app as it stands, and its consumer; assets are not bundled, only described
+    (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "consumer").mkdir()
+    (tmp_path / "consumer" / "handler.py").write_text(HANDLER)
+    environment = os.environ | {
+        "CDK_OUTDIR": str(tmp_path / "out"),
+        "CDK_CONTEXT_JSON": json.dumps({"aws:cdk:bundling-stacks": [], "prefix": "mine"}),
+        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "18,20,22",
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+    }
+
+    # When it runs
+    done = subprocess.run(
+        [sys.executable, "app.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+
+    # Then it has a stack with a rule on fanin's bus, which follows the settings of the context
+    assert done.returncode == 0, done.stderr
+    template = json.loads((tmp_path / "out" / "shop.template.json").read_text())["Resources"].values()
+    rules = [one["Properties"] for one in template if one["Type"] == "AWS::Events::Rule"]
+    pattern = {"source": [names.EVENT_SOURCE], "detail-type": [names.DETAIL_TYPES["complete"]]}
+    assert pattern in [rule.get("EventPattern") for rule in rules]
+    buses = [one["Properties"]["Name"] for one in template if one["Type"] == "AWS::Events::EventBus"]
+    assert buses == ["mine"]
+
+
+def test_it_is_a_small_app():
+    assert len([line for line in APP.splitlines() if line]) <= 25

@@ -1,0 +1,88 @@
+"""docs/how-to/environments.md: two environments share nothing, and one cannot mark items of the other."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk.assertions import Template
+
+from fanin.testing import InMemoryService
+from tests.infra.conftest import UNBUNDLED
+
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "environments.md").read_text()
+STACKS, CLIENT, WRONG = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+NAMES = (
+    "Name",
+    "QueueName",
+    "TableName",
+    "FunctionName",
+    "BucketName",
+    "RoleName",
+    "LogGroupName",
+    "GroupName",
+)
+
+
+def named(stack: cdk.Stack) -> set[tuple[str, str]]:
+    """The resources that a template names itself: type and name. Two stacks cannot have one twice."""
+    return {
+        (one["Type"], one["Properties"][key])
+        for one in Template.from_stack(stack).to_json()["Resources"].values()
+        for key in NAMES
+        if one["Type"].startswith("AWS::")
+        and isinstance(one.get("Properties", {}).get(key), str)
+        and one["Type"] != "AWS::ApiGatewayV2::Api"  # a title, which may occur twice
+    }
+
+
+def test_its_stacks_share_no_name() -> None:
+    # Given both environments, in one account and region
+    scope: dict[str, Any] = {}
+    exec(compile(STACKS, "docs/how-to/environments.md", "exec"), scope)  # noqa: S102
+    stacks = scope["build"](cdk.App(context=UNBUNDLED))
+    dev, prod = named(stacks["dev"]), named(stacks["prod"])
+    # Then each has the names that its prefix gives, and none is in both
+    assert {("AWS::Events::EventBus", "shop-dev"), ("AWS::Scheduler::ScheduleGroup", "shop-dev")} <= dev
+    assert dev & prod == set()
+    # And neither template mentions the other
+    for one, other in (("dev", "prod"), ("prod", "dev")):
+        assert f"shop-{other}" not in json.dumps(Template.from_stack(stacks[one]).to_json())
+
+
+def test_a_consumer_of_the_wrong_environment_marks_nothing() -> None:
+    exec(compile(WRONG, "docs/how-to/environments.md", "exec"), {})  # noqa: S102
+
+
+@pytest.mark.parametrize(("via", "old"), [("queue", False), ("api", True)])
+def test_an_item_that_the_wrong_environment_took_stays_pending(via: str, *, old: bool) -> None:
+    # Given a message of prod, fresh or of the day before
+    dev, prod = InMemoryService(seed=1), InMemoryService(seed=2)
+    rows = prod.queue("rows", max_receives=3, visibility_timeout=60)
+    with prod.tracker.batch() as batch:
+        batch.send(rows, ["row"])
+    for service in (dev, prod):
+        service.advance(timedelta(hours=25 if old else 0))
+    # When a consumer of dev handles it
+    prod.consume(rows, dev.tracker.sqs_handler(lambda _: None, via=via))  # type: ignore[call-overload]
+    prod.advance(timedelta(hours=1))
+    dev.advance(timedelta(hours=4))
+    # Then prod knows that it vanished, and where dev's ack queue took it, it is among dev's dead letters
+    assert prod.tracker.status(batch.id).batch.state == "closed"
+    assert "vanished" in [finding.code for finding in prod.tracker.why(batch.id).findings]
+    grave = dev.sqs.get_queue_url(QueueName="fanin-acks-dead-letters")["QueueUrl"]
+    assert len(dev.sqs.receive_message(QueueUrl=grave).get("Messages", [])) == (1 if via == "queue" else 0)
+
+
+def test_its_client_can_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("[profile shop-dev]\nregion = eu-west-1\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    scope: dict[str, Any] = {}
+    exec(compile(CLIENT, "docs/how-to/environments.md", "exec"), scope)  # noqa: S102
+    scope["tracker"].acknowledger("queue")

@@ -1,0 +1,185 @@
+"""docs/how-to/policies.md: its policies are those of the grants, and allow that and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanin.domain.access import AccessGroup
+from fanin.entry.http.table import ROUTES
+from fanin_cdk.keys import USE
+from tests.docs import granted_policies
+from tests.infra.iam.forbidden import BATCHES, FORBIDDEN, PARTS, WORDS, update
+from tests.infra.iam.policies import Decision, Request, evaluate
+from tests.infra.iam.templates import ACCOUNT, REGION
+from tests.infra.iam.test_grants import EXEMPT
+
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "policies.md").read_text()
+(FILL,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+GROUPS = {
+    "Reader": AccessGroup.READ,
+    "Producer over HTTPS": AccessGroup.PRODUCE,
+    "Consumer over HTTPS": AccessGroup.CONSUME,
+    "Operator": AccessGroup.OPERATE,
+    "Administrator": AccessGroup.ADMINISTER,
+}
+"""Title → the group of calls that its policy allows; the others allow no call."""
+QUEUES = {"AckQueueUrl", "ReplyQueueUrl"}
+VALUES = {
+    "batch_id": "245277353725542",
+    "frame_id": "245277353725542",
+    "ordinal": "3",
+    "topic": "cars",
+    "name": "x",
+}
+
+
+def section(title: str) -> str:
+    return re.split(r"^##+ ", TEXT.split(f"\n### {title}\n")[1], flags=re.MULTILINE)[0]
+
+
+def shown(title: str) -> str:
+    return section(title).split("```json\n")[1].split("\n```")[0]
+
+
+@cache
+def described() -> str:
+    """What ``aws cloudformation describe-stacks`` prints about a stack, with the names of ``Templates``."""
+    urls = {
+        "ApiUrl": "https://{}.execute-api.eu-west-1.amazonaws.com",
+        "ScheduleRoleArn": f"arn:aws:iam::{ACCOUNT}:role/{{}}",
+    }
+    outputs = [
+        {
+            "OutputKey": output,
+            "OutputValue": urls.get(
+                output, f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{{}}" if "QueueUrl" in output else "{}"
+            ).format(name),
+        }
+        for output, name in granted_policies.outputs().items()
+    ]
+    stack = f"arn:aws:cloudformation:{REGION}:{ACCOUNT}:stack/fanin/00000000-0000-4000-8000-000000000000"
+    return json.dumps({"Stacks": [{"StackId": stack, "Outputs": outputs}]})
+
+
+@cache
+def filled(policy: str) -> list[dict[str, Any]]:
+    """The statements of a policy after the page's script has filled in the names."""
+    script = FILL.replace("json.load(sys.stdin)", f"json.loads({described()!r})")
+    command = [sys.executable, "-c", script, "/dev/stdin"]
+    done = subprocess.run(command, input=policy, capture_output=True, text=True, check=True)  # noqa: S603
+    statements: list[dict[str, Any]] = json.loads(done.stdout)["Statement"]
+    return statements
+
+
+def may(title: str, request: Request) -> bool:
+    return evaluate(filled(shown(title)), request) is Decision.ALLOW
+
+
+def invoke(method: str, path: str) -> Request:
+    api = granted_policies.outputs()["ApiUrl"]
+    with_values = re.sub(r"\{(\w+)\}", lambda match: VALUES[match[1]], path)
+    arn = f"arn:aws:execute-api:{REGION}:{ACCOUNT}:{api}/$default/{method}{with_values}"
+    return Request("execute-api:Invoke", arn)
+
+
+def send(output: str) -> Request:
+    return Request("sqs:SendMessage", f"arn:aws:sqs:{REGION}:{ACCOUNT}:{granted_policies.outputs()[output]}")
+
+
+def test_it_has_a_policy_for_each_grant_and_each_way() -> None:
+    titles = re.findall(r"^### (.+)$", TEXT, re.MULTILINE)
+    assert titles == list(granted_policies.GRANTS)
+
+
+@pytest.mark.parametrize("title", granted_policies.GRANTS)
+def test_a_policy_is_what_the_grant_writes(title: str) -> None:
+    assert shown(title) == granted_policies.policy(title), "python -m tests.docs.granted_policies prints it"
+
+
+@pytest.mark.parametrize("title", granted_policies.GRANTS)
+def test_filled_in_it_is_the_policy_of_the_stack(title: str) -> None:
+    assert filled(shown(title)) == granted_policies.statements(title)
+
+
+@pytest.mark.parametrize("title", granted_policies.GRANTS)
+def test_a_policy_allows_the_calls_of_its_group_and_no_other(title: str) -> None:
+    group = GROUPS.get(title)
+    for route in ROUTES:
+        allowed = may(title, invoke(route.method, route.path))
+        assert allowed == (group in route.groups), (route.method, route.path)
+
+
+@pytest.mark.parametrize("title", granted_policies.GRANTS)
+def test_only_consumers_may_send_to_the_ack_queue(title: str) -> None:
+    for output in QUEUES:
+        assert may(title, send(output)) == title.startswith("Consumer")
+    assert not may(title, send("WorkQueueUrl"))
+
+
+@pytest.mark.parametrize("title", granted_policies.GRANTS)
+def test_a_policy_forbids_what_no_function_may(title: str) -> None:
+    # Given what the functions of the stack must not do, and the few things that a role on the tables may
+    exempt = EXEMPT[title.split(maxsplit=1)[0]] if "on the tables" in title else ()
+    for what, request, _ in FORBIDDEN:
+        if not what.startswith(exempt):
+            assert not may(title, request), what
+
+
+def test_a_consumer_on_the_tables_moves_batches_forward_and_changes_nothing_else() -> None:
+    consumer = "Consumer on the tables"
+    for table, attributes in (
+        (BATCHES, ("batch_id", "state", "failed")),
+        (PARTS, ("batch_id", "part", "reason", "message")),
+        (WORDS, ("batch_id", "word", "w")),
+    ):
+        assert may(consumer, update(table, *attributes))
+        assert not may("Consumer through the queues", update(table, *attributes))
+        assert not may("Consumer over HTTPS", update(table, *attributes))
+    for attribute in ("salt", "limit", "items", "expires_at", "parent_item"):
+        assert not may(consumer, update(BATCHES, "batch_id", attribute))
+    assert not may(consumer, Request("dynamodb:PutItem", BATCHES))
+
+
+def test_a_producer_on_the_tables_opens_batches() -> None:
+    producer = "Producer on the tables"
+    assert may(producer, Request("dynamodb:PutItem", BATCHES))
+    tagged = {"aws:ResourceTag/fanin:channel": "x"}
+    queue = f"arn:aws:sqs:{REGION}:{ACCOUNT}:somebodys"
+    assert may(producer, Request("sqs:SendMessage", queue, tagged))
+    assert not may(producer, Request("sqs:SendMessage", queue))
+    assert not may("Producer over HTTPS", Request("dynamodb:PutItem", BATCHES))
+
+
+def test_the_statements_for_the_queue_of_the_work() -> None:
+    # Given both policies, with the queue of the stack
+    sender, receiver = re.findall(r"```json\n(.*?)\n```", TEXT.split("## The policies")[0], re.DOTALL)
+    queue = send("WorkQueueUrl").resource
+    for action, policy in (
+        ("sqs:SendMessage", sender),
+        ("sqs:ReceiveMessage", receiver),
+        ("sqs:DeleteMessage", receiver),
+    ):
+        # Then each allows its own, and not that of the other
+        for one in (sender, receiver):
+            decision = evaluate(filled(one), Request(action, queue))
+            assert (decision is Decision.ALLOW) == (one is policy)
+        assert evaluate(filled(policy), send("AckQueueUrl")) is Decision.IMPLICIT_DENY
+
+
+@pytest.mark.parametrize("title", granted_policies.GRANTS)
+def test_a_policy_fits_into_a_managed_policy(title: str) -> None:
+    text = json.dumps({"Version": "2012-10-17", "Statement": filled(shown(title))}, separators=(",", ":"))
+    assert len(text) < 5_000 < int(re.search(r"managed policy ([\d,]+)", TEXT)[1].replace(",", ""))  # type: ignore[index]
+
+
+def test_it_names_what_the_grants_allow_on_a_key() -> None:
+    told = TEXT.split("## A key of your own")[1].split("\n## ")[0]
+    assert re.findall(r"`(kms:(?!Via)\w+)`", told) == list(USE)

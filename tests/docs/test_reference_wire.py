@@ -1,0 +1,74 @@
+"""docs/reference/wire.md against the shapes of the code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fanin import names
+from fanin.entry.http.validation import parse
+from fanin.wire import diagnosis, items, messages
+from fanin.wire.shapes import Shape
+from tests.docs.pages import blocks, text
+
+PAGE = "reference/wire.md"
+TABLES: dict[str, Shape[Any]] = {
+    "A message of the ack queue": items.QUEUED_ACKS,
+    "A range": items.RANGE,
+    "A count": items.COUNT,
+    "A result": items.RESULT,
+    "A failure": items.FAILURE,
+    "A kept message": messages.KEPT_MESSAGE,
+    "A note of an attempt": diagnosis.RETRY,
+    "A note of what was sent": diagnosis.SENT,
+}
+LIMITS = ("maxItems", "maxLength", "maximum", "maxProperties")
+
+
+def rows(title: str) -> list[tuple[str, str, bool]]:
+    """Name, description and need of each field in the table of a section."""
+    (section,) = re.findall(rf"^##+ {title}\n(.*?)(?=^##|\Z)", text(PAGE), re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^\| `(\w+)` \| (.+) \| (yes)? ?\|$", section, re.MULTILINE)
+    return [(name, holds, bool(needed)) for name, holds, needed in found]
+
+
+def limits(schema: object) -> Iterator[int]:
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            if key in LIMITS and isinstance(value, int) and value != 2:  # both parts of an attribute
+                yield value
+            else:
+                yield from limits(value)
+
+
+@pytest.mark.parametrize("title", TABLES)
+def test_a_table_has_the_fields_of_the_shape_with_their_limits(title: str) -> None:
+    shape, found = TABLES[title], rows(title)
+    assert [name for name, _, _ in found] == list(shape.fields)
+    assert {name for name, _, needed in found if needed} == set(shape.required)
+    for name, holds, _ in found:
+        for limit in limits(shape.definition["properties"][name]):
+            assert f"{limit:,}" in holds or holds == "as of a result", (name, limit)
+
+
+def test_the_example_is_what_the_ack_queue_takes() -> None:
+    (example,) = blocks(PAGE, "json")
+    acks = parse(items.QUEUED_ACKS, example)
+    assert (len(acks.items), len(acks.failures)) == (1, 1)
+    assert items.QUEUED_ACKS.encode(acks) == json.loads(example)
+
+
+def test_it_names_the_attributes() -> None:
+    assert set(re.findall(r"`(fanin-[a-z-]+)`", text(PAGE))) == {
+        names.ITEM_ATTRIBUTE,
+        names.ATTRIBUTE_REPLY_TO,
+    }
+
+
+def test_notes_are_as_many_as_it_says() -> None:
+    retries = diagnosis.RETRIES.definition["properties"]["retries"]
+    assert f"takes up to {retries['maxItems']:,} of them" in text(PAGE)

@@ -1,0 +1,35 @@
+"""What a micro-batch of few rows brings to the driver, counted on Spark."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from fanin.spark.ack import few
+from fanin.spark.ack.input_schema import InputSchema
+from tests.spark.given import Given, batch
+
+
+def test_what_comes_to_the_driver_does_not_grow_with_the_partitions(spark: SparkSession) -> None:
+    # Given rows that are few in each partition, and many in all
+    partitions, each = 4 * few.TASKS, 2_600
+    rows = spark.range(0, partitions * each, 1, partitions).selectExpr("concat('order ', id) AS item")
+    schema = InputSchema.of(rows.columns, None)
+
+    # When they are coalesced as few, then none of them comes to the driver, but that there are more
+    pages = few.pages_of_few(rows, schema, Given(())).collect()
+    assert len(pages) == few.TASKS
+    assert {page["detail"] for page in pages} == {few._MORE}
+    assert few.coalesce_few(rows, schema, Given(())) is None
+
+
+def test_few_rows_in_many_partitions_are_few(spark: SparkSession) -> None:
+    rows = spark.range(0, 300, 1, 3 * few.TASKS).selectExpr("id AS ordinal")
+    schema = InputSchema.of(rows.columns, 7)
+
+    found = few.coalesce_few(rows, schema, Given((batch(7, 300),)))
+
+    # Then the four words that are whole and the last one are a word of the level above
+    assert found is not None
+    assert (found.rows, found.rejects) == (300, [])
+    marks = {(row["level"], row["mask"]) for row in found.marks.to_pylist()}
+    assert marks == {(0, (1 << 44) - 1), (1, 0b1111)}

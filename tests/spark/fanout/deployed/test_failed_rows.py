@@ -1,0 +1,203 @@
+"""Failed rows of a fan-out go out again: each failure once, whoever redrives it and whatever dies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from fanin.domain.acks import Failure
+from fanin.domain.batch import OpenBatch, State
+from fanin.domain.failures import KeptMessage
+from fanin.errors import InvalidRequest
+from fanin.spark.fanout import driver
+from fanin.spark.fanout.bodies import Dataset
+from fanin.spark.fanout.driver import FanOut, fan_out
+from fanin.spark.fanout.failed_rows import FailedRows
+from fanin.spark.jobs.fan_out import JOB
+from fanin.spark.runtime.service import Service
+from tests.spark.consuming import consumers, new_queue, waiting
+
+pytestmark = pytest.mark.emulator
+
+ROWS = 200
+BAD = (3, 64, 65, 199)
+
+
+def body(number: int) -> str:
+    return json.dumps({"id": number}, separators=(",", ":"))
+
+
+def fanned(
+    spark: SparkSession, service: Service, folder: Path, *, kept: str = "", pending: tuple[int, ...] = ()
+) -> int:
+    """Fan ``ROWS`` rows out from ``folder``/first, let ``BAD`` fail, and let the batch end.
+
+    Args:
+        kept: the queue to which a redrive sends the messages of the failures; by default they are not kept.
+        pending: rows that are never acknowledged, so that the batch has to be cancelled.
+
+    Returns:
+        The batch.
+    """
+    spark.range(0, ROWS, 1, 3).write.parquet(str(folder / "rows"))
+    queue, ledger = new_queue(), service.ledger()
+    request = OpenBatch(user_key="orders", metadata={"run": "7"}, totals=("rows",))
+    told = fan_out(
+        spark, service, FanOut(Dataset(str(folder / "rows")), queue, str(folder / "first"), request=request)
+    )
+    batch_id = told["batch_id"]
+    items: dict[int, str] = {}
+    client = service.tracker().sqs
+    while len(items) < ROWS:
+        received = client.receive_message(
+            QueueUrl=queue, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
+        )
+        for message in received.get("Messages", []):
+            (item,) = (one["StringValue"] for one in message["MessageAttributes"].values())
+            items[json.loads(message["Body"])["id"]] = item
+    ledger.fail(
+        [
+            Failure(items[n], "no such customer", KeptMessage(body(n)) if kept else None, source=kept)
+            for n in BAD
+        ]
+    )
+    ledger.ack([item for number, item in items.items() if number not in {*BAD, *pending}])
+    if pending:
+        ledger.cancel(batch_id)
+    assert ledger.status(batch_id).batch.state.terminal
+    return int(batch_id)
+
+
+def again(folder: Path, batch_id: int, queue: str, name: str = "again", **more: Any) -> FanOut:
+    rows = FailedRows(batch_id, str(folder / "first"), **more)
+    return FanOut(rows, queue, str(folder / name))
+
+
+def test_the_job_sends_each_failed_row_once_as_a_batch_that_retries_the_first(
+    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given a batch of which some items failed, whose messages nobody kept
+    first, queue = fanned(spark, service, tmp_path), new_queue()
+    command = ("--failed-from", tmp_path / "first", "--retry-of", first, "--queue", queue)
+
+    def job(name: str) -> tuple[int, dict[str, Any]]:
+        capsys.readouterr()
+        code = JOB.main([str(word) for word in (*command, "--staging", tmp_path / name)])
+        return code, json.loads(capsys.readouterr().out.splitlines()[-1])
+
+    # When the job sends them again, and consumers work
+    with consumers(service.tracker(), queue) as handled:
+        code, told = job("again")
+
+    # Then each failed row was sent once, in a batch that is like the first
+    assert (code, told["rows"], told["sent"], told["already"], told["retry_of"]) == (0, 4, 4, 0, first)
+    assert handled.times == {body(number): 1 for number in BAD}
+    row = service.ledger().status(told["batch_id"]).batch
+    assert (row.state, row.retry_of, row.user_key, row.metadata["run"], tuple(row.totals)) == (
+        State.COMPLETE,
+        first,
+        "orders",
+        "7",
+        ("rows",),
+    )
+    # And the failures of the first batch read as redriven
+    assert all(failure.redriven for failure in service.tracker().iter_failures(first))
+
+    # When it runs again, then it sends nothing and says the same; from another folder nothing is left
+    assert {**job("again")[1], "seconds": 0} == {**told, "state": "complete", "seconds": 0}
+    code, told = job("third")
+    assert (code, told["batch_id"], told["rows"], told["already"]) == (0, None, 0, 4)
+    assert waiting(queue) == 0
+
+
+def test_rows_and_kept_messages_are_never_both_sent(
+    spark: SparkSession, service: Service, tmp_path: Path
+) -> None:
+    # Given failures with their messages, of which a redrive has sent one
+    queue, tracker = new_queue(), service.tracker()
+    tracker.sqs.tag_queue(QueueUrl=queue, Tags={"fanin:tracked": "work"})
+    first = fanned(spark, service, tmp_path, kept=queue)
+    one = next(iter(tracker.iter_failures(first))).ordinal
+    before = tracker.redrive(first, ranges=[(one, one + 1)])
+    assert before.items == 1
+
+    # When the rows are sent, and then all messages are to be redriven
+    told = fan_out(spark, service, again(tmp_path, first, queue))
+    after = tracker.redrive(first)
+
+    # Then each leaves out what another has sent
+    assert (told["rows"], told["sent"], told["already"]) == (3, 3, 1)
+    assert (after.items, after.already) == (0, 4)
+    assert waiting(queue) == 4
+
+
+def test_a_driver_that_dies_again_and_again_is_continued(
+    spark: SparkSession, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given drivers that die: with the rows taken, before the batch is opened; before the rows are sent; and
+    # when they are sent
+    first, queue = fanned(spark, service, tmp_path), new_queue()
+    plan = again(tmp_path, first, queue)
+
+    def die(*_arguments: object, **_more: object) -> Any:
+        raise ConnectionError("the driver is gone")
+
+    for step in ("_opened", "send", "_totals"):
+        with monkeypatch.context() as dying:
+            dying.setattr(driver, step, die)
+            with pytest.raises(ConnectionError):
+                fan_out(spark, service, plan)
+
+        # When another redrive runs meanwhile, then it sends nothing
+        if step == "_opened":
+            assert fan_out(spark, service, again(tmp_path, first, queue, "other"))["already"] == len(BAD)
+
+    # When the same one runs again, then all have gone out, once
+    with consumers(service.tracker(), queue) as handled:
+        told = fan_out(spark, service, plan)
+    assert (told["rows"], told["sent"]) == (4, 4)
+    assert handled.times == {body(number): 1 for number in BAD}
+    assert service.ledger().status(told["batch_id"]).batch.state is State.COMPLETE
+
+
+def test_pending_rows_of_a_batch_that_was_ended_go_out_if_they_are_asked_for(
+    spark: SparkSession, service: Service, tmp_path: Path
+) -> None:
+    first, queue = fanned(spark, service, tmp_path, pending=(0, 100)), new_queue()
+
+    failed = fan_out(spark, service, again(tmp_path, first, queue))
+    both = fan_out(spark, service, again(tmp_path, first, queue, "both", pending=True))
+
+    assert (failed["rows"], both["rows"], both["already"]) == (4, 2, 4)
+    with consumers(service.tracker(), queue) as handled:
+        pass
+    assert handled.times == {body(number): 1 for number in (*BAD, 0, 100)}
+
+    # And rows that failed again are sent again from the folder of the second fan-out
+    rows = FailedRows(failed["batch_id"], str(tmp_path / "again"))
+    assert fan_out(spark, service, FanOut(rows, queue, str(tmp_path / "third")))["rows"] == 0
+
+
+def test_a_batch_that_has_not_ended_or_came_from_elsewhere_is_refused(
+    spark: SparkSession, service: Service, tmp_path: Path
+) -> None:
+    # Given a fan-out that goes on, and a batch that came from elsewhere
+    spark.range(3).write.parquet(str(tmp_path / "rows"))
+    first = FanOut(Dataset(str(tmp_path / "rows")), new_queue(), str(tmp_path / "first"))
+    running = fan_out(spark, service, first)["batch_id"]
+    other = service.ledger().open(OpenBatch())
+    service.ledger().cancel(other.batch_id)
+
+    for batch_id, folder, why in (
+        (running, "first", "its failed rows can be sent again when it has ended"),
+        (other.batch_id, "first", "holds the staging of another batch"),
+        (other.batch_id, "rows", "holds no finished staging"),
+    ):
+        rows = FailedRows(batch_id, str(tmp_path / folder))
+        with pytest.raises(InvalidRequest, match=why):
+            fan_out(spark, service, FanOut(rows, "https://nowhere", str(tmp_path / "again")))
+    assert not (tmp_path / "again").exists()

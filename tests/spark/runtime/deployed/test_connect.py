@@ -1,0 +1,66 @@
+"""A session of Spark Connect: what works in one works, and the rest is refused before anything is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from fanin.domain.batch import OpenBatch, State
+from fanin.spark.runtime.service import Service
+from tests.spark.conftest import SMALL
+from tests.spark.consuming import new_queue, waiting
+from tests.spark.items import filled
+
+ROOT = Path(__file__).resolve().parents[4]
+CONF = {
+    **SMALL,
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.python.daemon.module": "tests.spark.daemon",
+}
+
+
+@pytest.mark.emulator
+@pytest.mark.skipif(pyspark.__version__ < "4", reason="the package of Spark 3.5 has no server of Connect")
+def test_a_client_of_connect_asks_and_writes_and_is_told_what_it_cannot_do(
+    service: Service, tmp_path: Path
+) -> None:
+    # Given a batch of which one item is done, one to be filled, and a server on this machine
+    asked, group = filled(service)
+    service.ledger().ack([group[1]])
+    to_fill, queue = service.ledger().open(OpenBatch(user_key="connect")).batch_id, new_queue()
+    around = {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_TESTING": "1",  # the server takes any free port
+        "PYSPARK_SUBMIT_ARGS": " ".join(
+            [*(f"--conf {name}={value}" for name, value in CONF.items()), "pyspark-shell"]
+        ),
+    }
+
+    # When a client calls each function of fanin
+    words = [str(tmp_path), str(asked.batch_id), group[0], str(to_fill), queue]
+    command = [sys.executable, "-m", "tests.spark.connect_client", *words]
+    done = subprocess.run(command, cwd=ROOT, env=around, check=False, capture_output=True, text=True)  # noqa: S603
+    assert done.returncode == 0, done.stderr[-3_000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+
+    # Then it reads outcomes, and its DataFrame is on the queue as the items of the batch
+    assert told["module"].startswith("pyspark.sql.connect")
+    assert told["outcomes"] == [[0, "pending"], [1, "done"], [2, "pending"]]
+    row = service.ledger().status(to_fill).batch
+    assert (row.state, row.items, waiting(queue)) == (State.CLOSED, 3, 3)
+
+    # And what needs a Spark context says so by its name, and wrote nothing
+    for name, text in told["refused"].items():
+        assert text is not None, name
+        assert text.startswith(f"invalid-request: {name} was called with a session of Spark Connect")
+    assert told["written"] == ["rows.parquet"]
+    assert service.ledger().pending(asked.batch_id, 0, 3) == {0, 2}
