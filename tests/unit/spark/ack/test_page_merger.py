@@ -91,9 +91,11 @@ def test_a_repeat_is_shown_under_the_id_that_it_came_with() -> None:
     assert rejects(rows) == {(f"{second}:20", Reason.DUPLICATE): 1}
 
 
-def test_an_item_that_failed_is_not_marked() -> None:
-    # Given items of which one failed, and was acknowledged as well
-    rows = merged([page(7, 0, 4, failed=True), page(7, 0, 3, 4)])
+@pytest.mark.parametrize("at_once", [1, 2, 100])
+def test_an_item_that_failed_is_not_marked(at_once: int) -> None:
+    # Given items of which one failed, and was acknowledged as well; and a page of failed items alone
+    pages = [page(7, 0, 4, failed=True), page(7, 0, 3, 4), page(7, 1, 9, failed=True)]
+    rows = merged(pages, at_once=at_once)
 
     assert marks(rows) == [(7, Mark(0, 0, 8))]
     assert rejects(rows) == {(ORDINALS.row_json(7, 4), Reason.DUPLICATE): 1}

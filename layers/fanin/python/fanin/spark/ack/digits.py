@@ -74,9 +74,11 @@ def _last_eight(
     loaded >>= others
     leading = loaded.astype(np.uint8)
     loaded <<= others
-    if ((loaded + _TO_TOP | loaded) & _TOPS).any():
+    above = loaded + _TO_TOP
+    above |= loaded
+    if np.bitwise_or.reduce(above) & _TOPS:
         return None
-    above = loaded >> np.uint64(8)
+    np.right_shift(loaded, np.uint64(8), out=above)
     loaded *= np.uint64(10)
     loaded += above
     np.right_shift(loaded, np.uint64(16), out=above)

@@ -84,17 +84,21 @@ class _Merger:
         items = np.concatenate([rest.items, new])
         failed = record.column("failed").to_numpy(zero_copy_only=False)
         starts = np.flatnonzero(_changes(batch_ids, numbers))
-        merged = np.bitwise_or.reduceat(items, starts, axis=0)
-        seen = np.add.reduceat(_counts(items), starts)
-        prefixes = [None] * len(rest.numbers) + record.column("value").to_pylist()
-        for at in np.flatnonzero(seen != _counts(merged)).tolist():
-            stop = starts[at + 1] if at + 1 < len(starts) else len(items)
-            group = slice(int(starts[at]), int(stop))
-            yield from self._repeats(
-                int(batch_ids[group][0]), int(numbers[group][0]), items[group], prefixes[group]
-            )
-        failures = np.concatenate([rest.failed, new * failed[:, None].astype(np.uint64)])
-        failures = np.bitwise_or.reduceat(failures, starts, axis=0)
+        merged = items
+        if len(starts) < len(items):  # otherwise each page is there once, and there is nothing to join
+            merged = np.bitwise_or.reduceat(items, starts, axis=0)
+            seen = np.add.reduceat(_counts(items), starts)
+            prefixes = [None] * len(rest.numbers) + record.column("value").to_pylist()
+            for at in np.flatnonzero(seen != _counts(merged)).tolist():
+                stop = starts[at + 1] if at + 1 < len(starts) else len(items)
+                group = slice(int(starts[at]), int(stop))
+                yield from self._repeats(
+                    int(batch_ids[group][0]), int(numbers[group][0]), items[group], prefixes[group]
+                )
+        failures = np.zeros_like(merged)
+        if failed.any() or rest.failed.any():
+            failures = np.concatenate([rest.failed, new * failed[:, None].astype(np.uint64)])
+            failures = np.bitwise_or.reduceat(failures, starts, axis=0)
         pages = _Merged(batch_ids[starts], numbers[starts], merged, failures)
         last = np.flatnonzero(_changes(pages.batch_ids, pages.numbers // _PAGES))[-1]
         self._rest = pages.part(slice(last, None))
