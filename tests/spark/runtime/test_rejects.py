@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from fanin.spark.runtime.rejects import SCHEMA, Reason, write_rejects
+from fanin.spark.runtime.rejects import SCHEMA, Reason, write_none, write_rejects
 
 
 def test_rejects_are_written_and_counted_by_reason(spark: SparkSession, tmp_path: Path) -> None:
@@ -31,3 +31,19 @@ def test_rejects_of_an_earlier_run_are_replaced(spark: SparkSession, tmp_path: P
 
     assert write_rejects(spark.createDataFrame([], SCHEMA), folder) == {}
     assert spark.read.schema(SCHEMA).parquet(folder).count() == 0
+
+
+def test_no_rejects_are_written_as_an_empty_dataset_is(spark: SparkSession, tmp_path: Path) -> None:
+    # Given rejects of an earlier run
+    folder = f"{tmp_path}/rejects"
+    write_rejects(spark.createDataFrame([("x", Reason.NULL.value, None)], SCHEMA), folder)
+
+    # When this run has none
+    assert write_none(spark, folder) == {}
+
+    # Then a dataset without rows is there, of the same columns
+    written = spark.read.parquet(folder)
+    assert written.count() == 0
+    assert [(field.name, field.dataType) for field in written.schema] == [
+        (field.name, field.dataType) for field in SCHEMA
+    ]

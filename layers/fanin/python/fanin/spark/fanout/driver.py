@@ -8,6 +8,7 @@ same item, and the ledger counts it once.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -109,20 +110,23 @@ def _send(spark: SparkSession, service: Service, plan: FanOut, staging: Staging)
         send(staging.read(spark), target).write.mode("overwrite").parquet(files.at(results))
     if batch.state is State.OPEN:
         batch = service.ledger().close(batch.batch_id)
-    every = spark.createDataFrame([], rejects.SCHEMA)
+    left: list[DataFrame] = []
     if files.finished(left_out := _left_out(staging.attempt)):
-        every = spark.read.schema(rejects.SCHEMA).parquet(files.at(left_out))
+        left.append(spark.read.schema(rejects.SCHEMA).parquet(files.at(left_out)))
     totals: dict[str, int | None] = dict.fromkeys(("sent", "requests"), None if staging.rows else 0)
     if files.finished(results):
         found = spark.read.schema(RESULT).parquet(files.at(results))
         totals, refused = _totals(found)
         if refused:
-            every = every.unionByName(_refused(found, staging.read(spark)))
+            left.append(_refused(found, staging.read(spark)))
+    folder = plan.rejects or files.at("rejects")
     return {
         "batch_id": batch.batch_id,
         "rows": staging.rows,
         **totals,
-        "rejected": rejects.write_rejects(every, plan.rejects or files.at("rejects")),
+        "rejected": rejects.write_rejects(reduce(DataFrame.unionByName, left), folder)
+        if left
+        else rejects.write_none(spark, folder),
         "state": batch.state.value,
     }
 

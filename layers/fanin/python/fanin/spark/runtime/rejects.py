@@ -8,7 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final, Self
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -118,6 +118,13 @@ ANY: Final = RejectLimit()
 """As many as there are, if a row is left."""
 EVERY: Final = RejectLimit(share=1)
 """All rows, if need be."""
+
+
+def write_none(spark: SparkSession, folder: str) -> dict[str, int]:
+    """Write a dataset of no rejects, as ``write_rejects`` does, in a fraction of its time."""
+    nothing = [f"CAST(NULL AS {field.dataType.simpleString()}) AS {field.name}" for field in SCHEMA]
+    spark.range(0, 0, 1, 1).selectExpr(*nothing).write.mode("overwrite").parquet(folder)
+    return {}
 
 
 def write_rejects(rejects: DataFrame, folder: str) -> dict[str, int]:
