@@ -311,6 +311,17 @@ def test_a_large_batch_needs_a_window(stack, queue):
         queue.consume(function(stack, "Consumer"), batch_size=11)
 
 
+def test_the_visibility_timeout_covers_the_window(stack, queue):
+    # Given a queue that hides its messages for 180 s
+    given = {"batch_size": 100, "max_batching_window": cdk.Duration.seconds(150)}
+    # When a function may hold them for 150 s, and then run for 31 s
+    slow = function(stack, "Slow", timeout=cdk.Duration.seconds(31))
+    with pytest.raises(UnfitFunction, match=r"holds them for up to 150 s before; .*\.seconds\(336\)"):
+        queue.consume(slow, **given)
+    # Then one that ends in time is accepted
+    queue.consume(function(stack, "Fast", timeout=cdk.Duration.seconds(30)), **given)
+
+
 def test_a_queue_without_a_tracker_cannot_consume(stack, tracker):
     queue = TrackedQueue(stack, "Lost", dead_letters_function=tracker.dead_letters.function)
     with pytest.raises(ValueError, match="does not know its tracker"):
