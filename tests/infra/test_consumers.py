@@ -139,6 +139,14 @@ def test_what_does_not_run_python_gets_no_layer(app, stacks, name):
     assert layers(app, stacks, name) == []
 
 
+def test_what_has_no_library_knows_the_api(app, stacks):
+    """A consumer in another language has nothing but the API and the ack queue."""
+    assert names.ENV_API_URL in properties(app, stacks, "node")["Environment"]["Variables"]
+    # And the library of the others goes on working on the tables
+    for name in (*CONSUMERS, "image"):
+        assert names.ENV_API_URL not in properties(app, stacks, name)["Environment"]["Variables"]
+
+
 def actions(stacks: dict[str, Synthesized], made: lambda_.Function) -> set[str]:
     """What the role of a function may do, by the policies of all stacks."""
     stack = stacks[cdk.Stack.of(made).stack_name]
