@@ -18,6 +18,7 @@ import botocore.session
 import pytest
 from typer.testing import CliRunner
 
+from fanin import names
 from fanin.cli.main import app
 from fanin.cli.spark import JobName
 from fanin.spark.emr import submit
@@ -27,6 +28,7 @@ from fanin_cdk.settings import Settings
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "spark" / "index.md").read_text()
 GLUE = (ROOT / "docs" / "how-to" / "spark" / "glue.md").read_text()
+STREAMS = (ROOT / "docs" / "how-to" / "spark" / "streams.md").read_text()
 SAID = [PAGE, (ROOT / "README.md").read_text()]
 
 
@@ -157,6 +159,19 @@ def test_the_script_for_glue_sets_the_names_of_the_tables(monkeypatch):
     exec(dedent(script), {})  # noqa: S102
     # Then the environment has the names of the tables, and nothing of Glue's
     assert environment == given
+
+
+def test_a_stream_on_emr_is_no_batch_job_and_gets_what_the_stack_prints():
+    """EMR cancels a batch job after 12 hours ("Other considerations" of EMR Serverless)."""
+    (section,) = re.findall(r"^## On EMR Serverless\n(.*?)(?=^## )", STREAMS, re.MULTILINE | re.DOTALL)
+    assert "`--mode STREAMING`" in section
+    assert "awaitTermination" in section
+    assert set(re.findall(r"`([A-Z]\w+)`", section)) == {
+        names.PIPELINE_OUTPUT_APPLICATION,
+        names.PIPELINE_OUTPUT_CONF,
+        names.PIPELINE_OUTPUT_PACKAGE,
+        names.PIPELINE_OUTPUT_ROLE,
+    }
 
 
 class _Texts(UserDict[str, str]):
