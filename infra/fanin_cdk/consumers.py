@@ -10,6 +10,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct, Node
 
+from fanin import names
+from fanin_cdk.api import Api
 from fanin_cdk.functions import Function
 from fanin_cdk.layers import ARCHITECTURES, RUNTIMES, Layers
 from fanin_cdk.settings import Settings
@@ -30,6 +32,9 @@ class Tracking(Protocol):
 
     @property
     def node(self) -> Node: ...
+
+    @property
+    def api(self) -> Api: ...
 
     @property
     def dead_letters(self) -> Function: ...
@@ -54,6 +59,8 @@ def defined(function: lambda_.IFunction) -> lambda_.Function | lambda_.Singleton
 
 def equip(function: lambda_.IFunction, tracker: Tracking) -> None:
     """Give a function the layers that fit it, and the variables of a tracker.
+
+    A function that does not run Python gets the URL of the API as well, by which it acknowledges.
 
     Raises:
         UnfitFunction: the layers do not fit the function, it belongs to another tracker, or it was imported
@@ -80,6 +87,8 @@ def equip(function: lambda_.IFunction, tracker: Tracking) -> None:
     own.add_layers(*(layer for layer in layers if _arn(own, layer) not in present))
     for name, value in tracker.environment.items():
         own.add_environment(name, value)
+    if own.runtime.family not in (None, lambda_.RuntimeFamily.PYTHON):  # there is no library, only the API
+        own.add_environment(names.ENV_API_URL, tracker.api.url)
     _Equipped(own, tracker)
 
 

@@ -73,7 +73,7 @@ class TrackedQueue(RedrivenQueue):
             dead_letters_function: instead of ``tracker``, its function for dead letters, imported with its
                 role from another app. Such a queue cannot ``consume``.
             visibility_timeout: how long a received message stays invisible, 3 minutes by default; for a
-                Lambda consumer AWS recommends six times its timeout.
+                Lambda consumer AWS recommends six times its timeout, and the batching window on top.
             max_receive_count: how often a message is received before it moves to the dead-letter queue.
             dead_letters_max_concurrency: most invocations at a time for the dead-letter queue, 2 to 1,000; 0
                 sets no limit.
@@ -161,13 +161,14 @@ class TrackedQueue(RedrivenQueue):
             max_concurrency: most invocations at a time, 2 to 1,000; None sets no limit but the account's.
             batch_size: most messages of one invocation; more than 10 need a batching window.
             max_batching_window: how long Lambda waits for a full batch, at most 5 minutes; None does not.
+                Messages are received while it waits, so the visibility timeout must cover the window, too.
 
         Returns:
             The event source mapping.
 
         Raises:
-            UnfitFunction: the layers do not fit the function, its timeout is longer than the queue's
-                visibility timeout, or it was imported without its role.
+            UnfitFunction: the layers do not fit the function, its timeout and the window together are longer
+                than the queue's visibility timeout, or it was imported without its role.
             ValueError: the queue does not know its tracker, or a large batch has no window.
         """
         tracker = self._tracker
@@ -181,7 +182,7 @@ class TrackedQueue(RedrivenQueue):
                 f"batch_size is {batch_size}, and more than {LARGEST_WITHOUT_WINDOW} need "
                 "max_batching_window; set it to Duration.seconds(1) or more"
             )
-        self._check_timeout(consumer)
+        self._check_timeout(consumer, max_batching_window)
         equip(consumer, tracker)
         tracker.grant_consumer(consumer)
         here, there, home = (Stack.of(one).node.path for one in (self, consumer, tracker))
@@ -213,13 +214,21 @@ class TrackedQueue(RedrivenQueue):
             return f"{name}{Names.node_unique_id(self.node)}"
         return f"{name}{Names.node_unique_id(consumer.node)}" if self.node.try_find_child(name) else name
 
-    def _check_timeout(self, consumer: lambda_.IFunction) -> None:
+    def _check_timeout(self, consumer: lambda_.IFunction, window: Duration | None) -> None:
         timeout = getattr(defined(consumer), "timeout", None)
         if timeout is None or timeout.is_unresolved() or self._visibility.is_unresolved():
             return
-        if timeout.to_seconds() > self._visibility.to_seconds():
-            raise UnfitFunction(
-                f"{consumer.node.path} may run for {timeout.to_seconds():.0f} s, but {self.node.path} hides "
-                f"its messages for {self._visibility.to_seconds():.0f} s, and Lambda refuses that; create "
-                f"the queue with visibility_timeout=Duration.seconds({6 * timeout.to_seconds():.0f})"
-            )
+        seconds, hidden = timeout.to_seconds(), self._visibility.to_seconds()
+        waits = 0 if window is None or window.is_unresolved() else window.to_seconds()
+        if seconds + waits <= hidden:
+            return
+        why = (
+            "Lambda refuses that"
+            if seconds > hidden
+            else f"they come again while it works, since Lambda holds them for up to {waits:.0f} s before"
+        )
+        raise UnfitFunction(
+            f"{consumer.node.path} may run for {seconds:.0f} s, but {self.node.path} hides its messages for"
+            f" {hidden:.0f} s, and {why}; create the queue with"
+            f" visibility_timeout=Duration.seconds({6 * seconds + waits:.0f})"
+        )

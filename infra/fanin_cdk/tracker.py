@@ -165,7 +165,8 @@ class FaninTracker(Construct):
 
         It gets the layers that fit its Python and its processor, in its own stack, and the variables of
         ``environment``. A container image and a function that does not run Python get the variables alone: a
-        container image brings fanin with it. An imported function is left as it is.
+        container image brings fanin with it, and the other function gets the URL of the API besides. An
+        imported function is left as it is.
 
         Raises:
             UnfitFunction: the layers do not fit it, or it belongs to another tracker already.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +11,10 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
 
+from fanin.entry import streams
 from fanin_cdk import FaninStack, PipelineStack, Settings
 from fanin_cdk.alarms import RUNBOOKS
+from fanin_cdk.events import STREAM_READERS
 from tests.docs.anchors import anchors
 from tests.infra.conftest import UNBUNDLED
 
@@ -48,3 +51,22 @@ def test_no_runbook_is_of_an_alarm_that_there_is_not():
     for body in SECTIONS.values():
         told |= set(re.findall(r"^(?:\| )?`([\w ]+)`(?: \||:)", body, re.MULTILINE))
     assert told == {name for name, _ in ALARMS}
+
+
+def test_moving_back_names_the_queue():
+    """SQS knows no source of a message that a function sent to a dead-letter queue, as that of acks does."""
+    (command,) = re.findall(r"^aws sqs start-message-move-task .*$", TEXT, re.MULTILINE)
+    assert "--destination-arn" in command
+
+
+@pytest.mark.parametrize("name", STREAM_READERS)
+def test_notes_of_lambda_are_not_moved_back(name):
+    # Given a note, as Lambda leaves it in the dead-letter queue of a function that crashed
+    note = {"DDBStreamBatchInfo": {"shardId": "shardId-1", "startSequenceNumber": "8", "batchSize": 1}}
+    message = {"eventSource": "aws:sqs", "messageId": "1", "body": json.dumps(note)}
+    # Then the function cannot handle it, because the record is not in it
+    answer = streams.consume({"Records": [message]}, lambda records: [r["dynamodb"] for r in records], print)
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "1"}]}
+    # And the runbook of its alarm says what to do with it
+    (row,) = re.findall(rf"^\| `{name}Dead` \|.*$", TEXT, re.MULTILINE)
+    assert "(#notes-of-lambda)" in row

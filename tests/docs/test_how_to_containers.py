@@ -46,6 +46,16 @@ def test_the_service_on_ecs(folder: Path) -> None:
     assert len(steps) == 2  # down when it is empty, up when it is long
 
 
+def test_the_image_is_for_the_processor_of_the_task(folder: Path) -> None:
+    # Given a task that names no processor, which Fargate then runs on x86_64
+    resources = synthesized(folder).values()
+    (task,) = [one["Properties"] for one in resources if one["Type"] == "AWS::ECS::TaskDefinition"]
+    assert "RuntimePlatform" not in task
+    # Then its image is built for that, whatever machine builds it
+    (image,) = json.loads((folder / "out" / "shop.assets.json").read_text())["dockerImages"].values()
+    assert image["source"]["platform"] == "linux/amd64"
+
+
 def test_the_objects_of_kubernetes(folder: Path) -> None:
     deployment, scaled = yaml.safe_load_all((folder / "consumer.yaml").read_text())
     assert (deployment["kind"], scaled["kind"]) == ("Deployment", "ScaledObject")

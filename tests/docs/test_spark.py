@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
+import sys
+from collections import UserDict
 from importlib import import_module
 from itertools import dropwhile, takewhile
 from pathlib import Path
+from textwrap import dedent
+from types import ModuleType
 
 import botocore.session
 import pytest
 from typer.testing import CliRunner
 
+from fanin import names
 from fanin.cli.main import app
 from fanin.cli.spark import JobName
 from fanin.spark.emr import submit
@@ -21,6 +27,8 @@ from fanin_cdk.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "spark" / "index.md").read_text()
+GLUE = (ROOT / "docs" / "how-to" / "spark" / "glue.md").read_text()
+STREAMS = (ROOT / "docs" / "how-to" / "spark" / "streams.md").read_text()
 SAID = [PAGE, (ROOT / "README.md").read_text()]
 
 
@@ -128,6 +136,51 @@ def test_permissions_are_those_of_the_calls():
     said = set(re.findall(r"^    ([a-z0-9-]+:[A-Z]\w+)", PAGE, re.MULTILINE))
     # Then it names each, and the role that is passed on
     assert said == {operations[name] for name in called} | {"iam:PassRole"}
+
+
+def test_the_script_for_glue_sets_the_names_of_the_tables(monkeypatch):
+    # Given Glue's function, which also returns options of its own, without values if the job has none
+    given = {"FANIN_BATCHES_TABLE": "b", "FANIN_WORDS_TABLE": "w", "FANIN_PARTS_TABLE": "p"}
+    utils = ModuleType("awsglue.utils")
+    utils.getResolvedOptions = lambda _, names: {  # type: ignore[attr-defined]
+        **{name: given[name] for name in names},
+        "TempDir": None,
+        "encryption_type": None,
+        "job_bookmark_option": "job-bookmark-disable",
+    }
+    monkeypatch.setitem(sys.modules, "awsglue", ModuleType("awsglue"))
+    monkeypatch.setitem(sys.modules, "awsglue.utils", utils)
+    environment = _Texts()
+    monkeypatch.setattr(os, "environ", environment)
+    # When the page's script runs
+    (script,) = re.findall(
+        r"^ +```python\n((?:(?!```).)*getResolvedOptions.*?)^ +```$", GLUE, re.MULTILINE | re.DOTALL
+    )
+    exec(dedent(script), {})  # noqa: S102
+    # Then the environment has the names of the tables, and nothing of Glue's
+    assert environment == given
+
+
+def test_a_stream_on_emr_is_no_batch_job_and_gets_what_the_stack_prints():
+    """EMR cancels a batch job after 12 hours ("Other considerations" of EMR Serverless)."""
+    (section,) = re.findall(r"^## On EMR Serverless\n(.*?)(?=^## )", STREAMS, re.MULTILINE | re.DOTALL)
+    assert "`--mode STREAMING`" in section
+    assert "awaitTermination" in section
+    assert set(re.findall(r"`([A-Z]\w+)`", section)) == {
+        names.PIPELINE_OUTPUT_APPLICATION,
+        names.PIPELINE_OUTPUT_CONF,
+        names.PIPELINE_OUTPUT_PACKAGE,
+        names.PIPELINE_OUTPUT_ROLE,
+    }
+
+
+class _Texts(UserDict[str, str]):
+    """Takes texts only, as ``os.environ`` does."""
+
+    def __setitem__(self, key: str, value: str) -> None:
+        if not isinstance(value, str):
+            raise TypeError(f"str expected, not {type(value).__name__}")
+        super().__setitem__(key, value)
 
 
 def source() -> str:

@@ -88,6 +88,13 @@ def test_it_is_about_this_version() -> None:
     assert set(re.findall(r"fanin/(\d+\.\d+\.\d+)/", TEXT)) == {fanin.__version__}
 
 
+def test_the_provider_knows_the_runtime(parsed: dict[str, Any]) -> None:
+    """The first version of the AWS provider that takes ``python3.14`` is 6.20 (its issue 44984)."""
+    assert blocks(parsed, "resource")["aws_lambda_function", "consumer"]["runtime"] == "python3.14"
+    (least,) = re.findall(r'version = ">= (\d+)\.(\d+)"', STACK)
+    assert tuple(map(int, least)) >= (6, 20)
+
+
 def test_the_consumer_reports_failures_and_knows_fanin(parsed: dict[str, Any]) -> None:
     resources = blocks(parsed, "resource")
     source = resources["aws_lambda_event_source_mapping", "work"]

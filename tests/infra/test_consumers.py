@@ -139,6 +139,14 @@ def test_what_does_not_run_python_gets_no_layer(app, stacks, name):
     assert layers(app, stacks, name) == []
 
 
+def test_what_has_no_library_knows_the_api(app, stacks):
+    """A consumer in another language has nothing but the API and the ack queue."""
+    assert names.ENV_API_URL in properties(app, stacks, "node")["Environment"]["Variables"]
+    # And the library of the others goes on working on the tables
+    for name in (*CONSUMERS, "image"):
+        assert names.ENV_API_URL not in properties(app, stacks, name)["Environment"]["Variables"]
+
+
 def actions(stacks: dict[str, Synthesized], made: lambda_.Function) -> set[str]:
     """What the role of a function may do, by the policies of all stacks."""
     stack = stacks[cdk.Stack.of(made).stack_name]
@@ -309,6 +317,17 @@ def test_a_queue_needs_a_tracker_or_a_function_for_dead_letters(stack, tracker, 
 def test_a_large_batch_needs_a_window(stack, queue):
     with pytest.raises(ValueError, match="batch_size is 11, and more than 10 need max_batching_window"):
         queue.consume(function(stack, "Consumer"), batch_size=11)
+
+
+def test_the_visibility_timeout_covers_the_window(stack, queue):
+    # Given a queue that hides its messages for 180 s
+    given = {"batch_size": 100, "max_batching_window": cdk.Duration.seconds(150)}
+    # When a function may hold them for 150 s, and then run for 31 s
+    slow = function(stack, "Slow", timeout=cdk.Duration.seconds(31))
+    with pytest.raises(UnfitFunction, match=r"holds them for up to 150 s before; .*\.seconds\(336\)"):
+        queue.consume(slow, **given)
+    # Then one that ends in time is accepted
+    queue.consume(function(stack, "Fast", timeout=cdk.Duration.seconds(30)), **given)
 
 
 def test_a_queue_without_a_tracker_cannot_consume(stack, tracker):
