@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from pyspark.sql import SparkSession
 
 from fanin.spark.ack import few
@@ -33,3 +36,16 @@ def test_few_rows_in_many_partitions_are_few(spark: SparkSession) -> None:
     assert (found.rows, found.rejects) == (300, [])
     marks = {(row["level"], row["mask"]) for row in found.marks.to_pylist()}
     assert marks == {(0, (1 << 44) - 1), (1, 0b1111)}
+
+
+@pytest.mark.parametrize("columns", ["item string", "batch_id long, ordinal long"])
+def test_rows_without_a_partition_are_no_rows(spark: SparkSession, tmp_path: Path, columns: str) -> None:
+    # Given a file without a byte, of which Spark makes no partition
+    (tmp_path / "acks.json").touch()
+    rows = spark.read.schema(columns).json(str(tmp_path))
+    assert rows.rdd.getNumPartitions() == 0
+
+    found = few.coalesce_few(rows, InputSchema.of(rows.columns, None), Given(()))
+
+    assert found is not None
+    assert (found.rows, found.marks.num_rows, found.rejects) == (0, 0, [])

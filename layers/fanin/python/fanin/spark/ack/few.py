@@ -135,7 +135,8 @@ def pages_of_few(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> 
 def _merged(pages: list[Any], schema: InputSchema, batches: BatchReader) -> Few:
     """Merge the pages of all tasks, and lift what they clear."""
     pages.sort(key=lambda page: (page["batch_id"] or 0, page["page"] or 0))
-    columns: Any = zip(*pages, strict=True)
+    # Rows without a partition, such as those of an empty file, have no task, and give not even a count.
+    columns: Any = zip(*pages, strict=True) if pages else [()] * len(PAGE_SCHEMA)
     arrays = [pa.array(column, kind) for column, kind in zip(columns, PAGE_SCHEMA.types, strict=True)]
     record = pa.RecordBatch.from_arrays(arrays, schema=PAGE_SCHEMA)
     merged = [row for some in merge_task(batches, schema)([record]) for row in some.to_pylist()]
