@@ -2,75 +2,30 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import parse_qsl, unquote
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from schemathesis.specs.openapi import checks
-from werkzeug.wrappers import Request, Response
 
-from fanin.adapters.memory import Memory
-from fanin.app.services import Services
-from fanin.entry.http.application import application, serve
+from fanin.entry.http.application import serve
 from fanin.entry.http.openapi import document
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
+from tests.gateway import Gateway
 from tests.unit.entry.conftest import CONTEXT
 
 DOCUMENT = document(ROUTES)
 OPERATIONS = {
     operation["operationId"]: operation for path in DOCUMENT["paths"].values() for operation in path.values()
 }
-
-
-class Gateway:
-    """An HTTP API in front of the function, as a WSGI application.
-
-    Args:
-        compresses: whether clients that take compressed answers get them; schemathesis says so, and does
-            not unpack them.
-    """
-
-    def __init__(self, *, compresses: bool = False) -> None:
-        self._compresses = compresses
-        services = Services(Memory().ports())
-        self.app = application(lambda: services)
-
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
-        request = Request(environ)
-        query: dict[str, str] = {}
-        for name, value in parse_qsl(request.query_string.decode(), keep_blank_values=True):
-            query[name] = f"{query[name]},{value}" if name in query else value
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        if not self._compresses:
-            headers.pop("accept-encoding", None)
-        event = {
-            "version": "2.0",
-            "rawPath": unquote(request.path),
-            "rawQueryString": request.query_string.decode(),
-            "queryStringParameters": query,
-            "headers": headers,
-            "requestContext": {
-                "http": {"method": request.method, "path": request.path},
-                "requestId": str(uuid.uuid4()),
-                "stage": "$default",
-            },
-            "body": request.get_data().decode("utf-8", "replace"),
-            "isBase64Encoded": False,
-        }
-        answer = serve(self.app, event, CONTEXT)
-        body = base64.b64decode(answer["body"]) if answer.get("isBase64Encoded") else answer["body"]
-        return Response(body, answer["statusCode"], answer["headers"])(environ, start_response)
 
 
 def references(value: Any) -> Iterator[str]:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from fanin import names
+from tests.e2e.deployment import eventually
 from tests.spans import spans
 
 FANIN = Path(sys.executable).with_name("fanin")
@@ -92,3 +98,95 @@ def test_a_watched_batch_that_is_cancelled(begin, fanin):
 
 def test_of_a_batch_that_is_not_there(fanin):
     assert fanin("status", 1, exits=3)["type"] == "urn:fanin:problem:batch-not-found"
+
+
+def test_a_fan_out_that_is_stopped_goes_on_with_the_command_that_it_prints(stack, stack_root, tmp_path):
+    # Given a fan-out of 4,000 rows to a queue of its own
+    rows = 4_000
+    file = tmp_path / "the rows.csv"
+    file.write_text("n\n" + "".join(f"{n}\n" for n in range(rows)))
+    sqs = stack.client("sqs")
+    tags = {names.TRACKED_TAG: "work"}
+    queue = sqs.create_queue(QueueName=f"stopped-{uuid.uuid4()}", tags=tags)["QueueUrl"]
+    looks = os.pathsep.join(path for path in sys.path if path)
+    given = {"PATH": f"{FANIN.parent}:/usr/bin:/bin", "HOME": str(stack_root), "PYTHONPATH": looks}
+    run = subprocess.Popen(  # noqa: S603
+        [FANIN, "--local", "fanout", str(file), "--queue", queue],
+        cwd=stack_root,
+        env=given,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    # When it is interrupted in the middle
+    def waiting() -> int:
+        answer = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"])
+        return int(answer["Attributes"]["ApproximateNumberOfMessages"])
+
+    eventually(lambda: waiting() >= 200, within=60)
+    run.send_signal(signal.SIGINT)
+    said, complained = run.communicate(timeout=60)
+    assert (run.returncode, said) == (130, ""), complained
+    before = waiting()
+    assert 200 <= before < rows
+    (command,) = (line.strip() for line in complained.splitlines() if line.startswith("  fanin "))
+    (batch_id,) = {words[1] for words in map(str.split, complained.splitlines()) if words[:1] == ["batch"]}
+    assert shlex.quote(str(file)) in command
+
+    # And the command that it printed runs in a shell, as it stands
+    done = subprocess.run(  # noqa: S603
+        ["/bin/bash", "-c", command],
+        cwd=stack_root,
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    # Then it sent the rest, and every row is in the queue once, each under an item of its own
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{batch_id}  closed  {rows - before:,} sent\n"
+    found: list[tuple[str, int]] = []
+    while messages := sqs.receive_message(
+        QueueUrl=queue, MaxNumberOfMessages=10, MessageAttributeNames=[names.ITEM_ATTRIBUTE]
+    ).get("Messages"):
+        found += [
+            (
+                message["MessageAttributes"][names.ITEM_ATTRIBUTE]["StringValue"],
+                json.loads(message["Body"])["n"],
+            )
+            for message in messages
+        ]
+    assert sorted(int(n) for _, n in found) == list(range(rows))
+    items = [item for item, _ in found]
+    assert len(set(items)) == rows
+
+    # When all of them are done, Then the batch is complete
+    acked = subprocess.run(  # noqa: S603
+        [FANIN, "--local", "ack", "-"],
+        cwd=stack_root,
+        env=given,
+        input="\n".join(items),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert acked.returncode == 0, acked.stderr
+    watched = subprocess.run(  # noqa: S603
+        [FANIN, "--local", "watch", batch_id, "--timeout", "60s", "--json"],
+        cwd=stack_root,
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ended = json.loads(watched.stdout)
+    assert (watched.returncode, ended["state"], ended["items"], ended["done_min"]) == (
+        0,
+        "complete",
+        rows,
+        rows,
+    )

@@ -12,7 +12,7 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
 
-from tests.docs.test_openapi import Gateway
+from tests.gateway import Gateway
 from tests.openapi.tools import generator, written
 
 USE = """

@@ -71,10 +71,45 @@ class TestFanout:
         assert "1 sent" in result.stdout
         assert "row 3: 1 fields" in result.stderr
 
-    def test_stdin_needs_a_format(self, run, queue):
-        assert run("fanout", "-", "--queue", queue, stdin="{}\n").exit_code == ExitCode.REFUSED
-        result = run("fanout", "-", "--queue", queue, "--format", "jsonl", "--json", stdin='{"a": 1}\n')
+    @pytest.mark.parametrize(
+        ("text", "kind"),
+        [
+            ('{"a": "1"}\n', "jsonl"),
+            ('\n  {"a": "1"}\n', "jsonl"),
+            ('\ufeff{"a": "1"}\n', "jsonl"),
+            ("a\n1\n", "csv"),
+            ("a\r\n1\r\n", "csv"),
+            ("\ufeffa\n1\n", "csv"),
+        ],
+    )
+    def test_the_format_of_stdin_is_guessed(self, run, queue, *, text, kind):
+        result = run("fanout", "-", "--queue", queue, "--json", stdin=text)
+        assert (result.exit_code, result.document["sent"]) == (0, 1), result.stderr
+        assert f"stdin is read as {kind}; pass --format" in result.stderr
+        [message] = boto3.client("sqs").receive_message(QueueUrl=queue)["Messages"]
+        assert json.loads(message["Body"]) == {"a": "1"}
+
+    def test_a_format_that_is_given_is_not_guessed(self, run, queue):
+        result = run("fanout", "-", "--queue", queue, "--format", "csv", "--json", stdin="{a\n1\n")
         assert (result.exit_code, result.document["sent"]) == (0, 1)
+        assert "is read as" not in result.stderr
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            (gzip.compress(b"a\n1\n"), "pipe it through `gunzip`"),
+            (b"\x28\xb5\x2f\xfd rest", "pipe it through `zstdcat`"),
+            (b"PAR1 rest", "pass the file's name"),
+            ("a\n1\n".encode("utf-16"), "pass --encoding utf-16, and --format"),
+            (b'[{"a": 1}]', "`jq -c '.[]'`"),
+        ],
+    )
+    def test_what_stdin_cannot_bring_is_refused_before_a_batch_is_opened(
+        self, run, tracker, queue, *, content, said
+    ):
+        result = run("fanout", "-", "--queue", queue, stdin=content)
+        assert (result.exit_code, said in result.stderr) == (ExitCode.REFUSED, True), result.stderr
+        assert [*tracker.iter_batches("open"), *tracker.iter_batches("cancelled")] == []
 
     def test_wait_follows_the_batch_to_its_end(self, run, tracker, queue, tmp_path):
         empty = tmp_path / "rows.jsonl"

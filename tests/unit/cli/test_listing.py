@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
-from fanin.cli.listing import Listing, facts
+from fanin.cli.listing import Listing, Value, facts, field
 
 ITEM = "245218792084582:00000000-0000-8000-80a1-12eed0d11df3:14"
 
@@ -49,3 +53,76 @@ def test_long_values_of_facts_are_folded_not_cut():
     lines = shown(facts([("queue", "x" * 100)]), 40)
 
     assert "".join(line[7:] for line in lines) == "x" * 100
+
+
+CELLS = st.one_of(
+    st.text(st.characters(codec=None), max_size=20),  # lone surrogates among them
+    st.integers(),
+    st.none(),
+    st.text(max_size=5).map(lambda text: Value("shown", text)),
+)
+
+
+def unescaped(field: str) -> str:
+    """What a program makes of a field: the escapes of C, which Python knows, too."""
+    return re.sub(
+        r"\\(\\|t|n|r|x[0-9a-f]{2}|u[0-9a-f]{4})",
+        lambda found: (
+            {"\\": "\\", "t": "\t", "n": "\n", "r": "\r"}.get(found[1]) or chr(int(found[1][1:], 16))
+        ),
+        field,
+    )
+
+
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=5))
+def test_in_a_pipe_a_record_is_a_line_and_its_columns_stay(rows):
+    # Given
+    made = Listing(("a", "b b", "c"))
+    for row in rows:
+        made.add_row(*row)
+    # When
+    text = "".join(f"{line}\n" for line in made.lines())
+    # Then it can be written, is as many lines for whatever splits it, and each field comes back as it was
+    assert text.encode().decode() == text
+    head, *lines = text.splitlines()
+    assert text.count("\n") == len(lines) + 1 == len(rows) + 1
+    assert head == "a\tb_b\tc"
+    for row, line in zip(rows, lines, strict=True):
+        plain = [cell.plain if isinstance(cell, Value) else "" if cell is None else str(cell) for cell in row]
+        assert [unescaped(field) for field in line.split("\t")] == plain
+
+
+@given(st.text(st.characters(codec=None), max_size=30))
+def test_facts_are_a_line_each_too(value):
+    lines = list(facts([("user key", value), ("items", 1)]).lines())
+    assert lines[-1] == "items\t1"
+    assert lines[:-1] == ([f"user_key\t{field(value)}"] if value else [])
+    assert all(line.encode() and len(line.splitlines()) == 1 for line in lines)
+
+
+@given(st.text(st.characters(codec=None), max_size=30))
+def test_a_terminal_obeys_no_character_of_a_value(value):
+    text = "\n".join(shown(facts([("a", value)]), 80))
+    assert text.encode().decode() == text
+    assert not set(text) & {*map(chr, range(9)), "\x1b", "\x07", "\x7f", "\x9b"}
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("a\tb\nc\r", r"a\tb\nc\r"),
+        ("back\\slash", r"back\\slash"),
+        ("\x1b[31mred\x7f", r"\x1b[31mred\x7f"),
+        ("line\u2028end", r"line\u2028end"),
+        ("half \ud83d", r"half \ud83d"),
+        (Value("40 or more", "40+"), "40+"),
+        (None, ""),
+        (1_000, "1000"),
+    ],
+)
+def test_escapes(value, written):
+    assert field(value) == written
+
+
+def test_a_terminal_gets_spaces_for_a_tab():
+    assert shown(facts([("key", "a\tb")]), 80) == ["key  a   b"]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 
 from fanin.adapters.backoff import Backoff
+from fanin.client.producing.batch import TrackedBatch
 from fanin.client.producing.stopping import Stop
 from fanin.domain.batch import State
 from tests.unit.client.conftest import received
@@ -58,3 +62,39 @@ def test_a_full_batch_is_no_longer_waited_for(tracker, queue, monkeypatch):
     monkeypatch.setattr(Backoff, "wait", lambda *_, **__: setattr(stop, "asked", True))
     # When, Then
     assert batch.send(queue, map(str, range(100)), stop=stop, key="rows") == stop.position == 8
+
+
+def test_a_wait_ends_soon_after_the_stop():
+    # Given a wait of twenty seconds, as for a full batch, and a stop after two of its looks
+    stop, slept = Stop(), []
+
+    def sleep(seconds):
+        slept.append(seconds)
+        stop.asked = len(slept) == 2
+
+    # When, Then
+    stop.wait(20, sleep)
+    assert sum(slept) <= 2
+
+
+def test_a_wait_that_nobody_stops_is_as_long_as_it_should_be():
+    slept = []
+    Stop().wait(1.7, slept.append)
+    assert sum(slept) == pytest.approx(1.7)
+    Stop().wait(0, slept.append)
+    assert sum(slept) == pytest.approx(1.7)
+
+
+def test_ctrl_c_while_a_batch_is_full_stops_within_two_seconds(tracker, queue):
+    # Given a producer that waits for room, and would look again only after twenty seconds
+    stop = Stop()
+    row = tracker.open(limit=8)
+    patient = Backoff(base=20, cap=20, fraction=lambda: 1.0)
+    batch = TrackedBatch(tracker, row, lambda: tracker.sqs, backoff=patient)
+    threading.Timer(0.5, lambda: setattr(stop, "asked", True)).start()
+    # When it is asked to stop
+    begun = time.monotonic()
+    sent = batch.send(queue, map(str, range(100)), stop=stop, key="rows")
+    # Then
+    assert sent == stop.position == 8
+    assert time.monotonic() - begun < 2

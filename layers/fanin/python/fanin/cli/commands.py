@@ -38,6 +38,7 @@ MODULES: Final = {
     "openapi": "stack",
     "local": "stack",
     "ui": "ui",
+    "completion": "completion",
 }
 """Name of each command or group → the module in this folder that declares it, in the order of the help."""
 

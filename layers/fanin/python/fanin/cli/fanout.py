@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import io
 import uuid
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -27,7 +29,7 @@ from fanin.cli.options import (
     UserKey,
     WhatOnFailure,
 )
-from fanin.cli.rows import Malformed, Reading, RowFormat, bodies, format_of, unpacked
+from fanin.cli.rows import Malformed, Reading, RowFormat, bodies, format_of, guessed, unpacked
 from fanin.cli.sending import Meter, again, send, stopped
 from fanin.cli.session import Session, session
 from fanin.cli.times import now_ms
@@ -54,7 +56,10 @@ def fanout(
     ],
     queue: Annotated[str, typer.Option(metavar="URL", help="URL of the SQS queue to send to.")],
     kind: Annotated[
-        RowFormat | None, typer.Option("--format", help="Format of the file, if its name does not say it.")
+        RowFormat | None,
+        typer.Option(
+            "--format", help="Format of the file, if its name does not say it; that of stdin is guessed."
+        ),
     ] = None,
     delimiter: Annotated[
         str | None,
@@ -120,7 +125,7 @@ def fanout(
     named = key or f"fanout-{uuid.uuid4().hex}"
     with ExitStack() as opened:
         raw = opened.enter_context(_opened(file))
-        how = reading(file.name, kind, delimiter, encoding)
+        how = reading(file.name, kind, delimiter, encoding, lambda: _guess(run, raw))
         content = unpacked(raw, file.name)
         meter = Meter(raw, whole=how.kind is not RowFormat.PARQUET)
         rows = meter.counted(bodies(content, how, malformed, most_bytes=REQUEST_BYTES - _ENVELOPE))
@@ -176,17 +181,26 @@ def fanout(
         raise typer.Exit(ExitCode.WRONG)
 
 
-def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
+def _opened(file: Path) -> AbstractContextManager[io.BufferedReader]:
     if str(file) == "-":
-        return nullcontext(typer.get_binary_stream("stdin"))
+        stdin: Any = typer.get_binary_stream("stdin")
+        return nullcontext(stdin if isinstance(stdin, io.BufferedReader) else io.BufferedReader(stdin))
     try:
         return file.open("rb")
     except OSError as error:
         raise typer.BadParameter(f"{file}: {error.strerror}") from None
 
 
-def reading(name: str, kind: RowFormat | None, delimiter: str | None, encoding: str) -> Reading:
-    """How a file is read, from its name and the options.
+def _guess(run: Session, stdin: io.BufferedReader) -> RowFormat:
+    found = guessed(stdin)
+    run.remark(f"stdin is read as {found}; pass --format if it is something else")
+    return found
+
+
+def reading(
+    name: str, kind: RowFormat | None, delimiter: str | None, encoding: str, guess: Callable[[], RowFormat]
+) -> Reading:
+    """How a file is read, from its name and the options; how stdin is read, also from its beginning.
 
     Raises:
         InvalidRequest: neither the name nor the options say its format.
@@ -202,7 +216,12 @@ def reading(name: str, kind: RowFormat | None, delimiter: str | None, encoding: 
         raise typer.BadParameter(
             f"{encoding!r} is not an encoding; pass a name like utf-8, latin-1 or cp1252"
         ) from None
-    found = kind or (RowFormat.CSV if name == "-" and delimiter else format_of(name))
+    if kind is not None:
+        found = kind
+    elif name == "-":
+        found = RowFormat.CSV if delimiter else guess()
+    else:
+        found = format_of(name)
     if delimiter is not None and found not in (RowFormat.CSV, RowFormat.TSV):
         raise typer.BadParameter(f"--delimiter goes with CSV, not with {found}")
     return Reading(found, delimiter, encoding)

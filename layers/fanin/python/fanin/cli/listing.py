@@ -18,7 +18,8 @@ _GAP: Final = 2
 """Columns of the screen between two columns of a table."""
 _LEGIBLE: Final = 24
 """A word of up to so many characters is kept on one line; longer ones, such as item ids, may be folded."""
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What ends a line somewhere, moves the cursor, or has no form in UTF-8."""
 _ESCAPES: Final = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -46,7 +47,7 @@ def field(cell: object) -> str:
     """A value as one field of a line."""
     text = cell.plain if isinstance(cell, Value) else "" if cell is None else str(cell)
     text = text.replace("\\", _ESCAPES["\\"])
-    return _CONTROL.sub(lambda found: _ESCAPES.get(found[0], f"\\x{ord(found[0]):02x}"), text)
+    return _CONTROL.sub(lambda found: _ESCAPES.get(found[0], _escaped(found[0])), text)
 
 
 def shown(cell: object) -> str:
@@ -54,7 +55,13 @@ def shown(cell: object) -> str:
     if isinstance(cell, int) and not isinstance(cell, bool):
         return f"{cell:,}"
     text = cell.shown if isinstance(cell, Value) else "" if cell is None else str(cell)
-    return _CONTROL.sub(lambda found: found[0] if found[0] in "\n\t" else f"\\x{ord(found[0]):02x}", text)
+    spaced = text.expandtabs(4)  # a table cannot know where a terminal's tab stops are
+    return _CONTROL.sub(lambda found: found[0] if found[0] == "\n" else _escaped(found[0]), spaced)
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"  # noqa: PLR2004 - two digits
 
 
 class Listing:

@@ -17,6 +17,7 @@ from fanin.cli.exits import MEANINGS, ExitCode, code_of
 from fanin.cli.session import session
 from fanin.errors import FaninError
 
+HELP_OPTIONS: Final = ("-h", "--help")
 _FLAGS: Final = ("--json", "--local")
 _VALUED: Final = ("--api-url",)
 _UNWRITTEN: Final = {errno.ENOSPC: "no space is left where it goes", errno.EBADF: "stdout is closed"}
@@ -81,7 +82,7 @@ app = typer.Typer(
     cls=_Fanin,
     epilog=_EPILOG,
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": list(HELP_OPTIONS)},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

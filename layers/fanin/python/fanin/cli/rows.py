@@ -44,6 +44,15 @@ _SUFFIXES: Final = {
     ".parquet": RowFormat.PARQUET,
 }
 
+_BEGIN: Final = 4_096
+"""Bytes at the beginning of a stream that tell its format."""
+_UNREADABLE: Final = (
+    (b"\x1f\x8b", "compressed with gzip", "pipe it through `gunzip`"),
+    (b"\x28\xb5\x2f\xfd", "compressed with Zstandard", "pipe it through `zstdcat`"),
+    (b"PAR1", "Parquet, which needs a file; write it to one", "pass the file's name"),
+)
+"""How files begin that a pipe cannot bring: magic bytes, what they are, and what to do."""
+
 
 def format_of(name: str) -> RowFormat:
     """The format that the suffix of a file's name stands for.
@@ -60,6 +69,34 @@ def format_of(name: str) -> RowFormat:
     raise InvalidRequest(
         f"the name {name!r} does not say the format of the file; pass --format csv, tsv, jsonl or parquet"
     )
+
+
+def guessed(file: io.BufferedReader) -> RowFormat:
+    """The format of a stream without a name, from its beginning, which stays unread.
+
+    An object of JSON Lines begins with a brace; the header of CSV with the name of a column. A stream with
+    nothing in it is CSV without rows.
+
+    Raises:
+        InvalidRequest: it is compressed, or Parquet, which only a file can be.
+    """
+    begun = file.peek(_BEGIN)[:_BEGIN]
+    for magic, what, way in _UNREADABLE:
+        if begun.startswith(magic):
+            raise InvalidRequest(f"stdin is {what}; {way}")
+    begun = begun.removeprefix(codecs.BOM_UTF8)
+    if begun.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InvalidRequest("stdin is UTF-16; pass --encoding utf-16, and --format csv, tsv or jsonl")
+    begun = begun.lstrip()
+    if begun.startswith(b"["):
+        raise InvalidRequest(
+            "stdin begins with [, a JSON array; write one object a line, as `jq -c '.[]'` does, or pass"
+            " --format csv if it is a name of a column"
+        )
+    if begun.startswith(b"{"):
+        return RowFormat.JSONL
+    head = begun.partition(b"\n")[0]
+    return RowFormat.TSV if b"\t" in head and b"," not in head else RowFormat.CSV
 
 
 def unpacked(file: BinaryIO, name: str) -> BinaryIO:

@@ -233,6 +233,8 @@ class TrackedBatch:
             The items; None if the items of refused messages leave no room for so many, or if it is to stop.
         """
         attempt = 0
+        sleep = self._backoff.sleep
+        backoff = replace(self._backoff, sleep=lambda seconds: stop.wait(seconds, sleep))
         while True:
             if stop.asked:
                 return None
@@ -243,7 +245,7 @@ class TrackedBatch:
                     raise
                 if isinstance(busy, LimitReached) and stuck() + count > (self.row.limit or 0):
                     return None
-                self._backoff.wait(attempt, busy.retry_after)
+                backoff.wait(attempt, busy.retry_after)
                 attempt += 1
 
     def fail(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeVar
 
 T = TypeVar("T")
+
+_GLANCE: Final = 0.5
+"""Seconds after which a wait looks whether it is to stop."""
 
 
 class Stop:
@@ -39,6 +42,17 @@ class Stop:
             self.position += 1
             if not settled and self.position > self._skip:
                 yield message
+
+    def wait(self, seconds: float, sleep: Callable[[float], None]) -> None:
+        """Wait, but not much longer than until the stop.
+
+        Args:
+            seconds: how long.
+            sleep: waits so many seconds. A signal handler does not cut it short: Python sleeps on (PEP 475).
+        """
+        while seconds > 0 and not self.asked:
+            sleep(min(seconds, _GLANCE))
+            seconds -= _GLANCE
 
     def skipped(self, number: int) -> bool:
         """Whether an earlier call has settled the message with this number, counted from 0."""

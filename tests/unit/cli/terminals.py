@@ -1,0 +1,136 @@
+"""The command line in processes of its own: in a terminal, and in a pipe."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Final, NamedTuple
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+from fanin.app.api import Fanin
+from tests.gateway import Gateway
+
+_CODE: Final = "from fanin.cli import run; run()"
+_ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+KEYS: Final = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "eu-west-1"}
+
+
+class _Quiet(WSGIRequestHandler):
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
+        pass
+
+
+@contextmanager
+def served(services: Fanin) -> Iterator[str]:
+    """The API of these services over HTTP; yields its URL."""
+    server = make_server("127.0.0.1", 0, Gateway(services, compresses=True), handler_class=_Quiet)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class Shown(NamedTuple):
+    """What a command left behind.
+
+    Attributes:
+        code: its exit code.
+        stdout: of a pipe; in a terminal all that it showed.
+        stderr: of a pipe; empty in a terminal.
+    """
+
+    code: int
+    stdout: str
+    stderr: str = ""
+
+    @property
+    def text(self) -> str:
+        """What a terminal shows, without its control sequences."""
+        return _ANSI.sub("", self.stdout).replace("\r\n", "\n")
+
+    @property
+    def colours(self) -> list[str]:
+        """The control sequences for colours and weights."""
+        return re.findall(r"\x1b\[[0-9;]*m", self.stdout)
+
+
+def begin(url: str, *words: object, **variables: str) -> subprocess.Popen[str]:
+    """Start a command in a pipe."""
+    return subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", _CODE, "--api-url", url, *map(str, words)],
+        env=_environment(variables),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def piped(url: str, *words: object, **variables: str) -> Shown:
+    """Run a command in a pipe."""
+    process = begin(url, *words, **variables)
+    said, complained = process.communicate(timeout=60)
+    return Shown(process.returncode, said, complained)
+
+
+def in_terminal(
+    url: str, *words: object, columns: int = 100, interrupt_at: str | None = None, **variables: str
+) -> Shown:
+    """Run a command in a terminal.
+
+    Args:
+        url: of the API.
+        words: of the command line.
+        columns: width of the terminal.
+        interrupt_at: press Ctrl-C as soon as this is shown.
+        variables: of the environment.
+    """
+    screen, keyboard = pty.openpty()
+    fcntl.ioctl(keyboard, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    with subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", _CODE, "--api-url", url, *map(str, words)],
+        env=_environment({"TERM": "xterm-256color", **variables}),
+        stdin=keyboard,
+        stdout=keyboard,
+        stderr=keyboard,
+        start_new_session=True,
+    ) as process:
+        os.close(keyboard)
+        shown = b""
+        with suppress(OSError):  # the terminal is gone when its last user is
+            while part := os.read(screen, 65_536):
+                shown += part
+                if interrupt_at is not None and interrupt_at.encode() in shown:
+                    process.send_signal(signal.SIGINT)
+                    interrupt_at = None
+        process.wait(60)
+    os.close(screen)
+    return Shown(process.returncode, shown.decode())
+
+
+def eventually(true: object, seconds: float = 20) -> None:
+    """Wait until something is true."""
+    deadline = time.monotonic() + seconds
+    while not true():  # type: ignore[operator]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _environment(variables: Mapping[str, str]) -> dict[str, str]:
+    plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "TERM")}
+    return {**plain, **KEYS, **variables}

@@ -1,0 +1,75 @@
+"""Commands by name: each is imported when it is called, and a name that is misspelt finds its neighbours."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fanin.cli.commands
+from fanin.cli.commands import MODULES, Commands
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_each_is_declared_where_the_table_says(name):
+    commands = Commands()
+    assert commands[name].name == name
+    assert commands[name] is commands[name]
+
+
+def test_no_module_declares_a_command_that_the_table_does_not_have():
+    folder = Path(fanin.cli.commands.__file__).parent
+    declaring = {
+        file.stem
+        for file in folder.glob("*.py")
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.FunctionDef)
+        and any(ast.unparse(decorator).startswith("app.command") for decorator in node.decorator_list)
+    }
+    assert declaring <= set(MODULES.values())
+
+
+def test_only_the_module_that_is_called_is_loaded():
+    code = (
+        "import sys\nfrom fanin.cli.commands import Commands\nCommands()['why']\n"
+        "print([m for m in ('fanin.cli.why', 'fanin.cli.fanout', 'fanin.cli.spark') if m in sys.modules])"
+    )
+    said = subprocess.check_output([sys.executable, "-c", code], text=True)  # noqa: S603
+    assert said == "['fanin.cli.why']\n"
+
+
+def test_the_help_has_all_in_their_order():
+    assert list(Commands()) == list(MODULES)
+    assert len(Commands()) == len(MODULES)
+
+
+def test_none_can_be_taken_away():
+    with pytest.raises(NotImplementedError, match="status stays"):
+        del Commands()["status"]
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+@pytest.mark.parametrize("words", [(), ("status",), ("local",), ("local", "up")], ids=" ".join)
+def test_help_has_a_short_name_everywhere(run, words, option):
+    result = run(*words, option)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "-h, --help" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "nearest"),
+    [(("statsu", "1"), "'status'"), (("wacth", "1"), "'watch'"), (("local", "ups"), "'up'")],
+)
+def test_a_misspelt_command_is_answered_with_the_nearest(run, words, nearest):
+    result = run(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"No such command '{words[-1] if words[0] == 'local' else words[0]}'" in result.stderr
+    assert f"Did you mean {nearest}" in result.stderr
+
+
+def test_a_misspelt_option_too(run):
+    result = run("list", "--progres")
+    assert (result.exit_code, "--progress" in result.stderr) == (2, True)

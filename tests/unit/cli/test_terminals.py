@@ -1,0 +1,220 @@
+"""What a terminal and a pipe show of the same commands, asked of the API over HTTP."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fanin.client.https.api import HttpsApi
+from fanin.client.https.services import HttpsServices
+from fanin.client.https.transport import unsigned
+from fanin.client.tracker import Tracker
+from fanin.testing import InMemoryService
+from tests.unit.cli.terminals import begin, in_terminal, piped, served
+
+
+@pytest.fixture
+def service() -> InMemoryService:
+    return InMemoryService(start=datetime.now(UTC) - timedelta(minutes=90))
+
+
+@pytest.fixture
+def url(service: InMemoryService) -> Iterator[str]:
+    with served(service.services) as url:
+        yield url
+
+
+@pytest.fixture
+def api(url: str) -> Tracker:
+    """Calls the served API, one call at a time with those of the commands."""
+    return Tracker(HttpsServices(HttpsApi(url, sign=unsigned)))
+
+
+@pytest.fixture
+def half(api: Tracker) -> int:
+    """A closed batch of 1,200 items: half are done, and two failed."""
+    with api.batch(user_key="catalog\t42", idle_ttl=timedelta(hours=2)) as batch:
+        group = batch.add(1_200)
+    api.ack(group[:598])
+    api.fail(group[598:600], "no price\nfor it")
+    return batch.id
+
+
+def records(text: str) -> list[list[str]]:
+    """The lines of a pipe as fields."""
+    return list(csv.reader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+class TestList:
+    def test_a_terminal_gets_a_table_that_leaves_out_empty_columns(self, url, half):
+        shown = in_terminal(url, "list", "closed")
+        head, rule, row = (line for line in shown.text.splitlines() if line.strip())
+        assert shown.code == 0
+        assert head.split() == ["batch", "state", "items", "opened", "user", "key"]
+        assert set(rule.strip()) == {"─"}
+        assert row.split() == [str(half), "closed", "1,200", "1", "h", "ago", "catalog", "42"]
+
+    def test_a_pipe_gets_tabs_all_columns_and_plain_numbers(self, url, half):
+        shown = piped(url, "list", "closed")
+        head, row = records(shown.stdout)
+        found = dict(zip(head, row, strict=True))
+        assert (shown.code, shown.stderr) == (0, "")
+        assert found["batch"] == str(half)
+        assert (found["items"], found["failed"], found["done"], found["held"]) == ("1200", "0+", "", "0")
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", found["opened"])
+        assert found["user_key"] == r"catalog\t42"
+
+    def test_progress_has_a_share_for_people_and_a_number_for_programs(self, url, half):
+        assert " 50%" in in_terminal(url, "list", "closed", "--progress").text
+        head, row = records(piped(url, "list", "closed", "--progress").stdout)
+        assert dict(zip(head, row, strict=True))["done"] == "600"
+
+    def test_without_batches_a_pipe_has_the_header_and_the_sentence_is_a_remark(self, url):
+        shown = piped(url, "list")
+        assert (len(records(shown.stdout)), shown.stderr) == (1, "no batch\n")
+        assert in_terminal(url, "list").text.strip() == "no batch"
+
+
+class TestStatus:
+    def test_a_terminal_gets_names_and_values(self, url, half):
+        shown = in_terminal(url, "status", half, "--exact")
+        lines = dict(re.split(r"  +", line.strip(), maxsplit=1) for line in shown.text.strip().splitlines())
+        assert lines["done"] == "600 of 1,200 (50.0%)"
+        assert "ago" in lines["last activity"]
+        assert re.search(r"\(in .*, unless something happens before\)", " ".join(shown.text.split()))
+
+    def test_a_pipe_gets_a_line_each_with_the_time_alone(self, url, half):
+        found = dict(records(piped(url, "status", half, "--exact").stdout))
+        assert (found["done"], found["failed"], found["items"]) == ("600", "2", "1200")
+        for name in ("opened", "last_activity", "orphaned"):
+            assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", found[name]), name
+
+    def test_a_batch_that_has_ended_is_not_orphaned(self, url, api):
+        batch = api.cancel(api.open().batch_id).batch_id
+        found = dict(records(piped(url, "status", batch).stdout))
+        assert {"last_activity", "orphaned"} & found.keys() == set()
+        assert found["ended"]
+
+    def test_40_columns_are_enough(self, url, half):
+        for command in (("status", half), ("list", "closed"), ("failures", half)):
+            lines = in_terminal(url, *command, columns=40).text.splitlines()
+            assert max(map(len, lines)) <= 40
+            assert any("catalog" in line or "no price" in line for line in lines)
+
+
+class TestWhy:
+    def test_both_say_the_same(self, url, half):
+        shown = in_terminal(url, "why", half, columns=500)
+        alone = piped(url, "why", half)
+        assert shown.code == alone.code == 0
+        assert f"batch {half} is closed: 600 of 1,200 items are done" in alone.stdout
+        assert [line.rstrip() for line in shown.text.splitlines()] == alone.stdout.splitlines()
+
+
+class TestWatch:
+    def finished(self, api: Tracker, batch: int, after: float = 1.0) -> threading.Timer:
+        """Finish a batch a little later."""
+        missing = [found.group for found in api.iter_missing(batch)]
+        ranges = [api.missing(batch).ranges[0]] if missing else []
+
+        def finish() -> None:
+            for found in ranges:
+                api.ack([f"{found.group}:{n}" for n in range(found.stop - found.start)])
+
+        timer = threading.Timer(after, finish)
+        timer.start()
+        return timer
+
+    @pytest.fixture
+    def small(self, api: Tracker) -> int:
+        with api.batch(user_key="night") as batch:
+            group = batch.add(8)
+        api.ack(group[:2])
+        return batch.id
+
+    def test_a_terminal_gets_a_bar(self, url, api, small):
+        timer = self.finished(api, small, 2)
+        shown = in_terminal(url, "watch", small, "--every", "0.1")
+        timer.join()
+        assert shown.code == 0
+        assert "━" in shown.text
+        assert "2 of 8, closed" in shown.text
+        assert "8 of 8, complete" in shown.text
+        assert shown.stdout.count("\x1b[?25l") == shown.stdout.count("\x1b[?25h") == 1  # the cursor is back
+
+    def test_a_pipe_gets_a_line_for_each_change(self, url, api, small):
+        process = begin(url, "watch", small, "--every", "0.1")
+        first = process.stderr.readline()
+        self.finished(api, small, 0.5).join()
+        said, rest = process.communicate(timeout=60)
+        assert (process.returncode, first.startswith("2 of 8, closed")) == (0, True)
+        assert [line.split(", ")[:2] for line in rest.splitlines()] == [["8 of 8", "complete"]]
+        assert dict(records(said))["state"] == "complete"
+
+    @pytest.mark.parametrize("term", ["dumb", "unknown"])
+    def test_a_terminal_that_cannot_redraw_gets_lines(self, url, api, small, term):
+        timer = self.finished(api, small)
+        shown = in_terminal(url, "watch", small, "--every", "0.1", TERM=term)
+        timer.join()
+        assert (shown.code, "━" in shown.text, "\x1b" in shown.stdout) == (0, False, False)
+        assert "8 of 8, complete" in shown.text
+
+    def test_no_color_means_no_colours(self, url, api, small):
+        api.cancel(small)
+        assert in_terminal(url, "watch", small).colours
+        plain = in_terminal(url, "watch", small, NO_COLOR="1")
+        assert [code for code in plain.colours if re.search(r"[34]\d|38;|9\d", code)] == []
+        assert "2 of 8, cancelled" in plain.text
+
+    def test_a_narrow_terminal_has_no_room_for_the_bar(self, url, api, small):
+        api.cancel(small)
+        shown = in_terminal(url, "watch", small, columns=40)
+        assert (shown.code, "━" in shown.text) == (1, False)
+        assert "2 of 8" in shown.text
+
+    def test_ctrl_c_says_how_to_go_on_and_leaves_the_terminal_in_order(self, url, small):
+        begun = time.monotonic()
+        shown = in_terminal(url, "watch", small, "--every", "0.2", interrupt_at="2 of 8")
+        assert shown.code == 130
+        assert f"stopped watching; to go on: fanin --api-url {url} watch {small}" in shown.text
+        assert "Traceback" not in shown.text
+        assert shown.stdout.count("\x1b[?25l") == shown.stdout.count("\x1b[?25h") == 1
+        assert time.monotonic() - begun < 15
+
+    def test_several_have_a_line_and_a_row_each(self, url, api, small):
+        other = api.open(user_key="day").batch_id
+        timer = threading.Timer(1, lambda: (api.cancel(other), api.cancel(small)))
+        timer.start()
+        shown = piped(url, "watch", small, other, small, "--every", "0.1")
+        timer.join()
+        assert shown.code == 1
+        assert f"{small}: 2 of 8, closed" in shown.stderr
+        assert f"{other}: 0 of 0, cancelled" in shown.stderr
+        _, *rows = records(shown.stdout)
+        assert [row[:2] for row in rows] == [[str(small), "cancelled"], [str(other), "cancelled"]]
+
+    def test_a_user_key_finds_batches_that_are_opened_meanwhile(self, url, api, small):
+        # Given a watch of a user key
+        process = begin(url, "watch", "--user-key", "night", "--every", "0.1")
+        assert process.stderr.readline().startswith(f"{small}: 2 of 8")
+        # When another batch of the key is opened
+        later = api.open(user_key="night").batch_id
+        assert process.stderr.readline().startswith(f"{later}: 0 of 0, open")
+        # And both end
+        api.cancel(small)
+        api.cancel(later)
+        said, _ = process.communicate(timeout=60)
+        # Then both are listed
+        assert process.returncode == 1
+        assert [row[0] for row in records(said)[1:]] == [str(small), str(later)]
+
+    def test_a_user_key_without_live_batches(self, url):
+        shown = piped(url, "watch", "--user-key", "nobody")
+        assert (shown.code, shown.stderr) == (0, "no batch with this user key is open or closed\n")
