@@ -183,7 +183,7 @@ def main() -> int:
     parser.add_argument(
         "--carriers",
         default=CARRIER,
-        help=f"carriers of the flights, two letters each, for example AS,F9,HA, or {ALL}; by default {CARRIER}",
+        help=f"carriers of the flights, two letters each, like AS,F9,HA, or {ALL}; by default {CARRIER}",
     )
     parser.add_argument("--root", type=Path, default=HOME, help="folder for all files")
     options = parser.parse_args()
