@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -17,6 +18,8 @@ class Emulator:
 
     def __init__(self) -> None:
         self._HANDLERS: dict[str, Any] = {}
+        self._queues_lock = threading.Lock()
+        self.queues: dict[str, Any] = {}
         self.looked_at = 0
         self.looks_for_expired = 0
         self.sweeps = 0
@@ -40,7 +43,10 @@ class Emulator:
 
     def _act_delete_message_batch(self) -> None: ...
 
-    def _get_q(self) -> None: ...
+    def _delete_messages_for_esm(self) -> None: ...
+
+    def _get_q(self, url: str, action: str | None = None) -> dict[str, Any]:
+        return self.queues[url]
 
     def _expire_retained(self, queue: dict[str, Any]) -> None:
         self.looks_for_expired += 1
@@ -110,10 +116,25 @@ def test_a_message_is_found_by_its_handle_and_the_others_stay_in_their_order() -
     messages = [{"body": n, "receipt_handle": f"r{n}" if n % 2 else None} for n in range(9)]
     places = tuned_queues._places(messages, {"r1", "r5", "r7", "gone", None, ""})
     assert places == [1, 5, 7]
-    assert [message["body"] for message in tuned_queues._without(messages, places)] == [0, 2, 3, 4, 6, 8]
-    assert tuned_queues._without(messages, []) == messages
-    assert tuned_queues._without(messages, [0, 8]) == messages[1:8]
-    assert len(messages) == 9
+    tuned_queues._remove(messages, places)
+    assert [message["body"] for message in messages] == [0, 2, 3, 4, 6, 8]
+    tuned_queues._remove(messages, [])
+    assert len(messages) == 6
+    tuned_queues._remove(messages, [0, 5])
+    assert [message["body"] for message in messages] == [2, 3, 4, 6]
+
+
+def test_a_message_sent_while_a_mapping_deletes_is_kept(sqs: Any) -> None:
+    # Given a sender that has the list of messages in hand
+    sqs.queues["q"] = {"messages": [{"body": n, "receipt_handle": f"r{n}"} for n in range(4)]}
+    in_hand = sqs.queues["q"]["messages"]
+
+    # When a mapping deletes what its function handled, and then the sender appends
+    sqs._delete_messages_for_esm("q", {"r0", "r2", "gone"})
+    in_hand.append({"body": 4, "receipt_handle": None})
+
+    # Then the queue has the new message, and what was not deleted
+    assert [message["body"] for message in sqs.queues["q"]["messages"]] == [1, 3, 4]
 
 
 def test_it_stops_at_the_last_message_that_is_to_be_deleted() -> None:

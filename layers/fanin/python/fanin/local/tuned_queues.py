@@ -4,7 +4,8 @@ For every receive the emulator completes all messages of the queue, looks whethe
 period or has been received too often, and collects all that are visible before it takes the first ten. With
 100,000 messages that takes a tenth of a second and more. Here it stops at the tenth visible message, and goes
 through the queue once a second, or when one of those ten has been received as often as it may. It goes
-through the queue for each message that it deletes, too; here it stops at the last one that it is to delete.
+through the queue for each message that it deletes, too; here it stops at the last one that it is to delete,
+and does not copy the others.
 FIFO queues are received from as before.
 
 ``launcher.py`` loads this file by its path, in the emulator's own Python; so it imports nothing of fanin.
@@ -22,7 +23,8 @@ from typing import Any
 
 PATCHED = ("_collect_msgs", "_expire_retained", "_dlq_sweep")
 DELETING = {"DeleteMessage": "_act_delete_message", "DeleteMessageBatch": "_act_delete_message_batch"}
-USED = ("_HANDLERS", "_ensure_msg_fields", "_get_q")
+MAPPED = "_delete_messages_for_esm"
+USED = ("_HANDLERS", "_ensure_msg_fields", "_get_q", "_queues_lock")
 EXPIRY_SECONDS = 1.0
 """Between two looks for messages past their retention period, which is a minute at least."""
 LOOKED_AT = "_looked_for_expired_at"
@@ -38,7 +40,7 @@ def tune(require: Callable[[Any, str], None]) -> None:
         require: ends the process if a module lacks an attribute.
     """
     sqs: Any = importlib.import_module("ministack.services.sqs")
-    for attribute in (*PATCHED, *DELETING.values(), *USED):
+    for attribute in (*PATCHED, *DELETING.values(), MAPPED, *USED):
         require(sqs, attribute)
     sqs._collect_msgs = _first_visible(sqs._collect_msgs, sqs._ensure_msg_fields)
     sqs._expire_retained = _now_and_then(sqs._expire_retained)
@@ -47,6 +49,7 @@ def tune(require: Callable[[Any, str], None]) -> None:
         tuned = _from_received(sqs, getattr(sqs, attribute))
         setattr(sqs, attribute, tuned)
         sqs._HANDLERS[action] = tuned
+    sqs._delete_messages_for_esm = _from_mapping(sqs)
 
 
 def _first_visible(
@@ -116,16 +119,31 @@ def _from_received(sqs: Any, delete: FunctionType) -> Callable[[Any, str], Any]:
 
     def delete_messages(data: Any, url: str) -> Any:
         queue = sqs._get_q(data.get("QueueUrl", url), "sqs:DeleteMessage")
-        messages = queue["messages"]
         entries = [data, *(data.get("Entries") or [])]
-        places = _places(messages, {entry.get("ReceiptHandle") for entry in entries})
-        shown = {**queue, "messages": [messages[at] for at in places]}
-        # The same code, which finds the few messages as its queue.
-        scope = {**vars(sqs), "_get_q": lambda *_: shown}
-        answer = FunctionType(delete.__code__, scope)(data, url)
-        kept = set(map(id, shown["messages"]))
-        queue["messages"] = _without(messages, [at for at in places if id(messages[at]) not in kept])
+        with sqs._queues_lock:  # the threads of event source mappings go through the queue under it
+            messages = queue["messages"]
+            places = _places(messages, {entry.get("ReceiptHandle") for entry in entries})
+            shown = {**queue, "messages": [messages[at] for at in places]}
+            # The same code, which finds the few messages as its queue.
+            scope = {**vars(sqs), "_get_q": lambda *_: shown}
+            answer = FunctionType(delete.__code__, scope)(data, url)
+            kept = set(map(id, shown["messages"]))
+            _remove(messages, [at for at in places if id(messages[at]) not in kept])
         return answer
+
+    return delete_messages
+
+
+def _from_mapping(sqs: Any) -> Callable[[str, set[str]], None]:
+    """Replaces ``_delete_messages_for_esm``, which runs in the threads of event source mappings.
+
+    It builds no new list, so a message that is sent meanwhile is not lost with the old one.
+    """
+
+    def delete_messages(queue_url: str, handles: set[str]) -> None:
+        with sqs._queues_lock:
+            messages = sqs._get_q(queue_url)["messages"]
+            _remove(messages, _places(messages, handles))
 
     return delete_messages
 
@@ -137,11 +155,15 @@ def _places(messages: list[Any], handles: set[Any]) -> list[int]:
     return list(islice(has_one, len(wanted)))
 
 
-def _without(messages: list[Any], places: list[int]) -> list[Any]:
-    """The messages but those at some places, as a new list: others may be going through this one."""
-    kept: list[Any] = []
-    start = 0
-    for at in places:
-        kept += messages[start:at]
-        start = at + 1
-    return kept + messages[start:]
+def _remove(messages: list[Any], places: list[int]) -> None:
+    """Remove the messages at some places, which ascend, in place.
+
+    Neighbours go at once. A new list would touch every message, which takes 9 ms with 300,000 of them.
+    """
+    end = len(places)
+    while end:
+        start = end - 1
+        while start and places[start - 1] == places[start] - 1:
+            start -= 1
+        del messages[places[start] : places[end - 1] + 1]
+        end = start
