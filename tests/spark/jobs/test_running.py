@@ -90,7 +90,8 @@ def test_the_summary_of_a_job_that_ran_to_its_end_is_in_its_folder(
     if left:
         assert file.read_text() == f"{line}\n"
         assert list(json.loads(line)) == ["job", "ok", "batch_id", "rejects", "rows", "seconds"]
-        assert told.err.splitlines()[-1] == "a-job: 3 rows are rejects: 1 malformed, 2 null"
+        where = f"Look at {tmp_path}/a b/rejects"
+        assert told.err.splitlines()[-1] == f"a-job: 3 rows are rejects: 1 malformed, 2 null. {where}"
 
 
 def test_too_many_rejects_are_wrong_and_counted(

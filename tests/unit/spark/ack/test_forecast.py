@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -49,11 +49,20 @@ class Describing:
         return {"Table": self._described}
 
 
+ON_DEMAND: Final = {"BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}
+
+
 @pytest.mark.parametrize(
     ("described", "limit"),
     [
-        ({"OnDemandThroughput": {"MaxWriteRequestUnits": 5_000, "MaxReadRequestUnits": -1}}, 5_000),
-        ({"OnDemandThroughput": {"MaxWriteRequestUnits": -1}}, QUOTA),
+        (
+            ON_DEMAND | {"OnDemandThroughput": {"MaxWriteRequestUnits": 5_000, "MaxReadRequestUnits": -1}},
+            5_000,
+        ),
+        (ON_DEMAND | {"OnDemandThroughput": {"MaxWriteRequestUnits": -1}}, QUOTA),
+        (ON_DEMAND | {"ProvisionedThroughput": {"WriteCapacityUnits": 0}}, QUOTA),
+        # as the local stack describes it
+        (ON_DEMAND | {"ProvisionedThroughput": {"WriteCapacityUnits": 5}}, QUOTA),
         ({"ProvisionedThroughput": {"WriteCapacityUnits": 700}}, 700),
         ({"ProvisionedThroughput": {"WriteCapacityUnits": 0}}, QUOTA),
         ({}, QUOTA),

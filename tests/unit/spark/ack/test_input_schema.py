@@ -6,6 +6,7 @@ import pytest
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
 
 @pytest.mark.parametrize(
@@ -25,17 +26,17 @@ def test_columns_say_how_items_are_named(columns, batch_id, schema, named_by):
 
 
 def test_input_that_names_no_items_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="need a column item"):
+    with pytest.raises(InvalidRequest, match=r"in a column item, .*\(--batch, in Python batch_id\)"):
         InputSchema.of(["ordinal", "id"], None)
 
 
 def test_the_refusal_names_the_columns_that_there_are() -> None:
-    with pytest.raises(InvalidRequest, match="the input has: id, ordinal"):
-        InputSchema.of(["ordinal", "id"])
+    with pytest.raises(InvalidRequest, match=r"the input has: id, ordinal$"):
+        InputSchema.of([LINE, PROBLEM, "ordinal", "id"])
 
 
-def test_a_batch_without_ordinals_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="need a column item"):
+def test_a_batch_without_ordinals_is_refused_and_ids_need_none() -> None:
+    with pytest.raises(InvalidRequest, match=r"the input has: item\. Where .* leave out the batch"):
         InputSchema.of(["item"], 7)
 
 

@@ -119,6 +119,8 @@ def limit_of_table(service: Service) -> float:
             described = service.connection().client.describe_table(TableName=table)["Table"]
     except (AccessDenied, NotConfigured, ClientError):
         return QUOTA
-    limit = described.get("OnDemandThroughput", {}).get("MaxWriteRequestUnits", -1)
-    provisioned = described.get("ProvisionedThroughput", {}).get("WriteCapacityUnits", 0)
-    return float(limit if limit > 0 else provisioned or QUOTA)
+    if described.get("BillingModeSummary", {}).get("BillingMode") == "PAY_PER_REQUEST":
+        limit = described.get("OnDemandThroughput", {}).get("MaxWriteRequestUnits", -1)
+    else:
+        limit = described.get("ProvisionedThroughput", {}).get("WriteCapacityUnits", 0)
+    return float(limit if limit > 0 else QUOTA)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from fanin.errors import InvalidRequest
+from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
 LONGEST: Final = 256
 """Most characters of a value that are read; ids have less, so that what was cut is not an id."""
@@ -36,14 +37,20 @@ class InputSchema:
         Raises:
             InvalidRequest: the columns name no items.
         """
-        present = set(columns)
+        present = set(columns) - {LINE, PROBLEM}
         if batch_id is None and "item" in present:
             return cls(by_id=True)
         if "ordinal" in present and (batch_id is not None or "batch_id" in present):
             return cls(by_id=False, batch_id=batch_id)
+        has = f"the input has: {', '.join(sorted(present))}"
+        if batch_id is not None:
+            raise InvalidRequest(
+                f"with a batch, rows name items in a column ordinal; {has}. Where they name items otherwise,"
+                " leave out the batch (--batch, in Python batch_id)"
+            )
         raise InvalidRequest(
-            "acknowledgements need a column item, or columns batch_id and ordinal, or a column ordinal and"
-            f" the id of the batch; the input has: {', '.join(sorted(present))}"
+            "rows name items in a column item, or in columns batch_id and ordinal, or in a column ordinal"
+            f" alone if you name the batch of all rows (--batch, in Python batch_id); {has}"
         )
 
     @property

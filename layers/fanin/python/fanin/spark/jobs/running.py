@@ -123,9 +123,16 @@ class Job:
         line = json.dumps(_rejects_first(told))
         if spark is not None and code != FAILED and self.output:
             _write(spark, getattr(options, self.output), line)
-        _explain(self.name, summary)
+        _explain(self.name, summary, self._rejects(options))
         print(line)
         return code
+
+    def _rejects(self, options: argparse.Namespace) -> str | None:
+        """The folder of the rows that were left out; None if the job has none."""
+        if self.output is None:
+            return None
+        named: str | None = getattr(options, "rejects", None)
+        return named or f"{getattr(options, self.output).rstrip('/')}/rejects"
 
 
 def _rejects_first(summary: Summary) -> Summary:
@@ -134,14 +141,16 @@ def _rejects_first(summary: Summary) -> Summary:
     return {name: summary[name] for name in (*(one for one in first if one in summary), *summary)}
 
 
-def _explain(job: str, summary: Summary) -> None:
+def _explain(job: str, summary: Summary, folder: str | None) -> None:
     """Say on stderr what people should look at."""
     rejects = summary.get("rejects") or summary.get("rejected") or {}
     if "detail" in summary:
         print(f"{job}: {summary['detail']}", file=sys.stderr)
     elif rejects:
         reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(rejects.items()))
-        print(f"{job}: {sum(rejects.values())} rows are rejects: {reasons}", file=sys.stderr)
+        count = sum(rejects.values())
+        told = f"{job}: {count} {'row is a reject' if count == 1 else 'rows are rejects'}: {reasons}"
+        print(f"{told}. Look at {folder}" if folder else told, file=sys.stderr)
 
 
 def _write(spark: SparkSession, folder: str, line: str) -> None:
