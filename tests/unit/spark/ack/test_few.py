@@ -85,6 +85,8 @@ def test_the_driver_lifts_to_the_minimal_cover() -> None:
     marks = [tuple(row.values()) for row in few._marks(merged, GIVEN).to_pylist()]
 
     assert sorted(items_of(marks)) == [(7, n) for n in chosen]
+    # And what is below one word is written together, so that the word above is written once
+    assert marks == sorted(marks, key=lambda one: (one[2] << 6 * one[1], one[1]))
     unsigned = {Mark(level, number, mask & (1 << 64) - 1) for _, level, number, mask in marks}
     assert unsigned == minimal(set(chosen), 3)
 

@@ -111,13 +111,14 @@ def test_one_odd_row_among_many_canonical_ones_is_found(odd: str, prefix: str) -
     st.sampled_from([pa.string(), pa.large_string()]),
 )
 def test_ids_of_one_group_are_split_in_any_slice(numbers: list[int], type_: pa.DataType) -> None:
-    # Given ids of one group, and rows of other groups around them
+    # Given ids of one group, and rows of other groups or of the same one around them
     texts = [f"{LONG}:{number}" for number in numbers]
-    ids = ItemIds()
+    for before, after in (("7:a:1", "x"), (f"{LONG}:5", f"{LONG}:6")):
+        ids = ItemIds()
 
-    codes, indices = ids.split(pa.array(["7:a:1", *texts, "x"], type_).slice(1, len(texts)))
+        codes, indices = ids.split(pa.array([before, *texts, after], type_).slice(1, len(texts)))
 
-    assert (ids.prefixes, set(codes.tolist()), indices.tolist()) == ([LONG], {0}, numbers)
+        assert (ids.prefixes, set(codes.tolist()), indices.tolist()) == ([LONG], {0}, numbers)
 
 
 def test_a_first_id_that_is_not_text_does_no_harm_to_those_after_it() -> None:

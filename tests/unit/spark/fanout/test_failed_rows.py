@@ -40,6 +40,24 @@ def test_each_row_is_taken_by_one_redrive_and_again_by_the_same(
     assert take(parts, batch, "dataset/a", []) == set()
 
 
+def test_what_a_live_batch_had_sent_again_is_taken_once_more_after_its_end(stack: MemoryStack) -> None:
+    # Given a held failure that was sent again under its own id, and not done when its batch ended
+    ledger = stack.ledger()
+    batch_id = ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id
+    group = ledger.add(batch_id, 10)
+    ledger.fail([Failure(group[2], "no such customer")])
+    parts, batch = ledger.ports.parts, ledger.refresh([batch_id])[batch_id]
+    failed_at = parts.notes(batch_id, [2])[2].failed_at
+    parts.mark_redriven(batch_id, "live", {2: failed_at}, again=True, expires_at=batch.expires_at)
+    ledger.cancel(batch_id)
+    batch = ledger.refresh([batch_id])[batch_id]
+
+    # Then one redrive takes it, and no other
+    assert take(parts, batch, "dataset/a", [2]) == {2}
+    assert take(parts, batch, "dataset/b", [2]) == set()
+    assert take(parts, batch, "dataset/a", [2]) == {2}
+
+
 def test_a_task_gives_the_rows_that_it_took(stack: MemoryStack) -> None:
     batch = ended(stack)
     take(stack.ledger().ports.parts, batch, "dataset/other", [7])
@@ -75,6 +93,12 @@ def test_a_batch_that_goes_on_or_has_no_items_is_refused(stack: MemoryStack) -> 
     held = ledger.open(OpenBatch(on_failure=OnFailure.HOLD))
     with pytest.raises(InvalidRequest, match=f"fanin redrive {held.batch_id}` sends what it holds"):
         ended_batch(held)
+    closed = ledger.open(OpenBatch())
+    ledger.add(closed.batch_id, 1)
+    with pytest.raises(
+        InvalidRequest, match="is closed; its failed rows can be sent again when it has ended"
+    ):
+        ended_batch(ledger.close(closed.batch_id))
     with pytest.raises(InvalidRequest, match="plain and exact"):
         ended_batch(ledger.open(OpenBatch(mode=Mode.ESTIMATED)))
     assert ended_batch(ended(stack)).state is State.CANCELLED
