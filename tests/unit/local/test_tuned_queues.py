@@ -137,6 +137,26 @@ def test_a_message_sent_while_a_mapping_deletes_is_kept(sqs: Any) -> None:
     assert [message["body"] for message in sqs.queues["q"]["messages"]] == [1, 3, 4]
 
 
+def test_what_is_sent_while_a_queue_is_swept_is_kept_and_what_is_deleted_stays_away(sqs: Any) -> None:
+    # Given a queue of which one message goes to the dead letters
+    queue = {"messages": [{"body": n, "receipt_handle": f"r{n}"} for n in range(4)]}
+    sqs.queues["q"] = queue
+    mapping = threading.Thread(target=sqs._delete_messages_for_esm, args=("q", {"r1"}))
+
+    def rebuild(shown: dict[str, Any]) -> None:
+        # When somebody sends, and a mapping deletes, while the emulator makes its new list
+        queue["messages"].append({"body": 4, "receipt_handle": None})
+        mapping.start()
+        mapping.join(0.2)
+        shown["messages"] = [message for message in shown["messages"] if message["body"] != 2]
+
+    tuned_queues._in_place(rebuild)(queue)
+    mapping.join()
+
+    # Then each has its effect
+    assert [message["body"] for message in queue["messages"]] == [0, 3, 4]
+
+
 def test_it_stops_at_the_last_message_that_is_to_be_deleted() -> None:
     messages = [{"receipt_handle": "a"}, {"receipt_handle": "b"}, None]  # None fails whoever looks at it
     assert tuned_queues._places(messages, {"a", "b"}) == [0, 1]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -31,6 +32,9 @@ LOOKED_AT = "_looked_for_expired_at"
 SWEPT_AT = "_swept_at"
 BATCH = 10
 """Most messages of one receive."""
+REMOVING = threading.RLock()
+"""Held while messages are removed: by the event loop, and by the threads of event source mappings, which hold
+the emulator's own lock by then."""
 
 
 def tune(require: Callable[[Any, str], None]) -> None:
@@ -43,8 +47,8 @@ def tune(require: Callable[[Any, str], None]) -> None:
     for attribute in (*PATCHED, *DELETING.values(), MAPPED, *USED):
         require(sqs, attribute)
     sqs._collect_msgs = _first_visible(sqs._collect_msgs, sqs._ensure_msg_fields)
-    sqs._expire_retained = _now_and_then(sqs._expire_retained)
-    sqs._dlq_sweep = _when_due(sqs._dlq_sweep, sqs._ensure_msg_fields)
+    sqs._expire_retained = _now_and_then(_in_place(sqs._expire_retained))
+    sqs._dlq_sweep = _when_due(_in_place(sqs._dlq_sweep), sqs._ensure_msg_fields)
     for action, attribute in DELETING.items():
         tuned = _from_received(sqs, getattr(sqs, attribute))
         setattr(sqs, attribute, tuned)
@@ -73,6 +77,25 @@ def _visible(messages: list[Any], complete: Callable[[Any], None]) -> Iterator[A
             complete(message)
         if message["visible_at"] <= now:
             yield message
+
+
+def _in_place(rebuild: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Replaces a function that gives a queue a new list of its messages: removes from the old one instead.
+
+    Otherwise a message that another thread sends or deletes meanwhile would be lost, or come back.
+    """
+
+    def remove(queue: Any) -> None:
+        with REMOVING:
+            messages = queue["messages"]
+            seen = list(messages)
+            shown = {**queue, "messages": seen}
+            rebuild(shown)
+            if shown["messages"] is not seen:
+                kept = set(map(id, shown["messages"]))
+                _remove(messages, [at for at, message in enumerate(seen) if id(message) not in kept])
+
+    return remove
 
 
 def _now_and_then(expire: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -120,7 +143,7 @@ def _from_received(sqs: Any, delete: FunctionType) -> Callable[[Any, str], Any]:
     def delete_messages(data: Any, url: str) -> Any:
         queue = sqs._get_q(data.get("QueueUrl", url), "sqs:DeleteMessage")
         entries = [data, *(data.get("Entries") or [])]
-        with sqs._queues_lock:  # the threads of event source mappings go through the queue under it
+        with sqs._queues_lock, REMOVING:
             messages = queue["messages"]
             places = _places(messages, {entry.get("ReceiptHandle") for entry in entries})
             shown = {**queue, "messages": [messages[at] for at in places]}
@@ -141,7 +164,7 @@ def _from_mapping(sqs: Any) -> Callable[[str, set[str]], None]:
     """
 
     def delete_messages(queue_url: str, handles: set[str]) -> None:
-        with sqs._queues_lock:
+        with sqs._queues_lock, REMOVING:
             messages = sqs._get_q(queue_url)["messages"]
             _remove(messages, _places(messages, handles))
 
