@@ -7,7 +7,7 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import NumericType, TimestampNTZType, TimestampType
+from pyspark.sql.types import DataType, LongType, NumericType, TimestampNTZType, TimestampType
 
 from fanin.errors import InvalidRequest
 from fanin.spark.fleet_report.telemetry import SENT_AT, Feed, Rule
@@ -150,18 +150,22 @@ def _of_sources(feed: Feed) -> list[Rule]:
             Rule(
                 Reason.MALFORMED,
                 f"`{one.name}` IS NOT NULL AND {one.sql} IS NULL",
-                f"{one.name} is not a {one.type.simpleString()}",
+                f"{one.name} is not a {_in_words(one.type)}",
             )
             for one in feed.optional
         ),
     ]
 
 
+def _in_words(kind: DataType) -> str:
+    return "number within ±2⁶³" if isinstance(kind, LongType) else kind.simpleString()
+
+
 def _of_measures(feed: Feed) -> list[Rule]:
     """What may be wrong with the measures."""
     return [
         *(
-            Rule(Reason.MALFORMED, f"{one.name} IS NULL", f"{one.name} is not a {one.type.simpleString()}")
+            Rule(Reason.MALFORMED, f"{one.name} IS NULL", f"{one.name} is not a {_in_words(one.type)}")
             for one in feed.measures
         ),
         *feed.bounds,
