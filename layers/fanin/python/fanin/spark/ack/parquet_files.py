@@ -200,14 +200,14 @@ def _middle(group: Any, size: int) -> int:
 
     Args:
         group: its metadata.
-        size: of the file, in bytes; whatever sizes the metadata has, no row group is in the middle beyond it.
+        size: of the file, in bytes; whatever sizes the metadata has, each row group's middle is within it.
     """
     if not group.num_columns:
         return 0
     first = group.column(0)
     start = int(min(filter(None, [first.dictionary_page_offset, first.data_page_offset])))
     length = sum(int(group.column(place).total_compressed_size) for place in range(group.num_columns))
-    return min(start + length // 2, size - 1)
+    return max(0, min(start + length // 2, size - 1))
 
 
 def _normalized(rows: Records, schema: InputSchema) -> Records:
