@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from fanin import ReceivedMessage
+from fanin import ReceivedMessage, Tracker
 from fanin.testing import InMemoryService
 
 TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "consuming.md").read_text()
@@ -26,7 +28,7 @@ def number(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
 
 
 def test_a_signal_lets_the_consumer_finish_what_it_has(
-    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+    number: signal.Signals, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a queue of more messages than one poll receives
     service = InMemoryService()
@@ -40,8 +42,10 @@ def test_a_signal_lets_the_consumer_finish_what_it_has(
             os.kill(os.getpid(), number)
 
     (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-    scope = {"tracker": service.tracker, "queue_url": queue_url, "import_row": import_row}
-    exec(compile(example, "docs/how-to/consuming.md", "exec"), scope)  # noqa: S102
+    monkeypatch.setenv("QUEUE_URL", queue_url)
+    monkeypatch.setattr(Tracker, "from_env", lambda: service.tracker)
+    monkeypatch.setitem(sys.modules, "shop", SimpleNamespace(import_row=import_row))
+    exec(compile(example, "docs/how-to/consuming.md", "exec"), {})  # noqa: S102
 
     # Then the messages of that poll are done, and no other was received
     assert capsys.readouterr().out == "stopped after 10 messages\n"

@@ -10,9 +10,7 @@ from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Mode, OnFailure
 from fanin.domain.failures import Keep
 from fanin.domain.reports import Progress
-from fanin.domain.targets import TargetReport
 from fanin.domain.tolerance import Tolerance
-from fanin.wire.times import encode_time
 
 __all__ = [
     "batch_facts",
@@ -27,7 +25,6 @@ __all__ = [
     "receipts_table",
     "sums",
     "table",
-    "targets_table",
     "total_facts",
 ]
 
@@ -238,27 +235,3 @@ def _tolerated(tolerance: Tolerance | None) -> str:
     if tolerance.percent is not None:
         parts.append(f"{tolerance.percent:g}% of what is done, from {tolerance.sample:,} items on")
     return ", and ".join(parts)
-
-
-def targets_table(targets: Sequence[TargetReport]) -> Listing:
-    """Targets of a batch, one row each."""
-    made = table(
-        "target",
-        "type",
-        "when",
-        "to",
-        "state",
-        "attempts",
-        "delivered",
-        "last error",
-        empty="nobody is called back: the batch was opened without --on-end",
-    )
-    for one in targets:
-        delivered, error = _time(one.delivered_at) or "", one.last_error or ""
-        cells = (one.type, one.when, one.to, one.state, one.attempts, delivered, error)
-        made.add_row(str(one.number), *map(str, cells))
-    return made
-
-
-def _time(ms: int | None) -> str | None:
-    return None if ms is None else encode_time(ms)

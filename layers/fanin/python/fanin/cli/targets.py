@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from fanin.cli.exits import ExitCode
+from fanin.cli.listing import Listing
 from fanin.cli.options import BatchId
 from fanin.cli.session import session
-from fanin.domain.targets import TargetReports, TargetState
+from fanin.domain.targets import TargetReport, TargetReports, TargetState
 from fanin.wire.targets import TARGET_REPORTS
+from fanin.wire.times import encode_time
 
 app = typer.Typer()
 
@@ -28,10 +31,18 @@ def targets(
     ] = False,
 ) -> None:
     """Show who is called back at the end of a batch. The exit code is 1 if a target is parked."""
-    from fanin.cli.tables import targets_table
-
     run = session(ctx)
     found = run.tracker.redeliver(batch) if redeliver else run.tracker.targets(batch)
-    run.answer(TARGET_REPORTS.encode(TargetReports(found)), targets_table(found))
+    run.answer(TARGET_REPORTS.encode(TargetReports(found)), _table(found))
     if any(target.state is TargetState.PARKED for target in found) and not redeliver:
         raise typer.Exit(ExitCode.WRONG)
+
+
+def _table(targets: Sequence[TargetReport]) -> Listing:
+    columns = ("target", "type", "when", "to", "state", "attempts", "delivered", "last error")
+    made = Listing(columns, empty="nobody is called back: the batch was opened without --on-end")
+    for one in targets:
+        delivered = "" if one.delivered_at is None else encode_time(one.delivered_at)
+        cells = (one.type, one.when, one.to, one.state, one.attempts, delivered, one.last_error or "")
+        made.add_row(str(one.number), *map(str, cells))
+    return made
