@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from fanin.client.local_roots import ENV_STATE
 from fanin.local import Stack, down, emulator, environment, up
 from fanin.local.stack import EMULATOR_HOME
 from tests.oracle import stores
@@ -19,6 +20,14 @@ SECOND_ENDPOINT = "FANIN_SECOND_ENDPOINT"
 # Hypothesis fails an example that takes more than 200 ms: on a busy machine, any.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests neither find the local stacks of whoever runs them, nor leave theirs to be found."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ENV_STATE, str(tmp_path_factory.mktemp("state")))
+        yield
 
 
 @pytest.fixture(scope="session")
