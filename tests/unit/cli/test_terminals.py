@@ -78,8 +78,8 @@ class TestList:
 
     def test_without_batches_a_pipe_has_the_header_and_the_sentence_is_a_remark(self, url):
         shown = piped(url, "list")
-        assert (len(records(shown.stdout)), shown.stderr) == (1, "no batch\n")
-        assert in_terminal(url, "list").text.strip() == "no batch"
+        assert (len(records(shown.stdout)), shown.stderr) == (1, "no batch is open\n")
+        assert in_terminal(url, "list").text.strip() == "no batch is open"
 
 
 class TestStatus:

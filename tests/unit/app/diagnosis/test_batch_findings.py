@@ -115,6 +115,16 @@ class TestSlow:
 
         assert "at most 1 second ago" in of(NOW + 1_000, young, begun=True)[Code.SLOW].detail
 
+    def test_a_rest_that_should_be_done_by_now_has_perhaps_failed_once(self) -> None:
+        # Given 98 items of 100 that were done within seconds, and a last activity some minutes ago
+        soon = {"begun": True, "done_min": 98, "missing": (MissingRange(98, 100, ""),)}
+        batch = replace(BATCH, touched_at=NOW)
+
+        # Then the two are said to come again, rather than to be done in a moment
+        assert "come again" in of(NOW + 120_000, batch, **soon)[Code.SLOW].detail
+        # But not where the rest takes longer than that
+        assert "come again" not in of(NOW + 120_000, batch, begun=True, done_min=40)[Code.SLOW].detail
+
     def test_without_a_count_the_rate_is_not_known(self) -> None:
         assert "cannot be told" in of(NOW + 1, begun=True)[Code.SLOW].detail
 

@@ -191,7 +191,9 @@ def list_batches(
         page = run.tracker.list(state, user_key=user_key, cursor=cursor, limit=limit)
     newest = sorted(page.batches, key=lambda batch: (batch.created_at, batch.batch_id), reverse=True)
     reached = progress_of(run, [b.batch_id for b in newest if not b.state.terminal]) if progress else {}
-    run.answer(BATCHES.encode(replace(page, batches=tuple(newest))), batches_table(newest, reached))
+    empty = "no batch" + (" with this user key" if user_key else "") + (f" is {state}" if state else "")
+    shown = batches_table(newest, reached, empty=empty)
+    run.answer(BATCHES.encode(replace(page, batches=tuple(newest))), shown)
     run.more(page.cursor)
 
 

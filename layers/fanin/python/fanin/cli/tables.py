@@ -185,7 +185,11 @@ def receipts_table(receipts: Sequence[Receipt]) -> Listing:
 
 
 def batches_table(
-    batches: Sequence[Batch], reached: Mapping[int, Progress] | None = None, now: int | None = None
+    batches: Sequence[Batch],
+    reached: Mapping[int, Progress] | None = None,
+    now: int | None = None,
+    *,
+    empty: str = "no batch",
 ) -> Listing:
     """Batches, one row each.
 
@@ -193,11 +197,12 @@ def batches_table(
         batches: what to list, in this order.
         reached: how far a batch is, by its id, where its row does not say it.
         now: the time, in milliseconds since 1970; the machine's by default.
+        empty: what to say where there is none.
     """
     now = now_ms() if now is None else now
     counts = ("items", "done", "failed", "held")
     made = table(
-        "batch", "state", *counts, "opened", "user key", "totals", right=(*counts, "opened"), empty="no batch"
+        "batch", "state", *counts, "opened", "user key", "totals", right=(*counts, "opened"), empty=empty
     )
     for batch in batches:
         progress = (reached or {}).get(batch.batch_id)

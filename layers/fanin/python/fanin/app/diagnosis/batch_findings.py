@@ -180,6 +180,11 @@ def _slow(facts: Facts) -> Iterator[Finding]:
             f"Since it was opened, about {rate:.3g} items a second were done; at that rate the rest takes"
             f" about {_span(eta)}."
         )
+        if eta * 1000 < facts.now - facts.batch.active_at:
+            speed += (
+                " That may have passed: then their messages have probably failed, and come again after the"
+                " queue's visibility timeout. A first failure is not noted, the next one is."
+            )
     yield Finding(
         Code.SLOW,
         Severity.INFO,
