@@ -140,6 +140,16 @@ def _framed(service: InMemoryService) -> None:
     tracker.ack([f"{missing.group}:{index}" for index in range(missing.start, missing.stop)])
 
 
+def _frame_timed_out(service: InMemoryService) -> None:
+    service.tracker.frames.open(OpenFrame(3, source="meters", destination="billing", ttl=600))
+    service.advance(timedelta(hours=1))
+
+
+def _frame_cancelled(service: InMemoryService) -> None:
+    frame = service.tracker.frames.open(OpenFrame(3, source="meters", destination="billing"))
+    service.tracker.cancel(frame.frame_id)
+
+
 def _registered(service: InMemoryService) -> None:
     queue = service.queue("car-1", channel=True)
     service.tracker.directory.register(Register("cars", "car-1", queue, {"region": "eu"}, lease=300))
@@ -209,10 +219,23 @@ STORIES: Final = (
         "Frame Completed",
         "`<frame>.complete`",
         "every envelope of a frame was handled",
-        "The id of a frame is that of its batch, whose fields these are. The other ends of a frame are"
-        " `Frame Timed Out`, `Frame Cancelled` and `Frame Orphaned`"
+        "The id of a frame is that of its batch, whose fields these are"
         " ([guaranteed delivery](../how-to/patterns/frames.md)).",
         _framed,
+    ),
+    Story(
+        "Frame Timed Out",
+        "`<frame>.timed_out`",
+        "a frame made no progress for its `ttl`, nor for another one after a repeat was requested",
+        "",
+        _frame_timed_out,
+    ),
+    Story(
+        "Frame Cancelled",
+        "`<frame>.cancelled`",
+        "somebody cancelled the batch of a frame",
+        "",
+        _frame_cancelled,
     ),
     Story(
         names.INSTANCE_REGISTERED,
