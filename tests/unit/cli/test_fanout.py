@@ -13,15 +13,20 @@ import time
 import boto3
 import pyarrow as pa
 import pytest
+import typer
 from moto import mock_aws
 from rich.console import Console
 from typer.testing import CliRunner
 
 from fanin.adapters.backoff import Backoff
+from fanin.cli import fanout
 from fanin.cli.exits import ExitCode
 from fanin.cli.main import app
+from fanin.cli.rows import RowFormat
 from fanin.cli.session import Session
+from fanin.client.producing.batch import TrackedBatch
 from fanin.domain.batch import State
+from fanin.errors import ServiceUnavailable
 
 
 class TestFanout:
@@ -274,6 +279,54 @@ class TestFanout:
         result = run(*self.printed(stopped), "--json")
         assert (result.exit_code, result.document["state"]) == (0, "closed")
         assert tracker.status(result.document["batch_id"]).batch.items == 300
+
+    def test_a_batch_that_ended_before_it_was_closed_may_lack_rows(self, run, tracker, queue, csv_file):
+        # Given a batch of the key that was cancelled while rows were sent
+        with pytest.raises(RuntimeError), tracker.batch(key="k", on_error="leave") as batch:
+            raise RuntimeError
+        tracker.cancel(batch.id)
+        # When the run is repeated, Then it does not say that all rows were sent
+        result = run("fanout", csv_file, "--queue", queue, "--key", "k")
+        assert (result.exit_code, self.waiting(queue)) == (ExitCode.REFUSED, 0)
+        assert "may not have sent all rows" in " ".join(result.stderr.split())
+        # But a batch that was closed first had them all
+        with tracker.batch(key="other") as closed:
+            closed.add(1)
+        tracker.cancel(closed.id)
+        result = run("fanout", csv_file, "--queue", queue, "--key", "other", "--json")
+        assert (result.exit_code, result.document["sent"]) == (0, 0)
+
+    @pytest.mark.parametrize("error", [ServiceUnavailable("away"), KeyboardInterrupt()])
+    def test_a_close_that_fails_is_all_that_is_left(
+        self, run, tracker, queue, csv_file, monkeypatch, *, error
+    ):
+        # Given a service that goes away when all rows are sent
+        def fail(_self):
+            raise error
+
+        monkeypatch.setattr(TrackedBatch, "close", fail)
+        # When rows are sent
+        result = run("fanout", csv_file, "--queue", queue)
+        # Then the run says what to do, and not to send them again
+        assert result.exit_code != 0
+        [batch] = tracker.iter_batches("open")
+        assert "all rows were sent; do not send them again." in result.stderr
+        assert f"close the batch: fanin close {batch.batch_id}\n" in result.stderr
+        assert self.waiting(queue) == 25
+
+    def test_ctrl_c_while_it_waits_says_how_to_go_on(self, run, queue, csv_file, monkeypatch):
+        def interrupt(*_args, **_options):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(fanout, "follow", interrupt)
+        result = run("fanout", csv_file, "--queue", queue, "--wait")
+        assert result.exit_code == ExitCode.INTERRUPTED
+        assert "to go on watching: fanin watch " in result.stderr
+
+    @pytest.mark.parametrize("encoding", ["hex", "rot13", "no-such", "\ud800"])
+    def test_what_is_no_encoding_of_text_is_refused(self, encoding):
+        with pytest.raises(typer.BadParameter, match="is not an encoding"):
+            fanout.reading("rows.csv", None, None, encoding, lambda: RowFormat.CSV)
 
     def test_skip_needs_a_key(self, run, queue, csv_file):
         result = run("fanout", csv_file, "--queue", queue, "--skip", 3)

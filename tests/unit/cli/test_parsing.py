@@ -117,3 +117,23 @@ def test_what_is_no_tolerance_is_refused(text, sample):
 
 def test_a_range_of_ordinals():
     assert parsing.ordinals("0..100") == OrdinalRange(0, 100)
+
+
+@pytest.mark.parametrize(
+    "parse",
+    [
+        lambda digits: parsing.ordinal(digits, 1),
+        lambda digits: parsing.count(f"1={digits}"),
+        parsing.quorum,
+        lambda digits: parsing.item_range(f"1:g:{digits}..{digits}"),
+    ],
+)
+def test_a_number_of_thousands_of_digits_is_refused(parse):
+    with pytest.raises(typer.BadParameter):
+        parse("9" * 5_000)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-0.5", "1e3", ""])
+def test_what_is_no_quorum_is_refused(text):
+    with pytest.raises(typer.BadParameter, match="is not a quorum"):
+        parsing.quorum(text)

@@ -114,3 +114,42 @@ def test_the_format_is_told_by_the_name():
     assert rows.format_of("a.ndjson") is RowFormat.JSONL
     with pytest.raises(InvalidRequest, match="--format"):
         rows.format_of("rows.txt")
+
+
+def test_a_line_that_is_nested_too_deeply_is_malformed():
+    found, malformed = read(b'{"a": 1}\n{"a": ' + b"[" * 200_000 + b'\n{"a": 2}\n', RowFormat.JSONL)
+    assert [json.loads(body)["a"] for body in found] == [1, 2]
+    assert malformed.named == [(2, "nested too deeply")]
+
+
+def test_a_character_that_no_message_may_carry_makes_its_row_malformed():
+    found, malformed = read("a\n1\n\ufffe\n2\n".encode(), RowFormat.CSV)
+    assert len(found) == 2
+    ((row, said),) = malformed.named
+    assert (row, "U+FFFE" in said) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content"), [("utf-16", b"a,b\n1,2\n"), ("unicode_escape", b"a\n1\n\\u12\n")]
+)
+def test_a_file_of_another_encoding_names_the_option(encoding, content):
+    with pytest.raises(InvalidRequest, match=f"cannot be read as {encoding}.*--encoding"):
+        read(content, Reading(RowFormat.CSV, encoding=encoding))
+
+
+@pytest.mark.parametrize("header", [b'"a"b,c\n', b"a" * 200_000 + b"\n"])
+def test_a_header_that_is_not_csv_is_refused(header):
+    with pytest.raises(InvalidRequest, match="the header of the CSV file cannot be read"):
+        read(header + b"1,2\n", RowFormat.CSV)
+
+
+def test_a_value_that_python_cannot_hold_makes_its_row_malformed():
+    # Given a time in the year 300,000 between two others
+    times = pa.array([0, 9_400_000_000_000_000, 1], pa.timestamp("ms"))
+    file = io.BytesIO()
+    parquet.write_table(pa.table({"at": times}), file)
+
+    # Then only its row is left out
+    found, malformed = read(file.getvalue(), RowFormat.PARQUET)
+    assert [json.loads(body)["at"][:4] for body in found] == ["1970", "1970"]
+    assert [row for row, _ in malformed.named] == [2]

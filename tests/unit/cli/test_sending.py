@@ -32,6 +32,7 @@ from fanin.client.producing.stopping import Stop
             "fanin --api-url http://h fanout 'a b.csv' --meta 'x=1 2'",
         ),
         ("fanout f --keyed x", {"key": "k"}, "fanin fanout f --keyed x --key k"),
+        ("fanout --queue u -- --f.csv", {"skip": 3}, "fanin fanout --queue u --skip 3 -- --f.csv"),
     ],
 )
 def test_the_command_line_is_the_same_with_some_other_values(words, options, command):

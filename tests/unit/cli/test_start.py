@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -42,6 +43,28 @@ def test_an_answer_for_which_there_is_no_stdout_is_told_in_one_line():
     done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S602
     assert done.returncode == ExitCode.WRONG
     assert done.stderr == "fanin: the answer could not be written: stdout is closed\n"
+
+
+def test_without_stderr_remarks_go_nowhere():
+    code = "import sys; from fanin.cli import run; sys.argv = ['fanin', 'status', 'x']; run()"
+    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)} 2>&-"
+    done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S602
+    assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
+
+
+def test_an_answer_is_written_whatever_the_encoding_of_stdout():
+    code = (
+        "import sys; from fanin.cli.main import _ready_streams; _ready_streams();"
+        "print('Z\\u00fcrich \\ud800')"
+    )
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code],
+        env={"PYTHONIOENCODING": "ascii", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "Z\\xfcrich \\ud800\n")
 
 
 def test_version():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import io
+import sys
 import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
@@ -30,12 +30,12 @@ from fanin.cli.options import (
     WhatOnFailure,
 )
 from fanin.cli.rows import Malformed, Reading, RowFormat, bodies, format_of, guessed, unpacked
-from fanin.cli.sending import Meter, again, send, stopped
+from fanin.cli.sending import Meter, again, all_sent, send, stopped
 from fanin.cli.session import Session, session
 from fanin.cli.times import now_ms
 from fanin.cli.watching import complete, may_have_failed
 from fanin.domain.batch import Batch, OnFailure, State
-from fanin.errors import FaninError
+from fanin.errors import FaninError, InvalidRequest
 from fanin.wire.times import encode_time
 
 if TYPE_CHECKING:
@@ -113,13 +113,9 @@ def fanout(
     from fanin.client.sqs_messages import REQUEST_BYTES
 
     run = session(ctx)
-    ends_at = parsing.moment(deadline) if deadline else None
-    if key is not None and isinstance(ends_at, timedelta):
-        raise typer.BadParameter("with --key give --deadline as a time, such as 2026-11-21T09:40:00Z")
     if skip and key is None:
         raise typer.BadParameter("--skip needs the --key of the run that has sent the first messages")
-    if isinstance(ends_at, timedelta):
-        ends_at = now_ms() + int(ends_at.total_seconds() * 1000)  # the same if the command is repeated
+    ends_at = _ends_at(deadline, key)
     tolerated = parsing.tolerated(tolerate_failures, min_sample)
     malformed, stop = Malformed(), Stop(skip)
     named = key or f"fanout-{uuid.uuid4().hex}"
@@ -129,6 +125,7 @@ def fanout(
         content = unpacked(raw, file.name)
         meter = Meter(raw, whole=how.kind is not RowFormat.PARQUET)
         rows = meter.counted(bodies(content, how, malformed, most_bytes=REQUEST_BYTES - _ENVELOPE))
+        sent = opened.enter_context(all_sent(run))
         batch = opened.enter_context(
             run.tracker.batch(
                 user_key=user_key,
@@ -146,13 +143,9 @@ def fanout(
         )
         run.remark(f"batch {batch.id}")
         unsent: dict[str, str] = {}
-        if batch.row.state is not State.OPEN:
-            run.remark(
-                f"an earlier run with key {key} has sent all rows: batch {batch.id} is {batch.row.state}"
-            )
-        else:
+        if _takes_rows(run, batch, key):
             options: dict[str, object] = {"key": named}
-            if isinstance(ends_at, int):
+            if ends_at is not None:
                 options["deadline"] = encode_time(ends_at)
             try:
                 unsent = send(run, batch, queue, rows, stop=stop, key=named, meter=meter)
@@ -174,15 +167,53 @@ def fanout(
                 raise stopped(
                     run, batch.id, meter.sent, text, again(run.words, skip=stop.position, **options)
                 )
-    row = follow(run, batch.id).batch if wait else batch.row
+            sent.append(batch.id)
+    row = _followed(run, batch.id) if wait else batch.row
     _answer(run, row, sent=meter.sent, malformed=malformed, unsent=unsent)
     failed = wait and fail_on_failures and may_have_failed(row)
     if malformed.count or unsent or failed or (wait and not complete(row)):
         raise typer.Exit(ExitCode.WRONG)
 
 
+def _ends_at(deadline: str | None, key: str | None) -> int | None:
+    """The deadline, in milliseconds since 1970: the same if the command is repeated."""
+    ends_at = parsing.moment(deadline) if deadline else None
+    if not isinstance(ends_at, timedelta):
+        return ends_at
+    if key is not None:
+        raise typer.BadParameter("with --key give --deadline as a time, such as 2026-11-21T09:40:00Z")
+    return now_ms() + int(ends_at.total_seconds() * 1000)
+
+
+def _takes_rows(run: Session, batch: TrackedBatch, key: str | None) -> bool:
+    """Whether the batch takes rows; not if an earlier run with the key has sent all of them.
+
+    Raises:
+        InvalidRequest: it has ended, and perhaps without some rows.
+    """
+    row = batch.row
+    if row.state.terminal and row.closed_at is None:
+        raise InvalidRequest(
+            f"batch {batch.id} of the key {key} is {row.state}, and was never closed, so an earlier run may"
+            " not have sent all rows; nothing was sent. Send them as a new batch, with another --key"
+        )
+    if row.state is not State.OPEN:
+        run.remark(f"an earlier run with key {key} has sent all rows: batch {batch.id} is {row.state}")
+    return row.state is State.OPEN
+
+
+def _followed(run: Session, batch_id: int) -> Batch:
+    try:
+        return follow(run, batch_id).batch
+    except KeyboardInterrupt:
+        run.remark(f"all rows were sent; to go on watching: {run.command('watch', str(batch_id))}")
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
 def _opened(file: Path) -> AbstractContextManager[io.BufferedReader]:
     if str(file) == "-":
+        if sys.stdin is None:
+            raise typer.BadParameter("stdin is closed; pass the name of a file, or rows through a pipe")
         stdin: Any = typer.get_binary_stream("stdin")
         return nullcontext(stdin if isinstance(stdin, io.BufferedReader) else io.BufferedReader(stdin))
     try:
@@ -211,8 +242,8 @@ def reading(
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise typer.BadParameter(f"{delimiter!r} is not a delimiter; pass one character, such as ';'")
     try:
-        codecs.lookup(encoding)
-    except LookupError:
+        io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # some encodings are not of text
+    except (LookupError, ValueError):
         raise typer.BadParameter(
             f"{encoding!r} is not an encoding; pass a name like utf-8, latin-1 or cp1252"
         ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -86,7 +87,8 @@ def follow_all(
             left = [one for one in followed.values() if one.live]
             if not left or (patience is not None and time.monotonic() - started >= patience):
                 break
-            time.sleep(every)
+            rest = math.inf if patience is None else started + patience - time.monotonic()
+            time.sleep(max(0.0, min(every, rest)))
     for one in left:
         if one.progress is not None:
             run.remark(f"batch {one.batch_id} is still {one.progress.batch.state}")

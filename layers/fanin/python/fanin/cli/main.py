@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from typing import Annotated, Any, Final
@@ -73,6 +74,8 @@ def options_first(args: list[str]) -> list[str]:
     return ahead + rest
 
 
+_STDERR: Final = 2
+
 _EPILOG: Final = "\b\nExit codes:\n" + "\n".join(
     f"{code.value:>5}  {meaning}" for code, meaning in MEANINGS.items()
 )
@@ -115,8 +118,22 @@ def fanin(
     run.as_json, run.local, run.api_url = as_json, local, api_url
 
 
+def _ready_streams() -> None:
+    """Give remarks a place where stderr is closed, and let every text be written, whatever the encoding."""
+    if sys.stderr is None:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        if nowhere != _STDERR:  # else what is opened next would get its number, and the remarks
+            os.dup2(nowhere, _STDERR)
+            os.close(nowhere)
+        sys.stderr = open(_STDERR, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - until the end
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def main() -> None:
     """Run the command line."""
+    _ready_streams()
     without_pydantic()
     app()
 

@@ -24,7 +24,7 @@ _SPAN: Final = re.compile(r"(\d{1,9})([smhd]?)")
 _NUMBER: Final = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE]\+?[0-9]{1,2})?")
 _THOUSANDS: Final = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?)([kKmMgG])")
 _POWERS: Final = {"k": 3, "m": 6, "g": 9}
-_RANGE: Final = re.compile(r"(?P<group>[^:]+:[^:]+)(?::(?P<start>\d*)\.\.(?P<stop>\d*))?")
+_RANGE: Final = re.compile(r"(?P<group>[^:]+:[^:]+)(?::(?P<start>[0-9]{0,30})\.\.(?P<stop>[0-9]{0,30}))?")
 
 
 def batch_id(text: str) -> int:
@@ -37,7 +37,7 @@ def batch_id(text: str) -> int:
 
 def ordinal(text: str, batch: int) -> int:
     """Parse an item of a batch: its id, or its ordinal."""
-    if text.isascii() and text.isdigit():
+    if re.fullmatch(r"[0-9]{1,30}", text):
         return int(text)
     try:
         block, found = parse_item(text)
@@ -120,7 +120,7 @@ def ordinals(text: str) -> OrdinalRange:
 def count(text: str) -> Count:
     """Parse a number of items that are done, without their ids: ``BATCH=N``."""
     batch, equals, number = text.partition("=")
-    if not equals or not number.isdecimal():
+    if not equals or not re.fullmatch(r"[0-9]{1,30}", number):
         raise typer.BadParameter(f"{text!r} is not a count; write BATCH=N")
     return Count(batch_id(batch), int(number))
 
@@ -152,14 +152,13 @@ def totals(texts: Iterable[str]) -> dict[str, int]:
 
 def quorum(text: str) -> int | float:
     """Parse a number of replies, ``5``, or a share of the recipients, ``0.8``."""
-    if text.isdecimal():
+    if re.fullmatch(r"[0-9]{1,30}", text):
         return int(text)
-    try:
+    if re.fullmatch(r"[0-9]{0,9}\.[0-9]{1,30}", text):
         return float(text)
-    except ValueError:
-        raise typer.BadParameter(
-            f"{text!r} is not a quorum; write a number of replies like 5, or a share like 0.8"
-        ) from None
+    raise typer.BadParameter(
+        f"{text[:64]!r} is not a quorum; write a number of replies like 5, or a share like 0.8"
+    )
 
 
 def tolerated(text: str | None, min_sample: int | None) -> Tolerance | None:

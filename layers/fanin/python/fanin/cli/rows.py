@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, BinaryIO, Final, NoReturn, TextIO, cast
 
+from fanin.domain import limits
 from fanin.errors import InvalidRequest, NotConfigured
 
 _NAMED: Final = 100
@@ -186,11 +187,15 @@ def bodies(file: BinaryIO, how: Reading, malformed: Malformed, *, most_bytes: in
     else:
         text = _text(file, how.encoding)
         rows = _json_lines(text, malformed) if how.kind is RowFormat.JSONL else _csv(text, how, malformed)
-    for number, body in _readable(rows):
+    for number, body in _readable(rows, how):
         try:
             size = len(body.encode())
+            limits.sendable("the row", body)
         except UnicodeEncodeError:
             malformed.add(number, f"not {how.encoding.upper()}")
+            continue
+        except InvalidRequest as error:
+            malformed.add(number, str(error))
             continue
         if size > most_bytes:
             malformed.add(number, f"{size} bytes; a message may have {most_bytes}")
@@ -198,9 +203,13 @@ def bodies(file: BinaryIO, how: Reading, malformed: Malformed, *, most_bytes: in
             yield body
 
 
-def _readable(rows: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+def _readable(rows: Iterator[tuple[int, str]], how: Reading) -> Iterator[tuple[int, str]]:
     try:
         yield from rows
+    except UnicodeError as error:
+        raise InvalidRequest(
+            f"the file cannot be read as {how.encoding}: {error}; pass its encoding with --encoding"
+        ) from error
     except (EOFError, zlib.error, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -216,7 +225,10 @@ def _text(file: BinaryIO, encoding: str) -> TextIO:
 
 def _csv(text: TextIO, how: Reading, malformed: Malformed) -> Iterator[tuple[int, str]]:
     reader = csv.reader(text, strict=True, delimiter=how.separator)
-    header = next(reader, None)
+    try:
+        header = next(reader, None)
+    except csv.Error as error:
+        raise InvalidRequest(f"the header of the CSV file cannot be read: {error}") from error
     if header is None:
         return
     if twice := [column for column, count in Counter(header).items() if count > 1]:
@@ -245,6 +257,9 @@ def _json_lines(text: TextIO, malformed: Malformed) -> Iterator[tuple[int, str]]
         except ValueError as error:
             malformed.add(number, f"not JSON: {error}")
             continue
+        except RecursionError:
+            malformed.add(number, "nested too deeply")
+            continue
         if isinstance(parsed, dict):
             yield number, body
         else:
@@ -267,12 +282,22 @@ def _parquet(file: BinaryIO, malformed: Malformed) -> Iterator[tuple[int, str]]:
         raise InvalidRequest(f"the file is not Parquet: {error}") from error
     number = 0
     for batch in source.iter_batches(batch_size=4_096):
-        for row in batch.to_pylist():
+        for at, row in enumerate(_values(batch)):
             number += 1
             try:
-                yield number, json.dumps(row, ensure_ascii=False, allow_nan=False, default=_plain)
-            except ValueError as error:
+                values = batch.slice(at, 1).to_pylist()[0] if row is None else row
+                yield number, json.dumps(values, ensure_ascii=False, allow_nan=False, default=_plain)
+            except (ValueError, ArithmeticError, LookupError) as error:
                 malformed.add(number, str(error))
+
+
+def _values(batch: Any) -> list[dict[str, Any] | None]:
+    """The rows of an Arrow batch; None for each if Python cannot hold some value, so that one tells which."""
+    try:
+        rows: list[dict[str, Any] | None] = batch.to_pylist()
+    except (ValueError, ArithmeticError, LookupError):  # such as a time after the year 9999
+        return [None] * batch.num_rows
+    return rows
 
 
 def _plain(value: Any) -> str:

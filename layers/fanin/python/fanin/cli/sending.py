@@ -160,7 +160,8 @@ def again(words: Sequence[str], **options: object) -> str:
         options: the options by name, without dashes.
     """
     kept: list[str] = []
-    stream = iter(words)
+    end = words.index("--") if "--" in words else len(words)  # what follows are no options
+    stream = iter(words[:end])
     for word in stream:
         name, equals, _ = word.partition("=")
         if name.startswith("--") and name[2:] in options:
@@ -169,7 +170,26 @@ def again(words: Sequence[str], **options: object) -> str:
         else:
             kept.append(word)
     added = (part for name, value in options.items() for part in (f"--{name}", str(value)))
-    return shlex.join(["fanin", *kept, *added])
+    return shlex.join(["fanin", *kept, *added, *words[end:]])
+
+
+@contextmanager
+def all_sent(run: Session) -> Iterator[list[int]]:
+    """Say what to do if nothing but the close is missing, and that fails.
+
+    Yields:
+        A list that takes the id of the batch, once all of its messages are sent.
+    """
+    sent: list[int] = []
+    try:
+        yield sent
+    except BaseException:
+        for batch_id in sent:
+            close = run.command("close", str(batch_id))
+            run.remark(
+                f"all rows were sent; do not send them again. What is left is to close the batch: {close}"
+            )
+        raise
 
 
 def stopped(run: Session, batch_id: int, sent: int, how: str, command: str) -> typer.Exit:

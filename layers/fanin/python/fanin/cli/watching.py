@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -34,7 +35,7 @@ def watch(
             help="Watch every live batch with this user key, also those that are opened meanwhile.",
         ),
     ] = None,
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two requests.")] = 1.0,
+    every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds between two requests.")] = 1.0,
     timeout: Annotated[
         str | None, typer.Option(metavar="SPAN", help="Stop watching after this long, and exit with 1.")
     ] = None,
@@ -52,6 +53,8 @@ def watch(
     run = session(ctx)
     if not batches and user_key is None:
         raise typer.BadParameter("nothing to watch is given; pass the id of a BATCH, or --user-key KEY")
+    if math.isnan(every):
+        raise typer.BadParameter("--every is not a number of seconds; write it like 1 or 0.5")
     patience = parsing.span(timeout).total_seconds() if timeout else None
     ids = list(dict.fromkeys(batches or ()))
     try:
