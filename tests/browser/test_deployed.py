@@ -218,12 +218,9 @@ def test_the_command_serves_it_with_the_callers_keys_and_shows_none(
         "PYTHONPATH": str(Path(fanin.__file__).parents[1]),
     }
     command = [FANIN, "--api-url", stack.api_url, "ui", "--no-browser"]
-    # Processes that a shell started in the background ignore SIGINT, and so do their children, unless reset.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(  # noqa: S603
         command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
-    signal.signal(signal.SIGINT, before)
     try:
         # When its link is opened
         assert process.stderr is not None

@@ -18,8 +18,6 @@ ROOT = Path(__file__).parents[2]
 def demo(tmp_path):
     """Starts the demo, and stops it at the end of the test."""
     command = [sys.executable, "-m", "examples.catalog.demo", "--items", "120", "--root", str(tmp_path)]
-    # Processes that a shell started in the background ignore SIGINT, and so do their children, unless reset.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(  # noqa: S603
         command,
         cwd=ROOT,
@@ -28,7 +26,6 @@ def demo(tmp_path):
         stderr=subprocess.STDOUT,
         text=True,
     )
-    signal.signal(signal.SIGINT, before)
     try:
         yield process
     finally:

@@ -23,6 +23,8 @@ from tests.gateway import Gateway
 
 _CODE: Final = "from fanin.cli import run; run()"
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_PATIENCE: Final = 60
+"""Seconds that a command may take."""
 KEYS: Final = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_DEFAULT_REGION": "eu-west-1"}
 
 
@@ -84,7 +86,7 @@ def begin(url: str, *words: object, **variables: str) -> subprocess.Popen[str]:
 def piped(url: str, *words: object, **variables: str) -> Shown:
     """Run a command in a pipe."""
     process = begin(url, *words, **variables)
-    said, complained = process.communicate(timeout=60)
+    said, complained = process.communicate(timeout=_PATIENCE)
     return Shown(process.returncode, said, complained)
 
 
@@ -111,6 +113,8 @@ def in_terminal(
         start_new_session=True,
     ) as process:
         os.close(keyboard)
+        late = threading.Timer(_PATIENCE, process.kill)
+        late.start()
         shown = b""
         with suppress(OSError):  # the terminal is gone when its last user is
             while part := os.read(screen, 65_536):
@@ -118,7 +122,8 @@ def in_terminal(
                 if interrupt_at is not None and interrupt_at.encode() in shown:
                     process.send_signal(signal.SIGINT)
                     interrupt_at = None
-        process.wait(60)
+        process.wait(_PATIENCE)
+        late.cancel()
     os.close(screen)
     return Shown(process.returncode, shown.decode())
 
