@@ -38,6 +38,7 @@ def test_a_client_of_connect_asks_and_writes_and_is_told_what_it_cannot_do(
     around = {
         **os.environ,
         "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_TESTING": "1",  # the server takes any free port
         "PYSPARK_SUBMIT_ARGS": " ".join(
