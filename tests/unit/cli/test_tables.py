@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from fanin.cli.tables import batch_facts, batches_table, done, facts, progress_facts, receipts_table, table
+from fanin.cli.listing import Facts, Listing
+from fanin.cli.tables import batch_facts, batches_table, done, progress_facts, receipts_table
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.reports import Progress
 
@@ -29,7 +30,7 @@ def batch(tracker) -> Batch:
 
 
 def test_columns_of_numbers_are_aligned_to_the_right():
-    made = table("name", "items", right=("items",))
+    made = Listing("name", "items", right=("items",))
     made.add_row("a", "1")
     made.add_row("b", "1,000")
     _, first, second = shown(made)
@@ -38,13 +39,13 @@ def test_columns_of_numbers_are_aligned_to_the_right():
 
 
 def test_long_values_are_folded_not_cut():
-    made = table("item")
+    made = Listing("item")
     made.add_row("x" * 200)
     assert "".join(line.strip() for line in shown(made)[1:]) == "x" * 200
 
 
 def test_facts_leave_out_what_is_empty():
-    lines = shown(facts([("a", "x"), ("b", None), ("c", ""), ("d", 0)]))
+    lines = shown(Facts([("a", "x"), ("b", None), ("c", ""), ("d", 0)]))
     assert [line.split() for line in lines] == [["a", "x"], ["d", "0"]]
 
 

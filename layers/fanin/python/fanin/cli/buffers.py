@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from fanin.cli.listing import Listing
 from fanin.cli.options import Cursor, PageSize
 from fanin.cli.session import lines_of_stdin, session
 from fanin.domain.buffer import Level
@@ -45,11 +46,9 @@ def status(ctx: typer.Context, name: Name) -> None:
 @app.command("list")
 def list_buffers(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = None) -> None:
     """List the buffers and their limits."""
-    from fanin.cli.tables import table
-
     run = session(ctx)
     page = run.tracker.buffers.list(cursor=cursor, limit=limit)
-    shown = table("buffer", "limit", "queue", right=("limit",), empty="no buffer")
+    shown = Listing("buffer", "limit", "queue", right=("limit",), empty="no buffer")
     for buffer in page.buffers:
         shown.add_row(buffer.name, buffer.limit, buffer.queue)
     run.answer(wire.BUFFERS.encode(page), shown)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fanin.cli import parsing
+from fanin.cli.listing import Facts, Listing
 from fanin.cli.options import Cursor, EveryPage, PageSize
 from fanin.cli.session import session
 from fanin.domain.directory import Register, Registration, Registrations
@@ -67,8 +68,6 @@ def deregister(ctx: typer.Context, topic: Topic, name: Name) -> None:
 @app.command()
 def show(ctx: typer.Context, topic: Topic, name: Name) -> None:
     """Show a registration."""
-    from fanin.cli.tables import facts
-
     run = session(ctx)
     one = run.tracker.directory.get(topic, name)
     shown = [
@@ -77,7 +76,7 @@ def show(ctx: typer.Context, topic: Topic, name: Name) -> None:
         ("since", encode_time(one.since)),
         ("until", encode_time(one.until)),
     ]
-    run.answer(wire.REGISTRATION.encode(one), facts(shown))
+    run.answer(wire.REGISTRATION.encode(one), Facts(shown))
 
 
 @app.command("list")
@@ -91,15 +90,13 @@ def list_topic(
     every: EveryPage = False,
 ) -> None:
     """List the registrations in a topic that have all the given attributes."""
-    from fanin.cli.tables import table
-
     run = session(ctx)
     directory, wanted = run.tracker.directory, dict(map(parsing.pair, attributes or ()))
     if every:
         page = Registrations(tuple(directory.members(topic, wanted)))
     else:
         page = directory.page(topic, attributes=wanted, cursor=cursor, limit=limit)
-    shown = table("name", "until", "attributes", "channel")
+    shown = Listing("name", "until", "attributes", "channel")
     for one in page.registrations:
         shown.add_row(one.name, encode_time(one.until), _attributes(one), one.channel)
     run.answer(wire.REGISTRATIONS.encode(page), shown)

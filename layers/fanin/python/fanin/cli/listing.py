@@ -76,7 +76,7 @@ class Listing:
         empty: what a terminal shows if there are no rows; the header by default.
     """
 
-    def __init__(self, columns: Sequence[str], right: Sequence[str] = (), empty: str = "") -> None:
+    def __init__(self, *columns: str, right: Sequence[str] = (), empty: str = "") -> None:
         self.empty = empty
         self._columns = columns
         self._right = right
@@ -105,7 +105,7 @@ class Listing:
             yield self._table(rows, named)
             return
         for row in rows:
-            yield facts((self._columns[n], row[n]) for n in named)
+            yield Facts((self._columns[n], row[n]) for n in named)
             yield ""
 
     def _width(self, rows: Sequence[tuple[str, ...]], named: Sequence[int]) -> int:
@@ -127,7 +127,11 @@ class Listing:
 
 
 class Facts:
-    """Names with their values, one a line; see ``facts``."""
+    """Names with their values, one a line; empty values are left out.
+
+    Args:
+        pairs: each name with its value.
+    """
 
     def __init__(self, pairs: Iterable[tuple[str, object]]) -> None:
         self._pairs = [(name, value) for name, value in pairs if value not in (None, "")]
@@ -146,8 +150,3 @@ class Facts:
             if text := shown(value):
                 made.add_row(name, text)
         yield made
-
-
-def facts(pairs: Iterable[tuple[str, object]]) -> Facts:
-    """Names with their values, one a line; empty values are left out."""
-    return Facts(pairs)

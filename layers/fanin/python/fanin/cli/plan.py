@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from fanin.cli import parsing
-from fanin.cli.listing import Value
+from fanin.cli.listing import Listing, Value
 from fanin.cli.session import session
 from fanin.domain import limits
 from fanin.domain.alternatives import alternatives
@@ -71,7 +71,7 @@ def plan(
     The messages, the work itself and the time that consumers wait for an answer are not counted. Prices
     are list prices, on demand, without free tiers. How long a function takes is assumed.
     """
-    from fanin.cli.tables import dollars, table
+    from fanin.cli.tables import dollars
 
     run = session(ctx)
     count = parsing.whole(items, 1, MAX_ITEMS)
@@ -98,7 +98,7 @@ def plan(
             "writes_with_8_kib": failure_writes(limits.MAX_KEPT_INLINE),
         },
     }
-    shown = table("way", "writes", *_SERVICES, "dollars", right=("writes", *_SERVICES, "dollars"))
+    shown = Listing("way", "writes", *_SERVICES, "dollars", right=("writes", *_SERVICES, "dollars"))
     for way in [*ways, *others]:
         bill = way.usage.bill(prices)
         shown.add_row(

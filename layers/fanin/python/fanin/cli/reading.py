@@ -8,6 +8,7 @@ import typer
 
 from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
+from fanin.cli.listing import Facts, Listing
 from fanin.cli.options import BatchId, Cursor, EveryPage, FailOnFailures, PageSize
 from fanin.cli.session import session
 from fanin.domain.reports import Errors, Failures, Missing
@@ -28,12 +29,12 @@ def status(
     fail_on_failures: FailOnFailures = False,
 ) -> None:
     """Show a batch and its progress."""
-    from fanin.cli.tables import facts, progress_facts
+    from fanin.cli.tables import progress_facts
     from fanin.cli.watching import may_have_failed
 
     run = session(ctx)
     progress = run.tracker.status(batch, exact=exact)
-    run.answer(PROGRESS.encode(progress), facts(progress_facts(progress)))
+    run.answer(PROGRESS.encode(progress), Facts(progress_facts(progress)))
     row = progress.batch
     if row.held and not row.state.terminal:
         run.remark(
@@ -55,14 +56,12 @@ def missing(
 
     Pass the text of a range to ack --range, or send the items of its group again.
     """
-    from fanin.cli.tables import table
-
     run = session(ctx)
     if every:
         page = Missing(tuple(run.tracker.iter_missing(batch)))
     else:
         page = run.tracker.missing(batch, cursor=cursor, limit=limit)
-    shown = table("ordinals", "items", "range", right=("ordinals", "items"), empty="nothing is missing")
+    shown = Listing("ordinals", "items", "range", right=("ordinals", "items"), empty="nothing is missing")
     for found in page.ranges:
         count = found.stop - found.start
         shown.add_row(f"{found.start}..{found.stop}", count, f"{found.group}:0..{count}")
@@ -91,8 +90,6 @@ def failures(
     --by-error counts what the reasons have in common. --message prints the body of one failed item's message;
     with --json also its attributes.
     """
-    from fanin.cli.tables import table
-
     run = session(ctx)
     if message is not None:
         found = run.tracker.ledger.failure(batch, parsing.ordinal(message, batch))
@@ -105,7 +102,7 @@ def failures(
         return
     if by_error:
         errors = Errors(run.tracker.errors(batch))
-        counted = table(
+        counted = Listing(
             "failed", "kept", "last", "error", "example", right=("failed", "kept"), empty="nothing failed"
         )
         for group in errors.errors:
@@ -117,7 +114,7 @@ def failures(
         page = Failures(tuple(run.tracker.iter_failures(batch)))
     else:
         page = run.tracker.failures(batch, cursor=cursor, limit=limit)
-    shown = table("ordinal", "item", "state", "kept", "reason", right=("ordinal",), empty="nothing failed")
+    shown = Listing("ordinal", "item", "state", "kept", "reason", right=("ordinal",), empty="nothing failed")
     for failure in page.failures:
         state = "held" if failure.held else "redriven" if failure.redriven else "failed"
         kept = "message" if failure.kept else ""
@@ -136,14 +133,14 @@ def verify(
 
     Exits with 1 if anything disagreed.
     """
-    from fanin.cli.tables import batch_facts, facts, total_facts
+    from fanin.cli.tables import batch_facts, total_facts
 
     run = session(ctx)
     verdict = run.tracker.verify(batch, repair=repair)
     found = verdict.disagreements
     run.answer(
         VERDICT.encode(verdict),
-        facts(
+        Facts(
             [*batch_facts(verdict.batch), ("pending", f"{verdict.pending:,}"), *total_facts(verdict.batch)]
         ),
         *found,

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from fanin.cli.exits import ExitCode
+from fanin.cli.listing import Facts
 from fanin.cli.options import BatchId, OfErrors, OfOrdinals
 from fanin.cli.session import Session, session
 from fanin.domain.redrives import Redriving
 from fanin.wire.redrives import REDRIVING
-
-if TYPE_CHECKING:
-    from fanin.cli.listing import Facts
 
 app = typer.Typer()
 
@@ -87,7 +85,6 @@ def _progress(run: Session) -> Callable[[Redriving], None]:
 
 
 def _facts(found: Redriving, before: Sequence[int], *, dry_run: bool) -> Facts:
-    from fanin.cli.tables import facts
 
     sent = "to send" if dry_run else "sent"
     rows: list[tuple[str, object]] = [
@@ -101,7 +98,7 @@ def _facts(found: Redriving, before: Sequence[int], *, dry_run: bool) -> Facts:
         more = " …" if found.not_kept > len(found.not_kept_items) else ""
         rows.append(("without message", f"{found.not_kept:,}: items {named}{more}"))
     rows += [("not sent", f"{count:,}: {why}") for why, count in found.refused.items()]
-    return facts(rows)
+    return Facts(rows)
 
 
 def _where(before: Sequence[int], found: Redriving) -> str:

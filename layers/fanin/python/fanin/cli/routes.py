@@ -9,6 +9,7 @@ import typer
 
 from fanin.cli import parsing
 from fanin.cli.directory import Having
+from fanin.cli.listing import Facts, Listing
 from fanin.cli.options import Cursor, PageSize
 from fanin.cli.session import session
 from fanin.domain.routing import Policy, PutEvent, PutRoute
@@ -43,24 +44,20 @@ def put(
 @app.command()
 def show(ctx: typer.Context, name: Name) -> None:
     """Show a route."""
-    from fanin.cli.tables import facts
-
     run = session(ctx)
     route = run.tracker.routing.get(name)
     document = wire.ROUTE.encode(route)
     shown = {**document, "pattern": json.dumps(document["pattern"]), "attributes": ""}
     shown["attributes"] = ", ".join(f"{key}={value}" for key, value in route.attributes.items())
-    run.answer(document, facts(shown.items()))
+    run.answer(document, Facts(shown.items()))
 
 
 @app.command("list")
 def list_routes(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = None) -> None:
     """List the routes."""
-    from fanin.cli.tables import table
-
     run = session(ctx)
     page = run.tracker.routing.page(cursor=cursor, limit=limit)
-    shown = table("route", "topic", "policy", "pattern")
+    shown = Listing("route", "topic", "policy", "pattern")
     for route in page.routes:
         shown.add_row(route.name, route.topic, route.policy.value, json.dumps(dict(route.pattern)))
     run.answer(wire.ROUTES.encode(page), shown)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fanin.cli import parsing
+from fanin.cli.listing import Facts, Listing
 from fanin.cli.options import BatchId, Cursor, EveryPage, Metadata, TotalNames, UserKey
 from fanin.cli.session import session
 from fanin.domain.scatter import MAX_RETRIES, Gathered, Scattered
@@ -91,11 +92,9 @@ def start(
 @scatter.command()
 def show(ctx: typer.Context, batch: BatchId) -> None:
     """Show how many recipients replied, failed and are missing, counted exactly."""
-    from fanin.cli.tables import facts
-
     run = session(ctx)
     found = run.tracker.scatters.status(batch)
-    run.answer(wire.SCATTERED.encode(found), facts(_facts(found)))
+    run.answer(wire.SCATTERED.encode(found), Facts(_facts(found)))
 
 
 @app.command()
@@ -107,15 +106,13 @@ def replies(
     every: EveryPage = False,
 ) -> None:
     """List the replies to a scatter, in the order of the recipients."""
-    from fanin.cli.tables import table
-
     run = session(ctx)
     scatters = run.tracker.scatters
     if every:
         page = Gathered(tuple(scatters.replies(batch)))
     else:
         page = scatters.replies_page(batch, cursor=cursor, limit=limit)
-    shown = table("recipient", "name", "reply", right=("recipient",), empty="nobody has replied")
+    shown = Listing("recipient", "name", "reply", right=("recipient",), empty="nobody has replied")
     for reply in page.replies:
         said = json.dumps(reply.payload, ensure_ascii=False) if reply.claim is None else reply.url
         shown.add_row(str(reply.ordinal), reply.name, said)

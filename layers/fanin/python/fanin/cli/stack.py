@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from fanin.cli.exits import ExitCode
+from fanin.cli.listing import Facts
 from fanin.cli.session import session
 from fanin.errors import NotConfigured
 
@@ -29,7 +30,6 @@ def up(
 
     Repeating the command deploys what has changed since.
     """
-    from fanin.cli.tables import facts
     from fanin.local import up as start
 
     run = session(ctx)
@@ -42,7 +42,7 @@ def up(
     ]
     run.answer(
         asdict(stack),
-        facts(shown),
+        Facts(shown),
         "to use it: export FANIN_PROFILE=local, or fanin --local ...",
         'for programs that use boto3, too: eval "$(fanin local env)"',
     )
@@ -63,7 +63,6 @@ def local_status(ctx: typer.Context) -> None:
 
     Exits with 1 if it is not up.
     """
-    from fanin.cli.tables import facts
     from fanin.local import status
 
     found = status()
@@ -80,7 +79,7 @@ def local_status(ctx: typer.Context) -> None:
         "stack": None if found.stack is None else asdict(found.stack),
         "log_file": str(found.log_file),
     }
-    session(ctx).answer(document, facts(shown))
+    session(ctx).answer(document, Facts(shown))
     if found.state != "up":
         raise typer.Exit(ExitCode.WRONG)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fanin.cli.listing import Listing, Value, facts, number
+from fanin.cli.listing import Listing, Value, number
 from fanin.cli.times import about, age, now_ms, when
 from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Mode, OnFailure
@@ -12,30 +12,9 @@ from fanin.domain.failures import Keep
 from fanin.domain.reports import Progress
 from fanin.domain.tolerance import Tolerance
 
-__all__ = [
-    "batch_facts",
-    "batches_table",
-    "cost",
-    "dollars",
-    "done",
-    "facts",
-    "failed",
-    "held",
-    "progress_facts",
-    "receipts_table",
-    "sums",
-    "table",
-    "total_facts",
-]
-
-
-def table(*columns: str, right: Sequence[str] = (), empty: str = "") -> Listing:
-    """An empty table; see ``Listing``."""
-    return Listing(columns, right, empty)
-
 
 def batch_facts(batch: Batch, now: int | None = None) -> list[tuple[str, object]]:
-    """Names and values that describe a batch, for ``facts``.
+    """Names and values that describe a batch, for ``Facts``.
 
     Args:
         batch: the batch.
@@ -167,7 +146,7 @@ def _known(count: int, more: bool) -> Value:
 
 def receipts_table(receipts: Sequence[Receipt]) -> Listing:
     """What an acknowledgement did: one row for each batch."""
-    made = table(
+    made = Listing(
         "batch",
         "state",
         "first",
@@ -201,7 +180,7 @@ def batches_table(
     """
     now = now_ms() if now is None else now
     counts = ("items", "done", "failed", "held")
-    made = table(
+    made = Listing(
         "batch", "state", *counts, "opened", "user key", "totals", right=(*counts, "opened"), empty=empty
     )
     for batch in batches:

@@ -40,7 +40,7 @@ def targets(
 
 def _table(targets: Sequence[TargetReport]) -> Listing:
     columns = ("target", "type", "when", "to", "state", "attempts", "delivered", "last error")
-    made = Listing(columns, empty="nobody is called back: the batch was opened without --on-end")
+    made = Listing(*columns, empty="nobody is called back: the batch was opened without --on-end")
     for one in targets:
         delivered = "" if one.delivered_at is None else encode_time(one.delivered_at)
         cells = (one.type, one.when, one.to, one.state, one.attempts, delivered, one.last_error or "")

@@ -11,6 +11,7 @@ import typer
 from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
 from fanin.cli.following import follow_all
+from fanin.cli.listing import Facts
 from fanin.cli.options import FailOnFailures
 from fanin.cli.session import Session, session
 from fanin.domain.batch import Batch, State
@@ -77,17 +78,20 @@ def finish(run: Session, progress: Progress, *, fail_on_failures: bool) -> None:
         progress: of the batch.
         fail_on_failures: also exit with 1 if items failed, or may have.
     """
-    from fanin.cli.tables import facts, progress_facts
+    from fanin.cli.tables import progress_facts
 
-    run.answer(PROGRESS.encode(progress), facts(progress_facts(progress)))
+    run.answer(PROGRESS.encode(progress), Facts(progress_facts(progress)))
     _exit([progress], fail_on_failures=fail_on_failures)
 
 
 def _finish_all(run: Session, found: Sequence[Progress], *, fail_on_failures: bool) -> None:
     from fanin.cli.tables import batches_table
 
-    shown = batches_table([one.batch for one in found], {one.batch.batch_id: one for one in found})
-    shown.empty = "no batch with this user key is open or closed"
+    shown = batches_table(
+        [one.batch for one in found],
+        {one.batch.batch_id: one for one in found},
+        empty="no batch with this user key is open or closed",
+    )
     run.answer({"batches": [PROGRESS.encode(one) for one in found]}, shown)
     _exit(found, fail_on_failures=fail_on_failures)
 
