@@ -219,10 +219,9 @@ class TrackedBatch:
             if group is None:
                 unsent += [] if stop.asked else [message for message, _ in block]
                 return
-            pairs = zip(group, (message for message, _ in block), strict=True)
-            entries = [(pair, done is not None and pair[0] in done) for pair in pairs]
-            numbered = enumerate(entries, first)
-            notes.begin(group.prefix, sum(not (kept or stop.skipped(n)) for n, (_, kept) in numbered))
+            pairs = enumerate(zip(group, (message for message, _ in block), strict=True), first)
+            entries = [(pair, (done is not None and pair[0] in done) or stop.skipped(n)) for n, pair in pairs]
+            notes.begin(group.prefix, sum(not settled for _, settled in entries))
             yield stop.until(entries)
             first += len(block)
 

@@ -34,13 +34,13 @@ class Stop:
         """The messages that are to be sent, until the stop.
 
         Args:
-            messages: each with whether it needs no sending.
+            messages: each with whether it is settled, and needs no sending.
         """
         for message, settled in messages:
             if self.asked:
                 return
             self.position += 1
-            if not settled and self.position > self._skip:
+            if not settled:
                 yield message
 
     def wait(self, seconds: float, sleep: Callable[[float], None]) -> None:
