@@ -22,6 +22,7 @@ from constructs import Construct
 from fanin_cdk.assets import PACKAGE, REQUIREMENTS, CopyPackage
 from fanin_cdk.audit import EXPORTS, SNAPSHOTS, AuditSchedule
 from fanin_cdk.findings import accept, accept_below
+from fanin_cdk.functions import log_group
 from fanin_cdk.keys import encrypt
 from fanin_cdk.layers import RUNTIME, PipInstall, foreign
 from fanin_cdk.permissions import allow, allow_channels, allow_sending
@@ -79,10 +80,10 @@ class Pipeline(Construct):
         if network is None and settings.pipeline_network != "none":
             self.network = PipelineNetwork(self, "Network", nat=settings.pipeline_network == "nat")
         self.bucket = self._bucket()
-        log_group = self._log_group()
-        self.application = self._application(log_group)
+        log = log_group(self, "Logs", settings=settings)
+        self.application = self._application(log)
         cleaned = self._clean(tracker)
-        self.role = self._role(tracker, log_group)
+        self.role = self._role(tracker, log)
         package = CopyPackage(".", NOT_IN_JOBS)
         self.package = assets.Asset(
             self,
@@ -147,16 +148,7 @@ class Pipeline(Construct):
         )
         return bucket
 
-    def _log_group(self) -> logs.LogGroup:
-        settings = self._settings
-        return logs.LogGroup(
-            self,
-            "Logs",
-            retention=settings.log_retention,
-            removal_policy=settings.removal_policy,
-        )
-
-    def _application(self, log_group: logs.LogGroup) -> emr.CfnApplication:
+    def _application(self, log: logs.LogGroup) -> emr.CfnApplication:
         settings = self._settings
         cores = settings.pipeline_max_vcpu
         cls = emr.CfnApplication
@@ -175,7 +167,7 @@ class Pipeline(Construct):
             network_configuration=self._network_configuration(),
             monitoring_configuration=cls.MonitoringConfigurationProperty(
                 cloud_watch_logging_configuration=cls.CloudWatchLoggingConfigurationProperty(
-                    enabled=True, log_group_name=log_group.log_group_name
+                    enabled=True, log_group_name=log.log_group_name
                 )
             ),
         )
@@ -193,7 +185,7 @@ class Pipeline(Construct):
             return None
         return emr.CfnApplication.NetworkConfigurationProperty(subnet_ids=subnets, security_group_ids=groups)
 
-    def _role(self, tracker: FaninTracker, log_group: logs.LogGroup) -> iam.Role:
+    def _role(self, tracker: FaninTracker, log: logs.LogGroup) -> iam.Role:
         stack = Stack.of(self)
         role = iam.Role(
             self,
@@ -227,7 +219,7 @@ class Pipeline(Construct):
         allow(
             role,
             ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
-            f"{log_group.log_group_arn}:*",
+            f"{log.log_group_arn}:*",
         )
         everywhere = stack.format_arn(
             service="logs",
@@ -236,14 +228,14 @@ class Pipeline(Construct):
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
         allow(role, ["logs:DescribeLogGroups"], everywhere)
-        self._accept_findings(role, log_group)
+        self._accept_findings(role, log)
         return role
 
-    def _accept_findings(self, role: iam.Role, log_group: logs.LogGroup) -> None:
+    def _accept_findings(self, role: iam.Role, log: logs.LogGroup) -> None:
         bucket = self.bucket
         accept_below(role, bucket, bucket.bucket_arn, "/*", "the whole bucket belongs to the pipeline")
         accept_below(role, bucket, bucket.bucket_arn, "/data/*", "jobs choose the names of their results")
-        accept_below(role, log_group, log_group.log_group_arn, ":*", "log streams have the names of job runs")
+        accept_below(role, log, log.log_group_arn, ":*", "log streams have the names of job runs")
         groups = "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:*"
         accept(role, f"IAM5[Resource::{groups}]", "DescribeLogGroups does not take a single log group")
         accept(role, "IAM5[Resource::*]", "queues of users, and only those with the tag fanin:channel")
