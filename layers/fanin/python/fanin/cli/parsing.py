@@ -22,6 +22,7 @@ from fanin.wire.times import decode_time
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _SPAN: Final = re.compile(r"(\d{1,9})([smhd]?)")
 _NUMBER: Final = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE]\+?[0-9]{1,2})?")
+_DIGITS: Final = re.compile(r"[0-9]{1,30}")
 _THOUSANDS: Final = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?)([kKmMgG])")
 _POWERS: Final = {"k": 3, "m": 6, "g": 9}
 _RANGE: Final = re.compile(r"(?P<group>[^:]+:[^:]+)(?::(?P<start>[0-9]{0,30})\.\.(?P<stop>[0-9]{0,30}))?")
@@ -37,7 +38,7 @@ def batch_id(text: str) -> int:
 
 def ordinal(text: str, batch: int) -> int:
     """Parse an item of a batch: its id, or its ordinal."""
-    if re.fullmatch(r"[0-9]{1,30}", text):
+    if _DIGITS.fullmatch(text):
         return int(text)
     try:
         block, found = parse_item(text)
@@ -120,7 +121,7 @@ def ordinals(text: str) -> OrdinalRange:
 def count(text: str) -> Count:
     """Parse a number of items that are done, without their ids: ``BATCH=N``."""
     batch, equals, number = text.partition("=")
-    if not equals or not re.fullmatch(r"[0-9]{1,30}", number):
+    if not equals or not _DIGITS.fullmatch(number):
         raise typer.BadParameter(f"{text!r} is not a count; write BATCH=N")
     return Count(batch_id(batch), int(number))
 
@@ -152,7 +153,7 @@ def totals(texts: Iterable[str]) -> dict[str, int]:
 
 def quorum(text: str) -> int | float:
     """Parse a number of replies, ``5``, or a share of the recipients, ``0.8``."""
-    if re.fullmatch(r"[0-9]{1,30}", text):
+    if _DIGITS.fullmatch(text):
         return int(text)
     if re.fullmatch(r"[0-9]{0,9}\.[0-9]{1,30}", text):
         return float(text)

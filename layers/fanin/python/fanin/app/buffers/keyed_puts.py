@@ -109,10 +109,9 @@ class KeyedPuts:
                 return self._slots.take(entry, note.batch_id, len(note.left), note.slots_key, note.caller)
             except (BatchClosed, BatchNotFound, BatchGone):  # none of them was taken there, and none will be
                 if note.batch_id == entry.buffer.batch_id:
-                    known, entry = entry, self._slots.renew(entry)
-                    if (
-                        entry.born != known.born
-                    ):  # the buffer was deleted and defined again; the note is the old one's
+                    # If the buffer was deleted and defined again, the note is the old one's.
+                    born, entry = entry.born, self._slots.renew(entry)
+                    if entry.born != born:
                         return None
         self._keys.move(entry, note)
         return None

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 from fanin.spark.ack.digits import EIGHT, MOST, Offsets, canonical_numbers
 from fanin.spark.ack.page_builder import Ints
 
-_DIGITS: Final = MOST
-_CANONICAL: Final = rf"\A(?:0|[1-9][0-9]{{0,{_DIGITS - 1}}})\z"
+_CANONICAL: Final = rf"\A(?:0|[1-9][0-9]{{0,{MOST - 1}}})\z"
 _ZERO, _NINE, _COLON = b"09:"
 _LENGTHS: Final = 8
 """Lengths of prefixes that are tried, each that of a row which is left."""
@@ -80,7 +79,7 @@ class ItemIds:
                 cut, texts = rows[_flags(mine)], some.filter(mine)
                 rows, some = rows[_flags(rest)], some.filter(rest)
             start = len(prefix) + 1
-            numbers, good = _numbers(pc.binary_slice(texts, start, start + _DIGITS + 1))
+            numbers, good = _numbers(pc.binary_slice(texts, start, start + MOST + 1))
             if good is not None:
                 odd.append(cut[~_flags(good)])
                 cut, texts = cut[_flags(good)], texts.filter(good)
@@ -132,7 +131,7 @@ def _numbers(tails: _Array) -> tuple[Ints, _Array | None]:
     """Read what follows a prefix.
 
     Args:
-        tails: the texts, cut after ``_DIGITS`` + 1 characters.
+        tails: the texts, cut after ``MOST`` + 1 characters.
 
     Returns:
         The numbers, and which texts are canonical: at most ten digits, without a needless zero. None stands
@@ -148,7 +147,7 @@ def _numbers(tails: _Array) -> tuple[Ints, _Array | None]:
 def _all_canonical(tails: _Array) -> Ints | None:
     """The numbers, if all texts are canonical: a fraction of the time that a pattern takes."""
     lengths = pc.min_max(pc.binary_length(tails)).as_py()
-    if not 1 <= lengths["min"] <= lengths["max"] <= _DIGITS:
+    if not 1 <= lengths["min"] <= lengths["max"] <= MOST:
         return None
     characters = np.frombuffer(tails.buffers()[2], np.uint8)
     if characters.min() < _ZERO or characters.max() > _NINE:
@@ -168,7 +167,7 @@ def _trailing(text: _Bytes, starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
     """The whole numbers after the last colons, and how many digits they have: 0 where there is no number."""
     values, digits = np.zeros(len(starts), np.int64), np.zeros(len(starts), np.int64)
     rows, leading = np.arange(len(starts)), np.zeros(len(starts), np.uint8)
-    for count in range(_DIGITS + 1):
+    for count in range(MOST + 1):
         rows = rows[stops[rows] - count > starts[rows]]
         if not len(rows):
             break

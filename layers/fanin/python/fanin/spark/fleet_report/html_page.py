@@ -38,16 +38,13 @@ def render_page(report: Report) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(
-        km=km, hours=hours, percent=percent, litres=litres, tenth=tenth, money=money, whole=whole, week=label
-    )
-    environment.filters.update(counted=counted, span=_span)
+    amounts = {"km": km, "hours": hours, "percent": percent, "litres": litres, "tenth": tenth, "money": money}
+    environment.filters.update(**amounts, whole=whole, counted=counted, span=_span, week=label)
     environment.globals.update(before=before)
     page: str = environment.from_string(_text("report.html")).render(
         report=report,
-        charts=[
-            (about, chart.legend, markup(draw(chart))) for about, chart, draw in _charts(report)
-        ],  # pygal escapes
+        # pygal escapes what it draws
+        charts=[(about, chart.legend, markup(draw(chart))) for about, chart, draw in _charts(report)],
         why=WHY,
         tolerance=f"{odometer.TOLERANCE_M // 1000} km or {odometer.TOLERANCE_PERCENT} %",
         missing=sum(report.missing_count.values()),
