@@ -65,16 +65,7 @@ class Package:
 
     def _fetch(self, folder: Path) -> Path:
         package = f"{self.name}@{self.version}"
-        packing = subprocess.run(  # noqa: S603
-            [*npm(), "pack", "--loglevel", "error", package, "--pack-destination", folder],
-            cwd=folder,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
-        if packing.returncode:
-            raise Unfetched(f"npm cannot fetch {package}:\n{packing.stderr.strip()}")
+        run_npm("pack", package, "--pack-destination", folder, at=folder, to=f"fetch {package}")
         (archive,) = folder.glob("*.tgz")
         return archive
 
@@ -96,3 +87,26 @@ def npm() -> list[str | Path]:
     if npm := shutil.which("npm"):
         return [npm]
     return [node(), Path(node()).resolve().parents[1] / "lib/node_modules/npm/bin/npm-cli.js"]
+
+
+def run_npm(*words: str | Path, at: Path, to: str) -> None:
+    """Run npm in a folder; it says nothing but errors.
+
+    Args:
+        words: of the command.
+        at: the folder.
+        to: what for, as the error says it.
+
+    Raises:
+        Unfetched: it failed.
+    """
+    running = subprocess.run(  # noqa: S603
+        [*npm(), *words, "--loglevel", "error"],
+        cwd=at,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    if running.returncode:
+        raise Unfetched(f"npm cannot {to}:\n{running.stderr.strip()}")

@@ -13,7 +13,8 @@ from typing import Final
 from fanin.entry.http.openapi import document
 from fanin.entry.http.table import ROUTES
 from fanin.local import locks
-from tests.npm.packages import Unfetched, npm
+from tests.npm import projects
+from tests.npm.packages import Unfetched
 
 HOME: Final = Path(__file__).resolve().parents[2] / ".fanin" / "openapi"
 LINTERS: Final = Path(__file__).with_name("linters")
@@ -28,18 +29,7 @@ def linters() -> Path:
     Raises:
         Unfetched: npm cannot get a package, or it is not the one that the lockfile means.
     """
-    lockfile = LINTERS / "package-lock.json"
-    folder = HOME / f"linters-{_digest(lockfile.read_text())}"
-    with locks.exclusive(folder.with_name(f"{folder.name}.lock")):
-        if not (folder / "installed").exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            for path in LINTERS.iterdir():
-                (folder / path.name).write_bytes(path.read_bytes())
-            _run(
-                *npm(), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error", at=folder
-            )
-            (folder / "installed").touch()
-    return folder / "node_modules" / ".bin"
+    return projects.modules(LINTERS, HOME) / ".bin"
 
 
 def generator() -> Path:
