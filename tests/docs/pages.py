@@ -41,6 +41,11 @@ def steps(page: str) -> Iterator[Step]:
         yield Step(match["name"], match["language"], match["content"])
 
 
+def code(page: str, language: str = "python") -> list[str]:
+    """All blocks of a language."""
+    return [step.content for step in steps(page) if step.language == language]
+
+
 def blocks(page: str, language: str) -> list[str]:
     """The blocks of a language that are not saved as files."""
     return [step.content for step in steps(page) if step.language == language and not step.saved_as]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from fanin import names
 from fanin.adapters import queues
 from fanin.app.buffers import slots as buffer_slots
 from fanin.domain import limits
+from tests.docs import pages
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "patterns" / "buffers.md").read_text()
+TEXT = pages.text("how-to/patterns/buffers.md")
 
 
 def test_its_examples_run(capsys) -> None:
-    first, poison = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    first, poison = pages.code("how-to/patterns/buffers.md")
     for example in (first, poison):
         exec(compile(example, "docs/how-to/patterns/buffers.md", "exec"), {})  # noqa: S102
     assert "3 items pending of at most 3" in capsys.readouterr().out

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -19,9 +17,10 @@ from celery.worker.state import revoked
 
 from fanin import Batch, ServiceUnavailable, State, Tracker
 from fanin.testing import Fault, InMemoryService
+from tests.docs import pages
+from tests.docs.kept import reasons
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "celery.md").read_text()
-WORKER, PRODUCER, AGAIN = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+WORKER, PRODUCER, AGAIN = pages.code("how-to/celery.md")
 
 
 @pytest.fixture(scope="module")
@@ -91,15 +90,6 @@ class Shop:
         self.wait(lambda: self.tracker.status(batch_id).batch.state is State.COMPLETE)
         return self.tracker.status(batch_id).batch
 
-    def reasons(self, batch_id: int) -> dict[str, str]:
-        """What was kept of the failed items: their arguments, and why they failed."""
-        kept = {}
-        for failure in self.tracker.iter_failures(batch_id):
-            message = self.tracker.kept_message(failure.item)
-            assert message is not None
-            kept[message.body] = failure.reason
-        return kept
-
 
 @pytest.fixture
 def shop(app: ModuleType) -> Iterator[Shop]:
@@ -141,7 +131,7 @@ def test_a_retry_is_an_attempt_and_the_last_one_fails_the_item(shop: Shop) -> No
     assert accesses.count("before parts.put_retries") == 3
     # And the two have failed for good, and what they were called with is kept
     assert (batch.items, batch.failed) == (3, 2)
-    assert shop.reasons(batch_id) == {
+    assert reasons(shop.tracker, batch_id) == {
         '{"args": [{"sku": "down"}], "kwargs": {}}': "ConnectionError('no route')",
         '{"args": [{"sku": "bad"}], "kwargs": {}}': "ValueError('no price')",
     }
@@ -175,7 +165,7 @@ def test_a_task_that_is_revoked_fails_its_item(shop: Shop) -> None:
     # Then it has failed, and was not run
     assert shop.ran == ["busy", "wanted"]
     assert batch.failed == 1
-    assert list(shop.reasons(batch_id).values()) == ["revoked"]
+    assert list(reasons(shop.tracker, batch_id).values()) == ["revoked"]
 
 
 def test_an_acknowledgement_that_does_not_get_through_runs_the_task_again(shop: Shop) -> None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from fanin import ReceivedMessage, Tracker
 from fanin.testing import InMemoryService
+from tests.docs import pages
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "consuming.md").read_text()
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -41,7 +39,7 @@ def test_a_signal_lets_the_consumer_finish_what_it_has(
         if message.body == "2":
             os.kill(os.getpid(), number)
 
-    (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    (example,) = pages.code("how-to/consuming.md")
     monkeypatch.setenv("QUEUE_URL", queue_url)
     monkeypatch.setattr(Tracker, "from_env", lambda: service.tracker)
     monkeypatch.setitem(sys.modules, "shop", SimpleNamespace(import_row=import_row))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +12,13 @@ from typer.testing import CliRunner
 from fanin import InvalidRequest
 from fanin.cli.main import app
 from fanin.testing import InMemoryService
+from tests.docs import pages
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "deadlines.md").read_text()
+TEXT = pages.text("how-to/deadlines.md")
 
 
 def test_its_examples_run_one_after_the_other() -> None:
-    examples = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    examples = pages.code("how-to/deadlines.md")
     assert len(examples) == 3
     scope: dict[str, Any] = {}
     for example in examples:

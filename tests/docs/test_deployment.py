@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 from fanin import names
+from tests.docs import pages
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "deployment.md").read_text()
-APP, HANDLER, _ = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+APP, HANDLER, _ = pages.code("how-to/deployment.md")
 
 
 def test_it_runs(tmp_path):

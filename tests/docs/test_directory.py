@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
 import fanin
@@ -15,8 +12,9 @@ from fanin.domain import limits
 from fanin.domain.directory import Left
 from fanin.domain.routing import Policy
 from fanin_cdk.setting_rules import CHOICES
+from tests.docs import pages
 
-PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "patterns" / "directory.md").read_text()
+PAGE = pages.text("how-to/patterns/directory.md")
 
 
 def test_the_example_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,7 +22,7 @@ def test_the_example_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     memory = Memory()
     memory.channels.queues |= {"car": [], "desk": []}
     monkeypatch.setattr(fanin.Tracker, "from_env", lambda: Tracker(Services(memory.ports())))
-    (example,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (example,) = pages.code("how-to/patterns/directory.md")
     # When the example is run
     exec(example, {"queue_url": "car", "desk_url": "desk"})  # noqa: S102
     # Then it finds the instance, and the event that it puts is one for its route

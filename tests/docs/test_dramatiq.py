@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,9 +15,10 @@ from dramatiq.middleware import AgeLimit, Retries, SkipMessage
 
 from fanin import Batch, State, Tracker
 from fanin.testing import Fault, InMemoryService
+from tests.docs import pages
+from tests.docs.kept import reasons
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "dramatiq.md").read_text()
-WORKER, PRODUCER = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+WORKER, PRODUCER = pages.code("how-to/dramatiq.md")
 SOON_MS = 1
 
 
@@ -69,15 +68,6 @@ class Shop:
         assert batch.state is State.COMPLETE
         return batch
 
-    def reasons(self, batch_id: int) -> dict[str, str]:
-        """What was kept of the failed items: their arguments, and why they failed."""
-        kept = {}
-        for failure in self.tracker.iter_failures(batch_id):
-            message = self.tracker.kept_message(failure.item)
-            assert message is not None
-            kept[message.body] = failure.reason
-        return kept
-
 
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
@@ -117,7 +107,7 @@ def test_a_retry_is_an_attempt_and_the_last_one_fails_the_item(shop: Shop) -> No
     assert accesses.count("before parts.put_retries") == 1 + 4
     # And the two have failed for good, and what they were called with is kept
     assert (batch.items, batch.failed) == (3, 2)
-    assert shop.reasons(batch_id) == {
+    assert reasons(shop.tracker, batch_id) == {
         '{"args": [{"sku": "down"}], "kwargs": {}}': "ConnectionError('no route')",
         '{"args": [{"sku": "bad"}], "kwargs": {}}': "LookupError('no price')",
     }
@@ -132,7 +122,7 @@ def test_a_message_that_is_too_old_fails_its_item(shop: Shop) -> None:
     batch = shop.finish(batch_id)
     # Then it has failed, and was not run
     assert (batch.failed, shop.ran) == (1, [])
-    assert list(shop.reasons(batch_id).values()) == ["given up"]
+    assert list(reasons(shop.tracker, batch_id).values()) == ["given up"]
 
 
 def test_a_message_that_is_skipped_fails_its_item(shop: Shop) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,10 @@ import pytest
 from aws_cdk.assertions import Template
 
 from fanin.testing import InMemoryService
+from tests.docs import pages
 from tests.infra.conftest import UNBUNDLED
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "environments.md").read_text()
-STACKS, CLIENT, WRONG = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+STACKS, CLIENT, WRONG = pages.code("how-to/environments.md")
 NAMES = (
     "Name",
     "QueueName",

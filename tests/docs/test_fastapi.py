@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import re
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +14,9 @@ from fanin.adapters.webhooks.posting import webhook_body
 from fanin.adapters.webhooks.signing import signed_headers
 from fanin.app.ports.callbacks import Notice
 from fanin.testing import Fault, InMemoryService
+from tests.docs import pages
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "fastapi.md").read_text()
-(SERVICE,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+(SERVICE,) = pages.code("how-to/fastapi.md")
 SECRET = "whsec_" + base64.b64encode(b"s" * 32).decode()
 ROWS = [{"sku": str(n)} for n in range(25)]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
@@ -16,10 +14,10 @@ from fanin import ChannelRefused, ItemFailed, Message, Register
 from fanin.testing import InMemoryService
 from fanin_cdk import FaninTracker
 from fanin_cdk.tracked_queue import CONSUME
+from tests.docs import pages
 from tests.infra.conftest import UNBUNDLED
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "fifo.md").read_text()
-EXAMPLE, REFUSED, QUEUES = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+EXAMPLE, REFUSED, QUEUES = pages.code("how-to/fifo.md")
 
 
 def test_its_examples_run_one_after_the_other() -> None:

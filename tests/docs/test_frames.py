@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from fanin import names
 from fanin.client.frames import envelopes
 from fanin.domain.frames import Hold
+from tests.docs import pages
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "patterns" / "frames.md").read_text()
+TEXT = pages.text("how-to/patterns/frames.md")
 
 
 def test_its_example_runs() -> None:
-    (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    (example,) = pages.code("how-to/patterns/frames.md")
     exec(compile(example, "docs/how-to/patterns/frames.md", "exec"), {})  # noqa: S102
 
 

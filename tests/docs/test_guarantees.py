@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import fanin
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import FaninError
 from fanin.testing import InMemoryService
+from tests.docs import pages
 
-TEXT = (Path(__file__).parents[2] / "docs" / "explanation" / "guarantees.md").read_text()
+TEXT = pages.text("explanation/guarantees.md")
 AFTER = TEXT.split("## After an error")[1].split("\n## ")[0]
 
 
@@ -30,7 +30,7 @@ def test_it_says_which_errors_a_repeat_may_help() -> None:
 
 def test_a_producer_that_died_goes_on_as_it_says() -> None:
     # Given rows of which the first run reads a part
-    (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    (example,) = pages.code("explanation/guarantees.md")
     service, runs = InMemoryService(), []
 
     def rows():

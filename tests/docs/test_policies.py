@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,14 +14,14 @@ import pytest
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.table import ROUTES
 from fanin_cdk.keys import USE
-from tests.docs import granted_policies
+from tests.docs import granted_policies, pages
 from tests.infra.iam.forbidden import BATCHES, FORBIDDEN, PARTS, WORDS, update
 from tests.infra.iam.policies import Decision, Request, evaluate
 from tests.infra.iam.templates import ACCOUNT, REGION
 from tests.infra.iam.test_grants import EXEMPT
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "policies.md").read_text()
-(FILL,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+TEXT = pages.text("how-to/policies.md")
+(FILL,) = pages.code("how-to/policies.md")
 GROUPS = {
     "Reader": AccessGroup.READ,
     "Producer over HTTPS": AccessGroup.PRODUCE,

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "redrive.md").read_text()
+from tests.docs import pages
 
 
 def test_its_example_sends_each_failure_once() -> None:
-    (example,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    (example,) = pages.code("how-to/redrive.md")
     exec(compile(example, "docs/how-to/redrive.md", "exec"), {})  # noqa: S102

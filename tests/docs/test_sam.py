@@ -14,11 +14,12 @@ from cfnlint.decode import cfn_yaml
 import fanin
 from fanin import Tracker
 from fanin.testing import InMemoryService
+from tests.docs import pages
 from tests.docs.plain_template import plain_template
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "sam.md").read_text()
-(APP,) = re.findall(r"^```yaml\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-CONSUMER, FINISHED = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+TEXT = pages.text("how-to/sam.md")
+(APP,) = pages.code("how-to/sam.md", "yaml")
+CONSUMER, FINISHED = pages.code("how-to/sam.md")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 from fanin import Tracker, names
@@ -14,13 +13,14 @@ from fanin.app.services import Services, patterns
 from fanin.client.messages import from_lambda
 from fanin.domain.directory import Register
 from fanin.errors import CorrelationIdAlive
+from tests.docs import pages
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "patterns" / "scatter-gather.md").read_text()
+TEXT = pages.text("how-to/patterns/scatter-gather.md")
 QUEUE = "https://sqs/car-7"
 
 
 def example() -> dict[str, Any]:
-    (code,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    (code,) = pages.code("how-to/patterns/scatter-gather.md")
     names_of_it: dict[str, Any] = {}
     exec(compile(code, "docs/how-to/patterns/scatter-gather.md", "exec"), names_of_it)  # noqa: S102
     return names_of_it

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "stages.md").read_text()
+from tests.docs import pages
 
 
 def test_its_examples_run_one_after_the_other() -> None:
-    examples = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    examples = pages.code("how-to/stages.md")
     assert len(examples) == 2
     scope: dict[str, object] = {}
     for example in examples:

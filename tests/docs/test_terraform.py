@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import hcl2
 import pytest
 
 import fanin
+from tests.docs import pages
 from tests.docs.plain_template import plain_template
 from tests.infra.iam.policies import Decision, Request, evaluate
 
-TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "terraform.md").read_text()
-STACK, CONSUMER = re.findall(r"^```hcl\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+TEXT = pages.text("how-to/terraform.md")
+STACK, CONSUMER = pages.code("how-to/terraform.md", "hcl")
 FILES = STACK + CONSUMER
 WORK, ACKS = (f"arn:aws:sqs:eu-west-1:123456789012:{name}" for name in ("work", "acks"))
 

@@ -8,14 +8,15 @@ import sys
 from pathlib import Path
 
 from fanin.testing import InMemoryService
+from tests.docs import pages
 
-PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "testing.md").read_text()
+PAGE = pages.text("how-to/testing.md")
 EVERYWHERE = (
     "test_a_catalog_is_imported",
     "test_cars_that_do_not_answer_are_named",
     "test_an_order_reaches_a_desk",
 )
-CODE = "\n\n".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+CODE = "\n\n".join(pages.code("how-to/testing.md"))
 
 
 def test_its_tests_pass(tmp_path: Path) -> None:
