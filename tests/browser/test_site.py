@@ -66,7 +66,8 @@ def test_the_search_finds_a_call(browser: Browser, address: str):
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(f"{address}/index.html", wait_until="networkidle")
-        page.locator(".md-search__input").fill("redeliver")
+        # Typed, since the page reads what was written when a key comes up
+        page.locator(".md-search__input").press_sequentially("redeliver")
         found = page.locator(".md-search-result__item").first
         found.wait_for()
         assert "redeliver" in (found.text_content() or "").lower()
