@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.ledger.deadlines import EARLY_MS
@@ -228,6 +229,7 @@ class Model:
             (model.first_failed if failing else model.first_acked).add(ordinal)
 
 
+@lru_cache(maxsize=4_096)
 def ordinal_of(item: str) -> tuple[int, int]:
     prefix, _, index = item.rpartition(":")
     block = ids.parse_prefix(prefix)

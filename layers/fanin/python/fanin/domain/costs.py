@@ -8,6 +8,7 @@ what is left out.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from fanin.domain import limits
@@ -104,6 +105,7 @@ def costs(
     ]
 
 
+@lru_cache(maxsize=256)
 def estimate(items: int, done: int, failed: int, *, exact: bool, prices: Prices) -> Estimate:
     """Estimate what a batch has cost so far; the arguments are those of ``spent``."""
     most, usual, *_, least = (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from operator import add, attrgetter
 from typing import Final, Self
 
 from fanin.domain.prices import MILLION, Prices
@@ -57,16 +59,18 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Both together."""
-        return Usage(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)})
+        amounts = map(add, _amounts(self), _amounts(other))
+        return Usage(**dict(zip(_NAMES, amounts, strict=True)))
 
     def times(self, factor: float) -> Self:
         """So many times as much."""
-        return type(self)(**{f.name: getattr(self, f.name) * factor for f in fields(Usage)})
+        amounts = (amount * factor for amount in _amounts(self))
+        return type(self)(**dict(zip(_NAMES, amounts, strict=True)))
 
     def amounts(self) -> dict[str, float]:
         """The amounts that are not zero, by name."""
-        every = {f.name: getattr(self, f.name) for f in fields(Usage)}
-        return {name: round(amount, 6) for name, amount in every.items() if amount}
+        every = zip(_NAMES, _amounts(self), strict=True)
+        return {name: round(amount, 6) for name, amount in every if amount}
 
     def bill(self, prices: Prices) -> dict[str, float]:
         """Dollars by service; each service is in it, also with 0."""
@@ -97,3 +101,8 @@ class Usage:
     def dollars(self, prices: Prices) -> float:
         """The whole bill."""
         return sum(self.bill(prices).values())
+
+
+_NAMES: Final = tuple(one.name for one in fields(Usage))
+_amounts: Final[Callable[[Usage], tuple[float, ...]]] = attrgetter(*_NAMES)
+"""All amounts, in the order of the fields; a status adds some thirty usages up."""
