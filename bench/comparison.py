@@ -9,7 +9,7 @@ from statistics import median
 
 from bench.figures import Figure
 
-ROUNDS = 3
+ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Times:
 def compared(*strategies: Callable[[], object]) -> list[Times]:
     """Run each strategy some times, in turns, since machines are slow at times.
 
-    In the first runs Java compiles and workers start.
+    In the first runs Java compiles and workers start; it compiles some of it again until the fourth.
     """
     turns = [[_seconds(run) for run in strategies] for _ in range(ROUNDS)]
     return [Times(seconds) for seconds in zip(*turns, strict=True)]

@@ -57,6 +57,8 @@ DEAD: Final = 4
 """Aircraft of each carrier that do not answer; of one of them even the queue is gone."""
 LEAST: Final = 10
 """Fewest seconds that aircraft get to answer."""
+ANSWERS: Final = 50
+"""Aircraft that answer in a second, at least: their consumers share this process, and the emulator."""
 LONGEST: Final = 120
 """Most seconds until the batch ends; for the queue to empty, a second more for each 500 flights."""
 
@@ -111,7 +113,7 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
     audited = job(audit.JOB, "--scan", "--output", f"{folder}/audit", "--segments", "4")
     vehicles = Vehicles(tracker, payload=lambda name: {"status": "ok", "vehicle": name})
     crew = register(vehicles, flights)
-    timeout = max(LEAST, vehicles.pace())
+    timeout = max(LEAST, vehicles.pace(), len(crew.living) // ANSWERS)
     arguments = (
         *("--trips", f"{folder}/flights", "--trips-are", "flights", "--output", f"{folder}/report"),
         *("--from", "2013-W01", "--to", "2013-W52", "--title", "New York flights, 2013"),

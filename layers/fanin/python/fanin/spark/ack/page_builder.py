@@ -63,7 +63,7 @@ class _Window:
         return self.base <= low and high < self.base + len(self.flags)
 
     def add(self, ordinals: Ints) -> Iterator[Rows]:
-        self.waiting.append((ordinals - self.base).astype(np.int32))
+        self.waiting.append(np.subtract(ordinals, self.base, dtype=np.int32, casting="unsafe"))
         self.count += len(ordinals)
         if self.count * _DUE >= len(self.flags):
             yield from self.settle()

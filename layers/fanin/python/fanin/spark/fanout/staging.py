@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from fanin.errors import InvalidRequest, ServiceUnavailable
 from fanin.spark.runtime.files import Folder
@@ -53,12 +53,16 @@ class Staging:
 
     def read(self, spark: SparkSession) -> DataFrame:
         """The rows with their ordinals, in any order."""
-        parts = sorted(self.counts)
-        firsts = accumulate((self.counts[part] for part in parts), initial=0)
-        offsets = spark.createDataFrame(list(zip(parts, firsts, strict=False)), _OFFSETS)
+        counts = [self.counts.get(part, 0) for part in range(max(self.counts, default=-1) + 1)]
+        firsts = [
+            first if count else None for first, count in zip(accumulate([0, *counts]), counts, strict=False)
+        ]
+        # A constant, which Spark reads once; a small DataFrame to join would cost two jobs.
+        first = F.get(F.from_json(F.lit(json.dumps(firsts)), "array<bigint>"), F.col(PART))
         staged = spark.read.schema(_with_places(self.schema)).parquet(f"{self.folder}/{self.attempt}")
-        numbered = staged.join(F.broadcast(offsets), PART)
-        return numbered.select((F.col("_first") + F.col(PLACE)).alias(ORDINAL), *self.schema.names)
+        return staged.where(first.isNotNull()).select(
+            (first + F.col(PLACE)).alias(ORDINAL), *self.schema.names
+        )
 
 
 def stage(
@@ -181,6 +185,3 @@ def _with_places(schema: StructType) -> StructType:
 
 
 _PLACES: Final = StructType().add(PART, "integer").add(PLACE, "long")
-_OFFSETS: Final = StructType(
-    [StructField(PART, IntegerType(), False), StructField("_first", LongType(), False)]
-)
