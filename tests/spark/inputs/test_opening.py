@@ -41,6 +41,16 @@ def test_a_corrupt_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
         opened(spark, tmp_path / "bad.csv.gz")
 
 
+def test_a_folder_of_other_files_is_not_taken_for_parquet(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a folder whose own name says nothing, when nobody says the format, then names of files count
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv.gz").write_bytes(gzip.compress(b"item\na\n"))
+
+    with pytest.raises(InvalidRequest, match=r"a\.csv\.gz is not Parquet.* add --format csv"):
+        opened(spark, tmp_path / "in")
+    assert opened(spark, tmp_path / "in", "csv") == [("a", None)]
+
+
 def test_a_session_without_the_source_says_what_it_needs(spark: SparkSession, tmp_path: Path) -> None:
     # Given nobody who says the format, when a folder is a table, then its own format is taken
     (tmp_path / "d" / "_delta_log").mkdir(parents=True)

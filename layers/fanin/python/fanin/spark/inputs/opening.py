@@ -91,6 +91,8 @@ def open_input(
     files = find_files(spark, given.path)
     if table := find_table(spark, files):
         raise table.refusal(given.path)
+    if given.format is None and format_ is DatasetFormat.PARQUET:
+        _refuse_others(files)
 
     def part(base: str | None, some: Sequence[FoundFile]) -> DataFrame | None:
         read = partial(_read, spark, some, format_, given.dialect)
@@ -130,6 +132,20 @@ def _format(spark: SparkSession, given: Input) -> DatasetFormat:
     if table and table.format is None:
         raise table.refusal(given.path)
     return table.format if table and table.format else format_of_path(given.path)
+
+
+def _refuse_others(files: Sequence[FoundFile]) -> None:
+    """Refuse files of another format in a folder that is taken for Parquet, since nobody said what it is.
+
+    Raises:
+        InvalidRequest: the name of a file says so.
+    """
+    for file in files:
+        if (named := format_of_path(file.path)) is not DatasetFormat.PARQUET:
+            raise InvalidRequest(
+                f"{file.path} is not Parquet, going by its name, and nobody has said what the dataset is;"
+                f" add --format {named.value}"
+            )
 
 
 def _read(
