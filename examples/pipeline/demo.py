@@ -29,7 +29,7 @@ from examples.pipeline.consumers import Consumers, Events
 from examples.pipeline.flights import ROWS, unpack
 from examples.pipeline.quiet import quiet_children
 from examples.pipeline.summary import Outcome, summary
-from examples.pipeline.vehicles import Vehicles
+from examples.pipeline.vehicles import Vehicle, Vehicles
 from fanin import FaninError, Tracker
 from fanin.local import CHECKOUT, Stack, down, environment, up
 from fanin.spark import Job, Summary, session
@@ -156,10 +156,10 @@ def sample(spark: SparkSession, file: Path, carriers: list[str], folder: Path) -
 class Crew(NamedTuple):
     """Aircraft that answer, that do not, whose channel is gone, and that nobody registered."""
 
-    living: list[str]
-    silent: list[str]
-    scrapped: list[str]
-    unknown: list[str]
+    living: list[Vehicle]
+    silent: list[Vehicle]
+    scrapped: list[Vehicle]
+    unknown: list[Vehicle]
 
 
 def register(vehicles: Vehicles, flights: DataFrame) -> Crew:
@@ -167,8 +167,8 @@ def register(vehicles: Vehicles, flights: DataFrame) -> Crew:
     crew = Crew([], [], [], [])
     pairs = flights.where("air_time <> 'NA'").select("carrier", "tailnum").distinct()
     for carrier, rows in groupby(pairs.orderBy("carrier", "tailnum").collect(), lambda row: row["carrier"]):
-        aircraft = [row["tailnum"] for row in rows]
-        vehicles.register(carrier, aircraft[:-1])
+        aircraft = [(carrier, row["tailnum"]) for row in rows]
+        vehicles.register(carrier, [name for _, name in aircraft[:-1]])
         vehicles.scrap(aircraft[0])
         crew.scrapped.append(aircraft[0])
         crew.silent.extend(aircraft[1:DEAD])

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from examples.pipeline.vehicles import Vehicle
 from fanin import Progress, State, Verdict, names
 from fanin.spark import Summary
 
@@ -54,7 +55,7 @@ class Outcome:
     silent: int
     scrapped: int
     unknown: int
-    asked: Counter[str]
+    asked: Counter[Vehicle]
 
     @property
     def received(self) -> int:

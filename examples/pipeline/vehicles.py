@@ -24,6 +24,9 @@ _ROUND: Final = 0.5
 
 Payload = Callable[[str], Mapping[str, Any]]
 
+Vehicle = tuple[str, str]
+"""Fleet and name; a vehicle may belong to two fleets, and then has a queue in each."""
+
 
 class Vehicles:
     """Some vehicles.
@@ -41,8 +44,8 @@ class Vehicles:
         self._tracker = tracker
         self._topic = topic
         self._payload = payload
-        self._queues: dict[str, str] = {}
-        self.asked: Counter[str] = Counter()
+        self._queues: dict[Vehicle, str] = {}
+        self.asked: Counter[Vehicle] = Counter()
 
     def register(self, fleet: str, vehicles: Iterable[str]) -> None:
         """Create a channel for each vehicle and register it."""
@@ -51,7 +54,7 @@ class Vehicles:
             made = self._tracker.sqs.create_queue(
                 QueueName=f"vehicle-{uuid.uuid4()}", tags={names.CHANNEL_TAG: "vehicle"}
             )
-            self._queues[vehicle] = made["QueueUrl"]
+            self._queues[fleet, vehicle] = made["QueueUrl"]
             self._tracker.directory.register(
                 Register(self._topic.format(fleet=fleet), vehicle, made["QueueUrl"], lease=3600)
             )
@@ -59,11 +62,11 @@ class Vehicles:
         with ThreadPoolExecutor(_THREADS) as pool:
             list(pool.map(one, vehicles))
 
-    def scrap(self, vehicle: str) -> None:
+    def scrap(self, vehicle: Vehicle) -> None:
         """Delete a vehicle's channel, which stays in the directory."""
         self._tracker.sqs.delete_queue(QueueUrl=self._queues[vehicle])
 
-    def waiting(self, vehicle: str) -> int:
+    def waiting(self, vehicle: Vehicle) -> int:
         """Messages that wait in the channel of a vehicle that does not listen."""
         attributes = self._tracker.sqs.get_queue_attributes(
             QueueUrl=self._queues[vehicle], AttributeNames=["ApproximateNumberOfMessages"]
@@ -71,7 +74,7 @@ class Vehicles:
         return int(attributes["ApproximateNumberOfMessages"])
 
     @contextmanager
-    def answering(self, living: Iterable[str]) -> Iterator[None]:
+    def answering(self, living: Iterable[Vehicle]) -> Iterator[None]:
         """Let these vehicles answer; each thread polls many of them in turn."""
         over = threading.Event()
         every = [self._unit(vehicle) for vehicle in living]
@@ -95,12 +98,12 @@ class Vehicles:
             for thread in threads:
                 thread.join()
 
-    def _unit(self, vehicle: str) -> Consumer:
+    def _unit(self, vehicle: Vehicle) -> Consumer:
         """The consumer that runs in a vehicle."""
 
         def handle(message: ReceivedMessage) -> None:
             self.asked[vehicle] += 1
-            self._tracker.scatters.reply(message, dict(self._payload(vehicle)))
+            self._tracker.scatters.reply(message, dict(self._payload(vehicle[1])))
 
         return self._tracker.consumer(self._queues[vehicle], handle, wait=0)
 
@@ -112,7 +115,7 @@ class Vehicles:
         """
         fleet, vehicle, took = f"workshop-{uuid.uuid4()}", f"jig-{uuid.uuid4()}", 0.0
         self.register(fleet, [vehicle])
-        with self.answering([vehicle]):
+        with self.answering([(fleet, vehicle)]):
             for _ in range(2):
                 started = time.monotonic()
                 topic = self._topic.format(fleet=fleet)

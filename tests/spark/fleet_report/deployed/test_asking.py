@@ -26,6 +26,8 @@ DATASETS = (
     "checked/trips",
 )
 
+LIVING = (("north", "n1"), ("south", "s1"), ("south", "s2"))
+
 
 @pytest.fixture
 def vehicles(local_environment: None, tmp_path: Path) -> Vehicles:
@@ -37,7 +39,7 @@ def vehicles(local_environment: None, tmp_path: Path) -> Vehicles:
     )
     made.register("north", ["n1", "n2", "n3"])
     made.register("south", ["s1", "s2"])
-    made.scrap("n3")
+    made.scrap(("north", "n3"))
     return made
 
 
@@ -59,7 +61,7 @@ def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(
     arguments = [*datasets(tmp_path), *asking, "--timeout", str(vehicles.pace())]
 
     # When the report is made
-    with vehicles.answering(["n1", "s1", "s2"]):
+    with vehicles.answering(LIVING):
         summary = run(spark, *arguments, "--output", f"{tmp_path}/first")
 
     # Then it says of each what it said, or why it did not
@@ -90,7 +92,7 @@ def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(
         "north": (3, 1, 1),
         "south": (2, 2, 0),
     }
-    assert vehicles.waiting("n2") == 2  # it was asked again, as it had not answered
+    assert vehicles.waiting(("north", "n2")) == 2  # it was asked again, as it had not answered
 
     # When the job is run again, with tasks that die in the middle, twice each
     deaths = tmp_path / "deaths"
@@ -115,5 +117,5 @@ def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(
         assert written(f"{tmp_path}/again/{name}") == written(f"{tmp_path}/first/{name}")
     page = Path(f"{tmp_path}/again/report.html").read_bytes()
     assert page == Path(f"{tmp_path}/first/report.html").read_bytes()
-    assert [vehicles.asked[name] for name in ("n1", "s1", "s2")] == [1, 1, 1]
-    assert vehicles.waiting("n2") == 2
+    assert [vehicles.asked[one] for one in LIVING] == [1, 1, 1]
+    assert vehicles.waiting(("north", "n2")) == 2
