@@ -34,6 +34,7 @@ LEAST: Final = {"domain": 0.9, "app": 0.9}
 SIGNATURES: Final = "tests/unit/app/test_services.py"
 OUTSIDE: Final[dict[str, tuple[str, ...]]] = {
     "wire": ("tests/unit/entry/http", "tests/unit/client", "tests/docs/test_openapi.py"),
+    "app/api": (SIGNATURES,),
     "app/ledger": (SIGNATURES, "tests/stateful/test_machine.py", "tests/behaviour/test_batches.py"),
     "app/scatters": (
         SIGNATURES,
@@ -43,6 +44,7 @@ OUTSIDE: Final[dict[str, tuple[str, ...]]] = {
     "app/frames": (SIGNATURES, "tests/stateful/test_frame_machine.py", "tests/behaviour/test_patterns.py"),
     "app/buffers": (SIGNATURES, "tests/stateful/test_buffers.py", "tests/behaviour/test_patterns.py"),
     "app/directory": (SIGNATURES, "tests/behaviour/test_patterns.py"),
+    "app/targets": ("tests/unit/entry/test_targets.py",),
     "adapters/dynamodb": ("tests/integration",),
     "client": ("tests/behaviour",),
 }

@@ -143,7 +143,7 @@ def _is_left_alone(node: ast.AST) -> bool:
             ast.Assign([ast.Name("__all__")]) | ast.Assign(value=ast.Call(ast.Name("TypeVar" | "ParamSpec")))
         ):
             return True
-        case ast.AnnAssign(annotation=ast.Name("TypeAlias")):
+        case ast.AnnAssign(annotation=ast.Name("TypeAlias")) | ast.If(ast.Name("TYPE_CHECKING")):
             return True
     return False
 

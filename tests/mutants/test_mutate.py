@@ -73,6 +73,7 @@ def test_a_mutant_behaves_as_its_name_says_and_the_next_one_is_changed_in_its_ow
         "T = TypeVar('T')",
         "A: TypeAlias = 'B' | None",
         "a = f'{b + 1}'",
+        "if TYPE_CHECKING:\n    from a import b",
     ],
 )
 def test_what_no_test_could_notice_is_left_alone(source: str) -> None:

@@ -77,6 +77,20 @@ def test_jobs_are_handled_each_on_its_own() -> None:
     }
 
 
+@pytest.mark.parametrize(("outcome", "said"), [(Outcome.AGAIN, "again"), (Outcome.PARKED, "parked")])
+def test_the_log_says_of_a_target_that_was_not_told_what_becomes_of_it(
+    outcome: Outcome, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(message(3), outcomes={3: outcome})
+
+    (line,) = [record.__dict__ for record in caplog.records if record.message == "target not told"]
+    assert {name: line[name] for name in ("batch_id", "target", "outcome")} == {
+        "batch_id": 7,
+        "target": 3,
+        "outcome": said,
+    }
+
+
 @pytest.mark.parametrize("body", ["{", "[]", "{}", "null"])
 def test_a_message_that_is_not_a_job_becomes_a_dead_letter_in_time(body: str) -> None:
     again, _ = run(message(0, body), message(1), outcomes={1: Outcome.DELIVERED})

@@ -46,6 +46,11 @@ def test_one_call_is_bounded_and_says_where_to_go_on(world: World, monkeypatch) 
     assert world.memory.claims.objects == {}
 
 
+def test_one_call_deletes_the_messages_of_five_thousand_failures() -> None:
+    """So many as the removal of a batch promises; a batch with more is left to the worker."""
+    assert forgetting.PAGE * forgetting.PAGES == 5_000
+
+
 def test_a_failure_without_a_message_asks_nothing_of_the_bucket(world: World) -> None:
     batch, (group,) = world.batch(2)
     world.ledger.fail([Failure(item, "x") for item in group])

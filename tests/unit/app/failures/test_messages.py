@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -42,7 +43,29 @@ def test_a_key_says_how_long_the_object_is_kept_and_whose_it_is(world: World) ->
     world.ledger.fail([Failure(group[1], "torn", KeptMessage("x" * 9_000))])
 
     ((note,), _) = world.ports.parts.failures(batch.batch_id)
-    assert note.kept.startswith(f"days-2/{batch.batch_id}/1/message-")
+    # and follows from the content, so that a repeat by any version of fanin finds the same object
+    assert re.fullmatch(rf"days-2/{batch.batch_id}/1/message-[0-9a-f]{{32}}", note.kept)
+
+
+def test_large_messages_of_one_call_are_all_in_the_bucket(world: World) -> None:
+    batch, (group,) = world.batch(3)
+    messages = [KeptMessage(letter * 9_000) for letter in "abc"]
+
+    world.ledger.fail([Failure(group[n], "torn", message) for n, message in enumerate(messages)])
+
+    assert [world.ledger.failure(batch.batch_id, n).message for n in range(3)] == messages
+    assert len(world.memory.claims.objects) == 3
+
+
+def test_another_message_of_the_same_item_does_not_overwrite_the_first(world: World) -> None:
+    # Given an item that fails with one message, and then with another of the same size
+    batch, (group,) = world.batch(3)
+    for letter in "aba":
+        world.fresh().fail([Failure(group[1], "torn", KeptMessage(letter * 9_000))])
+
+    # Then there is an object for each message, and the failure has its last one
+    assert len(world.memory.claims.objects) == 2
+    assert world.ledger.failure(batch.batch_id, 1).message == KeptMessage("a" * 9_000)
 
 
 @pytest.mark.parametrize("error", [NotConfigured("no bucket"), AccessDenied("not yours")])

@@ -50,6 +50,26 @@ def test_an_item_that_reads_as_failed_has_its_message(world: World, call: str, m
     assert world.fresh().status(batch.batch_id, exact=True).batch.failed == 1
 
 
+def test_a_failure_with_its_message_takes_one_write_of_each(world: World) -> None:
+    _, (group,) = world.batch(3)
+
+    world.ledger.fail([Failure(group[1], "torn", KeptMessage("body"))])
+
+    calls = ("parts.put_messages", "parts.put_failures", "parts.update_failures")
+    assert [world.accesses.writes[call] for call in calls] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(("on_failure", "noted"), [(OnFailure.HOLD, (("rows", 5),)), (OnFailure.DONE, ())])
+def test_what_a_held_item_brings_to_the_totals_is_noted_until_it_is_released(
+    world: World, on_failure: OnFailure, noted: tuple[tuple[str, int], ...]
+) -> None:
+    batch, (group,) = world.batch(3, on_failure=on_failure, totals=("rows",))
+
+    world.ledger.fail([Failure(group[1], "torn", totals={"rows": 5})])
+
+    assert world.ports.parts.notes(batch.batch_id, [1])[1].totals == noted
+
+
 def test_failing_again_without_a_message_does_not_hide_the_one_that_was_kept(world: World) -> None:
     batch, (group,) = world.batch(3)
     world.ledger.fail([Failure(group[1], "torn", KeptMessage("body"), attempts=3, source="arn:q")])

@@ -28,6 +28,13 @@ def test_good_targets_are_accepted(world: World) -> None:
     assert checked_targets(world.ports, GOOD) == GOOD
 
 
+def test_as_many_and_as_short_as_may_be(world: World) -> None:
+    world.memory.channels.queues["q"] = []
+    targets = (task("t"), task(), task(), task(), Target(TargetType.SQS, queue_url="q"))
+
+    assert checked_targets(world.ports, targets) == targets
+
+
 def bad(kind: str, **fields: Any) -> Target:
     return Target(TargetType(kind), **fields)
 
@@ -69,8 +76,12 @@ def test_a_bad_target_is_refused_and_nothing_is_written(
     ],
 )
 def test_a_type_or_an_end_that_there_is_not_is_refused(world: World, target: Target, why: str) -> None:
-    with pytest.raises(InvalidRequest, match=why):
+    with pytest.raises(InvalidRequest, match=why) as refused:
         checked_targets(world.ports, [target])
+    assert str(refused.value) == (
+        "on_end[0] needs a type of step_functions, durable_callback, sqs, webhook,"
+        " and when of complete, failed, any"
+    )
 
 
 def test_a_process_that_does_not_know_the_queue_of_targets_says_so(world: World) -> None:

@@ -8,9 +8,12 @@ from dataclasses import replace
 import pytest
 
 from fanin import names
+from fanin.app.ports.callbacks import Notice
 from fanin.app.targets.delivery import Outcome, deliver
 from fanin.app.targets.records import change
 from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType, When
+from fanin.errors import ServiceUnavailable, TargetRefused
+from fanin.wire.times import encode_time
 from tests.lost_answers import LostAnswers
 from tests.unit.app.targets.conftest import QUEUE, URL, World, task
 
@@ -32,12 +35,14 @@ def test_each_type_is_told_the_event(world: World) -> None:
     assert all(told.succeeded for told in world.memory.callbacks.told)
     (message,) = world.memory.channels.queues[QUEUE]
     body = json.loads(message.body)
-    assert (body["id"], body["detail-type"], body["source"]) == (
-        f"{batch.batch_id}.complete",
-        "Batch Completed",
-        "fanin",
-    )
-    assert body["detail"]["id"] == body["id"]
+    event = world.memory.callbacks.told[0].event
+    assert body == {
+        "id": f"{batch.batch_id}.complete",
+        "detail-type": "Batch Completed",
+        "source": "fanin",
+        "time": encode_time(world.clock.at),
+        "detail": {**json.loads(json.dumps(event.detail)), "id": f"{batch.batch_id}.complete"},
+    }
     assert message.attributes == {names.ATTRIBUTE_TYPE: "Batch Completed"}
     for kept in world.kept(batch):
         assert (kept.state, kept.attempts, kept.delivered_at) == (TargetState.DELIVERED, 1, world.clock.at)
@@ -126,8 +131,6 @@ def test_a_failure_that_is_noted_late_does_not_undo_a_delivery(world: World) -> 
         if (call, moment) == ("callbacks.call", "before"):
             world.memory.accesses._on_call = lambda _call, _moment: None
             deliver(world.ports, job)
-            from fanin.errors import ServiceUnavailable
-
             raise ServiceUnavailable("no answer")
 
     world.memory.accesses._on_call = other_copy
@@ -151,6 +154,40 @@ def test_a_delivery_is_marked_although_a_failure_was_noted_meanwhile(world: Worl
     assert deliver(world.ports, job) is Outcome.DELIVERED
     (kept,) = world.kept(batch)
     assert (kept.state, kept.attempts) == (TargetState.DELIVERED, 2)
+
+
+def test_a_target_whose_record_others_change_all_the_time_is_told_again_later(world: World) -> None:
+    # Given other copies of the job that note failures before every write
+    batch = world.ended(task())
+    (job,) = world.jobs()
+    busy = True
+
+    def fails_elsewhere(call: str, moment: str) -> None:
+        nonlocal busy
+        if busy and (call, moment) == ("records.put", "before"):
+            busy = False
+            (kept,) = world.kept(batch)
+            change(world.ports.records, batch.batch_id, kept, state=TargetState.FAILED, attempts=1)
+            busy = True
+
+    world.memory.accesses._on_call = fails_elsewhere
+    # When the target was told, then the job is not taken for done, since nothing says that it was told
+    with pytest.raises(ServiceUnavailable, match="target 0 of batch"):
+        deliver(world.ports, job)
+    busy = False
+    assert world.kept(batch)[0].state is TargetState.FAILED
+
+
+def test_a_long_error_is_cut(world: World, monkeypatch) -> None:
+    batch = world.ended(task())
+
+    def refuse(_target: Target, _notice: Notice) -> None:
+        raise TargetRefused("x" * 300)
+
+    monkeypatch.setattr(world.memory.callbacks, "call", refuse)
+    world.do(world.jobs())
+
+    assert world.kept(batch)[0].last_error == "x" * 256
 
 
 @pytest.mark.parametrize("call", ["records.put", "callbacks.call"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fanin.app.targets.records import OUTLIVES, TargetRecord, change, put_targets, read_targets
+from fanin.app.targets.records import TargetRecord, change, put_targets, read_targets
 from fanin.domain.batch import Batch
 from fanin.domain.targets import Target, TargetState, TargetType
 from tests.lost_answers import LostAnswers
@@ -19,8 +19,9 @@ def test_targets_are_read_as_they_were_declared_and_outlive_their_batch(world: W
     assert put_targets(world.ports.records, BATCH, declared)
 
     found = read_targets(world.ports.records, 7, range(5))
+    assert set(world.ports.records.read("7", ["target/0", "target/1"])) == {"target/0", "target/1"}
     assert [kept.target for kept in found] == list(declared)
-    assert {kept.expires_at for kept in found} == {BATCH.expires_at + OUTLIVES}
+    assert {kept.expires_at for kept in found} == {BATCH.expires_at + 2 * 24 * 3600}
 
 
 def test_writing_them_again_changes_nothing(world: World) -> None:
