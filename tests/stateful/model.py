@@ -112,6 +112,10 @@ class Model:
         masks = self._memory.words._failed.items()
         return sum(mask.bit_count() for key, mask in masks if key.batch_id == batch.batch_id)
 
+    def noted(self, batch: Batch) -> int:
+        """How many items have a note of a failure, whether that or another mark has won."""
+        return len(self._memory.parts._failures.get(batch.batch_id, {}))
+
     def _written(self, batch: Batch) -> set[int]:
         """Ordinals whose own bit is clear, or that a range may have marked."""
         words, width = self._memory.words._words, self._memory.tree.width
