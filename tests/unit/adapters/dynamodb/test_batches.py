@@ -11,8 +11,8 @@ from botocore.stub import Stubber
 
 from fanin.adapters.dynamodb import DynamoBatches
 from fanin.adapters.dynamodb.rows import encode
-from fanin.app.ports.batches import Activity
-from fanin.domain.batch import LIVE, State
+from fanin.app.ports.batches import Activity, Done
+from fanin.domain.batch import LIVE, Cause, State
 from fanin.errors import Throttled
 from tests.unit.adapters.dynamodb.conftest import BATCH, plainly, refused
 
@@ -20,6 +20,7 @@ Asked = list[dict[str, Any]]
 Move = Callable[[DynamoBatches], Any]
 KEY = {"batch_id": {"N": "11"}}
 ACTIVITY = Activity(70, 90)
+DONE = Done(5, 1, failed_more=True, totals={"rows": 7, "cents": -2}, totals_exact=True)
 TOUCHED = "touched_at = 70, due_at = 90"
 
 
@@ -89,10 +90,37 @@ TOUCHED = "touched_at = 70, due_at = 90"
             "(state IN (open, closed)) AND (mode = estimated OR kind = scatter)",
         ),
         (
-            lambda b: b.expire(11, now=50_999),
-            "SET expires_at = 50",
-            "(NOT state IN (open, closed)) AND (expires_at > 50)",
+            lambda b: b.expire(11, now=1_790_000_000_999),
+            "SET expires_at = 1790000000",
+            "(NOT state IN (open, closed)) AND (expires_at > 1790000000)",
         ),
+        (
+            lambda b: b.end(11, State.CANCELLED, now=50, sources=LIVE, done=DONE, cause=Cause.FAILURES),
+            (
+                "SET state = cancelled, shelf = cancelled#3, ended_at = 50, partial = False, acked = 5,"
+                " failed = 1, failed_more = True, t0 = 7, t1 = -2, totals_exact = True, cause = failures"
+            ),
+            "(state IN (open, closed))",
+        ),
+        (
+            lambda b: b.end(11, State.COMPLETE, now=50, sources=LIVE, done=Done(6, 0, failed_more=False)),
+            (
+                "SET state = complete, shelf = complete#3, ended_at = 50, partial = False, acked = 6,"
+                " failed = 0, failed_more = False"
+            ),
+            "(state IN (open, closed))",
+        ),
+        (
+            lambda b: b.count(11, 3, activity=ACTIVITY, sums=(7, -2)),
+            f"SET {TOUCHED} ADD acked 3, t0 7, t1 -2",
+            "(state IN (open, closed)) AND (mode = estimated OR kind = scatter)",
+        ),
+        (
+            lambda b: b.tell_stall(11, ACTIVITY),
+            "SET stall_told = 70, due_at = 90",
+            "(state IN (open, closed)) AND (touched_at = 70)",
+        ),
+        (lambda b: b.hint_failures(11, 3), "ADD failing 3", "(state IN (open, closed))"),
     ],
 )
 def test_a_move_is_one_conditional_write(
@@ -123,6 +151,33 @@ def test_a_refused_move_tells_the_row_as_it_is(batches: DynamoBatches, aws: Stub
 
     assert moves[move](batches) == (ended, False)
     assert moves[move](batches) == (None, False)
+
+
+@pytest.mark.parametrize("move", ["tell_stall", "rebound", "expire"])
+def test_a_move_without_a_row_tells_whether_it_was_made(
+    batches: DynamoBatches, aws: Stubber, move: str
+) -> None:
+    moves: dict[str, Move] = {
+        "tell_stall": lambda b: b.tell_stall(11, ACTIVITY),
+        "rebound": lambda b: b.rebound(11, items=6, pending=2),
+        "expire": lambda b: b.expire(11, now=50_000),
+    }
+    aws.add_response("update_item", {"Attributes": encode(BATCH)})
+    aws.add_client_error("update_item", **refused(encode(BATCH)))
+
+    assert moves[move](batches) is True
+    assert moves[move](batches) is False
+
+
+def test_a_hint_of_failures_answers_the_row_only_if_the_batch_still_lives(
+    batches: DynamoBatches, aws: Stubber
+) -> None:
+    hinted = replace(BATCH, failing=3)
+    aws.add_response("update_item", {"Attributes": encode(hinted)})
+    aws.add_client_error("update_item", **refused(encode(replace(BATCH, state=State.COMPLETE))))
+
+    assert batches.hint_failures(11, 3) == hinted
+    assert batches.hint_failures(11, 3) is None
 
 
 def test_a_refused_addition_is_none(batches: DynamoBatches, aws: Stubber) -> None:

@@ -27,8 +27,10 @@ def add(batches: DynamoBatches, batch: Batch = BATCH) -> int | None:
     return batches.allocate_once(batch, 4, IdempotencyKey.of("a/b"), activity=ACTIVITY)
 
 
-def used(aws: Stubber, *, key: bool, count: int = 4, first: int = 2) -> None:
-    row = {"first": {"N": str(first)}, "count": {"N": str(count)}}
+def used(aws: Stubber, *, key: bool, count: int = 4, first: int = 2, owner: str | None = None) -> None:
+    row = {"first": {"N": str(first)}, "count": {"N": str(count)}} | (
+        {"owner": {"S": owner}} if owner else {}
+    )
     failed, held = {"Code": "ConditionalCheckFailed", "Item": row}, {"Code": "None"}
     aws.add_client_error(
         "transact_write_items",
@@ -139,3 +141,33 @@ def test_a_key_of_the_release_before_has_no_owner_and_is_honoured_for_every_call
     used(aws, key=True)
     key = IdempotencyKey.of("a/b", Principal("importer", "iam importer"))
     assert batches.allocate_once(BATCH, 4, key, activity=ACTIVITY) == 2
+
+
+class TestTheKeyOfAnother:
+    """Two callers may choose the same text, and each has items of its own under it."""
+
+    KEY = IdempotencyKey.of("a/b", Principal("importer", "iam importer"))
+
+    def test_leads_to_a_name_of_this_caller_only(
+        self, batches: DynamoBatches, aws: Stubber, asked: Asked
+    ) -> None:
+        # Given a key that another caller has used, with another count
+        used(aws, key=True, count=5, owner="of-another")
+        aws.add_response("transact_write_items", {})
+
+        # When this caller uses it, then its items are new
+        assert batches.allocate_once(BATCH, 4, self.KEY, activity=ACTIVITY) == 6
+
+        puts = [request["TransactItems"][0]["Put"]["Item"] for request in asked]
+        assert [(put["part"]["S"], put["owner"]["S"]) for put in puts] == [
+            ("add/a/b", self.KEY.owner),
+            (f"add/{self.KEY.other}", self.KEY.owner),
+        ]
+
+    def test_answers_as_before_under_the_name_of_this_caller(
+        self, batches: DynamoBatches, aws: Stubber
+    ) -> None:
+        used(aws, key=True, first=2, owner="of-another")
+        used(aws, key=True, first=3, owner=self.KEY.owner)
+
+        assert batches.allocate_once(BATCH, 4, self.KEY, activity=ACTIVITY) == 3

@@ -11,7 +11,8 @@ from botocore.stub import Stubber
 
 from fanin.adapters.dynamodb import Connection, DynamoWords
 from fanin.adapters.dynamodb.connection import Written
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Tally, WordKey
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Tallied, Tally, WordKey, WordRow
+from fanin.domain.totals import MAX_TOTALS
 from fanin.domain.tree import Tree
 from fanin.errors import ServiceUnavailable, Throttled
 from tests.unit.adapters.dynamodb.conftest import Silent, refused
@@ -225,6 +226,91 @@ def test_a_read_asks_for_each_word_once_and_for_nothing_but_its_value(
 
     # The row without the attribute is there for the sake of a lease.
     assert getattr(words, call)([KEY, WordKey(7, 0, 0), KEY]) == {KEY: FULL}
+
+
+@pytest.mark.parametrize(
+    ("key", "row", "tally"),
+    [
+        (KEY, word(FULL ^ 0b11), Tally(0, whole=False)),
+        (KEY, word(FULL ^ 0b11) | {"failures": {"N": "5"}, "carried": {"N": "1"}}, Tally(5, whole=False)),
+        (KEY, word(FULL ^ 0b11) | {"failures": {"N": "5"}, "carried": {"N": "2"}}, Tally(5)),
+        (
+            KEY,
+            word(FULL ^ 0b11) | {"carried": {"N": "2"}, "t0": {"N": "7"}, "t1": {"N": "-2"}},
+            Tally(0, whole=False, sums=(7, -2)),
+        ),
+        (
+            KEY,
+            word(FULL ^ 0b11) | {"summed": {"N": "2"}, "t0": {"N": "7"}, "t1": {"N": "-2"}},
+            Tally(0, sums=(7, -2)),
+        ),
+        (WordKey(7, 0, 0), word(FULL ^ 0b11) | {"failed": {"N": "2"}}, Tally(1)),
+        (
+            WordKey(7, 0, 0),
+            word(FULL ^ 0b11) | {"summed": {"N": "1"}, "t0": {"N": "7"}},
+            Tally(0, whole=False, sums=(7,)),
+        ),
+        (WordKey(7, 0, 0), word(FULL ^ 0b11) | {"summed": {"N": "2"}, "t0": {"N": "7"}}, Tally(sums=(7,))),
+    ],
+    ids=[
+        "a range passed over the words below",
+        "one word gave no tally",
+        "each word gave its tally",
+        "words gave tallies without sums",
+        "each word gave its sums",
+        "items that failed are marked in the word itself",
+        "one item brought nothing that is known",
+        "each item brought something",
+    ],
+)
+def test_a_tally_is_whole_only_if_every_clear_bit_came_with_one(
+    words: DynamoWords, aws: Stubber, *, key: WordKey, row: dict[str, Any], tally: Tally
+) -> None:
+    """What is taken for whole is not looked for in the words below."""
+    name = {"word_id": {"S": f"7/{key.level}/{key.number}"}}
+    sums = ", ".join(f"t{place}" for place in range(MAX_TOTALS))
+    read = {
+        "Keys": [name],
+        "ConsistentRead": True,
+        "ProjectionExpression": f"word_id, word, failed, failures, carried, summed, {sums}",
+    }
+    aws.add_response(
+        "batch_get_item", {"Responses": {"words": [name | row]}}, {"RequestItems": {"words": read}}
+    )
+
+    assert words.read_tallied([key, key]) == {key: Tallied(FULL ^ 0b11, tally)}
+
+
+def test_sums_go_up_with_the_bits_of_items_too(words: DynamoWords, aws: Stubber, asked: Asked) -> None:
+    carried = {0: Tally(sums=(7, -2)), 1: Tally(), 2: Tally(whole=False, sums=(1, 1))}
+    aws.add_response("update_item", {"Attributes": word(FULL ^ 0b111)})
+
+    words.clear([Clear(WordKey(7, 0, 0), 0b111, LATER, carried=carried)])
+
+    # An item that brings nothing adds nothing, so that its word is not taken for whole
+    (request,) = asked
+    assert request["UpdateExpression"].endswith(" ADD done :bits, summed :summed, t0 :t0, t1 :t1")
+    values = request["ExpressionAttributeValues"]
+    assert [values[f":{name}"]["N"] for name in ("summed", "t0", "t1")] == ["1", "8", "-1"]
+
+
+def test_a_row_is_read_with_all_its_leases(words: DynamoWords, aws: Stubber) -> None:
+    rows = [
+        {"word_id": {"S": "7/0/0"}, "l0": {"N": "130"}, "l63": {"N": "140"}},
+        {"word_id": {"S": "7/0/1"}, **word(FULL ^ 0b11, 0, 1), "failed": {"N": "2"}},
+    ]
+    keys = [{"word_id": {"S": "7/0/0"}}, {"word_id": {"S": "7/0/1"}}]
+    aws.add_response(
+        "batch_get_item",
+        {"Responses": {"words": rows}},
+        {"RequestItems": {"words": {"Keys": keys, "ConsistentRead": True}}},
+    )
+
+    first, second = WordKey(7, 0, 0), WordKey(7, 0, 1)
+    assert words.read_rows([first, second, first]) == {
+        first: WordRow(FULL, 0, {0: 130, 63: 140}),
+        second: WordRow(FULL ^ 0b11, 2, {}),
+    }
 
 
 def test_only_the_word_that_is_throttled_is_written_again(
