@@ -33,8 +33,14 @@ LEAST: Final = {"domain": 0.9, "app": 0.9}
 """The share of mutants that the tests of a room must kill."""
 SIGNATURES: Final = "tests/unit/app/test_services.py"
 OUTSIDE: Final[dict[str, tuple[str, ...]]] = {
-    "wire": ("tests/unit/entry/http", "tests/unit/client", "tests/docs/test_openapi.py"),
     "app/api": (SIGNATURES,),
+    "wire": (
+        "tests/docs/test_reference.py",
+        "tests/docs/test_reference_wire.py",
+        "tests/unit/entry/http",
+        "tests/unit/client",
+        "tests/docs/test_openapi.py",
+    ),
     "app/ledger": (SIGNATURES, "tests/stateful/test_machine.py", "tests/behaviour/test_batches.py"),
     "app/scatters": (
         SIGNATURES,

@@ -97,6 +97,25 @@ def test_a_page_goes_on_below_the_last_id_in_every_shard(
     assert {query["ExpressionAttributeValues"][":before"]["N"] for query in asked[9:]} == {"9"}
 
 
+def test_a_page_reads_no_further_than_to_the_row_that_tells_of_another_page(
+    batches: DynamoBatches, aws: Stubber, asked: Asked
+) -> None:
+    # Given a shard that has the newest batches, one for each page of its index
+    aws.add_response("query", {"Items": [place(40)], "LastEvaluatedKey": place(40)})
+    for _ in range(1, 8):
+        aws.add_response("query", {"Items": []})
+    aws.add_response("query", {"Items": [place(32)], "LastEvaluatedKey": place(32)})
+    rows(aws, batch(40))
+
+    # When a page of one batch is listed
+    page = batches.page_of_user_key("k", limit=1)
+
+    # Then the second batch is read, since it says that there is more, and not the third
+    assert page.batches == [batch(40)]
+    assert page.cursor is not None
+    assert len(asked) == 10
+
+
 def test_a_row_that_was_deleted_is_left_out(batches: DynamoBatches, aws: Stubber) -> None:
     aws.add_response("query", {"Items": [place(16), place(8)]})
     for _ in range(1, 8):
