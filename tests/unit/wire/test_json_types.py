@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 import pytest
 
+from fanin.domain import limits
 from fanin.domain.batch import State
+from fanin.entry.http.validation import checked
 from fanin.errors import InvalidRequest
 from fanin.wire.json_types import (
+    BATCH_ID,
+    IDEMPOTENCY_KEY,
+    METADATA,
     NO_DEFAULT,
+    OBJECT,
     TEXT,
     TIME,
     TIME_IN_SECONDS,
+    UUID,
+    JsonType,
     many,
+    number,
     one_of,
     or_null,
     string_map,
     text,
     whole,
+    whole_map,
 )
+from fanin.wire.shapes import plain
 
 
 def test_bounds_are_in_the_schema_only_where_there_are_some() -> None:
@@ -70,3 +84,75 @@ def test_a_map_of_strings_has_values_of_its_type() -> None:
     kind = string_map(text(3)).with_keywords(maxProperties=2)
     assert kind.schema["additionalProperties"] == {"type": "string", "maxLength": 3}
     assert kind.schema["maxProperties"] == 2
+
+
+KINDS: Mapping[str, JsonType[object]] = {
+    "metadata": METADATA,
+    "sums": whole_map(-2, 3, names="[a-z]+"),
+    "share": number(0.5, 1),
+    "key": IDEMPOTENCY_KEY,
+    "batch": BATCH_ID,
+    "uuid": UUID,
+    "object": OBJECT,
+    "time": TIME,
+    "state": or_null(one_of(State)),
+}
+ALL = plain("AllKinds", {}, KINDS)
+LONG_KEY = "k" * limits.MAX_METADATA_KEY
+LONG_VALUE = "v" * limits.MAX_METADATA_VALUE
+FULL = {str(place): "" for place in range(limits.MAX_METADATA)}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("metadata", {}),
+        ("metadata", {LONG_KEY: LONG_VALUE}),
+        ("metadata", FULL),
+        ("sums", {"a": -2, "b": 3}),
+        ("share", 0.5),
+        ("share", 1),
+        ("key", "k"),
+        ("key", "k" * limits.MAX_IDEMPOTENCY_KEY),
+        ("batch", 0),
+        ("batch", 2**53 - 1),
+        ("object", {"any": [1]}),
+        ("state", None),
+        ("state", "open"),
+    ],
+)
+def test_a_value_may_be_as_large_as_its_bounds(name: str, value: object) -> None:
+    assert checked(ALL, json.dumps({name: value})) == {name: value}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("metadata", {f"{LONG_KEY}k": ""}),
+        ("metadata", {"k": f"{LONG_VALUE}v"}),
+        ("metadata", {**FULL, "one-more": ""}),
+        ("metadata", {"k": 1}),
+        ("metadata", []),
+        ("sums", {"a": -3}),
+        ("sums", {"a": 4}),
+        ("sums", {"a": 1.5}),
+        ("sums", {"A": 1}),
+        ("sums", {"a ": 1}),
+        ("sums", [1]),
+        ("share", 0.49),
+        ("share", 1.01),
+        ("share", "1"),
+        ("key", ""),
+        ("key", "k" * (limits.MAX_IDEMPOTENCY_KEY + 1)),
+        ("batch", -1),
+        ("batch", 2**53),
+        ("uuid", 7),
+        ("object", []),
+        ("time", 7),
+        ("state", "shut"),
+        ("state", 7),
+    ],
+)
+def test_a_value_that_is_out_of_its_bounds_or_of_another_kind_is_refused(name: str, value: object) -> None:
+    with pytest.raises(InvalidRequest, match=f"/{name}"):
+        checked(ALL, json.dumps({name: value}))
