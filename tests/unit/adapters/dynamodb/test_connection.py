@@ -1,6 +1,8 @@
 """Patience with DynamoDB: repeats of what certainly changed nothing, and of nothing else."""
 
+import sys
 from collections.abc import Callable
+from importlib.util import find_spec, module_from_spec
 from typing import Any
 
 import pytest
@@ -248,6 +250,24 @@ def test_no_request_begins_when_the_time_is_up(call: Callable[[Connection], obje
 
     with pytest.raises(Throttled, match="the time for this call is up"):
         call(connection)
+
+
+def test_each_of_the_sixteen_calls_that_go_at_a_time_has_a_socket() -> None:
+    connection = Connection()
+
+    sockets = [client.meta.config.max_pool_connections for client in (connection.client, connection.once)]
+    assert sockets == [16, 16]
+
+
+@pytest.mark.parametrize("name", ["connection", "metering"])
+def test_the_types_of_boto3_are_not_needed_to_run(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """They are installed where the code is checked, and in no function."""
+    monkeypatch.setitem(sys.modules, "mypy_boto3_dynamodb", None)
+    spec = find_spec(f"fanin.adapters.dynamodb.{name}")
+    assert spec is not None
+    assert spec.loader is not None
+
+    spec.loader.exec_module(module_from_spec(spec))
 
 
 never: Callable[[], Any] = lambda: pytest.fail("a client was made")  # noqa: E731
