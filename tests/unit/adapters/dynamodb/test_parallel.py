@@ -13,14 +13,24 @@ from fanin.adapters.dynamodb.parallel import Parallel
 from fanin.errors import ServiceUnavailable, Throttled
 
 
-def test_several_calls_go_at_once(connection: Connection) -> None:
-    barrier = Barrier(4)
+@pytest.mark.parametrize("calls", [2, 4])
+def test_several_calls_go_at_once(connection: Connection, calls: int) -> None:
+    barrier = Barrier(calls)
 
     def call(number: int) -> int:
-        barrier.wait(timeout=10)  # passes only if all four are under way together
+        barrier.wait(timeout=10)  # passes only if all are under way together
         return number * 2
 
-    assert connection.parallel.map(call, [1, 2, 3, 4]) == [2, 4, 6, 8]
+    assert connection.parallel.map(call, range(calls)) == [number * 2 for number in range(calls)]
+
+
+def test_what_the_calls_share_is_made_before_any_of_them_begins() -> None:
+    order: list[str] = []
+    parallel = Parallel(2, Backoff(), lambda: math.inf, before=lambda: order.append("shared"))
+
+    parallel.map(order.append, ["call", "call"])
+
+    assert order == ["shared", "call", "call"]
 
 
 def test_one_call_needs_neither_thread_nor_client() -> None:
