@@ -116,6 +116,15 @@ def test_a_page_reads_no_further_than_to_the_row_that_tells_of_another_page(
     assert len(asked) == 10
 
 
+def test_a_page_that_holds_all_that_there_is_has_no_cursor(batches: DynamoBatches, aws: Stubber) -> None:
+    aws.add_response("query", {"Items": [place(16), place(8)]})
+    for _ in range(1, 8):
+        aws.add_response("query", {"Items": []})
+    rows(aws, batch(8), batch(16))
+
+    assert batches.page_of_user_key("k", limit=2) == Page([batch(16), batch(8)], None)
+
+
 def test_a_row_that_was_deleted_is_left_out(batches: DynamoBatches, aws: Stubber) -> None:
     aws.add_response("query", {"Items": [place(16), place(8)]})
     for _ in range(1, 8):
