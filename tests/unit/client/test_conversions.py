@@ -94,8 +94,8 @@ class TestTargets:
     @pytest.mark.parametrize(
         ("given", "why"),
         [
-            ({"type": "sqs"}, "must be several"),
-            ([5], "must be several"),
+            ({"type": "sqs"}, "on_end must be several"),
+            ([5], "on_end must be several"),
             ([{"queue_url": "https://q"}], "needs a type"),
             ([{"type": "pager"}], "not one of step_functions"),
             ([{"type": "sqs", "when": "later"}], "not one of complete"),

@@ -98,6 +98,26 @@ def test_a_complete_batch_has_ended_if_it_is_exact_for_certain(
     assert not ended.doubtful(row.batch_id)
 
 
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_batch_whose_end_is_in_doubt_is_asked_about_once(gone: bool) -> None:
+    """Else each of its messages would read it once more."""
+    now = 10.0
+    ended = EndedBatches(lambda: now)
+    ended.learn([Receipt(7, "", State.COMPLETE, complete=True, ranged=1)])
+    assert ended.doubtful(7)
+
+    # When it turns out that it was removed, or no answer comes
+    if gone:
+        ended.gone(7)
+    else:
+        ended.silent(7)
+    now = 12.5
+
+    # Then it has ended, or is believed to live for a while
+    assert not ended.doubtful(7)
+    assert (7 in ended, ended.age(7)) == ((True, None) if gone else (False, 2.5))
+
+
 @pytest.mark.parametrize("state", [State.CANCELLED, State.TIMED_OUT, State.ORPHANED])
 def test_of_an_estimated_batch_every_other_end_is_one(state: State) -> None:
     ended, row = EndedBatches(lambda: 0.0), Tracker.in_memory().open(mode="estimated")

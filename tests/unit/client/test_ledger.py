@@ -10,8 +10,11 @@ import pytest
 from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.domain.batch import Mode, OnDeadline, OpenBatch, State
+from fanin.client.conversions import targets
+from fanin.domain.batch import Mode, OnDeadline, OnFailure, OpenBatch, State
+from fanin.domain.failures import Keep
 from fanin.domain.reports import Verdict
+from fanin.domain.tolerance import Tolerance
 from fanin.errors import InvalidRequest, OutcomeUnknown, ServiceUnavailable
 from fanin.testing import Fault
 from tests.unit.client.conftest import Recorder
@@ -100,6 +103,12 @@ def test_what_is_given_to_open_reaches_the_ledger(tracker, ledger, memory):
         limit=5,
         parent_item=parent,
         metadata={"a": "b"},
+        stall_after=timedelta(minutes=5),
+        keep="reason",
+        on_failure="hold",
+        tolerated_failures=Tolerance(percent=5),
+        on_end=[{"type": "step_functions", "when": "complete", "task_token": "token"}],
+        totals=["rows", "cents"],
         key="mine",
     )
     ((name, (request,), options),) = ledger.calls[2:]
@@ -111,7 +120,35 @@ def test_what_is_given_to_open_reaches_the_ledger(tracker, ledger, memory):
         limit=5,
         parent_item=parent,
         metadata={"a": "b"},
+        stall_after=300,
+        keep=Keep.REASON,
+        on_failure=OnFailure.HOLD,
+        tolerated_failures=Tolerance(percent=5),
+        on_end=targets([{"type": "step_functions", "when": "complete", "task_token": "token"}]),
+        totals=("rows", "cents"),
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (None, None),
+        (0, Tolerance(count=0)),
+        (5, Tolerance(count=5)),
+        (Tolerance(percent=1), Tolerance(percent=1)),
+    ],
+)
+def test_a_number_of_tolerated_failures_is_a_count(tracker, ledger, given, meant):
+    tracker.open(tolerated_failures=given)
+    ((_, (request,), _),) = ledger.calls
+    assert request.tolerated_failures == meant
+
+
+@pytest.mark.parametrize("given", ["5%", 0.05, [5]])
+def test_a_tolerance_of_another_type_is_refused_with_an_example(tracker, ledger, given):
+    with pytest.raises(InvalidRequest, match=r"such as Tolerance\(percent=5\), not"):
+        tracker.open(tolerated_failures=given)
+    assert ledger.calls == []
 
 
 def test_an_addition_without_a_key_gets_one_of_its_own(tracker, ledger):

@@ -108,6 +108,33 @@ def test_wait_returns_when_the_batch_has_ended(tracker):
     assert batch.wait().batch.state is State.COMPLETE
 
 
+def test_wait_looks_more_and_more_rarely_and_gives_up_at_its_time():
+    # Given a clock that moves only while somebody waits
+    class Clock:
+        at, slept = 0.0, []
+
+        def now(self):
+            return 0
+
+        def monotonic(self):
+            return self.at
+
+        def sleep(self, seconds):
+            self.slept.append(seconds)
+            self.at += seconds
+
+    clock = Clock()
+    tracker = Tracker(SimpleNamespace(ledger=LedgerService(Memory().ports())), clock=clock)
+    batch_id = tracker.open().batch_id
+
+    # When nothing happens for 20 seconds
+    with pytest.raises(TimeoutError, match="still open after 20 s"):
+        tracker.wait(batch_id, 20)
+
+    # Then each wait was twice as long as the one before, up to five seconds, and the last one is cut short
+    assert clock.slept == [0.25, 0.5, 1, 2, 4, 5, 5, 2.25]
+
+
 def test_wait_has_an_end(tracker):
     with tracker.batch() as batch:
         batch.add(1)

@@ -14,7 +14,8 @@ from fanin.app.scatters.service import ScatterService
 from fanin.client.messages import ReceivedMessage
 from fanin.client.scatters import ScatterCalls
 from fanin.domain.acks import Failure
-from fanin.domain.scatter import FailedRecipient, MissingRecipient, Recipient, Reply
+from fanin.domain.scatter import FailedRecipient, MissingRecipient, Recipient, Reply, Scatter
+from fanin.domain.targets import Target, TargetType
 from fanin.errors import InvalidRequest
 from fanin.wire import scatters as wire
 
@@ -65,6 +66,56 @@ def message(memory: Memory, scatters: ScatterService, **attributes: str) -> Rece
 def test_a_key_of_people_reaches_the_service(calls: ScatterCalls) -> None:
     first, second = (calls.start([QUEUE], "x", key="mine") for _ in range(2))
     assert first.batch.batch_id == second.batch.batch_id
+
+
+def test_what_is_given_to_start_reaches_the_service() -> None:
+    started: list[tuple[Scatter, str | None]] = []
+
+    class Service:
+        def start(self, scatter: Scatter, *, key: str | None) -> None:
+            started.append((scatter, key))
+
+    calls = ScatterCalls(Service(), lambda: None)  # type: ignore[arg-type,return-value]
+
+    calls.start(
+        "cars",
+        {"week": 47},
+        where={"colour": "red"},
+        type="Report",
+        attributes={"urgent": "yes"},
+        correlation_id="mine",
+        timeout=timedelta(minutes=1),
+        max_retries=2,
+        quorum=0.5,
+        user_key="week-47",
+        metadata={"a": "b"},
+        on_end=[{"type": "sqs", "queue_url": QUEUE}],
+        totals=["km"],
+        key="k",
+    )
+    calls.start([QUEUE, Recipient("x", "https://sqs/x")], "now")
+
+    assert started == [
+        (
+            Scatter(
+                '{"week": 47}',
+                topic="cars",
+                where={"colour": "red"},
+                type="Report",
+                attributes={"urgent": "yes"},
+                correlation_id="mine",
+                timeout=60,
+                max_retries=2,
+                quorum=0.5,
+                user_key="week-47",
+                metadata={"a": "b"},
+                on_end=(Target(TargetType.SQS, queue_url=QUEUE),),
+                totals=("km",),
+            ),
+            "k",
+        ),
+        (Scatter("now", [Recipient("", QUEUE), Recipient("x", "https://sqs/x")]), None),
+    ]
 
 
 def test_people_write_objects_and_spans(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EndpointConnectionError
 
 from fanin.adapters.backoff import Backoff
+from fanin.client.consuming.consumer import Consumer
 from fanin.domain.batch import State
 from fanin.errors import AccessDenied, InvalidRequest, NotConfigured, Throttled
 from tests.unit.client.conftest import received
@@ -40,7 +43,9 @@ def test_an_error_leaves_the_message_to_the_queue(tracker, queue, sent, sqs, cap
 
     tracker.consumer(queue, handle, wait=0, visibility_timeout=0).poll()
     assert "odd" in caplog.text
-    assert [message["Body"] for message in received(sqs, queue)] == ["3"]
+    (left,) = received(sqs, queue)
+    assert left["Body"] == "3"
+    assert f"message {left['MessageId']} failed and comes again" in caplog.messages
     assert sent.status(exact=True).done_min == 4
 
 
@@ -105,6 +110,38 @@ def test_it_goes_on_when_the_queue_does_not_answer(tracker, queue, sent, faulty,
     consumer.run(until=lambda: sent.status().done_min > 0)
     # Then
     assert waits == [0, 1]
+
+
+def test_it_waits_longer_and_longer_up_to_20_s_and_begins_anew_after_an_answer(
+    tracker, queue, faulty, monkeypatch
+):
+    # Given a queue that does not answer seven times, then once, and then again not
+    waits: list[float] = []
+    monkeypatch.setattr(
+        Backoff,
+        "wait",
+        lambda self, attempt: waits.append(replace(self, fraction=lambda: 1.0).delay(attempt)),
+    )
+    answers = iter([False] * 7 + [True, False])
+
+    def answer(real, arguments):
+        if next(answers):
+            return {}
+        raise EndpointConnectionError(endpoint_url=queue)
+
+    faulty.instead("receive_message", answer)
+    # When
+    consumer = tracker.consumer(queue, lambda message: None, wait=0)
+    consumer.run(until=lambda: len(waits) == 8)
+    # Then
+    assert waits == [0.5, 1, 2, 4, 8, 16, 20, 0.5]
+
+
+def test_a_consumer_that_skips_nothing_has_skipped_none(tracker, queue, sent):
+    consumer = Consumer(tracker.sqs, queue, lambda message: None, tracker.acknowledger(), wait=0)
+    sent.cancel()
+    assert consumer.poll() == 5
+    assert consumer.skipped == 0
 
 
 def test_an_empty_queue_is_polled_without_calling_anything(tracker, queue, faulty):

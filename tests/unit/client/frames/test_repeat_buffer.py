@@ -10,7 +10,7 @@ import pytest
 
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
-from fanin.client.frames.repeat_buffer import RepeatBuffer, Usage
+from fanin.client.frames.repeat_buffer import NOT_HANDLED, RepeatBuffer, Usage
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.errors import BufferFull, InvalidRequest
 
@@ -143,6 +143,26 @@ def test_what_can_never_be_sent_is_set_aside_with_the_reason(make: Make) -> None
     # And the end of their frame does not touch them
     buffer.drop(7)
     assert (buffer.aside(), buffer.usage) == (aside, Usage(2, 18))
+
+
+def test_it_says_how_many_envelopes_were_missing_from_too_many_frames(make: Make) -> None:
+    # Given a frame with an envelope that can never be sent, and two that receivers have not handled
+    buffer = make()
+    fill(buffer, 4)
+    buffer.assign(7, 4)
+    buffer.set_aside(7, {0: "too long"})
+    missing = [(1, 3)]
+
+    # When it is given up, then they wait again, since they may be missing from two frames
+    assert buffer.release(7, missing, others_delivered=True, max_frames=2) == 0
+    assert buffer.waiting == 2
+
+    # And when they are missing from a second one, then they are set aside, and only they are counted
+    buffer.assign(8, 2)
+    assert buffer.release(8, [(0, 2)], max_frames=2) == 2
+    assert [one.payload for one in buffer.aside()] == [b"payload 0", b"payload 1", b"payload 2"]
+    assert (buffer.waiting, buffer.usage) == (0, Usage(3, 27))
+    assert {one.reason for one in buffer.aside()} == {"too long", NOT_HANDLED.format(frames=2)}
 
 
 def test_what_was_set_aside_is_put_back_or_discarded(make: Make) -> None:

@@ -64,6 +64,13 @@ while True:
     buffer.close()
 
 
+def payloads_that_wait(buffer: SqliteRepeatBuffer) -> list[bytes]:
+    """What waits for a frame; it has one afterwards."""
+    count = buffer.waiting
+    buffer.assign(99, count)
+    return payloads(buffer, 99, (0, count))
+
+
 def limit_disk(buffer: SqliteRepeatBuffer, pages: int) -> None:
     """Let the file have no more than so many pages than now, as on a disk that is full beyond them."""
     ((now,),) = buffer._database.execute("PRAGMA page_count").fetchall()
@@ -119,6 +126,19 @@ def test_a_file_that_another_process_has_open_is_named(tmp_path: Path) -> None:
     with pytest.raises(ServiceUnavailable, match=r"buffer\.db cannot be used now: .*no other process"):
         SqliteRepeatBuffer(path)
     other.close()
+
+
+def test_two_senders_never_share_a_file(tmp_path: Path) -> None:
+    """Both would send the same envelopes, each in frames of its own."""
+    first = SqliteRepeatBuffer(tmp_path / "buffer.db")
+    fill(first, 1)
+    with pytest.raises(ServiceUnavailable, match="no other process has the file open"):
+        SqliteRepeatBuffer(tmp_path / "buffer.db")
+    # But when the first one is closed, the next one goes on
+    first.close()
+    second = SqliteRepeatBuffer(tmp_path / "buffer.db")
+    assert payloads_that_wait(second) == [b"payload 0"]
+    second.close()
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:

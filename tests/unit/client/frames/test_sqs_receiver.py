@@ -91,6 +91,13 @@ def test_polling_an_empty_queue_deletes_nothing(faulty: Faulty, queue: str) -> N
     assert [name for name, _ in faulty.requests] == ["receive_message"]
 
 
+def test_it_asks_for_ten_messages_and_waits_for_them_as_long_as_sqs_can(faulty: Faulty, queue: str) -> None:
+    faulty.instead("receive_message", lambda real, arguments: {})
+    SqsReceiver(Receiver()).poll(faulty, queue)  # type: ignore[arg-type]
+    asked = {"QueueUrl": queue, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 20}
+    assert faulty.requests == [("receive_message", asked)]
+
+
 @pytest.mark.parametrize("wait", [-1, 21, "20"])
 def test_a_wait_that_sqs_does_not_know_is_refused(faulty: Faulty, queue: str, wait: int) -> None:
     with pytest.raises(InvalidRequest, match="wait must be a whole number from 0 to 20"):

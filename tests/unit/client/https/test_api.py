@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from fanin.adapters.backoff import Backoff
 from fanin.client.https.api import NOTHING, HttpsApi, error_of, key_header, keyed
 from fanin.client.https.ledger import HttpsLedger
 from fanin.client.https.transport import NotSent, Response, unsigned
@@ -216,6 +218,23 @@ class TestRetries:
         with pytest.raises(ServiceUnavailable, match="check that the URL is that of a fanin API"):
             api.call(RECEIPTS, "POST", "/acks", {})
 
+    def test_a_call_is_sent_six_times_unless_told_otherwise(self, monkeypatch):
+        # Given a service that never answers
+        waits: list[float] = []
+        monkeypatch.setattr(
+            Backoff,
+            "wait",
+            lambda self, attempt, at_least: waits.append(replace(self, fraction=lambda: 1.0).delay(attempt)),
+        )
+        for options, expected in (({}, 6), ({"attempts": 10}, 10)):
+            waits.clear()
+            script = Script(*[ServiceUnavailable("no answer")] * expected)
+            # When, Then
+            with pytest.raises(ServiceUnavailable, match="no answer"):
+                HttpsApi(URL, sign=unsigned, transport=script, **options).call(RECEIPTS, "POST", "/acks", {})
+            assert len(script.requests) == expected
+            assert waits == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 20][: expected - 1]
+
 
 class TestRefusals:
     @pytest.mark.parametrize(("members", "child"), [({"child": 7}, 7), ({}, None)])
@@ -276,7 +295,7 @@ class TestRefusals:
     def test_a_long_page_of_a_proxy_is_cut(self):
         error = error_of(Response(502, {}, b"<html>" + b"x" * 10_000))
         assert isinstance(error, ServiceUnavailable)
-        assert len(str(error)) < 250
+        assert str(error) == "HTTP 502: <html>" + "x" * 194
 
     @pytest.mark.parametrize(
         ("body", "headers", "seconds"),

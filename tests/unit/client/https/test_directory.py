@@ -44,6 +44,14 @@ def test_routes_and_events(services: Fanin, memory: Memory) -> None:
         routing.get("orders")
 
 
+def test_routes_are_read_a_page_at_a_time(services: Fanin) -> None:
+    made = [services.routing.put(PutRoute(name, {"source": [name]}, "cars")) for name in ("a", "b", "c")]
+    first = services.routing.page(limit=2)
+    rest = services.routing.page(cursor=first.cursor, limit=2)
+    assert [*first.routes, *rest.routes] == made
+    assert rest.cursor is None
+
+
 def test_members_are_read_a_page_at_a_time(
     over_https: HttpsServices, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:

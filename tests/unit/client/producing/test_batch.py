@@ -9,7 +9,7 @@ import pytest
 from fanin import Message, SendFailed
 from fanin.adapters.backoff import Backoff
 from fanin.domain.batch import State
-from fanin.errors import IdempotencyKeyReused, InvalidRequest, RequestTooLarge, Throttled
+from fanin.errors import IdempotencyKeyReused, InvalidRequest, LimitReached, RequestTooLarge, Throttled
 from tests.unit.client.conftest import received
 from tests.unit.client.producing.conftest import items_of, partly
 
@@ -125,14 +125,35 @@ class TestBounded:
         assert keys[0] == keys[1]
         assert batch.status().batch.items == 2
 
-    def test_an_addition_that_is_throttled_for_good_is_given_up(self, tracker, queue, monkeypatch):
+    def test_an_addition_that_is_throttled_for_good_is_given_up(self, tracker, queue, monkeypatch, waits):
+        keys = []
+
         def throttled(batch_id, count, *, key):
+            keys.append(key)
             raise Throttled("slow down")
 
         monkeypatch.setattr(tracker.ledger, "add", throttled)
         with pytest.raises(Throttled), tracker.batch() as batch:
             batch.send(queue, ["a"])
         assert batch.status().batch.state is State.CANCELLED
+        # Then it was repeated eight times, under one key, after waits that grow
+        assert (len(keys), len(set(keys))) == (9, 1)
+        assert waits == [0.5, 1, 2, 4, 8, 16, 20, 20]
+
+    def test_a_full_batch_is_asked_again_no_sooner_than_it_says(self, tracker, queue, monkeypatch, waits):
+        # Given a batch that is full twelve times, and says when to come back
+        add, full = tracker.ledger.add, iter(range(12))
+
+        def added(batch_id, count, *, key):
+            if next(full, None) is not None:
+                raise LimitReached("full", retry_after=3)
+            return add(batch_id, count, key=key)
+
+        monkeypatch.setattr(tracker.ledger, "add", added)
+        # When, Then it is never given up
+        with tracker.batch(limit=8) as batch:
+            assert batch.send(queue, ["a"]) == 1
+        assert waits == [3, 3, 3, 4, 8, 16, 20, 20, 20, 20, 20, 20]
 
     @pytest.mark.parametrize("full", [(1, 1), (4, 4), (8, 7)], ids=str)
     def test_refused_messages_that_keep_it_full_end_the_wait(self, tracker, faulty, queue, monkeypatch, full):
@@ -220,6 +241,13 @@ class TestFailures:
             batch.send(queue, map(str, range(5)))
         assert len(raised.value.items) == 1
         assert batch.status().batch.state is State.CANCELLED
+
+    def test_a_queue_that_is_busy_is_waited_for_up_to_three_seconds(self, tracker, faulty, queue, waits):
+        """A moment is too short: what is given up has to be sent again, or failed, by people."""
+        faulty.instead("send_message_batch", partly(lambda entry: True))
+        with pytest.raises(SendFailed), tracker.batch() as batch:
+            batch.send(queue, ["a"])
+        assert waits == [0.1, 0.2, 0.4, 0.8, 1.6]
 
     def test_a_caller_may_fail_what_was_not_sent_and_go_on(self, tracker, faulty, queue):
         faulty.instead("send_message_batch", partly(lambda entry: entry["MessageBody"] == "3"))

@@ -228,13 +228,28 @@ def test_the_item_id_is_never_overwritten_by_an_attribute(faulty, queue):
     assert entry["MessageAttributes"]["fanin-item"]["StringValue"] == "1:g:0"
 
 
-def test_an_entry_is_not_sent_more_often_than_allowed(faulty, queue):
+def test_an_entry_is_not_sent_more_often_than_allowed(faulty, queue, waits):
     faulty.instead("send_message_batch", partly(lambda entry: True))
-    waits = []
-    backoff = Backoff(base=1, cap=4, fraction=lambda: 1.0)
-    sender = Sender(faulty, queue, group_id="g", attempts=4, backoff=backoff)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Backoff, "wait", lambda self, attempt, at_least=None: waits.append(self.delay(attempt)))
-        assert list(sender.send([[("1:g:0", Message("a"))]])) == [(0, {"1:g:0": "InternalError: sorry"})]
+    sender = Sender(faulty, queue, group_id="g", attempts=4, backoff=Backoff(base=1, cap=4))
+    assert list(sender.send([[("1:g:0", Message("a"))]])) == [(0, {"1:g:0": "InternalError: sorry"})]
     assert len(faulty.requests) == 4
     assert waits == [1, 2, 4]
+
+
+def test_a_queue_that_does_not_answer_is_asked_six_times_and_no_wait_is_longer_than_20_s(
+    faulty, queue, waits
+):
+    def silent(real, arguments):
+        raise EndpointConnectionError(endpoint_url=queue)
+
+    faulty.instead("send_message_batch", silent)
+    block = [("1:g:0", Message("a"))]
+
+    with pytest.raises(ServiceUnavailable):
+        list(Sender(faulty, queue, group_id="g").send([block]))
+    assert (len(faulty.requests), waits) == (6, [0.1, 0.2, 0.4, 0.8, 1.6])
+
+    waits.clear()
+    with pytest.raises(ServiceUnavailable):
+        list(Sender(faulty, queue, group_id="g", attempts=10).send([block]))
+    assert waits[5:] == [3.2, 6.4, 12.8, 20]

@@ -14,7 +14,7 @@ from fanin.client.ledger import LedgerCalls
 from fanin.client.messages import Attribute, Message, Sendable, size_in_utf8
 from fanin.client.paging import chunks
 from fanin.client.producing.done_before import DoneBefore
-from fanin.client.producing.sender import Sender
+from fanin.client.producing.sender import SEND_WAITS, Sender
 from fanin.client.producing.sent_notes import NoteSent, SentNotes
 from fanin.client.producing.stopping import Stop
 from fanin.client.sqs_messages import REQUEST_BYTES
@@ -163,7 +163,7 @@ class TrackedBatch:
             attributes=attributes,
             workers=workers,
             request_bytes=request_bytes,
-            backoff=Backoff(sleep=self._ledger.clock.sleep),
+            backoff=replace(SEND_WAITS, sleep=self._ledger.clock.sleep),
             keep=refused is not None,
         )
         size = block if self.row.limit is None else max(1, min(block, self.row.limit // 4))

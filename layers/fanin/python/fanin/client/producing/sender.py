@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _ENTRIES: Final = 10
 _WORKERS: Final = 1_000
+SEND_WAITS: Final = Backoff(base=0.1, cap=20.0)
+"""Waits of a sender between attempts, by default: together up to three seconds before it gives up."""
 
 
 class Entry(NamedTuple):
@@ -92,7 +94,7 @@ class Sender:
         self._workers = 1 if self._fifo else workers
         self._request_bytes = request_bytes
         self._attempts = attempts
-        self._backoff = backoff or Backoff(base=0.1, cap=20.0)
+        self._backoff = backoff or SEND_WAITS
         self._strict = strict
 
     def send(self, blocks: Iterable[Iterable[tuple[str, Message]]]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -192,7 +194,9 @@ class Sender:
 
 def _kept(fields: Mapping[str, Any]) -> KeptMessage:
     attributes = {
-        name: MessageAttribute(value["DataType"], value.get("BinaryValue", value.get("StringValue", "")))
+        name: MessageAttribute(
+            value["DataType"], value["BinaryValue"] if "BinaryValue" in value else value["StringValue"]
+        )
         for name, value in fields["MessageAttributes"].items()
         if name != ITEM_ATTRIBUTE
     }
