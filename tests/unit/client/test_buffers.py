@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -74,6 +75,25 @@ def test_a_producer_gives_up_in_time(buffers: Buffers) -> None:
     with pytest.raises(LimitReached):
         producer.put("b", timeout=5)
     assert 5 <= clock.at < 30
+
+
+def test_a_producer_of_a_tracker_waits_longer_and_longer_up_to_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tracker = Tracker.in_memory()
+    tracker.buffers.define("jobs", 1)
+    producer = tracker.producer("jobs")
+    producer.put_now("a")
+    waits: list[float] = []
+
+    def wait(backoff: Backoff, attempt: int, at_least: float | None = None) -> None:
+        waits.append(replace(backoff, fraction=lambda: 1.0).delay(attempt, at_least))
+        if len(waits) == 7:
+            tracker.taker("jobs", wait=0).run(lambda _: None, until_empty=True)
+
+    monkeypatch.setattr(Backoff, "wait", wait)
+    producer.put("b")
+    assert waits == [1, 1, 2, 4, 8, 10, 10]
 
 
 def test_a_taker_gives_back_what_went_well(buffers: Buffers, memory: Memory) -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from fanin import Count, Failure, ItemRange, Result, Tracker
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.client.marking import FAILURES_BYTES
-from fanin.domain.acks import Acks
+from fanin.domain.acks import Acks, Receipt
 from fanin.domain.batch import State
 from fanin.domain.totals import MAX_VALUE
 from fanin.entry.http.route import MAX_BODY
-from fanin.errors import InvalidItemId, InvalidRequest
+from fanin.errors import InvalidItemId, InvalidRequest, PartlyMarked
 from fanin.wire.compact_json import compact
 from fanin.wire.items import ACKS, FAILURES
 from tests.unit.client.conftest import Recorder
@@ -63,6 +65,31 @@ class TestOddInput:
     def test_an_id_that_is_not_text_is_refused_by_the_service(self, tracker, odd):
         with pytest.raises(InvalidItemId, match="item ids are text"):
             tracker.ack([odd])
+
+
+def test_what_a_busy_service_leaves_is_sent_up_to_five_times(tracker, monkeypatch):
+    # Given a service that marks one item of each call
+    waits: list[float] = []
+    monkeypatch.setattr(
+        Backoff,
+        "wait",
+        lambda self, attempt: waits.append(replace(self, fraction=lambda: 1.0).delay(attempt)),
+    )
+    group = tracker.add(tracker.open().batch_id, 10)
+
+    def busy(items, **_):
+        raise PartlyMarked(
+            "busy", receipts=[Receipt(group.batch_id, "", State.OPEN, first=1)], rest=Acks(items=items[1:])
+        )
+
+    monkeypatch.setattr(tracker.ledger, "ack", busy, raising=False)
+    # When
+    with pytest.raises(PartlyMarked) as found:
+        tracker.ack(list(group))
+    # Then the error says what was marked, what is left, and when to come back
+    assert (list(found.value.rest.items), found.value.receipts[0].first) == (group[5:], 5)
+    assert found.value.retry_after == 1
+    assert waits == [0.2, 0.4, 0.8, 1.6]
 
 
 class TestAcks:

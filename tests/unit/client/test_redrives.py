@@ -67,7 +67,21 @@ def test_it_presses_again_where_nothing_moves() -> None:
 
     assert RedriveCalls(service, time).redrive(7, Redrive(), progress=finish) == done
     assert service.pressed == 2
-    assert time.at > 120
+    assert 150 <= time.at < 165
+
+
+def test_it_looks_more_and_more_rarely_until_something_moves() -> None:
+    time, moved = Time(), replace(BEGUN, items=6)
+    service = Service(*[BEGUN] * 6, moved, moved, replace(BEGUN, state=RedriveState.FINISHED))
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        time.at += seconds
+
+    time.sleep = sleep  # type: ignore[method-assign]
+    RedriveCalls(service, time).redrive(7, Redrive())
+    assert slept == [0.25, 0.5, 1, 2, 4, 5, 5, 0.25, 0.5]
 
 
 @pytest.mark.parametrize(("request_", "wait"), [(Redrive(), False), (Redrive(dry_run=True), True)])

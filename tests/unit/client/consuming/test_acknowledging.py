@@ -210,6 +210,24 @@ class TestLedgerAcknowledger:
         assert (found.value.rest.items, found.value.rest.failures) == ([group[0]], [])
         assert [failure.reason for failure in tracker.iter_failures(batch.id)] == ["torn"]
 
+    def test_an_error_after_a_busy_answer_loses_neither_of_both(self, tracker, batch, monkeypatch):
+        # Given a ledger that is too busy for what is done, and refuses a failure after that
+        group = batch.add(3)
+        outcomes = [ItemOutcome(group[0]), ItemOutcome("nonsense", "torn"), ItemOutcome(group[1], "torn")]
+
+        def throttled(*_, **__):
+            raise Throttled("slow down")
+
+        monkeypatch.setattr(tracker.ledger, "ack", throttled)
+        with pytest.raises(PartlyMarked) as found:
+            tracker.acknowledger()(outcomes)
+        rest = found.value.rest
+        assert {*rest.items, *(failure.item for failure in rest.failures)} == {one.item for one in outcomes}
+        assert isinstance(found.value.__cause__, InvalidItemId)
+        # And all of their messages come again
+        assert unacknowledged(LedgerAcknowledger(tracker), outcomes) >= {group[0], "nonsense"}
+        assert tracker.status(batch.id, exact=True).done_min <= 1
+
     def test_a_refused_id_is_raised(self, tracker, batch):
         with pytest.raises(InvalidItemId):
             LedgerAcknowledger(tracker)([ItemOutcome("nonsense")])

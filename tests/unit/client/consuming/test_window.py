@@ -11,7 +11,7 @@ import pytest
 from fanin import ItemFailed, ReceivedMessage, Retry
 from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome
 from fanin.client.consuming.skipping import Skipping
-from fanin.client.consuming.window import UNKNOWN_MS, MessageWindow, check_handler
+from fanin.client.consuming.window import MessageWindow, check_handler
 from fanin.client.ended_batches import EndedBatches
 from fanin.client.items_in_hand import IN_HAND
 from fanin.domain import ids
@@ -172,7 +172,8 @@ def item_of(opened_at: int) -> str:
     return f"{block.prefix}:0"
 
 
-OLD, YOUNG = item_of(NOW - UNKNOWN_MS - 1), item_of(NOW - UNKNOWN_MS + 1)
+DAY = 24 * 60 * 60 * 1_000
+OLD, YOUNG = item_of(NOW - DAY - 1), item_of(NOW - DAY)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -515,6 +516,25 @@ def test_whatever_the_reply_channel_raises_holds_up_nothing(world: World) -> Non
     repeater._notices = lambda: 1 / 0  # type: ignore[assignment,return-value]
     repeater.put(b"a")
     repeater.run(lambda: bool(world.queue))
+
+
+def test_what_a_repeater_does_unless_told_otherwise(world: World) -> None:
+    # Given more payloads than a frame has
+    now = 0.0
+    repeater = Repeater(world.frames(), world.send, MemoryRepeatBuffer(), clock=lambda: now)
+    for number in range(1_001):
+        repeater.put(str(number).encode())
+    # When they are sent
+    repeater.flush()
+    # Then frames have up to 1,000, and nothing is repeated before half of the first wait
+    sizes = [len(list(group)) for _, group in groupby(world.queue, key=lambda one: one.frame)]
+    assert sizes == [1_000, 1]
+    world.queue.clear()
+    now = 2.4
+    assert (repeater.tick(), world.queue) == (2, [])
+    # And all is, after the whole of it
+    now = 5.1
+    assert (repeater.tick(), len(world.queue)) == (2, 1_001)
 
 
 def test_arguments_that_cannot_work_are_refused_at_once(world: World) -> None:

@@ -10,8 +10,18 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import boto3
 import pytest
+import urllib3
+from botocore.credentials import Credentials
 
-from fanin.client.https.transport import Bearer, NotSent, Request, SigV4, Urllib3Transport, unsigned
+from fanin.client.https.transport import (
+    Bearer,
+    Identity,
+    NotSent,
+    Request,
+    SigV4,
+    Urllib3Transport,
+    unsigned,
+)
 from fanin.errors import NotConfigured, ServiceUnavailable
 from tests.unit.client.https.conftest import URL
 
@@ -100,6 +110,61 @@ def test_a_redirect_is_not_followed_since_its_target_is_not_what_was_signed(root
 def test_no_one_listening_is_told(root):
     with pytest.raises(ServiceUnavailable):
         Urllib3Transport(connect_timeout=0.2)(Request("GET", "http://127.0.0.1:9", {}, None))
+
+
+def test_a_connection_is_waited_for_5_seconds_and_an_answer_longer_than_the_gateway_takes(monkeypatch):
+    made = []
+    real = urllib3.PoolManager
+    monkeypatch.setattr(urllib3, "PoolManager", lambda **options: made.append(options) or real(**options))
+    transport = Urllib3Transport()
+    for _ in range(2):
+        with pytest.raises(NotSent):
+            transport(Request("GET", "http://127.0.0.1:9", {}, None))
+    (options,) = made  # one pool for all requests
+    assert options["maxsize"] == 16
+    assert (options["timeout"].connect_timeout, options["timeout"].read_timeout) == (5, 35)
+
+
+class TestIdentity:
+    @pytest.fixture(autouse=True)
+    def profile(self, monkeypatch, tmp_path):
+        """A user who has nothing but a profile with keys and a region."""
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+            monkeypatch.delenv(name, raising=False)
+        for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_DEFAULT_PROFILE"):
+            monkeypatch.delenv(name, raising=False)
+        config = tmp_path / "config"
+        config.write_text(
+            "[profile ops]\nregion = eu-north-1\naws_access_key_id = PROFILE\naws_secret_access_key = s\n"
+        )
+        monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+        monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        monkeypatch.setenv("AWS_PROFILE", "ops")
+
+    def test_it_is_that_of_the_profile(self):
+        identity = Identity()
+        assert identity.region_name == "eu-north-1"
+        assert identity.get_credentials().access_key == "PROFILE"
+
+    def test_keys_and_region_of_the_environment_go_before_it(self, monkeypatch):
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "ENVIRONMENT")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
+        identity = Identity()
+        assert identity.region_name == "us-west-2"
+        assert identity.get_credentials().access_key == "ENVIRONMENT"
+
+    def test_what_is_given_goes_before_all(self, monkeypatch):
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "ENVIRONMENT")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+        identity = Identity(Credentials("GIVEN", "s"), "ap-south-1")
+        assert (identity.region_name, identity.get_credentials().access_key) == ("ap-south-1", "GIVEN")
+
+    def test_without_any_there_is_none(self, monkeypatch):
+        monkeypatch.delenv("AWS_PROFILE")
+        identity = Identity()
+        assert (identity.region_name, identity.get_credentials()) == (None, None)
 
 
 class TestSigning:

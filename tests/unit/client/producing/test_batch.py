@@ -9,6 +9,7 @@ import pytest
 from fanin import Message, SendFailed
 from fanin.adapters.backoff import Backoff
 from fanin.domain.batch import State
+from fanin.domain.diagnosis import SentItems
 from fanin.errors import IdempotencyKeyReused, InvalidRequest, LimitReached, RequestTooLarge, Throttled
 from tests.unit.client.conftest import received
 from tests.unit.client.producing.conftest import items_of, partly
@@ -269,6 +270,34 @@ def test_blocks_of_a_batch_with_a_limit_are_a_quarter_of_it(tracker, queue, monk
     assert counts == [5, 5, 2]
 
 
+def test_items_are_added_ten_thousand_at_a_time(tracker, faulty, queue, monkeypatch):
+    faulty.instead("send_message_batch", lambda real, arguments: {})
+    counts = []
+    add = tracker.ledger.add
+    monkeypatch.setattr(tracker.ledger, "add", lambda b, n, *, key: counts.append(n) or add(b, n, key=key))
+    with tracker.batch() as batch:
+        assert batch.send(queue, ("a" for _ in range(10_001))) == 10_001
+    assert counts == [10_000, 1]
+
+
+def test_what_was_sent_is_noted_for_a_diagnosis(tracker, faulty, queue, monkeypatch):
+    # Given a producer that was here before, and a message that the queue refuses
+    noted = []
+    monkeypatch.setattr(tracker, "note_sent", lambda batch_id, sent: noted.append((batch_id, sent)))
+    batch = tracker.attach(tracker.open().batch_id)
+    batch.add(5)
+    refuse = partly(lambda entry: entry["MessageBody"] == "bad", sender_fault=True)
+    faulty.instead("send_message_batch", refuse)
+    # When
+    with pytest.raises(SendFailed):
+        batch.send(queue, ["a", "b", "bad", "c"], block=2)
+    # Then it knows which items have messages, and in which queue
+    assert noted == [
+        (batch.id, SentItems(queue, 5, 7)),
+        (batch.id, SentItems(queue, 8, 9)),
+    ]
+
+
 def test_it_shows_its_state_as_last_closed_or_cancelled(tracker):
     batch = tracker.attach(tracker.open(user_key="k").batch_id)
     assert repr(batch) == f"TrackedBatch({batch.id}, open)"
@@ -312,6 +341,7 @@ class TestMemory:
         (["a"], {"block": 0}, "block must be a whole number from 1"),
         (["a"], {"workers": 0}, "workers must be a whole number from 1"),
         (["a"], {"workers": 2.5}, "workers must be a whole number from 1"),
+        (["a"], {"workers": 1_001}, "workers must be a whole number from 1 to 1000"),
         (["a"], {"request_bytes": 2_000_000}, "request_bytes must be a whole number from 1 to 1048576"),
         (["a", {"when": object()}], {}, "body cannot be written as JSON: .*not JSON serializable"),
         (["a", "half \ud83d"], {}, "half of a surrogate pair at 5"),
