@@ -10,10 +10,11 @@ import pytest
 from fanin import Tracker
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
+from fanin.adapters.system import SystemClock
 from fanin.app.api import Buffers
 from fanin.app.buffers.service import BufferService
 from fanin.app.services import Services
-from fanin.client.buffers import Producer, Taker
+from fanin.client.buffers import ROOM_WAITS, Producer, Taker
 from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.transport import unsigned
 from fanin.domain.buffer import Outcome
@@ -74,25 +75,47 @@ def test_a_producer_gives_up_in_time(buffers: Buffers) -> None:
     producer.put("a", timeout=5)
     with pytest.raises(LimitReached):
         producer.put("b", timeout=5)
-    assert 5 <= clock.at < 30
+    assert clock.at == pytest.approx(5)
+
+
+def test_a_producer_with_a_timeout_tries_once_more_when_it_is_over(buffers: Buffers) -> None:
+    # Given a full buffer that asks for a second, and in which there is room after half of it
+    buffers.define("jobs", 1)
+    taker = Taker(buffers, "jobs", wait=0)
+    clock = SimpleNamespace(at=0.0)
+
+    def sleep(seconds: float) -> None:
+        clock.at += seconds
+        taker.done(*taker.take())
+
+    producer = Producer(buffers, "jobs", backoff=Backoff(sleep=sleep), now=lambda: clock.at)
+    producer.put("a")
+    # When
+    producer.put("b", timeout=0.75)
+    # Then
+    assert clock.at == 0.75
 
 
 def test_a_producer_of_a_tracker_waits_longer_and_longer_up_to_ten_seconds(
-    monkeypatch: pytest.MonkeyPatch,
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tracker = Tracker.in_memory()
+    # Given a full buffer, out of which something is taken at the seventh wait
+    monkeypatch.setattr("fanin.client.buffers.ROOM_WAITS", replace(ROOM_WAITS, fraction=lambda: 1.0))
+    waits: list[float] = []
+
+    class Clock(SystemClock):
+        def sleep(self, seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 7:
+                tracker.taker("jobs", wait=0).run(lambda _: None, until_empty=True)
+
+    tracker = Tracker(Services(memory.ports()), clock=Clock())
     tracker.buffers.define("jobs", 1)
     producer = tracker.producer("jobs")
     producer.put_now("a")
-    waits: list[float] = []
-
-    def wait(backoff: Backoff, attempt: int, at_least: float | None = None) -> None:
-        waits.append(replace(backoff, fraction=lambda: 1.0).delay(attempt, at_least))
-        if len(waits) == 7:
-            tracker.taker("jobs", wait=0).run(lambda _: None, until_empty=True)
-
-    monkeypatch.setattr(Backoff, "wait", wait)
+    # When
     producer.put("b")
+    # Then
     assert waits == [1, 1, 2, 4, 8, 10, 10]
 
 

@@ -165,6 +165,15 @@ def message(item: str | None, **attributes: str) -> ReceivedMessage:
     return ReceivedMessage("m", "body", item, attributes, None, 1, {})
 
 
+@pytest.mark.parametrize(("age", "asks"), [(0.9, False), (1.0, True)])
+def test_a_message_is_acknowledged_at_once_if_the_last_answer_is_a_second_old(age: float, asks: bool) -> None:
+    now = 10.0
+    known = EndedBatches(lambda: now)
+    known.learn([Receipt(7, "", State.OPEN)])
+    now += age
+    assert Skipping(known, lambda _: pytest.fail("read")).asks(message("7:g:0")) is asks
+
+
 def ended(*batches: int) -> EndedBatches:
     known = EndedBatches(lambda: 0.0)
     known.learn([Receipt(batch_id, "", State.CANCELLED) for batch_id in batches])

@@ -44,7 +44,14 @@ def test_notices_are_read_and_everything_is_deleted(sqs: Any, queue: str) -> Non
 def test_an_empty_reply_channel_is_only_read(faulty: Faulty, queue: str) -> None:
     assert list(queue_notices(faulty, queue, wait=1)()) == []  # type: ignore[arg-type]
     [(name, arguments)] = faulty.requests
-    assert (name, arguments["WaitTimeSeconds"]) == ("receive_message", 1)
+    asked = {"QueueUrl": queue, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 1}
+    assert (name, arguments) == ("receive_message", asked)
+
+
+def test_a_reply_channel_is_read_without_waiting_unless_told_otherwise(faulty: Faulty, queue: str) -> None:
+    list(queue_notices(faulty, queue)())  # type: ignore[arg-type]
+    [(_, arguments)] = faulty.requests
+    assert arguments["WaitTimeSeconds"] == 0
 
 
 @pytest.mark.parametrize("wait", [-1, 21, "20"])

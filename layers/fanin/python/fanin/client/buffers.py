@@ -70,9 +70,13 @@ class Producer:
             try:
                 return self.put_now(*payloads, key=key)
             except LimitReached as error:
-                if give_up is not None and self._now() >= give_up:
-                    raise
-                self._backoff.wait(attempt, error.retry_after)
+                pause = self._backoff.delay(attempt, error.retry_after)
+                if give_up is not None:
+                    left = give_up - self._now()
+                    if left <= 0:
+                        raise
+                    pause = min(pause, left)
+                self._backoff.sleep(pause)
                 attempt += 1
 
     def put_now(self, *payloads: str, key: str | None = None) -> Accepted:
