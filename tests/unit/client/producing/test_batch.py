@@ -141,6 +141,24 @@ class TestBounded:
         assert (len(keys), len(set(keys))) == (9, 1)
         assert waits == [0.5, 1, 2, 4, 8, 16, 20, 20]
 
+    def test_a_throttled_addition_is_repeated_however_long_the_batch_was_full(
+        self, tracker, queue, monkeypatch, waits
+    ):
+        # Given a batch that is full for long, a ledger that throttles eight times, and all of it once more
+        add = tracker.ledger.add
+        answers = iter(2 * [*[LimitReached("full")] * 20, *[Throttled("slow down")] * 8])
+
+        def added(batch_id, count, *, key):
+            for error in answers:
+                raise error
+            return add(batch_id, count, key=key)
+
+        monkeypatch.setattr(tracker.ledger, "add", added)
+        # When, Then
+        with tracker.batch(limit=8) as batch:
+            assert batch.send(queue, ["a"]) == 1
+        assert len(waits) == 56
+
     def test_a_full_batch_is_asked_again_no_sooner_than_it_says(self, tracker, queue, monkeypatch, waits):
         # Given a batch that is full twelve times, and says when to come back
         add, full = tracker.ledger.add, iter(range(12))

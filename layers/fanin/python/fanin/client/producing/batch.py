@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _BLOCK: Final = 10_000
 _BLOCK_BYTES: Final = 64 * 2**20
 _MAX_KEY: Final = 100  # characters; the number of the block is added
-_PATIENCE: Final = 8  # how often a throttled addition of items is repeated
+_PATIENCE: Final = 8  # how often in a row a throttled addition of items is repeated
 
 
 class TrackedBatch:
@@ -231,7 +231,7 @@ class TrackedBatch:
         Returns:
             The items; None if the items of refused messages leave no room for so many, or if it is to stop.
         """
-        attempt = 0
+        attempt = throttled = 0
         sleep = self._backoff.sleep
         backoff = replace(self._backoff, sleep=lambda seconds: stop.wait(seconds, sleep))
         while True:
@@ -240,7 +240,8 @@ class TrackedBatch:
             try:
                 return self.add(count, key=key)
             except (LimitReached, Throttled) as busy:
-                if isinstance(busy, Throttled) and attempt >= _PATIENCE:
+                throttled = throttled + 1 if isinstance(busy, Throttled) else 0
+                if throttled > _PATIENCE:
                     raise
                 if isinstance(busy, LimitReached) and stuck() + count > (self.row.limit or 0):
                     return None
