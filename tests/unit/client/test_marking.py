@@ -14,6 +14,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.client.marking import FAILURES_BYTES
 from fanin.domain.acks import Acks, Receipt
 from fanin.domain.batch import State
+from fanin.domain.failures import KeptMessage
 from fanin.domain.totals import MAX_VALUE
 from fanin.entry.http.route import MAX_BODY
 from fanin.errors import InvalidItemId, InvalidRequest, PartlyMarked
@@ -144,6 +145,19 @@ class TestAcks:
         assert sum(sizes) == receipt.first == 1_500
         assert max(sizes) < 200
         assert next(tracker.iter_failures(group.batch_id)).reason == "x" * 1_024
+
+    def test_failures_are_paged_by_the_bytes_of_their_messages(self, tracker, ledger):
+        # Given messages of which two fit into a request, and one that is larger than requests usually are
+        group = tracker.add(tracker.open().batch_id, 5)
+        bodies = ["a" * 400_000] * 4 + ["b" * 1_000_000]
+        failures = [
+            Failure(item, "torn", KeptMessage(body)) for item, body in zip(group, bodies, strict=True)
+        ]
+        # When
+        tracker.fail(failures)
+        # Then
+        assert [len(args[0]) for name, args, _ in ledger.calls if name == "fail"] == [2, 2, 1]
+        assert tracker.kept_message(group[4]) == KeptMessage("b" * 1_000_000)
 
     def test_failures_may_have_reasons_of_their_own(self, tracker):
         group = tracker.add(tracker.open().batch_id, 3)
