@@ -11,6 +11,7 @@ from fanin import ItemState, Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import State
+from fanin.domain.targets import TargetType, When
 
 
 @pytest.fixture
@@ -100,6 +101,15 @@ def test_batches_of_a_user_key_are_followed_over_pages(tracker, memory, monkeypa
     assert [batch.batch_id for batch in tracker.iter_batches(user_key="nightly")] == newest
     assert [batch.batch_id for batch in tracker.iter_batches("open", user_key="nightly")] == newest[1::2]
     assert [b.batch_id for b in tracker.list("cancelled", user_key="nightly", limit=2).batches] == newest[:1]
+
+
+def test_targets_are_those_of_the_batch_without_their_secrets(tracker):
+    held = "a token that lets its holder end the task"
+    batch = tracker.open(on_end=[{"type": "step_functions", "when": "complete", "task_token": held}])
+    (report,) = tracker.targets(batch.batch_id)
+    assert (report.type, report.when) == (TargetType.STEP_FUNCTIONS, When.COMPLETE)
+    assert held not in repr(report)
+    assert tracker.targets(tracker.open().batch_id) == ()
 
 
 def test_wait_returns_when_the_batch_has_ended(tracker):
