@@ -14,7 +14,9 @@ from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnFailure
+from fanin.domain.chunks import chunks
 from fanin.domain.failures import KeptMessage
+from fanin.domain.limits import MAX_FAILURES
 from fanin.wire.messages import KEPT_MESSAGE
 from tests.unit.app.conftest import World
 
@@ -47,7 +49,8 @@ class Failed(World):
         batch, (group,) = self.batch(count, **request, on_failure=OnFailure.HOLD if live else OnFailure.DONE)
         items = list(group)
         if not live:
-            self.ledger.fail([Failure(item, "x") for item in items])
+            for some in chunks(items, max_items=MAX_FAILURES):
+                self.ledger.fail([Failure(item, "x") for item in some])
         self.note(batch, items, reasons=reasons, sources=sources, without=without, groups=groups)
         if not live:
             self.ledger.close(batch.batch_id)

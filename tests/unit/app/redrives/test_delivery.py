@@ -13,7 +13,7 @@ from fanin.app.redrives.delivery import Delivery
 from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import Planning
 from fanin.app.redrives.records import Page, Run
-from fanin.domain.batch import Batch
+from fanin.domain.batch import Batch, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.limits import MAX_FAILED_MESSAGES, MAX_KEPT_IN_ROW
 from fanin.domain.redrives import Redrive
@@ -151,3 +151,21 @@ def test_a_busy_queue_does_not_keep_what_another_refused_from_being_noted(failed
     # Then the one has failed with its message while the other waits
     (new,) = (row for row in failed.memory.batches._rows.values() if row.retry_of == batch.batch_id)
     assert failed.fresh().failure(new.batch_id, 1).message == KeptMessage("body 1")
+
+
+def test_a_live_batch_stays_open_when_its_held_items_were_sent(failed: Failed) -> None:
+    # Given a redrive that sends items of a live batch under their own ids
+    batch = failed.failures(2, live=True)
+    done = delivery(failed).deliver(batch, run(batch, 0, 1))
+    assert done.to == batch.batch_id
+    # When it is finished
+    delivery(failed).close(done)
+    # Then more items may still be added to the batch
+    assert failed.row(batch).state is State.OPEN
+
+
+def test_a_redrive_that_sent_nothing_has_nothing_to_close(failed: Failed) -> None:
+    batch = failed.failures(1)
+    written = failed.written()
+    delivery(failed).close(run(batch))
+    assert failed.written() == written

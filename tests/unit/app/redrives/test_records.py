@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from fanin.app.ports.records import Record
 from fanin.app.redrives import records
 from fanin.app.redrives.records import Counts, Page, Run, latest, prefix_of, read, run_of, save
-from fanin.domain.redrives import MAX_REFUSALS, NAMED, OTHER_REFUSALS, Redrive
+from fanin.domain.redrives import MAX_REFUSALS, NAMED, OTHER_REFUSALS, Redrive, RedriveState, Redriving
 from fanin.domain.selection import OrdinalRange
+from fanin.errors import BatchGone
 from tests.unit.app.redrives.conftest import Failed
 
 REQUEST = Redrive(("a",), (OrdinalRange(1, 2),), "https://sqs/x")
@@ -29,6 +32,64 @@ RUN = Run(
 
 def test_what_is_written_is_read() -> None:
     assert run_of(7, Record(RUN.name, RUN.value, 5, 0)) == replace(RUN, version=5)
+
+
+def test_what_is_written_can_be_read_by_the_release_before_and_the_next() -> None:
+    """A redrive may go on under another release than it began under."""
+    assert RUN.name == "redrive/95b09ec230bbf4ee/000003"
+    assert RUN.value == {
+        "errors": ["a"],
+        "ranges": [[1, 2]],
+        "queue_url": "https://sqs/x",
+        "generation": 3,
+        "started_at": 99,
+        "owner": "me",
+        "until": 100,
+        "page": {
+            "number": 4,
+            "before": "before",
+            "after": "after",
+            "last": True,
+            "plan": [[1, 11], [2, 12]],
+            "taken": [2],
+            "ended": False,
+        },
+        "part": 1,
+        "to": 8,
+        "done": False,
+        "counts": {
+            "items": 5,
+            "already": 6,
+            "not_kept": 1,
+            "not_kept_items": [9],
+            "refused": {"gone": 2},
+        },
+    }
+
+
+def test_a_record_of_a_release_that_did_not_note_the_end_is_read() -> None:
+    value = {**RUN.value, "page": {**RUN.value["page"]}}
+    del value["page"]["ended"]
+    assert run_of(7, Record(RUN.name, value, 5, 0)) == replace(RUN, version=5)
+
+
+def test_callers_see_what_became_of_it() -> None:
+    assert RUN.shown == Redriving(
+        name="95b09ec230bbf4ee/000003",
+        retry_of=7,
+        batch_id=8,
+        state=RedriveState.RUNNING,
+        items=5,
+        already=6,
+        not_kept=1,
+        not_kept_items=(9,),
+        refused={"gone": 2},
+        errors=("a",),
+        ranges=(OrdinalRange(1, 2),),
+        queue_url="https://sqs/x",
+        started_at=99,
+    )
+    assert replace(RUN, done=True).shown.state is RedriveState.FINISHED
 
 
 def test_the_order_in_which_a_selection_is_written_makes_no_difference() -> None:
@@ -59,6 +120,19 @@ def test_the_latest_of_a_selection_is_found_among_others(failed: Failed) -> None
     found = latest(store, batch.batch_id, REQUEST)
     assert found is not None
     assert found.generation == 11
+
+
+def test_a_redrive_of_a_batch_that_is_past_its_time_is_not_written(failed: Failed) -> None:
+    # Given a redrive that is written
+    batch, _ = failed.batch()
+    store = failed.ports.records
+    run = save(store, batch, replace(RUN, batch_id=batch.batch_id))
+    # When the time of its batch is over
+    failed.clock.advance(batch.expires_at * 1_000 - failed.clock.now())
+    # Then who goes on with it learns so
+    with pytest.raises(BatchGone, match=f"{RUN.name} of batch {batch.batch_id} is past"):
+        save(store, batch, run)
+    assert read(store, batch.batch_id, RUN.name) is None
 
 
 def test_one_that_sent_nothing_is_used_again() -> None:

@@ -7,13 +7,17 @@ from collections import Counter
 import pytest
 
 from fanin.app.ports.parts import IN_ROW, FailureRow
-from fanin.app.redrives.records import LEASE_MS
+from fanin.app.redrives.planning import LISTED
+from fanin.app.redrives.records import LEASE_MS, PREFIX, Run, save
+from fanin.app.redrives.redrive import RedriveService
+from fanin.domain import limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Kind, Mode, OnFailure, State
 from fanin.domain.failures import KeptMessage
-from fanin.domain.redrives import Redrive, RedriveState
+from fanin.domain.ids import MAX_BATCH_ID
+from fanin.domain.redrives import Redrive, RedriveState, Redriving
 from fanin.domain.selection import OrdinalRange
-from fanin.errors import BatchNotFound, ChannelRefused, InvalidRequest, Throttled
+from fanin.errors import BatchGone, BatchNotFound, ChannelRefused, InvalidRequest, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash
 from tests.unit.app.redrives.conftest import QUEUE, Failed
@@ -326,6 +330,21 @@ def test_a_batch_that_is_removed_while_it_is_redriven_leaves_a_new_batch_that_co
     failed.ack_all()
 
     assert failed.fresh().status(begun.batch_id).batch.state is State.COMPLETE
+
+
+def test_a_batch_that_is_removed_during_the_call_leaves_a_new_batch_that_completes(failed: Failed) -> None:
+    # Given a batch that somebody removes while a call is at its second page
+    batch = failed.failures(9)
+    failed.at("parts.mark_redriven", "before", lambda: None)
+    failed.at("channels.send", "after", lambda: failed.fresh().remove(batch.batch_id))
+    # When the call finds that out
+    with pytest.raises(BatchGone):
+        failed.service().redrive(batch.batch_id)
+    # Then what it has sent can complete, since nobody goes on with it
+    (new,) = (row for row in failed.memory.batches._rows.values() if row.retry_of == batch.batch_id)
+    failed.ack_all()
+    assert (failed.row(new).state, failed.row(new).items) == (State.COMPLETE, 3)
+    assert not failed.memory.redrives.waiting
 
 
 def test_a_job_that_got_further_before_it_failed_is_not_tried_again_but_followed(failed: Failed) -> None:
@@ -681,3 +700,222 @@ def test_a_last_page_without_anything_to_send_closes_the_new_batch(failed: Faile
 
     assert (done.items, done.not_kept, done.finished) == (3, 1, True)
     assert failed.ledger.status(done.batch_id or 0).batch.state is State.CLOSED
+
+
+def test_a_redrive_begins_with_a_record_of_its_first_page(failed: Failed) -> None:
+    """Whoever goes on after a crash has only this."""
+    # Given failures of which the first page cannot take one, and others follow
+    batch = failed.failures(5, without={1})
+    now = failed.clock.now()
+    # When they are redriven
+    failed.service(page=3).redrive(batch.batch_id)
+    # Then what is about to be taken was written down before any was
+    _, _, first = failed.memory.records.changes[0]
+    assert first is not None
+    assert (first.name, first.expires_at) == ("redrive/75549a8a255852f2/000000", batch.expires_at)
+    assert len(first.value["owner"]) == 16
+    assert first.value == {
+        "errors": [],
+        "ranges": [],
+        "queue_url": None,
+        "generation": 0,
+        "started_at": now,
+        "owner": first.value["owner"],
+        "until": now + 120_000,
+        "page": {
+            "number": 0,
+            "before": None,
+            "after": first.value["page"]["after"],
+            "last": False,
+            "plan": [[0, now], [2, now]],
+            "taken": None,
+            "ended": False,
+        },
+        "part": 0,
+        "to": None,
+        "done": False,
+        "counts": {"items": 0, "already": 0, "not_kept": 1, "not_kept_items": [1], "refused": {}},
+    }
+
+
+@pytest.mark.parametrize(("count", "state"), [(1_000, RedriveState.FINISHED), (1_001, RedriveState.RUNNING)])
+def test_a_call_sends_up_to_a_thousand_messages_itself(count: int, state: RedriveState) -> None:
+    # Given a service as it is deployed
+    failed = Failed(width=64)
+    batch = failed.failures(count)
+    # When as many failures are redriven as a call sends itself, or one more
+    done = RedriveService(failed.fresh()).redrive(batch.batch_id)
+    # Then the call is finished, or has left the last one to the worker
+    assert (done.items, done.state) == (1_000, state)
+    failed.work()
+    assert failed.bodies() == {f"body {n}": 1 for n in range(count)}
+
+
+def test_a_call_leaves_the_rest_to_the_worker_after_eight_seconds(failed: Failed) -> None:
+    # Given a queue that takes four seconds for a message
+    batch = failed.failures(5)
+    for _ in range(5):
+        failed.at("channels.send", "after", lambda: failed.clock.advance(4_000))
+    # When its failures are redriven, one in a page
+    begun = failed.service(page=1).redrive(batch.batch_id)
+    # Then the call returns in time for its caller
+    assert (begun.items, begun.state) == (2, RedriveState.RUNNING)
+    assert len(failed.memory.redrives.waiting) == 1
+
+
+def test_a_dry_run_counts_for_twenty_seconds(failed: Failed) -> None:
+    # Given a table that takes ten seconds to list a page of failures
+    batch = failed.failures(5)
+    for _ in range(5):
+        failed.at("parts.failures", "after", lambda: failed.clock.advance(10_000))
+    # When they are counted, one in a page
+    found = failed.service(page=1).redrive(batch.batch_id, Redrive(dry_run=True))
+    # Then two were counted, and there are more
+    assert found == Redriving(
+        name="", retry_of=batch.batch_id, batch_id=None, state=RedriveState.RUNNING, items=2
+    )
+
+
+def test_pages_without_a_failure_to_take_cost_one_write(failed: Failed) -> None:
+    # Given a failure to take behind as many others as one step reads
+    batch = failed.failures(LISTED + 1, reasons={LISTED: "wanted"})
+    # When it is redriven
+    done = failed.service(page=1).redrive(batch.batch_id, Redrive(errors=["wanted"]))
+    # Then the record was written at the beginning, behind the others, and as the page was taken and sent
+    assert (done.items, done.finished) == (1, True)
+    assert failed.accesses.writes["records.put"] == 4
+
+
+def test_two_who_press_at_the_same_moment_get_one_redrive(failed: Failed) -> None:
+    # Given somebody who is about to write the first page when another call of the same does all of it
+    batch = failed.failures(5)
+    others: list[Redriving] = []
+    failed.at("records.put", "before", lambda: others.append(failed.service().redrive(batch.batch_id)))
+    # When the first goes on
+    mine = failed.service().redrive(batch.batch_id)
+    # Then it has the redrive of the other, and has sent nothing itself
+    assert [mine] == others
+    assert mine.items == 5
+    assert failed.bodies() == {f"body {n}": 1 for n in range(5)}
+    assert len(failed.service().redrives(batch.batch_id).redrives) == 1
+
+
+def test_of_two_who_go_on_for_a_dead_worker_at_the_same_moment_one_does(failed: Failed) -> None:
+    # Given a redrive whose worker has died
+    batch = failed.failures(9)
+    failed.service(at_once=1).redrive(batch.batch_id)
+    failed.memory.redrives.waiting.clear()
+    failed.clock.advance(LEASE_MS)
+    # When two calls find it at the same moment
+    failed.at("records.put", "before", lambda: failed.service(at_once=1).redrive(batch.batch_id))
+    late = failed.service(at_once=1).redrive(batch.batch_id)
+    # Then one has sent a page and handed the rest to the worker; the other shows how far that is
+    assert (late.items, late.state) == (6, RedriveState.RUNNING)
+    assert len(failed.memory.redrives.waiting) == 1
+    failed.work()
+    assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
+
+
+def test_a_call_that_stalled_hands_nothing_over_when_another_has_gone_on(failed: Failed) -> None:
+    # Given a call that stalls on its second page for longer than its lease, while another goes on
+    batch = failed.failures(12)
+
+    def meanwhile() -> None:
+        failed.clock.advance(LEASE_MS)
+        failed.service(at_once=1).redrive(batch.batch_id)
+
+    for _ in range(3):
+        failed.at("parts.mark_redriven", "before", lambda: None)
+    failed.at("parts.mark_redriven", "before", meanwhile)
+    # When it wakes up
+    late = failed.service().redrive(batch.batch_id)
+    # Then it leaves the redrive to the other, whose job is the only one
+    assert (late.items, late.state) == (6, RedriveState.RUNNING)
+    assert len(failed.memory.redrives.waiting) == 1
+    failed.work()
+    assert failed.bodies() == {f"body {n}": 1 for n in range(12)}
+    assert all(len(items) == 1 for items in failed.items().values())
+
+
+def test_a_worker_counts_as_alive_for_two_minutes(failed: Failed) -> None:
+    batch = failed.failures(9)
+    failed.service(at_once=1).redrive(batch.batch_id)
+
+    failed.clock.advance(119_999)
+    assert failed.service().redrive(batch.batch_id).items == 3
+    failed.clock.advance(1)
+    assert failed.service().redrive(batch.batch_id).items == 9
+
+
+def test_a_job_of_a_redrive_that_is_finished_or_not_there_does_nothing(failed: Failed) -> None:
+    # Given a redrive that is finished
+    batch = failed.failures(2)
+    done = failed.service().redrive(batch.batch_id)
+    job = f"{PREFIX}{done.name}"
+    writes = failed.accesses.writes.total()
+    # When jobs come for it, and for one that nobody knows
+    for name in (job, f"{job}0"):
+        assert failed.service().work(batch.batch_id, name, "me", until=2**50) is None
+    # Then nothing is written or sent
+    assert failed.accesses.writes.total() == writes
+    assert failed.bodies().total() == 2
+
+
+def test_a_job_tells_how_far_it_got_and_hands_the_rest_to_the_next(failed: Failed) -> None:
+    # Given a redrive with three pages to go
+    batch = failed.failures(12)
+    failed.service(at_once=1).redrive(batch.batch_id)
+    (job,) = failed.memory.redrives.waiting
+    # When a job has time for one page
+    begun = failed.service().work(batch.batch_id, job["redrive"], job["owner"], until=failed.clock.now())
+    # Then it says so, and the same job waits once more
+    assert begun is not None
+    assert (begun.items, begun.state) == (6, RedriveState.RUNNING)
+    assert failed.memory.redrives.waiting == [job, job]
+    # And one that finishes the redrive leaves no other
+    done = failed.service().work(batch.batch_id, job["redrive"], job["owner"], until=2**50)
+    assert done is not None
+    assert (done.items, done.state) == (12, RedriveState.FINISHED)
+    assert len(failed.memory.redrives.waiting) == 2
+
+
+def test_redrives_are_listed_by_time_up_to_the_rows_that_a_call_may_read(failed: Failed) -> None:
+    # Given more redrives than a call may read, each of a selection of its own
+    batch, _ = failed.batch()
+    store = failed.ports.records
+    for n in range(limits.MAX_ROWS):
+        request = Redrive(errors=[f"error {n}"])
+        save(store, batch, Run(batch.batch_id, request, 0, started_at=n))
+    # When they are listed
+    service = failed.service()
+    page = service.redrives(batch.batch_id, limit=1_000)
+    # Then a page has as many as a call may read beside the batch, and its cursor leads on
+    assert len(page.redrives) == limits.MAX_ROWS - 1
+    started = [one.started_at or 0 for one in page.redrives]
+    assert started == sorted(started)
+    rest = service.redrives(batch.batch_id, cursor=page.cursor)
+    assert (len(rest.redrives), rest.cursor) == (1, None)
+    # And one of the usual size has a hundred
+    assert len(service.redrives(batch.batch_id).redrives) == 100
+    assert len(service.redrives(batch.batch_id, limit=1).redrives) == 1
+
+
+@pytest.mark.parametrize("limit", [0, 1_001])
+def test_a_page_of_redrives_has_a_limit(failed: Failed, limit: int) -> None:
+    batch, _ = failed.batch()
+    with pytest.raises(InvalidRequest, match=f"^limit must be a whole number from 1 to 1000, not {limit}$"):
+        failed.service().redrives(batch.batch_id, limit=limit)
+
+
+@pytest.mark.parametrize("batch_id", [-1, MAX_BATCH_ID + 1])
+def test_a_number_that_cannot_be_the_id_of_a_batch_is_refused(failed: Failed, batch_id: int) -> None:
+    why = f"^batch_id must be a whole number from 0 to {MAX_BATCH_ID}, not {batch_id}$"
+    with pytest.raises(InvalidRequest, match=why):
+        failed.service().redrives(batch_id)
+    with pytest.raises(InvalidRequest, match=why):
+        failed.service().redrive(batch_id)
+    for unknown in (0, MAX_BATCH_ID):
+        with pytest.raises(BatchNotFound):
+            failed.service().redrives(unknown)
+        with pytest.raises(BatchNotFound):
+            failed.service().redrive(unknown)

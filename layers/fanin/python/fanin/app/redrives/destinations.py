@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from fanin.app.ports import Ports
 from fanin.errors import ChannelRefused, InvalidRequest
@@ -10,6 +10,20 @@ from fanin.errors import ChannelRefused, InvalidRequest
 _FRESH_MS: Final = 60_000
 _MOST: Final = 1_000
 _SHOWN: Final = 300
+
+
+class _Seen(NamedTuple):
+    """A queue, as it was when it was looked at.
+
+    Attributes:
+        at: when, ms.
+        url: its URL; None if messages cannot be sent to it.
+        why: why they cannot; None if they can.
+    """
+
+    at: int
+    url: str | None
+    why: str | None
 
 
 class Destinations:
@@ -21,7 +35,7 @@ class Destinations:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._known: dict[str, tuple[int, str | None, str | None]] = {}
+        self._known: dict[str, _Seen] = {}
 
     def look_again(self) -> None:
         """Forget what is known: whoever presses again may have mended a queue just now."""
@@ -29,21 +43,21 @@ class Destinations:
 
     def refusal(self, queue: str) -> str | None:
         """Why messages cannot be sent to a queue, given by URL or ARN; None if they can."""
-        return self._look(queue)[1]
+        return self._look(queue).why
 
     def url(self, queue: str) -> str | None:
         """The URL of a queue; None if messages cannot be sent to it."""
-        return self._look(queue)[0]
+        return self._look(queue).url
 
-    def _look(self, queue: str) -> tuple[str | None, str | None]:
+    def _look(self, queue: str) -> _Seen:
         now = self._ports.clock.now()
-        at, url, why = self._known.get(queue, (-_FRESH_MS, None, None))
-        if now - at >= _FRESH_MS:
+        seen = self._known.get(queue)
+        if seen is None or now - seen.at >= _FRESH_MS:
             try:
-                url, why = self._ports.channels.resolve(queue, new=False, again=True), None
+                seen = _Seen(now, self._ports.channels.resolve(queue, new=False, again=True), None)
             except (ChannelRefused, InvalidRequest) as error:
-                url, why = None, str(error)[:_SHOWN]
+                seen = _Seen(now, None, str(error)[:_SHOWN])
             while len(self._known) >= _MOST:
                 del self._known[next(iter(self._known))]
-            self._known[queue] = now, url, why
-        return url, why
+            self._known[queue] = seen
+        return seen

@@ -51,11 +51,17 @@ class Planning:
         self._held = Held(ports)
         self._page = page
 
-    def after(self, batch: Batch, request: Redrive, name: str, before: Page | None = None) -> Found:
+    def after(self, batch: Batch, request: Redrive, name: str | None, before: Page | None = None) -> Found:
         """Plan the page after another one, or the first.
 
         Failures that are not selected, or cannot be sent, take no room in a page: it goes on until it has
         one to take, for some pages of the listing.
+
+        Args:
+            batch: the row, as it is now.
+            request: which failures to take.
+            name: of the redrive, which finds again what it has taken; None if it only counts.
+            before: the page in front; None plans the first.
         """
         cursor = None if before is None else before.after
         page = Page(0 if before is None else before.number + 1, cursor, cursor)
@@ -74,7 +80,7 @@ class Planning:
     def notes(self, batch: Batch, page: Page) -> dict[int, FailureRow]:
         """Read the notes of a page that was planned, by ordinal, however many were written since."""
         wanted = {ordinal for ordinal, _ in page.plan}
-        highest = max(wanted, default=-1)
+        highest = max(wanted)
         found: dict[int, FailureRow] = {}
         cursor = page.before
         while True:
@@ -84,7 +90,7 @@ class Planning:
                 return found
 
     def _sift(
-        self, batch: Batch, request: Redrive, name: str, notes: Sequence[FailureRow]
+        self, batch: Batch, request: Redrive, name: str | None, notes: Sequence[FailureRow]
     ) -> tuple[list[tuple[int, int]], Counts]:
         chosen = [note for note in notes if request.takes(note.ordinal, note.reason)]
         failed = self.failed(batch, chosen)

@@ -108,8 +108,6 @@ class RedriveService:
         try:
             run = self._go_on(run, owner, until=until)
         except (BatchNotFound, BatchGone):
-            # Its failures are gone, too. What was sent of them may still complete.
-            self._delivery.close(records.read(self._ports.records, batch_id, name) or run)
             return None
         except (Throttled, ServiceUnavailable):
             run = records.read(self._ports.records, batch_id, name) or run
@@ -153,15 +151,25 @@ class RedriveService:
         return run.owner != owner and run.until > self._ports.clock.now()
 
     def _go_on(self, run: Run, owner: str, *, until: int, pages: int | None = None) -> Run:
-        """Take steps until the redrive is finished, the time is up, or somebody else goes on with it."""
+        """Take steps until the redrive is finished, the time is up, or somebody else goes on with it.
+
+        Raises:
+            BatchNotFound, BatchGone: the batch is gone, and its failures with it. Nobody goes on, so the new
+                batch is closed: what was sent may still complete.
+        """
         first = run.page.number
         while not run.done and not self._is_others(run, owner):
             now = self._ports.clock.now()
             if run.page.number > first and (now >= until or run.page.number - first == pages):
                 break
-            batch = self._ledger.refresh([run.batch_id])[run.batch_id]
-            step = self._deliver if _is_taken(batch, run.page) else self._take
-            run = records.save(self._ports.records, batch, begun(step(batch, run), owner, now))
+            try:
+                batch = self._ledger.refresh([run.batch_id])[run.batch_id]
+                step = self._deliver if _is_taken(batch, run.page) else self._take
+                run = begun(step(batch, run), owner, now)
+                run = records.save(self._ports.records, batch, run)
+            except (BatchNotFound, BatchGone):
+                self._delivery.close(run)
+                raise
         return run
 
     def _take(self, batch: Batch, run: Run) -> Run:
@@ -208,10 +216,10 @@ class RedriveService:
     def _count(self, batch: Batch, request: Redrive) -> Redriving:
         """What a redrive would do, as far as the time allows to count."""
         until = self._ports.clock.now() + COUNTED_MS
-        page, counts = self._planning.after(batch, request, "")
+        page, counts = self._planning.after(batch, request, None)
         counts = counts.plus(Counts(items=len(page.plan)))
         while not page.last and self._ports.clock.now() < until:
-            page, more = self._planning.after(batch, request, "", page)
+            page, more = self._planning.after(batch, request, None, page)
             counts = counts.plus(more).plus(Counts(items=len(page.plan)))
         run = Run(batch.batch_id, request, 0, 0, counts=counts, done=page.last)
         return replace(run.shown, name="", started_at=None)
