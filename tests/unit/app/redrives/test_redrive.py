@@ -919,3 +919,59 @@ def test_a_number_that_cannot_be_the_id_of_a_batch_is_refused(failed: Failed, ba
             failed.service().redrives(unknown)
         with pytest.raises(BatchNotFound):
             failed.service().redrive(unknown)
+
+
+def test_a_call_that_meets_a_busy_queue_tells_how_far_it_got(failed: Failed) -> None:
+    # Given a queue that becomes busy after the first page
+    batch = failed.failures(9)
+    for _ in range(3):
+        failed.at("parts.mark_redriven", "before", lambda: None)
+    failed.at("parts.mark_redriven", "before", lambda: failed.memory.channels.busy.add(QUEUE))
+    # When the failures are redriven
+    begun = failed.service().redrive(batch.batch_id)
+    # Then the call says what was sent, and the worker does the rest
+    assert (begun.items, begun.state) == (3, RedriveState.RUNNING)
+    assert begun.batch_id is not None
+    failed.memory.channels.busy.clear()
+    failed.work()
+    assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
+
+
+def test_a_call_that_meets_a_busy_queue_after_another_has_gone_on_hands_nothing_over(failed: Failed) -> None:
+    # Given a call that stalls on its first page for longer than its lease, while another does all of it
+    batch = failed.failures(5)
+
+    def meanwhile() -> None:
+        failed.clock.advance(LEASE_MS)
+        failed.service(at_once=1).redrive(batch.batch_id)
+        failed.memory.channels.busy.add(QUEUE)
+
+    failed.at("parts.mark_redriven", "before", meanwhile)
+    # When it wakes up to a busy queue
+    late = failed.service().redrive(batch.batch_id)
+    # Then it shows what the other has sent, whose job is the only one
+    assert (late.items, late.state) == (3, RedriveState.RUNNING)
+    assert len(failed.memory.redrives.waiting) == 1
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_live_batch_that_does_not_hold_its_failures_is_redriven_when_it_has_ended(
+    failed: Failed, mode: Mode
+) -> None:
+    # Given a live batch with a failure that counts as done
+    batch, (group,) = failed.batch(2, mode=mode)
+    failed.ledger.fail([Failure(group[0], "x")])
+    failed.note(batch, [group[0]])
+    writes = failed.accesses.writes.total()
+    # When it is redriven, then the call is refused and says what to do
+    why = (
+        f"^batch {batch.batch_id} is open, and does not hold its failed items; redrive them when it has"
+        f" ended. `fanin why {batch.batch_id}` says what it waits for$"
+    )
+    with pytest.raises(InvalidRequest, match=why):
+        failed.service().redrive(batch.batch_id)
+    assert failed.accesses.writes.total() == writes
+    # And at its end the failure is sent again
+    failed.ledger.ack([group[1]])
+    failed.ledger.close(batch.batch_id)
+    assert failed.service().redrive(batch.batch_id).items == 1

@@ -17,7 +17,7 @@ from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import PAGE, Planning, taken_at
 from fanin.app.redrives.records import PREFIX, Counts, Page, Run, begun, run_of
 from fanin.domain import ids, limits
-from fanin.domain.batch import Batch, Kind, Mode
+from fanin.domain.batch import Batch, Kind
 from fanin.domain.redrives import Redrive, Redriving, Redrivings
 from fanin.errors import (
     BatchGone,
@@ -66,8 +66,6 @@ class RedriveService:
             return self._count(batch, request)
         owner = self._ports.random.bytes(8).hex()
         run = self._begin(batch, request, owner)
-        if run.done or run.owner != owner:
-            return run.shown
         try:
             run = self._go_on(run, owner, until=self._ports.clock.now() + AT_ONCE_MS, pages=self._at_once)
         except (Throttled, ServiceUnavailable):
@@ -126,7 +124,7 @@ class RedriveService:
                 f"{batch_id} is the batch of a {batch.kind}, whose messages mean nothing under the items of"
                 f" another batch; start another {batch.kind} for what has failed"
             )
-        if not batch.state.terminal and (not batch.holds or batch.mode is Mode.ESTIMATED):
+        if not batch.state.terminal and not batch.holds:
             raise InvalidRequest(
                 f"batch {batch_id} is {batch.state}, and does not hold its failed items; redrive them when it"
                 f" has ended. `fanin why {batch_id}` says what it waits for"
