@@ -497,10 +497,10 @@ def test_bad_requests_write_nothing(failed: Failed) -> None:
     assert failed.accesses.writes.total() == writes
 
 
-def _accesses() -> list[tuple[str, int]]:
+def _accesses(live: bool = False) -> list[tuple[str, int]]:
     """Every access of a redrive that nothing disturbs, but reads: its name, and which of them it is."""
     world, seen = Failed(), Counter[str]()
-    batch = poisoned(world)
+    batch = world.failures(5, live=True) if live else poisoned(world)
     world.memory.accesses._on_call = lambda call, moment: seen.update([call] if moment == "before" else [])
     reads = set(world.accesses.reads)
     world.service(at_once=1).redrive(batch.batch_id)
@@ -548,6 +548,40 @@ def test_a_crash_at_any_access_loses_nothing_and_sends_each_under_one_item(
     assert note.kept == IN_ROW
     failed.ack_all()
     assert failed.ledger.status(done.batch_id or 0).batch.state is State.COMPLETE
+
+
+@pytest.mark.parametrize("ended", [False, True])
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize(("call", "nth"), _accesses(live=True))
+def test_a_crash_while_held_items_are_redriven_sends_each_under_its_own_id_or_after_the_end_under_one_new(
+    failed: Failed, call: str, nth: int, moment: str, ended: bool
+) -> None:
+    # Given a redrive of held items that dies
+    batch = failed.failures(5, live=True)
+    own = {f"body {row.ordinal}": row.item for row in failed.ports.parts.failures(batch.batch_id)[0]}
+    for _ in range(nth):
+        failed.at(call, moment, lambda: None)
+    failed.crash_at(call, moment)
+    with pytest.raises(Crash):
+        redriven(failed, batch)
+    failed.memory.redrives.waiting.clear()
+    if ended:
+        failed.fresh().cancel(batch.batch_id)
+    before = failed.items()
+    assert all(items == {own[body]} for body, items in before.items())
+
+    # When the same is pressed again, and another selection
+    failed.clock.advance(LEASE_MS)
+    redriven(failed, batch)
+    failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(0, 5)]))
+
+    # Then each has gone out, under its own id while the batch lived, and under one new id after its end
+    new = {body: items - {own[body]} for body, items in failed.items().items()}
+    assert {body: len(items) for body, items in new.items()} == dict.fromkeys(own, int(ended))
+    if not ended:
+        failed.ack_all()
+        failed.ledger.close(batch.batch_id)
+        assert failed.row(batch).state is State.COMPLETE
 
 
 @pytest.mark.parametrize(("call", "nth"), _accesses())
