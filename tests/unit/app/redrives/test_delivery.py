@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -13,8 +14,8 @@ from fanin.app.redrives.delivery import Delivery
 from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import Planning
 from fanin.app.redrives.records import Page, Run
-from fanin.domain.batch import Batch, State
-from fanin.domain.failures import KeptMessage
+from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.failures import Keep, KeptMessage
 from fanin.domain.limits import MAX_FAILED_MESSAGES, MAX_KEPT_IN_ROW
 from fanin.domain.redrives import Redrive
 from fanin.errors import BatchGone, Throttled
@@ -169,3 +170,91 @@ def test_a_redrive_that_sent_nothing_has_nothing_to_close(failed: Failed) -> Non
     written = failed.written()
     delivery(failed).close(run(batch))
     assert failed.written() == written
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_the_new_batch_is_like_the_one_that_it_retries(failed: Failed, mode: Mode) -> None:
+    # Given a batch with a user key, metadata and totals, of whose failures only the reasons are kept by now
+    asked = {"user_key": "mine", "metadata": {"a": "b"}, "totals": ("rows",), "keep": Keep.REASON}
+    batch = failed.failures(1, mode=mode, **asked)
+    # When its failure is delivered
+    new = failed.row(replace(batch, batch_id=delivery(failed).deliver(batch, run(batch, 0)).to or 0))
+    # Then the new batch has all that, too, and begins anew
+    assert (new.retry_of, new.mode, new.items, new.state) == (batch.batch_id, mode, 1, State.OPEN)
+    assert {name: getattr(new, name) for name in asked} == {name: getattr(batch, name) for name in asked}
+
+
+def end_new_batches(failed: Failed, batch: Batch, times: int) -> None:
+    """Let somebody cancel each new batch as soon as it is there."""
+
+    def cancel() -> None:
+        for row in list(failed.memory.batches._rows.values()):
+            if row.retry_of == batch.batch_id and not row.state.terminal:
+                failed.fresh().cancel(row.batch_id)
+
+    for _ in range(times):
+        failed.at("batches.allocate_once", "before", cancel)
+
+
+def test_new_batches_that_are_ended_at_once_are_replaced_four_times(failed: Failed) -> None:
+    # Given somebody who ends four new batches
+    batch = failed.failures(1)
+    end_new_batches(failed, batch, 4)
+    # When a failure is delivered, then the fifth has it
+    done = delivery(failed).deliver(batch, run(batch, 0))
+    assert done.part == 4
+    (item,) = failed.items()["body 0"]
+    assert item.startswith(f"{done.to}:")
+
+
+def test_it_waits_when_new_batches_are_ended_again_and_again(failed: Failed) -> None:
+    # Given somebody who ends five new batches
+    batch = failed.failures(1)
+    end_new_batches(failed, batch, 5)
+    # When a failure is delivered, then it is to be tried again
+    with pytest.raises(Throttled, match=f"redrive batch {batch.batch_id} are ended at once") as error:
+        delivery(failed).deliver(batch, run(batch, 0))
+    assert error.value.retry_after == 1
+    assert not failed.sent()
+    # And then it goes out, once
+    delivery(failed).deliver(batch, run(batch, 0))
+    assert failed.bodies() == {"body 0": 1}
+
+
+def test_a_message_without_a_group_gets_that_of_its_batch_on_a_fifo_queue(failed: Failed) -> None:
+    # Given a failure from a FIFO queue, and one from another, both without a group
+    fifo = "https://sqs/a.fifo"
+    failed.memory.channels.queues[fifo] = []
+    batch = failed.failures(2, sources={0: fifo})
+    # When they are delivered
+    new = delivery(failed).deliver(batch, run(batch, 0, 1)).to
+    # Then FIFO gets the group that it requires, and the other none
+    assert [message.group for message in failed.sent(fifo)] == [str(new)]
+    assert [message.group for message in failed.sent()] == [None]
+
+
+def test_a_fifo_queue_takes_a_held_item_once_for_each_of_its_failures(failed: Failed) -> None:
+    # Given a held item from a FIFO queue
+    fifo = "https://sqs/a.fifo"
+    failed.memory.channels.queues[fifo] = []
+    batch = failed.failures(1, live=True, sources={0: fifo})
+    (note,), _ = failed.ports.parts.failures(batch.batch_id)
+    # When it is delivered, by two workers, and once more after it has failed again
+    for _ in range(2):
+        delivery(failed).deliver(batch, run(batch, 0))
+    failed.note(batch, [note.item], sources={0: fifo})
+    delivery(failed).deliver(batch, run(batch, 0))
+    # Then the queue drops the second, and no other
+    assert [message.once for message in failed.sent(fifo)] == [
+        f"{note.item}/{note.failed_at}",
+        f"{note.item}/{note.failed_at}",
+        f"{note.item}/{note.failed_at + 1}",
+    ]
+
+
+def test_a_long_refusal_is_cut_to_the_length_of_a_reason(failed: Failed) -> None:
+    batch = failed.failures(1)
+    failed.memory.channels.refusing[QUEUE] = "x" * 2_000
+    new = delivery(failed).deliver(batch, run(batch, 0)).to
+    (note,), _ = failed.ports.parts.failures(new or 0)
+    assert note.reason == "redrive: " + "x" * (1_024 - len("redrive: "))

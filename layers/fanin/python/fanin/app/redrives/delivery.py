@@ -120,10 +120,15 @@ class Delivery:
         """Add the items of the page to the new batch; one that was ended meanwhile is replaced by another.
 
         The failures are taken, so their items must exist somewhere.
+
+        Raises:
+            Throttled: others ended as many new batches as one call tries; the next call gets past these.
         """
-        for _ in range(_TRIES):
+        tries = 0
+        while tries < _TRIES:
             try:
                 new = self._open(batch, run)
+                tries += new.state is State.OPEN  # those that were ended before do not count
                 group = self._ledger.add(new.batch_id, count, key=f"redrive/{run.page.number}")
             except (BatchClosed, BatchGone, BatchNotFound):
                 self._ledger.refresh([batch.batch_id])  # if that batch is gone, no other can retry it
