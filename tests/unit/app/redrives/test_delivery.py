@@ -221,6 +221,20 @@ def test_it_waits_when_new_batches_are_ended_again_and_again(failed: Failed) -> 
     assert failed.bodies() == {"body 0": 1}
 
 
+def test_no_batch_takes_the_place_of_one_that_ended_when_the_failures_are_gone(failed: Failed) -> None:
+    # Given somebody who cancels the new batch and removes the one that it retries
+    batch = failed.failures(1)
+    end_new_batches(failed, batch, 1)
+    failed.at("batches.allocate_once", "after", lambda: failed.fresh().remove(batch.batch_id))
+    # When a failure is delivered, then it ends there
+    with pytest.raises(BatchGone):
+        delivery(failed).deliver(batch, run(batch, 0))
+    assert failed.happened
+    (new,) = (row for row in failed.memory.batches._rows.values() if row.retry_of == batch.batch_id)
+    assert new.state is State.CANCELLED
+    assert not failed.sent()
+
+
 def test_a_message_without_a_group_gets_that_of_its_batch_on_a_fifo_queue(failed: Failed) -> None:
     # Given a failure from a FIFO queue, and one from another, both without a group
     fifo = "https://sqs/a.fifo"
