@@ -103,7 +103,8 @@ def test_a_large_batch_is_bounded(scene: Scene) -> None:
 
     facts = scene.facts(batch)
 
-    assert 0 < facts.done_min <= BILLION // 2 <= facts.done_max == BILLION
+    seen = sum(one.stop - one.start for one in facts.missing)
+    assert 0 < facts.done_min <= BILLION // 2 <= facts.done_max == BILLION - seen
     assert facts.missing_more
     assert facts.missing[0].start == BILLION // 2
 
@@ -126,8 +127,8 @@ def test_what_died_between_a_word_and_its_parent_is_unsettled(scene: Scene) -> N
 
     facts = scene.facts(batch)
 
-    assert facts.unsettled
     assert facts.all_done
+    assert not facts.batch.state.terminal
 
 
 def test_ranges_are_cut_where_notes_of_sent_items_end(scene: Scene) -> None:
@@ -234,7 +235,6 @@ def test_a_batch_that_completes_while_it_is_looked_at_has_ended(scene: Scene) ->
     facts = gather(scene.ports, row)
 
     assert facts.batch.state.terminal
-    assert not facts.unsettled
 
 
 @pytest.mark.parametrize("ended", [False, True])

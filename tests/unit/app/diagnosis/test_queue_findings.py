@@ -21,6 +21,7 @@ BATCH = Batch(
 )
 EMPTY = Figures(0, 0, 0, retention=345_600)
 WAITING = Figures(9, 0, 0, retention=345_600)
+LAG = "SQS's counts are approximate, and may be a minute old."
 ENABLED, DISABLED = Consumer("importer", True, "Enabled"), Consumer("importer", False, "Disabled")
 
 
@@ -40,98 +41,228 @@ def seen(figures: Figures, *consumers: Consumer, **more: Any) -> QueueReport:
 
 class TestWaiting:
     def test_a_disabled_mapping_is_an_error_even_while_the_batch_moves(self) -> None:
-        found = of(seen(WAITING, DISABLED), NOW, begun=True)[Code.WAITING]
+        found = of(seen(WAITING, DISABLED, Consumer("other", False, "Disabling")), NOW, begun=True)
 
-        assert found.severity is Severity.ERROR
-        assert "importer (Disabled)" in found.detail
+        assert found == {
+            Code.WAITING: Finding(
+                Code.WAITING,
+                Severity.ERROR,
+                "Nobody receives the messages: the event source mapping is not enabled",
+                "About 9 messages wait in work, and none is in flight. The queue's event source mappings:"
+                " importer (Disabled), other (Disabling).",
+                "Enable the event source mapping.",
+                {
+                    "queue": "work",
+                    "visible": 9,
+                    "in_flight": 0,
+                    "consumers": "importer (Disabled), other (Disabling)",
+                },
+            )
+        }
 
-    def test_no_mapping_is_an_error_once_the_batch_is_quiet(self) -> None:
-        assert of(seen(WAITING))[Code.WAITING].severity is Severity.ERROR
-        assert of(seen(WAITING), NOW)[Code.WAITING].severity is Severity.WARNING
+    @pytest.mark.parametrize(
+        ("now", "begun", "severity", "title"),
+        [
+            (NOW, False, Severity.WARNING, "Probably nobody receives the messages"),
+            (NOW + HOUR, False, Severity.ERROR, "Probably nobody receives the messages"),
+            (NOW + HOUR, True, Severity.ERROR, "Probably nobody receives the messages"),
+            (NOW + BATCH.step + 60_001, True, Severity.INFO, "Perhaps nobody receives the messages"),
+        ],
+    )
+    def test_without_a_mapping_it_is_the_worse_the_longer_nothing_was_done(
+        self, now: int, begun: bool, severity: Severity, title: str
+    ) -> None:
+        assert of(seen(WAITING), now, begun=begun) == {
+            Code.WAITING: Finding(
+                Code.WAITING,
+                severity,
+                title,
+                f"About 9 messages wait in work, and none is in flight. {LAG} No event source mapping reads"
+                " from the queue.",
+                "Connect a consumer to the queue. If processes elsewhere poll it, check that they run.",
+                {"queue": "work", "visible": 9, "in_flight": 0},
+            )
+        }
 
     def test_while_items_are_done_somebody_receives(self) -> None:
-        assert of(seen(WAITING), NOW, begun=True) == {}
-
-    def test_if_none_was_done_for_a_minute_it_is_said_that_perhaps_nobody_does(self) -> None:
-        found = of(seen(WAITING), NOW + BATCH.step + 61_000, begun=True)[Code.WAITING]
-
-        assert (found.severity, found.title) == (Severity.INFO, "Perhaps nobody receives the messages")
+        assert of(seen(WAITING), NOW + BATCH.step + 60_000, begun=True) == {}
 
     def test_a_mapping_that_is_enabled_needs_time(self) -> None:
-        assert of(seen(WAITING, ENABLED), NOW) == {}
-        assert of(seen(WAITING, ENABLED))[Code.WAITING].severity is Severity.WARNING
+        # Given a queue with two mappings that are enabled, and one that is not
+        report = seen(WAITING, ENABLED, DISABLED._replace(function="old"), ENABLED._replace(function="other"))
+
+        assert of(report, NOW) == {}
+        assert of(report) == {
+            Code.WAITING: Finding(
+                Code.WAITING,
+                Severity.WARNING,
+                "Messages wait although a consumer is enabled",
+                f"About 9 messages wait in work, and none is in flight. {LAG} The event source mapping of"
+                " importer, other is enabled.",
+                "Check the function's role, its concurrency, and the visibility timeout of the queue.",
+                {"queue": "work", "visible": 9, "in_flight": 0, "consumers": "importer, other"},
+            )
+        }
 
     def test_mappings_that_could_not_be_listed_prove_nothing(self) -> None:
-        report = QueueReport(URL, figures=WAITING)
+        report = QueueReport(URL, figures=WAITING._replace(visible=1))
 
-        assert of(report)[Code.WAITING].severity is Severity.WARNING
         assert of(report, NOW, begun=True) == {}
+        assert of(report) == {
+            Code.WAITING: Finding(
+                Code.WAITING,
+                Severity.WARNING,
+                "Probably nobody receives the messages",
+                f"About 1 message waits in work, and none is in flight. {LAG} Its event source mappings could"
+                " not be listed.",
+                "Check that the consumers of the queue run, and that they may receive from it.",
+                {"queue": "work", "visible": 1, "in_flight": 0},
+            )
+        }
 
-    def test_messages_in_flight_are_being_worked_on(self) -> None:
-        found = of(seen(replace_counts(WAITING, in_flight=2)))
 
-        assert set(found) == {Code.IN_FLIGHT}
-        assert found[Code.IN_FLIGHT].severity is Severity.INFO
-
-
-def replace_counts(figures: Figures, **counts: int) -> Figures:
-    return figures._replace(**counts)
+@pytest.mark.parametrize(
+    ("in_flight", "visible", "told"),
+    [
+        (1, 0, "About 1 message of work is in flight, and 0 wait."),
+        (2_000, 1, "About 2,000 messages of work are in flight, and 1 waits."),
+    ],
+)
+def test_messages_in_flight_are_being_worked_on(in_flight: int, visible: int, told: str) -> None:
+    assert of(seen(WAITING._replace(in_flight=in_flight, visible=visible))) == {
+        Code.IN_FLIGHT: Finding(
+            Code.IN_FLIGHT,
+            Severity.INFO,
+            "Consumers work on messages",
+            told,
+            "Wait. A message whose consumer has died comes again after its visibility timeout.",
+            {"queue": "work", "in_flight": in_flight, "visible": visible},
+        )
+    }
 
 
 class TestTrouble:
-    def test_throttles_are_told(self) -> None:
-        report = replace(seen(WAITING, ENABLED), troubles=(Trouble("importer", 12, 0, 15),))
+    @pytest.mark.parametrize(
+        ("throttles", "told"), [(1, "1 invocation of importer"), (1_200, "1,200 invocations of importer")]
+    )
+    def test_throttles_are_told(self, throttles: int, told: str) -> None:
+        report = replace(seen(WAITING, ENABLED), troubles=(Trouble("importer", throttles, 0, 15),))
 
-        found = of(report, NOW)
+        assert of(report, NOW) == {
+            Code.THROTTLED: Finding(
+                Code.THROTTLED,
+                Severity.WARNING,
+                "The consumer is throttled",
+                f"Lambda refused {told} in the last 15 minutes. Each counts as a receive of its messages.",
+                "Raise the function's reserved concurrency or the account's limit, or set the event source"
+                " mapping's maximum concurrency below it.",
+                {"queue": "work", "function": "importer", "throttles": throttles},
+            )
+        }
 
-        assert set(found) == {Code.THROTTLED}
-        assert found[Code.THROTTLED].evidence == {"queue": "work", "function": "importer", "throttles": 12}
+    @pytest.mark.parametrize(
+        ("errors", "told"), [(1, "1 invocation of importer"), (1_200, "1,200 invocations of importer")]
+    )
+    def test_errors_are_told_while_messages_are_left(self, errors: int, told: str) -> None:
+        trouble = (Trouble("importer", 0, errors, 15),)
 
-    def test_errors_are_told_while_messages_are_left(self) -> None:
-        trouble = (Trouble("importer", 0, 3, 15),)
+        assert of(replace(seen(EMPTY, ENABLED), troubles=trouble), NOW, begun=True) == {}
+        assert of(replace(seen(WAITING, ENABLED), troubles=trouble), NOW) == {
+            Code.RETRYING: Finding(
+                Code.RETRYING,
+                Severity.WARNING,
+                "The consumer fails",
+                f"{told} failed in the last 15 minutes. Their messages come again.",
+                "Look into the log of the function.",
+                {"queue": "work", "function": "importer", "errors": errors},
+            )
+        }
 
-        assert Code.RETRYING in of(replace(seen(WAITING, ENABLED), troubles=trouble), NOW)
-        assert Code.RETRYING not in of(replace(seen(EMPTY, ENABLED), troubles=trouble), NOW)
+    def test_where_all_goes_well_there_is_none(self) -> None:
+        report = replace(seen(WAITING, ENABLED), troubles=(Trouble("importer", 0, 0, 15),))
+
+        assert of(report, NOW) == {}
 
 
-def test_dead_letters_are_told_and_explain_an_empty_queue() -> None:
-    found = of(seen(EMPTY._replace(dead_letters="grave"), ENABLED, dead=4))
+class TestDeadLetters:
+    @pytest.mark.parametrize(
+        ("now", "begun", "severity"),
+        [(NOW, True, Severity.WARNING), (NOW, False, Severity.ERROR), (NOW + HOUR, True, Severity.ERROR)],
+    )
+    def test_explain_an_empty_queue_and_may_be_of_others_while_items_are_done(
+        self, now: int, begun: bool, severity: Severity
+    ) -> None:
+        report = seen(EMPTY._replace(dead_letters="grave"), ENABLED, dead=4_000)
 
-    assert set(found) == {Code.DEAD_LETTERS_WAITING}
-    assert found[Code.DEAD_LETTERS_WAITING].evidence["dead_letter_queue"] == "grave"
+        assert of(report, now, begun=begun) == {
+            Code.DEAD_LETTERS_WAITING: Finding(
+                Code.DEAD_LETTERS_WAITING,
+                severity,
+                "Messages wait in the dead-letter queue",
+                "About 4,000 messages are in grave, the dead-letter queue of work. Probably some are of"
+                " missing items: these stay missing while nothing fails them.",
+                "Let fanin's function for dead letters consume that queue (a TrackedQueue does so). Or fix"
+                " the cause, and let SQS move the messages back: `aws sqs start-message-move-task`. `fanin"
+                " redrive` does not see them, since their items have not failed.",
+                {"queue": "work", "dead_letter_queue": "grave", "messages": 4_000},
+            )
+        }
 
+    def test_are_told_of_a_queue_without_figures(self) -> None:
+        found = of(QueueReport(URL, dead=1))[Code.DEAD_LETTERS_WAITING]
 
-@pytest.mark.parametrize(("begun", "severity"), [(True, Severity.WARNING), (False, Severity.ERROR)])
-def test_while_items_are_done_dead_letters_may_be_of_other_batches(begun: bool, severity: Severity) -> None:
-    found = of(seen(EMPTY, ENABLED, dead=4), NOW, begun=begun)[Code.DEAD_LETTERS_WAITING]
-
-    assert found.severity is severity
-    assert "start-message-move-task" in found.advice
+        assert found.detail.startswith(
+            "About 1 message is in its dead-letter queue, the dead-letter queue of work."
+        )
+        assert found.evidence == {
+            "queue": "work",
+            "dead_letter_queue": "its dead-letter queue",
+            "messages": 1,
+        }
 
 
 def test_where_every_missing_item_is_held_queues_explain_nothing() -> None:
     held = dict.fromkeys(range(10), "no price")
 
-    assert of(seen(WAITING, DISABLED, dead=4), held=held) == {}
+    assert of(seen(WAITING, DISABLED, dead=4, unseen=("its figures",)), held=held) == {}
     assert Code.WAITING in of(seen(WAITING, DISABLED), held=held, missing_more=True)
     assert Code.WAITING in of(seen(WAITING, DISABLED), held={0: "no price"})
 
 
 class TestEmpty:
-    def test_messages_have_probably_vanished(self) -> None:
-        found = of(seen(EMPTY, ENABLED))[Code.VANISHED]
+    def vanished(self, severity: Severity, lately: str = "") -> Finding:
+        return Finding(
+            Code.VANISHED,
+            severity,
+            "The messages are gone, but their items are not marked",
+            "work seems empty and nothing is in flight, so probably the messages were deleted without an"
+            f" acknowledgement, or purged.{lately} Acknowledgements through the ack queue may be on their"
+            " way.",
+            "Check that consumers acknowledge (`@tracker.sqs_handler` does), and send the missing items"
+            " again, or fail them; `fanin missing` lists them.",
+            {"queue": "work", "visible": 0, "in_flight": 0},
+        )
 
-        assert found.severity is Severity.ERROR
-        assert "approximate" not in found.detail
+    def test_messages_have_probably_vanished(self) -> None:
+        assert of(seen(EMPTY, ENABLED)) == {Code.VANISHED: self.vanished(Severity.ERROR)}
+        assert of(seen(EMPTY, ENABLED), NOW + 60_000) == {Code.VANISHED: self.vanished(Severity.WARNING)}
 
     def test_figures_lag_behind_what_was_just_sent(self) -> None:
-        found = of(seen(EMPTY, ENABLED), NOW + 59_999)[Code.VANISHED]
+        found = of(seen(EMPTY, ENABLED), NOW + 59_999)
 
-        assert found.severity is Severity.WARNING
-        assert "approximate" in found.detail
+        assert found == {Code.VANISHED: self.vanished(Severity.WARNING, f" {LAG}")}
+
+    @pytest.mark.parametrize(
+        "counts", [{"visible": 1}, {"in_flight": 1}, {"delayed": 1}], ids=["visible", "in flight", "delayed"]
+    )
+    def test_a_queue_with_a_message_is_not_empty(self, counts: dict[str, int]) -> None:
+        assert Code.VANISHED not in of(seen(EMPTY._replace(**counts), ENABLED))
 
     def test_while_the_batch_moves_an_empty_queue_proves_nothing(self) -> None:
         assert of(seen(EMPTY, ENABLED), NOW + 60_000, begun=True) == {}
+
+    def test_a_child_batch_may_do_the_work_without_a_message(self) -> None:
+        assert of(seen(EMPTY, ENABLED), children={0: replace(BATCH, batch_id=8)}) == {}
 
     def test_attempts_that_failed_show_that_messages_are_there(self) -> None:
         assert of(seen(EMPTY, ENABLED), retries={0: RetryRow(0, 2, "no", "", NOW)}) == {}
@@ -144,33 +275,87 @@ class TestEmpty:
 
         assert (Code.VANISHED in found) is gone
 
-    def test_of_items_that_were_sent_over_a_long_time_none_is_said_to_have_expired_for_certain(self) -> None:
-        report, sent = seen(EMPTY._replace(retention=3_600)), SentRow(URL, 0, 10, NOW, NOW + HOUR)
-
-        assert "perhaps some of" in of(report, sent=(sent,))[Code.EXPIRED].detail
-        assert "all of" in of(report, NOW + 2 * HOUR, sent=(sent,))[Code.EXPIRED].detail
-
-    def test_items_that_were_not_sent_there_are_not_looked_for(self) -> None:
-        assert of(seen(EMPTY), sent=(SentRow(URL, 10, 20, NOW, NOW),)) == {}
+    @pytest.mark.parametrize(
+        "sent", [SentRow(URL, 10, 20, NOW, NOW), SentRow("https://sqs/1/other", 0, 10, NOW, NOW)]
+    )
+    def test_items_that_were_not_sent_there_are_not_looked_for(self, sent: SentRow) -> None:
+        assert of(seen(EMPTY), sent=(sent,)) == {}
 
     @pytest.mark.parametrize(
-        ("last_at", "codes"),
-        [(NOW, {Code.EXPIRED}), (NOW + HOUR - 1, {Code.EXPIRED, Code.VANISHED})],
+        ("last_at", "which", "vanished"),
+        [(NOW, "all", False), (NOW + 1, "perhaps some", True), (NOW + HOUR, "perhaps some", True)],
     )
-    def test_past_the_retention_they_have_expired(self, last_at: int, codes: set[Code]) -> None:
+    def test_past_the_retention_they_have_expired_but_not_those_that_were_sent_later(
+        self, last_at: int, which: str, vanished: bool
+    ) -> None:
+        # Given a queue that keeps messages for an hour, and items of which the first were sent an hour ago
         report = seen(EMPTY._replace(retention=3_600), ENABLED)
 
-        assert set(of(report, sent=(SentRow(URL, 0, 10, NOW, last_at),))) == codes
+        found = of(report, sent=(SentRow(URL, 0, 10, NOW, last_at),))
+
+        assert found[Code.EXPIRED] == Finding(
+            Code.EXPIRED,
+            Severity.ERROR,
+            "The messages have probably expired",
+            f"work keeps messages for 3,600 seconds, and {which} of the missing items were sent longer ago."
+            " It seems empty.",
+            "Send the missing items again (`fanin missing` lists them), or fail them. Raise the queue's"
+            " retention period to the batch's lifetime.",
+            {"queue": "work", "visible": 0, "in_flight": 0, "retention": 3_600},
+        )
+        assert set(found) == ({Code.EXPIRED, Code.VANISHED} if vanished else {Code.EXPIRED})
+
+    def test_a_moment_before_their_retention_ends_they_have_not_expired(self) -> None:
+        report = seen(EMPTY._replace(retention=3_600), ENABLED)
+
+        assert set(of(report, NOW + HOUR - 1)) == {Code.VANISHED}
+
+    def test_of_several_notes_the_first_and_the_last_message_count(self) -> None:
+        # Given notes of missing items from several times, and an older and a newer one of items that are done
+        report = seen(EMPTY._replace(retention=3_600), ENABLED)
+        early, late = SentRow(URL, 0, 5, NOW, NOW + 1), SentRow(URL, 5, 10, NOW + 2, NOW + 3)
+        done = SentRow(URL, 10, 20, NOW - HOUR, NOW + 9 * HOUR)
+
+        def codes(now: int) -> set[Code]:
+            return set(of(report, now, sent=(late, early, done)))
+
+        assert codes(NOW + HOUR - 1) == {Code.VANISHED}
+        assert codes(NOW + HOUR + 2) == {Code.EXPIRED, Code.VANISHED}
+        assert codes(NOW + HOUR + 3) == {Code.EXPIRED}
 
 
-def test_a_queue_that_is_gone_is_an_error() -> None:
-    found = of(QueueReport(URL, exists=False, unseen=("its figures (QueueDoesNotExist)",)))
+@pytest.mark.parametrize(("begun", "severity"), [(False, Severity.ERROR), (True, Severity.WARNING)])
+def test_a_queue_that_is_gone_is_an_error_unless_the_batch_moves(begun: bool, severity: Severity) -> None:
+    found = of(QueueReport(URL, exists=False, unseen=("its figures (QueueDoesNotExist)",)), NOW, begun=begun)
 
-    assert found[Code.VANISHED].severity is Severity.ERROR
-    assert found[Code.NOT_SEEN].severity is Severity.INFO
+    assert set(found) == {Code.VANISHED, Code.NOT_SEEN}
+    assert found[Code.VANISHED] == Finding(
+        Code.VANISHED,
+        severity,
+        "The queue is gone",
+        "Missing items were sent to work, and SQS says that there is no such queue.",
+        "Send the missing items again to another queue, or fail them; `fanin missing` lists them.",
+        {"queue": "work"},
+    )
 
 
 def test_what_may_not_be_read_is_said() -> None:
-    found = of(QueueReport(URL, unseen=("its figures (AccessDenied)",)))
+    assert of(QueueReport(URL, unseen=("its figures (AccessDenied)",))) == {
+        Code.NOT_SEEN: Finding(
+            Code.NOT_SEEN,
+            Severity.INFO,
+            "Something could not be looked at",
+            "Could not look at its figures (AccessDenied) of queue work.",
+            "To have it looked at, tag the queue `fanin:tracked` and let fanin's role read it.",
+            {"queue": "work", "unseen": "its figures (AccessDenied)"},
+        )
+    }
 
-    assert "Could not look at its figures (AccessDenied) of queue work" in found[Code.NOT_SEEN].detail
+
+def test_each_queue_is_told_of_and_what_could_not_be_seen_comes_last() -> None:
+    blind = QueueReport("https://sqs/1/blind", unseen=("its figures", "its consumers"))
+    known = Facts(BATCH, NOW, missing=(MissingRange(0, 10, ""),), queues=(blind, seen(WAITING, DISABLED)))
+
+    found = [(one.code, one.evidence["queue"]) for one in queue_findings(known)]
+
+    assert found == [(Code.WAITING, "work"), (Code.NOT_SEEN, "blind"), (Code.NOT_SEEN, "blind")]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fanin.app.diagnosis.facts import Facts
+from fanin.app.diagnosis.facts import Facts, counted
 from fanin.domain.batch import Kind
 from fanin.domain.diagnosis import Code, Finding, Severity
 
 _NEAR_MS: Final = 600_000
 """How long before a deadline it is worth saying."""
+_EXACT_FROM: Final = 100
+"""Items a second from which three digits are less than the whole number."""
 
 
 def batch_findings(facts: Facts, queues: Sequence[Finding]) -> list[Finding]:
@@ -32,7 +34,7 @@ def batch_findings(facts: Facts, queues: Sequence[Finding]) -> list[Finding]:
 def _ended(facts: Facts) -> Finding:
     batch = facts.batch
     undone = batch.items - facts.done_max
-    left = f" At least {undone:,} {_items(undone)} not done." if undone else ""
+    left = f" At least {counted(undone, 'item was', 'items were')} not done." if undone else ""
     return Finding(
         Code.ENDED,
         Severity.INFO,
@@ -44,7 +46,7 @@ def _ended(facts: Facts) -> Finding:
 
 
 def _unsettled(facts: Facts) -> Iterator[Finding]:
-    if facts.unsettled or (not facts.open and facts.all_done):
+    if facts.all_done and not facts.open:
         yield Finding(
             Code.DONE_UNSETTLED,
             Severity.ERROR,
@@ -61,9 +63,10 @@ def _open(facts: Facts) -> Iterator[Finding]:
         return
     items = facts.batch.items
     if items and facts.all_done:
-        detail = f"All {items:,} items are done; only the close is missing."
+        all_items = "The only item is" if items == 1 else f"All {items:,} items are"
+        detail = f"{all_items} done; only the close is missing."
     elif items:
-        detail = f"{items:,} items were added so far, and more may follow."
+        detail = f"{counted(items, 'item was', 'items were')} added so far, and more may follow."
     else:
         detail = "No item was added yet."
     yield Finding(
@@ -101,8 +104,9 @@ def _never_sent(facts: Facts) -> Iterator[Finding]:
             Code.NEVER_SENT,
             Severity.INFO if facts.recent else Severity.WARNING,
             "There is no note that messages were sent",
-            f"The batch has {facts.batch.items:,} items and none is done. `batch.send` notes what it sends,"
-            " and there is no such note. If you send messages yourself, none is expected.",
+            f"The batch has {counted(facts.batch.items, 'item', 'items')} and none is done. `batch.send`"
+            " notes what it sends, and there is no such note. If you send messages yourself, none is"
+            " expected.",
             "Check that the producer has sent the messages, each with its item id.",
             {"items": facts.batch.items},
         )
@@ -124,8 +128,8 @@ def _retrying(facts: Facts) -> Iterator[Finding]:
         Code.RETRYING,
         Severity.WARNING,
         "Handling fails and is tried again",
-        f"At least {count:,} missing items were tried more than once. The last attempt, number {last.attempt}"
-        f" at item {last.ordinal}, failed: {last.error}",
+        f"At least {counted(count, 'missing item was', 'missing items were')} tried more than once. The last"
+        f" attempt, number {last.attempt} at item {last.ordinal}, failed: {last.error}",
         "Fix the cause; the messages come again by themselves until the queue's limit of receives.",
         {
             "items": count,
@@ -144,9 +148,9 @@ def _held(facts: Facts) -> Iterator[Finding]:
             Code.HELD,
             Severity.INFO,
             "Failed items are held",
-            f"{'At least ' if facts.held_more else ''}{len(facts.held):,} failed"
-            f" {'item waits' if len(facts.held) == 1 else 'items wait'} for a decision, because the batch was"
-            f" opened to hold them. Item {first} failed: {reason}",
+            f"{'At least ' if facts.held_more else ''}"
+            f"{counted(len(facts.held), 'failed item waits', 'failed items wait')} for a decision, because"
+            f" the batch was opened to hold them. Item {first} failed: {reason}",
             "Fix the cause and send them again with `fanin redrive`, acknowledge those whose work is done,"
             " or let the batch complete with these failures: `fanin release`.",
             {"held": len(facts.held), "item": first},
@@ -174,10 +178,10 @@ def _slow(facts: Facts) -> Iterator[Finding]:
     if eta is None:
         speed = "How fast cannot be told from so few reads."
     else:
-        rate = facts.done_min * 1000 / max(1, facts.now - facts.batch.created_at)
-        evidence |= {"items_per_second": f"{rate:.3g}", "eta_seconds": eta}
+        rate = _rate(facts.done_min * 1000 / (facts.now - facts.batch.created_at))
+        evidence |= {"items_per_second": rate, "eta_seconds": eta}
         speed = (
-            f"Since it was opened, about {rate:.3g} items a second were done; at that rate the rest takes"
+            f"Since it was opened, about {rate} items a second were done; at that rate the rest takes"
             f" about {_span(eta)}."
         )
         if eta * 1000 < facts.now - facts.batch.active_at:
@@ -204,25 +208,26 @@ def _deadline(facts: Facts) -> Iterator[Finding]:
     late = eta is not None and eta * 1000 > left
     if left > _NEAR_MS and not late:
         return
+    seconds = max(0, left // 1000)
     yield Finding(
         Code.DEADLINE_NEAR,
         Severity.WARNING if late else Severity.INFO,
         "The deadline will probably be missed" if late else "The deadline is near",
-        f"The deadline is in {_span(max(0, left) // 1000)}; then the batch will"
+        f"The deadline is in {_span(seconds)}; then the batch will"
         f" {'complete with what is done' if facts.batch.on_deadline.value == 'complete' else 'time out'}.",
         "Give it more consumers, or accept what the deadline does.",
-        {"seconds_left": max(0, left) // 1000},
+        {"seconds_left": seconds},
     )
 
 
 def _unexplained(facts: Facts) -> Finding:
-    since = max(0, facts.now - facts.batch.active_until(facts.now)) // 1000
+    since = (facts.now - facts.batch.active_until(facts.now)) // 1000
     return Finding(
         Code.UNEXPLAINED,
         Severity.INFO if facts.recent else Severity.WARNING,
         "Items are missing, and nothing that fanin can see says why",
-        f"At least {facts.batch.items - facts.done_max:,} items are missing, and there was no activity for"
-        f" {_span(since)} at least.",
+        f"At least {counted(facts.batch.items - facts.done_max, 'item is', 'items are')} missing, and"
+        f" there was no activity for {_span(since)} at least.",
         "Check the consumers and their queue. What `batch.send` sends is noted, and its queue is looked at.",
         {"quiet_seconds": since},
     )
@@ -236,8 +241,9 @@ def _eta(facts: Facts) -> int | None:
     return round(facts.pending * elapsed / facts.done_min / 1000)
 
 
-def _items(count: int) -> str:
-    return "item was" if count == 1 else "items were"
+def _rate(items: float) -> str:
+    """A rate for people, without an exponent however high it is."""
+    return f"{items:.0f}" if items >= _EXACT_FROM else f"{items:.3g}"
 
 
 def _span(seconds: int) -> str:
@@ -245,4 +251,4 @@ def _span(seconds: int) -> str:
     for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds // size:,} {unit}"
-    return f"{seconds} second{'' if seconds == 1 else 's'}"
+    return counted(seconds, "second", "seconds")

@@ -16,6 +16,11 @@ LAG_MS: Final = 60_000
 """How old the figures of SQS may be: "approximate" counts take a minute to settle."""
 
 
+def counted(count: int, one: str, many: str) -> str:
+    """A count for people, with the words that go with one or with many."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What was read, before anything is concluded.
@@ -28,7 +33,6 @@ class Facts:
         missing: the first ranges of missing items.
         missing_more: whether there may be others.
         begun: whether some item was seen to be done.
-        unsettled: whether every item is done, although the batch is not complete.
         sent: notes of sent items near the missing ones.
         sent_more: whether there are other notes.
         retries: notes of failed attempts at missing items, by ordinal.
@@ -45,7 +49,6 @@ class Facts:
     missing: tuple[MissingRange, ...] = ()
     missing_more: bool = False
     begun: bool = False
-    unsettled: bool = False
     sent: tuple[SentRow, ...] = ()
     sent_more: bool = False
     retries: Mapping[int, RetryRow] = field(default_factory=dict)

@@ -42,20 +42,20 @@ class Seen(NamedTuple):
     Attributes:
         done_min: at least so many items are done.
         done_max: at most so many are.
+        begun: whether an item is done.
+        tally: what has failed below the words that were visited.
         missing: the first ranges of missing items.
         more: whether there may be others.
-        begun: whether an item is done.
         unsettled: whether all items are done, and only the batch does not know it.
-        tally: what has failed below the words that were visited.
     """
 
     done_min: int
     done_max: int
+    begun: bool
+    tally: Tally
     missing: tuple[MissingRange, ...] = ()
     more: bool = False
-    begun: bool = False
     unsettled: bool = False
-    tally: Tally = Tally()
 
 
 def gather(ports: Ports, batch: Batch) -> Facts:
@@ -81,7 +81,6 @@ def gather(ports: Ports, batch: Batch) -> Facts:
         seen.missing,
         seen.more,
         seen.begun,
-        unsettled=seen.unsettled and not batch.state.terminal,
     )
     if batch.state.terminal or facts.all_done:
         return facts
@@ -109,10 +108,10 @@ def _walk(ports: Ports, batch: Batch) -> Seen:
     """Walk down to the first missing items, and bound what is done by the words on the way."""
     if batch.mode is Mode.ESTIMATED:
         done = min(batch.acked, batch.items)
-        return Seen(done, done, more=done < batch.items, begun=done > 0, tally=Tally(whole=False))
+        return Seen(done, done, done > 0, Tally(whole=False), more=done < batch.items)
     if batch.items == 0 or batch.all_done:
         tally = Tally(batch.failed, whole=not batch.failed_more)
-        return Seen(batch.items, batch.items, begun=bool(batch.items), tally=tally)
+        return Seen(batch.items, batch.items, bool(batch.items), tally)
     tree, n = ports.tree, batch.items
     budget = WORDS_HOLDING if batch.may_hold_more else WORDS
     walk = Walk(ports, batch, budget=budget, chunk=CHUNK)
@@ -132,12 +131,12 @@ def _walk(ports: Ports, batch: Batch) -> Seen:
     whole = walk.stopped_at is None
     return Seen(
         n - pending,
-        n - pending if whole else n,
-        _named(batch, found[:RANGES]),
-        not whole or len(found) > RANGES,
+        n - len(ordinals),
         begun,
+        walk.tally,
+        _named(batch, found[:RANGES]),
+        more=not whole or len(found) > RANGES,
         unsettled=whole and not ordinals and batch.state is State.CLOSED,
-        tally=walk.tally,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fanin.app.diagnosis.facts import LAG_MS, Facts
+from fanin.app.diagnosis.facts import LAG_MS, Facts, counted
 from fanin.app.ports.inspection import Figures, QueueReport
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.names import TRACKED_TAG
@@ -31,7 +31,7 @@ def _of(facts: Facts, report: QueueReport) -> Iterator[Finding]:
     figures = report.figures
     if figures is None:
         return
-    yield from _throttled(report)
+    yield from _throttled(report, figures)
     if figures.visible and not figures.in_flight:
         yield from _waiting(facts, report, figures)
     if figures.in_flight:
@@ -48,8 +48,8 @@ def _dead_letters(facts: Facts, report: QueueReport, dead: int) -> Finding:
         Code.DEAD_LETTERS_WAITING,
         Severity.WARNING if facts.moving else Severity.ERROR,
         "Messages wait in the dead-letter queue",
-        f"About {dead:,} messages are in {name}, the dead-letter queue of {report.name}. Probably some are of"
-        " missing items: these stay missing while nothing fails them.",
+        f"About {counted(dead, 'message is', 'messages are')} in {name}, the dead-letter queue of"
+        f" {report.name}. Probably some are of missing items: these stay missing while nothing fails them.",
         "Let fanin's function for dead letters consume that queue (a TrackedQueue does so). Or fix the"
         " cause, and let SQS move the messages back: `aws sqs start-message-move-task`. `fanin redrive` does"
         " not see them, since their items have not failed.",
@@ -68,26 +68,27 @@ def _gone(facts: Facts, report: QueueReport) -> Finding:
     )
 
 
-def _throttled(report: QueueReport) -> Iterator[Finding]:
+def _throttled(report: QueueReport, figures: Figures) -> Iterator[Finding]:
     for trouble in report.troubles or ():
         if trouble.throttles:
             yield Finding(
                 Code.THROTTLED,
                 Severity.WARNING,
                 "The consumer is throttled",
-                f"Lambda refused {trouble.throttles:,} invocations of {trouble.function} in the last"
-                f" {trouble.minutes} minutes. Each counts as a receive of its messages.",
+                f"Lambda refused {counted(trouble.throttles, 'invocation', 'invocations')} of"
+                f" {trouble.function} in the last {trouble.minutes} minutes. Each counts as a receive of its"
+                " messages.",
                 "Raise the function's reserved concurrency or the account's limit, or set the event source"
                 " mapping's maximum concurrency below it.",
                 {"queue": report.name, "function": trouble.function, "throttles": trouble.throttles},
             )
-        if trouble.errors and report.figures and not report.figures.empty:
+        if trouble.errors and not figures.empty:
             yield Finding(
                 Code.RETRYING,
                 Severity.WARNING,
                 "The consumer fails",
-                f"{trouble.errors:,} invocations of {trouble.function} failed in the last {trouble.minutes}"
-                " minutes. Their messages come again.",
+                f"{counted(trouble.errors, 'invocation', 'invocations')} of {trouble.function} failed in the"
+                f" last {trouble.minutes} minutes. Their messages come again.",
                 "Look into the log of the function.",
                 {"queue": report.name, "function": trouble.function, "errors": trouble.errors},
             )
@@ -95,7 +96,8 @@ def _throttled(report: QueueReport) -> Iterator[Finding]:
 
 def _waiting(facts: Facts, report: QueueReport, figures: Figures) -> Iterator[Finding]:
     """Messages wait, and none is in flight: nobody seems to receive them."""
-    seen = f"About {figures.visible:,} messages wait in {report.name}, and none is in flight."
+    waiting = counted(figures.visible, "message waits", "messages wait")
+    seen = f"About {waiting} in {report.name}, and none is in flight."
     evidence: dict[str, str | int] = {"queue": report.name, "visible": figures.visible, "in_flight": 0}
     consumers = report.consumers
     if consumers is None:
@@ -154,7 +156,9 @@ def _in_flight(report: QueueReport, figures: Figures) -> Finding:
         Code.IN_FLIGHT,
         Severity.INFO,
         "Consumers work on messages",
-        f"About {figures.in_flight:,} messages of {report.name} are in flight, and {figures.visible:,} wait.",
+        f"About {counted(figures.in_flight, 'message', 'messages')} of {report.name}"
+        f" {'is' if figures.in_flight == 1 else 'are'} in flight, and"
+        f" {counted(figures.visible, 'waits', 'wait')}.",
         "Wait. A message whose consumer has died comes again after its visibility timeout.",
         {"queue": report.name, "in_flight": figures.in_flight, "visible": figures.visible},
     )
