@@ -97,6 +97,94 @@ def test_a_small_batch_is_known_exactly(scene: Scene) -> None:
     assert (facts.batch.failed, facts.batch.failed_more) == (1, True)  # a range may have passed over others
 
 
+@pytest.mark.parametrize("failures", [1, 3])
+def test_where_no_range_was_marked_failures_are_counted(scene: Scene, failures: int) -> None:
+    batch, group = scene.batch(200)
+    scene.ledger.fail([Failure(group[50 * n], "no") for n in range(failures)])
+    scene.ledger.ack([group[199]])
+
+    facts = scene.facts(batch)
+
+    assert (facts.batch.failed, facts.batch.failed_more) == (failures, False)
+
+
+@pytest.mark.parametrize("items", [0, 1, 2])
+def test_of_the_smallest_batches_each_item_is_missing(scene: Scene, items: int) -> None:
+    batch = scene.ledger.open(OpenBatch())
+    if items:
+        scene.ledger.add(batch.batch_id, items)
+
+    facts = scene.facts(batch)
+
+    assert (facts.done_min, facts.done_max, facts.begun, facts.missing_more) == (0, 0, False, False)
+    assert [(one.start, one.stop) for one in facts.missing] == ([(0, items)] if items else [])
+
+
+@pytest.mark.parametrize(("ranges", "more"), [(9, False), (10, False), (11, True), (32, True)])
+def test_the_first_ten_ranges_are_told(scene: Scene, ranges: int, more: bool) -> None:
+    batch, group = scene.batch(64)
+    scene.ledger.ack([group[n] for n in range(64) if n % 2 or n >= 2 * ranges])
+
+    facts = scene.facts(batch)
+
+    assert [one.start for one in facts.missing] == [2 * n for n in range(min(ranges, 10))]
+    assert facts.missing_more is more
+    assert facts.done_max == 64 - ranges
+
+
+@pytest.mark.parametrize("end", ["cancel", "ack"])
+def test_where_nothing_is_waited_for_neither_notes_nor_queues_are_read(scene: Scene, end: str) -> None:
+    # Given a batch with a note, that was cancelled, or that is open with all items done
+    batch = scene.ledger.open(OpenBatch())
+    group = scene.ledger.add(batch.batch_id, 3)
+    scene.diagnostics.note_sent(batch.batch_id, SentItems("q", 0, 3))
+    if end == "cancel":
+        scene.ledger.cancel(batch.batch_id)
+    else:
+        scene.ledger.ack(group)
+    before = scene.memory.accesses.reads.copy()
+
+    facts = scene.facts(batch)
+
+    read = set(scene.memory.accesses.reads - before)
+    assert not {call for call in read if call.startswith("parts.")}
+    assert scene.memory.accesses.sends["inspection.look"] == 0
+    assert (facts.sent, facts.queues) == ((), ())
+    assert facts.batch.state.terminal is (end == "cancel")
+
+
+def test_the_queues_of_missing_items_are_looked_at_first(scene: Scene) -> None:
+    # Given items of three queues, of which only those in the middle are missing
+    batch, group = scene.batch(15)
+    for n in range(3):
+        scene.diagnostics.note_sent(batch.batch_id, SentItems(f"q{n}", 5 * n, 5 * n + 5))
+    scene.ledger.ack([group[n] for n in range(15) if n // 5 != 1])
+
+    assert [report.queue for report in scene.facts(batch).queues] == ["q1"]
+
+
+def test_without_a_note_of_missing_items_the_queues_of_others_are_looked_at(scene: Scene) -> None:
+    batch, group = scene.batch(50)
+    for n in range(5):
+        scene.diagnostics.note_sent(batch.batch_id, SentItems(f"q{n % 4}", n, n + 1))
+    scene.ledger.ack(group[:40])
+
+    # Then that is done once for each queue, the nearest first, and for three at most
+    assert [report.queue for report in scene.facts(batch).queues] == ["q0", "q3", "q2"]
+
+
+def test_children_of_the_first_missing_items_are_looked_for(scene: Scene) -> None:
+    # Given children of all items, of which the first are done
+    batch, group = scene.batch(12)
+    children = [scene.ledger.open(OpenBatch(parent_item=item)).batch_id for item in group]
+    scene.ledger.ack([group[n] for n in (0, 1, 4)])
+
+    found = scene.facts(batch).children
+
+    # Then those of the first four missing items are known
+    assert {at: child.batch_id for at, child in found.items()} == {at: children[at] for at in (2, 3, 5, 6)}
+
+
 def test_a_large_batch_is_bounded(scene: Scene) -> None:
     batch, group = scene.batch(BILLION)
     scene.ledger.ack(ranges=[ItemRange(group.prefix, 0, BILLION // 2)])
@@ -195,6 +283,17 @@ class TestHeld:
         scene.ledger.fail([Failure(group[3], "dead letter: no")])
 
         assert scene.facts(batch).retries == {}
+
+    @pytest.mark.parametrize(("after", "tried"), [(0, set()), (1, {3})])
+    def test_an_attempt_after_the_item_was_held_is_told(
+        self, scene: Scene, after: int, tried: set[int]
+    ) -> None:
+        batch, group = scene.holding(10)
+        scene.ledger.fail([Failure(group[3], "no")])
+        scene.memory.clock.advance(after)
+        scene.diagnostics.note_retries([Retry(group[3], 2, "no")])
+
+        assert set(scene.facts(batch).retries) == tried
 
     def test_it_takes_at_most_a_hundred_reads(self, scene: Scene) -> None:
         # Given a billion items, of which a thousand far apart are held and were tried before
