@@ -141,6 +141,28 @@ def test_messages_in_flight_are_being_worked_on(in_flight: int, visible: int, to
     }
 
 
+@pytest.mark.parametrize(
+    ("delayed", "told"), [(1, "About 1 message of work"), (2_000, "About 2,000 messages of work")]
+)
+def test_messages_that_cannot_be_received_yet_explain_that_nothing_is_done(delayed: int, told: str) -> None:
+    assert of(seen(EMPTY._replace(delayed=delayed), ENABLED)) == {
+        Code.WAITING: Finding(
+            Code.WAITING,
+            Severity.INFO,
+            "Messages are delayed",
+            f"{told} cannot be received yet.",
+            "Wait. SQS delays a message by 15 minutes at most.",
+            {"queue": "work", "visible": 0, "in_flight": 0, "delayed": delayed},
+        )
+    }
+
+
+def test_delayed_messages_are_not_told_beside_those_that_can_be_received() -> None:
+    found = of(seen(Figures(9, 0, 1, retention=345_600), ENABLED))[Code.WAITING]
+    assert found.title == "Messages wait although a consumer is enabled"
+    assert set(of(seen(Figures(0, 2, 1, retention=345_600), ENABLED))) == {Code.IN_FLIGHT}
+
+
 class TestTrouble:
     @pytest.mark.parametrize(
         ("throttles", "told"), [(1, "1 invocation of importer"), (1_200, "1,200 invocations of importer")]
@@ -257,6 +279,13 @@ class TestEmpty:
     )
     def test_a_queue_with_a_message_is_not_empty(self, counts: dict[str, int]) -> None:
         assert Code.VANISHED not in of(seen(EMPTY._replace(**counts), ENABLED))
+
+    def test_a_note_of_some_of_the_missing_items_is_enough(self) -> None:
+        missing = (MissingRange(0, 5, ""), MissingRange(20, 25, ""))
+
+        found = of(seen(EMPTY, ENABLED), missing=missing, sent=(SentRow(URL, 4, 10, NOW, NOW),))
+
+        assert set(found) == {Code.VANISHED}
 
     def test_while_the_batch_moves_an_empty_queue_proves_nothing(self) -> None:
         assert of(seen(EMPTY, ENABLED), NOW + 60_000, begun=True) == {}

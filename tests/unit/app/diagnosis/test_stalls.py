@@ -42,6 +42,7 @@ def waiting(services: Services, memory: Memory, figures: Figures, **options: obj
     return batch
 
 
+DELAYED = Figures(0, 0, 3, retention=345_600)
 QUIET, BUSY = Figures(3, 0, 0, retention=345_600), Figures(0, 3, 0, retention=345_600)
 
 
@@ -61,8 +62,11 @@ def test_the_event_has_the_batch_and_the_first_finding(services: Services, memor
     assert "salt" not in event.detail
 
 
-def test_what_waits_for_a_good_reason_has_not_stalled(services: Services, memory: Memory) -> None:
-    batch = waiting(services, memory, BUSY)
+@pytest.mark.parametrize("figures", [BUSY, DELAYED], ids=["in flight", "delayed"])
+def test_what_waits_for_a_good_reason_has_not_stalled(
+    services: Services, memory: Memory, figures: Figures
+) -> None:
+    batch = waiting(services, memory, figures)
     memory.clock.advance(HOUR)
 
     assert Stalls(memory.ports()).event(batch) is None

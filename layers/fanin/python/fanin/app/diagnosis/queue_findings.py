@@ -36,6 +36,8 @@ def _of(facts: Facts, report: QueueReport) -> Iterator[Finding]:
         yield from _waiting(facts, report, figures)
     if figures.in_flight:
         yield _in_flight(report, figures)
+    if figures.delayed and not (figures.visible or figures.in_flight):
+        yield _delayed(report, figures)
     # While items are marked, an empty queue proves nothing: marks and counts arrive in any order.
     if figures.empty and not (facts.moving or report.dead or facts.retrying or facts.children):
         yield from _empty(facts, report, figures)
@@ -161,6 +163,17 @@ def _in_flight(report: QueueReport, figures: Figures) -> Finding:
         f" {counted(figures.visible, 'waits', 'wait')}.",
         "Wait. A message whose consumer has died comes again after its visibility timeout.",
         {"queue": report.name, "in_flight": figures.in_flight, "visible": figures.visible},
+    )
+
+
+def _delayed(report: QueueReport, figures: Figures) -> Finding:
+    return Finding(
+        Code.WAITING,
+        Severity.INFO,
+        "Messages are delayed",
+        f"About {counted(figures.delayed, 'message', 'messages')} of {report.name} cannot be received yet.",
+        "Wait. SQS delays a message by 15 minutes at most.",
+        {"queue": report.name, "visible": 0, "in_flight": 0, "delayed": figures.delayed},
     )
 
 
