@@ -26,7 +26,7 @@ MISSING = (MissingRange(40, 100, ""),)
 def of(
     now: int = NOW, batch: Batch = BATCH, queues: list[Finding] | None = None, **facts: Any
 ) -> dict[Code, Finding]:
-    known = Facts(batch, now, **{"missing": MISSING, "done_max": batch.items, **facts})
+    known = Facts(batch, now, **{"missing": MISSING, "done_min": 0, "done_max": batch.items, **facts})
     return {one.code: one for one in batch_findings(known, queues or [])}
 
 

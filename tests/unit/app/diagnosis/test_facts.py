@@ -26,7 +26,7 @@ STEP = 100_000
     ],
 )
 def test_activity_may_have_been_a_step_later_than_the_row_says(after: int, recent: bool, quiet: bool) -> None:
-    facts = Facts(BATCH, NOW + after, begun=True)
+    facts = Facts(BATCH, NOW + after, 0, 100, begun=True)
 
     assert (facts.recent, facts.quiet) == (recent, quiet)
     assert facts.moving is not quiet
@@ -36,13 +36,13 @@ def test_activity_may_have_been_a_step_later_than_the_row_says(after: int, recen
 def test_a_batch_that_never_stalls_is_quiet_after_a_tenth_of_its_idle_time() -> None:
     batch = replace(BATCH, stall_after=0)
 
-    assert not Facts(batch, NOW + 2 * 720_000 - 1).quiet
-    assert Facts(batch, NOW + 2 * 720_000).quiet
+    assert not Facts(batch, NOW + 2 * 720_000 - 1, 0, 100).quiet
+    assert Facts(batch, NOW + 2 * 720_000, 0, 100).quiet
 
 
 def test_a_range_is_unsent_only_if_no_note_can_say_otherwise() -> None:
     row = SentRow("q", 10, 20, NOW, NOW)
-    facts = Facts(BATCH, NOW, sent=(row,))
+    facts = Facts(BATCH, NOW, 0, 100, sent=(row,))
 
     assert facts.covering(MissingRange(19, 21, "")) == [row]
     assert facts.unsent(MissingRange(20, 30, ""))

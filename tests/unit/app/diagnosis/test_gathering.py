@@ -10,7 +10,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.acks import Failure, ItemRange
-from fanin.domain.batch import Batch, OnFailure, OpenBatch
+from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch
 from fanin.domain.diagnosis import Retry, SentItems
 from fanin.domain.ids import Group
 
@@ -73,7 +73,7 @@ def test_a_batch_of_a_billion_takes_at_most_a_hundred_reads(scene: Scene, apart:
     rows = gathering.SENT - 1 + gathering.RETRIES - 1
     requests = REQUESTS * (scene.memory.accesses.sends["inspection.look"] - looks)
     assert 0 < requests <= REQUESTS * gathering.QUEUES
-    assert reads + rows + requests <= MOST_READS
+    assert reads + rows + requests <= MOST_READS == 100
 
 
 def test_it_writes_nothing(scene: Scene) -> None:
@@ -153,14 +153,40 @@ def test_where_nothing_is_waited_for_neither_notes_nor_queues_are_read(scene: Sc
     assert facts.batch.state.terminal is (end == "cancel")
 
 
-def test_the_queues_of_missing_items_are_looked_at_first(scene: Scene) -> None:
-    # Given items of three queues, of which only those in the middle are missing
+@pytest.mark.parametrize("missing", [{1}, {0, 2}, {2}])
+def test_the_queues_of_missing_items_are_looked_at_first(scene: Scene, missing: set[int]) -> None:
+    # Given items of three queues, of which only those of some are missing
     batch, group = scene.batch(15)
     for n in range(3):
         scene.diagnostics.note_sent(batch.batch_id, SentItems(f"q{n}", 5 * n, 5 * n + 5))
-    scene.ledger.ack([group[n] for n in range(15) if n // 5 != 1])
+    scene.ledger.ack([group[n] for n in range(15) if n // 5 not in missing])
 
-    assert [report.queue for report in scene.facts(batch).queues] == ["q1"]
+    assert {report.queue for report in scene.facts(batch).queues} == {f"q{n}" for n in missing}
+
+
+@pytest.mark.parametrize(("start", "read"), [(4, True), (5, False)])
+def test_notes_after_the_last_missing_item_are_not_read(scene: Scene, start: int, read: bool) -> None:
+    batch, group = scene.batch(10)
+    row = SentRow("q", start, 10, 0, 0)
+    scene.ports.parts.put_sent(batch.batch_id, row, expires_at=batch.expires_at)
+    scene.ledger.ack(group[5:])
+
+    assert scene.facts(batch).sent == ((row,) if read else ())
+
+
+@pytest.mark.parametrize("mode", [Mode.EXACT, Mode.ESTIMATED])
+def test_of_a_batch_that_is_complete_nothing_is_read(scene: Scene, mode: Mode) -> None:
+    batch = scene.ledger.open(OpenBatch(mode=mode))
+    group = scene.ledger.add(batch.batch_id, 3)
+    scene.ledger.close(batch.batch_id)
+    scene.ledger.ack(group)
+    row = scene.ports.batches.read([batch.batch_id])[batch.batch_id]
+    before = scene.memory.accesses.reads.total()
+
+    facts = gather(scene.ports, row)
+
+    assert scene.memory.accesses.reads.total() == before
+    assert (facts.done_min, facts.done_max, facts.begun, facts.missing_more) == (3, 3, True, False)
 
 
 def test_without_a_note_of_missing_items_the_queues_of_others_are_looked_at(scene: Scene) -> None:
@@ -272,7 +298,7 @@ class TestHeld:
 
         facts = scene.facts(batch)
 
-        assert (len(facts.held), facts.held_more, facts.not_held) == (gathering.HELD, True, ())
+        assert (len(facts.held), facts.held_more, facts.not_held) == (8, True, ())
 
     def test_an_attempt_before_the_item_was_held_is_over(self, scene: Scene) -> None:
         batch, group = scene.holding(10)
@@ -321,7 +347,18 @@ def test_an_estimated_batch_has_a_count_and_no_ranges(scene: Scene) -> None:
     facts = scene.facts(batch)
 
     assert (facts.done_min, facts.done_max, facts.missing) == (0, 0, ())
-    assert facts.missing_more
+    assert (facts.missing_more, facts.begun) == (True, False)
+
+
+@pytest.mark.parametrize("acked", [1, 9])
+def test_an_estimated_batch_has_begun_with_its_first_item(scene: Scene, acked: int) -> None:
+    batch = scene.ledger.open(OpenBatch(mode=Mode.ESTIMATED))
+    group = scene.ledger.add(batch.batch_id, 10)
+    scene.ledger.ack(group[:acked])
+
+    facts = scene.facts(batch)
+
+    assert (facts.done_min, facts.done_max, facts.begun, facts.missing_more) == (acked, acked, True, True)
 
 
 def test_a_batch_that_completes_while_it_is_looked_at_has_ended(scene: Scene) -> None:

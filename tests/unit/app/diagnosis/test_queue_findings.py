@@ -29,6 +29,8 @@ def of(report: QueueReport, now: int = NOW + HOUR, **facts: Any) -> dict[Code, F
     known = Facts(
         BATCH,
         now,
+        0,
+        100,
         queues=(report,),
         **{"missing": (MissingRange(0, 10, ""),), "sent": (SentRow(URL, 0, 10, NOW, NOW),), **facts},
     )
@@ -383,7 +385,9 @@ def test_what_may_not_be_read_is_said() -> None:
 
 def test_each_queue_is_told_of_and_what_could_not_be_seen_comes_last() -> None:
     blind = QueueReport("https://sqs/1/blind", unseen=("its figures", "its consumers"))
-    known = Facts(BATCH, NOW, missing=(MissingRange(0, 10, ""),), queues=(blind, seen(WAITING, DISABLED)))
+    known = Facts(
+        BATCH, NOW, 0, 100, missing=(MissingRange(0, 10, ""),), queues=(blind, seen(WAITING, DISABLED))
+    )
 
     found = [(one.code, one.evidence["queue"]) for one in queue_findings(known)]
 

@@ -15,7 +15,7 @@ from fanin.domain.reports import MissingRange
 NOW = 1_790_000_000_000
 BATCH = Batch(7, b"s" * 16, NOW, NOW, 0, 7_200, 604_800, items=100)
 URL = "https://sqs/1/work"
-FACTS = Facts(BATCH, NOW, missing=(MissingRange(0, 10, ""),), sent=(SentRow(URL, 0, 10, NOW, NOW),))
+FACTS = Facts(BATCH, NOW, 0, 100, missing=(MissingRange(0, 10, ""),), sent=(SentRow(URL, 0, 10, NOW, NOW),))
 
 
 NO_MESSAGE = "no queue that could be looked at shows a message for them"

@@ -44,8 +44,8 @@ class Facts:
 
     batch: Batch
     now: int
-    done_min: int = 0
-    done_max: int = 0
+    done_min: int
+    done_max: int
     missing: tuple[MissingRange, ...] = ()
     missing_more: bool = False
     begun: bool = False
