@@ -351,6 +351,7 @@ class TestEmpty:
             return set(of(report, now, sent=(late, early, done)))
 
         assert codes(NOW + HOUR - 1) == {Code.VANISHED}
+        assert codes(NOW + HOUR) == {Code.EXPIRED, Code.VANISHED}
         assert codes(NOW + HOUR + 2) == {Code.EXPIRED, Code.VANISHED}
         assert codes(NOW + HOUR + 3) == {Code.EXPIRED}
 
