@@ -92,6 +92,9 @@ def cluster() -> Iterator[SparkSession]:
         "spark.master": f"local[{CORES}]",
         "spark.sql.shuffle.partitions": str(2 * CORES),
         "spark.python.daemon.module": "tests.spark.daemon",
+        # Over TCP every second task waits 45 ms for an acknowledgement that the kernel delays; Spark prints a
+        # traceback for each limit instead, so the jobs leave this as it is.
+        "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.files.maxPartitionBytes": "1g",  # one task for each core, whichever way
         **SETTINGS,
     }

@@ -97,6 +97,8 @@ def spark() -> Iterator[SparkSession]:
             "spark.metrics.staticSources.enabled": "false",
             "spark.hadoop.fs.file.impl": "Files",
             "spark.python.daemon.module": "tests.spark.daemon",
+            # Over TCP every second task waits 45 ms for an acknowledgement that the kernel delays.
+            "spark.python.unix.domain.socket.enabled": "true",
             "spark.executorEnv.AWS_ACCESS_KEY_ID": "test",
             "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "test",
         },

@@ -35,8 +35,6 @@ _ALONE: Final[Mapping[str, str]] = {
     # Arrow checks the bounds for every value that it writes; Spark has already made sure of them.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Darrow.enable_unsafe_memory_access=true",
     "spark.sql.shuffle.partitions": "8",
-    # Over TCP every second task waits 45 ms until an acknowledgement that the kernel delays (from 4.1 on).
-    "spark.python.unix.domain.socket.enabled": "true",
 }
 """Settings for a process that was not started by spark-submit, for example on a laptop or in a test."""
 
