@@ -35,7 +35,7 @@ def test_of_more_than_it_shows_it_says_where_the_rest_is(run, tracker):
     shown = run("why", group.batch_id).stdout
 
     assert f"there may be more: fanin missing {group.batch_id}" in shown
-    assert "0 to 1,000,000 of 1,000,000 items" in shown
+    assert "0 to 998,272 of 1,000,000 items" in shown  # it has seen 27 words of missing items
 
 
 def test_of_an_unknown_batch_it_fails(run):
