@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanin.spark.fleet_report.formats import before, counted, short
+from fanin.spark.fleet_report.formats import before, short
 
 
 @pytest.mark.parametrize(
@@ -11,14 +11,6 @@ from fanin.spark.fleet_report.formats import before, counted, short
 def test_axes_show_short_numbers(value: float, text: str) -> None:
     # Given a value, when an axis shows it, then without an exponent
     assert short(value) == text
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "0 trips"), (1, "1 trip"), (2, "2 trips"), (1234, "1,234 trips")]
-)
-def test_one_is_singular(number: int, text: str) -> None:
-    # Given a number of trips, when it is written, then one of them is in the singular
-    assert counted(number, "trip") == text
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fanin.app.diagnosis.facts import Facts, counted
+from fanin.app.diagnosis.facts import Facts
 from fanin.domain.batch import Kind
 from fanin.domain.diagnosis import Code, Finding, Severity
+from fanin.domain.plurals import counted
 
 _NEAR_MS: Final = 600_000
 """How long before a deadline it is worth saying."""

@@ -16,11 +16,6 @@ LAG_MS: Final = 60_000
 """How old the figures of SQS may be: "approximate" counts take a minute to settle."""
 
 
-def counted(count: int, one: str, many: str) -> str:
-    """A count for people, with the words that go with one or with many."""
-    return f"{count:,} {one if count == 1 else many}"
-
-
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What was read, before anything is concluded.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fanin.app.diagnosis.facts import LAG_MS, Facts, counted
+from fanin.app.diagnosis.facts import LAG_MS, Facts
 from fanin.app.ports.inspection import Figures, QueueReport
 from fanin.domain.diagnosis import Code, Finding, Severity
+from fanin.domain.plurals import counted
 from fanin.names import TRACKED_TAG
 
 _LAG: Final = "SQS's counts are approximate, and may be a minute old."

@@ -9,8 +9,9 @@ from fanin.console.actions.action import Action, Outcome, Press, Question, Resul
 from fanin.console.actions.failures import REDRIVE, RELEASE
 from fanin.console.actions.progress import facts_of, not_done, state_of
 from fanin.console.actions.verify import VERIFY
-from fanin.console.actions.words import are, between, counted, was
+from fanin.console.actions.words import are, between, was
 from fanin.domain.batch import Batch, Kind, State
+from fanin.domain.plurals import counted
 from fanin.domain.targets import TargetState
 
 

@@ -8,9 +8,10 @@ from fanin.console.actions.action import Action, Link, Outcome, Press, Question,
 from fanin.console.actions.choosing import address_of, described, fields_of, queue_field, selection_of
 from fanin.console.actions.paging import pages
 from fanin.console.actions.progress import state_of
-from fanin.console.actions.words import are, counted, was
+from fanin.console.actions.words import are, was
 from fanin.domain.batch import Batch, Kind, Mode
 from fanin.domain.limits import MAX_PAGE
+from fanin.domain.plurals import counted
 from fanin.domain.redrives import Redrive, Redriving
 from fanin.domain.selection import Selection
 from fanin.errors import FaninError

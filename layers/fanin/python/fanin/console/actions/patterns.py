@@ -6,10 +6,11 @@ import json
 from typing import Final
 
 from fanin.console.actions.action import Action, Field, Outcome, Press, Question, Result, nothing
-from fanin.console.actions.words import are, counted
+from fanin.console.actions.words import are
 from fanin.domain.buffer import Level
 from fanin.domain.directory import Registration
 from fanin.domain.limits import MAX_LIMIT
+from fanin.domain.plurals import counted
 from fanin.domain.routing import Policy, Route
 from fanin.errors import InvalidRequest
 

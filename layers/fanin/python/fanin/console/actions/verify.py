@@ -7,8 +7,9 @@ from typing import Final
 from fanin.console.actions.action import Action, Field, Outcome, Press, Question, Result
 from fanin.console.actions.paging import PAGES, pages
 from fanin.console.actions.progress import facts_of, not_done, state_of
-from fanin.console.actions.words import between, counted
+from fanin.console.actions.words import between
 from fanin.domain.batch import Batch, Mode
+from fanin.domain.plurals import counted
 from fanin.errors import FaninError
 
 LINES: Final = 50

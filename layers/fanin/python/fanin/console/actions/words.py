@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """A number with its noun.
-
-    >>> counted(1, "item"), counted(1_200, "item"), counted(2, "batch", "batches")
-    ('1 item', '1,200 items', '2 batches')
-    """
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+from fanin.domain.plurals import counted
 
 
 def between(low: int, high: int, noun: str) -> str:

@@ -52,17 +52,6 @@ def _change(name: str, now: float | None, earlier: float) -> str:
     return "unchanged" if abs(share) < _LEAST else f"{share * 100:+,.1f} %"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """A number and what it counts: ``1 trip``, ``1,234 trips``.
-
-    Args:
-        number: how many.
-        one: the noun.
-        many: its plural, if that is not the noun with an s.
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def short(value: float) -> str:
     """A number as an axis shows it: with three significant figures, or without decimals."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004

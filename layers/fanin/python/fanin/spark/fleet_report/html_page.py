@@ -8,12 +8,12 @@ from functools import partial
 from importlib import resources
 from typing import Final, NamedTuple
 
+from fanin.domain.plurals import counted
 from fanin.spark.fleet_report import extra, odometer
 from fanin.spark.fleet_report.charts import SIZE, Chart, Series, bars, horizontal_bars, lines
 from fanin.spark.fleet_report.contents import WEEKS, WHY, Report, Row, charted
 from fanin.spark.fleet_report.formats import (
     before,
-    counted,
     hours,
     km,
     litres,
