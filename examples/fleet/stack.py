@@ -47,8 +47,7 @@ class FleetStack(Stack):
         tracker: FaninTracker,
     ) -> None:
         super().__init__(scope, id, description="fanin example: weekly reports of connected cars")
-        local = tracker.settings.local
-        ready = sqs.Queue(self, "Ready", enforce_ssl=not local)
+        ready = sqs.Queue(self, "Ready", enforce_ssl=not tracker.settings.local)
         events.Rule(
             self,
             "GatherReady",
@@ -67,15 +66,8 @@ class FleetStack(Stack):
         vehicles = iam.Role(self, "Vehicles", assumed_by=iam.AccountRootPrincipal())
         tracker.api.grant_invoke(vehicles, *VEHICLE)
         tracker.scatter.grant_reply(vehicles)
-        batches = (
-            ["sqs:DeleteMessageBatch"] if local else []
-        )  # the emulator has a separate action for batches
-        vehicles.add_to_policy(
-            iam.PolicyStatement(
-                actions=[*CHANNEL, *batches],
-                resources=[self.format_arn(service="sqs", resource=f"{CHANNELS}*")],
-            )
-        )
+        channels = self.format_arn(service="sqs", resource=f"{CHANNELS}*")
+        vehicles.add_to_policy(iam.PolicyStatement(actions=[*CHANNEL], resources=[channels]))
         for name, value in {
             "ReadyQueueUrl": ready.queue_url,
             "OfficeRoleArn": office.role_arn,

@@ -46,10 +46,10 @@ def ack_queue(scope: Construct, *, settings: Settings, functions: Functions) -> 
         enforce_ssl=not settings.local,
     )
     function.function.add_environment(names.ENV_RETRY_QUEUE_URL, acks.dead_letters.queue_url)
-    allow_sending(function.function, acks.dead_letters.queue_arn, settings=settings)
+    allow_sending(function.function, acks.dead_letters.queue_arn)
     # What is left of a message that was marked in part goes back as a new message, which names less.
     function.allow_chain()
-    allow_sending(function.function, acks.queue.queue_arn, settings=settings)
+    allow_sending(function.function, acks.queue.queue_arn)
     feed_from_queue(
         function,
         acks.queue,

@@ -69,11 +69,10 @@ class Buffers(Construct):
         receive from and inspect all queues with the tag ``fanin:channel``.
         """
         allow_channels(grantee, settings=self._settings)
-        batches = ["sqs:DeleteMessageBatch"] if self._settings.local else []
         tagged = (
             None if self._settings.local else {"StringLike": {f"aws:ResourceTag/{names.CHANNEL_TAG}": "*"}}
         )
-        allow(grantee, [*TAKE, *batches], "*", tagged)
+        allow(grantee, TAKE, "*", tagged)
         allow(grantee, MAKE, Stack.of(self).format_arn(service="sqs", resource=f"{self._prefix}*"))
         if isinstance(role := grantee.grant_principal, iam.Role):
             where = f"arn:<AWS::Partition>:sqs:<AWS::Region>:<AWS::AccountId>:{self._prefix}*"

@@ -8,7 +8,7 @@ from typing import Protocol
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from constructs import Construct, Node
+from constructs import Construct, IConstruct
 
 from fanin import names
 from fanin_cdk.api import Api
@@ -23,15 +23,14 @@ class UnfitFunction(ValueError):
     """A function cannot be what it should become; the message says why, and what to change."""
 
 
-class Tracking(Protocol):
+class Tracking(IConstruct, Protocol):
     """What a function needs of its tracker; ``FaninTracker`` has it."""
 
     settings: Settings
     layers: Layers
-    environment: Mapping[str, str]
 
     @property
-    def node(self) -> Node: ...
+    def environment(self) -> Mapping[str, str]: ...
 
     @property
     def api(self) -> Api: ...
@@ -57,10 +56,13 @@ def defined(function: lambda_.IFunction) -> lambda_.Function | lambda_.Singleton
     return function if isinstance(function, lambda_.Function | lambda_.SingletonFunction) else None
 
 
-def equip(function: lambda_.IFunction, tracker: Tracking) -> None:
+def equip(function: lambda_.IFunction, tracker: Tracking) -> iam.IRole:
     """Give a function the layers that fit it, and the variables of a tracker.
 
     A function that does not run Python gets the URL of the API as well, by which it acknowledges.
+
+    Returns:
+        The role of the function.
 
     Raises:
         UnfitFunction: the layers do not fit the function, it belongs to another tracker, or it was imported
@@ -73,7 +75,7 @@ def equip(function: lambda_.IFunction, tracker: Tracking) -> None:
         )
     own = defined(function)
     if own is None:
-        return
+        return function.role
     before = own.node.try_find_child(ID)
     if isinstance(before, _Equipped):
         if before.tracker != tracker.node.path:
@@ -81,7 +83,7 @@ def equip(function: lambda_.IFunction, tracker: Tracking) -> None:
                 f"{own.node.path} uses the tracker {before.tracker}, and cannot use {tracker.node.path} as "
                 "well: Tracker.from_env() knows one; create a function for each tracker"
             )
-        return
+        return function.role
     layers = _layers(own, tracker)
     present = _present(own)
     own.add_layers(*(layer for layer in layers if _arn(own, layer) not in present))
@@ -90,6 +92,7 @@ def equip(function: lambda_.IFunction, tracker: Tracking) -> None:
     if own.runtime.family not in (None, lambda_.RuntimeFamily.PYTHON):  # there is no library, only the API
         own.add_environment(names.ENV_API_URL, tracker.api.url)
     _Equipped(own, tracker)
+    return function.role
 
 
 def _layers(

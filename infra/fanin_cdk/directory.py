@@ -112,7 +112,7 @@ class Directory(Construct):
             on_failure=dead_letters,
         )
         if self.unrouted:
-            allow_sending(router.function, self.unrouted.queue_arn, settings=self._settings)
+            allow_sending(router.function, self.unrouted.queue_arn)
         allow_channels(router.function, settings=self._settings, look=False)
         router.function.add_permission(
             "Routes", principal=iam.ServicePrincipal("events.amazonaws.com"), source_arn=self._rules()
@@ -145,9 +145,7 @@ class Directory(Construct):
             environment={**self.environment, names.ENV_RETRY_QUEUE_URL: retries.queue.queue_url},
         )
         self.grant_routes(function.function)
-        feed_from_stream(
-            function, self._storage.directory, [DIRECTORY_CHANGED], retries, settings=self._settings
-        )
+        feed_from_stream(function, self._storage.directory, [DIRECTORY_CHANGED], retries)
         return retries
 
     def _registrar(self, parked: sqs.Queue) -> sqs.Queue:
@@ -160,7 +158,7 @@ class Directory(Construct):
             timeout=300,
             on_failure=dead_letters,
         )
-        allow_sending(registrar.function, parked.queue_arn, settings=self._settings)
+        allow_sending(registrar.function, parked.queue_arn)
         allow_channels(registrar.function, settings=self._settings, send=False)
         minutes = self._settings.registrar_rate_minutes
         Rate(self, "Rate", function=registrar, minutes=minutes, dead_letters=dead_letters)

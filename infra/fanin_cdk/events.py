@@ -75,7 +75,6 @@ def feed_from_stream(
     only: Sequence[Mapping[str, object]],
     retries: RedrivenQueue,
     *,
-    settings: Settings,
     parallel: int = 1,
 ) -> None:
     """Feed a function from a table's stream, and from a queue of records that failed there.
@@ -89,7 +88,6 @@ def feed_from_stream(
         table: the table with the stream.
         only: filters for records, as Lambda's event filtering writes them; one of them must match.
         retries: queue for records that failed once.
-        settings: settings of the deployment.
         parallel: invocations at a time for each shard; records of one key stay in order.
     """
     function.function.add_event_source(
@@ -106,7 +104,7 @@ def feed_from_stream(
         )
     )
     feed_from_queue(function, retries.queue)
-    allow_sending(function.function, retries.queue.queue_arn, settings=settings)
+    allow_sending(function.function, retries.queue.queue_arn)
 
 
 def feed_from_queue(

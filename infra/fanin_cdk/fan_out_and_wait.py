@@ -123,5 +123,5 @@ def _sender(scope: Construct, id: str, tracker: FaninTracker, queue: sqs.IQueue)
         timeout=SEND_SECONDS,
     ).function
     tracker.grant_producer(function)
-    allow_sending(function, queue.queue_arn, settings=tracker.settings)
+    allow_sending(function, queue.queue_arn)
     return function

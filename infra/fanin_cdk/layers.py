@@ -92,17 +92,18 @@ class Layers(Construct):
         at_home = stack.node.path == cdk.Stack.of(self).node.path
         if at_home and (runtime.name, processor) == (RUNTIME.name, self._settings.architecture):
             return self.both
-        shelf = stack.node.try_find_child("FaninLayers") or Construct(stack, "FaninLayers")
+        found = stack.node.try_find_child("FaninLayers")
+        shelf = found if isinstance(found, Construct) else Construct(stack, "FaninLayers")
         fit = f"{runtime.name}-{processor}"
         package = self.package if at_home else shelf.node.try_find_child("Package")
         third_party = shelf.node.try_find_child(fit)
-        return [
-            package or package_layer(shelf, "Package"),
-            third_party
-            or third_party_layer(
+        if not isinstance(package, lambda_.LayerVersion):
+            package = package_layer(shelf, "Package")
+        if not isinstance(third_party, lambda_.LayerVersion):
+            third_party = third_party_layer(
                 shelf, fit, "runtime", settings=self._settings, processor=processor, runtime=runtime
-            ),
-        ]
+            )
+        return [package, third_party]
 
 
 def package_layer(scope: Construct, id: str) -> lambda_.LayerVersion:

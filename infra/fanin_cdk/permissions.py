@@ -10,13 +10,9 @@ from fanin import names
 from fanin_cdk.settings import Settings
 
 
-def allow_sending(grantee: iam.IGrantable, queue_arn: str, *, settings: Settings) -> None:
-    """Allow a role to send messages to a queue, one at a time and in batches.
-
-    On AWS ``sqs:SendMessage`` covers both; the emulator has a separate action for batches.
-    """
-    batches = ["sqs:SendMessageBatch"] if settings.local else []
-    allow(grantee, ["sqs:SendMessage", *batches], queue_arn)
+def allow_sending(grantee: iam.IGrantable, queue_arn: str) -> None:
+    """Allow a role to send messages to a queue, one at a time and in batches."""
+    allow(grantee, ["sqs:SendMessage"], queue_arn)
 
 
 def allow_channels(
@@ -58,8 +54,7 @@ def _allow_tagged(
     grantee: iam.IGrantable, tag: str, *, settings: Settings, look: bool = True, send: bool = True
 ) -> None:
     looking = ["sqs:GetQueueUrl", "sqs:ListQueueTags"] if look else []
-    batches = ["sqs:SendMessageBatch"] if settings.local else []
-    sending = ["sqs:SendMessage", *batches] if send else []
+    sending = ["sqs:SendMessage"] if send else []
     tagged = None if settings.local else {"StringLike": {f"aws:ResourceTag/{tag}": "*"}}
     allow(grantee, [*looking, *sending], "*", tagged)
 

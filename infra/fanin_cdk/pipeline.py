@@ -202,7 +202,7 @@ class Pipeline(Construct):
         tracker.storage.grant(role, PIPELINE)
         tracker.deadlines.grant_set(role)
         tracker.scatter.grant_start(role)
-        allow_sending(role, tracker.work.queue.queue_arn, settings=settings)
+        allow_sending(role, tracker.work.queue.queue_arn)
         allow_channels(role, settings=settings)
         # What S3A uploads in parts it also takes back, its own and those of a task that died.
         allow(role, ["s3:ListBucket", "s3:ListBucketMultipartUploads"], bucket.bucket_arn)

@@ -49,7 +49,6 @@ class Redrives(Construct):
             tries: how often a job is received before it becomes a dead letter.
         """
         super().__init__(scope, id)
-        self._settings = settings
         self.jobs = RedrivenQueue(
             self,
             "Jobs",
@@ -80,4 +79,4 @@ class Redrives(Construct):
 
     def grant_hand_over(self, grantee: iam.IGrantable) -> None:
         """Allow a role to leave redrives to the worker."""
-        allow_sending(grantee, self.jobs.queue.queue_arn, settings=self._settings)
+        allow_sending(grantee, self.jobs.queue.queue_arn)

@@ -91,7 +91,7 @@ class ScatterGather(Construct):
 
     def grant_resend(self, grantee: iam.IGrantable) -> None:
         """Allow a role to send jobs to the worker."""
-        allow_sending(grantee, self.jobs.queue.queue_arn, settings=self._settings)
+        allow_sending(grantee, self.jobs.queue.queue_arn)
 
     def grant_keep(self, grantee: iam.IGrantable) -> None:
         """Allow a role to store messages of failed items that are too large for a row."""
@@ -103,7 +103,7 @@ class ScatterGather(Construct):
 
     def grant_reply(self, grantee: iam.IGrantable) -> None:
         """Allow a role to send replies to the reply queue."""
-        allow_sending(grantee, self.replies.queue.queue_arn, settings=self._settings)
+        allow_sending(grantee, self.replies.queue.queue_arn)
 
     def grant_postpone(self, function: Function, deadlines: Deadlines) -> None:
         """Allow a function that handles deadlines to postpone that of a scatter, and to send its jobs again.

@@ -72,7 +72,6 @@ def stream_readers(
         storage.batches,
         [BATCH_ENDED, BATCH_REMOVED],
         retries["notifier"],
-        settings=settings,
         parallel=MOST_PARALLEL,
     )
     settler = functions.make(
@@ -81,5 +80,5 @@ def stream_readers(
         SETTLE,
         environment={names.ENV_RETRY_QUEUE_URL: retries["settler"].queue.queue_url},
     )
-    feed_from_stream(settler, storage.words, [WORD_FINISHED], retries["settler"], settings=settings)
+    feed_from_stream(settler, storage.words, [WORD_FINISHED], retries["settler"])
     return retries

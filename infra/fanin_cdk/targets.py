@@ -91,7 +91,7 @@ class Targets(Construct):
 
     def grant_redeliver(self, grantee: iam.IGrantable) -> None:
         """Allow a role to have targets told again."""
-        allow_sending(grantee, self.jobs.queue.queue_arn, settings=self._settings)
+        allow_sending(grantee, self.jobs.queue.queue_arn)
 
     def _secret(self) -> secrets.Secret:
         secret = secrets.Secret(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from aws_cdk import Duration, Names, Stack, Tags
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -106,7 +108,7 @@ class TrackedQueue(RedrivenQueue):
             enforce_ssl=enforce_ssl,
         )
         function = tracker.dead_letters.function if tracker else dead_letters_function
-        if function.role is None:
+        if function is None or function.role is None:
             raise ValueError(
                 "dead_letters_function has no role; import the function with its role, "
                 "by Function.from_function_attributes"
@@ -183,15 +185,15 @@ class TrackedQueue(RedrivenQueue):
                 "max_batching_window; set it to Duration.seconds(1) or more"
             )
         self._check_timeout(consumer, max_batching_window)
-        equip(consumer, tracker)
+        role = equip(consumer, tracker)
         tracker.grant_consumer(consumer)
         here, there, home = (Stack.of(one).node.path for one in (self, consumer, tracker))
         # No stack may come to depend on one that depends on it: the queue's depends on the tracker's already.
-        scope: Construct = self if there in (here, home) else consumer
+        scope = self if there in (here, home) else cast("Construct", consumer)
         permission = iam.Policy(
             scope,
             self._id("Receive", scope, consumer),
-            roles=[consumer.role],
+            roles=[role],
             statements=[iam.PolicyStatement(actions=list(RECEIVE), resources=[self.queue.queue_arn])],
         )
         mapping = lambda_.EventSourceMapping(

@@ -239,7 +239,7 @@ class FaninTracker(Construct):
         """
         _check_via("grant_consumer", via, "https", "queue", "tables")
         self.scatter.grant_reply(grantee)
-        allow_sending(grantee, self.acks.queue.queue_arn, settings=self.settings)
+        allow_sending(grantee, self.acks.queue.queue_arn)
         allow_key(grantee, self.settings.kms_key_arn)
         if via == "queue":
             return
@@ -273,7 +273,7 @@ class FaninTracker(Construct):
             ACK,
             environment={names.ENV_RETRY_QUEUE_URL: parked.queue_url},
         )
-        allow_sending(dead_letters.function, parked.queue_arn, settings=self.settings)
+        allow_sending(dead_letters.function, parked.queue_arn)
         work = TrackedQueue(
             self,
             "WorkQueue",

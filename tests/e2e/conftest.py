@@ -32,6 +32,7 @@ def _recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
     recording.keep()
     assert recording.denied() == []
+    assert recording.refused() == set()
 
 
 @pytest.fixture(scope="session")

@@ -38,6 +38,11 @@ class Recording:
         """The questions that AWS would deny."""
         return denied(self.questions())
 
+    def refused(self) -> set[str]:
+        """Roles and actions that the emulator denied."""
+        files = self._folder.rglob(recording_launcher.DENIALS)
+        return {line for file in files for line in file.read_text().splitlines()}
+
     def keep(self) -> None:
         """Copy the questions to the folder that the environment names, if it names one."""
         if folder := os.environ.get(KEEP):

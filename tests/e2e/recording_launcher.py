@@ -5,6 +5,10 @@ are those that arrive over the wire, signed with the credentials of a role. Each
 question: the role, the action, the resource and the condition keys. A question is written once.
 Numbers in partition keys of rows are written as 0, since no policy tells one batch from another. Resources
 have the names of the template; those of a tracker in another stack have the names of fanin's own.
+
+Calls that the emulator denies to roles of a stack go into a second file: a function may go on after one, and
+no test of what it does would see that it always does without. Tests simulate outages by policies that deny,
+which do not count.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLS = "calls.jsonl"
+DENIALS = "denials.txt"
 HASH = re.compile(r"[0-9A-F]{8}$")
 BUS = "AWS::Events::EventBus"
 SECRET = "AWS::SecretsManager::Secret"  # noqa: S105 - a kind of resource
@@ -69,7 +74,7 @@ class Recorder:
     """Writes down the questions of all calls from now on.
 
     Args:
-        into: the file.
+        into: the file of questions; that of denials lies beside it.
     """
 
     def __init__(self, into: Path) -> None:
@@ -80,11 +85,12 @@ class Recorder:
         self._queues: Any = importlib.import_module("ministack.services.sqs")
         self._responses: Any = importlib.import_module("ministack.core.responses")
         self._file = into.open("a", buffering=1)
+        self._denials = into.with_name(DENIALS).open("a", buffering=1)
         self._seen: set[str] = set()
         self._names: dict[str, str] = {}
 
     def watch(self) -> None:
-        """Stand before the function by which the emulator learns the action of a request."""
+        """Stand before the functions by which the emulator learns the action of a request, and denies it."""
         actions: Any = importlib.import_module("ministack.core.iam_actions")
         extract = actions.extract_iam_action
 
@@ -93,13 +99,19 @@ class Recorder:
             return extract(*of)
 
         actions.extract_iam_action = recording
+        deny = actions.access_denied_response
+
+        def denying(service: str, action: str, caller: str, *of: Any, **more: Any) -> Any:
+            if not more.get("explicit_deny") and self._stands(role := self._role(caller)):
+                self._denials.write(f"{role} {action}\n")
+            return deny(service, action, caller, *of, **more)
+
+        actions.access_denied_response = denying
 
     def _note(self, service: str, method: str, path: str, headers: Any, *more: Any) -> None:
-        caller, (body, query) = self._evaluator.caller_arn(), more
-        # A test that only tries what a role may do names its session so.
-        if ":assumed-role/" not in caller or caller.endswith(TRYING):
+        role, (body, query) = self._role(self._evaluator.caller_arn()), more
+        if not role:
             return
-        role = caller.split(":assumed-role/")[1].partition("/")[0]
         texts = {name: value[0] if isinstance(value, list) else value for name, value in query.items()}
         where = f"{path}?{'&'.join(f'{name}={value}' for name, value in texts.items())}"
         wire = self._wire.Wire(method, where, headers.get("x-amz-target", ""), body)
@@ -112,6 +124,20 @@ class Recorder:
             # A queue that is gone has no tags that a policy could ask for, and the call fails all the same.
             if not one.resource.startswith(QUEUE) or one.action == MAKES or self._queue(one.resource):
                 self._write(role, one)
+
+    @staticmethod
+    def _role(caller: str) -> str:
+        """The role that calls; empty for a user, and for a test that only tries what a role may do."""
+        _, found, session = caller.partition(":assumed-role/")
+        return session.partition("/")[0] if found and not caller.endswith(TRYING) else ""
+
+    def _stands(self, role: str) -> bool:
+        """Whether a role belongs to a stack that is not being removed."""
+        return any(
+            not stack["StackStatus"].startswith("DELETE")
+            and any(role == one.get("PhysicalResourceId") for one in stack.get("_resources", {}).values())
+            for stack in self._formation._stacks.values()
+        )
 
     def _write(self, role: str, one: Any) -> None:
         context = dict(one.context)

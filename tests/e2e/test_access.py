@@ -135,11 +135,11 @@ def test_a_producer_and_a_consumer_run_a_batch_together(tracker_of, session_with
 def test_a_consumer_through_the_queue_can_acknowledge_and_nothing_else(
     stack, tracker, tracker_of, session_with
 ) -> None:
-    # Given what grant_consumer(via="queue") writes; the emulator has a separate action for batches
+    # Given what grant_consumer(via="queue") writes
     arn = stack.client("sqs").get_queue_attributes(QueueUrl=stack.ack_queue_url, AttributeNames=["QueueArn"])
     send = {
         "Effect": "Allow",
-        "Action": ["sqs:SendMessage", "sqs:SendMessageBatch"],
+        "Action": ["sqs:SendMessage"],
         "Resource": arn["Attributes"]["QueueArn"],
     }
     session = session_with("through-the-queue", send)

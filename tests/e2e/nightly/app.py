@@ -69,7 +69,7 @@ class Nightly(FaninStack):
             timeout=cdk.Duration.minutes(1),
         )
         self.tracker.grant_producer(function)
-        allow_sending(function, work.queue_arn, settings=self.tracker.settings)
+        allow_sending(function, work.queue_arn)
         return function
 
     def _sdk(self) -> lambda_.LayerVersion:

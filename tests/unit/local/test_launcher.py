@@ -54,6 +54,21 @@ def test_an_emulator_without_the_patched_attribute_is_refused_by_name() -> None:
         launcher._require(SimpleNamespace(), "interval")
 
 
+@pytest.mark.parametrize(
+    ("named", "asked"),
+    [
+        ("sqs:SendMessageBatch", "sqs:SendMessage"),
+        ("sqs:ChangeMessageVisibilityBatch", "sqs:ChangeMessageVisibility"),
+        ("sqs:ReceiveMessage", "sqs:ReceiveMessage"),
+        ("glue:GetJobBatch", "glue:GetJobBatch"),
+        (None, None),
+    ],
+)
+def test_a_batch_of_messages_is_the_action_of_one(named: str | None, asked: str | None) -> None:
+    extract = launcher._as_one_message(lambda service, method: named)
+    assert extract("sqs", "POST") == asked
+
+
 class TestLayers:
     @pytest.fixture
     def layers(self, tmp_path: Path) -> Path:
