@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack import steps, values
+from fanin.spark.ack.bare_scan import bare_files
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, StoredBatches
 from fanin.spark.ack.parquet_files import ParquetFiles
@@ -99,7 +100,7 @@ def coalesce(given: Given) -> Coalesced:
     schema = InputSchema.of(rows.columns, given.batch_id)
     reasons = "reason" in rows.columns
     rows = rows.select(*schema.columns, *(["reason"] if reasons else []), *totals)
-    files = None if totals else given.files
+    files = None if totals else given.files or bare_files(given.rows)
     staged = _stage(rows, schema, batches, given.work, totals=totals, reasons=reasons)
     failed = staged.good.count() if reasons else 0
     chosen = given.strategy or choose_strategy(staged.acks, schema, files)

@@ -58,7 +58,8 @@ def acknowledge(
         service: the stack.
         work: a folder for what steps pass to each other; what is in it is replaced.
         batch_id: the batch of all rows, for input that has only ordinals.
-        files: the Parquet files that the rows are read from, with ``mergeSchema``, if there are any.
+        files: the Parquet files that the rows are read from, with ``mergeSchema``; None finds them if
+            ``rows`` is ``spark.read.parquet(…)``, perhaps with some of its columns only.
         strategy: how to coalesce; None chooses. Pass it where sampling the input is expensive.
         rejects: folder for the rows that are left out; ``rejects`` in ``work`` if None.
         writers: tasks that write; if None, as many as there is work for.
