@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -74,6 +75,8 @@ class _Staged(NamedTuple):
         good: rows of ``STAGED`` that fail their items.
         done: rows of ``STAGED`` that acknowledge theirs; none without totals.
         valid: the last two together.
+        failed: rows of ``good``.
+        rejects: rows of ``bad``, by reason.
     """
 
     acks: DataFrame
@@ -81,6 +84,8 @@ class _Staged(NamedTuple):
     good: DataFrame
     done: DataFrame
     valid: DataFrame
+    failed: int
+    rejects: Counter[str]
 
 
 def coalesce(given: Given) -> Coalesced:
@@ -102,7 +107,6 @@ def coalesce(given: Given) -> Coalesced:
     rows = rows.select(*schema.columns, *(["reason"] if reasons else []), *totals)
     files = None if totals else given.files or bare_files(given.rows)
     staged = _stage(rows, schema, batches, given.work, totals=totals, reasons=reasons)
-    failed = staged.good.count() if reasons else 0
     chosen = given.strategy or choose_strategy(staged.acks, schema, files)
     merged = _merged(
         staged.acks,
@@ -110,7 +114,7 @@ def coalesce(given: Given) -> Coalesced:
         batches,
         strategy=chosen,
         files=files,
-        failures=staged.good if failed else None,
+        failures=staged.good if staged.failed else None,
         reasons=reasons,
     )
     merged.write.mode("overwrite").parquet(f"{given.work}/merged")
@@ -118,9 +122,13 @@ def coalesce(given: Given) -> Coalesced:
     columns = ["value", "reason", "detail"]
     left_out = merged.where("reason IS NOT NULL").select(columns).unionByName(staged.bad.select(columns))
     rejected = given.rejects or f"{given.work}/rejects"
-    counted = write_rejects(left_out, rejected)
-    found = merged.agg(F.coalesce(F.sum("rows"), F.lit(0)), F.count("mask")).collect()[0]
-    read = int(found[0]) + staged.bad.count()
+    looked = merged.groupBy("reason").agg(
+        F.count(F.lit(1)), F.coalesce(F.sum("rows"), F.lit(0)), F.count("mask")
+    )
+    found = looked.collect()
+    again = Counter({reason: count for reason, count, _, _ in found if reason is not None})
+    counted = write_rejects(left_out, rejected, staged.rejects + again)
+    read = sum(rows for _, _, rows, _ in found) + staged.rejects.total()
     given.max_rejects.check(counted, read, rejected)
     lifted = steps.lift(merged, batches)
     if totals:
@@ -129,8 +137,8 @@ def coalesce(given: Given) -> Coalesced:
         strategy=chosen,
         rows=read,
         rejects=counted,
-        failed=failed,
-        words=int(found[1]),
+        failed=staged.failed,
+        words=sum(words for _, _, _, words in found),
         marks=lifted,
         good=staged.good,
         valid=staged.valid,
@@ -148,18 +156,32 @@ def _stage(
     reasons: bool,
 ) -> _Staged:
     """Stage all rows of a run with totals, otherwise those that fail their items."""
-    staged = no_rows(rows)
+    staged, counts = no_rows(rows), Counter[tuple[str | None, bool]]()
     if totals:
         staged = stage_rows(rows, schema, batches, f"{work}/rows", totals=totals)
     elif reasons:
         staged = stage_rows(rows.where("reason IS NOT NULL"), schema, batches, f"{work}/failures")
+    if totals or reasons:
+        grouped = staged.groupBy("reason", F.col("why").isNotNull()).count()
+        counts.update({(reason, fails): count for reason, fails, count in grouped.collect()})
     valid = staged.where("reason IS NULL")
     done = valid.where("why IS NULL")
     if totals:
         acks = done.select(*schema.columns)
     else:
         acks = rows.where("reason IS NULL").drop("reason") if reasons else rows
-    return _Staged(acks, staged.where("reason IS NOT NULL"), valid.where("why IS NOT NULL"), done, valid)
+    bad = Counter[str]()
+    for (reason, _), count in counts.items():
+        bad.update({reason: count} if reason else {})
+    return _Staged(
+        acks,
+        bad=staged.where("reason IS NOT NULL"),
+        good=valid.where("why IS NOT NULL"),
+        done=done,
+        valid=valid,
+        failed=counts[None, True],
+        rejects=bad,
+    )
 
 
 def _merged(

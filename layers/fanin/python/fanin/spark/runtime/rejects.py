@@ -127,16 +127,21 @@ def write_none(spark: SparkSession, folder: str) -> dict[str, int]:
     return {}
 
 
-def write_rejects(rejects: DataFrame, folder: str) -> dict[str, int]:
+def write_rejects(
+    rejects: DataFrame, folder: str, counted: Mapping[str, int] | None = None
+) -> dict[str, int]:
     """Write rejects as Parquet; what an earlier run of the same job wrote is replaced.
 
     Args:
         rejects: rows of ``SCHEMA``.
         folder: where to write them.
+        counted: reason → number of rows, if that is known; ``rejects`` is then not looked at for none.
 
     Returns:
-        Reason → number of rows, counted in what was written.
+        Reason → number of rows; if it was not known, counted in what was written.
     """
+    if counted is not None and not counted:
+        return write_none(rejects.sparkSession, folder)
     unreadable = F.contains("value", F.lit(MARK))
     shown = rejects.withColumns(
         {
@@ -145,5 +150,7 @@ def write_rejects(rejects: DataFrame, folder: str) -> dict[str, int]:
         }
     )
     shown.write.mode("overwrite").parquet(folder)
+    if counted is not None:
+        return dict(counted)
     written = rejects.sparkSession.read.schema(SCHEMA).parquet(folder)
     return {row["reason"]: row["count"] for row in written.groupBy("reason").count().collect()}
