@@ -20,7 +20,7 @@ from urllib3 import PoolManager
 
 from fanin.errors import LocalStackFailed
 from fanin.local import Stack, aws, deploy, down, environment, read, status, up
-from tests.e2e.recording_launcher import CALLS
+from tests.e2e.recording_launcher import CALLS, DENIALS
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +221,7 @@ class TestDown:
         # Then no process, port or file of it is left
         assert none_living(stack.pid)
         assert status(root).state == "down"
-        assert {file.name for file in (root / ".fanin").iterdir()} - {CALLS} == {
+        assert {file.name for file in (root / ".fanin").iterdir()} - {CALLS, DENIALS} == {
             "emulator.lock",
             "emulator.log",
             "up.lock",
