@@ -235,7 +235,7 @@ class Subscriber:
     def __init__(self, deployment: Deployment) -> None:
         stack = deployment.stack
         self._deployment = deployment
-        self._events: list[dict[str, Any]] = []
+        self._events: dict[int | None, list[dict[str, Any]]] = {}
         self._alone: set[int] = set()
         sqs, events = deployment.client("sqs"), deployment.client("events")
         self._url = sqs.create_queue(QueueName=f"{deployment.name}-subscriber")["QueueUrl"]
@@ -257,9 +257,13 @@ class Subscriber:
 
     def told_of(self, batch_id: int) -> list[dict[str, Any]]:
         """The events of a batch so far."""
+        return self._told([batch_id])[batch_id]
+
+    def _told(self, batch_ids: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
         while messages := self._deployment.receive(self._url):
-            self._events += [json.loads(message["Body"]) for message in messages]
-        return [event for event in self._events if event["detail"].get("batch_id") == batch_id]
+            for event in (json.loads(message["Body"]) for message in messages):
+                self._events.setdefault(event["detail"].get("batch_id"), []).append(event)
+        return {batch_id: self._events.get(batch_id, []) for batch_id in batch_ids}
 
     def only_event_of(self, batch_id: int, within: float = 20) -> dict[str, Any]:
         """The one event of a batch; fails if it is late, or if there is a second one."""
@@ -270,19 +274,19 @@ class Subscriber:
 
         ``close`` checks once more, after all tests, that no second event has followed.
         """
-        eventually(lambda: all(self.told_of(batch_id) for batch_id in batch_ids), within)
+        eventually(lambda: all(self._told(batch_ids).values()), within)
         self._alone.update(batch_ids)
-        self._no_other_of(batch_ids)
-        return {batch_id: self.told_of(batch_id)[0] for batch_id in batch_ids}
+        return {batch_id: events[0] for batch_id, events in self._no_other_of(batch_ids).items()}
 
     def close(self) -> None:
         """Check that no batch that should have one event has got a second one since."""
         time.sleep(0.5)  # a second event of the last test would arrive by now
         self._no_other_of(self._alone)
 
-    def _no_other_of(self, batch_ids: Collection[int]) -> None:
-        told = {batch_id: self.told_of(batch_id) for batch_id in batch_ids}
+    def _no_other_of(self, batch_ids: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
+        told = self._told(batch_ids)
         assert {batch_id: events for batch_id, events in told.items() if len(events) != 1} == {}
+        return told
 
 
 def _camel(name: str) -> str:
