@@ -278,6 +278,18 @@ class Subscriber:
         self._alone.update(batch_ids)
         return {batch_id: events[0] for batch_id, events in self._no_other_of(batch_ids).items()}
 
+    def ends_of(self, batch_ids: Collection[int], within: float) -> dict[int, dict[str, Any]]:
+        """What each batch's event says, which may come again, but only the same; fails if one is late.
+
+        That is what is promised. In a long run, and on a busy machine, AWS's services and SDKs do repeat.
+        """
+        eventually(lambda: all(self._told(batch_ids).values()), within)
+        ends = {}
+        for batch_id, events in self._told(batch_ids).items():
+            ends[batch_id] = events[0]["detail"]
+            assert all(event["detail"] == ends[batch_id] for event in events), events
+        return ends
+
     def close(self) -> None:
         """Check that no batch that should have one event has got a second one since."""
         time.sleep(0.5)  # a second event of the last test would arrive by now

@@ -268,9 +268,11 @@ def test_everything_at_random_for_an_hour(new_tracker, tracker, subscriber) -> N
             assert {failure.item for failure in tracker.iter_failures(batch_id)} <= known.failing
             assert tracker.verify(batch_id).pending == 0
 
-    # And its end was announced once
-    events = subscriber.only_events_of(ends, within=300)
-    assert {batch_id: event["detail"]["state"] for batch_id, event in events.items()} == ends
+    # And its end was announced: perhaps again, but then in the same words
+    told = subscriber.ends_of(ends, within=300)
+    assert {batch_id: detail["state"] for batch_id, detail in told.items()} == ends
+    again = sum(len(subscriber.told_of(batch_id)) - 1 for batch_id in ends)
+    print(f"{again} events came again")  # noqa: T201
 
 
 def _check(row: Batch, known: Known) -> None:
