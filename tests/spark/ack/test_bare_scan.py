@@ -68,6 +68,17 @@ def test_columns_from_names_of_folders_are_not_in_the_files(spark: SparkSession,
     assert bare_files(spark.read.parquet(f"{folder}/by day/day=0")) is not None
 
 
+def test_rows_that_leave_out_the_reasons_of_the_files_are_left_to_spark(
+    spark: SparkSession, folder: str
+) -> None:
+    told = spark.read.parquet(folder).withColumnRenamed("day", "Reason")
+    told.write.parquet(f"{folder}/told")
+    rows = spark.read.parquet(f"{folder}/told")
+    assert bare_files(rows) is not None
+    assert bare_files(rows.drop("Reason")) is None
+    assert bare_files(spark.read.schema("ordinal bigint").parquet(f"{folder}/told")) is None
+
+
 def test_files_that_spark_may_skip_are_left_to_spark(spark: SparkSession, folder: str) -> None:
     with setting(spark, "spark.sql.files.ignoreCorruptFiles", "true"):
         assert bare_files(spark.read.parquet(folder)) is None

@@ -124,7 +124,7 @@ def test_a_path_may_be_a_url_or_a_single_file(tmp_path: Path, prefix: str) -> No
 
 def test_a_folder_without_files_has_no_schema_and_no_splits(tmp_path: Path) -> None:
     files = ParquetFiles(str(tmp_path))
-    assert (files.schema(), files.splits(4)) == (None, [])
+    assert (files.schema, files.splits(4)) == (None, [])
 
 
 def test_only_the_columns_that_name_items_are_read(tmp_path: Path) -> None:

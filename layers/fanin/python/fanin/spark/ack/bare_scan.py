@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.inputs.listing import FoundFile
-from fanin.spark.inputs.names import case_sensitive
+from fanin.spark.inputs.names import case_sensitive, folded
 
 _RELATION: Final = "org.apache.spark.sql.execution.datasources.LogicalRelation"
 _FILES: Final = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
@@ -34,8 +34,9 @@ def bare_files(rows: DataFrame) -> ParquetFiles | None:
         rows: of a classic session.
 
     Returns:
-        None if it is anything else, if columns come from names of folders, or if pyarrow cannot read the
-        files here, perhaps because only Spark has the credentials.
+        None if it is anything else, if columns come from names of folders, if the rows leave out the files'
+        ``reason``, which tasks refuse to overlook, or if pyarrow cannot read the files here, perhaps because
+        only Spark has the credentials.
     """
     spark = rows.sparkSession
     if rows.is_cached or any(spark.conf.get(name, "false") == "true" for name in _LENIENT):
@@ -53,10 +54,10 @@ def bare_files(rows: DataFrame) -> ParquetFiles | None:
         return None
     try:
         files = ParquetFiles(found[0].path, sorted(found), exact=case_sensitive(spark), spark=spark)
-        files.schema()
+        there = _names(spark, [*relation.schema().names(), *files.schema.names])
     except (pa.ArrowException, OSError):
         return None
-    return files
+    return None if "reason" in there - _names(spark, rows.columns) else files
 
 
 def _relation(plan: Any) -> Any:
@@ -71,6 +72,10 @@ def _relation(plan: Any) -> Any:
     bare = _class(relation.fileFormat()) == _FORMAT and _class(relation.location()) == _INDEX
     options = {str(pair._1()).lower() for pair in _each(relation.options().toSeq())}  # noqa: SLF001
     return relation if bare and options <= _OPTIONS else None
+
+
+def _names(spark: SparkSession, names: Iterable[str]) -> set[str]:
+    return {folded(spark, str(name)) for name in names}
 
 
 def _each(sequence: Any) -> Iterator[Any]:

@@ -105,7 +105,9 @@ def coalesce(given: Given) -> Coalesced:
     schema = InputSchema.of(rows.columns, given.batch_id)
     reasons = "reason" in rows.columns
     rows = rows.select(*schema.columns, *(["reason"] if reasons else []), *totals)
-    files = None if totals else given.files or bare_files(given.rows)
+    files = None if totals else given.files
+    if not totals and files is None and given.strategy in {None, Strategy.PARQUET}:
+        files = bare_files(given.rows)
     staged = _stage(rows, schema, batches, given.work, totals=totals, reasons=reasons)
     chosen = given.strategy or choose_strategy(staged.acks, schema, files)
     merged = _merged(
@@ -172,7 +174,8 @@ def _stage(
         acks = rows.where("reason IS NULL").drop("reason") if reasons else rows
     bad = Counter[str]()
     for (reason, _), count in counts.items():
-        bad.update({reason: count} if reason else {})
+        if reason is not None:
+            bad[reason] += count
     return _Staged(
         acks,
         bad=staged.where("reason IS NOT NULL"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -77,6 +78,7 @@ class ParquetFiles:
             if info.is_file and info.size and not _hidden(info.path[len(root) :])
         }
 
+    @cached_property
     def schema(self) -> Any:
         """The Arrow schema of the first file; None if there are no files."""
         return next((pq.read_schema(path, filesystem=self.system) for path in self.sizes), None)

@@ -59,7 +59,7 @@ def choose_strategy(rows: DataFrame, schema: InputSchema, files: ParquetFiles | 
 
 def readable(files: ParquetFiles, schema: InputSchema) -> bool:
     """Whether tasks can read the files themselves: they have the columns, and these need no conversion."""
-    arrow = files.schema()
+    arrow = files.schema
     if arrow is None:
         return False
     kinds = {field.name: str(field.type) for field in arrow}
