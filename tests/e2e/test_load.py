@@ -1,7 +1,8 @@
 """Load: a million items, hundreds of batches at once, and an hour of everything at random; soak only.
 
-``FANIN_LOAD_ITEMS`` and ``FANIN_CHURN_SECONDS`` make them shorter. ``FANIN_CHURN_SEED`` gives the threads of
-the churn the same choices again, though not the same order among them.
+``FANIN_LOAD_ITEMS`` and ``FANIN_CHURN_SECONDS`` make them shorter, and ``FANIN_CHURN_PAUSE``, the mean seconds
+between two calls of a thread, leaves time for something else on the machine. ``FANIN_CHURN_SEED`` gives the
+threads of the churn the same choices again, though not the same order among them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ seven thousand words, and the emulator, which has one thread, would take an hour
 """
 THREADS = 6
 CHURN_SECONDS = float(os.environ.get("FANIN_CHURN_SECONDS", "3600"))
+CHURN_PAUSE = float(os.environ.get("FANIN_CHURN_PAUSE", "0"))
 SEED = int(os.environ.get("FANIN_CHURN_SEED", "20261123"))
 
 
@@ -161,6 +163,7 @@ class Churn:
                 name = f"{name}, unanswered"
             with self._lock:
                 self.calls[name] += 1
+            time.sleep(chance.uniform(0, 2 * CHURN_PAUSE))
 
     def _some(self, chance: random.Random) -> tuple[int, Known] | None:
         with self._lock:
