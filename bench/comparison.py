@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from bench.figures import Figure
 
+Strategy = Callable[[], object]
 ROUNDS = 5
 
 
@@ -31,11 +32,18 @@ class Times:
         return Figure(name, other.best / self.best, at_least=at_least, note=", ".join(notes))
 
 
-def compared(*strategies: Callable[[], object]) -> list[Times]:
+def compared(strategies: Sequence[Strategy], *, few: Sequence[Strategy] = (), rounds: int = 0) -> list[Times]:
     """Run each strategy some times, in turns, since machines are slow at times.
 
-    In the first runs Java compiles and workers start; it compiles some of it again until the fourth.
+    Args:
+        strategies: what is compared.
+        few: the same with few rows, not timed. Java compiles while it runs: what Spark does once for
+            each query, however many rows there are, takes twice as long in the fifth as in the thirtieth.
+        rounds: how often these are run.
     """
+    for _ in range(rounds):
+        for run in few:
+            run()
     turns = [[_seconds(run) for run in strategies] for _ in range(ROUNDS)]
     return [Times(seconds) for seconds in zip(*turns, strict=True)]
 

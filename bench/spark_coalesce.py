@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from bench import duck
-from bench.comparison import compared
+from bench.comparison import Strategy, compared
 from bench.figures import Figure
 from bench.world import World
 from fanin.domain.batch import Batch
@@ -40,6 +40,8 @@ BILLION = 10**9
 PARTITIONS = 200
 ROW_GROUP = 1 << 20
 CORES = 2
+FEW, ROUNDS = 1 << 16, 25
+"""Rows with which each strategy runs first, and how often."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,28 @@ def cluster() -> Iterator[SparkSession]:
 
 def speeds(spark: SparkSession, folder: Path, power: int) -> list[Figure]:
     """Time the strategies on the same files; every figure is a ratio within this run."""
-    count = 1 << power
+    few = _strategies(spark, folder / "few", FEW)
+    sql, parquet, frame, alone, sql_ordered, in_order, other = compared(
+        _strategies(spark, folder / "all", 1 << power), few=few, rounds=ROUNDS
+    )
+    fast, fair = FACTORS.get(power, (None, None))
+    name = f"2^{power} acks in no order"
+    rate = f"{(1 << power) / 1e6 / parquet.best:.1f} million a second"
+    return [
+        parquet.faster_than(sql, f"{name}: Parquet strategy over plain SQL", at_least=fast, note=rate),
+        frame.faster_than(sql, f"{name}: DataFrame strategy over plain SQL", at_least=fair),
+        parquet.faster_than(
+            alone, f"{name}: Parquet strategy over pyarrow and numpy alone", at_least=OF_NUMPY
+        ),
+        in_order.faster_than(
+            sql_ordered, f"2^{power} acks in order: Parquet strategy over plain SQL", at_least=1
+        ),
+        in_order.faster_than(other, f"2^{power} acks in order: Parquet strategy over DuckDB", at_least=1),
+    ]
+
+
+def _strategies(spark: SparkSession, folder: Path, count: int) -> list[Strategy]:
+    """Plain SQL, Parquet, DataFrame, and numpy alone; then, in order, the first two and DuckDB."""
     ordinals = np.random.default_rng(1).permutation(count)
     scattered, ordered = folder / "scattered", folder / "ordered"
     _write(scattered, ordinals)
@@ -119,31 +142,15 @@ def speeds(spark: SparkSession, folder: Path, power: int) -> list[Figure]:
     def of_files(path: Path) -> DataFrame:
         return merge(pages_from_files(spark, ParquetFiles(str(path)), schema, batches), schema, batches)
 
-    def of_rows() -> DataFrame:
-        return merge(pages_from_rows(normalize(rows, schema), schema, batches), schema, batches)
-
-    sql, parquet, frame, alone, sql_ordered, in_order, other = compared(
+    of_rows = merge(pages_from_rows(normalize(rows, schema), schema, batches), schema, batches)
+    return [
         partial(noop, plain(rows)),
         partial(noop, of_files(scattered)),
-        partial(noop, of_rows()),
+        partial(noop, of_rows),
         partial(_numpy, scattered, count),
         partial(noop, plain(spark.read.parquet(str(ordered)))),
         partial(noop, of_files(ordered)),
         partial(duck.words, ordered, duck.ORDINALS, count, CORES),
-    )
-    fast, fair = FACTORS.get(power, (None, None))
-    name = f"2^{power} acks in no order"
-    rate = f"{count / 1e6 / parquet.best:.1f} million a second"
-    return [
-        parquet.faster_than(sql, f"{name}: Parquet strategy over plain SQL", at_least=fast, note=rate),
-        frame.faster_than(sql, f"{name}: DataFrame strategy over plain SQL", at_least=fair),
-        parquet.faster_than(
-            alone, f"{name}: Parquet strategy over pyarrow and numpy alone", at_least=OF_NUMPY
-        ),
-        in_order.faster_than(
-            sql_ordered, f"2^{power} acks in order: Parquet strategy over plain SQL", at_least=1
-        ),
-        in_order.faster_than(other, f"2^{power} acks in order: Parquet strategy over DuckDB", at_least=1),
     ]
 
 
@@ -210,7 +217,7 @@ def noop(frame: DataFrame) -> None:
 
 
 def _write(folder: Path, ordinals: np.ndarray[Any, Any]) -> None:
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for number, part in enumerate(np.array_split(ordinals, 2 * CORES)):
         table = pa.table({"ordinal": part})
         pq.write_table(table, folder / f"part-{number}.parquet", ROW_GROUP, use_dictionary=False)

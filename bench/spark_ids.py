@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from bench import duck
-from bench.comparison import compared
+from bench.comparison import Strategy, compared
 from bench.figures import Figure
-from bench.spark_coalesce import CORES, ROW_GROUP, USUAL, Known, cluster, known, noop, plain
+from bench.spark_coalesce import CORES, FEW, ROUNDS, ROW_GROUP, USUAL, Known, cluster, known, noop, plain
 from fanin.domain import ids
 from fanin.spark.ack.few import coalesce_few
 from fanin.spark.ack.input_schema import InputSchema
@@ -39,24 +39,31 @@ def ratios(power: int = USUAL) -> list[Figure]:
 
 def speeds(spark: SparkSession, folder: Path, power: int) -> list[Figure]:
     """Time the strategies on the same files; every figure is a ratio within this run."""
-    count = 1 << power
-    batches, _ = known(count)
-    _write(folder / "ids", np.random.default_rng(1).permutation(count), batches)
-    rows = spark.read.parquet(str(folder / "ids"))
-    numbers = rows.select(F.split_part("item", F.lit(":"), F.lit(3)).cast("long").alias("ordinal"))
-    files = pages_from_files(spark, ParquetFiles(str(folder / "ids")), SCHEMA, batches)
-    pages = pages_from_rows(normalize(rows, SCHEMA), SCHEMA, batches)
+    few = _strategies(spark, folder / "few", FEW)
     parquet, frame, sql, other = compared(
-        partial(noop, merge(files, SCHEMA, batches)),
-        partial(noop, merge(pages, SCHEMA, batches)),
-        partial(noop, plain(numbers)),
-        partial(duck.words, folder / "ids", duck.IDS, count, CORES),
+        _strategies(spark, folder / "all", 1 << power), few=few, rounds=ROUNDS
     )
     name = f"2^{power} ids in no order"
     return [
         parquet.faster_than(other, f"{name}: Parquet strategy over DuckDB", at_least=1.5),
         parquet.faster_than(sql, f"{name}: Parquet strategy over plain SQL", at_least=8),
         frame.faster_than(other, f"{name}: DataFrame strategy over DuckDB", at_least=0.7),
+    ]
+
+
+def _strategies(spark: SparkSession, folder: Path, count: int) -> list[Strategy]:
+    """The strategies for Parquet and DataFrames, plain SQL, and DuckDB."""
+    batches, _ = known(count)
+    _write(folder, np.random.default_rng(1).permutation(count), batches)
+    rows = spark.read.parquet(str(folder))
+    numbers = rows.select(F.split_part("item", F.lit(":"), F.lit(3)).cast("long").alias("ordinal"))
+    files = pages_from_files(spark, ParquetFiles(str(folder)), SCHEMA, batches)
+    pages = pages_from_rows(normalize(rows, SCHEMA), SCHEMA, batches)
+    return [
+        partial(noop, merge(files, SCHEMA, batches)),
+        partial(noop, merge(pages, SCHEMA, batches)),
+        partial(noop, plain(numbers)),
+        partial(duck.words, folder, duck.IDS, count, CORES),
     ]
 
 

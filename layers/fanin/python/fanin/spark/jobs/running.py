@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 import traceback
@@ -30,6 +31,8 @@ WRONG: Final = 1
 USAGE: Final = 2
 FAILED: Final = 3
 """The job could not run to its end; start it again."""
+INTERRUPTED: Final = 128 + signal.SIGINT
+"""Somebody has stopped the job, as shells report it; start it again."""
 
 
 def names_of_totals(text: str) -> tuple[str, ...]:
@@ -89,7 +92,8 @@ class Job:
         A job that ran to its end also writes it to its folder, as ``summary.json``.
 
         Returns:
-            The exit code: 0 if all is well, 1 if something is wrong, 3 if the job could not run to its end.
+            The exit code: 0 if all is well, 1 if something is wrong, 3 if the job could not run to its end,
+            130 if it was interrupted.
 
         Raises:
             SystemExit: with the exit code 2 if the arguments are wrong.
@@ -112,6 +116,10 @@ class Job:
             traceback.print_exc()
             summary = {"ok": False, "error": "spark-failed", "detail": root_cause(error)[:MOST_DETAIL]}
             code = FAILED
+        except KeyboardInterrupt:
+            detail = "it was stopped; start it again, and it does what is left"
+            summary = {"ok": False, "error": "interrupted", "detail": detail}
+            code = INTERRUPTED
         except Exception as error:  # noqa: BLE001  whoever waits for a summary gets one, whatever happened
             traceback.print_exc()
             detail = f"{type(error).__name__}: {error}"
@@ -121,7 +129,7 @@ class Job:
             code = OK if summary["ok"] else WRONG
         told = {"job": self.name, **summary, "seconds": round(time.monotonic() - began, 3)}
         line = json.dumps(_rejects_first(told))
-        if spark is not None and code != FAILED and self.output:
+        if spark is not None and code in (OK, WRONG) and self.output:
             _write(spark, getattr(options, self.output), line)
         _explain(self.name, summary, self._rejects(options))
         print(line)

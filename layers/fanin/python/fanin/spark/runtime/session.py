@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -38,12 +43,15 @@ _ALONE: Final[Mapping[str, str]] = {
 }
 """Settings for a process that was not started by spark-submit, for example on a laptop or in a test."""
 
+_SILENCED: Final = 2.0
+"""Most seconds to wait for Java before it is interrupted."""
+
 
 def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
     """Get the running session, or create one in this process.
 
     Under spark-submit (EMR), master, memory and the rest come from there; a plain ``python -m`` runs on all
-    cores of this machine.
+    cores of this machine. Ctrl-C raises ``KeyboardInterrupt``, which cancels what Spark is doing.
 
     Args:
         name: of the application, in Spark's UI.
@@ -59,7 +67,9 @@ def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSessio
     for key, value in {**SETTINGS, **(settings or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    _quiet(spark)
+    if running is None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, partial(_interrupt, spark))
+    _silence(spark, "SQLQueryContextLogger")
     return spark
 
 
@@ -74,10 +84,26 @@ def _find_java() -> None:
         os.environ.setdefault("JAVA_HOME", sys.prefix)
 
 
-def _quiet(spark: SparkSession) -> None:
-    """Silence what Spark 4 logs for every SQL error: kilobytes of JSON, although it raises the error too."""
+def _interrupt(spark: SparkSession, signum: int, frame: FrameType | None) -> None:
+    """End what Spark is doing, without the pages of tracebacks that Java and py4j log for it.
+
+    Spark's own handler calls Java while a call of Java is waiting for its answer, which Python refuses. A
+    thread has a connection of its own; then py4j closes the one that waits, and so Java cancels its job.
+    """
+    logging.disable()
+    silencing = threading.Thread(target=_silence, args=(spark, ""), daemon=True)
+    silencing.start()
+    silencing.join(_SILENCED)
+    signal.default_int_handler(signum, frame)
+
+
+def _silence(spark: SparkSession, logger: str) -> None:
+    """Silence one of Java's loggers; the one without a name stands for all.
+
+    Spark 4 logs kilobytes of JSON for every SQL error, although it raises the error too.
+    """
     jvm = spark.sparkContext._jvm  # noqa: SLF001
     if jvm is not None:
         levels = jvm.org.apache.logging.log4j.Level
         configurator = jvm.org.apache.logging.log4j.core.config.Configurator
-        configurator.setLevel("SQLQueryContextLogger", levels.OFF)
+        configurator.setAllLevels(logger, levels.OFF)
