@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from pyspark.sql import SparkSession
 from fanin.domain.acks import Failure
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.failures import KeptMessage
-from fanin.errors import InvalidRequest
+from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
 from fanin.spark.fanout import driver
 from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.fanout.driver import FanOut, fan_out
@@ -162,6 +163,51 @@ def test_a_driver_that_dies_again_and_again_is_continued(
     assert (told["rows"], told["sent"]) == (4, 4)
     assert handled.times == {body(number): 1 for number in BAD}
     assert service.ledger().status(told["batch_id"]).batch.state is State.COMPLETE
+
+
+def test_rows_that_are_taken_go_out_though_their_batch_was_removed(
+    spark: SparkSession, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a driver that died with the rows taken; then somebody removed their batch, and its folder
+    first, queue = fanned(spark, service, tmp_path), new_queue()
+    plan = again(tmp_path, first, queue)
+
+    def die(*_arguments: object, **_more: object) -> Any:
+        raise ConnectionError("the driver is gone")
+
+    with monkeypatch.context() as dying:
+        dying.setattr(driver, "_opened", die)
+        with pytest.raises(ConnectionError):
+            fan_out(spark, service, plan)
+    service.ledger().remove(first)
+    shutil.rmtree(tmp_path / "first")
+
+    # When it is run again, dies when the new batch is open, and is run once more
+    with monkeypatch.context() as dying:
+        dying.setattr(driver, "send", die)
+        with pytest.raises(ConnectionError):
+            fan_out(spark, service, plan)
+    with consumers(service.tracker(), queue) as handled:
+        told = fan_out(spark, service, plan)
+
+    # Then each row went out once, as an item of a batch like the first
+    assert (told["rows"], told["sent"], told["already"], told["retry_of"]) == (4, 4, 0, first)
+    assert handled.times == {body(number): 1 for number in BAD}
+    row = service.ledger().status(told["batch_id"]).batch
+    assert (row.state, row.retry_of, row.user_key, tuple(row.totals)) == (
+        State.COMPLETE,
+        None,
+        "orders",
+        ("rows",),
+    )
+
+    # And nothing is sent by a redrive that has taken nothing, or whose own batch is removed
+    with pytest.raises((BatchGone, BatchNotFound)):
+        fan_out(spark, service, again(tmp_path, first, queue, "other"))
+    service.ledger().remove(told["batch_id"])
+    with pytest.raises(BatchGone):
+        fan_out(spark, service, plan)
+    assert waiting(queue) == 0
 
 
 def test_pending_rows_of_a_batch_that_was_ended_go_out_if_they_are_asked_for(

@@ -14,8 +14,9 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
+from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import Batch, Kind, Mode, OpenBatch, State
-from fanin.errors import InvalidRequest
+from fanin.errors import BatchGone, BatchNotFound, IdempotencyKeyReused, InvalidRequest
 from fanin.spark.fanout import bodies
 from fanin.spark.fanout.bodies import BODY, Dataset
 from fanin.spark.fanout.failed_rows import ADD_KEY, STAGING, FailedRows, retrying, take_failed_rows
@@ -96,7 +97,7 @@ def _retry(spark: SparkSession, service: Service, plan: FanOut, rows: FailedRows
     told = {"retry_of": rows.batch_id, "already": retried.already}
     if not retried.staging.rows:
         return {"batch_id": None, "rows": 0, "sent": 0, "requests": 0, "rejected": {}, "state": None, **told}
-    plan = replace(plan, request=retrying(plan.request, retried.batch))
+    plan = replace(plan, request=retrying(plan.request, retried.earlier))
     return {**_send(spark, service, plan, retried.staging), **told}
 
 
@@ -197,16 +198,33 @@ def _opened(service: Service, plan: FanOut, staging: Staging) -> tuple[Batch, st
     # The staging is part of the request: two drivers that each staged the dataset cannot share a batch.
     request = replace(plan.request, metadata={**plan.request.metadata, STAGING: staging.attempt})
     key = plan.key or f"{ADD_KEY}/{staging.attempt}"
-    batch = ledger.open(request, key=key)
     if isinstance(plan.dataset, FailedRows):
-        # No other redrive sends rows that are taken, so they must become items, whoever ended this batch.
-        for part in range(1, _TRIES):
-            if batch.items or not batch.state.terminal:
-                break
-            batch = ledger.open(request, key=f"{key}/{part}")
+        batch = _open_retry(ledger, request, key)
+    else:
+        batch = ledger.open(request, key=key)
     if batch.state is not State.OPEN or not staging.rows:
         return batch, None
     return batch, ledger.add(batch.batch_id, staging.rows, key=ADD_KEY).prefix
+
+
+def _open_retry(ledger: LedgerService, request: OpenBatch, key: str) -> Batch:
+    """Open a batch for rows that are taken: no other redrive sends them, so they must become items.
+
+    Whoever ended the batch that was opened for them, another is opened; and where the batch that they come
+    from was removed before, the new one retries none.
+    """
+    for part in range(_TRIES):
+        mine = f"{key}/{part}" if part else key
+        try:
+            batch = ledger.open(request, key=mine)
+        except (BatchNotFound, BatchGone, IdempotencyKeyReused) as error:
+            try:
+                batch = ledger.open(replace(request, retry_of=None), key=mine)
+            except IdempotencyKeyReused:
+                raise error from None
+        if batch.items or not batch.state.terminal:
+            break
+    return batch
 
 
 def _totals(results: DataFrame) -> tuple[dict[str, int | None], int]:

@@ -8,7 +8,7 @@ repeats a step, at whatever point a driver died, takes the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +21,7 @@ from fanin.app.ports.parts import PartStore
 from fanin.app.redrives.planning import taken_at
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Kind, Mode, OpenBatch
+from fanin.domain.failures import Keep
 from fanin.errors import BatchClosed, InvalidRequest
 from fanin.spark.ack.schemas import Records
 from fanin.spark.ack.tasks import Task
@@ -62,16 +63,38 @@ class FailedRows:
         return {"retry_of": self.batch_id, "staging": self.folder, "pending": self.pending}
 
 
+class Earlier(NamedTuple):
+    """What a new batch has in common with the batch that it retries.
+
+    It is written down with the rows that are taken: no other redrive sends them, so they go out even if the
+    earlier batch is removed before.
+
+    Attributes:
+        batch_id: the earlier batch.
+        user_key, keep, totals, metadata: of that batch.
+    """
+
+    batch_id: int
+    user_key: str
+    keep: str
+    totals: Sequence[str]
+    metadata: Mapping[str, str]
+
+    @classmethod
+    def of(cls, batch: Batch) -> Earlier:
+        return cls(batch.batch_id, batch.user_key, batch.keep.value, list(batch.totals), dict(batch.metadata))
+
+
 class Retried(NamedTuple):
     """What is to be sent again.
 
     Attributes:
-        batch: the earlier batch.
+        earlier: the earlier batch.
         staging: the rows that are taken.
         already: rows that were left out, because another redrive has sent them.
     """
 
-    batch: Batch
+    earlier: Earlier
     staging: Staging
     already: int
 
@@ -80,6 +103,8 @@ def take_failed_rows(
     spark: SparkSession, service: Service, rows: FailedRows, folder: str, source: dict[str, Any]
 ) -> Retried:
     """Stage the failed rows of an earlier fan-out that no other redrive has sent.
+
+    Whoever repeats it after all rows were staged needs neither the earlier batch nor its staging.
 
     Args:
         spark: the session.
@@ -93,20 +118,21 @@ def take_failed_rows(
             another fan-out.
         BatchNotFound, BatchGone: the earlier batch is not there, or was removed.
     """
+    staging, chosen = (find_staging(spark, at, source) for at in (folder, f"{folder}/{_CHOSEN}"))
+    if staging is not None and chosen is not None and staging.beside:
+        return Retried(Earlier(**staging.beside), staging, chosen.rows - staging.rows)
     batch = ended_batch(service.ledger().refresh([rows.batch_id])[rows.batch_id])
-    earlier = find_staging(spark, rows.folder)
-    if earlier is None or batch.metadata.get(STAGING) != earlier.attempt:
-        holds = "no finished staging" if earlier is None else "the staging of another batch"
+    first = find_staging(spark, rows.folder)
+    if first is None or batch.metadata.get(STAGING) != first.attempt:
+        holds = "no finished staging" if first is None else "the staging of another batch"
         raise InvalidRequest(
             f"{rows.folder} holds {holds}: name the folder from which batch {batch.batch_id} was fanned out"
         )
-    chosen = stage(
-        spark, f"{folder}/{_CHOSEN}", source, lambda: _choose(spark, service, rows, batch, earlier)
-    )
+    chosen = stage(spark, f"{folder}/{_CHOSEN}", source, lambda: _choose(spark, service, rows, batch, first))
     task = take_task(service, batch.batch_id, f"dataset/{chosen.attempt}")
-    pages = lambda: chosen.read(spark).select(*_ROWS.names).mapInArrow(task, _ROWS)  # noqa: E731
-    staging = stage(spark, folder, source, pages)
-    return Retried(batch, staging, chosen.rows - staging.rows)
+    earlier, given = Earlier.of(batch), chosen.read(spark).select(*_ROWS.names)
+    staging = stage(spark, folder, source, lambda: given.mapInArrow(task, _ROWS), beside=earlier._asdict())
+    return Retried(earlier, staging, chosen.rows - staging.rows)
 
 
 def ended_batch(batch: Batch) -> Batch:
@@ -192,22 +218,22 @@ def take(parts: PartStore, batch: Batch, name: str, ordinals: Collection[int]) -
     return parts.mark_redriven(batch.batch_id, name, wanted, again=batch.holds, expires_at=batch.expires_at)
 
 
-def retrying(request: OpenBatch, batch: Batch) -> OpenBatch:
+def retrying(request: OpenBatch, earlier: Earlier) -> OpenBatch:
     """The request for the new batch: what it leaves open is as in the earlier batch.
 
     Raises:
         InvalidRequest: the request retries another batch.
     """
-    if request.retry_of not in {None, batch.batch_id}:
+    if request.retry_of not in {None, earlier.batch_id}:
         raise InvalidRequest(
-            f"the rows are those of batch {batch.batch_id}, and the request retries batch"
+            f"the rows are those of batch {earlier.batch_id}, and the request retries batch"
             f" {request.retry_of}; leave retry_of out"
         )
     return replace(
         request,
-        retry_of=batch.batch_id,
-        user_key=request.user_key or batch.user_key,
-        keep=request.keep or batch.keep,
-        totals=request.totals or tuple(batch.totals),
-        metadata={**batch.metadata, **request.metadata},
+        retry_of=earlier.batch_id,
+        user_key=request.user_key or earlier.user_key,
+        keep=request.keep or Keep(earlier.keep),
+        totals=request.totals or tuple(earlier.totals),
+        metadata={**earlier.metadata, **request.metadata},
     )

@@ -40,12 +40,14 @@ class Staging:
         attempt: the name of these rows; another staging of the same input has another name.
         schema: of the rows, without the ordinal.
         counts: partition → number of rows; partitions without rows are left out.
+        beside: what was written down with the rows, as JSON.
     """
 
     folder: str
     attempt: str
     schema: StructType
     counts: Mapping[int, int]
+    beside: Mapping[str, Any]
 
     @property
     def rows(self) -> int:
@@ -73,6 +75,7 @@ def stage(
     *,
     data: Callable[[], Mapping[str, Any] | None] = lambda: None,
     then: Callable[[str, int], None] | None = None,
+    beside: Mapping[str, Any] | None = None,
 ) -> Staging:
     """Stage rows, or find those that were staged before.
 
@@ -86,6 +89,7 @@ def stage(
             None if that is not known.
         then: called with the attempt's name and its number of rows, after they are written and before they
             count as staged.
+        beside: what else to write down with the rows, as JSON.
 
     Returns:
         The first staging that a driver finished in the folder.
@@ -118,6 +122,7 @@ def stage(
         "schema": rows.schema.jsonValue(),
         "counts": counts,
         "data": before,
+        "beside": dict(beside or {}),
     }
     files.write(_NOTE, json.dumps(note), replace=False)
     staged = _read(files, source, before)
@@ -126,16 +131,28 @@ def stage(
     return staged
 
 
-def find_staging(spark: SparkSession, folder: str) -> Staging | None:
-    """The rows that are staged in a folder, whatever they were made of; None if no driver finished there."""
+def find_staging(spark: SparkSession, folder: str, source: Mapping[str, Any] | None = None) -> Staging | None:
+    """The rows that are staged in a folder; None if no driver finished there.
+
+    Args:
+        spark: the session.
+        folder: where they are.
+        source: what they must have been made of; None for anything.
+
+    Raises:
+        InvalidRequest: the folder has rows of another source.
+    """
     files = Folder(spark, folder)
+    if source is not None:
+        return _read(files, source, None)
     text = files.read(_NOTE)
     return None if text is None else _noted(files, json.loads(text))
 
 
 def _noted(files: Folder, note: Mapping[str, Any]) -> Staging:
     schema = StructType.fromJson(note["schema"])
-    return Staging(files.path, note["attempt"], schema, dict(note["counts"]))
+    # A release before this one wrote nothing beside the rows.
+    return Staging(files.path, note["attempt"], schema, dict(note["counts"]), note.get("beside", {}))
 
 
 def _read(files: Folder, source: Mapping[str, Any], data: Mapping[str, Any] | None) -> Staging | None:
