@@ -22,6 +22,12 @@ LOST = {"before": Delayed, "after": LostAnswer}
 """What may happen to a request at each moment, other than a crash."""
 
 
+MOST_LOST = 2_000
+"""Answers that an actor loses at most; then its outage is over. The store in memory counts each row of a
+read, and who reads hundreds of rows, each of which may be lost, would never come to an end.
+"""
+
+
 class Crash(BaseException):
     """The process dies here; no handler of errors sees it."""
 
@@ -90,7 +96,8 @@ class Scheduler:
             raise Crash
         if self._rng.random() < self._switching:
             self._hub.switch()
-        if moment in LOST and self._rng.random() < self._losing:
+        outage = moment in LOST and self.lost[self.name] < MOST_LOST
+        if outage and self._rng.random() < self._losing:
             self.lost[self.name] += 1
             self.tell(LOST[moment].__name__)
             for _ in range(self._rng.choice((0, 1, 4))):

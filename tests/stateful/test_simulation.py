@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,8 @@ from fanin.app.ports.words import Clear, Outcome, Tally, WordKey
 from fanin.domain.batch import Batch, State
 from fanin.domain.tree import positions
 from fanin.errors import FaninError
-from tests.stateful.simulation import simulate
+from tests.stateful.scheduler import MOST_LOST
+from tests.stateful.simulation import Simulation, simulate
 
 WIDTHS = (2, 3, 4, 64)
 SEEDS = 2_000
@@ -39,6 +41,22 @@ def test_the_ledger_is_exact_however_its_steps_interleave_and_crash(width: int, 
 def test_what_the_dead_left_is_settled_by_the_reaper_even_if_the_stream_was_lost() -> None:
     for seed in range(ENOUGH):
         simulate(2, seed, settled=False)
+
+
+def test_an_outage_ends() -> None:
+    # Given a fifth of all answers is lost, and the sums of an orphaned batch have hundreds of words
+    lost = Counter[str]()
+
+    class Watched(Simulation):
+        def ends(self) -> None:
+            super().ends()
+            lost.update(self.scheduler.lost)
+
+    # When it is played, Then its end is announced
+    Watched(2, 233_625).play()
+
+    # And only because no more answers were lost
+    assert lost["notifier"] == MOST_LOST
 
 
 def test_a_seed_replays_step_by_step() -> None:

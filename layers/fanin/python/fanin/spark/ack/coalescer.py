@@ -44,7 +44,7 @@ class Coalescer:
         self._blocks: list[Block] = []
         self._keys: dict[str | int, int] = {}
         self._ids = ItemIds()
-        self._split: list[tuple[Ints, Ints]] = []
+        self._split: list[tuple[Ints | int, Ints]] = []
         self._waiting = 0
 
     def add(self, chunk: Records) -> Iterator[Records]:
@@ -80,13 +80,13 @@ class Coalescer:
             yield self.rejects([None] * items.null_count, Reason.NULL, "the item id is null")
             items = items.drop_null()
         codes, indices = self._ids.split(items)
-        if codes.min(initial=0) < 0:
+        if not isinstance(codes, int) and codes.min(initial=0) < 0:
             indexed = codes >= 0
             detail = "it does not end in a colon and a whole number"
             yield self.rejects(items.filter(pa.array(~indexed)), Reason.MALFORMED, detail)
             codes, indices = codes[indexed], indices[indexed]
         self._split.append((codes, indices))
-        self._waiting += len(codes)
+        self._waiting += len(indices)
         if self._waiting >= _WAITING:
             yield from self._settle()
 
@@ -98,7 +98,7 @@ class Coalescer:
         indices = np.concatenate([numbers for _, numbers in self._split])
         codes = np.broadcast_to(np.int64(0), len(indices))
         if len(prefixes) > 1:
-            codes = np.concatenate([some for some, _ in self._split])
+            codes = np.concatenate([np.broadcast_to(some, len(numbers)) for some, numbers in self._split])
         self._ids, self._split, self._waiting = ItemIds(), [], 0
 
         def show(rows: Ints) -> list[str]:

@@ -41,7 +41,7 @@ class ItemIds:
         """Each prefix so far, once, as text."""
         return [prefix.decode(errors="replace") for prefix in self._known]
 
-    def split(self, items: _Array) -> tuple[Ints, Ints]:
+    def split(self, items: _Array) -> tuple[Ints | int, Ints]:
         """Split some ids.
 
         Args:
@@ -49,7 +49,7 @@ class ItemIds:
 
         Returns:
             For each id the position of its prefix in ``prefixes``, which is -1 if the id does not end in a
-            canonical whole number of at most ten digits; and that number.
+            canonical whole number of at most ten digits, or one position for all of them; and that number.
         """
         if not len(items):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -91,14 +91,14 @@ class ItemIds:
             codes[left], indices[left] = self._apart(items.take(pa.array(left)))
         return codes, indices
 
-    def _alike(self, items: _Array, offset: type[Any]) -> tuple[Ints, Ints] | None:
+    def _alike(self, items: _Array, offset: type[Any]) -> tuple[int, Ints] | None:
         """Split ids that all have the same prefix and canonical numbers."""
         prefix, colon, _ = items[0].as_py().rpartition(b":")
         if len(prefix) < EIGHT or pc.starts_with(items, prefix + colon).true_count < len(items):
             return None
         offsets: Offsets = np.frombuffer(items.buffers()[1], offset)[items.offset :][: len(items) + 1]
         numbers = canonical_numbers(items.buffers()[2], offsets, len(prefix) + 1)
-        return None if numbers is None else (np.broadcast_to(self._code(prefix), len(items)), numbers)
+        return None if numbers is None else (self._code(prefix), numbers)
 
     def _apart(self, items: _Array) -> tuple[Ints, Ints]:
         """Split ids of any spelling."""
