@@ -1,8 +1,8 @@
 """Load: a million items, hundreds of batches at once, and an hour of everything at random; soak only.
 
-``FANIN_LOAD_ITEMS`` and ``FANIN_CHURN_SECONDS`` make them shorter, and ``FANIN_CHURN_PAUSE``, the mean seconds
-between two calls of a thread, leaves time for something else on the machine. ``FANIN_CHURN_SEED`` gives the
-threads of the churn the same choices again, though not the same order among them.
+``FANIN_LOAD_ITEMS`` and ``FANIN_CHURN_SECONDS`` make them shorter, and ``FANIN_CHURN_PAUSE``, the mean
+seconds between two calls of a thread, leaves time for something else on the machine. ``FANIN_CHURN_SEED``
+gives the threads of the churn the same choices again, though not the same order among them.
 """
 
 from __future__ import annotations
