@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import boto3
 
+from fanin import names
 from fanin.local import Stack
 from fanin.wire.actions import MESSAGE
 from tests.e2e.slow_wire import SlowWire, slow_wire
@@ -283,12 +284,20 @@ class Subscriber:
 
         That is what is promised. In a long run, and on a busy machine, AWS's services and SDKs do repeat.
         """
-        eventually(lambda: all(self._told(batch_ids).values()), within)
+        eventually(lambda: all(self.ends_told(batch_ids).values()), within)
         ends = {}
-        for batch_id, events in self._told(batch_ids).items():
+        for batch_id, events in self.ends_told(batch_ids).items():
             ends[batch_id] = events[0]["detail"]
             assert all(event["detail"] == ends[batch_id] for event in events), events
         return ends
+
+    def ends_told(self, batch_ids: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
+        """The events of the ends of batches so far. A batch may have been told as stalled before."""
+        kinds = {*names.DETAIL_TYPES.values()}
+        return {
+            batch_id: [event for event in events if event["detail-type"] in kinds]
+            for batch_id, events in self._told(batch_ids).items()
+        }
 
     def close(self) -> None:
         """Check that no batch that should have one event has got a second one since."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from fanin import names
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import Batch, State
 from fanin.domain.ids import Group
@@ -172,8 +173,10 @@ class Churn:
             batch_id = chance.choice(self._live[-30:])
             return batch_id, self.known[batch_id]
 
-    def _open(self, tracker: Tracker, _: random.Random) -> None:
-        batch_id = tracker.open(user_key="churn").batch_id
+    def _open(self, tracker: Tracker, chance: random.Random) -> None:
+        # Only the latest batches are used, so some of the others stall.
+        stall_after = chance.choice((None, None, 60))
+        batch_id = tracker.open(user_key="churn", stall_after=stall_after).batch_id
         with self._lock:
             self.known[batch_id] = Known()
             self._live.append(batch_id)
@@ -274,8 +277,9 @@ def test_everything_at_random_for_an_hour(new_tracker, tracker, subscriber) -> N
     # And its end was announced: perhaps again, but then in the same words
     told = subscriber.ends_of(ends, within=300)
     assert {batch_id: detail["state"] for batch_id, detail in told.items()} == ends
-    again = sum(len(subscriber.told_of(batch_id)) - 1 for batch_id in ends)
-    print(f"{again} events came again")  # noqa: T201
+    again = sum(len(events) - 1 for events in subscriber.ends_told(ends).values())
+    stalled = sum(subscriber.told_of(batch_id)[0]["detail-type"] == names.BATCH_STALLED for batch_id in ends)
+    print(f"{again} events came again; {stalled} batches were told as stalled before")  # noqa: T201
 
 
 def _check(row: Batch, known: Known) -> None:
