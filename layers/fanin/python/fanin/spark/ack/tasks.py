@@ -13,8 +13,8 @@ from fanin.spark.ack.issued import BatchReader
 from fanin.spark.ack.schemas import Records
 
 _CHUNK: Final = 1 << 20
-_PIECE: Final = 1 << 14
-"""Ids that are split at once: their text stays in the core's cache."""
+_PIECE: Final = 1 << 15
+"""Ids that are split at once: their text stays in the cache, and numpy's calls take little for each."""
 
 Task: TypeAlias = Callable[[Iterable[Records]], Iterator[Records]]
 """What ``mapInArrow`` runs in each task."""
