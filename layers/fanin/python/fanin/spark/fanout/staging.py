@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Final
 
@@ -47,7 +47,7 @@ class Staging:
     attempt: str
     schema: StructType
     counts: Mapping[int, int]
-    beside: Mapping[str, Any]
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
