@@ -11,17 +11,20 @@ ROOT: Final = Path(__file__).parents[2]
 DOCS: Final = ROOT / "docs"
 
 _STEP: Final = re.compile(
-    r"(?: as `(?P<name>[^`\n]+)`:\n\n)?^```(?P<language>\w+)\n(?P<content>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"(?: as `(?P<name>[^`\n]+)`:\n\n)?^```(?P<language>\w+)\n(?P<content>.*?)^```$"
+    r"|^> (?P<quote>[^\n]*)$",
+    re.MULTILINE | re.DOTALL,
 )
+QUOTE: Final = "quote"
 
 
 class Step(NamedTuple):
-    """A block of a page.
+    """A block of a page, or a line of output that it quotes.
 
     Attributes:
         saved_as: name of the file that its reader saves it as; None if the page names none. The line before
             the block ends in "as `name`:".
-        language: of the block.
+        language: of the block; ``QUOTE`` for a quoted line.
         content: its text.
     """
 
@@ -36,9 +39,13 @@ def text(page: str) -> str:
 
 
 def steps(page: str) -> Iterator[Step]:
-    """The blocks of a page, in order."""
+    """The blocks and quoted lines of a page, in order."""
     for match in _STEP.finditer(text(page)):
-        yield Step(match["name"], match["language"], match["content"])
+        quote = match["quote"]
+        if quote is None:
+            yield Step(match["name"], match["language"], match["content"])
+        else:
+            yield Step(None, QUOTE, quote)
 
 
 def code(page: str, language: str = "python") -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import uuid
@@ -17,7 +18,7 @@ from fanin.local.deploy import deploy
 from fanin.local.outputs import api_url
 from fanin.local.stack import CONTEXT, EMULATOR_HOME
 from fanin.local.synth import synthesize
-from tests.docs.pages import save, steps, text
+from tests.docs.pages import QUOTE, save, steps
 from tests.e2e.deployment import eventually
 
 PAGE = "tutorial/first-consumer.md"
@@ -26,8 +27,11 @@ GIVEN = ("python3 -m venv", ". venv/", "pip install", "fanin local ", "eval ")
 
 
 def walk() -> str:
-    """One script of what a reader does on this machine: files are saved and commands are run, in order."""
-    script = []
+    """One script of what a reader does on this machine, in order.
+
+    Files are saved, commands are run; where the page quotes a line, a reader sees it before going on.
+    """
+    script = ["said=$PWD/said; exec > $said"]
     for step in steps(PAGE):
         if step.saved_as:
             folder = Path(step.saved_as).parent
@@ -36,6 +40,8 @@ def walk() -> str:
             )
         elif step.language == "sh":
             script += [line for line in step.content.splitlines() if not line.startswith(GIVEN)]
+        elif step.language == QUOTE:
+            script.append(f"until grep -qF {shlex.quote(step.content)} $said; do sleep 0.1; done")
     return "\n".join(script)
 
 
@@ -54,20 +60,20 @@ def test_the_steps_print_what_the_page_says(stack, tmp_path: Path) -> None:
     assert variables[names.ENV_WORK_QUEUE_URL] == stack.work_queue_url
 
     # When a reader follows the page
+    script = f"trap 'kill $(jobs -p) 2>&-' EXIT\n{walk()}"
     done = subprocess.run(  # noqa: S603
-        ["/bin/bash", "-eu", "-c", walk()],
+        ["/usr/bin/timeout", "180", "/bin/bash", "-eu", "-c", script],
         cwd=tmp_path,
         env={**os.environ, **variables, names.ENV_WORK_QUEUE_URL: queue_url, **where_python_looks()},
-        capture_output=True,
+        stderr=subprocess.PIPE,
         text=True,
         check=False,
-        timeout=180,
     )
 
     # Then what was quoted is printed, in this order, and row 7 is imported once, after the others
-    said = done.stdout
+    said = (tmp_path / "said").read_text()
     assert done.returncode == 0, said + done.stderr
-    quoted = [line.removeprefix("> ") for line in text(PAGE).splitlines() if line.startswith("> ")]
+    quoted = [step.content for step in steps(PAGE) if step.language == QUOTE]
     places = [said.find(line) for line in quoted]
     assert len(quoted) == 3
     assert -1 not in places, said
