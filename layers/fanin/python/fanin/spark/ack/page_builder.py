@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,13 +11,13 @@ import numpy.typing as npt
 from fanin.spark.ack.containers import AT_ONCE, PAGE, PAGE_BITS, SPARSE, containers, popcount
 
 ROOM: Final = 1 << 27
-"""Items that a builder has flags for at most; each takes a byte, and waiting ordinals take as much again."""
+"""Items that a builder has flags for at most; each takes a byte, and what waits takes half as much again."""
 _DENSE: Final = 256
 """Ordinals spread more thinly than one in so many items are sorted; going through their flags costs more."""
 _WORTH: Final = 1 << 12
 """A key with at least so many ordinals in a chunk gets flags of its own."""
 _DUE: Final = 8
-"""Ordinals wait until there is one for every so many flags; counting these then takes little for each."""
+"""Items wait until there is one for every so many flags; counting these then takes little for each."""
 _SLICE: Final = 1 << 14
 """Ordinals that are flagged at once: few enough for the core's cache."""
 
@@ -41,67 +40,78 @@ class Page(NamedTuple):
     bits: bytes
 
 
-@dataclass
 class _Window:
-    """Flags of consecutive items of one key, beginning at the start of a page.
+    """Flags of consecutive items of one key.
+
+    Args:
+        key: whose items they are.
+        base: ordinal of the first item, at the start of a page.
+        size: items, in whole pages.
 
     Attributes:
-        key: whose items they are.
-        base: ordinal of the first item.
         flags: one for each item.
-        waiting: arrays of items to flag, counted from the base.
-        count: items that wait.
     """
 
-    key: int
-    base: int
-    flags: npt.NDArray[np.bool_]
-    waiting: list[npt.NDArray[np.int32]] = field(default_factory=list)
-    count: int = 0
+    def __init__(self, key: int, base: int, size: int) -> None:
+        self.key, self.base = key, base
+        self.flags = np.zeros(size, bool)
+        self._packed = np.zeros(size // 8, np.uint8)  # the flags as they were before those that wait
+        self._waiting = np.empty(max(size // _DUE, _SLICE), np.int32)
+        self._count = 0
 
     def holds(self, low: int, high: int) -> bool:
         return self.base <= low and high < self.base + len(self.flags)
 
     def add(self, ordinals: Ints) -> Iterator[Rows]:
-        self.waiting.append(np.subtract(ordinals, self.base, dtype=np.int32, casting="unsafe"))
-        self.count += len(ordinals)
-        if self.count * _DUE >= len(self.flags):
-            yield from self.settle()
+        """Flag items; whether some are repeats is seen later."""
+        for first in range(0, len(ordinals), _SLICE):
+            items = ordinals[first : first + _SLICE] - self.base
+            if self._count + len(items) > len(self._waiting):
+                yield from self.settle()
+            self._waiting[self._count : self._count + len(items)] = items
+            self._count += len(items)
+            self.flags[items] = True
 
     def add_run(self, low: int, high: int) -> Iterator[Rows]:
         """Flag consecutive items at once."""
-        part = self.flags[low - self.base : high + 1 - self.base]
+        yield from self.settle()
+        first, last = low - self.base, high - self.base
+        part = self.flags[first : last + 1]
         if part.any():
             repeats = np.flatnonzero(part) + low
             yield np.full(len(repeats), self.key), repeats
         part[:] = True
+        first, last = first // 8, last // 8 + 1
+        self._packed[first:last] = _packed(self.flags[first * 8 : last * 8])
 
     def settle(self) -> Iterator[Rows]:
-        """Flag what waits. There are as many more flags as items, unless some of these are repeats."""
-        waiting, count = self.waiting, self.count
-        if not count:
+        """Find what was repeated. There are as many more flags as items, unless some of these were."""
+        if not self._count:
             return
-        self.waiting, self.count = [], 0
-        before = np.packbits(self.flags)
-        for items in waiting:
+        items, self._count = self._waiting[: self._count], 0
+        before, self._packed = self._packed, _packed(self.flags)
+        if _count(self._packed) - _count(before) < len(items):
+            self.flags[:] = np.unpackbits(before, bitorder="little")
             for first in range(0, len(items), _SLICE):
-                self.flags[items[first : first + _SLICE].astype(np.intp)] = True
-        flagged = int(popcount(before.view(np.uint64)).sum(dtype=np.int64))
-        if np.count_nonzero(self.flags) - flagged != count:
-            self.flags[:] = np.unpackbits(before)
-            for items in waiting:
-                yield from self._repeats(items)
+                yield from self._repeats(items[first : first + _SLICE])
 
     def _repeats(self, items: npt.NDArray[np.int32]) -> Iterator[Rows]:
         """Flag items, and give those that have their flag already."""
-        for first in range(0, len(items), _SLICE):
-            some = np.sort(items[first : first + _SLICE]).astype(np.intp)
-            again = self.flags.take(some)
-            again[1:] |= some[1:] == some[:-1]
-            self.flags[some] = True
-            if again.any():
-                repeats = some[again] + self.base
-                yield np.full(len(repeats), self.key), repeats
+        some = np.sort(items).astype(np.intp)
+        again = self.flags.take(some)
+        again[1:] |= some[1:] == some[:-1]
+        self.flags[some] = True
+        if again.any():
+            repeats = some[again] + self.base
+            yield np.full(len(repeats), self.key), repeats
+
+
+def _packed(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
+    return np.packbits(flags, bitorder="little")
+
+
+def _count(packed: npt.NDArray[np.uint8]) -> int:
+    return int(popcount(packed.view(np.uint64)).sum(dtype=np.int64))
 
 
 class PageBuilder:
@@ -169,7 +179,7 @@ class PageBuilder:
             base, size = self._place(low, high)
             if sum(len(window.flags) for window in self._windows.values()) + size > self._most:
                 yield from self.flush()
-            window = self._windows[key] = _Window(key, base, np.zeros(size, bool))
+            window = self._windows[key] = _Window(key, base, size)
         # As many as lie between the lowest and the highest: they follow each other if they ascend.
         if high - low == len(ordinals) - 1 and (ordinals[1:] > ordinals[:-1]).all():
             yield from window.add_run(low, high)
