@@ -37,6 +37,10 @@ UNPACKED = "dependencies"
 """Folder into which Spark unpacks the dependencies, in the working directory of each process."""
 ENTRY = PACKAGE / "spark" / "jobs" / "__main__.py"
 NOT_IN_JOBS = ("cli", "local")
+CORES = 4
+"""vCPUs of an executor, and those of a driver by EMR's default; a worker of this size has 16 GB."""
+MEMORY = {"spark.executor.memory": "12g", "spark.executor.memoryOverhead": "4g"}
+"""Memory of an executor. Python runs in the overhead: for each core a process, of some 350 MB and its rows."""
 
 
 class Pipeline(Construct):
@@ -66,7 +70,8 @@ class Pipeline(Construct):
             ``data/audits/snapshots/``: 7 days).
         package: fanin, as a zip file for ``--py-files``.
         entry: the script that starts any job.
-        conf: Spark properties of all jobs: dependencies, Python, and the tracker's environment.
+        conf: Spark properties of all jobs: size and number of executors, dependencies, Python, and the
+            tracker's environment.
         spark_submit: ``JobDriver.SparkSubmit`` of StartJobRun, without ``EntryPointArguments``; these are the
             name of the job and its arguments.
     """
@@ -276,6 +281,10 @@ class Pipeline(Construct):
         }
         driver = {**process, "PYSPARK_DRIVER_PYTHON": f"python{PYTHON}", **tracker.environment}
         return {
+            "spark.executor.cores": str(CORES),
+            **MEMORY,
+            # EMR has no limit by default, and a job takes its tasks from this one; the driver needs a worker.
+            "spark.dynamicAllocation.maxExecutors": str(self._settings.pipeline_max_vcpu // CORES - 1),
             "spark.archives": f"{dependencies.s3_object_url}#{UNPACKED}",
             **{f"spark.emr-serverless.driverEnv.{name}": value for name, value in driver.items()},
             **{f"spark.executorEnv.{name}": value for name, value in process.items()},

@@ -211,6 +211,16 @@ def test_jobs_are_told_where_the_tracker_is_and_what_they_run_on(made):
     }
 
 
+@pytest.mark.parametrize(("vcpu", "executors"), [(8, 1), (16, 3), (18, 3), (64, 15)])
+def test_a_job_counts_on_no_more_executors_than_the_application_has_room_for(vcpu, executors):
+    # Given the vCPUs of the application
+    conf = pipeline(pipeline_max_vcpu=vcpu)[1].pipeline.conf
+    # Then its driver and all executors fit in, each with the memory of a worker of four vCPUs
+    assert conf["spark.executor.cores"] == "4"
+    assert conf["spark.dynamicAllocation.maxExecutors"] == str(executors)
+    assert (conf["spark.executor.memory"], conf["spark.executor.memoryOverhead"]) == ("12g", "4g")
+
+
 def pinned(*files: str) -> dict[str, str]:
     texts = [(ROOT / "layers/spark" / name).read_text() for name in files]
     return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", "\n".join(texts), re.MULTILINE))
