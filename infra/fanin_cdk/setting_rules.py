@@ -59,7 +59,7 @@ RANGES: Final[dict[str, tuple[int, int]]] = {
     "words_warm_reads": (0, 10_000_000),
     "table_max_writes": (0, 10_000_000),
     "table_max_reads": (0, 10_000_000),
-    "pipeline_max_vcpu": (2, 4_000),
+    "pipeline_max_vcpu": (8, 4_000),
     "pipeline_audit_hours": (0, 720),
 }
 """The smallest and the largest value.
@@ -105,7 +105,11 @@ PATTERNS: Final[dict[str, tuple[str, str]]] = {
         rf"(?=.{{0,500}}\Z)({_ORIGIN}(\s*,\s*{_ORIGIN})*)?",
         "origins such as https://fanin.example.com or http://localhost:8080, by commas, of 500 characters",
     ),
-    "pipeline_release": (r"emr-[a-z0-9.-]+", "a release label of EMR"),
+    # Releases before 7.1 have no Python 3.11.
+    "pipeline_release": (
+        r"emr-7\.[1-9][0-9]*\.[0-9]+|emr-spark-[0-9]+(\.[0-9]+)*",
+        "a release label of EMR, from emr-7.1.0 on or such as emr-spark-8.1.0",
+    ),
     "pipeline_inputs": (
         r"(s3://[a-z0-9.-]+(/[^\s,*?]+)?/?(,(?=s)|$))*",
         "places in S3 such as s3://lake/orders/, separated by commas",

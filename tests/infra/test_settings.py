@@ -152,6 +152,25 @@ def test_a_limit_is_one_that_aws_takes_or_none(name, value):
     assert getattr(Settings(**{name: 0}), name) == 0
 
 
+@pytest.mark.parametrize(
+    "release", ["emr-6.15.0", "emr-7.0.0", "emr-7.1", "emr-8.0.0", "emr-spark-", "emr-spark-8.1.0 --conf", ""]
+)
+def test_a_release_that_has_no_python_for_the_jobs_is_refused(release):
+    with pytest.raises(BadSetting, match=r"pipeline_release .* from emr-7\.1\.0 on"):
+        Settings(pipeline_release=release)
+
+
+@pytest.mark.parametrize("release", ["emr-7.1.0", "emr-7.14.0", "emr-spark-8.0.0", "emr-spark-8.1.0"])
+def test_a_release_with_python_for_the_jobs_is_accepted(release):
+    assert Settings(pipeline_release=release).pipeline_release == release
+
+
+def test_a_pipeline_has_room_for_a_driver_and_an_executor():
+    assert Settings(pipeline_max_vcpu=8)
+    with pytest.raises(BadSetting, match="pipeline_max_vcpu is 7; it must be from 8 to 4000"):
+        Settings(pipeline_max_vcpu=7)
+
+
 def test_the_ack_queue_receives_no_more_than_its_function_takes():
     with pytest.raises(BadSetting, match="at least ack_max_concurrency, which is 50"):
         Settings(ack_reserved_concurrency=49, ack_max_concurrency=50)
