@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from aws_cdk import (
     Annotations,
     ArnFormat,
@@ -40,7 +42,7 @@ NOT_IN_JOBS = ("cli", "local")
 CORES = 4
 """vCPUs of an executor, and those of a driver by EMR's default; a worker of this size has 16 GB."""
 MEMORY = {"spark.executor.memory": "12g", "spark.executor.memoryOverhead": "4g"}
-"""Memory of an executor. Python runs in the overhead: for each core a process, of some 350 MB and its rows."""
+"""Memory of an executor. Python runs in the overhead: a process for each core, some 350 MB and its rows."""
 
 
 class Pipeline(Construct):
@@ -58,6 +60,9 @@ class Pipeline(Construct):
         tracker: the tracker that the jobs use.
         network: a VPC for the jobs; None makes the one that the settings ask for, or takes the subnets that
             they name. Without any, jobs reach S3 and DynamoDB, and neither SQS nor an API.
+
+    Raises:
+        ValueError: a variable of the tracker has a blank, and cannot be passed to jobs.
 
     Attributes:
         application: runs the jobs.
@@ -293,6 +298,9 @@ class Pipeline(Construct):
         }
 
     def _spark_submit(self) -> dict[str, str]:
+        for name, value in self.conf.items():
+            if re.search(r"\s", value):
+                raise ValueError(f"{name} is {value!r}, but EMR splits parameters at blanks; leave them out")
         conf = " ".join(f"--conf {name}={value}" for name, value in self.conf.items())
         return {
             "EntryPoint": self.entry.s3_object_url,

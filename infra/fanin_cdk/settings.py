@@ -206,7 +206,8 @@ class Settings:
             names.ENV_STALL_AFTER: str(self.stall_after),
             **({names.ENV_LOG_SAMPLE: str(self.log_sample)} if self.log_sample else {}),
             **({names.ENV_KMS_KEY_ARN: self.kms_key_arn} if self.kms_key_arn else {}),
-            **({names.ENV_WEBHOOK_HOSTS: self.webhook_hosts} if self.webhook_hosts else {}),
+            # Without blanks: jobs get it in a line that blanks divide.
+            **({names.ENV_WEBHOOK_HOSTS: ",".join(hosts)} if (hosts := _listed(self.webhook_hosts)) else {}),
         }
 
     @property

@@ -221,6 +221,27 @@ def test_a_job_counts_on_no_more_executors_than_the_application_has_room_for(vcp
     assert (conf["spark.executor.memory"], conf["spark.executor.memoryOverhead"]) == ("12g", "4g")
 
 
+def test_a_list_of_hosts_reaches_the_scheduled_audit_as_one_word():
+    # Given a list as people write it
+    made = Synthesized(pipeline(webhook_hosts="hooks.example.com, *.example.org")[1])
+    # Then each word of the parameters is an option, or the value of one
+    _, parameters = made.stack.pipeline.spark_submit.values()
+    words = parameters.split(" ")
+    assert set(words[::2]) == {"--py-files", "--conf"}
+    told = f"spark.emr-serverless.driverEnv.{names.ENV_WEBHOOK_HOSTS}=hooks.example.com,*.example.org"
+    assert told in words[1::2]
+
+
+def test_a_variable_with_a_blank_is_refused_and_named():
+    # Given a tracker with a variable that cannot stand in a line of parameters
+    app = cdk.App(context=UNBUNDLED)
+    tracker = FaninStack(app, "fanin", settings=Settings(pipeline=True)).tracker
+    tracker.environment["FANIN_NOTE"] = "two words"
+    # Then the pipeline says so
+    with pytest.raises(ValueError, match=r"driverEnv\.FANIN_NOTE is 'two words'"):
+        PipelineStack(app, "fanin-pipeline", tracker=tracker)
+
+
 def pinned(*files: str) -> dict[str, str]:
     texts = [(ROOT / "layers/spark" / name).read_text() for name in files]
     return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", "\n".join(texts), re.MULTILINE))

@@ -44,7 +44,7 @@ def test_with_allowed_hosts_the_function_reads_the_one_secret_and_only_it_does(s
     assert reading["Resource"] == {"Fn::GetAtt": [secret, "Id"]}
     # And those who check targets know the hosts
     for name in ("api", "targets"):
-        assert environment(fanin, name)[names.ENV_WEBHOOK_HOSTS] == "hooks.example.com, *.example.org"
+        assert environment(fanin, name)[names.ENV_WEBHOOK_HOSTS] == "hooks.example.com,*.example.org"
 
 
 def test_only_a_stack_on_this_machine_calls_this_machine(fanin, synthesize):
