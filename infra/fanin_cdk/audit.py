@@ -20,6 +20,7 @@ from constructs import Construct
 from fanin_cdk.alarms import RUNBOOKS
 from fanin_cdk.findings import accept, accept_below
 from fanin_cdk.functions import log_group
+from fanin_cdk.keys import allow_logs_of_jobs
 from fanin_cdk.permissions import allow
 from fanin_cdk.tracker import FaninTracker
 
@@ -92,6 +93,7 @@ class AuditSchedule(Construct):
         for table in tables.values():
             self._grant_export(table)
         self._grant_run()
+        allow_logs_of_jobs(self.machine.role, settings.kms_key_arn)
         accept(
             self.machine.role,
             "IAM5[Resource::*]",

@@ -7,6 +7,7 @@ from typing import Any
 import jsii
 from aws_cdk import AspectPriority, Aspects, Aws, CfnResource, IAspect
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_emrserverless as emr
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
@@ -29,6 +30,11 @@ USE = (
 
 "Authorizing use of your customer managed key", Amazon DynamoDB Developer Guide.
 """
+LOGS_OF_JOBS = ("kms:Decrypt", "kms:GenerateDataKey")
+"""What EMR Serverless asks of the role of a job and of whoever starts one, for the logs that it keeps itself.
+
+"Encrypting logs", Amazon EMR Serverless User Guide.
+"""
 THROUGH = ("dynamodb", "s3", "secretsmanager", "sqs")
 """The services that use the key in the name of a role; by itself, a role can do nothing with it."""
 REUSE_SECONDS = 300
@@ -39,8 +45,12 @@ REUSE_SECONDS = 300
 class CustomerKey:
     """Encrypts tables, queues, buckets, log groups and secrets of a scope with a customer managed key.
 
+    So are the logs that EMR Serverless keeps of jobs. The disks of its workers are not: CloudFormation has
+    no property for their key.
+
     It also allows the roles of the scope to use the key, through these services only. The policy of the key
-    must leave that to IAM, and must allow CloudWatch Logs and EventBridge: docs/reference/settings.md has it.
+    must leave that to IAM, and must allow CloudWatch Logs, EventBridge and EMR Serverless: it is in
+    docs/reference/settings.md.
 
     ``FaninTracker`` and ``Pipeline`` apply it by themselves if the settings name a key. Apply it to what you
     have besides, such as the queues and functions of your own stacks.
@@ -78,6 +88,9 @@ class CustomerKey:
             overrides["BucketEncryption"] = {"ServerSideEncryptionConfiguration": [rule]}
         elif isinstance(node, logs.CfnLogGroup | secrets.CfnSecret):
             overrides["KmsKeyId"] = self._key
+        elif isinstance(node, emr.CfnApplication):
+            kept = "MonitoringConfiguration.ManagedPersistenceMonitoringConfiguration"
+            overrides[kept] = {"Enabled": True, "EncryptionKeyArn": self._key}
         for name, value in overrides.items():
             node.add_property_override(name, value)
 
@@ -95,3 +108,9 @@ def allow_key(grantee: iam.IGrantable, key_arn: str) -> None:
         return
     services = [f"{service}.{Aws.REGION}.amazonaws.com" for service in THROUGH]
     allow(grantee, USE, key_arn, {"StringEquals": {"kms:ViaService": services}})
+
+
+def allow_logs_of_jobs(grantee: iam.IGrantable, key_arn: str) -> None:
+    """Allow a role to run or start jobs whose logs are under a key; an empty ARN allows nothing."""
+    if key_arn:
+        allow(grantee, LOGS_OF_JOBS, key_arn)

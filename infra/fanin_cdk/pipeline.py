@@ -25,7 +25,7 @@ from fanin_cdk.assets import PACKAGE, REQUIREMENTS, CopyPackage
 from fanin_cdk.audit import EXPORTS, SNAPSHOTS, AuditSchedule
 from fanin_cdk.findings import accept, accept_below
 from fanin_cdk.functions import log_group
-from fanin_cdk.keys import encrypt
+from fanin_cdk.keys import allow_logs_of_jobs, encrypt
 from fanin_cdk.layers import RUNTIME, PipInstall, foreign
 from fanin_cdk.permissions import allow, allow_channels, allow_sending
 from fanin_cdk.pipeline_network import PipelineNetwork
@@ -238,6 +238,7 @@ class Pipeline(Construct):
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
         allow(role, ["logs:DescribeLogGroups"], everywhere)
+        allow_logs_of_jobs(role, settings.kms_key_arn)
         self._accept_findings(role, log)
         return role
 

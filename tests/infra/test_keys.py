@@ -15,7 +15,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk.assertions import Template
 
 from fanin_cdk import CustomerKey, FaninStack, PipelineStack, Settings, TrackedQueue
-from fanin_cdk.keys import USE
+from fanin_cdk.keys import LOGS_OF_JOBS, USE
 from tests.infra.conftest import UNBUNDLED
 from tests.infra.iam.policies import Decision, Request, decide
 from tests.infra.iam.templates import ACCOUNT, REGION, Templates
@@ -37,6 +37,11 @@ UNTAGGED = {
 """Types that CloudFormation does not tag."""
 ENCRYPTED = {
     "AWS::DynamoDB::Table": ("SSESpecification", "KMSMasterKeyId"),
+    "AWS::EMRServerless::Application": (
+        "MonitoringConfiguration",
+        "ManagedPersistenceMonitoringConfiguration",
+        "EncryptionKeyArn",
+    ),
     "AWS::Logs::LogGroup": ("KmsKeyId",),
     "AWS::S3::Bucket": (
         "BucketEncryption",
@@ -136,6 +141,7 @@ def test_the_service_makes_queues_for_buffers_with_the_key(company):
 def test_roles_use_the_key_through_the_services_only(company):
     # Given the roles that functions have, that of schedules, that of the jobs and that of the audit
     user = re.compile(r"Functions.*Role|Deadlines|PipelineRole|Machine|Consumer|Producer")
+    jobs = re.compile(r"PipelineRole|Machine")
     for role in company.resolved.roles:
         statements = company.resolved.statements(role)
         for action in USE:
@@ -143,7 +149,11 @@ def test_roles_use_the_key_through_the_services_only(company):
             decision = decide(Request(action, KEY, through), statements)
             # Then a role that stores or reads anything may use the key through its service
             assert (decision is Decision.ALLOW) is bool(user.search(role)), (role, action)
-            # And by itself, through another service, or with another key none may
+            # And by itself, through another service, or with another key none may; those that run jobs may
+            # do by themselves what EMR Serverless asks of them
+            if jobs.search(role) and action in LOGS_OF_JOBS:
+                assert decide(Request(action, KEY, {}), statements) is Decision.ALLOW, role
+                continue
             for key, context in (
                 (KEY, {}),
                 (KEY, {"kms:ViaService": f"ebs.{REGION}.amazonaws.com"}),
@@ -180,6 +190,15 @@ def test_the_documented_policy_of_the_key_lets_the_services_in(company):
             assert decide(Request(action, KEY, context, logs), [], policy) is Decision.ALLOW, group
     for action in ("kms:GenerateDataKey", "kms:Decrypt"):
         assert decide(Request(action, KEY, {}, "events.amazonaws.com"), [], policy) is Decision.ALLOW
+    # And EMR Serverless may encrypt the logs of the jobs of the application, and of no other account
+    emr = "emr-serverless.amazonaws.com"
+    ((name, _),) = company.resources("AWS::EMRServerless::Application")
+    application = company.resolved.arn(name)
+    for action in LOGS_OF_JOBS:
+        source = {"aws:SourceArn": application}
+        assert decide(Request(action, KEY, source, emr), [], policy) is Decision.ALLOW
+        source = {"aws:SourceArn": application.replace(ACCOUNT, "999999999999")}
+        assert decide(Request(action, KEY, source, emr), [], policy) is Decision.IMPLICIT_DENY
     # And nobody else, nor CloudWatch for groups of other accounts
     foreign = {"kms:EncryptionContext:aws:logs:arn": groups[0].replace(ACCOUNT, "999999999999")}
     assert decide(Request("kms:Decrypt", KEY, foreign, logs), [], policy) is Decision.IMPLICIT_DENY

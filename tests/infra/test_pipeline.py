@@ -23,6 +23,7 @@ from tests.infra.conftest import UNBUNDLED, Synthesized
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = "s3://lake/orders/,s3://telemetry"
+KEY = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 
 
 def pipeline(outdir: Path | None = None, **settings: Any) -> tuple[cdk.App, PipelineStack]:
@@ -395,10 +396,10 @@ def test_the_bucket_is_closed(made):
     assert [s["Condition"] for s in denied] == [{"Bool": {"aws:SecureTransport": "false"}}]
 
 
-@pytest.mark.parametrize("network", ["none", "endpoints", "nat"])
-def test_cdk_nag_and_cfn_lint_find_nothing(tmp_path, network):
+@pytest.mark.parametrize(("network", "key"), [("none", KEY), ("endpoints", ""), ("nat", "")])
+def test_cdk_nag_and_cfn_lint_find_nothing(tmp_path, network, key):
     # Given both stacks, with inputs
-    app, _ = pipeline(tmp_path, pipeline_inputs=INPUTS, pipeline_network=network)
+    app, _ = pipeline(tmp_path, pipeline_inputs=INPUTS, pipeline_network=network, kms_key_arn=key)
     cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(app))
     # When they are synthesized, nag included
     app.synth()
