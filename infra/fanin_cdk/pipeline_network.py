@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -26,10 +28,17 @@ class PipelineNetwork(Construct):
             network = PipelineNetwork(self, "Network", nat=True)
             Pipeline(self, "Pipeline", tracker=tracker, network=network)
 
+    EMR Serverless does not run in every availability zone of some regions, and refuses subnets elsewhere: in
+    us-east-1 it is in use1-az1, use1-az2, use1-az4, use1-az5 and use1-az6 ("Endpoints and quotas", Amazon EMR
+    Serverless User Guide). The names of the zones with these ids differ from account to account;
+    ``aws ec2 describe-availability-zones`` lists both.
+
     Args:
         scope: parent construct.
         id: its id there.
         nat: a NAT gateway to the internet, instead of interface endpoints.
+        availability_zones: names of the zones of the subnets, such as ``us-east-1a``; None takes the first
+            two of the region.
 
     Attributes:
         vpc: the VPC.
@@ -37,7 +46,14 @@ class PipelineNetwork(Construct):
         security_group: the security group of the jobs; nothing may connect to them.
     """
 
-    def __init__(self, scope: Construct, id: str, *, nat: bool = False) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        nat: bool = False,
+        availability_zones: Sequence[str] | None = None,
+    ) -> None:
         super().__init__(scope, id)
         jobs = ec2.SubnetConfiguration(
             name="Jobs",
@@ -48,7 +64,8 @@ class PipelineNetwork(Construct):
         self.vpc = ec2.Vpc(
             self,
             "Vpc",
-            max_azs=ZONES,
+            max_azs=None if availability_zones else ZONES,
+            availability_zones=availability_zones,
             nat_gateways=1 if nat else 0,
             subnet_configuration=[jobs, public] if nat else [jobs],
             gateway_endpoints={

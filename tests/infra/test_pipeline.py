@@ -169,6 +169,22 @@ def test_jobs_run_in_the_subnets_of_a_vpc_that_is_there():
     }
 
 
+def test_a_network_is_in_the_zones_that_an_app_names():
+    # Given a region in one of whose zones EMR Serverless is not
+    stack = cdk.Stack(cdk.App(), "Mine", env=cdk.Environment(account="111122223333", region="us-east-1"))
+    zones = ["us-east-1b", "us-east-1d", "us-east-1f"]
+    stack.node.set_context(
+        "availability-zones:account=111122223333:region=us-east-1", [f"us-east-1{zone}" for zone in "abcdef"]
+    )
+    # When a network names others
+    network = PipelineNetwork(stack, "Network", availability_zones=zones)
+    # Then it has a subnet in each of these, and endpoints there
+    made = Synthesized(stack)
+    subnets = made.of_type("AWS::EC2::Subnet").values()
+    assert sorted(subnet["AvailabilityZone"] for subnet in subnets) == zones
+    assert len(network.subnets) == len(zones)
+
+
 def test_an_app_may_bring_a_network_and_is_warned_if_there_is_none():
     # Given a pipeline with a network of the app, and one without any
     app = cdk.App(context=UNBUNDLED)
