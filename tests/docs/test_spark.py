@@ -12,10 +12,13 @@ from importlib import import_module
 from itertools import dropwhile, takewhile
 from pathlib import Path
 from textwrap import dedent
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import botocore.session
 import pytest
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk.assertions import Template
 from typer.testing import CliRunner
 
 from fanin import names
@@ -172,6 +175,29 @@ def test_a_stream_on_emr_is_no_batch_job_and_gets_what_the_stack_prints():
         names.PIPELINE_OUTPUT_PACKAGE,
         names.PIPELINE_OUTPUT_ROLE,
     }
+
+
+def test_a_micro_batch_of_kinesis_ends_while_records_keep_coming():
+    """The connector refuses less than ten seconds; without a bound it reads on while records trickle in."""
+    (seconds,) = re.findall(r'\.option\("kinesis\.maxFetchTimePerShardSec", "(\d+)"\)', STREAMS)
+    assert 10 <= int(seconds) <= 60
+
+
+def test_the_documented_grant_lets_jobs_read_inputs_under_another_key():
+    # Given the page's lines, in a stack with a pipeline
+    (lines,) = re.findall(
+        r"^```python\n(from aws_cdk import aws_kms.*?)^```$", PAGE, re.MULTILINE | re.DOTALL
+    )
+    stack = Stack()
+    lake_key_arn = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("emr-serverless.amazonaws.com"))
+    # When they run
+    exec(lines, {"self": stack, "lake_key_arn": lake_key_arn, "pipeline": SimpleNamespace(role=role)})  # noqa: S102
+    # Then the role may decrypt with that key, and nothing else
+    (policy,) = Template.from_stack(stack).find_resources("AWS::IAM::Policy").values()
+    assert policy["Properties"]["PolicyDocument"]["Statement"] == [
+        {"Action": "kms:Decrypt", "Effect": "Allow", "Resource": lake_key_arn}
+    ]
 
 
 class _Texts(UserDict[str, str]):
