@@ -26,7 +26,6 @@ JAVA := .venv/.java
 CLASSES := .venv/.classes
 SPARK35 := .venv/spark35
 TEST := $(BIN)/python -m pytest -m 'not soak' --dist loadfile --numprocesses auto
-TEST_SPARK := $(TEST) --maxprocesses 2 --no-loadscope-reorder
 LIBRARY := .venv/library
 LOCK := .venv/lock
 FAST := tests/unit tests/behaviour tests/stateful tests/integration tests/oracle tests/npm tests/openapi tests/infra tests/docs \
@@ -38,7 +37,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20,22
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-fleet demo-spark demo-ui test long check library lint docs bench oracle soak model mutants load compat \
+.PHONY: help setup demo demo-fleet demo-spark demo-ui test check library lint docs bench oracle soak model mutants load compat \
 	smoke screenshots synth template lock dist clean
 
 help: ## list the targets
@@ -105,14 +104,11 @@ $(CLASSES): tests/spark/classes.py tests/spark/Files.java | $(JAVA)
 	@$(BIN)/python -c 'from tests.spark import classes; classes.environment()'
 	@touch $@
 
-test: $(CLASSES) ## the tests, including the whole service on the emulator
+test: $(CLASSES) ## all tests, including the whole service on the emulator
 	$(TEST) --maxprocesses 4 $(FAST)
 	$(TEST) --maxprocesses 2 tests/e2e
 	FANIN_SCREENSHOTS=1 $(TEST) --maxprocesses 2 tests/browser
-	$(TEST_SPARK) -m 'not soak and not long' tests/spark
-
-long: $(CLASSES) ## the Spark tests that take ten seconds and more each: processes of their own, a year of flights
-	$(TEST_SPARK) -m long tests/spark
+	$(TEST) --maxprocesses 2 --no-loadscope-reorder tests/spark
 
 check: lint ## lint and unit tests; run this before a commit
 	$(BIN)/python -m pytest -m 'not soak' tests/unit

@@ -13,8 +13,6 @@ from fanin.spark.jobs.running import Summary
 
 SUMS = ["trips", "distance_m", "duration_s"]
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture(scope="module")
 def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:

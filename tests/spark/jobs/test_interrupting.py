@@ -35,7 +35,6 @@ def endless(spark: SparkSession, options: Namespace) -> Summary:
 JOB = Job("endless", "never ends", lambda one: one.add_argument("--folder", type=Path), endless)
 
 
-@pytest.mark.long
 def test_a_job_says_that_it_was_interrupted(tmp_path: Path) -> None:
     # Given a job in the middle of something
     command = [sys.executable, "-m", "tests.spark.jobs.test_interrupting", "--folder", str(tmp_path)]

@@ -56,7 +56,6 @@ def test_driver_and_executors_run_a_job_from_the_zip(local_environment, outside,
     assert (batch.items, batch.state) == (ROWS, State.CLOSED)
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("spark")
 def test_a_driver_that_was_killed_in_the_middle_is_run_again(
     service: Service,

@@ -49,7 +49,6 @@ def written(dataset: str) -> tuple[pa.Schema, list[str]]:
     return table.schema, sorted(map(str, table.to_pylist()))
 
 
-@pytest.mark.long
 @pytest.mark.emulator
 def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(
     spark: SparkSession,

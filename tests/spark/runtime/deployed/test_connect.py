@@ -26,7 +26,6 @@ CONF = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.emulator
 @pytest.mark.skipif(pyspark.__version__ < "4", reason="the package of Spark 3.5 has no server of Connect")
 def test_a_client_of_connect_asks_and_writes_and_is_told_what_it_cannot_do(
