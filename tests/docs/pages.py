@@ -15,7 +15,6 @@ _STEP: Final = re.compile(
     r"|^> (?P<quote>[^\n]*)$",
     re.MULTILINE | re.DOTALL,
 )
-QUOTE: Final = "quote"
 
 
 class Step(NamedTuple):
@@ -24,13 +23,15 @@ class Step(NamedTuple):
     Attributes:
         saved_as: name of the file that its reader saves it as; None if the page names none. The line before
             the block ends in "as `name`:".
-        language: of the block; ``QUOTE`` for a quoted line.
+        language: of the block; empty for a quoted line.
         content: its text.
+        quoted: whether it is a line of output that the page quotes.
     """
 
     saved_as: str | None
     language: str
     content: str
+    quoted: bool = False
 
 
 def text(page: str) -> str:
@@ -45,7 +46,7 @@ def steps(page: str) -> Iterator[Step]:
         if quote is None:
             yield Step(match["name"], match["language"], match["content"])
         else:
-            yield Step(None, QUOTE, quote)
+            yield Step(None, "", quote, quoted=True)
 
 
 def code(page: str, language: str = "python") -> list[str]:

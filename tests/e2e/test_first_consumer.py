@@ -18,7 +18,7 @@ from fanin.local.deploy import deploy
 from fanin.local.outputs import api_url
 from fanin.local.stack import CONTEXT, EMULATOR_HOME
 from fanin.local.synth import synthesize
-from tests.docs.pages import QUOTE, save, steps
+from tests.docs.pages import save, steps
 from tests.e2e.deployment import eventually
 
 PAGE = "tutorial/first-consumer.md"
@@ -40,7 +40,7 @@ def walk() -> str:
             )
         elif step.language == "sh":
             script += [line for line in step.content.splitlines() if not line.startswith(GIVEN)]
-        elif step.language == QUOTE:
+        elif step.quoted:
             script.append(f"until grep -qF {shlex.quote(step.content)} $said; do sleep 0.1; done")
     return "\n".join(script)
 
@@ -73,7 +73,7 @@ def test_the_steps_print_what_the_page_says(stack, tmp_path: Path) -> None:
     # Then what was quoted is printed, in this order, and row 7 is imported once, after the others
     said = (tmp_path / "said").read_text()
     assert done.returncode == 0, said + done.stderr
-    quoted = [step.content for step in steps(PAGE) if step.language == QUOTE]
+    quoted = [step.content for step in steps(PAGE) if step.quoted]
     places = [said.find(line) for line in quoted]
     assert len(quoted) == 3
     assert -1 not in places, said
