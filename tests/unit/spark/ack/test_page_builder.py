@@ -88,6 +88,37 @@ def test_repeats_within_one_slice_and_across_slices_are_found() -> None:
     assert sorted(found) == [(0, 5), (0, 5), (0, 7), (0, 65_535), (0, 65_536), (0, 99_999)]
 
 
+def test_repeats_do_not_wait_for_the_end() -> None:
+    # Given an item that comes twice in a chunk, when as many come after it as wait at most
+    builder = PageBuilder()
+    chunk = np.random.default_rng(3).permutation(4 * PAGE)
+    chunk[1] = chunk[0]
+
+    found = told(builder.add(0, chunk))
+
+    # Then it is told before anything is flushed
+    assert found == [(0, chunk[0])]
+
+
+@pytest.mark.parametrize("repeats", [0, 1])
+def test_a_flag_takes_at_most_two_bytes(repeats: int) -> None:
+    # Given as many items as there is room for, in no order, and perhaps one of them twice
+    room = 256 * PAGE
+    parts = np.array_split(np.random.default_rng(0).permutation(room), 16)
+    parts[9][:repeats] = parts[9][1]
+    builder = PageBuilder(room=room)
+
+    # When they are added
+    tracemalloc.start()
+    found = [pair for part in parts for pair in told(builder.add(0, part))] + told(builder.flush())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    # Then memory stays below what docs/how-to/spark/ack.md promises
+    assert len(found) == repeats
+    assert peak < 2 * room
+
+
 def test_memory_does_not_grow_with_the_share_of_a_task() -> None:
     # Given shares of 4 and of 256 chunks, dense and spread, whose pages are taken as they come out
     def peak(chunks: int) -> int:

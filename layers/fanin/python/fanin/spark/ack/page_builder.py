@@ -11,13 +11,13 @@ import numpy.typing as npt
 from fanin.spark.ack.containers import AT_ONCE, PAGE, PAGE_BITS, SPARSE, containers, popcount
 
 ROOM: Final = 1 << 27
-"""Items that a builder has flags for at most; each takes a byte, and what waits takes half as much again."""
+"""Most items that a builder has flags for. A flag is a byte; all that waits or is packed takes less."""
 _DENSE: Final = 256
 """Ordinals spread more thinly than one in so many items are sorted; going through their flags costs more."""
 _WORTH: Final = 1 << 12
 """A key with at least so many ordinals in a chunk gets flags of its own."""
 _DUE: Final = 8
-"""Items wait until there is one for every so many flags; counting these then takes little for each."""
+"""One item may wait for every so many flags, so that counting these takes little for each."""
 _SLICE: Final = 1 << 14
 """Ordinals that are flagged at once: few enough for the core's cache."""
 
@@ -55,21 +55,22 @@ class _Window:
     def __init__(self, key: int, base: int, size: int) -> None:
         self.key, self.base = key, base
         self.flags = np.zeros(size, bool)
-        self._packed = np.zeros(size // 8, np.uint8)  # the flags as they were before those that wait
-        self._waiting = np.empty(max(size // _DUE, _SLICE), np.int32)
-        self._count = 0
+        self._settled = np.zeros(size // 8, np.uint8)  # the flags as they were before those that wait
+        self._waiting = np.empty(size // _DUE, np.int32)
+        self._waits = 0
 
     def holds(self, low: int, high: int) -> bool:
         return self.base <= low and high < self.base + len(self.flags)
 
     def add(self, ordinals: Ints) -> Iterator[Rows]:
-        """Flag items; whether some are repeats is seen later."""
-        for first in range(0, len(ordinals), _SLICE):
-            items = ordinals[first : first + _SLICE] - self.base
-            if self._count + len(items) > len(self._waiting):
+        """Flag items; ``settle`` finds the repeats among them."""
+        step = min(_SLICE, len(self._waiting))
+        for first in range(0, len(ordinals), step):
+            items = ordinals[first : first + step] - self.base
+            if self._waits + len(items) > len(self._waiting):
                 yield from self.settle()
-            self._waiting[self._count : self._count + len(items)] = items
-            self._count += len(items)
+            self._waiting[self._waits : self._waits + len(items)] = items
+            self._waits += len(items)
             self.flags[items] = True
 
     def add_run(self, low: int, high: int) -> Iterator[Rows]:
@@ -82,18 +83,25 @@ class _Window:
             yield np.full(len(repeats), self.key), repeats
         part[:] = True
         first, last = first // 8, last // 8 + 1
-        self._packed[first:last] = _packed(self.flags[first * 8 : last * 8])
+        self._settled[first:last] = _pack(self.flags[first * 8 : last * 8])
 
     def settle(self) -> Iterator[Rows]:
-        """Find what was repeated. There are as many more flags as items, unless some of these were."""
-        if not self._count:
+        """Find the repeats among the items that wait.
+
+        Each item that is new adds a flag. If fewer were added, the flags are set back, and the items are
+        flagged again and looked at.
+        """
+        if not self._waits:
             return
-        items, self._count = self._waiting[: self._count], 0
-        before, self._packed = self._packed, _packed(self.flags)
-        if _count(self._packed) - _count(before) < len(items):
-            self.flags[:] = np.unpackbits(before, bitorder="little")
-            for first in range(0, len(items), _SLICE):
-                yield from self._repeats(items[first : first + _SLICE])
+        items, self._waits = self._waiting[: self._waits], 0
+        before, self._settled = self._settled, _pack(self.flags)
+        if _ones(self._settled) - _ones(before) == len(items):
+            return
+        for at in range(0, len(before), _SLICE):  # all at once would take as much memory as the flags
+            some = np.unpackbits(before[at : at + _SLICE], bitorder="little")
+            self.flags[at * 8 : at * 8 + len(some)] = some
+        for first in range(0, len(items), _SLICE):
+            yield from self._repeats(items[first : first + _SLICE])
 
     def _repeats(self, items: npt.NDArray[np.int32]) -> Iterator[Rows]:
         """Flag items, and give those that have their flag already."""
@@ -106,11 +114,11 @@ class _Window:
             yield np.full(len(repeats), self.key), repeats
 
 
-def _packed(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
+def _pack(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
     return np.packbits(flags, bitorder="little")
 
 
-def _count(packed: npt.NDArray[np.uint8]) -> int:
+def _ones(packed: npt.NDArray[np.uint8]) -> int:
     return int(popcount(packed.view(np.uint64)).sum(dtype=np.int64))
 
 
