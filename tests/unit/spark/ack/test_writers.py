@@ -34,18 +34,25 @@ def test_a_rate_is_divided_among_the_tasks_that_run_at_a_time() -> None:
 
 
 def test_a_low_rate_lets_few_tasks_run_and_none_is_too_slow() -> None:
-    # Given a cluster that could run 4,096 tasks, and 1,000 writes a second: 20 tasks of 50
+    # Given a cluster that could run 4,096 tasks, and 1,000 writes a second: 5 tasks of 200
     share = share_writers(134_217_728, 4_096, None, 1_000)
-    assert (share.tasks, share.writes_per_second) == (20, 50)
+    assert (share.tasks, share.writes_per_second) == (5, 200)
     # And a rate that one task can do alone
     share = share_writers(134_217_728, 8, None, 10)
     assert (share.tasks, share.writes_per_second) == (1, 10)
 
 
+def test_a_cluster_that_does_not_say_how_far_it_grows_reaches_a_rate_with_few_cores() -> None:
+    # Given Spark's default, without maxExecutors, on 60 cores
+    share = share_writers(134_217_728, 4_096, None, 10_000)
+    assert share.writes_per_second is not None
+    assert min(60, share.tasks) * share.writes_per_second == 10_000
+
+
 def test_callers_may_say_how_many_tasks_write() -> None:
     assert share_writers(10, 8, 3, None).tasks == 3
     share = share_writers(1_000_000, 8, 100, 1_000)
-    assert (share.tasks, share.writes_per_second) == (8, 125)
+    assert (share.tasks, share.writes_per_second) == (5, 200)
     assert share_writers(1_000_000, 8, 2, 1_000).writes_per_second == 500
 
 

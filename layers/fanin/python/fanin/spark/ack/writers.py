@@ -17,8 +17,8 @@ _LEAST: Final = 1_000
 """Words or failures that are worth a task: one call, or a few."""
 _MOST: Final = 25_000
 """Words after which a task says what it has done: a minute's work, if it is alone."""
-_SLOWEST: Final = 50.0
-"""Writes a second below which a task would do little else than wait."""
+_STEADY: Final = 200.0
+"""Writes a second that a task makes with part of a core, so that a rate needs few tasks at a time."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def share_writers(words: int, most: int, writers: int | None, per_second: float 
         writers: tasks that the caller asked for.
         per_second: write units a second of all of them.
     """
-    at_once = most if per_second is None else max(1, min(most, int(per_second / _SLOWEST)))
+    at_once = most if per_second is None else max(1, min(most, int(per_second / _STEADY)))
     if writers:
         at_once = min(at_once, writers)
         tasks = at_once if per_second else writers
