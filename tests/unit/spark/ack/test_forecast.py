@@ -8,12 +8,23 @@ from typing import Any, Final
 import pytest
 
 from fanin.errors import AccessDenied
-from fanin.spark.ack.forecast import QUOTA, forecast_of, limit_of_table
+from fanin.spark.ack.forecast import QUOTA, WARM, Forecast, Throughput, forecast_of, throughput_of_table
+
+STEADY: Final = Throughput(QUOTA, QUOTA)
+NEW: Final = Throughput(QUOTA, WARM)
+
+
+def made_of(
+    words: int, table: Throughput, *, region: str = "us-east-1", rate: float | None = None
+) -> Forecast:
+    return forecast_of(
+        (words, 0), rows=words, failed=0, rejects={}, region=region, table=table, per_second=rate
+    )
 
 
 def test_half_of_eight_billion_items_takes_an_hour_at_the_quota() -> None:
     # Given 2^33 items, of which every second is done: each word is written, and none above
-    made = forecast_of((2**27, 0), rows=2**32, failed=0, rejects={}, price=0.625, per_second=QUOTA)
+    made = made_of(2**27, STEADY)
 
     assert made.writes == 134_217_728
     assert made.dollars == pytest.approx(83.886, abs=0.001)
@@ -22,8 +33,47 @@ def test_half_of_eight_billion_items_takes_an_hour_at_the_quota() -> None:
     assert made.summary()["ok"]
 
 
+def test_a_new_table_takes_its_time_to_grow() -> None:
+    # Given a table that takes 4,000 writes a second, and twice as many after each half hour
+    made = made_of(2**27, NEW)
+
+    # Then it writes 7.2, 14.4, 28.8 and 57.6 million in two hours, and the rest at the quota
+    assert made.hours == pytest.approx(2 + (2**27 - 108e6) / 40_000 / 3_600)
+    assert (made.summary()["writes_per_second"], made.summary()["warm_writes_per_second"]) == (40_000, 4_000)
+    # And a run that ends before, or that is told to write less, does not wait for that
+    assert made_of(3_600_000, NEW).hours == pytest.approx(0.25)
+    assert made_of(7_200_000, NEW, rate=1_000).hours == pytest.approx(2)
+    assert made_of(7_200_000 + 12_600_000, NEW, rate=7_000).hours == pytest.approx(1)
+
+
+def test_a_run_is_not_faster_than_its_table() -> None:
+    made = made_of(3_600, Throughput(100, 100), rate=5_000)
+    assert (made.writes_per_second, made.hours) == (100, pytest.approx(0.01))
+
+
+@pytest.mark.parametrize(
+    ("region", "dollars", "of", "assumed"),
+    [
+        ("eu-central-1", 0.7625, "eu-central-1", False),
+        ("us-east-1", 0.625, "us-east-1", False),
+        ("sa-east-1", 0.625, "us-east-1", True),
+    ],
+)
+def test_the_forecast_says_whose_price_it_takes(region: str, dollars: float, of: str, assumed: bool) -> None:
+    told = made_of(1_000_000, STEADY, region=region).summary()
+    assert (told["dollars"], told["price_region"], told["price_assumed"]) == (dollars, of, assumed)
+
+
 def test_failures_cost_their_bits_their_notes_and_their_messages() -> None:
-    made = forecast_of((10, 2), rows=700, failed=60, rejects={"null": 1}, price=1, per_second=3_600)
+    made = forecast_of(
+        (10, 2),
+        rows=700,
+        failed=60,
+        rejects={"null": 1},
+        region="us-east-1",
+        table=STEADY,
+        per_second=3_600,
+    )
 
     assert made.writes == 10 + 2 + 60 * 3
     assert made.hours * 3_600 * 3_600 == pytest.approx(192)
@@ -52,23 +102,29 @@ class Describing:
 ON_DEMAND: Final = {"BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}
 
 
+WARMED: Final = {"WarmThroughput": {"ReadUnitsPerSecond": 12_000, "WriteUnitsPerSecond": 30_000}}
+
+
 @pytest.mark.parametrize(
-    ("described", "limit"),
+    ("described", "limit", "warm"),
     [
         (
             ON_DEMAND | {"OnDemandThroughput": {"MaxWriteRequestUnits": 5_000, "MaxReadRequestUnits": -1}},
-            5_000,
+            *(5_000, WARM),
         ),
-        (ON_DEMAND | {"OnDemandThroughput": {"MaxWriteRequestUnits": -1}}, QUOTA),
-        (ON_DEMAND | {"ProvisionedThroughput": {"WriteCapacityUnits": 0}}, QUOTA),
+        (ON_DEMAND | {"OnDemandThroughput": {"MaxWriteRequestUnits": -1}}, QUOTA, WARM),
+        (ON_DEMAND | {"ProvisionedThroughput": {"WriteCapacityUnits": 0}}, QUOTA, WARM),
         # as the local stack describes it
-        (ON_DEMAND | {"ProvisionedThroughput": {"WriteCapacityUnits": 5}}, QUOTA),
-        ({"ProvisionedThroughput": {"WriteCapacityUnits": 700}}, 700),
-        ({"ProvisionedThroughput": {"WriteCapacityUnits": 0}}, QUOTA),
-        ({}, QUOTA),
-        (None, QUOTA),
+        (ON_DEMAND | {"ProvisionedThroughput": {"WriteCapacityUnits": 5}}, QUOTA, WARM),
+        (ON_DEMAND | WARMED, QUOTA, 30_000),
+        (ON_DEMAND | {"WarmThroughput": {"WriteUnitsPerSecond": 90_000}}, 90_000, 90_000),
+        # provisioned throughput does not grow
+        ({"ProvisionedThroughput": {"WriteCapacityUnits": 700}} | WARMED, 700, 700),
+        ({"ProvisionedThroughput": {"WriteCapacityUnits": 0}}, QUOTA, WARM),
+        ({}, QUOTA, WARM),
+        (None, QUOTA, WARM),
     ],
 )
-def test_the_limit_is_that_of_the_table_or_the_quota(described: Any, limit: float) -> None:
+def test_a_table_takes_what_it_says_or_the_quota(described: Any, limit: float, warm: float) -> None:
     service: Any = Describing(described)
-    assert limit_of_table(service) == limit
+    assert throughput_of_table(service) == Throughput(limit, warm)

@@ -8,11 +8,10 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.domain.prices import prices_or_default
 from fanin.spark.ack import values
 from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.coalescing import Coalesced, Given, coalesce
-from fanin.spark.ack.forecast import Forecast, forecast_of, limit_of_table, words_of
+from fanin.spark.ack.forecast import Forecast, forecast_of, throughput_of_table, words_of
 from fanin.spark.ack.ledger_writes import (
     RESULTS,
     partition_marks,
@@ -117,7 +116,7 @@ def forecast(
     """Say what ``acknowledge`` would write, what that costs, and how long it takes; writes nothing.
 
     The work folder and the rejects are written as in a run. What was done before is not looked for, so a run
-    may write less.
+    may write less. The time is that of the table of words; a small cluster may take longer.
 
     Args:
         rows: as for ``acknowledge``, like all others.
@@ -136,14 +135,14 @@ def forecast(
     check_writers(None, max_writes_per_second)
     classic(rows.sparkSession, "forecast")
     found = coalesce(Given(rows, service, work, batch_id, files, None, rejects, totals, max_rejects))
-    limit = limit_of_table(service)
     return forecast_of(
         words_of(found.marks),
         rows=found.rows,
         failed=found.failed,
         rejects=found.rejects,
-        price=prices_or_default(service.settings().defaults.region).write,
-        per_second=min(limit, max_writes_per_second or limit),
+        region=service.settings().defaults.region,
+        table=throughput_of_table(service),
+        per_second=max_writes_per_second,
     )
 
 

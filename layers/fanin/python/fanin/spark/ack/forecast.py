@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
 from pyspark.sql import DataFrame
@@ -12,12 +12,17 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from fanin.adapters.aws import translated
 from fanin.domain import ids
 from fanin.domain.costs import failure_writes
+from fanin.domain.prices import prices_or_default
 from fanin.domain.tree import Tree
 from fanin.errors import AccessDenied, NotConfigured
 from fanin.spark.runtime.service import Service
 
 QUOTA: Final = 40_000
 """Write units a second that an account allows an on-demand table unless the quota was raised."""
+WARM: Final = 4_000
+"""Write units a second that a new on-demand table takes at once."""
+_GROWS: Final = 1_800
+"""Seconds after which an on-demand table takes twice as much as it was sent before."""
 _LEVELS: Final = range(1, Tree().root_level(ids.MAX_ITEMS) + 1)
 _HOUR: Final = 3_600
 
@@ -34,7 +39,11 @@ class Forecast:
         above: words above them, which are written when one below is finished: at most, and about.
         writes: write units, at most.
         dollars: of these writes.
-        writes_per_second: at which it would write: what it was told, or the limit of the table.
+        price_region: region whose list price that is.
+        price_assumed: whether the price of the table's own region is not known.
+        writes_per_second: at which it would write in the end: what it was told, or the limit of the table.
+        warm_writes_per_second: that the table takes at once; an on-demand table then doubles it every half
+            hour.
         hours: that this takes.
     """
 
@@ -45,13 +54,28 @@ class Forecast:
     above: int = 0
     writes: int = 0
     dollars: float = 0.0
+    price_region: str = ""
+    price_assumed: bool = False
     writes_per_second: float = QUOTA
+    warm_writes_per_second: float = WARM
     hours: float = 0.0
 
     def summary(self) -> dict[str, Any]:
         """The summary of the job, ready for JSON."""
         told = asdict(self) | {"dollars": round(self.dollars, 4), "hours": round(self.hours, 3)}
         return {"ok": True, "dry_run": True, "rejects": self.rejects, **told}
+
+
+class Throughput(NamedTuple):
+    """How fast a table takes writes.
+
+    Attributes:
+        limit: write units a second, at most.
+        warm: write units a second that it takes at once.
+    """
+
+    limit: float
+    warm: float
 
 
 def words_of(marks: DataFrame) -> tuple[int, int]:
@@ -83,8 +107,9 @@ def forecast_of(
     rows: int,
     failed: int,
     rejects: dict[str, int],
-    price: float,
-    per_second: float,
+    region: str,
+    table: Throughput,
+    per_second: float | None,
 ) -> Forecast:
     """Add up what is known of a run.
 
@@ -93,9 +118,12 @@ def forecast_of(
         rows: of the input.
         failed: items that the rows fail.
         rejects: rows that would be left out, by reason.
-        price: dollars for a million write units.
-        per_second: write units a second.
+        region: region of the table, whose prices count.
+        table: how fast the table of words takes writes.
+        per_second: write units a second that the run may send; None for as many as the table takes.
     """
+    prices = prices_or_default(region)
+    most = min(table.limit, per_second or table.limit)
     cleared, above = words
     writes = cleared + above + failed * (1 + failure_writes(0))
     return Forecast(
@@ -105,22 +133,43 @@ def forecast_of(
         words=cleared,
         above=above,
         writes=writes,
-        dollars=writes * price / 1e6,
-        writes_per_second=per_second,
-        hours=writes / per_second / _HOUR,
+        dollars=writes * prices.write / 1e6,
+        price_region=prices.region,
+        price_assumed=prices.region != region,
+        writes_per_second=most,
+        warm_writes_per_second=table.warm,
+        hours=_seconds(writes, most, table.warm) / _HOUR,
     )
 
 
-def limit_of_table(service: Service) -> float:
-    """Write units a second that the table of words takes: its own limit, or the quota of an account."""
+def _seconds(writes: int, most: float, warm: float) -> float:
+    """How long writes take at a rate that begins with what is warm and doubles up to the most.
+
+    Source: "On-demand capacity mode" in the developer guide of DynamoDB: a table takes twice its previous
+    peak, and refuses more within 30 minutes of it.
+    """
+    rate, seconds = min(most, warm), 0.0
+    left: float = writes
+    while rate < most and left > rate * _GROWS:
+        left -= rate * _GROWS
+        seconds += _GROWS
+        rate = min(most, 2 * rate)
+    return seconds + left / rate
+
+
+def throughput_of_table(service: Service) -> Throughput:
+    """How fast the table of words takes writes: its own limit, or the quota of an account."""
     table = service.settings().words_table
     try:
         with translated():
             described = service.connection().client.describe_table(TableName=table)["Table"]
     except (AccessDenied, NotConfigured, ClientError):
-        return QUOTA
-    if described.get("BillingModeSummary", {}).get("BillingMode") == "PAY_PER_REQUEST":
-        limit = described.get("OnDemandThroughput", {}).get("MaxWriteRequestUnits", -1)
-    else:
-        limit = described.get("ProvisionedThroughput", {}).get("WriteCapacityUnits", 0)
-    return float(limit if limit > 0 else QUOTA)
+        return Throughput(QUOTA, WARM)
+    on_demand = described.get("BillingModeSummary", {}).get("BillingMode") == "PAY_PER_REQUEST"
+    provisioned = described.get("ProvisionedThroughput", {}).get("WriteCapacityUnits", 0)
+    if provisioned > 0 and not on_demand:
+        return Throughput(provisioned, provisioned)
+    limit = described.get("OnDemandThroughput", {}).get("MaxWriteRequestUnits", -1)
+    warm = described.get("WarmThroughput", {}).get("WriteUnitsPerSecond", WARM)
+    # A table that was warmed beyond the usual quota has another one.
+    return Throughput(limit if limit > 0 else max(QUOTA, warm), warm)
