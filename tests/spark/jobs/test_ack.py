@@ -1,12 +1,15 @@
-"""The ack job without a stack: what it cannot read."""
+"""The ack job without a stack: what it cannot read, and who reads it."""
 
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.spark.jobs.ack import JOB
+from fanin.spark.ack import parquet_files
+from fanin.spark.inputs.opening import Input, open_input
+from fanin.spark.jobs.ack import JOB, _parquet_files
 from fanin.spark.jobs.running import FAILED
 from fanin.spark.runtime import reach
 
@@ -36,3 +39,42 @@ def test_a_path_that_does_not_exist_is_not_an_empty_dataset(
     assert summary["error"] == "invalid-request"
     assert summary["detail"].startswith(f"{path} cannot be read: ")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("refused", "error"),
+    [
+        ("pq.read_schema", OSError("AccessDenied")),
+        ("file_system", OSError("no region of the bucket")),
+        ("file_system", pa.ArrowInvalid("no such scheme")),
+    ],
+)
+def test_files_that_only_spark_can_read_are_left_to_spark(
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    refused: str,
+    error: Exception,
+) -> None:
+    # Given files that Spark has opened
+    path = f"{tmp_path}/acks"
+    spark.range(9).selectExpr("concat('a:', id) AS item").write.parquet(path)
+    opened = open_input(spark, Input(path), fields=["item"])
+    files = _parquet_files(spark, opened, path, ["item"])
+    assert files is not None
+    assert capsys.readouterr().err == ""
+
+    # When pyarrow has no credentials for their bucket, or does not know their file system
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f"{parquet_files.__name__}.{refused}", refuse)
+        left = _parquet_files(spark, opened, path, ["item"])
+
+    # Then Spark reads them, and the job says so once
+    assert left is None
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith("ack: pyarrow cannot read file:")
+    assert told.endswith(f"so Spark reads all files, slower: {error}")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
@@ -137,7 +138,12 @@ def _check_totals(rows: DataFrame, path: str, totals: Sequence[str]) -> None:
 def _parquet_files(
     spark: SparkSession, opened: Opened, path: str, fields: Sequence[str]
 ) -> ParquetFiles | None:
-    """The files that tasks can read themselves; None if folders have columns that the files do not have."""
+    """The files that tasks can read themselves.
+
+    Returns:
+        None if folders have columns that the files do not have, or if pyarrow cannot read the files here,
+        perhaps because only Spark has the credentials; then Spark reads them.
+    """
     if opened.format is not DatasetFormat.PARQUET or not opened.files:
         return None
     folders = {
@@ -148,7 +154,14 @@ def _parquet_files(
     }
     if folders & set(fields):
         return None
-    return ParquetFiles(path, opened.files, exact=case_sensitive(spark), spark=spark)
+    try:
+        files = ParquetFiles(path, opened.files, exact=case_sensitive(spark), spark=spark)
+        _ = files.schema  # of the first file, which has to be opened for it
+    except (pa.ArrowException, OSError) as error:
+        first = opened.files[0].path
+        print(f"ack: pyarrow cannot read {first}, so Spark reads all files, slower: {error}", file=sys.stderr)
+        return None
+    return files
 
 
 def needs(_options: argparse.Namespace) -> Mapping[str, str]:
