@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -20,8 +21,19 @@ class Rows:
 
     sparkSession = None  # noqa: N815  as Spark calls it
 
-    def __init__(self, *, kept: bool = False) -> None:
+    def __init__(self, *, kept: bool = False, partitions: int = 2) -> None:
         self.kept = kept
+        self.read = False
+        self.partitions = partitions
+
+    @property
+    def rdd(self) -> Any:
+        return SimpleNamespace(getNumPartitions=lambda: self.partitions)
+
+    def count(self) -> int:
+        assert self.kept
+        self.read = True
+        return 3
 
     @property
     def storageLevel(self) -> StorageLevel:  # noqa: N802  as Spark calls it
@@ -111,6 +123,14 @@ def test_a_small_micro_batch_is_acknowledged_at_once(monkeypatch, asked):
     handle(Rows(), 5)
     assert (calls, asked) == ([(True, {"rejects": "/scratch/epoch=5/rejects", "batch_id": 7})], [])
     assert (heard, Place.deleted) == ([(5, DONE)], [])
+
+
+@pytest.mark.parametrize(("partitions", "read"), [(32, False), (33, True)])
+def test_more_partitions_than_there_are_tasks_for_few_rows_are_read_before(asked, partitions, read):
+    # Shards of Kinesis are partitions; a task that coalesces several of them would wait for one after another
+    rows = Rows(partitions=partitions)
+    stream.ack_stream(object(), work="/scratch")(rows, 5)
+    assert (rows.read, len(asked)) == (read, 1)
 
 
 def test_micro_batches_with_totals_go_the_long_way(monkeypatch, asked):

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.driver import WORK, acknowledge
-from fanin.spark.ack.few import acknowledge_few
+from fanin.spark.ack.few import TASKS, acknowledge_few
 from fanin.spark.ack.strategy import Strategy
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.files import Folder
@@ -28,7 +28,7 @@ def ack_stream(
     """Acknowledge every micro-batch of a stream. One that comes again changes nothing.
 
     A micro-batch of at most 10,000 rows, of which none fails its item and none brings totals, takes one
-    Spark job.
+    Spark job; and one before it, which reads the rows, if they have more than 32 partitions.
 
     Example:
         >>> handler = ack_stream(Service.from_env(), work="s3://bucket/acks")  # doctest: +SKIP
@@ -52,6 +52,10 @@ def ack_stream(
         if not kept:
             rows.persist()
         try:
+            # Otherwise a task of the few would read some partitions one after another. A shard of Kinesis is
+            # one, and takes as long as its fetch is allowed to.
+            if not totals and rows.rdd.getNumPartitions() > TASKS:
+                rows.count()
             done = None if totals else acknowledge_few(rows, service, rejects=left_out, batch_id=batch_id)
             if done is None:
                 done = _acknowledge(rows, folder, left_out)
