@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.spark.ack.driver import acknowledge
+from fanin.spark.ack.driver import acknowledge, forecast
+from fanin.spark.ack.forecast import QUOTA, WARM
 from fanin.spark.ack.strategy import Strategy
 from fanin.spark.runtime.service import Service
 from tests.spark import faults
@@ -45,3 +46,22 @@ def test_nothing_to_acknowledge_is_well(spark: SparkSession, service: Service, t
     done = acknowledge(rows, service, work=str(tmp_path / "work"))
 
     assert (done.ok, done.rows, done.writes, done.strategy) == (True, 0, 0, Strategy.SQL)
+
+
+def test_a_forecast_writes_nothing_and_looks_at_the_table(
+    spark: SparkSession, service: Service, tmp_path: Path
+) -> None:
+    # Given items of two words
+    batch, group = filled(service)
+    rows = spark.createDataFrame([(group[n],) for n in (1, 2, 70)], "item string")
+
+    # When it is said what they would write
+    found = forecast(rows, service, work=str(tmp_path / "work"), max_writes_per_second=10_000)
+
+    # Then it is two words, at the rate that was asked, and beginning with what the table takes at once
+    assert (found.rows, found.words) == (3, 2)
+    assert (found.writes_per_second, found.warm_writes_per_second) == (10_000, WARM)
+    assert forecast(rows, service, work=str(tmp_path / "work")).writes_per_second == QUOTA
+    assert found.hours == pytest.approx(found.writes / WARM / 3_600)
+    # And nothing was written
+    assert service.ledger().pending(batch.batch_id, 0, ITEMS) == set(range(ITEMS))

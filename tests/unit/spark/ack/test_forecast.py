@@ -48,7 +48,8 @@ def test_a_new_table_takes_its_time_to_grow() -> None:
 
 def test_a_run_is_not_faster_than_its_table() -> None:
     made = made_of(3_600, Throughput(100, 100), rate=5_000)
-    assert (made.writes_per_second, made.hours) == (100, pytest.approx(0.01))
+    assert made.writes_per_second == 100
+    assert made.hours == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +119,8 @@ WARMED: Final = {"WarmThroughput": {"ReadUnitsPerSecond": 12_000, "WriteUnitsPer
         (ON_DEMAND | {"ProvisionedThroughput": {"WriteCapacityUnits": 5}}, QUOTA, WARM),
         (ON_DEMAND | WARMED, QUOTA, 30_000),
         (ON_DEMAND | {"WarmThroughput": {"WriteUnitsPerSecond": 90_000}}, 90_000, 90_000),
+        # as the local stack describes it, which knows no warm throughput
+        (ON_DEMAND | {"WarmThroughput": {"WriteUnitsPerSecond": 0}}, QUOTA, WARM),
         # provisioned throughput does not grow
         ({"ProvisionedThroughput": {"WriteCapacityUnits": 700}} | WARMED, 700, 700),
         ({"ProvisionedThroughput": {"WriteCapacityUnits": 0}}, QUOTA, WARM),

@@ -170,6 +170,6 @@ def throughput_of_table(service: Service) -> Throughput:
     if provisioned > 0 and not on_demand:
         return Throughput(provisioned, provisioned)
     limit = described.get("OnDemandThroughput", {}).get("MaxWriteRequestUnits", -1)
-    warm = described.get("WarmThroughput", {}).get("WriteUnitsPerSecond", WARM)
+    warm = described.get("WarmThroughput", {}).get("WriteUnitsPerSecond") or WARM
     # A table that was warmed beyond the usual quota has another one.
     return Throughput(limit if limit > 0 else max(QUOTA, warm), warm)
