@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -16,6 +17,9 @@ from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.strategy import Strategy
 from tests.spark.given import Given, batch
+
+NOBODY: Any = None
+"""A stack that is not asked."""
 
 
 @pytest.mark.parametrize("partitions", [few.TASKS, few.TASKS + 8])
@@ -42,7 +46,7 @@ def test_each_partition_is_read_once_and_by_a_task_of_its_own(
     monkeypatch.setattr(stream, "acknowledge_few", coalesced)
     done: list[int] = []
     handler = stream.ack_stream(
-        None,  # type: ignore[arg-type]  nothing is written
+        NOBODY,
         work=str(tmp_path / "work"),
         batch_id=7,
         on_done=lambda _, result: done.append(result.rows),
