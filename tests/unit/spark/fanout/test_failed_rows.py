@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
@@ -11,7 +13,7 @@ from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch, State
 from fanin.domain.failures import Keep
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout.driver import FanOut, _opened
-from fanin.spark.fanout.failed_rows import FailedRows, ended_batch, retrying, take, take_task
+from fanin.spark.fanout.failed_rows import EarlierBatch, FailedRows, ended_batch, retrying, take, take_task
 from fanin.spark.fanout.staging import Staging
 from tests.unit.spark.conftest import MemoryStack
 
@@ -75,7 +77,7 @@ def test_what_the_request_leaves_open_is_as_in_the_earlier_batch(stack: MemorySt
         stack, user_key="orders", keep=Keep.REASON, totals=("rows",), metadata={"run": "7", "by": "me"}
     )
 
-    request = retrying(OpenBatch(metadata={"run": "8"}), batch)
+    request = retrying(OpenBatch(metadata={"run": "8"}), EarlierBatch.of(batch))
     assert request == OpenBatch(
         user_key="orders",
         keep=Keep.REASON,
@@ -83,9 +85,12 @@ def test_what_the_request_leaves_open_is_as_in_the_earlier_batch(stack: MemorySt
         metadata={"run": "8", "by": "me"},
         retry_of=batch.batch_id,
     )
-    assert retrying(OpenBatch(user_key="mine", totals=("cents",)), batch).user_key == "mine"
+    assert retrying(OpenBatch(user_key="mine", totals=("cents",)), EarlierBatch.of(batch)).user_key == "mine"
     with pytest.raises(InvalidRequest, match="leave retry_of out"):
-        retrying(OpenBatch(retry_of=batch.batch_id + 1), batch)
+        retrying(OpenBatch(retry_of=batch.batch_id + 1), EarlierBatch.of(batch))
+
+    # And it survives the note of the staging
+    assert EarlierBatch(**json.loads(json.dumps(EarlierBatch.of(batch)._asdict()))) == EarlierBatch.of(batch)
 
 
 def test_a_batch_that_goes_on_or_has_no_items_is_refused(stack: MemoryStack) -> None:
@@ -105,21 +110,26 @@ def test_a_batch_that_goes_on_or_has_no_items_is_refused(stack: MemoryStack) -> 
 
 
 def test_rows_that_are_taken_become_items_even_if_their_batch_was_ended_before(stack: MemoryStack) -> None:
-    # Given a batch that somebody ended before the driver came to add the rows
+    # Given batches that somebody ended, one after the other, before a driver came to add the rows
     first = ended(stack)
     plan = FanOut(
         FailedRows(first.batch_id, "/first"),
         "https://queue",
         "/staging",
-        request=retrying(OpenBatch(), first),
+        request=retrying(OpenBatch(), EarlierBatch.of(first)),
     )
     empty = Staging("/staging", "rows-1", StructType(), {})
-    taken_away, _ = _opened(stack, plan, empty)  # type: ignore[arg-type]
-    stack.ledger().cancel(taken_away.batch_id)
+    ended_before = set()
+    for _time in range(6):
+        taken_away, _ = _opened(stack, plan, empty)  # type: ignore[arg-type]
+        stack.ledger().cancel(taken_away.batch_id)
+        ended_before.add(taken_away.batch_id)
+    assert len(ended_before) == 6
 
     # When the driver comes, and another one after it, then the rows are items of another batch
     one, two = (_opened(stack, plan, STAGING) for _ in range(2))  # type: ignore[arg-type]
-    assert one[0].batch_id == two[0].batch_id != taken_away.batch_id
+    assert one[0].batch_id == two[0].batch_id
+    assert one[0].batch_id not in ended_before
     assert one[1] == two[1] is not None
 
     # When that one is ended with its items, then it keeps them

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Final
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
@@ -28,8 +28,6 @@ from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import ANY, Reason, RejectLimit
 from fanin.spark.runtime.service import Service
-
-_TRIES: Final = 5
 
 
 @dataclass(frozen=True)
@@ -208,23 +206,26 @@ def _opened(service: Service, plan: FanOut, staging: Staging) -> tuple[Batch, st
 
 
 def _open_retry(ledger: LedgerService, request: OpenBatch, key: str) -> Batch:
-    """Open a batch for rows that are taken: no other redrive sends them, so they must become items.
+    """Open the new batch of a redrive.
 
-    Whoever ended the batch that was opened for them, another is opened; and where the batch that they come
-    from was removed before, the new one retries none.
+    Its rows are taken: no other redrive sends them, so they must become items. If somebody ended the new
+    batch before it got them, open another one under the next key. If the earlier batch was removed, open one
+    without ``retry_of``.
     """
-    for part in range(_TRIES):
+    part = 0
+    while True:
         mine = f"{key}/{part}" if part else key
         try:
             batch = ledger.open(request, key=mine)
         except (BatchNotFound, BatchGone, IdempotencyKeyReused) as error:
+            # A driver that found the earlier batch removed has used this key without retry_of.
             try:
                 batch = ledger.open(replace(request, retry_of=None), key=mine)
             except IdempotencyKeyReused:
                 raise error from None
         if batch.items or not batch.state.terminal:
-            break
-    return batch
+            return batch
+        part += 1
 
 
 def _totals(results: DataFrame) -> tuple[dict[str, int | None], int]:

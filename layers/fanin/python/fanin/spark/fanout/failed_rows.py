@@ -63,15 +63,15 @@ class FailedRows:
         return {"retry_of": self.batch_id, "staging": self.folder, "pending": self.pending}
 
 
-class Earlier(NamedTuple):
-    """What a new batch has in common with the batch that it retries.
+class EarlierBatch(NamedTuple):
+    """What a new batch takes over from the batch that it retries.
 
-    It is written down with the rows that are taken: no other redrive sends them, so they go out even if the
-    earlier batch is removed before.
+    It is stored with the rows that were taken: no other redrive sends these, so they must go out even if the
+    earlier batch is removed.
 
     Attributes:
-        batch_id: the earlier batch.
-        user_key, keep, totals, metadata: of that batch.
+        batch_id: of the earlier batch.
+        user_key, keep, totals, metadata: as that batch has them, in types of JSON.
     """
 
     batch_id: int
@@ -81,7 +81,7 @@ class Earlier(NamedTuple):
     metadata: Mapping[str, str]
 
     @classmethod
-    def of(cls, batch: Batch) -> Earlier:
+    def of(cls, batch: Batch) -> EarlierBatch:
         return cls(batch.batch_id, batch.user_key, batch.keep.value, list(batch.totals), dict(batch.metadata))
 
 
@@ -94,7 +94,7 @@ class Retried(NamedTuple):
         already: rows that were left out, because another redrive has sent them.
     """
 
-    earlier: Earlier
+    earlier: EarlierBatch
     staging: Staging
     already: int
 
@@ -104,7 +104,7 @@ def take_failed_rows(
 ) -> Retried:
     """Stage the failed rows of an earlier fan-out that no other redrive has sent.
 
-    Whoever repeats it after all rows were staged needs neither the earlier batch nor its staging.
+    If all rows are staged already, neither the earlier batch nor its staging is read.
 
     Args:
         spark: the session.
@@ -119,19 +119,21 @@ def take_failed_rows(
         BatchNotFound, BatchGone: the earlier batch is not there, or was removed.
     """
     staging, chosen = (find_staging(spark, at, source) for at in (folder, f"{folder}/{_CHOSEN}"))
-    if staging is not None and chosen is not None and staging.beside:
-        return Retried(Earlier(**staging.beside), staging, chosen.rows - staging.rows)
+    if staging is not None and chosen is not None and staging.notes:
+        return Retried(EarlierBatch(**staging.notes), staging, chosen.rows - staging.rows)
     batch = ended_batch(service.ledger().refresh([rows.batch_id])[rows.batch_id])
-    first = find_staging(spark, rows.folder)
-    if first is None or batch.metadata.get(STAGING) != first.attempt:
-        holds = "no finished staging" if first is None else "the staging of another batch"
+    sent_from = find_staging(spark, rows.folder)
+    if sent_from is None or batch.metadata.get(STAGING) != sent_from.attempt:
+        holds = "no finished staging" if sent_from is None else "the staging of another batch"
         raise InvalidRequest(
             f"{rows.folder} holds {holds}: name the folder from which batch {batch.batch_id} was fanned out"
         )
-    chosen = stage(spark, f"{folder}/{_CHOSEN}", source, lambda: _choose(spark, service, rows, batch, first))
+    chosen = stage(
+        spark, f"{folder}/{_CHOSEN}", source, lambda: _choose(spark, service, rows, batch, sent_from)
+    )
     task = take_task(service, batch.batch_id, f"dataset/{chosen.attempt}")
-    earlier, given = Earlier.of(batch), chosen.read(spark).select(*_ROWS.names)
-    staging = stage(spark, folder, source, lambda: given.mapInArrow(task, _ROWS), beside=earlier._asdict())
+    earlier, given = EarlierBatch.of(batch), chosen.read(spark).select(*_ROWS.names)
+    staging = stage(spark, folder, source, lambda: given.mapInArrow(task, _ROWS), notes=earlier._asdict())
     return Retried(earlier, staging, chosen.rows - staging.rows)
 
 
@@ -155,23 +157,23 @@ def ended_batch(batch: Batch) -> Batch:
 
 
 def _choose(
-    spark: SparkSession, service: Service, rows: FailedRows, batch: Batch, earlier: Staging
+    spark: SparkSession, service: Service, rows: FailedRows, batch: Batch, sent_from: Staging
 ) -> DataFrame:
     """The rows whose items have failed, or are pending, with their ordinals in the batch."""
-    if not earlier.rows:
+    if not sent_from.rows:
         return spark.createDataFrame([], _ROWS)
-    first = _first(service, batch, earlier)
-    numbered = earlier.read(spark).select((F.col(ORDINAL) + F.lit(first)).alias(ORDINAL), BODY)
+    first = _first_ordinal(service, batch, sent_from)
+    numbered = sent_from.read(spark).select((F.col(ORDINAL) + F.lit(first)).alias(ORDINAL), BODY)
     wanted = [*_FAILED, *([_PENDING] if rows.pending else [])]
     told = outcomes(numbered.select(ORDINAL), service, batch_id=batch.batch_id)
     found = told.where(F.col("outcome").isin(wanted)).select(ORDINAL)
     return numbered.join(found, ORDINAL).select(F.col(ORDINAL).alias(EARLIER), BODY)
 
 
-def _first(service: Service, batch: Batch, earlier: Staging) -> int:
+def _first_ordinal(service: Service, batch: Batch, sent_from: Staging) -> int:
     """Ordinal of the first row: that of the addition, of which a repeat says the same."""
     try:
-        group = service.ledger().add(batch.batch_id, earlier.rows, key=ADD_KEY)
+        group = service.ledger().add(batch.batch_id, sent_from.rows, key=ADD_KEY)
     except BatchClosed:
         raise InvalidRequest(
             f"batch {batch.batch_id} ended before its rows became items, so nothing was sent; fan the"
@@ -218,7 +220,7 @@ def take(parts: PartStore, batch: Batch, name: str, ordinals: Collection[int]) -
     return parts.mark_redriven(batch.batch_id, name, wanted, again=batch.holds, expires_at=batch.expires_at)
 
 
-def retrying(request: OpenBatch, earlier: Earlier) -> OpenBatch:
+def retrying(request: OpenBatch, earlier: EarlierBatch) -> OpenBatch:
     """The request for the new batch: what it leaves open is as in the earlier batch.
 
     Raises:

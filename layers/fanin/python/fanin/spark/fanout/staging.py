@@ -40,14 +40,14 @@ class Staging:
         attempt: the name of these rows; another staging of the same input has another name.
         schema: of the rows, without the ordinal.
         counts: partition → number of rows; partitions without rows are left out.
-        beside: what was written down with the rows, as JSON.
+        notes: what the caller stored with the rows, as JSON.
     """
 
     folder: str
     attempt: str
     schema: StructType
     counts: Mapping[int, int]
-    beside: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -75,7 +75,7 @@ def stage(
     *,
     data: Callable[[], Mapping[str, Any] | None] = lambda: None,
     then: Callable[[str, int], None] | None = None,
-    beside: Mapping[str, Any] | None = None,
+    notes: Mapping[str, Any] | None = None,
 ) -> Staging:
     """Stage rows, or find those that were staged before.
 
@@ -89,7 +89,7 @@ def stage(
             None if that is not known.
         then: called with the attempt's name and its number of rows, after they are written and before they
             count as staged.
-        beside: what else to write down with the rows, as JSON.
+        notes: what the caller stores with the rows, as JSON.
 
     Returns:
         The first staging that a driver finished in the folder.
@@ -122,7 +122,7 @@ def stage(
         "schema": rows.schema.jsonValue(),
         "counts": counts,
         "data": before,
-        "beside": dict(beside or {}),
+        "notes": dict(notes or {}),
     }
     files.write(_NOTE, json.dumps(note), replace=False)
     staged = _read(files, source, before)
@@ -137,30 +137,20 @@ def find_staging(spark: SparkSession, folder: str, source: Mapping[str, Any] | N
     Args:
         spark: the session.
         folder: where they are.
-        source: what they must have been made of; None for anything.
+        source: refuse rows that were made of anything else; None takes any.
 
     Raises:
         InvalidRequest: the folder has rows of another source.
     """
-    files = Folder(spark, folder)
-    if source is not None:
-        return _read(files, source, None)
-    text = files.read(_NOTE)
-    return None if text is None else _noted(files, json.loads(text))
+    return _read(Folder(spark, folder), source, None)
 
 
-def _noted(files: Folder, note: Mapping[str, Any]) -> Staging:
-    schema = StructType.fromJson(note["schema"])
-    # A release before this one wrote nothing beside the rows.
-    return Staging(files.path, note["attempt"], schema, dict(note["counts"]), note.get("beside", {}))
-
-
-def _read(files: Folder, source: Mapping[str, Any], data: Mapping[str, Any] | None) -> Staging | None:
+def _read(files: Folder, source: Mapping[str, Any] | None, data: Mapping[str, Any] | None) -> Staging | None:
     text = files.read(_NOTE)
     if text is None:
         return None
     note = json.loads(text)
-    if note["source"] != json.loads(json.dumps(dict(source))):
+    if source is not None and note["source"] != json.loads(json.dumps(dict(source))):
         raise InvalidRequest(
             f"{files.path} holds the staging of another input, {json.dumps(note['source'])[:1000]};"
             " name another folder, or delete this one"
@@ -172,7 +162,9 @@ def _read(files: Folder, source: Mapping[str, Any], data: Mapping[str, Any] | No
             f"{files.path} holds the staging of other data at the same place: {_described(staged)} then, and"
             f" {_described(data)} now; name another folder for the new data, or delete this one"
         )
-    return _noted(files, note)
+    schema, counts = StructType.fromJson(note["schema"]), dict(note["counts"])
+    # A release before this one stored no notes.
+    return Staging(files.path, note["attempt"], schema, counts, note.get("notes", {}))
 
 
 def _described(data: Mapping[str, Any]) -> str:
