@@ -15,6 +15,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -32,7 +33,7 @@ from examples.pipeline.summary import Outcome, summary
 from examples.pipeline.vehicles import Vehicle, Vehicles
 from fanin import FaninError, Tracker
 from fanin.local import CHECKOUT, Stack, down, environment, up
-from fanin.spark import Job, Summary, session
+from fanin.spark import Job, Summary, quiet_session
 from fanin.spark.jobs import ack, audit, fan_out, report
 
 HOME: Final = CHECKOUT / ".fanin" / "demo-spark"
@@ -79,15 +80,19 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
     Raises:
         TimeoutError: the queue does not empty, or the batch does not end.
     """
-    tracker = Tracker.from_env()
-    folder = root / "data"
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(root / "data", ignore_errors=True)
     java = (
         f"-XX:+UseSerialGC -Darrow.enable_unsafe_memory_access=true -Dlog4j2.configurationFile={LOG.as_uri()}"
     )
     settings = {"spark.sql.shuffle.partitions": "4", "spark.driver.extraJavaOptions": java}
-    with quiet_children():
-        spark = session("fanin demo", settings)
+    with ExitStack() as until_the_end:
+        with quiet_children():
+            spark = until_the_end.enter_context(quiet_session("fanin demo", settings))
+        return _play(spark, stack, root / "data", carriers, say)
+
+
+def _play(spark: SparkSession, stack: Stack, folder: Path, carriers: list[str], say: Say) -> Outcome:
+    tracker = Tracker.from_env()
 
     def job(which: Job, *arguments: str) -> Summary:
         return which.run(spark, which.parser().parse_args(arguments))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 
 import pytest
@@ -27,7 +29,13 @@ def job(run=refuse, **settings: str) -> Job:
 @pytest.fixture
 def sessions(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, str]]]:
     made: list[tuple[str, dict[str, str]]] = []
-    monkeypatch.setattr(running, "session", lambda name, settings: made.append((name, settings)))
+
+    @contextmanager
+    def session(name: str, settings: dict[str, str]) -> Iterator[None]:
+        made.append((name, settings))
+        yield
+
+    monkeypatch.setattr(running, "quiet_session", session)
     return made
 
 

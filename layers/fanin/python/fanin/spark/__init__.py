@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fanin.spark.outcome.driver import outcomes
     from fanin.spark.runtime.rejects import RejectLimit
     from fanin.spark.runtime.service import Service
-    from fanin.spark.runtime.session import session
+    from fanin.spark.runtime.session import quiet_session, session
 
 __all__ = [
     "Acknowledged",
@@ -50,6 +50,7 @@ __all__ = [
     "fan_out",
     "forecast",
     "outcomes",
+    "quiet_session",
     "register",
     "session",
     "with_body",
@@ -74,6 +75,7 @@ _HOMES: Final = {
     "fan_out": "fanin.spark.fanout.driver",
     "forecast": "fanin.spark.ack.driver",
     "outcomes": "fanin.spark.outcome.driver",
+    "quiet_session": "fanin.spark.runtime.session",
     "register": "fanin.spark.fanout.sink",
     "session": "fanin.spark.runtime.session",
     "with_body": "fanin.spark.fanout.bodies",

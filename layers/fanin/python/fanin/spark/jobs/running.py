@@ -21,7 +21,7 @@ from fanin.errors import FaninError, InvalidRequest, TooManyRejects
 from fanin.spark.runtime import reach
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import Folder
-from fanin.spark.runtime.session import session
+from fanin.spark.runtime.session import quiet_session
 
 Summary: TypeAlias = dict[str, Any]
 
@@ -32,7 +32,7 @@ USAGE: Final = 2
 FAILED: Final = 3
 """The job could not run to its end; start it again."""
 INTERRUPTED: Final = 128 + signal.SIGINT
-"""Somebody has stopped the job, as shells report it; start it again."""
+"""Somebody stopped the job with Ctrl-C; start it again. Shells report a signal as 128 and its number."""
 
 
 def names_of_totals(text: str) -> tuple[str, ...]:
@@ -103,8 +103,8 @@ class Job:
         spark = None
         try:
             reach.require(self.needs(options))
-            spark = session(f"fanin {self.name}", self.settings)
-            summary = self.run(spark, options)
+            with quiet_session(f"fanin {self.name}", self.settings) as spark:
+                summary = self.run(spark, options)
         except TooManyRejects as error:
             told = {"rejects": error.rejects, "rows": error.rows}
             summary = {"ok": False, **told, "error": error.code, "detail": str(error)}
@@ -117,7 +117,7 @@ class Job:
             summary = {"ok": False, "error": "spark-failed", "detail": root_cause(error)[:MOST_DETAIL]}
             code = FAILED
         except KeyboardInterrupt:
-            detail = "it was stopped; start it again, and it does what is left"
+            detail = "stopped with Ctrl-C; start the same command again"
             summary = {"ok": False, "error": "interrupted", "detail": detail}
             code = INTERRUPTED
         except Exception as error:  # noqa: BLE001  whoever waits for a summary gets one, whatever happened

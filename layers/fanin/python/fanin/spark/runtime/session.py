@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
-import signal
 import sys
-import threading
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
 from pyspark.sql import SparkSession
 
 from fanin.entry.settings import Settings
+from fanin.spark.runtime.interrupting import held_interrupt, quiet_interrupt, turn_off
 
 SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
@@ -43,15 +40,12 @@ _ALONE: Final[Mapping[str, str]] = {
 }
 """Settings for a process that was not started by spark-submit, for example on a laptop or in a test."""
 
-_SILENCED: Final = 2.0
-"""Most seconds to wait for Java before it is interrupted."""
-
 
 def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
     """Get the running session, or create one in this process.
 
     Under spark-submit (EMR), master, memory and the rest come from there; a plain ``python -m`` runs on all
-    cores of this machine. Ctrl-C raises ``KeyboardInterrupt``, which cancels what Spark is doing.
+    cores of this machine.
 
     Args:
         name: of the application, in Spark's UI.
@@ -67,10 +61,26 @@ def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSessio
     for key, value in {**SETTINGS, **(settings or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    if running is None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, partial(_interrupt, spark))
-    _silence(spark, "SQLQueryContextLogger")
+    # Spark 4 logs kilobytes of JSON for every SQL error, although it raises the error too.
+    turn_off(spark, "SQLQueryContextLogger")
     return spark
+
+
+@contextmanager
+def quiet_session(name: str, settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """Get a session for a process that ends after the block; Ctrl-C ends it without tracebacks.
+
+    Ctrl-C raises ``KeyboardInterrupt``, which cancels what Spark is doing; while Java starts, it waits. All
+    logging is off from then on, and the next Ctrl-C ends the process at once.
+
+    Args:
+        name: of the application, in Spark's UI.
+        settings: Spark properties; they override those of this module.
+    """
+    with held_interrupt():
+        spark = session(name, settings)
+    with quiet_interrupt(spark):
+        yield spark
 
 
 def _submitted() -> bool:
@@ -82,28 +92,3 @@ def _find_java() -> None:
     """Without a Java on the path, use the one that ``make`` puts into the virtual environment."""
     if shutil.which("java") is None and Path(sys.prefix, "bin", "java").is_file():
         os.environ.setdefault("JAVA_HOME", sys.prefix)
-
-
-def _interrupt(spark: SparkSession, signum: int, frame: FrameType | None) -> None:
-    """End what Spark is doing, without the pages of tracebacks that Java and py4j log for it.
-
-    Spark's own handler calls Java while a call of Java is waiting for its answer, which Python refuses. A
-    thread has a connection of its own; then py4j closes the one that waits, and so Java cancels its job.
-    """
-    logging.disable()
-    silencing = threading.Thread(target=_silence, args=(spark, ""), daemon=True)
-    silencing.start()
-    silencing.join(_SILENCED)
-    signal.default_int_handler(signum, frame)
-
-
-def _silence(spark: SparkSession, logger: str) -> None:
-    """Silence one of Java's loggers; the one without a name stands for all.
-
-    Spark 4 logs kilobytes of JSON for every SQL error, although it raises the error too.
-    """
-    jvm = spark.sparkContext._jvm  # noqa: SLF001
-    if jvm is not None:
-        levels = jvm.org.apache.logging.log4j.Level
-        configurator = jvm.org.apache.logging.log4j.core.config.Configurator
-        configurator.setAllLevels(logger, levels.OFF)
