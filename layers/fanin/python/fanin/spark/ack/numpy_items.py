@@ -48,8 +48,9 @@ class ItemIds:
             items: an array of text, without nulls; at best so few that they fit into the core's cache.
 
         Returns:
-            For each id the position of its prefix in ``prefixes``, which is -1 if the id does not end in a
-            canonical whole number of at most ten digits, or one position for all of them; and that number.
+            The position of each id's prefix in ``prefixes``, or one position if all ids have the same prefix.
+            It is -1 if the id does not end in a canonical whole number of at most ten digits. Then, for each
+            id, that number.
         """
         if not len(items):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -23,8 +23,9 @@ _LEAST: Final = 8 << 20
 _MOST: Final = 1 << 30
 """Most bytes of files for one task, which has to read them again if it is lost."""
 _ROWS: Final = 1 << 20
+"""Numbers that are read at once."""
 _IDS: Final = 1 << 14
-"""Rows that are read at once, of numbers and of texts; of these so few that memory is used again."""
+"""Ids that are read at once: so few that pyarrow uses the same memory again. Fewer than ``tasks._PIECE``."""
 _PAGE: Final = 64 << 20
 """Bytes of values that are read at once, if a row group's are as long as its columns say."""
 

@@ -14,7 +14,10 @@ from fanin.spark.ack.schemas import Records
 
 _CHUNK: Final = 1 << 20
 _PIECE: Final = 1 << 15
-"""Ids that are split at once: their text stays in the cache, and numpy's calls take little for each."""
+"""Most ids that are split at once: few enough for the core's cache, enough to make numpy's calls cheap.
+
+Files give fewer at a time (``parquet_files._IDS``), the ack job as many (``jobs.ack.SETTINGS``).
+"""
 
 Task: TypeAlias = Callable[[Iterable[Records]], Iterator[Records]]
 """What ``mapInArrow`` runs in each task."""
