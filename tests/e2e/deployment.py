@@ -284,15 +284,15 @@ class Subscriber:
 
         That is what is promised. In a long run, and on a busy machine, AWS's services and SDKs do repeat.
         """
-        eventually(lambda: all(self.ends_told(batch_ids).values()), within)
+        eventually(lambda: all(self.end_events(batch_ids).values()), within)
         ends = {}
-        for batch_id, events in self.ends_told(batch_ids).items():
+        for batch_id, events in self.end_events(batch_ids).items():
             ends[batch_id] = events[0]["detail"]
             assert all(event["detail"] == ends[batch_id] for event in events), events
         return ends
 
-    def ends_told(self, batch_ids: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
-        """The events of the ends of batches so far. A batch may have been told as stalled before."""
+    def end_events(self, batch_ids: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
+        """The events so far that say how each batch ended; events of stalls are left out."""
         kinds = {*names.DETAIL_TYPES.values()}
         return {
             batch_id: [event for event in events if event["detail-type"] in kinds]

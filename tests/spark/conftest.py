@@ -42,25 +42,22 @@ SMALL = {
 HERE = Path(__file__).parent
 DEPLOYED = "deployed"
 """Folders with this name hold the tests that need the stack."""
-LONG = (
+SLOWEST_FIRST = (
     "jobs/deployed/test_ack",
-    "fleet_report/test_report",
-    "fleet_report/deployed/test_asking",
     "ack/test_steps",
     "audit/test_findings",
-    "emr/deployed/test_submitted",
     "fanout/test_staging",
     "fanout/deployed/test_driver",
     "fanout/deployed/test_sink",
 )
-"""Files of tests that take the longest, the longest first; one process runs all that need the stack."""
+"""Files in the order in which they start, the slowest first; one process runs all that need the stack."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long files first, so that the processes which share the files end at the same time."""
-    places = {HERE / f"{name}.py": place for place, name in enumerate(LONG)}
+    places = {HERE / f"{name}.py": place for place, name in enumerate(SLOWEST_FIRST)}
     here = lambda item: HERE in item.path.parents  # noqa: E731
-    items.sort(key=lambda item: places.get(item.path, len(LONG)) if here(item) else -1)
+    items.sort(key=lambda item: places.get(item.path, len(SLOWEST_FIRST)) if here(item) else -1)
 
 
 class Scheduling(LoadFileScheduling):
