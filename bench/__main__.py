@@ -31,6 +31,7 @@ from bench import (
     scatters,
     single,
     spark_audit,
+    spark_cluster,
     spark_coalesce,
     spark_fan_out,
     spark_ids,
@@ -88,8 +89,8 @@ def main() -> int:
     parser.add_argument("--full", action="store_true", help=full)
     options = parser.parse_args()
     if options.full:
-        TIMED["spark-speed"][0] = partial(spark_coalesce.ratios, spark_coalesce.FULL)
-        TIMED["spark-speed"][1] = partial(spark_ids.ratios, spark_coalesce.FULL)
+        TIMED["spark-speed"][0] = partial(spark_coalesce.ratios, spark_cluster.FULL)
+        TIMED["spark-speed"][1] = partial(spark_ids.ratios, spark_cluster.FULL)
         TIMED["spark-audit"][0] = partial(spark_audit.linear, spark_audit.FULL)
     if unknown := set(options.groups) - set(GROUPS):
         parser.error(f"unknown group: {', '.join(sorted(unknown))}; choose from {', '.join(GROUPS)}")

@@ -1,16 +1,16 @@
-"""How long several ways to do the same take, in turns."""
+"""Compares how long several strategies take for the same work."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
 from bench.figures import Figure
 
 Strategy = Callable[[], object]
-ROUNDS = 5
+TURNS = 5
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,25 @@ class Times:
         return Figure(name, other.best / self.best, at_least=at_least, note=", ".join(notes))
 
 
-def compared(strategies: Sequence[Strategy], *, few: Sequence[Strategy] = (), rounds: int = 0) -> list[Times]:
-    """Run each strategy some times, in turns, since machines are slow at times.
+def compared(
+    strategies: Mapping[str, Strategy], *, warm_up: Mapping[str, Strategy], times: int
+) -> dict[str, Times]:
+    """Time each strategy several times. They take turns, so that a slow minute of the machine hits all.
 
     Args:
-        strategies: what is compared.
-        few: the same with few rows, not timed. Java compiles while it runs: what Spark does once for
-            each query, however many rows there are, takes twice as long in the fifth as in the thirtieth.
-        rounds: how often these are run.
+        strategies: what is compared, by name.
+        warm_up: the same strategies on few rows, not timed. Java compiles while it runs: what Spark does once
+            for each query takes twice as long in the fifth run as in the thirtieth.
+        times: how often the warm-up is run.
+
+    Returns:
+        The times by the strategy's name.
     """
-    for _ in range(rounds):
-        for run in few:
+    for _ in range(times):
+        for run in warm_up.values():
             run()
-    turns = [[_seconds(run) for run in strategies] for _ in range(ROUNDS)]
-    return [Times(seconds) for seconds in zip(*turns, strict=True)]
+    turns = [[_seconds(run) for run in strategies.values()] for _ in range(TURNS)]
+    return dict(zip(strategies, map(Times, zip(*turns, strict=True)), strict=True))
 
 
 def _seconds(run: Callable[[], object]) -> float:

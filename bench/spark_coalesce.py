@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -20,42 +19,33 @@ from pyspark.sql import DataFrame, SparkSession
 from bench import duck
 from bench.comparison import Strategy, compared
 from bench.figures import Figure
+from bench.spark_cluster import (
+    CORES,
+    FULL,
+    ROW_GROUP,
+    USUAL,
+    WARM_ROWS,
+    WARM_UPS,
+    Known,
+    batch_row,
+    cluster,
+    known,
+    noop,
+    plain,
+)
 from bench.world import World
-from fanin.domain.batch import Batch
-from fanin.spark.ack import sql_bits
 from fanin.spark.ack.containers import popcount
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.ledger_writes import mark
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.sql_items import normalize
 from fanin.spark.ack.steps import lift, merge, pages_from_files, pages_from_rows
-from fanin.spark.jobs.ack import SETTINGS
-from fanin.spark.runtime.session import session
 
-USUAL, FULL = 25, 27
 FACTORS = {USUAL: (5.0, 1.2), FULL: (8.0, 2.5)}
 """Power of two → how many times as fast as plain SQL the strategies for Parquet and DataFrames must be."""
 OF_NUMPY = 0.55
 BILLION = 10**9
 PARTITIONS = 200
-ROW_GROUP = 1 << 20
-CORES = 2
-FEW, ROUNDS = 1 << 16, 25
-"""Rows with which each strategy runs first, and how often."""
-
-
-@dataclass(frozen=True)
-class Known:
-    """A batch in memory, as tasks read it."""
-
-    row: Batch
-    at: int
-
-    def read(self, batch_ids: Collection[int]) -> Mapping[int, Batch]:
-        return {self.row.batch_id: self.row} if self.row.batch_id in batch_ids else {}
-
-    def now(self) -> int:
-        return self.at
 
 
 @dataclass(frozen=True)
@@ -87,50 +77,33 @@ def counts() -> list[Figure]:
         return [*writes(spark), billion(spark)]
 
 
-@contextmanager
-def cluster() -> Iterator[SparkSession]:
-    """A session with two cores."""
-    settings = {
-        "spark.master": f"local[{CORES}]",
-        "spark.sql.shuffle.partitions": str(2 * CORES),
-        "spark.python.daemon.module": "tests.spark.daemon",
-        # Over TCP every second task waits 45 ms for an acknowledgement that the kernel delays; Spark prints a
-        # traceback for each limit instead, so the jobs leave this as it is.
-        "spark.python.unix.domain.socket.enabled": "true",
-        "spark.sql.files.maxPartitionBytes": "1g",  # one task for each core, whichever way
-        **SETTINGS,
-    }
-    spark = session("bench", settings)
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
 def speeds(spark: SparkSession, folder: Path, power: int) -> list[Figure]:
     """Time the strategies on the same files; every figure is a ratio within this run."""
-    few = _strategies(spark, folder / "few", FEW)
-    sql, parquet, frame, alone, sql_ordered, in_order, other = compared(
-        _strategies(spark, folder / "all", 1 << power), few=few, rounds=ROUNDS
-    )
+    warm_up = _strategies(spark, folder / "few", WARM_ROWS)
+    took = compared(_strategies(spark, folder / "all", 1 << power), warm_up=warm_up, times=WARM_UPS)
+    parquet, in_order = took["parquet"], took["parquet in order"]
     fast, fair = FACTORS.get(power, (None, None))
     name = f"2^{power} acks in no order"
     rate = f"{(1 << power) / 1e6 / parquet.best:.1f} million a second"
     return [
-        parquet.faster_than(sql, f"{name}: Parquet strategy over plain SQL", at_least=fast, note=rate),
-        frame.faster_than(sql, f"{name}: DataFrame strategy over plain SQL", at_least=fair),
         parquet.faster_than(
-            alone, f"{name}: Parquet strategy over pyarrow and numpy alone", at_least=OF_NUMPY
+            took["sql"], f"{name}: Parquet strategy over plain SQL", at_least=fast, note=rate
+        ),
+        took["frame"].faster_than(took["sql"], f"{name}: DataFrame strategy over plain SQL", at_least=fair),
+        parquet.faster_than(
+            took["numpy"], f"{name}: Parquet strategy over pyarrow and numpy alone", at_least=OF_NUMPY
         ),
         in_order.faster_than(
-            sql_ordered, f"2^{power} acks in order: Parquet strategy over plain SQL", at_least=1
+            took["sql in order"], f"2^{power} acks in order: Parquet strategy over plain SQL", at_least=1
         ),
-        in_order.faster_than(other, f"2^{power} acks in order: Parquet strategy over DuckDB", at_least=1),
+        in_order.faster_than(
+            took["duckdb in order"], f"2^{power} acks in order: Parquet strategy over DuckDB", at_least=1
+        ),
     ]
 
 
-def _strategies(spark: SparkSession, folder: Path, count: int) -> list[Strategy]:
-    """Plain SQL, Parquet, DataFrame, and numpy alone; then, in order, the first two and DuckDB."""
+def _strategies(spark: SparkSession, folder: Path, count: int) -> dict[str, Strategy]:
+    """The strategies by name, on files that they share."""
     ordinals = np.random.default_rng(1).permutation(count)
     scattered, ordered = folder / "scattered", folder / "ordered"
     _write(scattered, ordinals)
@@ -143,15 +116,15 @@ def _strategies(spark: SparkSession, folder: Path, count: int) -> list[Strategy]
         return merge(pages_from_files(spark, ParquetFiles(str(path)), schema, batches), schema, batches)
 
     of_rows = merge(pages_from_rows(normalize(rows, schema), schema, batches), schema, batches)
-    return [
-        partial(noop, plain(rows)),
-        partial(noop, of_files(scattered)),
-        partial(noop, of_rows),
-        partial(_numpy, scattered, count),
-        partial(noop, plain(spark.read.parquet(str(ordered)))),
-        partial(noop, of_files(ordered)),
-        partial(duck.words, ordered, duck.ORDINALS, count, CORES),
-    ]
+    return {
+        "sql": partial(noop, plain(rows)),
+        "parquet": partial(noop, of_files(scattered)),
+        "frame": partial(noop, of_rows),
+        "numpy": partial(_numpy, scattered, count),
+        "sql in order": partial(noop, plain(spark.read.parquet(str(ordered)))),
+        "parquet in order": partial(noop, of_files(ordered)),
+        "duckdb in order": partial(duck.words, ordered, duck.ORDINALS, count, CORES),
+    }
 
 
 def writes(spark: SparkSession, power: int = 20) -> list[Figure]:
@@ -184,18 +157,6 @@ def billion(spark: SparkSession) -> Figure:
     return Figure(f"writes for 10⁹ rows in {PARTITIONS} partitions in order", spent.writes, at_most=2_000)
 
 
-def batch_row(world: World, batch: Batch) -> Batch:
-    """The row with its items."""
-    return world.memory.ports().batches.read([batch.batch_id])[batch.batch_id]
-
-
-def known(items: int) -> tuple[Known, InputSchema]:
-    """A batch of so many items, and how ordinals name them."""
-    world = World()
-    batch = world.batch(items)
-    return Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
-
-
 def _mark(world: World, frame: DataFrame) -> None:
     """What the tasks do with their marks, on the ledger in memory."""
     columns = zip(*frame.collect(), strict=True)
@@ -203,17 +164,6 @@ def _mark(world: World, frame: DataFrame) -> None:
     arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
     for _ in mark([pa.RecordBatch.from_arrays(arrays, frame.columns)], world.ledger):
         pass
-
-
-def plain(rows: DataFrame) -> DataFrame:
-    """Words as people aggregate them in SQL."""
-    keyed = rows.select(sql_bits.word("ordinal").alias("word"), sql_bits.mask("ordinal").alias("mask"))
-    return keyed.groupBy("word").agg(sql_bits.union("mask").alias("mask"))
-
-
-def noop(frame: DataFrame) -> None:
-    """Run a plan, and drop what it gives."""
-    frame.write.format("noop").mode("overwrite").save()
 
 
 def _write(folder: Path, ordinals: np.ndarray[Any, Any]) -> None:

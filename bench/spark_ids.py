@@ -19,7 +19,18 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from bench import duck
 from bench.comparison import Strategy, compared
 from bench.figures import Figure
-from bench.spark_coalesce import CORES, FEW, ROUNDS, ROW_GROUP, USUAL, Known, cluster, known, noop, plain
+from bench.spark_cluster import (
+    CORES,
+    ROW_GROUP,
+    USUAL,
+    WARM_ROWS,
+    WARM_UPS,
+    Known,
+    cluster,
+    known,
+    noop,
+    plain,
+)
 from fanin.domain import ids
 from fanin.spark.ack.few import coalesce_few
 from fanin.spark.ack.input_schema import InputSchema
@@ -39,32 +50,30 @@ def ratios(power: int = USUAL) -> list[Figure]:
 
 def speeds(spark: SparkSession, folder: Path, power: int) -> list[Figure]:
     """Time the strategies on the same files; every figure is a ratio within this run."""
-    few = _strategies(spark, folder / "few", FEW)
-    parquet, frame, sql, other = compared(
-        _strategies(spark, folder / "all", 1 << power), few=few, rounds=ROUNDS
-    )
+    warm_up = _strategies(spark, folder / "few", WARM_ROWS)
+    took = compared(_strategies(spark, folder / "all", 1 << power), warm_up=warm_up, times=WARM_UPS)
     name = f"2^{power} ids in no order"
     return [
-        parquet.faster_than(other, f"{name}: Parquet strategy over DuckDB", at_least=1.5),
-        parquet.faster_than(sql, f"{name}: Parquet strategy over plain SQL", at_least=8),
-        frame.faster_than(other, f"{name}: DataFrame strategy over DuckDB", at_least=0.7),
+        took["parquet"].faster_than(took["duckdb"], f"{name}: Parquet strategy over DuckDB", at_least=1.5),
+        took["parquet"].faster_than(took["sql"], f"{name}: Parquet strategy over plain SQL", at_least=8),
+        took["frame"].faster_than(took["duckdb"], f"{name}: DataFrame strategy over DuckDB", at_least=0.7),
     ]
 
 
-def _strategies(spark: SparkSession, folder: Path, count: int) -> list[Strategy]:
-    """The strategies for Parquet and DataFrames, plain SQL, and DuckDB."""
+def _strategies(spark: SparkSession, folder: Path, count: int) -> dict[str, Strategy]:
+    """The strategies by name, on files that they share."""
     batches, _ = known(count)
     _write(folder, np.random.default_rng(1).permutation(count), batches)
     rows = spark.read.parquet(str(folder))
     numbers = rows.select(F.split_part("item", F.lit(":"), F.lit(3)).cast("long").alias("ordinal"))
     files = pages_from_files(spark, ParquetFiles(str(folder)), SCHEMA, batches)
     pages = pages_from_rows(normalize(rows, SCHEMA), SCHEMA, batches)
-    return [
-        partial(noop, merge(files, SCHEMA, batches)),
-        partial(noop, merge(pages, SCHEMA, batches)),
-        partial(noop, plain(numbers)),
-        partial(duck.words, folder, duck.IDS, count, CORES),
-    ]
+    return {
+        "parquet": partial(noop, merge(files, SCHEMA, batches)),
+        "frame": partial(noop, merge(pages, SCHEMA, batches)),
+        "sql": partial(noop, plain(numbers)),
+        "duckdb": partial(duck.words, folder, duck.IDS, count, CORES),
+    }
 
 
 def epoch(spark: SparkSession) -> Figure:
