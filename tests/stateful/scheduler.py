@@ -23,8 +23,8 @@ LOST = {"before": Delayed, "after": LostAnswer}
 
 
 MOST_LOST = 2_000
-"""Answers that an actor loses at most; then its outage is over. The store in memory counts each row of a
-read, and who reads hundreds of rows, each of which may be lost, would never come to an end.
+"""Most answers that an actor loses; then its outage is over. The store in memory counts each row of a read
+as an answer, so without a limit a read of hundreds of rows would never succeed.
 """
 
 
