@@ -44,8 +44,11 @@ DEPLOYED = "deployed"
 """Folders with this name hold the tests that need the stack."""
 SLOWEST_FIRST = (
     "jobs/deployed/test_ack",
+    "fleet_report/test_report",
+    "fleet_report/deployed/test_asking",
     "ack/test_steps",
     "audit/test_findings",
+    "emr/deployed/test_submitted",
     "fanout/test_staging",
     "fanout/deployed/test_driver",
     "fanout/deployed/test_sink",
