@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
-from fanin.spark.runtime.rejects import SCHEMA, Reason, write_none, write_rejects
+from fanin.errors import TooManyRejects
+from fanin.spark.runtime.rejects import ANY, SCHEMA, Reason, RejectLimit, write_none, write_rejects
 
 
 def test_rejects_are_written_and_counted_by_reason(spark: SparkSession, tmp_path: Path) -> None:
@@ -47,3 +49,30 @@ def test_no_rejects_are_written_as_an_empty_dataset_is(spark: SparkSession, tmp_
     assert [(field.name, field.dataType) for field in written.schema] == [
         (field.name, field.dataType) for field in SCHEMA
     ]
+
+
+def test_too_many_rejects_say_why(spark: SparkSession, tmp_path: Path) -> None:
+    # Given rejects, most of which have bytes of another encoding
+    folder = f"{tmp_path}/rejects"
+    rows = [
+        *(("again", Reason.DUPLICATE.value, "the item is there twice"),) * 9,
+        ("", Reason.NULL.value, "the body is null"),
+        ("plain", Reason.MALFORMED.value, "other bytes"),
+        ("K\ufffdse", Reason.MALFORMED.value, "other bytes"),
+    ]
+    counted = write_rejects(spark.createDataFrame(rows, SCHEMA), folder)
+
+    # When all rows are rejects, then the error counts the reasons, shows the commonest that is not harmless,
+    # and has better advice than a higher limit
+    with pytest.raises(TooManyRejects) as refused:
+        ANY.check(counted, 3, folder, spark)
+    told = str(refused.value)
+    assert told.startswith("3 of 3 rows are rejects")
+    assert ": 9 duplicate, 2 malformed, 1 null. Nothing else was written." in told
+    assert "The commonest (2): malformed, other bytes; for example 'K\ufffdse'. Name the encoding" in told
+    assert told.endswith(f"All are in {folder}; look at them and mend the rows")
+    assert (refused.value.rejects, refused.value.rows) == (counted, 3)
+
+    # And when more rows are left, then a higher limit is a way, too
+    with pytest.raises(TooManyRejects, match=r"at most 2 may be: .*or raise max_rejects"):
+        RejectLimit(count=2).check(counted, 50, folder, spark)

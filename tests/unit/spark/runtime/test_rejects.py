@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.errors import InvalidRequest, TooManyRejects
-from fanin.spark.runtime.rejects import ANY, RejectLimit
+from fanin.errors import InvalidRequest
+from fanin.spark.runtime.rejects import ANY, MOST_SHOWN, Commonest, RejectLimit
+from fanin.spark.runtime.unreadable import UNREADABLE, WRONG_COLUMNS
 
 
 @pytest.mark.parametrize(
@@ -40,22 +41,31 @@ def test_repeats_do_not_count_and_all_rows_are_too_many(
     limit: RejectLimit, rejected: dict[str, int], enough: bool
 ) -> None:
     # Given a hundred rows, when some are rejects, then the job may go on or not
-    if enough:
-        limit.check(rejected, 100, "/rejects")
-        return
-    with pytest.raises(TooManyRejects, match=r"of 100 rows are rejects.*/rejects") as refused:
-        limit.check(rejected, 100, "/rejects")
-    assert (refused.value.rejects, refused.value.rows) == (rejected, 100)
+    assert limit.allows(rejected, 100) is enough
 
 
 @pytest.mark.parametrize("percent", range(101))
 def test_as_many_rejects_as_the_share_says_are_enough(percent: int) -> None:
     # 0.29 * 100 is less than 29 in floating-point numbers
     limit = RejectLimit.parse(f"{percent}%")
-    limit.check({"null": percent}, 100, "/rejects")
-    with pytest.raises(TooManyRejects):
-        limit.check({"null": percent + 1}, 100, "/rejects")
+    assert limit.allows({"null": percent}, 100)
+    assert not limit.allows({"null": percent + 1}, 100)
 
 
 def test_a_dataset_without_rows_has_no_rejects() -> None:
-    ANY.check({}, 0, "/rejects")
+    assert ANY.allows({}, 0)
+
+
+@pytest.mark.parametrize(
+    ("detail", "value", "told"),
+    [
+        ("the body is null", None, "The commonest (3): malformed, the body is null; for example null."),
+        (None, "x", "The commonest (3): malformed; for example 'x'."),
+        (UNREADABLE, "K\ufffdse", "Name the encoding of the files (--encoding, for example windows-1252)."),
+        (UNREADABLE, "a,b,c", "look whether its delimiter and quote are right (--delimiter, --quote)."),
+        (WRONG_COLUMNS, "a,b,c", "look whether its delimiter and quote are right (--delimiter, --quote)."),
+        ("y" * 999, "x" * 999, f"{'y' * MOST_SHOWN}…; for example '{'x' * MOST_SHOWN}…'."),
+    ],
+)
+def test_the_commonest_reject_says_what_to_look_at(detail: str | None, value: str | None, told: str) -> None:
+    assert str(Commonest("malformed", detail, 3, value)).endswith(told)

@@ -131,7 +131,7 @@ def coalesce(given: Given) -> Coalesced:
     again = Counter({reason: count for reason, count, _, _ in found if reason is not None})
     counted = write_rejects(left_out, rejected, staged.rejects + again)
     read = sum(rows for _, _, rows, _ in found) + staged.rejects.total()
-    given.max_rejects.check(counted, read, rejected)
+    given.max_rejects.check(counted, read, rejected, spark)
     lifted = steps.lift(merged, batches)
     if totals:
         lifted = values.with_brought(lifted, staged.done)

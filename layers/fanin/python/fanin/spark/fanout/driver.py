@@ -169,7 +169,7 @@ def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
         bodies.left_out(opened[0]).write.parquet(files.at(_left_out(attempt)))
         found = spark.read.schema(rejects.SCHEMA).parquet(files.at(_left_out(attempt)))
         left = plan.rejects or files.at("rejects")
-        plan.max_rejects.check(rejects.write_rejects(found, left), rows, left)
+        plan.max_rejects.check(rejects.write_rejects(found, left), rows, left, spark)
 
     def data() -> dict[str, Any] | None:
         try:

@@ -15,7 +15,7 @@ from fanin.spark.inputs.names import quoted, with_names
 from fanin.spark.inputs.opening import Input, open_input
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.rejects import Reason
-from fanin.spark.runtime.unreadable import LINE, readable_columns
+from fanin.spark.runtime.unreadable import LINE, UNREADABLE, readable_columns
 
 CORRUPT: Final = "_corrupt"
 """The column with the text of what cannot be read in its format; null for all others."""
@@ -143,7 +143,7 @@ def _superseded(feed: Feed) -> Column:
 def _of_sources(feed: Feed) -> list[Rule]:
     """What may be wrong with the columns as they came; the first rule that holds counts."""
     return [
-        Rule(Reason.MALFORMED, f"{CORRUPT} IS NOT NULL", "the line cannot be read in its format"),
+        Rule(Reason.MALFORMED, f"{CORRUPT} IS NOT NULL", UNREADABLE),
         *feed.left_out,
         *(Rule(Reason.NULL, f"`{name}` IS NULL", f"{name} is null") for name in feed.sources),
         *(

@@ -121,7 +121,7 @@ def read_facts(
         rejected_rows(judged[0]).unionByName(rejected_rows(judged[1])), output.path("rejects")
     )
     rows = judged[0].count() + judged[1].count()
-    max_rejects.check(refused, rows, output.path("rejects"))
+    max_rejects.check(refused, rows, output.path("rejects"), output.spark)
     weeks = rollups.vehicle_weeks(
         scope.select(valid_rows(judged[0], TRIPS)), scope.select(valid_rows(judged[1], FILL_UPS))
     )

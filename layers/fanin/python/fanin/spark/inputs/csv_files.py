@@ -21,7 +21,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.inputs.dialect import UTF8, Dialect
 from fanin.spark.inputs.listing import FoundFile, escaped, same_file
 from fanin.spark.inputs.names import folded, quoted
-from fanin.spark.runtime.unreadable import LINE, PROBLEM
+from fanin.spark.runtime.unreadable import LINE, PROBLEM, WRONG_COLUMNS
 
 _MOST_HEADERS: Final = 100
 """Most different headers of a dataset; each is a read of its own."""
@@ -233,11 +233,10 @@ def _read(
     if typed:
         # Spark looks at the types of the columns that are asked for only; so this asks for all of them.
         line = F.when(line.isNotNull() | row.isNull(), F.coalesce(line, row))
-    columns = "the line does not have the columns of the header, or a value is not of its column's type"
     return rows.select(
         *(F.col(quoted(name)) for name in names),
         F.when(foreign & line.isNull(), row).otherwise(line).alias(LINE),
         F.when(foreign, F.lit(f"the line has bytes that are not {dialect.encoding}; name its encoding"))
-        .when(line.isNotNull(), F.lit(columns))
+        .when(line.isNotNull(), F.lit(WRONG_COLUMNS))
         .alias(PROBLEM),
     )

@@ -14,6 +14,11 @@ PROBLEM: Final = "_fanin_problem"
 MARK: Final = "\uffff"
 """Stands behind text that must not be taken for a value: it ends neither an item id nor a number."""
 
+UNREADABLE: Final = "the line cannot be read in its format"
+WRONG_COLUMNS: Final = (
+    "the line does not have the columns of the header, or a value is not of its column's type"
+)
+
 
 def marked(line: str | Column = LINE) -> Column:
     """The text of what cannot be read, so that nobody takes it for a value; null where a row can be read."""
