@@ -64,9 +64,3 @@ def test_a_damaged_export_ends_with_3(
     assert (code, answer["ok"], answer["error"]) == (3, False, "export-damaged")
     assert re.search(says, answer["detail"])
     assert not (tmp_path / "audit" / "findings").exists()
-
-
-def test_the_job_wants_one_source(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    # Given half of what it needs, when the job is run, then it says what to give
-    assert JOB.main(["--batches-export=somewhere", "--output=nowhere"]) == 3
-    assert "--words-export" in json.loads(capsys.readouterr().out.splitlines()[-1])["detail"]

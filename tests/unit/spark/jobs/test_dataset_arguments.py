@@ -6,7 +6,6 @@ import argparse
 
 import pytest
 
-from fanin.errors import InvalidRequest
 from fanin.spark.inputs.dialect import Dialect
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
 from fanin.spark.runtime.rejects import ANY, RejectLimit
@@ -32,9 +31,21 @@ def test_a_dialect_has_every_argument(parser: argparse.ArgumentParser) -> None:
     assert options.max_rejects == RejectLimit(count=3)
 
 
-def test_an_encoding_that_is_unknown_is_refused(parser: argparse.ArgumentParser) -> None:
-    with pytest.raises(InvalidRequest, match="no encoding 'x'"):
-        dialect_of(parser.parse_args(["--encoding", "x"]))
+@pytest.mark.parametrize(
+    ("option", "text", "why"),
+    [
+        ("--encoding", "x", "there is no encoding 'x'"),
+        ("--delimiter", "", "the delimiter is empty"),
+        ("--quote", "ab", "the quote must be a single character, and is 'ab'"),
+        ("--escape", "ab", "the escape must be a single character, and is 'ab'"),
+    ],
+)
+def test_a_dialect_that_cannot_be_is_a_wrong_argument(
+    parser: argparse.ArgumentParser, capsys: pytest.CaptureFixture[str], option: str, text: str, why: str
+) -> None:
+    with pytest.raises(SystemExit):
+        parser.parse_args([option, text])
+    assert f"argument {option}: {why}" in capsys.readouterr().err
 
 
 def test_help_can_be_shown(parser: argparse.ArgumentParser) -> None:

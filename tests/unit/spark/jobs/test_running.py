@@ -5,16 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from fanin.errors import NotConfigured
-from fanin.spark.jobs import running
+from fanin.errors import InvalidRequest, NotConfigured
 from fanin.spark.jobs.running import FAILED, MOST_DETAIL, OK, USAGE, WRONG, Job, Summary
 
 
@@ -24,19 +21,6 @@ def refuse(spark: SparkSession, options: argparse.Namespace) -> Summary:
 
 def job(run=refuse, **settings: str) -> Job:
     return Job("a-job", "does something", lambda parser: parser.add_argument("--n", type=int), run, settings)
-
-
-@pytest.fixture
-def sessions(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, str]]]:
-    made: list[tuple[str, dict[str, str]]] = []
-
-    @contextmanager
-    def session(name: str, settings: dict[str, str]) -> Iterator[None]:
-        made.append((name, settings))
-        yield
-
-    monkeypatch.setattr(running, "quiet_session", session)
-    return made
 
 
 def ended(capsys: pytest.CaptureFixture[str], run, *arguments: str) -> tuple[int, dict, str]:
@@ -100,6 +84,78 @@ def test_arguments_that_are_wrong_run_nothing(capsys: pytest.CaptureFixture[str]
     # Then it says so, and ends as all command lines do
     assert ended.value.code == USAGE
     assert "--m" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("found", "warned"),
+    [
+        ({"rows": 0}, True),
+        ({"rows": 0, "rejects": {}}, True),
+        ({"rows": 0, "rejected": {"null": 3}}, False),
+        ({"rows": 3, "rejects": {}}, False),
+        ({}, False),
+    ],
+)
+def test_a_dataset_without_rows_is_well_but_people_are_warned(sessions, capsys, found, warned):
+    # Given a job that reads a dataset, when it ends
+    one = Job(
+        "a-job", "does", lambda parser: parser.add_argument("--input"), lambda *_: {"ok": True, **found}
+    )
+    assert one.main(["--input", "acks/"]) == OK
+
+    # Then only of no rows at all the summary and standard error say which dataset has none
+    told = capsys.readouterr()
+    summary = json.loads(told.out)
+    assert ("warning" in summary) is warned
+    if warned:
+        assert summary["warning"].startswith("acks/ has no rows; look whether the path is right")
+        assert list(summary)[:3] == ["job", "ok", "warning"]
+        assert told.err.splitlines() == [f"a-job: warning: {summary['warning']}"]
+
+    # And of a job that has read none, nothing is said
+    assert one.main([]) == OK
+    assert "warning" not in json.loads(capsys.readouterr().out)
+
+
+def test_arguments_that_do_not_go_together_are_refused_before_anything_starts(sessions, capsys):
+    def check(options: argparse.Namespace) -> None:
+        raise InvalidRequest("pass --n or --m")
+
+    with pytest.raises(SystemExit) as ended:
+        Job("a-job", "does", lambda _: None, refuse, check=check).main([])
+    assert ended.value.code == USAGE
+    assert capsys.readouterr().err.splitlines()[-1].endswith("error: pass --n or --m")
+    assert not sessions
+
+
+ONE_SOURCE = "pass --scan, or both --batches-export and --words-export"
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "why"),
+    [
+        ("audit", "", ONE_SOURCE),
+        ("audit", "--batches-export a", ONE_SOURCE),
+        ("audit", "--words-export a", ONE_SOURCE),
+        ("audit", "--scan --words-export a", ONE_SOURCE),
+        ("audit", "--scan --segments 0", "'0' is not a number from 1 to 1,000,000"),
+        ("report", "--trips a", "name the report by --key"),
+        ("report", "--trips a --key k --topic all", "must have {fleet} in it"),
+        ("report", "--trips a --week 2024-W10 --to 2024-W11", "leave out --from and --to"),
+        ("report", "--trips a --week 2024-W60", "2024-W60"),
+    ],
+)
+def test_wrong_arguments_of_a_job_start_nothing(
+    sessions, capsys: pytest.CaptureFixture[str], module: str, words: str, why: str
+) -> None:
+    # Given arguments that are unknown, too few, or contradict each other, when a job is run
+    with pytest.raises(SystemExit) as ended:
+        import_module(f"fanin.spark.jobs.{module}").JOB.main(["--output", "nowhere", *words.split()])
+
+    # Then it says what to pass, and has not even started Spark
+    assert ended.value.code == USAGE
+    assert why in capsys.readouterr().err
+    assert not sessions
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from fanin.errors import NotConfigured
+from fanin.errors import InvalidRequest
 from fanin.spark.audit import export, rows
 from fanin.spark.audit.findings import MOVING
 from fanin.spark.audit.scan import scan
@@ -27,10 +27,11 @@ ABOUT: Final = """\
 Audit all batches: how far each has come, what is missing, and what contradicts its stored state.
 
 Reads exports of both tables (DynamoDB JSON), or the tables themselves with --scan, and writes Parquet below
---output: batches, missing, findings; with --repair or --confirm also verified. The summary and the exit code
-say whether anything is wrong. What an active batch shows for a moment is in flux, and not wrong."""
+--output: batches, missing, findings; with --repair or --confirm also verified. What an active batch shows for
+a moment is in flux, and not wrong. Exports need no stack, unless there is --repair or --confirm."""
 
 _SEGMENTS: Final = 16
+_MOST_SEGMENTS: Final = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -49,36 +50,78 @@ class _Source:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--batches-export", metavar="FOLDER", help="AWSDynamoDB/<id> of the batches table")
-    parser.add_argument("--words-export", metavar="FOLDER", help="AWSDynamoDB/<id> of the words table")
-    parser.add_argument("--scan", action="store_true", help="read the tables that the FANIN_ settings name")
-    parser.add_argument("--segments", type=int, default=_SEGMENTS, help="parallel readers of a scan")
-    parser.add_argument(
-        "--eventually", action="store_true", help="scan with eventually consistent reads, at half the price"
+    add = parser.add_argument
+    add(
+        "--batches-export",
+        metavar="FOLDER",
+        help="full export of the batches table: s3://bucket/AWSDynamoDB/<id>",
     )
-    parser.add_argument(
+    add("--words-export", metavar="FOLDER", help="full export of the words table, made at about that time")
+    add(
+        "--scan",
+        action="store_true",
+        help="instead of exports: read the tables of the stack that the environment names",
+    )
+    add(
+        "--segments",
+        type=_segments,
+        metavar="N",
+        default=_SEGMENTS,
+        help="parallel readers of a scan, and tasks of --repair and --confirm (default: %(default)s)",
+    )
+    add("--eventually", action="store_true", help="scan with eventually consistent reads, at half the price")
+    add(
         "--output",
         required=True,
         metavar="FOLDER",
-        help="for all datasets; an earlier audit there is replaced",
+        help="folder for all datasets and summary.json; an earlier audit there is replaced",
     )
-    parser.add_argument(
+    add(
         "--snapshot",
         metavar="FOLDER",
-        help="for the rows that were read; an earlier audit's are replaced (default: snapshot in --output)",
+        help="folder for the rows that were read, as large as the tables; those of an earlier audit are"
+        " replaced (default: snapshot in --output)",
     )
     then = parser.add_mutually_exclusive_group()
-    then.add_argument("--repair", action="store_true", help="let verify repair what it can")
     then.add_argument(
-        "--confirm", action="store_true", help="let verify read the tables again, and change nothing"
+        "--repair",
+        action="store_true",
+        help="have the service verify the batches with findings that it can judge, and repair them",
     )
+    then.add_argument(
+        "--confirm",
+        action="store_true",
+        help="have the service verify these batches on the tables as they are now, and change nothing",
+    )
+
+
+def _segments(text: str) -> int:
+    """The value of ``--segments``.
+
+    Raises:
+        ArgumentTypeError: it is not a number from 1 to 1,000,000, which is the most that DynamoDB takes.
+    """
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST_SEGMENTS:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {_MOST_SEGMENTS:,}")
+
+
+def check(options: argparse.Namespace) -> None:
+    """Refuse arguments that do not say what to audit.
+
+    Raises:
+        InvalidRequest: there is no source, half of one, or more than one.
+    """
+    exports = (options.batches_export, options.words_export)
+    if any(exports) if options.scan else not all(exports):
+        raise InvalidRequest("say what to audit: pass --scan, or both --batches-export and --words-export")
 
 
 def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     """Read, measure and write; then let ``verify`` judge what it can, and sum up.
 
     Raises:
-        NotConfigured: it is not clear what to audit, or the environment names no tables.
+        NotConfigured: the environment names no tables.
         ExportDamaged: an export is not complete.
     """
     began = time.time_ns() // 1_000_000
@@ -102,17 +145,16 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
 
 
 def _sources(spark: SparkSession, options: argparse.Namespace) -> tuple[_Source, _Source]:
-    exports = (options.batches_export, options.words_export)
-    if options.scan and not any(exports):
+    if options.scan:
         service = Service.from_env()
         settings = service.settings()
         tables = (settings.batches_table, settings.words_table)
         how: dict[str, Any] = {"segments": options.segments, "consistent": not options.eventually}
         first, second = (scan(spark, service, table, **how) for table in tables)
         return _Source(first, None, _no_check), _Source(second, None, _no_check)
-    if options.scan or not all(exports):
-        raise NotConfigured("say what to audit: pass --scan, or both --batches-export and --words-export")
-    first_export, second_export = (export.read(spark, folder) for folder in exports)
+    first_export, second_export = (
+        export.read(spark, folder) for folder in (options.batches_export, options.words_export)
+    )
     return tuple(  # type: ignore[return-value]
         _Source(one.lines(spark), one.at, one.check) for one in (first_export, second_export)
     )
@@ -172,7 +214,7 @@ def needs(options: argparse.Namespace) -> Mapping[str, str]:
     return reach.aws("dynamodb") if options.scan or options.repair or options.confirm else {}
 
 
-JOB: Final = Job("audit", ABOUT, arguments, run, output="output", needs=needs)
+JOB: Final = Job("audit", ABOUT, arguments, run, output="output", check=check, needs=needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.dialect import UTF8, Dialect
@@ -17,34 +18,58 @@ def add_format(parser: argparse.ArgumentParser) -> None:
         "--format",
         type=DatasetFormat,
         choices=list(DatasetFormat),
-        help="of the input; by default that of the table in the folder, or the one that its suffix names,"
-        " or else parquet",
+        help="of the input; table is one of the catalog, by its name (default: what the folder is or the suffix"
+        " says, or else parquet)",
     )
     add(
-        "--delimiter", metavar="TEXT", help=r"what divides the columns of CSV, \t for tabs (default: a comma)"
+        "--delimiter",
+        type=_checked("delimiter"),
+        metavar="TEXT",
+        help=r"what divides the columns of CSV: ';', or '\t' for tabs (default: a comma)",
     )
-    add("--encoding", default=UTF8, metavar="NAME", help="of CSV and JSON, such as ISO-8859-1 (%(default)s)")
+    add(
+        "--encoding",
+        type=_checked("encoding"),
+        default=UTF8,
+        metavar="NAME",
+        help="of CSV and JSON: ISO-8859-1, windows-1252, UTF-16 (default: %(default)s)",
+    )
     add(
         "--quote",
+        type=_checked("quote"),
         default='"',
         metavar="C",
-        help="character around values of CSV; empty if there is none (%(default)s)",
+        help="character around values of CSV; '' if there is none (default: %(default)s)",
     )
-    add("--escape", metavar="C", help="character before a quote within quotes (default: another quote)")
+    add(
+        "--escape",
+        type=_checked("escape"),
+        metavar="C",
+        help="character before a quote within quotes of CSV (default: another quote)",
+    )
     add(
         "--multiline",
         action="store_true",
-        help="a file of JSON is one object, or an array of them; line breaks within quotes of CSV are found"
-        " without it",
+        help="each file of JSON is one object, or an array of them, instead of an object on each line; CSV does"
+        " not need it",
     )
 
 
-def dialect_of(options: argparse.Namespace) -> Dialect:
-    """The dialect that the arguments say.
+def _checked(name: str) -> Callable[[str], str]:
+    """Make the type of an argument that is part of a ``Dialect``."""
 
-    Raises:
-        InvalidRequest: an argument does not make sense.
-    """
+    def check(text: str) -> str:
+        try:
+            Dialect(**{name: text})  # type: ignore[arg-type]  # all that are checked are texts
+        except InvalidRequest as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        return text
+
+    return check
+
+
+def dialect_of(options: argparse.Namespace) -> Dialect:
+    """The dialect that the arguments say."""
     delimiter = None if options.delimiter is None else options.delimiter.replace("\\t", "\t")
     return Dialect(delimiter, options.encoding, options.quote, options.escape, options.multiline)
 
@@ -56,8 +81,8 @@ def add_max_rejects(parser: argparse.ArgumentParser) -> None:
         type=_limit,
         default=RejectLimit(),
         metavar="N",
-        help="most rows that may be left out, or a share such as 2.5%%; with more, it does nothing (default:"
-        " any number but all rows). Repeats do not count",
+        help="most rows that may be left out, 100 or 2.5%%; with more, the job writes the rejects and nothing"
+        " else, and ends with 1. Repeats do not count (default: any number but all rows)",
     )
 
 

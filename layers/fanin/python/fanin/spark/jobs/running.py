@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 import time
@@ -18,9 +17,10 @@ from pyspark.sql import SparkSession
 
 from fanin.domain.totals import check_names
 from fanin.errors import FaninError, InvalidRequest, TooManyRejects
+from fanin.spark.jobs import summary_file
 from fanin.spark.runtime import reach
 from fanin.spark.runtime.failures import root_cause
-from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.refused_storage import refused_storage
 from fanin.spark.runtime.session import quiet_session
 
 Summary: TypeAlias = dict[str, Any]
@@ -55,6 +55,10 @@ def _nothing(_options: argparse.Namespace) -> Mapping[str, str]:
     return {}
 
 
+def _any(_options: argparse.Namespace) -> None:
+    """Any arguments go together."""
+
+
 @dataclass(frozen=True)
 class Job:
     """One job.
@@ -66,6 +70,8 @@ class Job:
         run: does the work; the summary's ``ok`` decides the exit code.
         settings: Spark properties of its session.
         output: the argument that names a folder of the job, where the summary is written as well.
+        input: the argument that names its dataset, if it has one; an empty one is told.
+        check: refuses arguments that do not go together, with ``InvalidRequest``, before anything starts.
         needs: gives the services that it calls, name → URL; unless all can be reached, it does not begin.
     """
 
@@ -75,6 +81,8 @@ class Job:
     run: Callable[[SparkSession, argparse.Namespace], Summary]
     settings: Mapping[str, str] = field(default_factory=dict)
     output: str | None = None
+    input: str = "input"
+    check: Callable[[argparse.Namespace], None] = _any
     needs: Callable[[argparse.Namespace], Mapping[str, str]] = _nothing
 
     def parser(self) -> argparse.ArgumentParser:
@@ -89,7 +97,8 @@ class Job:
     def main(self, arguments: Sequence[str] | None = None) -> int:
         """Run the job; the last line that it prints is its summary, as JSON.
 
-        A job that ran to its end also writes it to its folder, as ``summary.json``.
+        A job that ran to its end also writes it to its folder, as ``summary.json``. That of an earlier run is
+        deleted first.
 
         Returns:
             The exit code: 0 if all is well, 1 if something is wrong, 3 if the job could not run to its end,
@@ -98,13 +107,16 @@ class Job:
         Raises:
             SystemExit: with the exit code 2 if the arguments are wrong.
         """
-        options = self.parser().parse_args(arguments)
+        options = self._options(arguments)
+        folder: str | None = getattr(options, self.output) if self.output else None
         began = time.monotonic()
         spark = None
         try:
+            summary_file.forget_on_this_machine(folder)
             reach.require(self.needs(options))
             with quiet_session(f"fanin {self.name}", self.settings) as spark:
-                summary = self.run(spark, options)
+                summary_file.forget(spark, folder)
+                summary = _warned(self.run(spark, options), getattr(options, self.input, None))
         except TooManyRejects as error:
             told = {"rejects": error.rejects, "rows": error.rows}
             summary = {"ok": False, **told, "error": error.code, "detail": str(error)}
@@ -113,8 +125,7 @@ class Job:
             summary = {"ok": False, "error": error.code, "detail": str(error)}
             code = FAILED
         except (PySparkException, Py4JError) as error:
-            traceback.print_exc()
-            summary = {"ok": False, "error": "spark-failed", "detail": root_cause(error)[:MOST_DETAIL]}
+            summary = _spark_failed(error)
             code = FAILED
         except KeyboardInterrupt:
             detail = "stopped with Ctrl-C; start the same command again"
@@ -128,12 +139,22 @@ class Job:
         else:
             code = OK if summary["ok"] else WRONG
         told = {"job": self.name, **summary, "seconds": round(time.monotonic() - began, 3)}
-        line = json.dumps(_rejects_first(told))
-        if spark is not None and code in (OK, WRONG) and self.output:
-            _write(spark, getattr(options, self.output), line)
+        told = _rejects_first(told)
+        if spark is not None and code in (OK, WRONG):
+            summary_file.write(spark, folder, told)
         _explain(self.name, summary, self._rejects(options))
-        print(line)
+        print(summary_file.as_json(told, sys.stdout.encoding))
         return code
+
+    def _options(self, arguments: Sequence[str] | None) -> argparse.Namespace:
+        """The arguments; those that do not go together end the process, as an unknown one does."""
+        parser = self.parser()
+        options = parser.parse_args(arguments)
+        try:
+            self.check(options)
+        except InvalidRequest as error:
+            parser.error(str(error))
+        return options
 
     def _rejects(self, options: argparse.Namespace) -> str | None:
         """The folder of the rows that were left out; None if the job has none."""
@@ -143,15 +164,41 @@ class Job:
         return named or f"{getattr(options, self.output).rstrip('/')}/rejects"
 
 
+def _spark_failed(error: PySparkException | Py4JError) -> Summary:
+    """What the summary says of a failure of Spark; a traceback is for those that nobody expects."""
+    if known := refused_storage(error):
+        return {"ok": False, "error": InvalidRequest.code, "detail": known[:MOST_DETAIL]}
+    traceback.print_exc()
+    return {"ok": False, "error": "spark-failed", "detail": root_cause(error)[:MOST_DETAIL]}
+
+
 def _rejects_first(summary: Summary) -> Summary:
     """The summary in an order in which what was left out is not overlooked."""
-    first = ("job", "ok", "error", "batch_id", "rejects", "rejected", "outliers")
+    first = ("job", "ok", "error", "warning", "batch_id", "rejects", "rejected", "outliers")
     return {name: summary[name] for name in (*(one for one in first if one in summary), *summary)}
+
+
+def _warned(summary: Summary, path: str | None) -> Summary:
+    """The summary; with a warning if the dataset was empty, which nobody does on purpose."""
+    if path is None or summary.get("rows") != 0 or _left_out(summary):
+        return summary
+    empty = (
+        f"{path} has no rows; look whether the path is right. Files that are empty, or whose names begin with"
+        " a dot or an underscore, are not read"
+    )
+    return {**summary, "warning": empty}
+
+
+def _left_out(summary: Summary) -> Mapping[str, int]:
+    found: Mapping[str, int] = summary.get("rejects") or summary.get("rejected") or {}
+    return found
 
 
 def _explain(job: str, summary: Summary, folder: str | None) -> None:
     """Say on stderr what people should look at."""
-    rejects = summary.get("rejects") or summary.get("rejected") or {}
+    rejects = _left_out(summary)
+    if "warning" in summary:
+        print(f"{job}: warning: {summary['warning']}", file=sys.stderr)
     if "detail" in summary:
         print(f"{job}: {summary['detail']}", file=sys.stderr)
     elif rejects:
@@ -159,11 +206,3 @@ def _explain(job: str, summary: Summary, folder: str | None) -> None:
         count = sum(rejects.values())
         told = f"{job}: {count} {'row is a reject' if count == 1 else 'rows are rejects'}: {reasons}"
         print(f"{told}. Look at {folder}" if folder else told, file=sys.stderr)
-
-
-def _write(spark: SparkSession, folder: str, line: str) -> None:
-    """Write the summary beside what the job made; a job that is done does not fail because of it."""
-    try:
-        Folder(spark, folder).write("summary.json", f"{line}\n")
-    except Py4JError as error:
-        print(f"the summary is not in {folder}: {root_cause(error)}", file=sys.stderr)

@@ -143,19 +143,19 @@ class Commonest(NamedTuple):
     Attributes:
         reason: why they are left out.
         detail: the same in words.
-        count: how many rows have both.
+        rows: how many rows have both.
         value: of one of them, if possible one with bytes that are not of the encoding.
     """
 
     reason: str
     detail: str | None
-    count: int
+    rows: int
     value: str | None
 
     def __str__(self) -> str:
         said = f"{self.reason}, {_cut(self.detail)}" if self.detail else self.reason
         value = "null" if self.value is None else repr(_cut(self.value))
-        told = f"The commonest ({self.count}): {said}; for example {value}."
+        told = f"The commonest ({self.rows}): {said}; for example {value}."
         if _UNDECODED in (self.value or ""):
             return f"{told} Name the encoding of the files (--encoding, for example windows-1252)."
         if self.detail in {UNREADABLE, WRONG_COLUMNS}:

@@ -39,6 +39,14 @@ _ALONE: Final[Mapping[str, str]] = {
     "spark.sql.shuffle.partitions": "8",
 }
 """Settings for a process that was not started by spark-submit, for example on a laptop or in a test."""
+_TOLD_TWICE: Final = (
+    "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter",
+    "org.apache.spark.executor.Executor",
+    "org.apache.spark.scheduler.TaskSetManager",
+    "org.apache.spark.sql.execution.datasources.FileFormatWriter",
+    "org.apache.spark.util.Utils",
+)
+"""Loggers that print pages of stack frames for what is raised too, if no task is tried again."""
 
 
 def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
@@ -53,7 +61,8 @@ def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSessio
     """
     running = SparkSession.getActiveSession()
     builder = SparkSession.builder.appName(name)
-    if running is None and not _submitted():
+    alone = not submitted()
+    if running is None and alone:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers here do not see settings
         _find_java()
         for key, value in _ALONE.items():
@@ -63,6 +72,12 @@ def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSessio
     spark = builder.getOrCreate()
     # Spark 4 logs kilobytes of JSON for every SQL error, although it raises the error too.
     turn_off(spark, "SQLQueryContextLogger")
+    # A path that does not exist has no metadata of a stream either, which is a page of stack frames.
+    turn_off(spark, "org.apache.spark.sql.execution.streaming.FileStreamSink")
+    turn_off(spark, "org.apache.spark.sql.execution.streaming.sinks.FileStreamSink")
+    if alone:
+        for logger in _TOLD_TWICE:
+            turn_off(spark, logger)
     return spark
 
 
@@ -83,7 +98,7 @@ def quiet_session(name: str, settings: Mapping[str, str] | None = None) -> Itera
         yield spark
 
 
-def _submitted() -> bool:
+def submitted() -> bool:
     """Whether spark-submit started this process; it starts the JVM before Python."""
     return "PYSPARK_GATEWAY_PORT" in Settings.from_env().environment
 

@@ -1,0 +1,61 @@
+"""The file ``summary.json`` in the folder of a job: it is there only if the last run came to its end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from fanin.spark.runtime.failures import root_cause
+from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.session import submitted
+
+NAME: Final = "summary.json"
+
+
+def as_json(summary: dict[str, Any], encoding: str | None) -> str:
+    """A summary in one line, whose letters are as they are if the encoding has all of them.
+
+    Args:
+        summary: as JSON.
+        encoding: of where it is written to; None if that is not known.
+    """
+    line = json.dumps(summary, ensure_ascii=False)
+    try:
+        line.encode(encoding or "ascii")
+    except UnicodeEncodeError:
+        return json.dumps(summary)
+    return line
+
+
+def forget_on_this_machine(folder: str | None) -> None:
+    """Delete an earlier run's summary without Spark, if there is a folder and it is on this machine."""
+    path = (folder or "").removeprefix("file:")
+    if path and ":/" not in path and not submitted():  # a cluster may mean a folder of HDFS
+        with contextlib.suppress(OSError):  # the job says why it cannot write there
+            Path(path, NAME).unlink()
+
+
+def forget(spark: SparkSession, folder: str | None) -> None:
+    """Delete an earlier run's summary, if there is a folder, since nobody should take it for this run's."""
+    if folder is None:
+        return
+    try:
+        Folder(spark, folder).delete(NAME)
+    except Py4JError as error:
+        print(f"an earlier run's summary may still be in {folder}: {root_cause(error)}", file=sys.stderr)
+
+
+def write(spark: SparkSession, folder: str | None, summary: dict[str, Any]) -> None:
+    """Write the summary beside what the job made; a job that is done does not fail because of it."""
+    if folder is None:
+        return
+    try:
+        Folder(spark, folder).write(NAME, f"{as_json(summary, 'utf-8')}\n")
+    except Py4JError as error:
+        print(f"the summary is not in {folder}: {root_cause(error)}", file=sys.stderr)

@@ -1,0 +1,142 @@
+"""The summary that a job prints, and leaves in its folder."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from fanin.errors import InvalidRequest, NotConfigured, TooManyRejects
+from fanin.spark.jobs import summary_file
+from fanin.spark.jobs.running import FAILED, INTERRUPTED, OK, WRONG, Job, Summary
+
+Run: TypeAlias = Callable[[SparkSession, argparse.Namespace], Summary]
+
+
+class Files:
+    """A folder of Spark's, on this machine."""
+
+    def __init__(self, spark: object, path: str) -> None:
+        self.path = Path(path)
+
+    def delete(self, name: str) -> None:
+        (self.path / name).unlink(missing_ok=True)
+
+    def write(self, name: str, text: str) -> None:
+        (self.path / name).write_text(text)
+
+
+@pytest.fixture
+def folder(sessions: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder of a job, which Spark reaches without a session."""
+    monkeypatch.setattr(summary_file, "Folder", Files)
+    return tmp_path
+
+
+def job(run: Run, **more: Any) -> Job:
+    return Job("a-job", "does", lambda parser: parser.add_argument("--out"), run, output="out", **more)
+
+
+def refuse(spark: SparkSession, options: argparse.Namespace) -> Summary:
+    raise InvalidRequest("there is no such dataset")
+
+
+def stop(spark: SparkSession, options: argparse.Namespace) -> Summary:
+    raise KeyboardInterrupt
+
+
+def fail(spark: SparkSession, options: argparse.Namespace) -> Summary:
+    raise PySparkException("something new")
+
+
+def too_many(spark: SparkSession, options: argparse.Namespace) -> Summary:
+    raise TooManyRejects("5 of 5 rows are rejects", rejects={"null": 5}, rows=5)
+
+
+@pytest.mark.parametrize(
+    ("run", "code", "left"),
+    [
+        (lambda *_: {"ok": True}, OK, True),
+        (lambda *_: {"ok": False}, WRONG, True),
+        (too_many, WRONG, True),
+        (refuse, FAILED, False),
+        (fail, FAILED, False),
+        (stop, INTERRUPTED, False),
+    ],
+    ids=["well", "wrong", "too many rejects", "refused", "spark's error", "interrupted"],
+)
+def test_only_a_run_that_came_to_its_end_leaves_a_summary_in_its_folder(
+    folder: Path, capsys: pytest.CaptureFixture[str], *, run: Run, code: int, left: bool
+) -> None:
+    # Given the folder of a run that was fine
+    file, seen = folder / "summary.json", []
+    file.write_text('{"ok": true}')
+
+    def look(spark: SparkSession, options: argparse.Namespace) -> Summary:
+        seen.append(file.exists())
+        return run(spark, options)
+
+    # When the job is run again
+    ended_with = job(look).main(["--out", f"{folder}"])
+
+    # Then nobody takes the old summary for that of this run, while it works or afterwards
+    assert (ended_with, seen) == (code, [False])
+    assert file.exists() is left
+    if left:
+        assert file.read_text() == f"{capsys.readouterr().out.splitlines()[-1]}\n"
+
+
+@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}", "{}/"])
+def test_a_job_that_cannot_begin_leaves_no_earlier_summary_on_this_machine(
+    sessions: list[object], tmp_path: Path, form: str
+) -> None:
+    # Given the folder of a run that was fine, and a stack that is not there any more
+    (tmp_path / "summary.json").write_text('{"ok": true}')
+    cannot = Job(
+        "a-job", "does", lambda one: one.add_argument("--out"), refuse, output="out", needs=unreachable
+    )
+
+    # When the job is run again, then it has not started Spark, and the old summary is gone
+    assert cannot.main(["--out", form.format(tmp_path)]) == FAILED
+    assert list(tmp_path.iterdir()) == []
+    assert not sessions
+
+    # And a folder that is not there, or not on this machine, does not matter
+    assert cannot.main(["--out", f"{tmp_path}/other"]) == FAILED
+    assert cannot.main(["--out", "s3://bucket/data"]) == FAILED
+    assert list(tmp_path.iterdir()) == []
+
+
+def unreachable(options: argparse.Namespace) -> dict[str, str]:
+    raise NotConfigured("there is no stack")
+
+
+def test_letters_are_readable_in_the_summary_where_the_terminal_has_them(
+    sessions: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given terminals that have umlauts, or no more than ASCII, and text that no encoding has
+    for encoding, name, shown in (
+        ("utf-8", "Köln", '"Köln"'),
+        ("latin-1", "Köln", '"Köln"'),
+        ("ascii", "Köln", '"K\\u00f6ln"'),
+        ("utf-8", "\ud800", '"\\ud800"'),
+    ):
+        with monkeypatch.context() as patch:
+            written = BytesIO()
+            out = TextIOWrapper(written, encoding)
+            patch.setattr("sys.stdout", out)
+
+            # When a job ends, then its summary has the letters, or says them in ASCII
+            plain = Job("a-job", "does", lambda _: None, lambda *_, name=name: {"ok": True, "name": name})
+            assert plain.main([]) == OK
+            out.flush()
+            line = written.getvalue().decode(encoding).splitlines()[-1]
+        assert f'"name": {shown}' in line
+        assert json.loads(line)["name"] == name

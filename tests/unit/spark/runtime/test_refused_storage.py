@@ -1,0 +1,51 @@
+"""Failures of file systems, as Java says them, in words that say what to do."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+
+from fanin.spark.runtime.refused_storage import refused_storage
+
+
+@pytest.mark.parametrize(
+    ("java", "told"),
+    [
+        (
+            "hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: file:/a.csv",
+            "file:/a.csv is a file, so nothing can be written below it; name another folder",
+        ),
+        (
+            "Mkdirs failed to create file:/x/rows-8f/_temporary/0/_temporary/attempt_5 (exists=false, cwd=/)",
+            "the folder file:/x/rows-8f cannot be made; name a folder that this job may write",
+        ),
+        (
+            "java.io.FileNotFoundException: /a.csv (Permission denied)",
+            "this job has no permission to read or write /a.csv; give it the permission",
+        ),
+        (
+            "java.nio.file.AccessDeniedException: s3://lake/acks: Access Denied",
+            "no permission: java.nio.file.AccessDeniedException: s3://lake/acks: Access Denied; give it to",
+        ),
+        (
+            "FileAlreadyExistsException: a",
+            "something is in the way: FileAlreadyExistsException: a; name",
+        ),
+        (
+            "java.io.IOException: No space left on device",
+            "the disk is full: java.io.IOException: No space left",
+        ),
+    ],
+)
+def test_a_path_that_cannot_be_used_is_named(java: str, told: str) -> None:
+    assert (refused_storage(PySparkException(java)) or "").startswith(told)
+
+
+def test_a_path_that_does_not_exist_is_clear() -> None:
+    said = "[PATH_NOT_FOUND] Path does not exist: file:/nowhere. SQLSTATE: 42K03"
+    assert refused_storage(AnalysisException(said)) == said
+
+
+@pytest.mark.parametrize("other", ["java.lang.NullPointerException", "file:/a is not a Parquet file {0}"])
+def test_other_failures_need_a_traceback(other: str) -> None:
+    assert refused_storage(PySparkException(other)) is None
