@@ -32,9 +32,9 @@ def read_nothing(spark: SparkSession, options: argparse.Namespace) -> Summary:
         (lambda spark, options: {"ok": True, "n": options.n}, OK, {"ok": True, "n": 7}),
         (lambda spark, options: {"ok": False}, WRONG, {"ok": False}),
         (refuse, FAILED, {"ok": False, "error": "not-configured"}),
-        (read_nothing, FAILED, {"ok": False, "error": "spark-failed"}),
+        (read_nothing, FAILED, {"ok": False, "error": "invalid-request"}),
     ],
-    ids=["well", "wrong", "refused", "spark's error"],
+    ids=["well", "wrong", "refused", "a path that is not there"],
 )
 def test_the_exit_code_and_the_last_line_agree(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], run: Run, code: int, told: Summary
@@ -44,9 +44,12 @@ def test_the_exit_code_and_the_last_line_agree(
 
     # Then the exit code says so, and the last line is its summary
     assert ended == code
-    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    said = capsys.readouterr()
+    summary = json.loads(said.out.splitlines()[-1])
     assert {name: summary[name] for name in told} == told
     assert summary["job"] == "a-job"
+    # and what is clear needs no traceback
+    assert "Traceback" not in said.err
 
 
 def test_the_summary_has_the_root_cause(

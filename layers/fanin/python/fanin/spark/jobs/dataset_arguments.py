@@ -18,8 +18,8 @@ def add_format(parser: argparse.ArgumentParser) -> None:
         "--format",
         type=DatasetFormat,
         choices=list(DatasetFormat),
-        help="of the input; table is one of the catalog, by its name (default: what the folder is or the suffix"
-        " says, or else parquet)",
+        help="of the input; table is one of the catalog, by its name (default: what the folder is, or what its"
+        " suffix says, or else parquet)",
     )
     add(
         "--delimiter",
@@ -50,8 +50,8 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     add(
         "--multiline",
         action="store_true",
-        help="each file of JSON is one object, or an array of them, instead of an object on each line; CSV does"
-        " not need it",
+        help="each file of JSON is one object, or an array of them, instead of an object on each line; CSV"
+        " does not need it",
     )
 
 

@@ -70,14 +70,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="folder for all files and summary.json; an earlier report there is replaced",
     )
-    add("--week", metavar="WEEK", help="one ISO week, such as 2013-W46, instead of --from and --to")
+    add("--week", metavar="WEEK", help="an ISO week, such as 2013-W46, instead of --from and --to")
     add("--from", dest="first", metavar="WEEK", help="first ISO week (default: the first with data)")
-    add(
-        "--to",
-        dest="last",
-        metavar="WEEK",
-        help="last ISO week, which is included (default: the last with data)",
-    )
+    add("--to", dest="last", metavar="WEEK", help="last ISO week, included (default: the last with data)")
     add("--fleets", metavar="A,B", help="only these fleets (default: all in the data)")
     add(
         "--scatter",

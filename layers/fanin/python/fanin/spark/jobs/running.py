@@ -51,6 +51,16 @@ MOST_DETAIL: Final = 2_000
 """Most characters of an error in the summary; stderr has all of it."""
 
 
+_ENDS: Final = f"""\
+The environment names the stack: FANIN_PROFILE=local is that of `fanin local up`; on AWS FANIN_BATCHES_TABLE
+and its like have the names of the tables, which are outputs of the stack. On EMR the stack sets them.
+
+The last line that is printed is a summary in JSON. The exit code is {OK} if all is well, {WRONG} if something
+is wrong, {USAGE} if the arguments are, {FAILED} if the job could not run to its end, and {INTERRUPTED} after
+Ctrl-C. docs/how-to/spark says more."""
+"""What the help of all jobs ends with."""
+
+
 def _nothing(_options: argparse.Namespace) -> Mapping[str, str]:
     return {}
 
@@ -89,6 +99,7 @@ class Job:
         parser = argparse.ArgumentParser(
             prog=f"python -m fanin.spark.jobs.{self.name.replace('-', '_')}",
             description=self.about,
+            epilog=_ENDS,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         self.arguments(parser)
