@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,8 @@ import pytest
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
+from fanin.client import local_stack
+from fanin.client.local_stack import FOLDER, Stack
 from fanin.client.tracker import Tracker
 
 
@@ -60,6 +64,16 @@ class MemoryStack:
 
     def require(self, *_services: str) -> None:
         """All of it is in this process."""
+
+
+@pytest.fixture
+def local(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stack:
+    """A local stack that is found from the current folder; nothing of it runs."""
+    made = Stack(**{field.name: f"the {field.name}" for field in fields(Stack)})
+    (tmp_path / FOLDER).mkdir()
+    local_stack.write(tmp_path, made)
+    monkeypatch.chdir(tmp_path)
+    return made
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from fanin import names
+from fanin.client.local_stack import Stack
 from fanin.errors import NotConfigured, Unreachable
 from fanin.spark.runtime import reach
 
@@ -44,7 +45,9 @@ def test_what_listens_is_reached_and_nothing_is_sent(listening: str) -> None:
     reach.require({})
 
 
-def test_a_closed_port_is_named_with_the_setting_that_mends_it(listening: str, closed: str) -> None:
+def test_a_closed_port_of_this_machine_is_named_and_asks_for_the_local_stack(
+    listening: str, closed: str
+) -> None:
     # Given a service that is there, and one that is not
     endpoints = {"DynamoDB": f"http://{listening}", "SQS": f"http://{closed}"}
     # When both are needed
@@ -54,8 +57,21 @@ def test_a_closed_port_is_named_with_the_setting_that_mends_it(listening: str, c
     said = str(raised.value)
     assert f"cannot reach SQS at http://{closed}: Connection refused" in said
     assert "DynamoDB" not in said
-    for setting in ("pipeline_network", "pipeline_subnets", "pipeline_security_groups"):
-        assert setting in said
+    assert "Is the local stack up?" in said
+    assert "EMR" not in said
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [("localhost", True), ("sqs.localhost", True), ("[::1]", True), ("127.1.2.3", True), ("10.0.0.1", False)],
+)
+def test_only_addresses_of_this_machine_are_the_local_stack_s(
+    monkeypatch: pytest.MonkeyPatch, host: str, here: bool
+) -> None:
+    monkeypatch.setattr(reach, "_why_not", lambda *_: "nobody listens")
+    with pytest.raises(Unreachable) as raised:
+        reach.require({"SQS": f"http://{host}:4566"})
+    assert ("fanin local up" in str(raised.value)) is here
 
 
 def test_what_does_not_answer_is_given_up_at_once_however_many_there_are(silent: str) -> None:
@@ -66,8 +82,11 @@ def test_what_does_not_answer_is_given_up_at_once_however_many_there_are(silent:
 
 
 def test_a_name_that_nobody_knows_is_not_reached() -> None:
-    with pytest.raises(Unreachable, match=r"SQS at https://sqs\.invalid: "):
+    with pytest.raises(Unreachable, match=r"SQS at https://sqs\.invalid: ") as raised:
         reach.require({"SQS": "https://sqs.invalid"})
+    # and the error has the settings that mend it on EMR
+    for setting in ("pipeline_network", "pipeline_subnets", "pipeline_security_groups"):
+        assert setting in str(raised.value)
 
 
 def test_behind_a_proxy_it_is_the_proxy_that_must_be_there(
@@ -94,21 +113,24 @@ def test_services_are_where_boto3_calls_them(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("environment", "needed"),
     [
-        ({names.ENV_PROFILE: "local", names.ENV_API_URL: "https://api.test"}, []),
+        ({names.ENV_PROFILE: "local", names.ENV_API_URL: "https://api.test"}, ["the API"]),
         ({names.ENV_API_URL: "https://api.test", names.ENV_BATCHES_TABLE: "b"}, ["the API"]),
         ({names.ENV_BATCHES_TABLE: "b"}, ["DynamoDB", "EventBridge Scheduler", "SQS"]),
         ({}, []),
     ],
 )
 def test_a_tracker_needs_the_api_or_what_the_api_needs(
-    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], needed: list[str]
+    monkeypatch: pytest.MonkeyPatch, local: Stack, environment: dict[str, str], needed: list[str]
 ) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     for name in (names.ENV_PROFILE, names.ENV_API_URL, names.ENV_BATCHES_TABLE):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert list(reach.of_tracker()) == needed
+    found = reach.of_tracker()
+    assert list(found) == needed
+    if names.ENV_PROFILE in environment:
+        assert found["the API"] == local.api_url
 
 
 def test_without_a_region_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

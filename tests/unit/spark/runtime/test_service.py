@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from fanin.client import local_profile, local_stack
+from fanin.client.local_stack import Stack
 from fanin.errors import NotConfigured
 from fanin.spark.runtime.service import Service
 
@@ -31,8 +35,47 @@ def test_credentials_do_not_travel() -> None:
 
 def test_an_environment_that_names_no_table_is_refused() -> None:
     # Given only an API, when a job starts, then it says which variable is missing
-    with pytest.raises(NotConfigured, match="FANIN_BATCHES_TABLE"):
+    with pytest.raises(NotConfigured, match=r"FANIN_BATCHES_TABLE is not set.*FANIN_PROFILE=local"):
         Service.from_env({"FANIN_API_URL": "https://example.org"})
+
+
+def test_a_profile_names_the_local_stack_and_its_keys(local: Stack) -> None:
+    # Given an environment that names another stack, and the profile
+    environment = {**TABLES, "AWS_SECRET_ACCESS_KEY": "of an account", "FANIN_PROFILE": "local"}
+
+    # When the tasks learn which stack it is
+    told = dict(Service.from_env(environment).environment)
+
+    # Then it is the local one, as it is for a tracker
+    assert told["FANIN_BATCHES_TABLE"] == local.batches_table
+    assert told["AWS_ENDPOINT_URL"] == local.endpoint_url
+    assert (told["AWS_SECRET_ACCESS_KEY"], told["AWS_SESSION_TOKEN"]) == (local.secret_access_key, "")
+    # and they need not look for it themselves
+    assert "FANIN_PROFILE" not in told
+
+
+def test_a_profile_without_its_stack_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NotConfigured, match="start it with `fanin local up`"):
+        Service.from_env({**TABLES, "FANIN_PROFILE": "local"})
+    with pytest.raises(NotConfigured, match="the only profile is 'local'"):
+        Service.from_env({**TABLES, "FANIN_PROFILE": "prod"})
+
+
+def test_its_services_are_where_the_local_stack_has_them(
+    monkeypatch: pytest.MonkeyPatch, local: Stack
+) -> None:
+    # Given a process that names its stack by the profile alone
+    for name in local_profile.variables(local):
+        monkeypatch.setenv(name, "of another stack")  # which is there again after the test
+    local_stack.write(Path.cwd(), replace(local, endpoint_url="http://127.0.0.1:1", region="eu-west-1"))
+    service = Service.from_env({"FANIN_PROFILE": "local"})
+
+    # When a job asks where the services are that it calls, then that is the stack
+    assert service.endpoints("dynamodb", "sqs") == {
+        "DynamoDB": "http://127.0.0.1:1",
+        "SQS": "http://127.0.0.1:1",
+    }
 
 
 def test_the_same_stack_is_the_same_value_wherever_it_is_made() -> None:

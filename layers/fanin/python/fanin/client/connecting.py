@@ -18,6 +18,7 @@ from fanin.client.clock import Clock
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Identity, Sign, SigV4, Urllib3Transport
+from fanin.client.local_profile import LOCAL, wants_local
 from fanin.domain import limits
 from fanin.domain.principals import checked_name
 from fanin.entry.settings import Settings
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     import boto3
     from mypy_boto3_sqs import SQSClient
 
-LOCAL: Final = "local"
 _CONNECTIONS: Final = 32
 _LOCAL_READ_TIMEOUT: Final = (
     120.0  # seconds: a burst of first calls starts a process for each on this machine
@@ -86,18 +86,16 @@ class StackConnection:
         """
         settings = Settings.from_env()
         environment = settings.environment
-        profile = environment.get(ENV_PROFILE)
-        if profile == LOCAL:
+        if wants_local(environment):
             return cls.local()
-        if profile:
-            raise NotConfigured(f"{ENV_PROFILE} is {profile!r}; the only profile is {LOCAL!r}")
         if url := environment.get(ENV_API_URL):
             return cls.over_https(url, ack_queue_url=settings.ack_queue_url)
         if environment.get(ENV_BATCHES_TABLE):
             return cls.direct(settings)
         raise NotConfigured(
-            f"no stack to talk to; set {ENV_API_URL} (the stack's output ApiUrl), {ENV_PROFILE}={LOCAL} "
-            f"for the stack of `fanin local up`, or {ENV_BATCHES_TABLE} and the other tables"
+            f"no stack to talk to; set {ENV_API_URL} (the stack's output ApiUrl),"
+            f" {ENV_PROFILE}={LOCAL} for the stack of `fanin local up`, or {ENV_BATCHES_TABLE} and the other"
+            " tables"
         )
 
     @classmethod

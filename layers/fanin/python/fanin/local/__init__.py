@@ -21,9 +21,9 @@ A wrong secret is refused with ``SignatureDoesNotMatch`` or ``InvalidSignatureEx
 service; an unknown key with ``UnrecognizedClientException`` or ``InvalidClientTokenId``.
 """
 
+from fanin.client.local_profile import variables as environment
 from fanin.client.local_stack import Stack, read
 from fanin.local.deploy import deploy
-from fanin.local.outputs import environment
 from fanin.local.stack import CHECKOUT, CONTEXT, INPUTS, Status, down, status, up
 from fanin.local.synth import synthesize
 

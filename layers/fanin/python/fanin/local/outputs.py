@@ -1,4 +1,4 @@
-"""Turns the outputs of the deployed stack into its description, and that into environment variables."""
+"""Turns the outputs of the deployed stack into its description."""
 
 from __future__ import annotations
 
@@ -33,30 +33,6 @@ OUTPUTS: Final = {
     "router_arn": names.OUTPUT_ROUTER,
     "buffer_prefix": names.OUTPUT_BUFFER_PREFIX,
     "buffer_dead_letters_arn": names.OUTPUT_BUFFER_DEAD_LETTERS,
-}
-
-# Environment variable of the library and the functions → field of the description.
-VARIABLES: Final = {
-    names.ENV_API_URL: "api_url",
-    names.ENV_BATCHES_TABLE: "batches_table",
-    names.ENV_WORDS_TABLE: "words_table",
-    names.ENV_PARTS_TABLE: "parts_table",
-    names.ENV_DIRECTORY_TABLE: "directory_table",
-    names.ENV_BUS: "bus",
-    names.ENV_WORK_QUEUE_URL: "work_queue_url",
-    names.ENV_ACK_QUEUE_URL: "ack_queue_url",
-    names.ENV_SCATTER_QUEUE_URL: "scatter_queue_url",
-    names.ENV_REDRIVE_QUEUE_URL: "redrive_queue_url",
-    names.ENV_REPLY_QUEUE_URL: "reply_queue_url",
-    names.ENV_TARGETS_QUEUE_URL: "targets_queue_url",
-    names.ENV_CLAIMS_BUCKET: "claims_bucket",
-    names.ENV_SCHEDULE_GROUP: "schedule_group",
-    names.ENV_SCHEDULE_ROLE_ARN: "schedule_role_arn",
-    names.ENV_TIMER_ARN: "timer_arn",
-    names.ENV_TIMER_DLQ_ARN: "timer_dlq_arn",
-    names.ENV_ROUTER_ARN: "router_arn",
-    names.ENV_BUFFER_PREFIX: "buffer_prefix",
-    names.ENV_BUFFER_DEAD_LETTERS_ARN: "buffer_dead_letters_arn",
 }
 
 
@@ -101,16 +77,3 @@ def api_url(endpoint_url: str, output: str) -> str:
     """The URL in the emulator of an API whose URL on AWS would be ``https://<id>.execute-api.…``."""
     api_id = output.split("//", 1)[1].split(".", 1)[0]
     return f"{endpoint_url}/_aws/execute-api/{api_id}"
-
-
-def environment(stack: Stack) -> dict[str, str]:
-    """Environment variables that lead boto3, the AWS CLI, the library and the jobs to the local stack."""
-    return {
-        "AWS_ENDPOINT_URL": stack.endpoint_url,
-        "AWS_REGION": stack.region,
-        "AWS_DEFAULT_REGION": stack.region,
-        "AWS_ACCESS_KEY_ID": stack.access_key_id,
-        "AWS_SECRET_ACCESS_KEY": stack.secret_access_key,
-        "AWS_SESSION_TOKEN": "",  # the emulator would refuse one that is left over from a real account
-        **{variable: str(getattr(stack, field)) for variable, field in VARIABLES.items()},
-    }

@@ -19,7 +19,6 @@ from fanin.spark.inputs.names import case_sensitive, with_names
 from fanin.spark.inputs.opening import Input, Opened, open_input
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
 from fanin.spark.jobs.running import Job, Summary, names_of_totals
-from fanin.spark.runtime import reach
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.unreadable import marked
 
@@ -165,9 +164,7 @@ def _parquet_files(
 
 
 def needs(_options: argparse.Namespace) -> Mapping[str, str]:
-    endpoints = reach.aws("dynamodb")
-    Service.from_env()  # a variable that is missing is told now, and not after Spark has read the input
-    return endpoints
+    return Service.from_env().endpoints("dynamodb")
 
 
 JOB: Final = Job("ack", ABOUT, arguments, run, SETTINGS, output="work", needs=needs)

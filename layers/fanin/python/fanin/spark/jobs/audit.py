@@ -20,7 +20,6 @@ from fanin.spark.audit.scan import scan
 from fanin.spark.audit.verdicts import Snapshot, audit
 from fanin.spark.audit.verifying import verify
 from fanin.spark.jobs.running import Job, Summary
-from fanin.spark.runtime import reach
 from fanin.spark.runtime.service import Service
 
 ABOUT: Final = """\
@@ -211,7 +210,9 @@ def _verified(findings: DataFrame, options: argparse.Namespace, folder: str) -> 
 
 def needs(options: argparse.Namespace) -> Mapping[str, str]:
     """Exports are read from S3 alone."""
-    return reach.aws("dynamodb") if options.scan or options.repair or options.confirm else {}
+    if options.scan or options.repair or options.confirm:
+        return Service.from_env().endpoints("dynamodb")
+    return {}
 
 
 JOB: Final = Job("audit", ABOUT, arguments, run, output="output", check=check, needs=needs)

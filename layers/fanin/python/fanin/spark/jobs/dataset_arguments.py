@@ -18,8 +18,8 @@ def add_format(parser: argparse.ArgumentParser) -> None:
         "--format",
         type=DatasetFormat,
         choices=list(DatasetFormat),
-        help="of the input; table is one of the catalog, by its name (default: what the folder is, or what its"
-        " suffix says, or else parquet)",
+        help="of the input; table is one of the catalog, by its name (default: what the folder is, or what"
+        " its suffix says, or else parquet)",
     )
     add(
         "--delimiter",

@@ -20,7 +20,6 @@ from fanin.spark.fanout.failed_rows import FailedRows
 from fanin.spark.inputs.dialect import Dialect
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
 from fanin.spark.jobs.running import Job, Summary, names_of_totals
-from fanin.spark.runtime import reach
 from fanin.spark.runtime.service import Service
 from fanin.wire.times import decode_time
 
@@ -194,9 +193,7 @@ def _target(text: str) -> Target:
 
 def _needs(options: argparse.Namespace) -> Mapping[str, str]:
     _rows(options)
-    endpoints = reach.aws("dynamodb", "sqs", *(["scheduler"] if options.deadline else []))
-    Service.from_env()  # a variable that is missing is told now, and not after Spark has read the input
-    return endpoints
+    return Service.from_env().endpoints("dynamodb", "sqs", *(["scheduler"] if options.deadline else []))
 
 
 JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, _PAGES, output="staging", needs=_needs)

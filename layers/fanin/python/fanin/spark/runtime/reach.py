@@ -10,6 +10,7 @@ import socket
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -17,11 +18,22 @@ from botocore.utils import get_environ_proxies
 
 from fanin import names
 from fanin.adapters.aws import client_factory, translated
+from fanin.client.local_profile import profiled
 from fanin.entry.settings import Settings
 from fanin.errors import Unreachable
 
 TIMEOUT: Final = 4.0
 """Seconds for one connection, in which a lost packet is sent again twice."""
+_LOCAL_ADVICE: Final = (
+    "Is the local stack up? `fanin local status` tells, `fanin local up` starts it. A stack that was"
+    ' started again may have other addresses: run `eval "$(fanin local env)"` again, or set'
+    " FANIN_PROFILE=local instead"
+)
+_EMR_ADVICE: Final = (
+    "On EMR Serverless jobs reach such services only through a VPC: deploy with the setting"
+    " pipeline_network, or name subnets that have a way there with pipeline_subnets and"
+    " pipeline_security_groups (docs/how-to/spark)"
+)
 _PORTS: Final = {"http": 80, "https": 443}
 _NAMES: Final = {
     "dynamodb": "DynamoDB",
@@ -42,10 +54,12 @@ def aws(*services: str) -> dict[str, str]:
 
 
 def of_tracker() -> dict[str, str]:
-    """What ``Tracker.from_env`` calls here to start scatters; nothing for the stack of ``fanin local up``."""
-    environment = Settings.from_env().environment
-    if environment.get(names.ENV_PROFILE):
-        return {}
+    """What ``Tracker.from_env`` calls here to start scatters.
+
+    Raises:
+        NotConfigured: the profile names the local stack, and there is none.
+    """
+    environment = profiled(Settings.from_env().environment)
     if url := environment.get(names.ENV_API_URL):
         return {"the API": url}
     return aws("dynamodb", "scheduler", "sqs") if environment.get(names.ENV_BATCHES_TABLE) else {}
@@ -68,11 +82,17 @@ def require(endpoints: Mapping[str, str], *, timeout: float = TIMEOUT) -> None:
         failed = {name: why for name, why in zip(endpoints, answers, strict=True) if why}
     if failed:
         told = "; ".join(f"{name} at {endpoints[name]}: {why}" for name, why in failed.items())
-        raise Unreachable(
-            f"this job cannot reach {told}. Nothing was read or written. On EMR Serverless jobs reach such"
-            " services only through a VPC: deploy with the setting pipeline_network, or name subnets that"
-            " have a way there with pipeline_subnets and pipeline_security_groups (docs/how-to/spark)"
-        )
+        here = all(_on_this_machine(endpoints[name]) for name in failed)
+        advice = _LOCAL_ADVICE if here else _EMR_ADVICE
+        raise Unreachable(f"this job cannot reach {told}. Nothing was read or written. {advice}")
+
+
+def _on_this_machine(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def _why_not(url: str, timeout: float) -> str:

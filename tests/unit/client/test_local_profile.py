@@ -1,0 +1,45 @@
+"""``FANIN_PROFILE=local`` as the variables of the local stack."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from fanin.client import local_stack
+from fanin.client.local_profile import VARIABLES, profiled, variables
+from fanin.client.local_stack import FOLDER, Stack
+from fanin.errors import NotConfigured
+
+STACK = Stack(**{field.name: f"the {field.name}" for field in fields(Stack)})
+
+
+def test_the_variables_are_fields_of_the_stack_and_lead_aws_there() -> None:
+    told = variables(STACK)
+    assert set(VARIABLES.values()) <= {field.name for field in fields(Stack)}
+    assert (told["AWS_ENDPOINT_URL"], told["FANIN_API_URL"]) == (STACK.endpoint_url, STACK.api_url)
+    assert told["AWS_SESSION_TOKEN"] == ""
+
+
+def test_the_profile_comes_before_the_names_of_another_stack(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Given a local stack, and an environment that names another one
+    (tmp_path / FOLDER).mkdir()
+    local_stack.write(tmp_path, STACK)
+    monkeypatch.chdir(tmp_path)
+    other = {"FANIN_API_URL": "https://api.test", "HOME": "/home/me"}
+
+    # When the profile names the local stack, then it counts; without the profile the other one does
+    assert profiled({**other, "FANIN_PROFILE": "local"}) == {
+        **other,
+        "FANIN_PROFILE": "local",
+        **variables(STACK),
+    }
+    assert profiled(other) == other
+
+
+def test_another_profile_is_refused() -> None:
+    with pytest.raises(NotConfigured, match="FANIN_PROFILE is 'prod'; the only profile is 'local'"):
+        profiled({"FANIN_PROFILE": "prod"})
