@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import shlex
+import subprocess
 import sys
 from collections import UserDict
 from importlib import import_module
@@ -15,6 +16,8 @@ from textwrap import dedent
 from types import ModuleType, SimpleNamespace
 
 import botocore.session
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
@@ -26,10 +29,12 @@ from fanin.cli.main import app
 from fanin.cli.spark import JobName
 from fanin.spark.emr import submit
 from fanin.spark.jobs.__main__ import job
+from fanin.spark.runtime.service import Service
 from fanin_cdk.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "spark" / "index.md").read_text()
+DATASETS = (ROOT / "docs" / "how-to" / "spark" / "datasets.md").read_text()
 GLUE = (ROOT / "docs" / "how-to" / "spark" / "glue.md").read_text()
 STREAMS = (ROOT / "docs" / "how-to" / "spark" / "streams.md").read_text()
 SAID = [PAGE, (ROOT / "README.md").read_text()]
@@ -143,7 +148,12 @@ def test_permissions_are_those_of_the_calls():
 
 def test_the_script_for_glue_sets_the_names_of_the_tables(monkeypatch):
     # Given Glue's function, which also returns options of its own, without values if the job has none
-    given = {"FANIN_BATCHES_TABLE": "b", "FANIN_WORDS_TABLE": "w", "FANIN_PARTS_TABLE": "p"}
+    given = {
+        "FANIN_BATCHES_TABLE": "b",
+        "FANIN_WORDS_TABLE": "w",
+        "FANIN_PARTS_TABLE": "p",
+        "FANIN_DIRECTORY_TABLE": "d",
+    }
     utils = ModuleType("awsglue.utils")
     utils.getResolvedOptions = lambda _, names: {  # type: ignore[attr-defined]
         **{name: given[name] for name in names},
@@ -162,6 +172,20 @@ def test_the_script_for_glue_sets_the_names_of_the_tables(monkeypatch):
     exec(dedent(script), {})  # noqa: S102
     # Then the environment has the names of the tables, and nothing of Glue's
     assert environment == given
+    # which are all that a job needs
+    assert Service.from_env(given)
+
+
+def test_the_command_of_the_page_prints_rejects(tmp_path):
+    # Given rejects, as a job leaves them
+    pq.write_table(pa.table({"value": ["K\ufffdse"], "reason": ["malformed"]}), tmp_path / "part-0.parquet")
+    (tmp_path / "_SUCCESS").touch()
+    (command,) = re.findall(r"^python -c '.*$", DATASETS, re.MULTILINE)
+    _, *words, folder = shlex.split(command)
+    assert folder.endswith("/rejects")
+    # When the page's command is run on their folder, then it shows them
+    done = subprocess.run([sys.executable, *words, tmp_path], capture_output=True, text=True, check=True)  # noqa: S603
+    assert "K\ufffdse  malformed" in done.stdout
 
 
 def test_a_stream_on_emr_is_no_batch_job_and_gets_what_the_stack_prints():

@@ -24,7 +24,7 @@ def test_a_path_that_does_not_exist_is_not_an_empty_dataset(
 ) -> None:
     # Given a stack that nobody asks, and a path where there is nothing: a folder, a file of each format, or a
     # pattern
-    for table in ("BATCHES", "WORDS", "PARTS"):
+    for table in ("BATCHES", "WORDS", "PARTS", "DIRECTORY"):
         monkeypatch.setenv(f"FANIN_{table}_TABLE", table.lower())
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     monkeypatch.setattr(reach, "require", lambda _: None)

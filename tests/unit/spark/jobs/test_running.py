@@ -177,7 +177,7 @@ def test_a_job_that_cannot_reach_what_it_needs_ends_before_it_begins(
     # Given a network from which nothing of AWS answers
     with socket.create_server(("127.0.0.1", 0)) as server:
         closed = f"http://127.0.0.1:{server.getsockname()[1]}"
-    for table in ("BATCHES", "WORDS", "PARTS"):
+    for table in ("BATCHES", "WORDS", "PARTS", "DIRECTORY"):
         monkeypatch.setenv(f"FANIN_{table}_TABLE", "t")
     monkeypatch.setenv("AWS_ENDPOINT_URL", closed)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")

@@ -13,15 +13,18 @@ from fanin.client.local_stack import Stack
 from fanin.errors import NotConfigured
 from fanin.spark.runtime.service import Service
 
-TABLES = {"FANIN_BATCHES_TABLE": "b", "FANIN_WORDS_TABLE": "w", "FANIN_PARTS_TABLE": "p"}
+TABLES = {
+    "FANIN_BATCHES_TABLE": "b",
+    "FANIN_WORDS_TABLE": "w",
+    "FANIN_PARTS_TABLE": "p",
+    "FANIN_DIRECTORY_TABLE": "d",
+}
 
 
 def test_credentials_do_not_travel() -> None:
     # Given an environment with keys
     environment = {
-        "FANIN_BATCHES_TABLE": "b",
-        "FANIN_WORDS_TABLE": "w",
-        "FANIN_PARTS_TABLE": "p",
+        **TABLES,
         "AWS_SECRET_ACCESS_KEY": "secret",
         "AWS_REGION": "eu-west-1",
     }
@@ -76,6 +79,19 @@ def test_its_services_are_where_the_local_stack_has_them(
         "DynamoDB": "http://127.0.0.1:1",
         "SQS": "http://127.0.0.1:1",
     }
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_each_table_is_asked_for_before_a_task_needs_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    # Given all tables, then a driver and its tasks have a ledger
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    for variable in TABLES:
+        monkeypatch.setenv(variable, "of another stack")  # which is there again after the test
+    assert Service.from_env(TABLES).ledger()
+
+    # When one is missing, then the driver says so
+    with pytest.raises(NotConfigured, match=name):
+        Service.from_env({variable: table for variable, table in TABLES.items() if variable != name})
 
 
 def test_the_same_stack_is_the_same_value_wherever_it_is_made() -> None:

@@ -67,7 +67,7 @@ class Service:
         named.pop(ENV_PROFILE, None)  # the file that it leads to is on this machine
         settings = Settings(named)
         try:
-            _ = settings.batches_table, settings.words_table, settings.parts_table
+            _ = settings.batches_table, settings.words_table, settings.parts_table, settings.directory_table
         except NotConfigured as error:
             raise NotConfigured(
                 f"{error}. For the stack of `fanin local up`, set {ENV_PROFILE}={LOCAL}; for one on AWS, set"
