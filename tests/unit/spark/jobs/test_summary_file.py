@@ -140,3 +140,31 @@ def test_letters_are_readable_in_the_summary_where_the_terminal_has_them(
             line = written.getvalue().decode(encoding).splitlines()[-1]
         assert f'"name": {shown}' in line
         assert json.loads(line)["name"] == name
+
+
+def test_an_earlier_summary_on_s3_is_deleted_through_spark_before_the_run(
+    sessions: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a folder that only Spark reaches
+    done: list[str] = []
+
+    class Bucket:
+        def __init__(self, spark: object, path: str) -> None:
+            self.path = path
+
+        def delete(self, name: str) -> None:
+            done.append(f"delete {self.path}/{name}")
+
+        def write(self, name: str, text: str) -> None:
+            done.append(f"write {self.path}/{name}")
+
+    def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
+        done.append("run")
+        return {"ok": True}
+
+    monkeypatch.setattr(summary_file, "Folder", Bucket)
+
+    # When the job is run, then Spark deletes the old summary first
+    assert job(run).main(["--out", "s3://bucket/data"]) == OK
+    name = "s3://bucket/data/summary.json"
+    assert done == [f"delete {name}", "run", f"write {name}"]
