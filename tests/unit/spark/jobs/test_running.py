@@ -201,7 +201,9 @@ def test_an_audit_of_exports_needs_nothing_but_the_exports() -> None:
     ("module", "arguments"),
     [
         ("ack", ["--input", "nowhere", "--work", "nowhere"]),
+        ("audit", ["--scan", "--output", "nowhere"]),
         ("fan_out", ["--input", "nowhere", "--queue", "https://sqs/q", "--staging", "nowhere"]),
+        ("report", ["--trips", "nowhere", "--output", "nowhere", "--week", "2026-W46"]),
     ],
 )
 def test_a_table_that_is_not_named_is_told_before_spark_starts(
@@ -211,7 +213,8 @@ def test_a_table_that_is_not_named_is_told_before_spark_starts(
     module: str,
     arguments: list[str],
 ) -> None:
-    # Given an environment with a region, but without tables
+    # Given an environment with a region and perhaps an API, but without tables
+    monkeypatch.setenv("FANIN_API_URL", "https://api.test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     monkeypatch.delenv("FANIN_BATCHES_TABLE", raising=False)
     # When a job is started

@@ -32,6 +32,7 @@ from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dial
 from fanin.spark.jobs.running import Job, Summary
 from fanin.spark.runtime import reach
 from fanin.spark.runtime.files import write_text
+from fanin.spark.runtime.service import Service
 
 MOST_FLEETS: Final = 1_000
 """Most fleets that one report asks; each is a scatter."""
@@ -214,7 +215,10 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _needs(options: argparse.Namespace) -> Mapping[str, str]:
-    return reach.of_tracker() if options.scatter else {}
+    if not options.scatter:
+        return {}
+    Service.from_env()  # tasks need the tables; that one is missing is told before a vehicle is asked
+    return reach.of_tracker()
 
 
 JOB: Final = Job("report", ABOUT, _arguments, run, output="output", input="trips", check=_check, needs=_needs)
