@@ -58,14 +58,6 @@ def test_floating_point_numbers_without_a_fraction_are_taken(spark: SparkSession
     assert all(one is not None for one in raw[5:])
 
 
-def test_floating_point_numbers_that_cannot_tell_neighbours_apart_are_not_taken(spark: SparkSession) -> None:
-    for kind, most in (("float", 1 << 24), ("double", 1 << 53)):
-        rows = spark.range(1).selectExpr(f"CAST({most * 2} AS {kind}) AS ordinal")
-        assert normalize(rows, OF_BATCH).head()["ordinal"] is None
-        rows = spark.range(1).selectExpr(f"CAST({most} AS {kind}) AS ordinal")
-        assert normalize(rows, OF_BATCH).head()["ordinal"] == most
-
-
 def test_no_more_is_read_of_a_value_than_an_id_may_have(spark: SparkSession) -> None:
     rows = spark.createDataFrame([("x" * 10_000,), ("7:g:1",)], "item string")
     assert [len(row["item"]) for row in normalize(rows, BY_ID).collect()] == [LONGEST, 5]

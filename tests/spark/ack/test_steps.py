@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
 
 from fanin.domain.tree import Tree
+from fanin.spark.ack.few import coalesce_few
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.sql_items import normalize
@@ -73,26 +75,35 @@ def test_strategies_agree_on_ids(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("any_ansi")
 def test_strategies_agree_on_ordinals_as_text(spark: SparkSession, tmp_path: Path) -> None:
-    # Given ordinals as a CSV has them, some of which are not numbers
-    good = ["5", "5", "63", "599999"]
-    values = [*good, "600000", "-1", "x", "1.5", "", None, "9" * 30]
+    # Given ordinals as a CSV has them, some of which are not numbers, or are not written as these are
+    good = ["5", "5", "63.0", "599999", "0007", "9.00"]
+    odd = ["x", "1.5", "", "9" * 30, " 8 ", "8 ", "+8", "1e3", "8.", ".0", "8.0.0", "0x8", "8_0", "٣", "NaN"]
+    values = [*good, "600000", "-1", "-1.0", str(2**63 - 1), None, *odd]
     rows = spark.createDataFrame([(value,) for value in values], "ordinal string")
     schema = InputSchema.of(rows.columns, 7)
 
     done = {
         strategy: coalesced(strategy, rows, schema, tmp_path) for strategy in (Strategy.PAGES, Strategy.SQL)
     }
+    few = coalesce_few(rows, schema, SOURCE)
 
-    expected = Counter({('{"ordinal": null}', "null"): 1, ('{"ordinal": 5}', "duplicate"): 1})
-    expected.update({('{"ordinal": 600000}', "foreign"): 1, ('{"ordinal": -1}', "foreign"): 1})
-    expected.update((f'{{"ordinal":"{text}"}}', "malformed") for text in ("x", "1.5", "", "9" * 30))
-    for frame in done.values():
-        assert items_of(lift(frame, SOURCE).collect()) == Counter({(7, n): 1 for n in (5, 63, 599_999)})
-        rejects = [
-            (r[0].replace(": ", ":"), r[1])
-            for r in frame.where("reason IS NOT NULL").select("value", "reason").collect()
-        ]
-        assert Counter(rejects) == Counter({(k[0].replace(": ", ":"), k[1]): n for k, n in expected.items()})
+    # Then all take the whole numbers and leave out the others
+    assert few is not None
+    marks: list[Any] = [
+        [tuple(mark.values()) for mark in few.marks.to_pylist()],
+        *(lift(frame, SOURCE).collect() for frame in done.values()),
+    ]
+    for found in marks:
+        assert items_of(found) == Counter((7, n) for n in (5, 7, 9, 63, 599_999))
+    expected = Counter({('{"ordinal":null}', "null"): 1, ('{"ordinal":5}', "duplicate"): 1})
+    expected.update((f'{{"ordinal":{number}}}', "foreign") for number in (600_000, -1, -1, 2**63 - 1))
+    expected.update((f'{{"ordinal":"{text}"}}', "malformed") for text in odd)
+    rejects: list[Any] = [
+        [(value, reason) for value, reason, _ in few.rejects],
+        *(frame.where("reason IS NOT NULL").select("value", "reason").collect() for frame in done.values()),
+    ]
+    for left_out in rejects:
+        assert Counter((value.replace(": ", ":"), reason) for value, reason in left_out) == expected
 
 
 @pytest.mark.parametrize("strategy", list(Strategy))

@@ -23,10 +23,20 @@ pytestmark = pytest.mark.usefixtures("any_ansi")
         ("tinyint", {-128: -128, None: None}, []),
         (
             "double",
-            {3.0: 3, -0.0: 0, float(EXACT): EXACT, None: None},
-            [0.5, -2.5, float(EXACT + 2), 1e300, float("inf"), float("-inf"), float("nan")],
+            {3.0: 3, -0.0: 0, float(EXACT - 1): EXACT - 1, None: None},
+            [
+                0.5,
+                -2.5,
+                float(EXACT),
+                -float(EXACT),
+                float(EXACT + 2),
+                1e300,
+                float("inf"),
+                float("-inf"),
+                float("nan"),
+            ],
         ),
-        ("float", {16.0: 16}, [1.5]),
+        ("float", {16.0: 16, 2.0**24 - 1: 2**24 - 1}, [1.5, 2.0**24, -(2.0**24), 2.0**53]),
         (
             "decimal(38,2)",
             {Decimal("812.00"): 812, Decimal(-EXACT): -EXACT, None: None},

@@ -11,27 +11,15 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import (
-    ByteType,
-    DataType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
-)
+from pyspark.sql.types import LongType, StringType
 
 from fanin.domain.ids import Block
 from fanin.spark.ack.input_schema import LONGEST, InputSchema
 from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
 from fanin.spark.ack.schemas import Records
+from fanin.spark.ack.whole_numbers import ALWAYS_WHOLE, whole_number
 from fanin.spark.runtime.rejects import Reason
 
-_WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)
-_EXACT: Final = {FloatType: 1 << 24, DoubleType: 1 << 53}
-"""Floating-point numbers beyond this are whole only because they cannot say otherwise."""
 _INDEXED: Final = r"\A(?s:.*):(?:0|[1-9][0-9]{0,9})\z"
 _BLOCKS: Final = (
     "name string, batch_id long, first long, size long, reason string, detail string, totals array<string>"
@@ -61,14 +49,11 @@ def normalize(rows: DataFrame, schema: InputSchema) -> DataFrame:
         # Spark walks over all characters to cut a text; one of so few bytes needs no cut.
         short = F.octet_length(text) <= LONGEST
         return rows.withColumn("item", F.when(short, text).otherwise(F.substring(text, 1, LONGEST)))
-    texts = [name for name in schema.columns if not isinstance(rows.schema[name].dataType, _WHOLE)]
-    numbers = {
-        name: _number(name, rows.schema[name].dataType) if name in texts else F.col(name).cast(LongType())
-        for name in schema.columns
-    }
+    kinds = {name: rows.schema[name].dataType for name in schema.columns}
+    numbers = {name: whole_number(name, kind) for name, kind in kinds.items()}
     raw = F.lit(None)
-    if texts:
-        ragged = [F.col(name).isNotNull() & numbers[name].isNull() for name in texts]
+    if others := [name for name, kind in kinds.items() if not isinstance(kind, ALWAYS_WHOLE)]:
+        ragged = [F.col(name).isNotNull() & numbers[name].isNull() for name in others]
         raw = F.when(ragged[0] | ragged[-1], _bounded_json(rows, schema))
     given = {} if schema.batch_id is None else {"batch_id": F.lit(schema.batch_id).cast(LongType())}
     return rows.withColumns({"raw": raw, **numbers, **given})
@@ -176,16 +161,6 @@ def _split_ids(rows: DataFrame) -> DataFrame:
     # A cast in a branch that is not taken does not fail, with ANSI on or off.
     number = F.when(indexed, index).cast(LongType())
     return rows.withColumns({"name": F.when(indexed, name), "index": number})
-
-
-def _number(name: str, kind: DataType) -> Column:
-    """A column as BIGINT; null where it is not a whole number. pandas makes floats of numbers with nulls."""
-    if isinstance(kind, DecimalType):
-        return F.expr(f"CASE WHEN `{name}` = floor(`{name}`) THEN try_cast(`{name}` AS BIGINT) END")
-    if isinstance(kind, FloatType | DoubleType):
-        whole = f"`{name}` = floor(`{name}`) AND abs(`{name}`) <= {_EXACT[type(kind)]}"
-        return F.expr(f"CASE WHEN {whole} THEN CAST(`{name}` AS BIGINT) END")
-    return F.expr(f"try_cast(CAST(`{name}` AS STRING) AS BIGINT)")
 
 
 def _bounded_json(rows: DataFrame, schema: InputSchema) -> Column:

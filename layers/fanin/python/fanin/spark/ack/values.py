@@ -7,20 +7,12 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import (
-    DataType,
-    DecimalType,
-    FractionalType,
-    IntegralType,
-    LongType,
-    NullType,
-    StringType,
-    StructType,
-)
+from pyspark.sql.types import LongType, StructType
 
 from fanin.domain.totals import MAX_VALUE, check_names
 from fanin.errors import InvalidRequest
 from fanin.spark.ack import sql_bits
+from fanin.spark.ack.whole_numbers import MAY_BE_WHOLE, whole_number
 from fanin.spark.runtime.rejects import Reason
 
 TAKEN: Final = ("item", "batch_id", "ordinal", "reason")
@@ -29,8 +21,6 @@ VALUES: Final = "array<bigint>"
 """A value for each total of the run, in their order; null where the item brings nothing to it."""
 BROUGHT: Final = "brought"
 """Column of marks: of the items of a word that bring something, their ordinal followed by their values."""
-_NUMBER: Final = r"\A-?([0-9]{1,18}(\.0+)?|0E-[0-9]+)\z"
-"""A whole number as text; Spark before 4.0 writes the decimal 0.00000000 as 0E-8."""
 _SHOWN: Final = 40
 """Most characters of a value in the detail of a reject."""
 
@@ -53,7 +43,7 @@ def check_columns(totals: Sequence[str], columns: StructType) -> tuple[str, ...]
                 f" {', '.join(sorted(columns.names))}"
             )
         kind = columns[name].dataType
-        if not isinstance(kind, (IntegralType, FractionalType, StringType, NullType)):
+        if not isinstance(kind, MAY_BE_WHOLE):
             raise InvalidRequest(
                 f"the column {name} has the type {kind.simpleString()}: what items bring to a total are whole"
                 " numbers"
@@ -74,7 +64,7 @@ def with_values(rows: DataFrame, totals: Sequence[str]) -> DataFrame:
     """
     if not totals:
         return rows.withColumns({"values": F.lit(None).cast(VALUES), "odd": F.lit(None).cast("string")})
-    numbers = {name: _whole(F.col(name), rows.schema[name].dataType) for name in totals}
+    numbers = {name: whole_number(name, rows.schema[name].dataType) for name in totals}
     odd = [
         F.when(
             F.col(name).isNotNull() & ~F.coalesce(number.between(-MAX_VALUE, MAX_VALUE), F.lit(False)),
@@ -145,16 +135,3 @@ def judge_values(totals: Sequence[str]) -> tuple[Column, Column]:
     reason = F.when(F.col("odd").isNotNull(), Reason.MALFORMED).when(unknown.isNotNull(), Reason.FOREIGN)
     detail = F.coalesce("odd", F.format_string("batch %d has no total %s", "batch_id", unknown))
     return reason, F.when(reason.isNotNull(), detail)
-
-
-def _whole(value: Column, kind: DataType) -> Column:
-    """A value as BIGINT; null if it is not a whole number."""
-    if isinstance(kind, (IntegralType, NullType)):
-        return value.cast(LongType())
-    if isinstance(kind, (StringType, DecimalType)):
-        # Spark compares decimals of different scales with fewer digits than they have, so look at the text.
-        text = value.cast("string")
-        number = F.substring_index(F.substring_index(text, ".", 1), "E", 1)
-        return F.when(text.rlike(_NUMBER), number).cast(LongType())
-    near = F.abs(value) <= F.lit(MAX_VALUE)  # what is beyond might not fit
-    return F.when(near & (value == F.floor(value)), value).cast(LongType())
