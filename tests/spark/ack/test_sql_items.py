@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import NullType
 
+from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import LONGEST, InputSchema
 from fanin.spark.ack.sql_items import normalize, resolve, split_names
 from tests.spark.given import Given, batch, block
@@ -56,6 +57,16 @@ def test_floating_point_numbers_without_a_fraction_are_taken(spark: SparkSession
     assert raw[:2] == [None, None]
     assert json.loads(raw[2])["ordinal"] in {1.5, "1.50"}
     assert all(one is not None for one in raw[5:])
+
+
+@pytest.mark.parametrize(
+    ("schema", "columns"), [(BY_ID, "item binary"), (BY_ORDINAL, "batch_id long, ordinal array<int>")]
+)
+def test_columns_of_other_types_are_refused_before_anything_is_read(
+    spark: SparkSession, schema: InputSchema, columns: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=r"the column (item|ordinal) has the type (binary|array<int>)"):
+        normalize(spark.createDataFrame([], columns), schema)
 
 
 def test_no_more_is_read_of_a_value_than_an_id_may_have(spark: SparkSession) -> None:

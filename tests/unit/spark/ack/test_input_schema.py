@@ -1,8 +1,26 @@
 """How input names items, by the columns that it has."""
 
 import json
+import re
 
 import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    LongType,
+    MapType,
+    NullType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import InputSchema
@@ -38,6 +56,57 @@ def test_the_refusal_names_the_columns_that_there_are() -> None:
 def test_a_batch_without_ordinals_is_refused_and_ids_need_none() -> None:
     with pytest.raises(InvalidRequest, match=r"the input has: item\. Where .* leave out the batch"):
         InputSchema.of(["item"], 7)
+
+
+def types(**columns: DataType) -> StructType:
+    return StructType([StructField(name, kind) for name, kind in columns.items()])
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ArrayType(LongType()),
+        MapType(StringType(), LongType()),
+        types(a=LongType()),
+        BooleanType(),
+        DateType(),
+        TimestampType(),
+        BinaryType(),
+    ],
+    ids=DataType.simpleString,
+)
+@pytest.mark.parametrize("name", ["item", "ordinal", "batch_id"])
+def test_a_column_of_a_type_that_names_no_items_is_refused(name: str, kind: DataType) -> None:
+    # Given input of which one column that names items has such a type
+    schema = InputSchema(by_id=name == "item")
+    columns = types(**dict.fromkeys(schema.columns, LongType()) | {name: kind})
+
+    # Then the refusal has the column, its type, and what it should have been
+    expected = "item ids are text" if name == "item" else "batches and ordinals are whole numbers"
+    told = f"the column {name} has the type {kind.simpleString()}, and {expected}"
+    with pytest.raises(InvalidRequest, match=re.escape(told)):
+        schema.check_types(columns)
+
+
+def test_numbers_are_not_item_ids() -> None:
+    with pytest.raises(InvalidRequest, match="the column item has the type bigint, and item ids are text"):
+        InputSchema(by_id=True).check_types(types(item=LongType()))
+
+
+@pytest.mark.parametrize(
+    ("schema", "columns"),
+    [
+        (InputSchema(by_id=True), types(item=StringType(), ordinal=BooleanType())),
+        (InputSchema(by_id=True), types(item=NullType())),
+        (InputSchema(by_id=False), types(batch_id=DoubleType(), ordinal=StringType(), item=BinaryType())),
+        (InputSchema(by_id=False), types(batch_id=NullType(), ordinal=DecimalType(20, 0))),
+        (InputSchema(by_id=False, batch_id=7), types(ordinal=ShortType(), batch_id=DateType())),
+    ],
+)
+def test_types_that_can_name_items_are_taken_and_other_columns_do_not_count(
+    schema: InputSchema, columns: StructType
+) -> None:
+    schema.check_types(columns)
 
 
 def test_a_row_is_shown_with_the_columns_of_the_input() -> None:

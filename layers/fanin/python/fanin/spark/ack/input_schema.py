@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Self
 
+from pyspark.sql.types import NullType, StringType, StructType
+
 from fanin.errors import InvalidRequest
+from fanin.spark.ack.whole_numbers import MAY_BE_WHOLE
 from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
 LONGEST: Final = 256
@@ -59,6 +62,27 @@ class InputSchema:
         if self.by_id:
             return ["item"]
         return ["ordinal"] if self.batch_id is not None else ["batch_id", "ordinal"]
+
+    def check_types(self, types: StructType) -> None:
+        """Refuse a column of which every row would be left out, or would name an item that nobody meant.
+
+        Args:
+            types: those of the input, which has the columns that name an item.
+
+        Raises:
+            InvalidRequest: the type of such a column is not one of text or, but for ``item``, of numbers.
+        """
+        for name in self.columns:
+            kind = types[name].dataType
+            if isinstance(kind, (StringType, NullType) if self.by_id else MAY_BE_WHOLE):
+                continue
+            expected = (
+                "item ids are text, as they were in the messages; cast the column to text"
+                if self.by_id
+                else "batches and ordinals are whole numbers: integers, decimals, floating-point numbers or"
+                " text; give the column such a type"
+            )
+            raise InvalidRequest(f"the column {name} has the type {kind.simpleString()}, and {expected}")
 
     def row_json(self, batch_id: int | None, ordinal: int | None) -> str:
         """A row that names its item by ordinal, as JSON with the columns that the input has."""

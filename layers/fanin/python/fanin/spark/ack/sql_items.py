@@ -43,7 +43,11 @@ def normalize(rows: DataFrame, schema: InputSchema) -> DataFrame:
     Returns:
         ``item``, as text. Or ``batch_id`` and ``ordinal`` as BIGINT, null where they are not whole numbers,
         and ``raw``: such a row as JSON. ``raw`` has the type VOID if all columns have whole numbers.
+
+    Raises:
+        InvalidRequest: a column has a type that cannot name items.
     """
+    schema.check_types(rows.schema)
     if schema.by_id:
         text = F.col("item").cast("string")
         # Spark walks over all characters to cut a text; one of so few bytes needs no cut.
