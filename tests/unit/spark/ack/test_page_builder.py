@@ -172,3 +172,16 @@ def test_consecutive_ordinals_find_repeats_among_those_before_and_after(order: i
     assert sorted(repeats) == [4, 4, 5, 17, 300, 999]
     (page,) = builder.take()
     assert np.frombuffer(page.bits, "<u2").tolist() == list(range(1_001))
+
+
+@pytest.mark.parametrize("last", range(8))
+def test_the_first_and_last_of_consecutive_ordinals_are_known_afterwards(last: int) -> None:
+    # Given consecutive ordinals that begin and end anywhere in a byte of flags
+    first, last = 7 - last, 16 + last
+    builder = PageBuilder()
+    assert not told(builder.add(7, np.arange(first, last + 1)))
+
+    # When both ends come again, then they are repeats
+    found = [*told(builder.add(7, np.array([last, first]))), *told(builder.flush())]
+    assert sorted(found) == [(7, first), (7, last)]
+    assert decoded(builder.take()) == Counter((7, ordinal) for ordinal in range(first, last + 1))
