@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +14,9 @@ from hypothesis import strategies as st
 
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.tree import Mark, Tree
+from fanin.spark.ack.coalescer import Coalescer
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.issued import IssuedItems
+from fanin.spark.ack.issued import BatchReader, IssuedItems
 from fanin.spark.ack.lifting import LIFTED, lift
 from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.ack.tasks import coalesce_task
@@ -37,14 +40,27 @@ def ids_of(row: Batch, ordinal: int) -> str:
     return f"{block(row, first, size).prefix}:{ordinal - first}"
 
 
+@dataclass
+class Growing:
+    """Batches that may be others the next time."""
+
+    rows: tuple[Batch, ...]
+
+    def read(self, batch_ids: Collection[int]) -> Mapping[int, Batch]:
+        return Given(self.rows).read(batch_ids)
+
+    def now(self) -> int:
+        return Given(self.rows).now()
+
+
 def merged(
-    pages: list[Record], schema: InputSchema
+    pages: list[Record], schema: InputSchema, source: BatchReader = SOURCE
 ) -> tuple[list[tuple[int, Mark]], Counter[tuple[Any, str]], int]:
     """Marks, rejects and number of rows, after the merge."""
     rows = [
         row
         for part in shuffled(pages, 3)
-        for row in rows_of(merge_task(SOURCE, schema)(part))
+        for row in rows_of(merge_task(source, schema)(part))
         if part is not None
     ]
     marks = [
@@ -58,7 +74,7 @@ def merged(
             words = above.setdefault(batch_id, {})
             words[number] = words.get(number, 0) | mask
     low = [(batch_id, mark) for batch_id, mark in marks if mark.level < LIFTED]
-    roots = IssuedItems(SOURCE)
+    roots = IssuedItems(source)
     high = [
         (batch_id, mark)
         for batch_id, words in above.items()
@@ -179,6 +195,38 @@ def test_a_range_has_the_cover_that_the_tree_gives_it() -> None:
     assert {mark for _, mark in marks} == set(Tree().cover(start, stop, 300_000))
     assert rejects == {('{"ordinal": null}', "null"): 2}
     assert rows == stop - start + 2
+
+
+def test_the_highest_ordinal_of_all_does_not_keep_a_batch_from_being_read_again() -> None:
+    # Given a task that has read two batches, of which one grows
+    schema, source = InputSchema(by_id=False), Growing((batch(7, 10), batch(9, 10)))
+    first = pa.RecordBatch.from_pydict({"batch_id": [7, 9], "ordinal": [0, 0]})
+    coalescer = Coalescer(source, schema)
+    given = list(coalescer.add(first))
+    source.rows = (batch(7, 20), batch(9, 10))
+
+    # When it comes to a new item, beside the highest number that a column can hold
+    most = 2**63 - 1
+    then = pa.RecordBatch.from_pydict({"batch_id": [7, 7, 9], "ordinal": [15, most, 1]})
+    given += [*coalescer.add(then), *coalescer.finish()]
+
+    # Then the item is acknowledged, and only that number is nobody's
+    marks, rejects, _ = merged(given, schema, source)
+    assert sorted(marks) == [(7, Mark(0, 0, 1 | 1 << 15)), (9, Mark(0, 0, 0b11))]
+    assert rejects == {(schema.row_json(7, most), "foreign"): 1}
+
+
+def test_ids_of_two_groups_are_told_apart() -> None:
+    # Given ids of two groups that have the same numbers
+    schema = InputSchema(by_id=True)
+    values = [ids_of(BATCHES[0], n) for n in (0, 4_500, 4_501)]
+    record = pa.RecordBatch.from_pydict({"item": values})
+
+    marks, rejects, rows = merged(tasks([[record]], schema), schema)
+
+    # Then each is the item of its own group
+    assert sorted(marks) == [(7, Mark(0, 0, 1)), (7, Mark(0, 4_500 // 64, 0b11 << 4_500 % 64))]
+    assert (rejects, rows) == ({}, 3)
 
 
 def test_an_item_that_failed_is_not_acknowledged_too() -> None:

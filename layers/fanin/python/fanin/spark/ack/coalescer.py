@@ -129,7 +129,8 @@ class Coalescer:
             known, codes = np.unique(keys, return_inverse=True)
             highest = np.zeros(len(known), np.int64)
             np.maximum.at(highest, codes, indices)
-            needed = dict(zip(known.tolist(), (highest + 1).tolist(), strict=True))
+            pairs = zip(known.tolist(), highest.tolist(), strict=True)
+            needed = {batch_id: ordinal + 1 for batch_id, ordinal in pairs}  # which may not fit into 64 bits
         names = known.tolist()
         found = self.blocks(names, needed)
 

@@ -75,8 +75,9 @@ def coalesce_words_task(batches: BatchReader, schema: InputSchema) -> Task:
             row, bit = np.nonzero(np.unpackbits(masks, axis=1, bitorder="little"))
             indices = record.column("number").to_numpy()[row] * 64 + bit
             highest = np.zeros(len(names), np.int64)
-            np.maximum.at(highest, codes[row], indices + 1)
-            needed = {} if schema.by_id else dict(zip(names, highest.tolist(), strict=True))
+            np.maximum.at(highest, codes[row], indices)
+            pairs = zip(names, highest.tolist(), strict=True)
+            needed = {} if schema.by_id else {name: index + 1 for name, index in pairs}
             found = coalescer.blocks(names, needed)
 
             def show(
