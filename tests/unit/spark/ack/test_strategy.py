@@ -35,7 +35,13 @@ def test_ordinals_must_be_whole_numbers_of_64_bits(tmp_path, kind, fits):
 
 
 @pytest.mark.parametrize(
-    ("kind", "fits"), [(pa.string(), True), (pa.large_string(), True), (pa.binary(), False)]
+    ("kind", "fits"),
+    [
+        (pa.string(), True),
+        (pa.large_string(), True),
+        (pa.binary(), False),
+        (pa.dictionary(pa.int32(), pa.string()), False),
+    ],
 )
 def test_ids_must_be_text(tmp_path, kind, fits):
     assert readable(files_of(tmp_path, item=pa.array([], kind)), BY_ID) is fits

@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.input_schema import LONGEST, InputSchema
+from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.parquet_columns import normalized
 from fanin.spark.ack.schemas import Records
 from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.runtime.object_store import file_system, place_of
@@ -119,7 +119,8 @@ class ParquetFiles:
             reasons: skip rows with a ``reason``, which are failures; without it, such rows are refused.
 
         Raises:
-            InvalidRequest: a file cannot be read, has a column twice, or has reasons that nobody expects.
+            InvalidRequest: a file cannot be read, has a column twice or of another type than the first file,
+                or has reasons that nobody expects.
         """
         wanted = [*schema.columns, *(["reason"] if reasons else [])]
         for split in splits:
@@ -158,9 +159,8 @@ class ParquetFiles:
                     use_threads=False,
                 ):
                     named = [present[name] for name in rows.schema.names]
-                    yield _normalized(
-                        pa.RecordBatch.from_arrays(rows.columns, named) if named else rows, schema
-                    )
+                    taken = pa.RecordBatch.from_arrays(rows.columns, named) if named else rows
+                    yield normalized(taken, schema, path)
 
 
 def _hidden(path: str) -> bool:
@@ -192,12 +192,6 @@ def _refuse_reasons(file: Any, path: str, folded: Callable[[str], str]) -> None:
             )
 
 
-def _bounded(items: Any) -> Any:
-    """Item ids; what is longer than any is cut."""
-    longest = pc.max(pc.binary_length(items)).as_py() or 0
-    return pc.utf8_slice_codeunits(items, 0, LONGEST) if longest > LONGEST else items
-
-
 def _middle(group: Any, size: int) -> int:
     """The byte of its file that is in the middle of a row group; it lies in one split only.
 
@@ -211,18 +205,3 @@ def _middle(group: Any, size: int) -> int:
     start = int(min(filter(None, [first.dictionary_page_offset, first.data_page_offset])))
     length = sum(int(group.column(place).total_compressed_size) for place in range(group.num_columns))
     return max(0, min(start + length // 2, size - 1))
-
-
-def _normalized(rows: Records, schema: InputSchema) -> Records:
-    """The columns that a ``Coalescer`` takes."""
-    columns = dict(zip(rows.schema.names, rows.columns, strict=True))
-    if "reason" in columns:
-        keep = pc.is_null(columns["reason"])
-        columns = {name: column.filter(keep) for name, column in columns.items()}
-    count = len(next(iter(columns.values()))) if columns else rows.num_rows
-    if schema.by_id:
-        items = columns.get("item", pa.nulls(count, pa.string()))
-        return pa.RecordBatch.from_arrays([_bounded(items)], ["item"])
-    empty = pa.nulls(count, pa.int64())
-    numbers = [columns.get(name, empty).cast(pa.int64()) for name in schema.columns]
-    return pa.RecordBatch.from_arrays(numbers, schema.columns)

@@ -1,0 +1,77 @@
+"""What tasks take of the columns of a Parquet file: text and whole numbers, however that file holds them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fanin.errors import InvalidRequest
+from fanin.spark.ack.input_schema import LONGEST, InputSchema
+from fanin.spark.ack.schemas import Records
+
+_TEXT: Final = (pa.string(), pa.large_string())
+_ALSO_TEXT: Final = (pa.null(), pa.binary(), pa.large_binary(), pa.string_view())
+"""Types of text that ``ItemIds`` does not take."""
+
+
+def normalized(rows: Records, schema: InputSchema, path: str) -> Records:
+    """Make the columns that a ``Coalescer`` takes.
+
+    Args:
+        rows: of a file, with the columns that it has of those of the schema, and perhaps ``reason``: rows
+            that have one are left out.
+        schema: how the files name items.
+        path: of the file.
+
+    Raises:
+        InvalidRequest: a column is not of text or of whole numbers, as it is in the first file.
+    """
+    columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+    if "reason" in columns:
+        keep = pc.is_null(columns["reason"])
+        columns = {name: column.filter(keep) for name, column in columns.items()}
+    count = len(next(iter(columns.values()))) if columns else rows.num_rows
+    if schema.by_id:
+        items = columns.get("item", pa.nulls(count, pa.string()))
+        return pa.RecordBatch.from_arrays([_bounded(_texts(items, path))], ["item"])
+    empty = pa.nulls(count, pa.int64())
+    numbers = [_numbers(columns.get(name, empty), name, path) for name in schema.columns]
+    return pa.RecordBatch.from_arrays(numbers, schema.columns)
+
+
+def _texts(items: Any, path: str) -> Any:
+    """Item ids as plain text. pandas writes categories, which come as dictionaries."""
+    if items.type in _TEXT:
+        return items
+    if pa.types.is_dictionary(items.type):
+        return _texts(items.dictionary_decode(), path)
+    if items.type in _ALSO_TEXT:
+        return items.cast(pa.string())
+    raise _refused("item", items.type, path, "item ids are text")
+
+
+def _numbers(numbers: Any, name: str, path: str) -> Any:
+    """Whole numbers of 64 bits.
+
+    Arrow would also make numbers of booleans, times, text, and floating-point numbers that were rounded.
+    """
+    if pa.types.is_dictionary(numbers.type):
+        return _numbers(numbers.dictionary_decode(), name, path)
+    if pa.types.is_integer(numbers.type) or pa.types.is_null(numbers.type):
+        return numbers.cast(pa.int64())
+    raise _refused(name, numbers.type, path, "integers are expected, as in the first file")
+
+
+def _refused(name: str, kind: Any, path: str, expected: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"the column {name} of {path} has the type {kind}, and {expected}; write all files with one type, or"
+        " acknowledge those of each type in a run of its own"
+    )
+
+
+def _bounded(items: Any) -> Any:
+    """Item ids; what is longer than any is cut."""
+    longest = pc.max(pc.binary_length(items)).as_py() or 0
+    return pc.utf8_slice_codeunits(items, 0, LONGEST) if longest > LONGEST else items
