@@ -81,9 +81,9 @@ def test_what_tasks_have_written_is_shown_if_asked(capsys: pytest.CaptureFixture
         value = 7
 
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(accumulator=lambda _: Counter()))
-    with Written(spark, 10, shown=False) as written:
+    with Written(spark, 10, 0, shown=False) as written:
         assert written.count.value == 7
     assert capsys.readouterr().err == ""
-    with Written(spark, 10, shown=True):
+    with Written(spark, 10, 0, shown=True), Written(spark, 10, 4, shown=True):
         pass
-    assert capsys.readouterr().err == "7 of 10 writes, 70%\n"
+    assert capsys.readouterr().err == "7 of 14 words and failures, 50%\n7 of 10 words, 70%\n"

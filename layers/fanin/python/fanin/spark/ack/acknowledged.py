@@ -51,14 +51,13 @@ class Acknowledged:
         return self.rows == self.distinct + self.failed + sum(self.rejects.values())
 
     def summary(self) -> dict[str, Any]:
-        """The summary of the job, ready for JSON. ``way`` is the former name of ``strategy``."""
+        """The summary of the job, ready for JSON; docs/how-to/spark/ack.md has what each field says."""
         done = self.distinct + self.failed
         each = round(done / self.writes, 3) if self.writes else None
         told = {
             "ok": self.ok,
             "rejects": self.rejects,
             **asdict(self),
-            "way": self.strategy,
             "acks_per_write": each,
         }
         return told if self.totals else {name: value for name, value in told.items() if name != "totals"}

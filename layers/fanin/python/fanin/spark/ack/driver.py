@@ -79,7 +79,7 @@ def acknowledge(
     check_writers(writers, max_writes_per_second)
     given = Given(rows, service, work, batch_id, files, strategy, rejects, totals, max_rejects)
     found = coalesce(given)
-    written = Written(rows.sparkSession, found.words + found.failed, shown=progress)
+    written = Written(rows.sparkSession, found.words, found.failed, shown=progress)
     share = share_writers(found.words, most_tasks(rows.sparkSession), writers, max_writes_per_second)
     paced = service.paced(share.writes_per_second)
     marks = partition_marks(found.marks, share.tasks)

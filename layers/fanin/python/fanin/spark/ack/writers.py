@@ -80,20 +80,24 @@ def share_writers(words: int, most: int, writers: int | None, per_second: float 
 
 
 class Written:
-    """What the tasks of a run have written so far, inside a ``with`` block, where it may be shown.
+    """How many words and failures of a run are dealt with so far; shown, if at all, inside a ``with`` block.
+
+    Those that were done before count, too, though nothing is written for them.
 
     Args:
         spark: the session.
-        total: words and failures that they are to write.
+        words: to clear.
+        failures: to write.
         shown: whether to say on standard error how far they are.
 
     Attributes:
         count: Spark's own counter, to which tasks add when they end.
     """
 
-    def __init__(self, spark: SparkSession, total: int, *, shown: bool) -> None:
+    def __init__(self, spark: SparkSession, words: int, failures: int, *, shown: bool) -> None:
         self.count: Accumulator[int] = spark.sparkContext.accumulator(0)
-        self._shown = Progress("writes", total, lambda: self.count.value) if shown else None
+        what = "words and failures" if failures else "words"
+        self._shown = Progress(what, words + failures, lambda: self.count.value) if shown else None
 
     def __enter__(self) -> Self:
         if self._shown:
