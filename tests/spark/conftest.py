@@ -15,7 +15,7 @@ from xdist.scheduler import LoadFileScheduling
 from fanin.spark.emr.packing import Package
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session
-from tests.spark import classes
+from tests.spark import classes, java_names
 from tests.spark.setting import setting
 
 CORES = 2
@@ -42,18 +42,21 @@ SMALL = {
 HERE = Path(__file__).parent
 DEPLOYED = "deployed"
 """Folders with this name hold the tests that need the stack."""
+APART = ("emr", "outcome", "runtime")
+"""Those of them that one process leaves to another, which starts a stack of its own for them: so both end at
+about the same time."""
 SLOWEST_FIRST = (
     "jobs/deployed/test_ack",
+    "emr/deployed/test_submitted",
     "fleet_report/test_report",
     "fleet_report/deployed/test_asking",
     "ack/test_steps",
     "audit/test_findings",
-    "emr/deployed/test_submitted",
     "fanout/test_staging",
     "fanout/deployed/test_driver",
     "fanout/deployed/test_sink",
 )
-"""Files in the order in which they start, the slowest first; one process runs all that need the stack."""
+"""Files in the order in which they start, the slowest first."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -64,11 +67,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Scheduling(LoadFileScheduling):
-    """One process runs all tests of a file, and one process all tests that need the stack."""
+    """One process runs all tests of a file, and two processes those that need the stack."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return DEPLOYED if DEPLOYED in Path(file).parts else file
+        parts = Path(file).parts
+        if DEPLOYED not in parts:
+            return file
+        return f"{DEPLOYED}, {'apart' if set(APART) & set(parts) else 'most'}"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -77,9 +83,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Schedulin
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _java() -> None:
-    """JVMs that start in half the time."""
+def _java() -> Iterator[None]:
+    """JVMs that start in half the time, and find their classes at once."""
     os.environ.update(classes.environment())
+    with pytest.MonkeyPatch.context() as patch:
+        java_names.remember(patch)
+        yield
 
 
 @pytest.fixture(scope="session")

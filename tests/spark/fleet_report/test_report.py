@@ -1,4 +1,4 @@
-"""The report on real data: every flight that left New York in 2013, against pandas."""
+"""The report on real data: flights that left New York in 2013, against pandas."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.pipeline.flights import ROWS, unpack
+from examples.pipeline.flights import unpack
 from fanin.spark.fleet_report.weeks import SECONDS
 from fanin.spark.jobs.report import JOB
 from fanin.spark.jobs.running import Summary
@@ -14,13 +14,22 @@ from fanin.spark.jobs.running import Summary
 SUMS = ["trips", "distance_m", "duration_s"]
 
 
-@pytest.fixture(scope="module")
-def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpack(tmp_path_factory.mktemp("flights"))
+MONTHS = {"first and last month": ("1", "12"), "whole year": tuple(str(month + 1) for month in range(12))}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[one if "month" in one else pytest.param(one, marks=pytest.mark.soak) for one in MONTHS],
+)
+def flights(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = unpack(tmp_path_factory.mktemp("flights"))
+    rows = pd.read_csv(file, dtype=str, keep_default_na=False)
+    rows[rows["month"].isin(MONTHS[request.param])].to_csv(file, index=False)
+    return file
 
 
 @pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def output(flights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("report")
 
 
@@ -48,15 +57,16 @@ def inside(flown: pd.DataFrame) -> pd.DataFrame:
     return flown[(flown["at"] >= "2012-12-31T00:00Z") & (flown["at"] < "2013-12-30T00:00Z")]
 
 
-def test_every_flight_is_counted_or_left_out(summary: Summary, flown: pd.DataFrame) -> None:
-    # Given all flights of the year, when the report is made
+def test_every_flight_is_counted_or_left_out(summary: Summary, flights: Path, flown: pd.DataFrame) -> None:
+    # Given flights up to the last day of the year, when the report is made
     # Then each is a trip, or was cancelled or diverted, or is of the week that 2014 begins with
+    rows = len(pd.read_csv(flights))
     assert summary["ok"]
-    assert summary["rows"] == ROWS
-    assert summary["rejected"] == {"null": 9_430}
+    assert summary["rows"] == rows
+    assert summary["rejected"] == {"null": rows - len(flown)}
     assert summary["trips"] == len(inside(flown))
-    assert summary["outside"] == len(flown) - len(inside(flown)) == ROWS - 9_430 - summary["trips"]
-    assert summary["fleets"] == 16
+    assert summary["outside"] == len(flown) - len(inside(flown)) > 0
+    assert summary["fleets"] == flown["fleet"].nunique() >= 15
     assert summary["vehicles"] == len(flown.groupby(["fleet", "vehicle"]))
     assert summary["distance_m"] == inside(flown)["distance_m"].sum()
 
