@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,47 @@ def test_a_file_is_replaced_unless_it_should_stay(folder: Folder) -> None:
     assert folder.read("note") == "first"
     assert folder.write("note", "third")
     assert folder.read("note") == "third"
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
+def test_of_writers_at_the_same_time_one_writes_a_file_that_should_stay(
+    folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    # Given a disk, or a mounted bucket, on which there are no links
+    def refuse(_source: str, _target: str) -> None:
+        raise PermissionError
+
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+
+    # When writers come at the same time, or one after the other, then one of them writes
+    with ThreadPoolExecutor(4 if links else 1) as pool:
+        texts = [f"text {number}" for number in range(8)]
+        wrote = list(pool.map(lambda text: folder.write("note", text, replace=False), texts))
+    assert [text for text, mine in zip(texts, wrote, strict=True) if mine] == [folder.read("note")]
+    assert [path.name for path in (tmp_path / "made").iterdir()] == ["note"]
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+def test_a_driver_that_dies_when_it_names_a_file_leaves_it_whole_or_missing(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    # Given a driver that dies around the step that gives a file its name; on HDFS and S3 unit tests try all
+    link = os.link
+
+    def die(source: str, target: str) -> None:
+        if not before:
+            link(source, target)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(os, "link", die)
+        with pytest.raises(KeyboardInterrupt):
+            folder.write("note", "first", replace=False)
+
+    # Then the next one finds a whole file, or none
+    assert folder.read("note") == (None if before else "first")
+    assert folder.write("note", "second", replace=False) is before
 
 
 def test_an_error_that_is_not_about_a_file_in_the_way_is_raised(folder: Folder, tmp_path: Path) -> None:

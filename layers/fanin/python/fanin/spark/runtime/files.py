@@ -1,15 +1,32 @@
-"""Single files next to datasets, wherever Spark writes these: on S3, HDFS or this machine."""
+"""Single files next to datasets, wherever Spark writes these: on S3, HDFS or this machine.
+
+A file is there as a whole or not at all, even if the driver dies while it writes. A store of objects has a
+file when its stream is closed. Elsewhere a file is there, and empty, as soon as it is created. So it is
+written beside, under a name of its own, and then renamed.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from fanin.errors import ServiceUnavailable
+from fanin.spark.runtime.object_store import BUCKETS
+
+_SURELY: Final = "fs.option.create.conditional.overwrite"
+"""Has S3A, from Hadoop 3.4.2 on, refuse to replace a file also when it is written, and not only when it is
+created. Others ignore it (Options.CreateFileOptionKeys in Hadoop's documentation)."""
+_RENAMES: Final = 5
+"""How often a file is put in the place of another, which other drivers may replace at the same time."""
+
 
 def write_text(spark: SparkSession, path: str, text: str) -> None:
-    """Write a file, replacing what is there; on S3 readers never see a part of it.
+    """Write a file, replacing what is there; readers never see a part of it.
 
     Args:
         spark: the session, whose file systems are used.
@@ -37,6 +54,7 @@ class Folder:
         self._jvm = context._jvm  # noqa: SLF001  Python has no other way to Hadoop's file systems
         self._system = self._file("").getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
         self._system.setWriteChecksum(False)
+        self._scheme = str(self._system.getUri().getScheme())
 
     def at(self, name: str) -> str:
         """The path of the file or dataset with this name."""
@@ -58,33 +76,85 @@ class Folder:
             stream.close()
 
     def write(self, name: str, text: str, *, replace: bool = True) -> bool:
-        """Write a file.
+        """Write a file, as a whole or not at all.
 
         Args:
             name: of the file, in this folder.
             text: written as UTF-8.
-            replace: whether to replace a file that is there. If two writers write a new file on S3 at the
-                same time, both may be told that they wrote it; read it afterwards to see whose it is.
+            replace: whether to replace a file that is there. Two writers that must not are never both told
+                that they wrote it. Only on S3 with Hadoop before 3.4.2, or with EMR's own file system, may
+                that happen, if they write in the same moment; read the file afterwards to see whose it is.
 
         Returns:
             Whether the file was written.
+
+        Raises:
+            ServiceUnavailable: the file system does not let it have its name.
         """
         return self.write_bytes(name, text.encode(), replace=replace)
 
     def write_bytes(self, name: str, content: bytes, *, replace: bool = True) -> bool:
         """Write a file that is not text; as ``write``."""
         file = self._file(name)
+        if self._scheme in BUCKETS:
+            if replace:
+                _fill(self._system.create(file, True), content)
+                return True
+            return self._unless_there(file, lambda: self._store(file, content))
+        # Spark does not read files whose names begin with a dot, if the folder is a dataset.
+        beside = self._file(f".{name}-{uuid.uuid4().hex}")
+        _fill(self._system.create(beside, True), content)
         try:
-            stream = self._system.create(file, replace)
+            return self._replace(beside, file) if replace else self._put(beside, file)
+        finally:
+            self._system.delete(beside, False)
+
+    def _store(self, file: Any, content: bytes) -> bool:
+        """Write an object that is not there."""
+        builder = self._system.createFile(file).overwrite(False).recursive()
+        _fill(builder.opt(_SURELY, True).build(), content)
+        return True
+
+    def _replace(self, beside: Any, file: Any) -> bool:
+        """Rename a file to one that may be there: on this machine that is replaced, elsewhere in the way."""
+        for _ in range(_RENAMES):
+            if self._unless_there(file, lambda: self._system.rename(beside, file)):
+                return True
+            self._system.delete(file, False)
+        raise ServiceUnavailable(f"{file} cannot be replaced; see who else writes it, and start again")
+
+    def _put(self, beside: Any, file: Any) -> bool:
+        """Give a file its name, unless another file has it."""
+        if self._scheme == "file":
+            try:
+                os.link(self._local(beside), self._local(file))
+            except FileExistsError:
+                return False
+            except OSError:
+                pass  # some file systems, such as mounted buckets, have no links
+            else:
+                return True
+        if self._system.exists(file):
+            return False
+        if self._unless_there(file, lambda: self._system.rename(beside, file)):
+            return True
+        if self._system.exists(file):
+            return False
+        raise ServiceUnavailable(
+            f"{file} cannot be written; see whether the folder is there, and start again"
+        )
+
+    def _unless_there(self, file: Any, write: Callable[[], Any]) -> bool:
+        """Write a file; False if one is in the way, which file systems say in one way or another."""
+        try:
+            return bool(write())
         except Py4JJavaError:
-            if not replace and self._system.exists(file):
+            if self._system.exists(file):
                 return False
             raise
-        try:
-            stream.write(bytearray(content))
-        finally:
-            stream.close()
-        return True
+
+    def _local(self, file: Any) -> str:
+        return str(self._system.makeQualified(file).toUri().getPath())
 
     def delete(self, name: str = "") -> None:
         """Delete a file or a dataset that may be there, or without a name the folder itself."""
@@ -92,3 +162,9 @@ class Folder:
 
     def _file(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self.at(name) if name else self.path)
+
+
+def _fill(stream: Any, content: bytes) -> None:
+    """Write a file and close it. If that fails it stays open: a store would make a half object of it."""
+    stream.write(bytearray(content))
+    stream.close()

@@ -16,7 +16,8 @@ Conf = Callable[[str], str | None]
 """Gives the value of a property of Hadoop."""
 
 _SCHEMES: Final = ("s3://", "s3a://", "s3n://")
-_BUCKETS: Final = ("s3", "s3a", "s3n", "gs")
+BUCKETS: Final = ("s3", "s3a", "s3n", "gs")
+"""Schemes of stores of objects, where a path names a bucket, and a file is there when it is closed."""
 _AMAZON: Final = "amazonaws.com"
 _CENTRAL: Final = f"s3.{_AMAZON}"
 """The endpoint of all regions, which does not say where a bucket is."""
@@ -49,7 +50,7 @@ def place_of(path: str) -> str:
     """A path as its file system takes it; a URI may have characters as they are, such as spaces."""
     if not _is_local(path):
         scheme, _, rest = path.partition("://")
-        return rest if scheme in _BUCKETS else f"/{rest.partition('/')[2]}"
+        return rest if scheme in BUCKETS else f"/{rest.partition('/')[2]}"
     local = path.removeprefix("file:")
     return str(Path(f"/{local.lstrip('/')}" if local.startswith("/") else local).resolve())
 

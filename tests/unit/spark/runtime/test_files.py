@@ -1,0 +1,118 @@
+"""A file is there whole or not at all, wherever a driver dies; this machine's files are tested on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from fanin.spark.runtime.files import Folder
+from tests.unit.spark.runtime.file_systems import Died, FileSystem
+
+KINDS = {
+    "HDFS": FileSystem,
+    "S3": lambda: FileSystem("s3", objects=True),
+    "S3 with conditional writes": lambda: FileSystem("s3a", objects=True, conditional=True),
+}
+
+
+@pytest.fixture(params=KINDS.values(), ids=KINDS)
+def system(request: pytest.FixtureRequest) -> FileSystem:
+    make: Callable[[], FileSystem] = request.param
+    return make()
+
+
+def whole(system: FileSystem, name: str = "note") -> bytes | None:
+    return system.files.get(f"/work/{name}")
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_a_driver_that_dies_at_any_step_leaves_a_whole_file_or_none(
+    system: FileSystem, replace: bool
+) -> None:
+    folder, old = Folder(system.session(), "/work"), b"the old text"
+    died = 0
+    while True:
+        # Given a driver that dies one step later than the one before
+        system.files = {"/work/note": old} if replace else {}
+        system.steps = died
+        try:
+            folder.write("note", "the new text", replace=replace)
+        except Died:
+            died += 1
+        else:
+            break
+
+        # Then the file is old, or new, or missing
+        assert whole(system) in {b"the new text", old if replace else None, None}
+
+        # And the next driver writes it, unless it is there
+        system.steps = None
+        written = folder.write("note", "the next text", replace=replace)
+        assert whole(system) == (b"the next text" if written else b"the new text")
+        assert written or not replace
+    assert died >= 4
+
+
+def test_of_two_drivers_one_writes_a_file_that_should_stay(system: FileSystem) -> None:
+    folder = Folder(system.session(), "/work")
+    assert folder.write("note", "the first", replace=False)
+    assert not folder.write("note", "the second", replace=False)
+    assert whole(system) == b"the first"
+    assert list(system.files) == ["/work/note"]  # and nothing is left beside it
+
+
+@pytest.mark.parametrize("kind", ["HDFS", "S3 with conditional writes"])
+def test_a_driver_that_is_overtaken_while_it_writes_does_not_replace_the_file(kind: str) -> None:
+    # Given a file that another driver writes while this one closes its own
+    system = KINDS[kind]()
+    folder = Folder(system.session(), "/work")
+    step, calls = system.step, []
+
+    def overtake() -> None:
+        calls.append(1)
+        if len(calls) == 4:  # created, written in two halves, and about to be closed
+            system.files["/work/note"] = b"the other's"
+        step()
+
+    system.step = overtake  # type: ignore[method-assign]
+
+    assert not folder.write("note", "mine", replace=False)
+    assert whole(system) == b"the other's"
+
+
+def test_a_file_is_replaced(system: FileSystem) -> None:
+    folder = Folder(system.session(), "/work")
+    assert folder.write("summary.json", "one")
+    assert folder.write("summary.json", "two")
+    assert whole(system, "summary.json") == b"two"
+    assert list(system.files) == ["/work/summary.json"]
+
+
+def test_a_driver_that_is_interrupted_while_it_writes_leaves_no_half_object() -> None:
+    # Given Ctrl-C in the middle of a file; what is left of the driver goes on
+    system = FileSystem("s3", objects=True)
+    system.steps = 2
+    step = system.step
+
+    def interrupt() -> None:
+        try:
+            step()
+        except Died:
+            system.steps = None
+            raise
+
+    system.step = interrupt  # type: ignore[method-assign]
+    with pytest.raises(Died):
+        Folder(system.session(), "/work").write("note", "text")
+    assert not system.files
+
+
+def test_what_is_written_beside_is_hidden_from_spark() -> None:
+    # Given a driver that dies before it renames; its folder is a dataset
+    system = FileSystem()
+    system.steps = 4
+    with pytest.raises(Died):
+        Folder(system.session(), "/work").write("part-0.parquet", "text")
+    (left,) = system.files
+    assert left.startswith("/work/.part-0.parquet-")
