@@ -50,12 +50,14 @@ def test_ordinals_are_contiguous(spark: SparkSession, tmp_path: Path, rows: int,
 
 
 def test_the_rows_of_a_driver_that_died_are_not_used(spark: SparkSession, tmp_path: Path) -> None:
-    # Given an attempt that was written, but not counted
+    # Given an attempt that was written, but not counted, and a note of it that was created, but not written
     (tmp_path / "rows-dead").mkdir()
+    (tmp_path / "staging.json").touch()
     spark.range(5).withColumn(PART, F.lit(0)).write.mode("overwrite").parquet(str(tmp_path / "rows-dead"))
 
-    # When the rows are staged, then they are those of the new attempt
+    # When the rows are staged, then they are those of the new attempt, and are not staged again
     assert_contiguous(staged(spark, tmp_path, spark.range(3)), 3)
+    assert stage(spark, str(tmp_path), SOURCE, never).rows == 3
 
 
 def test_of_two_drivers_the_first_to_finish_counts_for_both(spark: SparkSession, tmp_path: Path) -> None:

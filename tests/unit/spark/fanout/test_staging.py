@@ -1,10 +1,53 @@
-"""How a staging is counted; the staging itself is tested on Spark."""
+"""How a staging is counted, and its note read; the staging itself is tested on Spark."""
 
+from __future__ import annotations
+
+import json
+
+import pytest
 from pyspark.sql.types import StructType
 
-from fanin.spark.fanout.staging import Staging
+from fanin.errors import InvalidRequest
+from fanin.spark.fanout.staging import Staging, find_staging
+from tests.unit.spark.runtime.file_systems import FileSystem
+
+NOTE = {"source": {}, "attempt": "rows-1", "schema": StructType().jsonValue(), "counts": [[0, 3]]}
 
 
 def test_a_staging_has_the_rows_of_all_its_partitions() -> None:
     assert Staging("/staging", "rows-1", StructType(), {0: 3, 5: 4}).rows == 7
     assert Staging("/staging", "rows-1", StructType(), {}).rows == 0
+
+
+def test_an_empty_note_of_a_driver_that_died_counts_as_none() -> None:
+    # Given what a driver of an earlier release left on HDFS: the file, and nothing in it
+    system = FileSystem()
+    system.files["/work/staging.json"] = b""
+    assert find_staging(system.session(), "/work") is None
+
+    # When the next driver has staged the rows, then its note counts
+    system.files["/work/staging-again.json"] = json.dumps(NOTE).encode()
+    found = find_staging(system.session(), "/work")
+    assert found is not None
+    assert (found.attempt, found.rows) == ("rows-1", 3)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"staging.json": json.dumps(NOTE)[:40]},
+        {"staging.json": "[]"},
+        {"staging.json": "{}"},
+        {"staging.json": json.dumps({**NOTE, "counts": 3})},
+        {"staging.json": "", "staging-again.json": ""},
+    ],
+    ids=["cut off", "no object", "no fields", "another type", "empty twice"],
+)
+def test_a_damaged_note_is_named_with_what_to_do(files: dict[str, str]) -> None:
+    system = FileSystem()
+    system.files = {f"/work/{name}": text.encode() for name, text in files.items()}
+
+    with pytest.raises(InvalidRequest, match=f"/work/{list(files)[-1]} .*put it back from a copy") as refused:
+        find_staging(system.session(), "/work")
+    # Rows that are taken would be lost with the folder
+    assert "delete the folder" not in str(refused.value)

@@ -9,17 +9,16 @@ import pytest
 from fanin.spark.runtime.files import Folder
 from tests.unit.spark.runtime.file_systems import Died, FileSystem
 
-KINDS = {
+KINDS: dict[str, Callable[[], FileSystem]] = {
     "HDFS": FileSystem,
     "S3": lambda: FileSystem("s3", objects=True),
     "S3 with conditional writes": lambda: FileSystem("s3a", objects=True, conditional=True),
 }
 
 
-@pytest.fixture(params=KINDS.values(), ids=KINDS)
+@pytest.fixture(params=list(KINDS))
 def system(request: pytest.FixtureRequest) -> FileSystem:
-    make: Callable[[], FileSystem] = request.param
-    return make()
+    return KINDS[request.param]()
 
 
 def whole(system: FileSystem, name: str = "note") -> bytes | None:

@@ -27,7 +27,9 @@ ORDINAL: Final = "ordinal"
 PART: Final = "_p"
 PLACE: Final = "_r"
 
-_NOTE: Final = "staging.json"
+_NOTES: Final = ("staging.json", "staging-again.json")
+"""The file that says what is staged. A driver of an earlier release that died could leave it empty for good;
+then the second file counts."""
 _PLACE_BITS: Final = (1 << 33) - 1  # of monotonically_increasing_id; its higher bits are the partition
 
 
@@ -95,8 +97,8 @@ def stage(
         The first staging that a driver finished in the folder.
 
     Raises:
-        InvalidRequest: the folder has rows of another source or of other data, or a column has a name that
-            staging uses.
+        InvalidRequest: the folder has rows of another source or of other data, or its note is damaged; or a
+            column has a name that staging uses.
         ServiceUnavailable: the file system lost rows, or the data changed while it was staged.
     """
     files = Folder(spark, folder)
@@ -124,10 +126,11 @@ def stage(
         "data": before,
         "notes": dict(notes or {}),
     }
-    files.write(_NOTE, json.dumps(note), replace=False)
+    name, _ = _note(files)
+    files.write(name, json.dumps(note), replace=False)
     staged = _read(files, source, before)
     if staged is None:
-        raise ServiceUnavailable(f"{files.at(_NOTE)} was written and is not there; start again")
+        raise ServiceUnavailable(f"{files.at(name)} was written and is not there; start again")
     return staged
 
 
@@ -140,31 +143,48 @@ def find_staging(spark: SparkSession, folder: str, source: Mapping[str, Any] | N
         source: refuse rows that were made of anything else; None takes any.
 
     Raises:
-        InvalidRequest: the folder has rows of another source.
+        InvalidRequest: the folder has rows of another source, or its note is damaged.
     """
     return _read(Folder(spark, folder), source, None)
 
 
 def _read(files: Folder, source: Mapping[str, Any] | None, data: Mapping[str, Any] | None) -> Staging | None:
-    text = files.read(_NOTE)
+    name, text = _note(files)
     if text is None:
         return None
-    note = json.loads(text)
-    if source is not None and note["source"] != json.loads(json.dumps(dict(source))):
+    try:
+        note = json.loads(text)
+        schema, counts = StructType.fromJson(note["schema"]), dict(note["counts"])
+        made_of, attempt = note["source"], note["attempt"]
+    except (ValueError, LookupError, TypeError):
         raise InvalidRequest(
-            f"{files.path} holds the staging of another input, {json.dumps(note['source'])[:1000]};"
-            " name another folder, or delete this one"
+            f"{files.at(name)} is damaged, so nobody can tell which rows are staged: put it back from a copy."
+            " If there is no copy, and no run has taken failed rows or opened a batch from this folder, move"
+            " this one file away and start again; keep the others"
+        ) from None
+    if source is not None and made_of != json.loads(json.dumps(dict(source))):
+        raise InvalidRequest(
+            f"{files.path} holds the staging of another input, {json.dumps(made_of)[:1000]};"
+            " name another folder, or delete this one if its batch has ended"
         )
     # A release before this one did not note the data; and data that is gone is not other data.
     staged = note.get("data")
     if staged is not None and data is not None and staged != dict(data):
         raise InvalidRequest(
             f"{files.path} holds the staging of other data at the same place: {_described(staged)} then, and"
-            f" {_described(data)} now; name another folder for the new data, or delete this one"
+            f" {_described(data)} now; name another folder for the new data, or delete this one if"
+            " its batch has ended"
         )
-    schema, counts = StructType.fromJson(note["schema"]), dict(note["counts"])
     # A release before this one stored no notes.
-    return Staging(files.path, note["attempt"], schema, counts, note.get("notes", {}))
+    return Staging(files.path, attempt, schema, counts, note.get("notes", {}))
+
+
+def _note(files: Folder) -> tuple[str, str | None]:
+    """The file that says what is staged, and its text; None if no driver has finished."""
+    first, second = _NOTES
+    text = files.read(first)
+    # It is never deleted: somebody else could have written it meanwhile.
+    return (first, text) if text != "" else (second, files.read(second))
 
 
 def _described(data: Mapping[str, Any]) -> str:
@@ -184,7 +204,7 @@ def _counts(spark: SparkSession, path: str, schema: StructType) -> list[tuple[in
         if last + 1 != rows:
             raise ServiceUnavailable(
                 f"partition {part} of {path} has {rows} rows, and the number of its last row is {last}: the"
-                " file system lost or doubled some; delete the folder and start again"
+                " file system lost or doubled some; start again, which stages all rows anew"
             )
     return sorted((part, rows) for part, rows, _ in found)
 

@@ -81,9 +81,9 @@ class Folder:
         Args:
             name: of the file, in this folder.
             text: written as UTF-8.
-            replace: whether to replace a file that is there. Two writers that must not are never both told
-                that they wrote it. Only on S3 with Hadoop before 3.4.2, or with EMR's own file system, may
-                that happen, if they write in the same moment; read the file afterwards to see whose it is.
+            replace: whether to replace a file that is there. If not, one of two writers is told that it wrote
+                the file. Only on S3 with Hadoop before 3.4.2, or with EMR's own file system, may both be told
+                so, if they write in the same moment; read the file afterwards to see whose it is.
 
         Returns:
             Whether the file was written.
