@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
 from fanin.domain.acks import Failure
-from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch, State
-from fanin.domain.failures import Keep
-from fanin.errors import InvalidRequest
+from fanin.domain.batch import Batch, OnFailure, OpenBatch
+from fanin.errors import BatchGone
+from fanin.spark.fanout import failed_rows
 from fanin.spark.fanout.driver import FanOut, _opened
-from fanin.spark.fanout.failed_rows import EarlierBatch, FailedRows, ended_batch, retrying, take, take_task
+from fanin.spark.fanout.earlier_batch import EarlierBatch, retrying
+from fanin.spark.fanout.failed_rows import FailedRows, take, take_failed_rows, take_task
 from fanin.spark.fanout.staging import Staging
 from tests.unit.spark.conftest import MemoryStack
 
@@ -65,48 +67,11 @@ def test_a_task_gives_the_rows_that_it_took(stack: MemoryStack) -> None:
     take(stack.ledger().ports.parts, batch, "dataset/other", [7])
     page = pa.RecordBatch.from_pydict({"retry_of_ordinal": [2, 7], "body": ["two", "seven"]})
 
-    task = take_task(stack, batch.batch_id, "dataset/mine")  # type: ignore[arg-type]
+    task = take_task(stack, batch, "dataset/mine")  # type: ignore[arg-type]
 
     for _attempt in range(2):
         (given,) = task([page])
         assert given.to_pylist() == [{"retry_of_ordinal": 2, "body": "two"}]
-
-
-def test_what_the_request_leaves_open_is_as_in_the_earlier_batch(stack: MemoryStack) -> None:
-    batch = ended(
-        stack, user_key="orders", keep=Keep.REASON, totals=("rows",), metadata={"run": "7", "by": "me"}
-    )
-
-    request = retrying(OpenBatch(metadata={"run": "8"}), EarlierBatch.of(batch))
-    assert request == OpenBatch(
-        user_key="orders",
-        keep=Keep.REASON,
-        totals=("rows",),
-        metadata={"run": "8", "by": "me"},
-        retry_of=batch.batch_id,
-    )
-    assert retrying(OpenBatch(user_key="mine", totals=("cents",)), EarlierBatch.of(batch)).user_key == "mine"
-    with pytest.raises(InvalidRequest, match="leave retry_of out"):
-        retrying(OpenBatch(retry_of=batch.batch_id + 1), EarlierBatch.of(batch))
-
-    # And it survives the note of the staging
-    assert EarlierBatch(**json.loads(json.dumps(EarlierBatch.of(batch)._asdict()))) == EarlierBatch.of(batch)
-
-
-def test_a_batch_that_goes_on_or_has_no_items_is_refused(stack: MemoryStack) -> None:
-    ledger = stack.ledger()
-    held = ledger.open(OpenBatch(on_failure=OnFailure.HOLD))
-    with pytest.raises(InvalidRequest, match=f"fanin redrive {held.batch_id}` sends what it holds"):
-        ended_batch(held)
-    closed = ledger.open(OpenBatch())
-    ledger.add(closed.batch_id, 1)
-    with pytest.raises(
-        InvalidRequest, match="is closed; its failed rows can be sent again when it has ended"
-    ):
-        ended_batch(ledger.close(closed.batch_id))
-    with pytest.raises(InvalidRequest, match="plain and exact"):
-        ended_batch(ledger.open(OpenBatch(mode=Mode.ESTIMATED)))
-    assert ended_batch(ended(stack)).state is State.CANCELLED
 
 
 def test_rows_that_are_taken_become_items_even_if_their_batch_was_ended_before(stack: MemoryStack) -> None:
@@ -135,3 +100,90 @@ def test_rows_that_are_taken_become_items_even_if_their_batch_was_ended_before(s
     # When that one is ended with its items, then it keeps them
     stack.ledger().cancel(one[0].batch_id)
     assert _opened(stack, plan, STAGING)[0].batch_id == one[0].batch_id  # type: ignore[arg-type]
+
+
+class Stagings:
+    """Stands for Spark and the folders of a redrive: what is staged there, and by whom.
+
+    Args:
+        first: the batch that was fanned out, from ``/first``.
+
+    Attributes:
+        there: folder → its staging.
+        meanwhile: folder → what happens while its rows are staged.
+    """
+
+    def __init__(self, first: Batch) -> None:
+        sent = Staging("/first", first.metadata["staging"], StructType(), {0: 10})
+        self.there = {"/first": sent}
+        self.meanwhile: dict[str, Any] = {}
+
+    def find_staging(self, _spark: object, folder: str, _source: object = None) -> Staging | None:
+        return self.there.get(folder)
+
+    def stage(self, _spark: object, folder: str, _source: object, make: Any, **more: Any) -> Staging:
+        if folder not in self.there:
+            make()
+            self.meanwhile.get(folder, lambda: None)()
+            more["then"]("rows-new", 2)
+            self.there[folder] = Staging(folder, "rows-new", StructType(), {0: 2}, more.get("notes") or {})
+        return self.there[folder]
+
+
+@pytest.fixture
+def first(stack: MemoryStack) -> Batch:
+    return ended(stack, metadata={"staging": "rows-first"})
+
+
+@pytest.fixture
+def stagings(first: Batch, monkeypatch: pytest.MonkeyPatch) -> Stagings:
+    made = Stagings(first)
+    frame = SimpleNamespace(select=lambda *_: SimpleNamespace(mapInArrow=lambda *_: None))
+    monkeypatch.setattr(failed_rows, "find_staging", made.find_staging)
+    monkeypatch.setattr(failed_rows, "stage", made.stage)
+    monkeypatch.setattr(failed_rows, "_choose", lambda *_: frame)
+    monkeypatch.setattr(Staging, "read", lambda *_: frame)
+    return made
+
+
+def retried(stack: MemoryStack, first: Batch) -> failed_rows.Retried:
+    rows = FailedRows(first.batch_id, "/first")
+    return take_failed_rows(None, stack, rows, "/again", {})  # type: ignore[arg-type]
+
+
+def test_rows_that_are_staged_are_sent_though_their_batch_is_gone(
+    stack: MemoryStack, first: Batch, stagings: Stagings
+) -> None:
+    staged = retried(stack, first)
+    stack.ledger().remove(first.batch_id)
+    assert retried(stack, first) == staged
+    assert (staged.staging.rows, staged.already, staged.earlier) == (2, 0, EarlierBatch.of(first))
+
+
+def test_a_staging_without_notes_is_of_an_earlier_release_and_its_batch_is_read(
+    stack: MemoryStack, first: Batch, stagings: Stagings
+) -> None:
+    # Given rows that a release staged which did not note what the new batch takes over
+    stagings.there |= {
+        folder: Staging(folder, "rows-old", StructType(), {0: 2}) for folder in ("/again", "/again/chosen")
+    }
+
+    assert retried(stack, first).earlier == EarlierBatch.of(first)
+
+
+@pytest.mark.parametrize("folder", ["/again/chosen", "/again"])
+def test_a_batch_that_is_removed_while_its_rows_are_chosen_or_taken_is_told(
+    stack: MemoryStack, first: Batch, stagings: Stagings, folder: str
+) -> None:
+    # Given a batch that is removed while tasks read which rows have failed, or take them
+    stagings.meanwhile[folder] = lambda: stack.ledger().remove(first.batch_id)
+
+    # When a driver stages them, and another one after it, then neither counts what it found as all of them
+    for _driver in range(2):
+        with pytest.raises(BatchGone) as refused:
+            retried(stack, first)
+        assert folder not in stagings.there
+
+        # And if some may be taken, it says where all of them are
+        told = "--input /again/chosen/rows-new --format parquet --body body" in str(refused.value)
+        assert told is (folder == "/again")

@@ -19,7 +19,8 @@ from fanin.domain.batch import Batch, Kind, Mode, OpenBatch, State
 from fanin.errors import BatchGone, BatchNotFound, IdempotencyKeyReused, InvalidRequest
 from fanin.spark.fanout import bodies
 from fanin.spark.fanout.bodies import BODY, Dataset
-from fanin.spark.fanout.failed_rows import ADD_KEY, STAGING, FailedRows, retrying, take_failed_rows
+from fanin.spark.fanout.earlier_batch import retrying
+from fanin.spark.fanout.failed_rows import ADD_KEY, STAGING, FailedRows, take_failed_rows
 from fanin.spark.fanout.sending import RESULT, Target, send
 from fanin.spark.fanout.staging import ORDINAL, Staging, stage
 from fanin.spark.inputs.opening import fingerprint_of

@@ -8,8 +8,8 @@ repeats a step, at whatever point a driver died, takes the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -20,12 +20,12 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from fanin.app.ports.parts import PartStore
 from fanin.app.redrives.planning import taken_at
 from fanin.domain import ids
-from fanin.domain.batch import Batch, Kind, Mode, OpenBatch
-from fanin.domain.failures import Keep
+from fanin.domain.batch import Batch
 from fanin.errors import BatchClosed, InvalidRequest
 from fanin.spark.ack.schemas import Records
 from fanin.spark.ack.tasks import Task
 from fanin.spark.fanout.bodies import BODY
+from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, still_there
 from fanin.spark.fanout.staging import ORDINAL, Staging, find_staging, stage
 from fanin.spark.outcome.driver import outcomes
 from fanin.spark.runtime.service import Service
@@ -63,28 +63,6 @@ class FailedRows:
         return {"retry_of": self.batch_id, "staging": self.folder, "pending": self.pending}
 
 
-class EarlierBatch(NamedTuple):
-    """What a new batch takes over from the batch that it retries.
-
-    It is stored with the rows that were taken: no other redrive sends these, so they must go out even if the
-    earlier batch is removed.
-
-    Attributes:
-        batch_id: of the earlier batch.
-        user_key, keep, totals, metadata: as that batch has them, in types of JSON.
-    """
-
-    batch_id: int
-    user_key: str
-    keep: str
-    totals: Sequence[str]
-    metadata: Mapping[str, str]
-
-    @classmethod
-    def of(cls, batch: Batch) -> EarlierBatch:
-        return cls(batch.batch_id, batch.user_key, batch.keep.value, list(batch.totals), dict(batch.metadata))
-
-
 class Retried(NamedTuple):
     """What is to be sent again.
 
@@ -116,44 +94,34 @@ def take_failed_rows(
     Raises:
         InvalidRequest: the batch has not ended, or was not filled from the staging; or the folder belongs to
             another fan-out.
-        BatchNotFound, BatchGone: the earlier batch is not there, or was removed.
+        BatchNotFound, BatchGone: the earlier batch is not there, or was removed. If some of its rows may be
+            taken, says how to send all of them.
     """
     staging, chosen = (find_staging(spark, at, source) for at in (folder, f"{folder}/{_CHOSEN}"))
     if staging is not None and chosen is not None and staging.notes:
         return Retried(EarlierBatch(**staging.notes), staging, chosen.rows - staging.rows)
-    batch = ended_batch(service.ledger().refresh([rows.batch_id])[rows.batch_id])
+    batch = ended_batch(still_there(service, rows.batch_id, chosen))
     sent_from = find_staging(spark, rows.folder)
     if sent_from is None or batch.metadata.get(STAGING) != sent_from.attempt:
         holds = "no finished staging" if sent_from is None else "the staging of another batch"
         raise InvalidRequest(
             f"{rows.folder} holds {holds}: name the folder from which batch {batch.batch_id} was fanned out"
         )
-    chosen = stage(
-        spark, f"{folder}/{_CHOSEN}", source, lambda: _choose(spark, service, rows, batch, sent_from)
-    )
-    task = take_task(service, batch.batch_id, f"dataset/{chosen.attempt}")
+
+    # A batch that is removed while tasks read or mark it reads as if nothing had failed, or been taken by
+    # others. If it is there after all tasks, it was there for each of them.
+    def check(_attempt: str, _rows: int) -> None:
+        still_there(service, batch.batch_id, chosen)
+
+    def choose() -> DataFrame:
+        return _choose(spark, service, rows, batch, sent_from)
+
+    chosen = stage(spark, f"{folder}/{_CHOSEN}", source, choose, then=check)
+    task = take_task(service, batch, f"dataset/{chosen.attempt}")
     earlier, given = EarlierBatch.of(batch), chosen.read(spark).select(*_ROWS.names)
-    staging = stage(spark, folder, source, lambda: given.mapInArrow(task, _ROWS), notes=earlier._asdict())
+    taken = lambda: given.mapInArrow(task, _ROWS)  # noqa: E731
+    staging = stage(spark, folder, source, taken, then=check, notes=earlier._asdict())
     return Retried(earlier, staging, chosen.rows - staging.rows)
-
-
-def ended_batch(batch: Batch) -> Batch:
-    """Refuse a batch whose rows cannot be sent again, or not yet.
-
-    Raises:
-        InvalidRequest: it is estimated, belongs to a pattern, or has not ended.
-    """
-    if batch.kind is not Kind.BATCH or batch.mode is not Mode.EXACT:
-        raise InvalidRequest(
-            f"{batch.batch_id} is not the batch of a fan-out on Spark, which is a plain and exact one"
-        )
-    if not batch.state.terminal:
-        raise InvalidRequest(
-            f"batch {batch.batch_id} is {batch.state}; its failed rows can be sent again when it has ended."
-            f" `fanin why {batch.batch_id}` says what it waits for"
-            + (f", and `fanin redrive {batch.batch_id}` sends what it holds" if batch.holds else "")
-        )
-    return batch
 
 
 def _choose(
@@ -182,12 +150,12 @@ def _first_ordinal(service: Service, batch: Batch, sent_from: Staging) -> int:
     return ids.parse_prefix(group.prefix).first
 
 
-def take_task(service: Service, batch_id: int, name: str) -> Task:
+def take_task(service: Service, batch: Batch, name: str) -> Task:
     """Make the function of a task that takes rows for a redrive.
 
     Args:
         service: the stack.
-        batch_id: the earlier batch.
+        batch: the earlier batch, which has ended and so does not change any more.
         name: of the redrive.
 
     Returns:
@@ -196,11 +164,10 @@ def take_task(service: Service, batch_id: int, name: str) -> Task:
     """
 
     def run(pages: Iterable[Records]) -> Iterator[Records]:
-        ledger = service.ledger()
-        batch = ledger.refresh([batch_id])[batch_id]
+        parts = service.ledger().ports.parts
         for page in pages:
             ordinals = page.column(EARLIER).to_pylist()
-            taken = take(ledger.ports.parts, batch, name, ordinals)
+            taken = take(parts, batch, name, ordinals)
             yield page.filter(pa.array([ordinal in taken for ordinal in ordinals], pa.bool_()))
 
     return run
@@ -218,24 +185,3 @@ def take(parts: PartStore, batch: Batch, name: str, ordinals: Collection[int]) -
     failed_at = {ordinal: notes[ordinal].failed_at if ordinal in notes else 0 for ordinal in ordinals}
     wanted = {ordinal: taken_at(batch, at) for ordinal, at in failed_at.items()}
     return parts.mark_redriven(batch.batch_id, name, wanted, again=batch.holds, expires_at=batch.expires_at)
-
-
-def retrying(request: OpenBatch, earlier: EarlierBatch) -> OpenBatch:
-    """The request for the new batch: what it leaves open is as in the earlier batch.
-
-    Raises:
-        InvalidRequest: the request retries another batch.
-    """
-    if request.retry_of not in {None, earlier.batch_id}:
-        raise InvalidRequest(
-            f"the rows are those of batch {earlier.batch_id}, and the request retries batch"
-            f" {request.retry_of}; leave retry_of out"
-        )
-    return replace(
-        request,
-        retry_of=earlier.batch_id,
-        user_key=request.user_key or earlier.user_key,
-        keep=request.keep or Keep(earlier.keep),
-        totals=request.totals or tuple(earlier.totals),
-        metadata={**earlier.metadata, **request.metadata},
-    )

@@ -1,0 +1,60 @@
+"""Which batches have rows to send again, and what the batch that retries one is like."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch, State
+from fanin.domain.failures import Keep
+from fanin.errors import InvalidRequest
+from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, retrying
+from tests.unit.spark.conftest import MemoryStack
+
+
+def ended(stack: MemoryStack, request: OpenBatch) -> Batch:
+    """A batch with an item that has failed, and which was cancelled."""
+    ledger = stack.ledger()
+    batch_id = ledger.open(request).batch_id
+    ledger.fail([Failure(ledger.add(batch_id, 10)[2], "no such customer")])
+    return ledger.cancel(batch_id)
+
+
+def test_what_the_request_leaves_open_is_as_in_the_earlier_batch(stack: MemoryStack) -> None:
+    batch = ended(
+        stack,
+        OpenBatch("orders", keep=Keep.REASON, totals=("rows",), metadata={"run": "7", "by": "me"}),
+    )
+
+    request = retrying(OpenBatch(metadata={"run": "8"}), EarlierBatch.of(batch))
+    assert request == OpenBatch(
+        user_key="orders",
+        keep=Keep.REASON,
+        totals=("rows",),
+        metadata={"run": "8", "by": "me"},
+        retry_of=batch.batch_id,
+    )
+    assert retrying(OpenBatch(user_key="mine", totals=("cents",)), EarlierBatch.of(batch)).user_key == "mine"
+    with pytest.raises(InvalidRequest, match="leave retry_of out"):
+        retrying(OpenBatch(retry_of=batch.batch_id + 1), EarlierBatch.of(batch))
+
+    # And it survives the note of the staging
+    assert EarlierBatch(**json.loads(json.dumps(EarlierBatch.of(batch)._asdict()))) == EarlierBatch.of(batch)
+
+
+def test_a_batch_that_goes_on_or_has_no_items_is_refused(stack: MemoryStack) -> None:
+    ledger = stack.ledger()
+    held = ledger.open(OpenBatch(on_failure=OnFailure.HOLD))
+    with pytest.raises(InvalidRequest, match=f"fanin redrive {held.batch_id}` sends what it holds"):
+        ended_batch(held)
+    closed = ledger.open(OpenBatch())
+    ledger.add(closed.batch_id, 1)
+    with pytest.raises(
+        InvalidRequest, match="is closed; its failed rows can be sent again when it has ended"
+    ):
+        ended_batch(ledger.close(closed.batch_id))
+    with pytest.raises(InvalidRequest, match="plain and exact"):
+        ended_batch(ledger.open(OpenBatch(mode=Mode.ESTIMATED)))
+    assert ended_batch(ended(stack, OpenBatch())).state is State.CANCELLED
