@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -241,36 +242,38 @@ class TestDeaths:
         assert len(handled.bodies) == len(handled.times) == rows
         assert sum(handled.times.values()) > rows
 
-    def test_tasks_that_all_have_a_twin_change_nothing(
-        self,
-        spark: SparkSession,
-        service: Service,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
+    def test_two_runs_at_once_send_the_same_items_and_both_end_well(
+        self, spark: SparkSession, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # Given tasks that each run twice at the same time, as speculation has it, of which one counts
-        rows, twins = 400, list[threading.Thread]()
-        spark.range(0, rows, 1, 2).write.parquet(str(tmp_path / "rows"))
-        once = driver.send
+        # Given two runs of a fan-out, of which each waits before it sends until the other has come as far. So
+        # each task has a twin, as it has with speculation
+        rows, null = 400, 3
+        values = "CASE WHEN id >= 3 THEN CAST(id AS STRING) END AS value"
+        spark.range(0, rows + null, 1, 2).selectExpr(values).write.parquet(str(tmp_path / "rows"))
+        once, both = sending.send, threading.Barrier(2)
 
-        def twice(numbered: DataFrame, target: Target) -> DataFrame:
-            frame = once(numbered, target)
-            twins.append(threading.Thread(target=frame.collect))
-            twins[0].start()
-            return frame
+        def together(numbered: DataFrame, target: Target) -> DataFrame:
+            both.wait(60)
+            return once(numbered, target)
 
-        monkeypatch.setattr(driver, "send", twice)
+        monkeypatch.setattr(driver, "send", together)
         queue = new_queue()
+        plan = FanOut(Dataset(str(tmp_path / "rows"), body="value"), queue, str(tmp_path / "staging"))
 
         # When they send, and consumers work
-        with consumers(service.tracker(), queue) as handled:
-            told = fan_out(
-                spark, service, FanOut(Dataset(str(tmp_path / "rows")), queue, str(tmp_path / "staging"))
-            )
-            twins[0].join()
+        with consumers(service.tracker(), queue) as handled, ThreadPoolExecutor(2) as pool:
+            runs = [pool.submit(fan_out, spark, service, plan) for _ in range(2)]
+            told, other = (run.result() for run in runs)
 
-        # Then every row came twice, under one item, and the batch is complete
-        row = service.ledger().status(told["batch_id"]).batch
-        assert (row.state, row.items, told["sent"]) == (State.COMPLETE, rows, rows)
+        # Then every row came twice, under one item of one batch, which is complete; and both say the same
+        batch = service.ledger().status(told["batch_id"]).batch
+        assert (batch.state, batch.items, told["sent"], told["rejected"]) == (
+            State.COMPLETE,
+            rows,
+            rows,
+            {"null": null},
+        )
+        assert {**other, "state": None} == {**told, "state": None}
         assert len(handled.bodies) == len(handled.times) == rows
         assert set(handled.times.values()) == {2}
+        assert spark.read.parquet(str(tmp_path / "staging" / "rejects")).count() == null

@@ -18,7 +18,9 @@ from fanin.spark.fanout import driver
 from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.fanout.driver import FanOut, fan_out
 from fanin.spark.fanout.failed_rows import FailedRows
+from fanin.spark.fanout.shared_folder import SentMessages
 from fanin.spark.jobs.fan_out import JOB
+from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.service import Service
 from tests.spark.consuming import consumers, new_queue, waiting
 
@@ -139,17 +141,27 @@ def test_rows_and_kept_messages_are_never_both_sent(
 def test_a_driver_that_dies_again_and_again_is_continued(
     spark: SparkSession, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Given drivers that die: with the rows taken, before the batch is opened; before the rows are sent; and
-    # when they are sent
+    # Given drivers that die at every step
     first, queue = fanned(spark, service, tmp_path), new_queue()
-    plan = again(tmp_path, first, queue)
+    plan, ledger = again(tmp_path, first, queue), service.ledger()
 
     def die(*_arguments: object, **_more: object) -> Any:
         raise ConnectionError("the driver is gone")
 
-    for step in ("_opened", "send", "_totals"):
+    def lose_the_note(files: Folder, name: str, *arguments: Any, **more: Any) -> Any:
+        return die() if files.path == plan.folder else write(files, name, *arguments, **more)
+
+    write = Folder.write
+    for where, step, dies in (
+        (Folder, "write", lose_the_note),  # the rows are chosen and taken, and not yet staged
+        (driver, "_opened", die),  # they are staged
+        (SentMessages, "begin", die),  # they are items
+        (driver, "send", die),  # they may have been sent
+        (SentMessages, "finish", die),  # they are
+        (driver, "_totals", die),  # the batch is closed
+    ):
         with monkeypatch.context() as dying:
-            dying.setattr(driver, step, die)
+            dying.setattr(where, step, dies)
             with pytest.raises(ConnectionError):
                 fan_out(spark, service, plan)
 
@@ -157,12 +169,20 @@ def test_a_driver_that_dies_again_and_again_is_continued(
         if step == "_opened":
             assert fan_out(spark, service, again(tmp_path, first, queue, "other"))["already"] == len(BAD)
 
-    # When the same one runs again, then all have gone out, once
+        # When their batch is ended before any is sent, then the next driver opens another
+        if step == "begin":
+            (ended,) = (batch for batch in ledger.list(State.OPEN).batches if batch.retry_of == first)
+            ledger.cancel(ended.batch_id)
+
+    # When the same one runs again, then all have gone out, as items of one batch; and once, but for the
+    # driver that had sent them and did not come to say so
     with consumers(service.tracker(), queue) as handled:
         told = fan_out(spark, service, plan)
     assert (told["rows"], told["sent"]) == (4, 4)
-    assert handled.times == {body(number): 1 for number in BAD}
-    assert service.ledger().status(told["batch_id"]).batch.state is State.COMPLETE
+    assert handled.times == {body(number): 2 for number in BAD}
+    assert all(len(bodies) == 1 for bodies in handled.bodies.values())
+    assert len(handled.bodies) == len(BAD)
+    assert ledger.status(told["batch_id"]).batch.state is State.COMPLETE
 
 
 def test_rows_that_are_taken_go_out_though_their_batch_was_removed(
@@ -247,3 +267,9 @@ def test_a_batch_that_has_not_ended_or_came_from_elsewhere_is_refused(
         with pytest.raises(InvalidRequest, match=why):
             fan_out(spark, service, FanOut(rows, "https://nowhere", str(tmp_path / "again")))
     assert not (tmp_path / "again").exists()
+
+    # When the first is ended too, then a run of it says how to send what is left
+    service.ledger().cancel(running)
+    told = fan_out(spark, service, first)
+    assert (told["state"], told["sent"]) == ("cancelled", 3)
+    assert f"--retry-of {running} --failed-from {first.folder} --and-pending" in told["detail"]

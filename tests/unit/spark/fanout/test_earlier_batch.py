@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from fanin.domain.acks import Failure
-from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch, State
+from fanin.domain.batch import Batch, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.failures import Keep
 from fanin.errors import InvalidRequest
-from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, retrying
+from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, retrying, unsent
 from tests.unit.spark.conftest import MemoryStack
 
 
@@ -58,3 +59,34 @@ def test_a_batch_that_goes_on_or_has_no_items_is_refused(stack: MemoryStack) -> 
     with pytest.raises(InvalidRequest, match="plain and exact"):
         ended_batch(ledger.open(OpenBatch(mode=Mode.ESTIMATED)))
     assert ended_batch(ended(stack, OpenBatch())).state is State.CANCELLED
+
+
+def test_what_is_left_of_a_batch_that_was_ended_is_told(stack: MemoryStack) -> None:
+    # Given a batch that goes on, one without items, and one with some
+    ledger = stack.ledger()
+    live, empty, some = ledger.open(OpenBatch()), ledger.open(OpenBatch()), ended(stack, OpenBatch())
+    empty = ledger.cancel(empty.batch_id)
+
+    # Then each says what to do, if there is anything
+    assert unsent(live, "/again", began=True) == {}
+    assert unsent(ledger.close(live.batch_id), "/again", began=True) == {}
+    assert "none of its rows was sent; to send them, name another --key" in told(empty, began=False)
+    command = f"--retry-of {some.batch_id} --failed-from /again --and-pending"
+    assert command in told(some, began=True)
+    assert "is cancelled;" in told(some, began=True)
+    assert "is cancelled, and none of its rows was sent;" in told(some, began=False)
+
+
+def test_a_batch_that_its_deadline_completed_before_anything_was_sent_is_told(stack: MemoryStack) -> None:
+    ledger, clock = stack.ledger(), stack.memory.clock
+    asked = OpenBatch(deadline=clock.now() + 60_000, on_deadline=OnDeadline.COMPLETE)
+    batch = ledger.open(asked)
+    ledger.add(batch.batch_id, 3)
+    complete = replace(ledger.refresh([batch.batch_id])[batch.batch_id], state=State.COMPLETE)
+
+    assert "is complete, and none of its rows was sent" in told(complete, began=False)
+    assert unsent(complete, "/again", began=True) == {}
+
+
+def told(batch: Batch, *, began: bool) -> str:
+    return unsent(batch, "/again", began=began)["detail"]

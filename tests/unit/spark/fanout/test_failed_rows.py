@@ -101,6 +101,12 @@ def test_rows_that_are_taken_become_items_even_if_their_batch_was_ended_before(s
     stack.ledger().cancel(one[0].batch_id)
     assert _opened(stack, plan, STAGING)[0].batch_id == one[0].batch_id  # type: ignore[arg-type]
 
+    # But if nothing was sent of it, then the rows are items of another batch
+    sent = lambda batch_id: batch_id != one[0].batch_id  # noqa: E731
+    another = _opened(stack, plan, STAGING, began=sent)  # type: ignore[arg-type]
+    assert another[0].batch_id not in {one[0].batch_id, *ended_before}
+    assert another[1] is not None
+
 
 class Stagings:
     """Stands for Spark and the folders of a redrive: what is staged there, and by whom.

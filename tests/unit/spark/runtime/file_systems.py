@@ -70,7 +70,7 @@ class FileSystem:
         """There are none."""
 
     def exists(self, path: _Path) -> bool:
-        return path.text in self.files
+        return any(file == path.text or file.startswith(f"{path.text}/") for file in self.files)
 
     def open(self, path: _Path) -> Any:
         return SimpleNamespace(content=self.files[path.text], close=lambda: None)

@@ -7,6 +7,7 @@ same item, and the ledger counts it once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -14,14 +15,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import Batch, Kind, Mode, OpenBatch, State
-from fanin.errors import BatchGone, BatchNotFound, IdempotencyKeyReused, InvalidRequest
+from fanin.errors import InvalidRequest
 from fanin.spark.fanout import bodies
 from fanin.spark.fanout.bodies import BODY, Dataset
-from fanin.spark.fanout.earlier_batch import retrying
+from fanin.spark.fanout.earlier_batch import open_retry, retrying, unsent
 from fanin.spark.fanout.failed_rows import ADD_KEY, STAGING, FailedRows, take_failed_rows
 from fanin.spark.fanout.sending import RESULT, Target, send
+from fanin.spark.fanout.shared_folder import SentMessages, write_rejects
 from fanin.spark.fanout.staging import ORDINAL, Staging, stage
 from fanin.spark.inputs.opening import fingerprint_of
 from fanin.spark.runtime import rejects
@@ -70,7 +71,8 @@ def fan_out(spark: SparkSession, service: Service, plan: FanOut) -> dict[str, An
         ``batch_id``, ``rows`` (items), ``sent``, ``requests``, ``rejected`` (rows by reason), ``state``.
         ``sent`` and ``requests`` are null if the batch was already closed and its results were lost. Of
         failed rows also ``retry_of`` and ``already``, the rows that another redrive has sent; if no rows are
-        left, no batch is opened, and ``batch_id`` and ``state`` are null.
+        left, no batch is opened, and ``batch_id`` and ``state`` are null. If the batch ended before its rows
+        were done, ``detail`` says how to send what is left.
 
     Raises:
         InvalidRequest: the batch cannot be filled by Spark, the folder belongs to another fan-out or to other
@@ -102,19 +104,25 @@ def _retry(spark: SparkSession, service: Service, plan: FanOut, rows: FailedRows
 
 def _send(spark: SparkSession, service: Service, plan: FanOut, staging: Staging) -> dict[str, Any]:
     """Send rows that are staged."""
-    batch, group = _opened(service, plan, staging)
     files = Folder(spark, plan.folder)
-    results = f"sent-{batch.batch_id}"
-    if group is not None and not files.finished(results):
-        target = Target(plan.queue, group, service, plan.workers)
-        send(staging.read(spark), target).write.mode("overwrite").parquet(files.at(results))
+    batch, group = _opened(
+        service, plan, staging, began=lambda batch_id: SentMessages(files, batch_id).began()
+    )
+    messages = SentMessages(files, batch.batch_id)
+    if group is not None and messages.results() is None:
+        messages.begin()
+        batch = service.ledger().refresh([batch.batch_id])[batch.batch_id]
+        if batch.state is State.OPEN:
+            target, mine = Target(plan.queue, group, service, plan.workers), messages.new()
+            send(staging.read(spark), target).write.parquet(files.at(mine))
+            messages.finish(mine)
     if batch.state is State.OPEN:
         batch = service.ledger().close(batch.batch_id)
     left: list[DataFrame] = []
     if files.finished(left_out := _left_out(staging.attempt)):
         left.append(spark.read.schema(rejects.SCHEMA).parquet(files.at(left_out)))
     totals: dict[str, int | None] = dict.fromkeys(("sent", "requests"), None if staging.rows else 0)
-    if files.finished(results):
+    if (results := messages.results()) is not None:
         found = spark.read.schema(RESULT).parquet(files.at(results))
         totals, refused = _totals(found)
         if refused:
@@ -124,10 +132,9 @@ def _send(spark: SparkSession, service: Service, plan: FanOut, staging: Staging)
         "batch_id": batch.batch_id,
         "rows": staging.rows,
         **totals,
-        "rejected": rejects.write_rejects(reduce(DataFrame.unionByName, left), folder)
-        if left
-        else rejects.write_none(spark, folder),
+        "rejected": write_rejects(spark, reduce(DataFrame.unionByName, left) if left else None, folder),
         "state": batch.state.value,
+        **unsent(batch, plan.folder, began=not staging.rows or messages.began()),
     }
 
 
@@ -170,7 +177,7 @@ def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
         bodies.left_out(opened[0]).write.parquet(files.at(_left_out(attempt)))
         found = spark.read.schema(rejects.SCHEMA).parquet(files.at(_left_out(attempt)))
         left = plan.rejects or files.at("rejects")
-        plan.max_rejects.check(rejects.write_rejects(found, left), rows, left, spark)
+        plan.max_rejects.check(write_rejects(spark, found, left), rows, left, spark)
 
     def data() -> dict[str, Any] | None:
         try:
@@ -187,8 +194,16 @@ def _left_out(attempt: str) -> str:
     return f"{attempt}-left-out"
 
 
-def _opened(service: Service, plan: FanOut, staging: Staging) -> tuple[Batch, str | None]:
+def _opened(
+    service: Service, plan: FanOut, staging: Staging, *, began: Callable[[int], bool] = lambda _: True
+) -> tuple[Batch, str | None]:
     """Open the batch and add its items.
+
+    Args:
+        service: the stack.
+        plan: the fan-out.
+        staging: its rows.
+        began: whether messages of a batch may have been sent.
 
     Returns:
         The batch, and the prefix of its items; None if there are no items, or the batch takes no more.
@@ -198,35 +213,12 @@ def _opened(service: Service, plan: FanOut, staging: Staging) -> tuple[Batch, st
     request = replace(plan.request, metadata={**plan.request.metadata, STAGING: staging.attempt})
     key = plan.key or f"{ADD_KEY}/{staging.attempt}"
     if isinstance(plan.dataset, FailedRows):
-        batch = _open_retry(ledger, request, key)
+        batch = open_retry(ledger, request, key, began)
     else:
         batch = ledger.open(request, key=key)
     if batch.state is not State.OPEN or not staging.rows:
         return batch, None
     return batch, ledger.add(batch.batch_id, staging.rows, key=ADD_KEY).prefix
-
-
-def _open_retry(ledger: LedgerService, request: OpenBatch, key: str) -> Batch:
-    """Open the new batch of a redrive.
-
-    Its rows are taken: no other redrive sends them, so they must become items. If somebody ended the new
-    batch before it got them, open another one under the next key. If the earlier batch was removed, open one
-    without ``retry_of``.
-    """
-    part = 0
-    while True:
-        mine = f"{key}/{part}" if part else key
-        try:
-            batch = ledger.open(request, key=mine)
-        except (BatchNotFound, BatchGone, IdempotencyKeyReused) as error:
-            # A driver that found the earlier batch removed has used this key without retry_of.
-            try:
-                batch = ledger.open(replace(request, retry_of=None), key=mine)
-            except IdempotencyKeyReused:
-                raise error from None
-        if batch.items or not batch.state.terminal:
-            return batch
-        part += 1
 
 
 def _totals(results: DataFrame) -> tuple[dict[str, int | None], int]:

@@ -1,14 +1,15 @@
-"""The batch whose failed rows a redrive sends again: whether it can, and what the new batch takes over."""
+"""The batch whose failed rows a redrive sends again, and the new batch that takes over from it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from fanin.domain.batch import Batch, Kind, Mode, OpenBatch
+from fanin.app.ledger.service import LedgerService
+from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.failures import Keep
-from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
+from fanin.errors import BatchGone, BatchNotFound, IdempotencyKeyReused, InvalidRequest
 from fanin.spark.fanout.bodies import BODY
 from fanin.spark.fanout.staging import Staging
 from fanin.spark.runtime.service import Service
@@ -79,6 +80,29 @@ def ended_batch(batch: Batch) -> Batch:
     return batch
 
 
+def unsent(batch: Batch, folder: str, *, began: bool) -> dict[str, str]:
+    """Say how to send what is left of a batch that ended before its rows were done.
+
+    Args:
+        batch: of a fan-out, or of a redrive.
+        folder: of its staging.
+        began: whether any of its messages may have been sent.
+
+    Returns:
+        For the summary: ``detail``; nothing if the batch goes on, or is complete.
+    """
+    at_deadline = batch.on_deadline is OnDeadline.COMPLETE and not began
+    if not batch.state.terminal or (batch.state is State.COMPLETE and not at_deadline):
+        return {}
+    told = f"batch {batch.batch_id} is {batch.state}"
+    if not batch.items:
+        return {"detail": f"{told}, and none of its rows was sent; to send them, name another --key"}
+    return {
+        "detail": f"{told}{'' if began else ', and none of its rows was sent'}; to send what has failed or is"
+        f" pending, name --retry-of {batch.batch_id} --failed-from {folder} --and-pending and a new --staging"
+    }
+
+
 def retrying(request: OpenBatch, earlier: EarlierBatch) -> OpenBatch:
     """The request for the new batch: what it leaves open is as in the earlier batch.
 
@@ -98,3 +122,39 @@ def retrying(request: OpenBatch, earlier: EarlierBatch) -> OpenBatch:
         totals=request.totals or tuple(earlier.totals),
         metadata={**earlier.metadata, **request.metadata},
     )
+
+
+def open_retry(ledger: LedgerService, request: OpenBatch, key: str, began: Callable[[int], bool]) -> Batch:
+    """Open the new batch of a redrive.
+
+    Its rows are taken: no other redrive sends them, so they must go out. If the new batch ended before it got
+    them, or before any was sent, open another one under the next key. If the earlier batch was removed, open
+    one without ``retry_of``.
+
+    Args:
+        ledger: the service.
+        request: for the batch.
+        key: the first idempotency key.
+        began: whether messages of a batch may have been sent.
+
+    Raises:
+        BatchGone: the new batch was removed.
+        IdempotencyKeyReused: the key belongs to another fan-out.
+        InvalidRequest: the deadline of another batch to open is over.
+    """
+    part = 0
+    while True:
+        mine = f"{key}/{part}" if part else key
+        try:
+            batch = ledger.open(request, key=mine)
+        except (BatchNotFound, BatchGone, IdempotencyKeyReused) as error:
+            # A driver that found the earlier batch removed has used this key without retry_of.
+            try:
+                batch = ledger.open(replace(request, retry_of=None), key=mine)
+            except IdempotencyKeyReused:
+                raise error from None
+        if not batch.state.terminal:
+            return batch
+        if batch.items and (batch.state is State.COMPLETE or began(batch.batch_id)):
+            return batch
+        part += 1

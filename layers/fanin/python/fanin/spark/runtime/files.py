@@ -60,6 +60,10 @@ class Folder:
         """The path of the file or dataset with this name."""
         return f"{self.path}/{name}"
 
+    def there(self, name: str) -> bool:
+        """Whether there is a file, or some of a dataset, of this name."""
+        return bool(self._system.exists(self._file(name)))
+
     def finished(self, name: str) -> bool:
         """Whether a dataset of this name was written completely."""
         return bool(self._system.exists(self._file(f"{name}/_SUCCESS")))
