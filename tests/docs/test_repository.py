@@ -57,6 +57,16 @@ def test_the_changelog_says_nothing_twice_and_groups_what_it_says():
     assert len(set(groups)) == len(groups)
 
 
+def test_no_page_and_no_file_of_code_has_both_sides_of_a_merge():
+    marker = re.compile(r"^(<{7} |>{7} )", re.MULTILINE)
+    folders = ("docs", "examples", "functions", "infra", "layers/fanin", "tests")
+    files = [
+        file for folder in folders for kind in ("md", "py") for file in (ROOT / folder).rglob(f"*.{kind}")
+    ]
+    assert len(files) > 1_000
+    assert not [file for file in [*ROOT.glob("*.md"), *files] if marker.search(file.read_text())]
+
+
 def test_the_licence_is_the_one_of_the_package():
     first_lines = " ".join((ROOT / "LICENSE").read_text().split()[:6])
     assert first_lines == "Apache License Version 2.0, January 2004"

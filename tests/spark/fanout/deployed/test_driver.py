@@ -72,7 +72,7 @@ class TestJob:
         self, spark: SparkSession, service: Service, tmp_path: Path
     ) -> None:
         spark.range(0).write.parquet(str(tmp_path / "rows"))
-        plan = FanOut(Dataset(str(tmp_path / "rows")), "https://nowhere", str(tmp_path / "staging"))
+        plan = FanOut(Dataset(str(tmp_path / "rows")), new_queue(), str(tmp_path / "staging"))
 
         told = fan_out(spark, service, plan)
 
@@ -112,16 +112,50 @@ class TestJob:
         spark.range(3).write.parquet(str(tmp_path / "rows"))
         dataset, queue = Dataset(str(tmp_path / "rows")), new_queue()
         first = FanOut(dataset, queue, str(tmp_path / "staging"), key="mine")
-        fan_out(spark, service, first)
+        batch_id = fan_out(spark, service, first)["batch_id"]
 
         # When another takes its key, or its folder, then it is refused and nothing is sent
         with pytest.raises(IdempotencyKeyReused, match="use a new key"):
             fan_out(spark, service, FanOut(dataset, queue, str(tmp_path / "other"), key="mine"))
         with pytest.raises(IdempotencyKeyReused, match="use a new key"):
             fan_out(spark, service, FanOut(dataset, queue, first.folder, "mine", request=OpenBatch("other")))
-        with pytest.raises(InvalidRequest, match="name another folder"):
+        other = rf"--body was left out, and is now 'id'\. .*`fanin cancel {batch_id}` ends it"
+        with pytest.raises(InvalidRequest, match=other):
             fan_out(spark, service, FanOut(Dataset(dataset.path, body="id"), queue, first.folder, "mine"))
         assert waiting(queue) == 3
+
+    def test_a_queue_that_is_not_there_is_told_before_anything_is_staged(
+        self,
+        service: Service,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        # Given a mistyped queue
+        (tmp_path / "rows.csv").write_text("n\n1\n2\n")
+        queue, staging = new_queue(), tmp_path / "staging"
+        command = ("--input", tmp_path / "rows.csv", "--staging", staging, "--queue")
+
+        # When the job runs, then it says so, and the folder is free
+        code, told = job(capsys, *command, f"{queue}x")
+        assert (code, told["error"]) == (3, "not-configured")
+        assert "check the URL and region of the queue. This run has staged and sent nothing" in told["detail"]
+        assert "batch_id" not in told
+        assert not staging.exists()
+
+        # When the role may not look at queues, then the error of the tasks is told as it is, with the batch
+        monkeypatch.setattr(driver, "check_queue", lambda *_: None)
+        code, told = job(capsys, *command, f"{queue}x")
+        assert (code, told["error"]) == (3, "not-configured")
+        assert told["detail"].endswith("check the URL and region of the queue")
+        opened = told["batch_id"]
+        assert service.ledger().status(opened).batch.state is State.OPEN
+
+        # And the right command learns what differs, and which batch is open
+        code, told = job(capsys, *command, queue)
+        assert (code, told["error"]) == (3, "invalid-request")
+        assert f"another input: --queue was '{queue}x', and is now '{queue}'." in told["detail"]
+        assert f"Batch {opened} was opened from it" in told["detail"]
 
     def test_other_data_at_the_same_path_is_another_fan_out(
         self, spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -265,7 +265,7 @@ def test_a_batch_that_has_not_ended_or_came_from_elsewhere_is_refused(
     ):
         rows = FailedRows(batch_id, str(tmp_path / folder))
         with pytest.raises(InvalidRequest, match=why):
-            fan_out(spark, service, FanOut(rows, "https://nowhere", str(tmp_path / "again")))
+            fan_out(spark, service, FanOut(rows, first.queue, str(tmp_path / "again")))
     assert not (tmp_path / "again").exists()
 
     # When the first is ended too, then a run of it says how to send what is left

@@ -1,14 +1,14 @@
-"""Which batches a fan-out opens, and which it refuses; the fan-out itself is tested on Spark."""
+"""The batch that a fan-out opens; the fan-out itself is tested on Spark."""
 
 from __future__ import annotations
 
 import pytest
 from pyspark.sql.types import StructType
 
-from fanin.domain.batch import Kind, Mode, OnDeadline, OpenBatch
+from fanin.domain.batch import Batch, OnDeadline, OpenBatch
 from fanin.errors import IdempotencyKeyReused, InvalidItemId, InvalidRequest
 from fanin.spark.fanout.bodies import Dataset
-from fanin.spark.fanout.driver import FanOut, _opened, check_request, fan_out
+from fanin.spark.fanout.driver import FanOut, _opened, fan_out
 from fanin.spark.fanout.staging import Staging
 from tests.unit.spark.conftest import MemoryStack
 
@@ -19,32 +19,14 @@ def plan(**request: object) -> FanOut:
     return FanOut(Dataset("/rows"), "https://queue", "/staging", request=OpenBatch(**request))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("request_", "why", "what_to_do"),
-    [
-        ({"limit": 5}, "cannot have a limit", "send with Tracker.batch"),
-        (
-            {"mode": Mode.ESTIMATED},
-            "cannot have the mode estimated: such a batch has no item ids",
-            "Leave mode out",
-        ),
-        ({"kind": Kind.SCATTER}, "opens a plain batch", "leave kind and size out"),
-        ({"size": 7}, "counts its items itself", "leave kind and size out"),
-    ],
-)
-def test_what_a_fan_out_cannot_do_is_refused_with_what_to_do(request_, why, what_to_do):
-    with pytest.raises(InvalidRequest, match=why) as refused:
-        check_request(OpenBatch(**request_))
-    assert what_to_do in str(refused.value)
-
-
 def test_it_is_refused_before_spark_or_the_stack_is_asked() -> None:
     with pytest.raises(InvalidRequest, match="cannot have a limit"):
         fan_out(None, None, plan(limit=5))  # type: ignore[arg-type]
 
 
-def test_a_plain_request_is_taken() -> None:
-    check_request(OpenBatch(user_key="mine", parent_item="7:g:0", metadata={"a": "b"}))
+def test_what_is_no_queue_is_refused_before_spark_or_the_stack_is_asked() -> None:
+    with pytest.raises(InvalidRequest, match="is not the URL of a queue"):
+        fan_out(None, None, FanOut(Dataset("/rows"), "work", "/staging"))  # type: ignore[arg-type]
 
 
 def test_every_option_of_the_request_reaches_the_batch(stack: MemoryStack) -> None:
@@ -68,6 +50,17 @@ def test_every_option_of_the_request_reaches_the_batch(stack: MemoryStack) -> No
     # And it has an item for each row that was staged
     assert group is not None
     assert stack.tracker().status(batch.batch_id).batch.items == 7
+
+
+def test_the_batch_is_told_before_it_has_items(stack: MemoryStack) -> None:
+    told: list[tuple[int, int]] = []
+
+    def opened(batch: Batch) -> None:
+        told.append((batch.batch_id, stack.tracker().status(batch.batch_id).batch.items))
+
+    batch, _ = _opened(stack, plan(), STAGING, opened)  # type: ignore[arg-type]
+
+    assert told == [(batch.batch_id, 0)]
 
 
 def test_a_second_driver_gets_the_same_batch_and_the_same_items(stack: MemoryStack) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -104,6 +105,22 @@ def test_a_task_sends_to_the_queue_of_its_target_and_fails_items_on_its_stack(st
     (failure,) = stack.tracker().iter_failures(batch)
     assert (failure.item, failure.reason) == (group[1], "not sent: InvalidMessageContents")
     assert [row["ordinal"] for one in told for row in one.to_pylist()] == [1, None]
+
+
+def test_a_task_counts_its_rows_also_those_that_the_queue_refuses(stack: MemoryStack) -> None:
+    # Given a batch, and a queue that refuses one of its messages
+    batch = stack.tracker().open().batch_id
+    group = stack.tracker().add(batch, 5)
+    stack.sqs.refuses.add("body 1")
+    counted: Any = SimpleNamespace(sizes=[])
+    counted.add = counted.sizes.append
+
+    # When a task sends it in two pages
+    target = Target("https://queue", group.prefix, stack, count=counted)  # type: ignore[arg-type]
+    list(send_task(target)([page(0, 3), page(3, 2)]))
+
+    # Then all of them were counted
+    assert counted.sizes == [3, 2]
 
 
 def test_a_task_notes_what_it_sent_once_for_each_run_of_ordinals() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from fanin.domain.batch import OnDeadline, OpenBatch
+from fanin.domain.batch import Batch, OnDeadline, OpenBatch
 from fanin.domain.targets import Target, TargetType, When
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout.bodies import Dataset
@@ -18,6 +19,7 @@ from fanin.spark.jobs import fan_out
 from fanin.spark.jobs.fan_out import JOB
 from fanin.spark.runtime.rejects import RejectLimit
 from fanin.spark.runtime.service import Service
+from tests.unit.spark.conftest import MemoryStack
 
 NEEDED = ["--input", "rows.csv", "--queue", "https://queue", "--staging", "/staging"]
 
@@ -27,8 +29,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[FanOut]:
     """What the job asks for; each fan-out ends closed."""
     plans: list[FanOut] = []
 
-    def fanned(spark: object, service: object, plan: FanOut) -> dict[str, Any]:
+    def fanned(
+        spark: object, service: object, plan: FanOut, *, opened: Callable[[Batch], None], progress: bool
+    ) -> dict[str, Any]:
         plans.append(plan)
+        opened(MemoryStack().ledger().open(OpenBatch()))
+        assert progress
         return {"batch_id": 7, "state": "closed"}
 
     monkeypatch.setattr(fan_out, "fan_out", fanned)
@@ -43,6 +49,16 @@ def run(*more: str) -> dict[str, Any]:
 def test_without_options_it_is_a_plain_batch(asked: list[FanOut]) -> None:
     assert run() == {"ok": True, "batch_id": 7, "state": "closed"}
     assert asked == [FanOut(Dataset("rows.csv"), "https://queue", "/staging")]
+
+
+def test_the_batch_is_told_as_soon_as_it_is_open(
+    asked: list[FanOut], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = JOB.parser().parse_args(NEEDED)
+    JOB.run(None, options)  # type: ignore[arg-type]
+    batch_id = options.so_far["batch_id"]
+    told = f"fan-out: batch {batch_id} is open; `fanin status {batch_id}` shows how far it is\n"
+    assert capsys.readouterr().err == told
 
 
 def test_every_option_of_the_batch_is_in_the_request(asked: list[FanOut]) -> None:
@@ -108,7 +124,7 @@ def test_every_option_of_the_dataset_is_in_the_plan(asked: list[FanOut]) -> None
 def test_a_batch_that_ended_otherwise_is_not_ok(
     monkeypatch: pytest.MonkeyPatch, state: str, ok: bool
 ) -> None:
-    monkeypatch.setattr(fan_out, "fan_out", lambda *_: {"state": state})
+    monkeypatch.setattr(fan_out, "fan_out", lambda *_, **_more: {"state": state})
     monkeypatch.setattr(Service, "from_env", lambda: None)
     assert run()["ok"] is ok
 
@@ -117,6 +133,8 @@ def test_a_batch_that_ended_otherwise_is_not_ok(
     ("option", "value", "message"),
     [
         ("--deadline", "tomorrow", "argument --deadline: "),
+        ("--queue", "", "argument --queue: the URL of the queue is empty"),
+        ("--queue", "work", "argument --queue: 'work' is not the URL of a queue"),
         ("--metadata", "nonsense", "'nonsense' is not KEY=VALUE"),
         ("--on-deadline", "explode", "invalid"),
         ("--format", "xml", "invalid"),

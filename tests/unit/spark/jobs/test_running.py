@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest, NotConfigured
-from fanin.spark.jobs.running import FAILED, MOST_DETAIL, OK, USAGE, WRONG, Job, Summary
+from fanin.spark.jobs.running import FAILED, INTERRUPTED, MOST_DETAIL, OK, USAGE, WRONG, Job, Summary
 
 
 def refuse(spark: SparkSession, options: argparse.Namespace) -> Summary:
@@ -60,6 +60,42 @@ def test_an_error_of_spark_is_cut_in_the_summary(sessions, capsys):
     code, summary, err = ended(capsys, fail)
     assert (code, summary["error"], summary["detail"]) == (FAILED, "spark-failed", "x" * MOST_DETAIL)
     assert "x" * 3 * MOST_DETAIL in err
+
+
+def test_an_error_of_fanin_in_a_task_ends_the_job_as_itself(sessions, capsys):
+    # Given a task that ended with an error of fanin, as Spark says it
+    def fail(spark, options):
+        frame = '  File "/app/sender.py", line 202, in send'
+        told = f"Traceback (most recent call last):\n{frame}\nfanin.errors.NotConfigured: no such queue"
+        raise PySparkException(f"An exception was thrown from the Python worker.\n{told}\n")
+
+    # When the job ends, then it says the same as if it had been raised here, without a traceback
+    code, summary, err = ended(capsys, fail)
+    assert (code, summary["error"], summary["detail"]) == (FAILED, "not-configured", "no such queue")
+    assert err == "a-job: no such queue\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (NotConfigured("no table"), FAILED),
+        (PySparkException("the disk is full"), FAILED),
+        (ValueError("a mistake"), FAILED),
+        (KeyboardInterrupt(), INTERRUPTED),
+    ],
+)
+def test_what_a_job_has_so_far_is_in_the_summary_of_one_that_does_not_end(sessions, capsys, error, code):
+    # Given a job that opens a batch, and then is stopped or fails
+    def stopped(spark, options):
+        options.so_far["batch_id"] = 7
+        raise error
+
+    # When it ends, then its summary has the batch
+    ended_with, summary, _ = ended(capsys, stopped)
+    assert (ended_with, summary["ok"], summary["batch_id"]) == (code, False, 7)
+
+    # And that of the next run has not
+    assert "batch_id" not in ended(capsys, refuse)[1]
 
 
 def test_a_mistake_in_a_job_is_not_hidden_and_has_a_summary(sessions, capsys):

@@ -8,26 +8,32 @@ same item, and the ledger counts it once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
+from pyspark import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.domain.batch import Batch, Kind, Mode, OpenBatch, State
+from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import bodies
 from fanin.spark.fanout.bodies import BODY, Dataset
 from fanin.spark.fanout.earlier_batch import open_retry, retrying, unsent
 from fanin.spark.fanout.failed_rows import ADD_KEY, STAGING, FailedRows, take_failed_rows
+from fanin.spark.fanout.folder_owner import note_batch
+from fanin.spark.fanout.opening import check_request
+from fanin.spark.fanout.queue_check import check_queue, check_url
 from fanin.spark.fanout.sending import RESULT, Target, send
 from fanin.spark.fanout.shared_folder import SentMessages, write_rejects
-from fanin.spark.fanout.staging import ORDINAL, Staging, stage
+from fanin.spark.fanout.staging import ORDINAL, Staging, find_staging, stage
 from fanin.spark.inputs.opening import fingerprint_of
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.progress import Progress
 from fanin.spark.runtime.rejects import ANY, Reason, RejectLimit
 from fanin.spark.runtime.service import Service
 
@@ -58,7 +64,25 @@ class FanOut:
     max_rejects: RejectLimit = ANY
 
 
-def fan_out(spark: SparkSession, service: Service, plan: FanOut) -> dict[str, Any]:
+class Watching(NamedTuple):
+    """How a caller follows a fan-out, as the arguments of ``fan_out`` say."""
+
+    opened: Callable[[Batch], object]
+    progress: bool
+
+
+def _ignore(_batch: Batch) -> None:
+    """Nobody wants to know."""
+
+
+def fan_out(
+    spark: SparkSession,
+    service: Service,
+    plan: FanOut,
+    *,
+    opened: Callable[[Batch], object] = _ignore,
+    progress: bool = False,
+) -> dict[str, Any]:
     """Send every row of a dataset as an item of one batch, and close the batch.
 
     Rows that cannot be a message (malformed, null, too large) become rejects, and not items. Messages that
@@ -66,6 +90,14 @@ def fan_out(spark: SparkSession, service: Service, plan: FanOut) -> dict[str, An
 
     Failed rows of an earlier fan-out are sent as a batch that retries its batch. Each failure is sent by one
     redrive only, whether that sends rows or the messages that were kept.
+
+    Args:
+        spark: the session.
+        service: the stack.
+        plan: what to send, and where.
+        opened: called with the batch as soon as it is open, or was found; before any message is sent.
+        progress: whether to say on standard error how many messages are sent. A task says how many it has
+            sent when it ends.
 
     Returns:
         ``batch_id``, ``rows`` (items), ``sent``, ``requests``, ``rejected`` (rows by reason), ``state``.
@@ -75,9 +107,10 @@ def fan_out(spark: SparkSession, service: Service, plan: FanOut) -> dict[str, An
         were done, ``detail`` says how to send what is left.
 
     Raises:
-        InvalidRequest: the batch cannot be filled by Spark, the folder belongs to another fan-out or to other
-            data, or the dataset does not have the column; or the earlier batch has not ended, or was not
-            filled from the staging that is named.
+        InvalidRequest: the queue is not a URL, the batch cannot be filled by Spark, the folder belongs to
+            another fan-out or to other data, or the dataset does not have the column; or the earlier batch
+            has not ended, or was not filled from the staging that is named.
+        NotConfigured: there is no such queue; nothing was staged or sent.
         BatchNotFound: there is no batch to retry.
         TooManyRejects: too many rows have no message; nothing was sent.
         IdempotencyKeyReused: the key belongs to another fan-out.
@@ -85,13 +118,20 @@ def fan_out(spark: SparkSession, service: Service, plan: FanOut) -> dict[str, An
         InvalidItemId: the service did not issue the parent item.
     """
     check_request(plan.request)
+    check_url(plan.queue)
     classic(spark, "fan_out")
+    if find_staging(spark, plan.folder) is None:
+        # Later the queue may be gone: a run that has nothing left to send does not need it.
+        check_queue(service.tracker().sqs, plan.queue)
+    watching = Watching(opened, progress)
     if isinstance(plan.dataset, FailedRows):
-        return _retry(spark, service, plan, plan.dataset)
-    return _send(spark, service, plan, _staged(spark, plan, plan.dataset))
+        return _retry(spark, service, plan, plan.dataset, watching)
+    return _send(spark, service, plan, _staged(spark, plan, plan.dataset), watching)
 
 
-def _retry(spark: SparkSession, service: Service, plan: FanOut, rows: FailedRows) -> dict[str, Any]:
+def _retry(
+    spark: SparkSession, service: Service, plan: FanOut, rows: FailedRows, watching: Watching
+) -> dict[str, Any]:
     """Send the failed rows of an earlier fan-out."""
     source = {**rows.describe(), "queue": plan.queue}
     retried = take_failed_rows(spark, service, rows, plan.folder, source)
@@ -99,22 +139,31 @@ def _retry(spark: SparkSession, service: Service, plan: FanOut, rows: FailedRows
     if not retried.staging.rows:
         return {"batch_id": None, "rows": 0, "sent": 0, "requests": 0, "rejected": {}, "state": None, **told}
     plan = replace(plan, request=retrying(plan.request, retried.earlier))
-    return {**_send(spark, service, plan, retried.staging), **told}
+    return {**_send(spark, service, plan, retried.staging, watching), **told}
 
 
-def _send(spark: SparkSession, service: Service, plan: FanOut, staging: Staging) -> dict[str, Any]:
+def _send(
+    spark: SparkSession, service: Service, plan: FanOut, staging: Staging, watching: Watching
+) -> dict[str, Any]:
     """Send rows that are staged."""
     files = Folder(spark, plan.folder)
-    batch, group = _opened(
-        service, plan, staging, began=lambda batch_id: SentMessages(files, batch_id).began()
-    )
+
+    def opened(batch: Batch) -> None:
+        watching.opened(batch)
+        note_batch(files, batch)
+
+    began = lambda batch_id: SentMessages(files, batch_id).began()  # noqa: E731
+    batch, group = _opened(service, plan, staging, opened, began=began)
     messages = SentMessages(files, batch.batch_id)
     if group is not None and messages.results() is None:
         messages.begin()
         batch = service.ledger().refresh([batch.batch_id])[batch.batch_id]
         if batch.state is State.OPEN:
-            target, mine = Target(plan.queue, group, service, plan.workers), messages.new()
-            send(staging.read(spark), target).write.parquet(files.at(mine))
+            count: Accumulator[int] = spark.sparkContext.accumulator(0)
+            target, mine = Target(plan.queue, group, service, plan.workers, count), messages.new()
+            shown = Progress("messages", staging.rows, lambda: count.value)
+            with shown if watching.progress else nullcontext():
+                send(staging.read(spark), target).write.parquet(files.at(mine))
             messages.finish(mine)
     if batch.state is State.OPEN:
         batch = service.ledger().close(batch.batch_id)
@@ -136,29 +185,6 @@ def _send(spark: SparkSession, service: Service, plan: FanOut, staging: Staging)
         "state": batch.state.value,
         **unsent(batch, plan.folder, began=not staging.rows or messages.began()),
     }
-
-
-def check_request(request: OpenBatch) -> None:
-    """Refuse a batch that a fan-out cannot fill.
-
-    Raises:
-        InvalidRequest: it has a limit, is estimated, or belongs to one of fanin's patterns. Says what to do.
-    """
-    if request.limit is not None:
-        raise InvalidRequest(
-            "a fan-out on Spark cannot have a limit: it adds all items before its tasks send, and tasks that"
-            " wait for consumers would hold executors idle. Leave limit out, or send with Tracker.batch,"
-            " which waits while the batch is full"
-        )
-    if request.mode is not Mode.EXACT:
-        raise InvalidRequest(
-            f"a fan-out on Spark cannot have the mode {request.mode.value}: such a batch has no item ids, and"
-            " a task that is retried would have its messages counted twice. Leave mode out"
-        )
-    if request.kind is not Kind.BATCH or request.size is not None:
-        raise InvalidRequest(
-            "a fan-out opens a plain batch and counts its items itself; leave kind and size out"
-        )
 
 
 def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
@@ -195,7 +221,12 @@ def _left_out(attempt: str) -> str:
 
 
 def _opened(
-    service: Service, plan: FanOut, staging: Staging, *, began: Callable[[int], bool] = lambda _: True
+    service: Service,
+    plan: FanOut,
+    staging: Staging,
+    opened: Callable[[Batch], object] = _ignore,
+    *,
+    began: Callable[[int], bool] = lambda _: True,
 ) -> tuple[Batch, str | None]:
     """Open the batch and add its items.
 
@@ -203,6 +234,7 @@ def _opened(
         service: the stack.
         plan: the fan-out.
         staging: its rows.
+        opened: called with the batch before items are added.
         began: whether messages of a batch may have been sent.
 
     Returns:
@@ -216,6 +248,7 @@ def _opened(
         batch = open_retry(ledger, request, key, began)
     else:
         batch = ledger.open(request, key=key)
+    opened(batch)
     if batch.state is not State.OPEN or not staging.rows:
         return batch, None
     return batch, ledger.add(batch.batch_id, staging.rows, key=ADD_KEY).prefix

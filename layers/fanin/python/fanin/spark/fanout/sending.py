@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
+from pyspark import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
@@ -48,12 +49,14 @@ class Target:
         group: ``<batch id>:<group id>``; a row's item id is this and the row's ordinal.
         service: the stack, where refused messages fail their items.
         workers: requests that each task sends at the same time.
+        count: gets the number of rows of a task when it ends.
     """
 
     queue: str
     group: str
     service: Service
     workers: int = 8
+    count: Accumulator[int] | None = None
 
 
 def send(numbered: DataFrame, target: Target) -> DataFrame:
@@ -93,7 +96,7 @@ def send_task(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[p
             tracker.note_sent(block.batch_id, sent)
 
         yield from send_pages(
-            pages,
+            pages if target.count is None else _counted(pages, target.count),
             target.group,
             sender.send,
             tracker.fail,
@@ -103,6 +106,13 @@ def send_task(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[p
         )
 
     return run
+
+
+def _counted(pages: Iterable[pa.RecordBatch], count: Accumulator[int]) -> Iterator[pa.RecordBatch]:
+    """The pages; Spark tells the driver of their rows when the task ends."""
+    for page in pages:
+        yield page
+        count.add(page.num_rows)
 
 
 def send_pages(

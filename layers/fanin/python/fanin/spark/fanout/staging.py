@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from pyspark.sql.types import StructType
 
 from fanin.errors import InvalidRequest, ServiceUnavailable
+from fanin.spark.fanout.folder_owner import other_input, what_to_do
 from fanin.spark.runtime.files import Folder
 
 ORDINAL: Final = "ordinal"
@@ -163,17 +164,13 @@ def _read(files: Folder, source: Mapping[str, Any] | None, data: Mapping[str, An
             " this one file away and start again; keep the others"
         ) from None
     if source is not None and made_of != json.loads(json.dumps(dict(source))):
-        raise InvalidRequest(
-            f"{files.path} holds the staging of another input, {json.dumps(made_of)[:1000]};"
-            " name another folder, or delete this one if its batch has ended"
-        )
+        raise other_input(files, made_of, source)
     # A release before this one did not note the data; and data that is gone is not other data.
     staged = note.get("data")
     if staged is not None and data is not None and staged != dict(data):
         raise InvalidRequest(
             f"{files.path} holds the staging of other data at the same place: {_described(staged)} then, and"
-            f" {_described(data)} now; name another folder for the new data, or delete this one if"
-            " its batch has ended"
+            f" {_described(data)} now. {what_to_do(files)}"
         )
     # A release before this one stored no notes.
     return Staging(files.path, attempt, schema, counts, note.get("notes", {}))

@@ -11,12 +11,13 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from fanin.client.conversions import targets
-from fanin.domain.batch import OnDeadline, OpenBatch, State
+from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
 from fanin.domain.targets import Target
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.fanout.driver import FanOut, fan_out
 from fanin.spark.fanout.failed_rows import FailedRows
+from fanin.spark.fanout.queue_check import check_url
 from fanin.spark.inputs.dialect import Dialect
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
 from fanin.spark.jobs.running import Job, Summary, names_of_totals
@@ -58,7 +59,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     add("--schema", metavar="DDL", help="columns of a CSV dataset with their types; by default all are text")
     add("--body", metavar="COLUMN", help="send this column; by default the row as a JSON object")
-    add("--queue", required=True, metavar="URL", help="URL of the SQS queue")
+    add("--queue", type=_queue, required=True, metavar="URL", help="URL of the SQS queue")
     add(
         "--staging",
         required=True,
@@ -145,7 +146,13 @@ def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         workers=options.workers,
         max_rejects=options.max_rejects,
     )
-    done = fan_out(spark, Service.from_env(), plan)
+
+    def opened(batch: Batch) -> None:
+        options.so_far["batch_id"] = batch.batch_id
+        follow = f"`fanin status {batch.batch_id}` shows how far it is"
+        print(f"fan-out: batch {batch.batch_id} is {batch.state}; {follow}", file=sys.stderr)
+
+    done = fan_out(spark, Service.from_env(), plan, opened=opened, progress=True)
     return {"ok": done["state"] in {State.CLOSED, State.COMPLETE, None}, **done}
 
 
@@ -166,6 +173,13 @@ def _rows(options: argparse.Namespace) -> Dataset | FailedRows:
         named = given[0] if given else "delimiter, encoding, quote, escape or multiline"
         raise InvalidRequest(f"--failed-from sends messages as they were staged, so leave out {named}")
     return FailedRows(options.retry_of, options.failed_from, options.and_pending)
+
+
+def _queue(text: str) -> str:
+    try:
+        return check_url(text)
+    except InvalidRequest as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _moment(text: str) -> int:

@@ -19,7 +19,7 @@ from fanin.domain.totals import check_names
 from fanin.errors import FaninError, InvalidRequest, TooManyRejects
 from fanin.spark.jobs import summary_file
 from fanin.spark.runtime import reach
-from fanin.spark.runtime.failures import root_cause
+from fanin.spark.runtime.failures import raised_in_task, root_cause
 from fanin.spark.runtime.refused_storage import refused_storage
 from fanin.spark.runtime.session import quiet_session
 
@@ -77,7 +77,8 @@ class Job:
         name: its module in this package, with dashes for underscores.
         about: text for its help.
         arguments: adds its arguments to a parser.
-        run: does the work; the summary's ``ok`` decides the exit code.
+        run: does the work; the summary's ``ok`` decides the exit code. What it puts into ``so_far`` of its
+            arguments is in the summary also if it does not come to its end.
         settings: Spark properties of its session.
         output: the argument that names a folder of the job, where the summary is written as well.
         input: the argument that names its dataset, if it has one; an empty one is told.
@@ -103,6 +104,7 @@ class Job:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         self.arguments(parser)
+        parser.set_defaults(so_far={})
         return parser
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
@@ -149,7 +151,7 @@ class Job:
             code = FAILED
         else:
             code = OK if summary["ok"] else WRONG
-        told = {"job": self.name, **summary, "seconds": round(time.monotonic() - began, 3)}
+        told = {"job": self.name, **options.so_far, **summary, "seconds": round(time.monotonic() - began, 3)}
         told = _rejects_first(told)
         if spark is not None and code in (OK, WRONG):
             summary_file.write(spark, folder, told)
@@ -177,6 +179,8 @@ class Job:
 
 def _spark_failed(error: PySparkException | Py4JError) -> Summary:
     """What the summary says of a failure of Spark; a traceback is for those that nobody expects."""
+    if raised := raised_in_task(error):
+        return {"ok": False, "error": raised.code, "detail": raised.message[:MOST_DETAIL]}
     if known := refused_storage(error):
         return {"ok": False, "error": InvalidRequest.code, "detail": known[:MOST_DETAIL]}
     traceback.print_exc()

@@ -1,0 +1,64 @@
+"""To which fan-out a folder belongs: the batch that was opened from it, and how another input differs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fanin.domain.batch import Batch
+from fanin.errors import InvalidRequest
+from fanin.spark.runtime.files import Folder
+
+_NOTE: Final = "batch.json"
+_OPTIONS: Final = {"path": "--input", "staging": "--failed-from", "pending": "--and-pending"}
+"""Options of the job that have another name than what they put into the source of a staging."""
+_MOST: Final = 300
+"""Most characters of a value in a message."""
+
+
+def note_batch(files: Folder, batch: Batch) -> None:
+    """Note in the folder of a fan-out which batch was opened from it."""
+    files.write(_NOTE, json.dumps({"batch_id": batch.batch_id}))
+
+
+def noted_batch(files: Folder) -> int | None:
+    """The batch that was opened from a folder; None if that is not known."""
+    text = files.read(_NOTE)
+    return int(json.loads(text)["batch_id"]) if text else None
+
+
+def other_input(files: Folder, was: Mapping[str, Any], now: Mapping[str, Any]) -> InvalidRequest:
+    """The refusal of a folder that holds the staging of another input.
+
+    Args:
+        files: the folder.
+        was: the source of the staging that is there.
+        now: the source of the one that is wanted.
+    """
+    told = "; ".join(_difference(name, was, now) for name in {**was, **now} if was.get(name) != now.get(name))
+    return InvalidRequest(f"{files.path} holds the staging of another input: {told}. {what_to_do(files)}")
+
+
+def what_to_do(files: Folder) -> str:
+    """What to do with a folder that belongs to another fan-out."""
+    do = "To send this input, name another folder, or delete this one if its batch has ended."
+    batch_id = noted_batch(files)
+    if batch_id is None:
+        return do
+    return (
+        f"{do} Batch {batch_id} was opened from it: `fanin status {batch_id}` shows it, and"
+        f" `fanin cancel {batch_id}` ends it"
+    )
+
+
+def _difference(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    option = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+    return f"{option} was {_shown(was.get(name))}, and is now {_shown(now.get(name))}"
+
+
+def _shown(value: object) -> str:
+    if value is None or value is False:
+        return "left out"
+    text = "given" if value is True else repr(value)
+    return text if len(text) <= _MOST else f"{text[:_MOST]}…"

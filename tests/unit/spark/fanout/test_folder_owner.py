@@ -1,0 +1,73 @@
+"""What the refusal of a folder says: how the input differs, and which batch was opened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fanin.domain.batch import OpenBatch
+from fanin.spark.fanout.folder_owner import note_batch, noted_batch, other_input, what_to_do
+from tests.unit.spark.conftest import MemoryStack
+
+ROWS = {"path": "rows.csv", "format": "csv", "body": None, "schema": None, "multiline": False}
+AGAIN = {"retry_of": 7, "staging": "/first", "pending": False}
+
+
+class Files:
+    """A folder whose files are in memory."""
+
+    path = "/staging"
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def read(self, name: str) -> str | None:
+        return self._texts.get(name)
+
+    def write(self, name: str, text: str) -> None:
+        self._texts[name] = text
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "told"),
+    [
+        (
+            {**ROWS, "queue": "https://sqs/wrk"},
+            {**ROWS, "queue": "https://sqs/work"},
+            "another input: --queue was 'https://sqs/wrk', and is now 'https://sqs/work'. To send",
+        ),
+        (
+            ROWS,
+            {**ROWS, "path": "other.csv", "body": "text"},
+            "--input was 'rows.csv', and is now 'other.csv'; ",
+        ),
+        (ROWS, {**ROWS, "body": "text"}, "--body was left out, and is now 'text'. To send"),
+        (ROWS, {**ROWS, "delimiter": ";"}, "--delimiter was left out, and is now ';'. To send"),
+        (AGAIN, {**AGAIN, "pending": True}, "--and-pending was left out, and is now given. To send"),
+        (AGAIN, {**AGAIN, "staging": "/2"}, "--failed-from was '/first', and is now '/2'. To send"),
+        (AGAIN, {**AGAIN, "retry_of": 8}, "--retry-of was 7, and is now 8. To send"),
+        (ROWS, {**ROWS, "schema": "x" * 999}, f"is now '{'x' * 299}…. To send"),
+    ],
+)
+def test_it_names_what_differs_and_nothing_else(was: dict[str, Any], now: dict[str, Any], told: str) -> None:
+    said = str(other_input(Files(), was, now))  # type: ignore[arg-type]
+    assert said.startswith("/staging holds the staging of another input: ")
+    assert told in said
+    assert said.count(" was ") == sum(was.get(name) != now[name] for name in now)
+
+
+def test_it_names_the_batch_that_was_opened_if_that_is_known(stack: MemoryStack) -> None:
+    # Given a folder from which no batch was opened yet
+    files: Any = Files()
+    assert noted_batch(files) is None
+    assert "Batch" not in what_to_do(files)
+
+    # When one is
+    batch = stack.ledger().open(OpenBatch())
+    note_batch(files, batch)
+
+    # Then people learn how to see and how to end it
+    assert noted_batch(files) == batch.batch_id
+    assert f"Batch {batch.batch_id} was opened from it" in what_to_do(files)
+    assert f"`fanin cancel {batch.batch_id}` ends it" in what_to_do(files)
