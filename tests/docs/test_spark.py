@@ -37,18 +37,24 @@ PAGE = (ROOT / "docs" / "how-to" / "spark" / "index.md").read_text()
 DATASETS = (ROOT / "docs" / "how-to" / "spark" / "datasets.md").read_text()
 GLUE = (ROOT / "docs" / "how-to" / "spark" / "glue.md").read_text()
 STREAMS = (ROOT / "docs" / "how-to" / "spark" / "streams.md").read_text()
+QUEUE = "https://sqs.eu-west-1.amazonaws.com/123456789012/work"
 SAID = [PAGE, (ROOT / "README.md").read_text()]
 
 
 def lines(start: str) -> list[list[str]]:
     """The commands of the pages that begin so, as a shell takes them apart."""
     return [
-        shlex.split(line)
+        words(line)
         for text in SAID
         for block in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         for line in block.splitlines()
         if line.startswith(start)
     ]
+
+
+def words(command: str) -> list[str]:
+    """A command as a shell takes it apart that knows the queue."""
+    return shlex.split(command.replace("$QUEUE", QUEUE))
 
 
 def options(words: list[str]) -> set[str]:
@@ -80,7 +86,7 @@ def test_jobs_are_understood(line):
 def examples() -> list[list[str]]:
     """The commands that the pages of the jobs show, as indented text."""
     return [
-        shlex.split(command.replace("\\\n", " "))
+        words(command.replace("\\\n", " "))
         for page in (ROOT / "docs" / "how-to" / "spark").glob("*.md")
         for command in re.findall(
             r"^    (python -m fanin\.spark\.jobs\.(?:.*\\\n)*.*)$", page.read_text(), re.MULTILINE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from tests.spark.consuming import consumers, new_queue, waiting
 
 pytestmark = pytest.mark.emulator
 
+PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "spark" / "outcomes.md"
 ROWS = 200
 BAD = (3, 64, 65, 199)
 
@@ -230,11 +232,30 @@ def test_rows_that_are_taken_go_out_though_their_batch_was_removed(
     assert waiting(queue) == 0
 
 
-def test_pending_rows_of_a_batch_that_was_ended_go_out_if_they_are_asked_for(
-    spark: SparkSession, service: Service, tmp_path: Path
+def test_the_page_says_which_rows_failed_and_pending_ones_go_out_if_they_are_asked_for(
+    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    # Given a batch that was ended when some items had failed, and some were pending
     first, queue = fanned(spark, service, tmp_path, pending=(0, 100)), new_queue()
 
+    # When the example of the page is run on its folder
+    example = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[0]
+    capsys.readouterr()
+    exec(example.replace("/data/runs/2026-11-21", f"{tmp_path}/first"), {})  # noqa: S102
+
+    # Then it counts the rows by their outcome, and shows those that failed, each with its reason
+    printed = [tuple(re.findall(r"[^|]+", line)) for line in capsys.readouterr().out.split("\n")]
+    told = {tuple(cell.strip() for cell in cells) for cells in printed if len(cells) == 2}
+    assert told == {
+        ("outcome", "count"),
+        ("done", str(ROWS - len(BAD) - 2)),
+        ("failed", str(len(BAD))),
+        ("pending", "2"),
+        ("body", "why"),
+        *((body(number), "no such customer") for number in BAD),
+    }
+
+    # And failed rows are sent again, and pending ones if they are asked for
     failed = fan_out(spark, service, again(tmp_path, first, queue))
     both = fan_out(spark, service, again(tmp_path, first, queue, "both", pending=True))
 

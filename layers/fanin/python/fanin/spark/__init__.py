@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fanin.spark.fanout.bodies import Dataset, with_body
     from fanin.spark.fanout.driver import FanOut, fan_out
     from fanin.spark.fanout.failed_rows import FailedRows
+    from fanin.spark.fanout.sent_rows import sent_rows
     from fanin.spark.fanout.sink import register
     from fanin.spark.inputs.dialect import Dialect
     from fanin.spark.inputs.formats import DatasetFormat
@@ -52,6 +53,7 @@ __all__ = [
     "outcomes",
     "quiet_session",
     "register",
+    "sent_rows",
     "session",
     "with_body",
 ]
@@ -77,6 +79,7 @@ _HOMES: Final = {
     "outcomes": "fanin.spark.outcome.driver",
     "quiet_session": "fanin.spark.runtime.session",
     "register": "fanin.spark.fanout.sink",
+    "sent_rows": "fanin.spark.fanout.sent_rows",
     "session": "fanin.spark.runtime.session",
     "with_body": "fanin.spark.fanout.bodies",
 }

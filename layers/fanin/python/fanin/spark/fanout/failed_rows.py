@@ -130,7 +130,7 @@ def _choose(
     """The rows whose items have failed, or are pending, with their ordinals in the batch."""
     if not sent_from.rows:
         return spark.createDataFrame([], _ROWS)
-    first = _first_ordinal(service, batch, sent_from)
+    first = first_ordinal(service, batch, sent_from)
     numbered = sent_from.read(spark).select((F.col(ORDINAL) + F.lit(first)).alias(ORDINAL), BODY)
     wanted = [*_FAILED, *([_PENDING] if rows.pending else [])]
     told = outcomes(numbered.select(ORDINAL), service, batch_id=batch.batch_id)
@@ -138,7 +138,7 @@ def _choose(
     return numbered.join(found, ORDINAL).select(F.col(ORDINAL).alias(EARLIER), BODY)
 
 
-def _first_ordinal(service: Service, batch: Batch, sent_from: Staging) -> int:
+def first_ordinal(service: Service, batch: Batch, sent_from: Staging) -> int:
     """Ordinal of the first row: that of the addition, of which a repeat says the same."""
     try:
         group = service.ledger().add(batch.batch_id, sent_from.rows, key=ADD_KEY)
