@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fanin.domain.batch import OpenBatch, State
 from fanin.errors import IdempotencyKeyReused, InvalidRequest
-from fanin.spark.fanout import driver, sending
+from fanin.spark.fanout import driver, sending, staging
 from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.fanout.driver import FanOut, fan_out
 from fanin.spark.fanout.sending import Target
@@ -133,15 +133,15 @@ class TestJob:
     ) -> None:
         # Given a mistyped queue
         (tmp_path / "rows.csv").write_text("n\n1\n2\n")
-        queue, staging = new_queue(), tmp_path / "staging"
-        command = ("--input", tmp_path / "rows.csv", "--staging", staging, "--queue")
+        queue, folder = new_queue(), tmp_path / "staging"
+        command = ("--input", tmp_path / "rows.csv", "--staging", folder, "--queue")
 
         # When the job runs, then it says so, and the folder is free
         code, told = job(capsys, *command, f"{queue}x")
         assert (code, told["error"]) == (3, "not-configured")
         assert "check the URL and region of the queue. This run has staged and sent nothing" in told["detail"]
         assert "batch_id" not in told
-        assert not staging.exists()
+        assert not folder.exists()
 
         # When the role may not look at queues, then the error of the tasks is told as it is, with the batch
         monkeypatch.setattr(driver, "check_queue", lambda *_: None)
@@ -279,14 +279,16 @@ class TestDeaths:
     def test_two_runs_at_once_send_the_same_items_and_both_end_well(
         self, spark: SparkSession, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # Given two runs of a fan-out, of which each waits before it sends until the other has come as far. So
-        # each task has a twin, as it has with speculation
-        rows, null = 400, 3
+        # Given two runs of a fan-out whose tasks each read one file. Each run waits before it sends until the
+        # other has come as far, so each task has a twin, as it has with speculation
+        rows, null, tasks = 400, 3, list[int]()
+        monkeypatch.setattr(staging, "ROWS_OF_A_FILE", 50)
         values = "CASE WHEN id >= 3 THEN CAST(id AS STRING) END AS value"
         spark.range(0, rows + null, 1, 2).selectExpr(values).write.parquet(str(tmp_path / "rows"))
         once, both = sending.send, threading.Barrier(2)
 
         def together(numbered: DataFrame, target: Target) -> DataFrame:
+            tasks.append(numbered.rdd.getNumPartitions())
             both.wait(60)
             return once(numbered, target)
 
@@ -308,6 +310,7 @@ class TestDeaths:
             {"null": null},
         )
         assert {**other, "state": None} == {**told, "state": None}
+        assert tasks == [9, 9]
         assert len(handled.bodies) == len(handled.times) == rows
         assert set(handled.times.values()) == {2}
         assert spark.read.parquet(str(tmp_path / "staging" / "rejects")).count() == null

@@ -32,6 +32,7 @@ from fanin.spark.fanout.staging import ORDINAL, Staging, find_staging, stage
 from fanin.spark.inputs.opening import fingerprint_of
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.classic import classic
+from fanin.spark.runtime.cluster import one_task_for_each_file
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.progress import Progress
 from fanin.spark.runtime.rejects import ANY, Reason, RejectLimit
@@ -162,7 +163,8 @@ def _send(
             count: Accumulator[int] = spark.sparkContext.accumulator(0)
             target, mine = Target(plan.queue, group, service, plan.workers, count), messages.new()
             shown = Progress("messages", staging.rows, lambda: count.value)
-            with shown if watching.progress else nullcontext():
+            # Tasks say how far they are when they end, and a task that dies sends all of its rows again.
+            with one_task_for_each_file(spark), shown if watching.progress else nullcontext():
                 send(staging.read(spark), target).write.parquet(files.at(mine))
             messages.finish(mine)
     if batch.state is State.OPEN:

@@ -27,9 +27,12 @@ def check_url(queue: str) -> str:
         at = urlsplit("")
     if at.scheme in {"http", "https"} and at.netloc:
         return queue
-    found = f"{queue!r} is not the URL of a queue" if queue else "the URL of the queue is empty"
-    advice = "pass the URL" if queue else "if it comes from a variable, set that"
-    raise InvalidRequest(f"{found}, such as https://sqs.eu-west-1.amazonaws.com/123456789012/work; {advice}")
+    if not queue:
+        raise InvalidRequest("the URL of the queue is empty; if it comes from a variable, set that")
+    raise InvalidRequest(
+        f"{queue!r} is not the URL of a queue, which looks like"
+        " https://sqs.eu-west-1.amazonaws.com/123456789012/work"
+    )
 
 
 def check_queue(sqs: SQSClient, queue: str) -> None:

@@ -28,6 +28,9 @@ ORDINAL: Final = "ordinal"
 PART: Final = "_p"
 PLACE: Final = "_r"
 
+ROWS_OF_A_FILE: Final = 25_000
+"""Most rows of a file: what a task sends in some seconds if it reads a single one."""
+
 _NOTES: Final = ("staging.json", "staging-again.json")
 """The file that says what is staged. A driver of an earlier release that died could leave it empty for good;
 then the second file counts."""
@@ -113,7 +116,8 @@ def stage(
     attempt = f"rows-{uuid.uuid4().hex}"
     path = files.at(attempt)
     place = F.monotonically_increasing_id().bitwiseAND(F.lit(_PLACE_BITS))
-    rows.withColumns({PART: F.spark_partition_id(), PLACE: place}).write.parquet(path)
+    placed = rows.withColumns({PART: F.spark_partition_id(), PLACE: place})
+    placed.write.option("maxRecordsPerFile", ROWS_OF_A_FILE).parquet(path)
     counts = _counts(spark, path, rows.schema)
     if then is not None:
         then(attempt, sum(count for _, count in counts))
