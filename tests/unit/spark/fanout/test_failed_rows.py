@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,9 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
+from fanin.adapters.memory.world import FixedClock
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnFailure, OpenBatch
-from fanin.errors import BatchGone
+from fanin.errors import BatchGone, InvalidRequest
 from fanin.spark.fanout import failed_rows
 from fanin.spark.fanout.driver import FanOut, _opened
 from fanin.spark.fanout.earlier_batch import EarlierBatch, retrying
@@ -106,6 +108,25 @@ def test_rows_that_are_taken_become_items_even_if_their_batch_was_ended_before(s
     another = _opened(stack, plan, STAGING, began=sent)  # type: ignore[arg-type]
     assert another[0].batch_id not in {one[0].batch_id, *ended_before}
     assert another[1] is not None
+
+
+def test_rows_whose_deadline_is_over_go_out_under_another_key(stack: MemoryStack) -> None:
+    # Given rows of a redrive, of which none was sent until the deadline
+    first, clock = ended(stack), stack.memory.clock
+    assert isinstance(clock, FixedClock)
+    rows = FailedRows(first.batch_id, "/first")
+    request = retrying(OpenBatch(deadline=clock.now() + 60_000), EarlierBatch.of(first))
+    plan = FanOut(rows, "https://queue", "/staging", request=request)
+    batch, _ = _opened(stack, plan, STAGING)  # type: ignore[arg-type]
+    clock.advance(61_000)
+    stack.ledger().cancel(batch.batch_id)
+
+    # Then another batch needs another deadline; and with one it needs another key
+    none = lambda _batch_id: False  # noqa: E731
+    with pytest.raises(InvalidRequest, match="the deadline must lie in the future"):
+        _opened(stack, plan, STAGING, began=none)  # type: ignore[arg-type]
+    later = replace(plan, request=replace(request, deadline=clock.now() + 60_000), key="later")
+    assert _opened(stack, later, STAGING, began=none)[1] is not None  # type: ignore[arg-type]
 
 
 class Stagings:
