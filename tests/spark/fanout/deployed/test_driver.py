@@ -281,8 +281,8 @@ class TestDeaths:
     ) -> None:
         # Given two runs of a fan-out whose tasks each read one file. Each run waits before it sends until the
         # other has come as far, so each task has a twin, as it has with speculation
-        rows, null, tasks = 400, 3, list[int]()
-        monkeypatch.setattr(staging, "ROWS_OF_A_FILE", 50)
+        rows, null, tasks = 100, 3, list[int]()
+        monkeypatch.setattr(staging, "ROWS_OF_A_FILE", 25)
         values = "CASE WHEN id >= 3 THEN CAST(id AS STRING) END AS value"
         spark.range(0, rows + null, 1, 2).selectExpr(values).write.parquet(str(tmp_path / "rows"))
         once, both = sending.send, threading.Barrier(2)
@@ -310,7 +310,7 @@ class TestDeaths:
             {"null": null},
         )
         assert {**other, "state": None} == {**told, "state": None}
-        assert tasks == [9, 9]
+        assert tasks == [5, 5]
         assert len(handled.bodies) == len(handled.times) == rows
         assert set(handled.times.values()) == {2}
         assert spark.read.parquet(str(tmp_path / "staging" / "rejects")).count() == null

@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.types import StructType
 
-from fanin.domain.batch import Batch, OnDeadline, OpenBatch
+from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
 from fanin.errors import IdempotencyKeyReused, InvalidItemId, InvalidRequest
+from fanin.spark.fanout import driver
 from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.fanout.driver import FanOut, _opened, fan_out
+from fanin.spark.fanout.shared_folder import SentMessages
 from fanin.spark.fanout.staging import Staging
 from tests.unit.spark.conftest import MemoryStack
+from tests.unit.spark.runtime.file_systems import FileSystem
 
 STAGING = Staging("/staging", "rows-1", StructType(), {0: 3, 2: 4})
 
@@ -90,3 +93,29 @@ def test_without_rows_or_after_the_close_there_is_nothing_to_add(stack: MemorySt
     batch, _ = _opened(stack, plan(), STAGING)  # type: ignore[arg-type]
     stack.tracker().close(batch.batch_id)
     assert _opened(stack, plan(), STAGING)[1] is None  # type: ignore[arg-type]
+
+
+def test_nothing_is_sent_of_a_batch_that_ended_before_the_first_message(
+    stack: MemoryStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a batch that somebody ends when a driver has added its items, and is about to say that it sends;
+    # whoever looks before it says so takes it that nothing is sent
+    begin = SentMessages.begin
+
+    def too_late(messages: SentMessages) -> None:
+        (batch,) = stack.ledger().list(State.OPEN).batches
+        stack.ledger().cancel(batch.batch_id)
+        begin(messages)
+
+    def never(*_arguments: object) -> None:
+        raise AssertionError("nothing may be sent any more")
+
+    monkeypatch.setattr(SentMessages, "begin", too_late)
+    monkeypatch.setattr(driver, "send", never)
+    monkeypatch.setattr(driver, "write_rejects", lambda *_: {})
+
+    # Then the driver sends nothing, and says what to do
+    watching = driver.Watching(lambda _: None, False)
+    told = driver._send(FileSystem().session(), stack, plan(), STAGING, watching)  # type: ignore[arg-type]
+    assert (told["state"], told["sent"]) == ("cancelled", None)
+    assert "--and-pending" in told["detail"]

@@ -10,8 +10,8 @@ import pytest
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.failures import Keep
-from fanin.errors import InvalidRequest
-from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, retrying, unsent
+from fanin.errors import BatchGone, IdempotencyKeyReused, InvalidRequest
+from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, open_retry, retrying, unsent
 from tests.unit.spark.conftest import MemoryStack
 
 
@@ -90,3 +90,36 @@ def test_a_batch_that_its_deadline_completed_before_anything_was_sent_is_told(st
 
 def told(batch: Batch, *, began: bool) -> str:
     return unsent(batch, "/again", began=began)["detail"]
+
+
+def never(_batch_id: int) -> bool:
+    return False
+
+
+def test_a_batch_whose_earlier_batch_was_removed_is_opened_without_it(stack: MemoryStack) -> None:
+    # Given a redrive whose rows are taken, and whose earlier batch is removed then
+    ledger, first = stack.ledger(), ended(stack, OpenBatch("orders"))
+    request = retrying(OpenBatch(), EarlierBatch.of(first))
+    ledger.remove(first.batch_id)
+
+    # When drivers come one after the other, then they open one batch, which retries none
+    one, two = (open_retry(ledger, request, "again", never) for _ in range(2))
+    assert (one.batch_id, one.retry_of, one.user_key) == (two.batch_id, None, "orders")
+
+    # And another fan-out cannot have the key; and once the batch is removed too, nobody opens another
+    with pytest.raises(IdempotencyKeyReused):
+        open_retry(ledger, replace(request, user_key="other"), "again", never)
+    ledger.cancel(one.batch_id)
+    ledger.remove(one.batch_id)
+    with pytest.raises(BatchGone):
+        open_retry(ledger, request, "again", never)
+
+
+def test_a_batch_that_is_complete_is_not_opened_again_though_its_results_are_lost(stack: MemoryStack) -> None:
+    ledger, first = stack.ledger(), ended(stack, OpenBatch())
+    request = retrying(OpenBatch(), EarlierBatch.of(first))
+    batch = open_retry(ledger, request, "again", never)
+    ledger.ack([ledger.add(batch.batch_id, 1)[0]])
+    assert ledger.close(batch.batch_id).state is State.COMPLETE
+
+    assert open_retry(ledger, request, "again", never).batch_id == batch.batch_id
