@@ -27,3 +27,9 @@ def test_a_description_has_every_option_as_json() -> None:
 def test_only_csv_takes_a_schema(format_: DatasetFormat) -> None:
     with pytest.raises(InvalidRequest, match=f"a {format_.value} dataset takes no schema"):
         read(None, Dataset("rows", format_, schema="id long"))  # type: ignore[arg-type]
+
+
+def test_a_format_may_be_named_by_its_text() -> None:
+    assert Dataset("rows", "csv") == Dataset("rows", DatasetFormat.CSV)  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest, match="there is no format 'xml'; name one of parquet, csv, "):
+        Dataset("rows", "xml")  # type: ignore[arg-type]

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from fanin.domain.batch import OpenBatch
-from fanin.spark.fanout.folder_owner import note_batch, noted_batch, other_input, what_to_do
+from fanin.errors import InvalidRequest
+from fanin.spark.fanout.folder_owner import check_key, note_batch, noted_batch, other_input, what_to_do
 from tests.unit.spark.conftest import MemoryStack
 
 ROWS = {"path": "rows.csv", "format": "csv", "body": None, "schema": None, "multiline": False}
@@ -65,9 +66,23 @@ def test_it_names_the_batch_that_was_opened_if_that_is_known(stack: MemoryStack)
 
     # When one is
     batch = stack.ledger().open(OpenBatch())
-    note_batch(files, batch)
+    note_batch(files, batch, "nightly")
 
     # Then people learn how to see and how to end it
     assert noted_batch(files) == batch.batch_id
     assert f"Batch {batch.batch_id} was opened from it" in what_to_do(files)
     assert f"`fanin cancel {batch.batch_id}` ends it" in what_to_do(files)
+
+
+def test_another_key_than_that_of_the_batch_is_refused(stack: MemoryStack) -> None:
+    # Given a folder whose batch has a key; that of an earlier release is not noted
+    files: Any = Files()
+    check_key(files, "nightly")
+    note_batch(files, stack.ledger().open(OpenBatch()), "nightly")
+    check_key(files, "nightly")
+
+    # Then no other key is taken, which would open a second batch of the same rows
+    with pytest.raises(InvalidRequest, match=r"the key 'nightly', and the key is now 'daily'.*`fanin cancel"):
+        check_key(files, "daily")
+    files.write("batch.json", '{"batch_id": 7}')
+    check_key(files, "daily")

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.dialect import Dialect
-from fanin.spark.inputs.formats import DatasetFormat, format_of_path
+from fanin.spark.inputs.formats import DatasetFormat, dataset_format, format_of_path
 from fanin.spark.inputs.json_lines import TEXT
 from fanin.spark.inputs.names import find_name, quoted
 from fanin.spark.inputs.opening import Input, open_input
@@ -35,9 +35,13 @@ _TIMES: Final = {
 class Dataset:
     """Rows to send.
 
+    Raises:
+        InvalidRequest: there is no such format.
+
     Attributes:
         path: file, folder or pattern, as Spark takes it; or the name of a table.
-        format: None takes that of the table that the folder is, or the one that the suffix names.
+        format: or its name, such as ``csv``. None takes that of the table that the folder is, or the one that
+            the suffix names.
         body: the column that holds the message. None sends the row as a JSON object that keeps nulls; an
             object of a JSON dataset is sent as it is.
         schema: the columns of a CSV dataset, in DDL; without it all values are text.
@@ -49,6 +53,10 @@ class Dataset:
     body: str | None = None
     schema: str | None = None
     dialect: Dialect = Dialect()
+
+    def __post_init__(self) -> None:
+        if self.format is not None:
+            object.__setattr__(self, "format", dataset_format(self.format))
 
     def describe(self) -> dict[str, Any]:
         """Everything but the data that the messages depend on, as JSON."""

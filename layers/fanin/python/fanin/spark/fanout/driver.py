@@ -23,7 +23,7 @@ from fanin.spark.fanout import bodies
 from fanin.spark.fanout.bodies import BODY, Dataset
 from fanin.spark.fanout.earlier_batch import open_retry, retrying, unsent
 from fanin.spark.fanout.failed_rows import ADD_KEY, STAGING, FailedRows, take_failed_rows
-from fanin.spark.fanout.folder_owner import note_batch
+from fanin.spark.fanout.folder_owner import check_key, note_batch
 from fanin.spark.fanout.opening import check_request
 from fanin.spark.fanout.queue_check import check_queue, check_url
 from fanin.spark.fanout.sending import RESULT, Target, send
@@ -147,11 +147,12 @@ def _send(
     spark: SparkSession, service: Service, plan: FanOut, staging: Staging, watching: Watching
 ) -> dict[str, Any]:
     """Send rows that are staged."""
-    files = Folder(spark, plan.folder)
+    files, key = Folder(spark, plan.folder), _key(plan, staging)
+    check_key(files, key)
 
     def opened(batch: Batch) -> None:
         watching.opened(batch)
-        note_batch(files, batch)
+        note_batch(files, batch, key)
 
     began = lambda batch_id: SentMessages(files, batch_id).began()  # noqa: E731
     batch, group = _opened(service, plan, staging, opened, began=began)
@@ -217,6 +218,11 @@ def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
     return stage(spark, plan.folder, source, make, data=data, then=leave_out)
 
 
+def _key(plan: FanOut, staging: Staging) -> str:
+    """The idempotency key of the batch."""
+    return plan.key or f"{ADD_KEY}/{staging.attempt}"
+
+
 def _left_out(attempt: str) -> str:
     """Name of the dataset of rows that an attempt left out; it exists only if there are any."""
     return f"{attempt}-left-out"
@@ -245,7 +251,7 @@ def _opened(
     ledger = service.ledger()
     # The staging is part of the request: two drivers that each staged the dataset cannot share a batch.
     request = replace(plan.request, metadata={**plan.request.metadata, STAGING: staging.attempt})
-    key = plan.key or f"{ADD_KEY}/{staging.attempt}"
+    key = _key(plan, staging)
     if isinstance(plan.dataset, FailedRows):
         batch = open_retry(ledger, request, key, began)
     else:

@@ -17,15 +17,35 @@ _MOST: Final = 300
 """Most characters of a value in a message."""
 
 
-def note_batch(files: Folder, batch: Batch) -> None:
-    """Note in the folder of a fan-out which batch was opened from it."""
-    files.write(_NOTE, json.dumps({"batch_id": batch.batch_id}))
+def note_batch(files: Folder, batch: Batch, key: str) -> None:
+    """Note in the folder of a fan-out which batch was opened from it, and under which idempotency key."""
+    files.write(_NOTE, json.dumps({"batch_id": batch.batch_id, "key": key}))
 
 
 def noted_batch(files: Folder) -> int | None:
     """The batch that was opened from a folder; None if that is not known."""
+    return _noted(files).get("batch_id")
+
+
+def check_key(files: Folder, key: str) -> None:
+    """Refuse another key than that of the batch of a folder: it would send all rows again, as other items.
+
+    Raises:
+        InvalidRequest: it is another one. Says what to do.
+    """
+    before = _noted(files).get("key", key)
+    if before != key:
+        raise InvalidRequest(
+            f"{files.path} belongs to the batch with the key {_shown(before)}, and the key is now"
+            f" {_shown(key)}. To go on with that batch, leave --key as it was (its default is made of the"
+            f" staging). {what_to_do(files)}"
+        )
+
+
+def _noted(files: Folder) -> dict[str, Any]:
     text = files.read(_NOTE)
-    return int(json.loads(text)["batch_id"]) if text else None
+    found: dict[str, Any] = json.loads(text) if text else {}
+    return found
 
 
 def other_input(files: Folder, was: Mapping[str, Any], now: Mapping[str, Any]) -> InvalidRequest:

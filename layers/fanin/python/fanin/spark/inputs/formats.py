@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
+from fanin.errors import InvalidRequest
+
 
 class DatasetFormat(StrEnum):
     """The format of a dataset, as Spark names it.
@@ -31,6 +33,18 @@ class DatasetFormat(StrEnum):
     def of_files(self) -> bool:
         """Whether a dataset of this format is all the files of a folder."""
         return self not in {DatasetFormat.DELTA, DatasetFormat.ICEBERG, DatasetFormat.TABLE}
+
+
+def dataset_format(name: str) -> DatasetFormat:
+    """The format of a name.
+
+    Raises:
+        InvalidRequest: there is no such format; lists those that there are.
+    """
+    try:
+        return DatasetFormat(name)
+    except ValueError:
+        raise InvalidRequest(f"there is no format {name!r}; name one of {', '.join(DatasetFormat)}") from None
 
 
 _SUFFIXES: Final = {
