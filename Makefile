@@ -159,7 +159,7 @@ $(SPARK35)/.ready: layers/spark/requirements-3.5.txt | $(READY)
 		--require-hashes --requirement layers/spark/requirements-3.5.txt
 	@$(BIN)/python -m pip --python $(SPARK35)/bin/python install --quiet --disable-pip-version-check 'pyspark==3.5.*'
 	@printf '%s\n' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
-		'$(CURDIR)/layers/fanin/python' > "$$($(SPARK35)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/below.pth"
+		'$(CURDIR)/layers/fanin/python' '$(CURDIR)/infra' > "$$($(SPARK35)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/below.pth"
 	@touch $@
 
 compat: $(SPARK35)/.ready $(JAVA) ## the Spark tests on Spark 3.5, the oldest version supported; needs Python 3.11
