@@ -77,12 +77,39 @@ def test_it_names_the_batch_that_was_opened_if_that_is_known(stack: MemoryStack)
 def test_another_key_than_that_of_the_batch_is_refused(stack: MemoryStack) -> None:
     # Given a folder whose batch has a key; that of an earlier release is not noted
     files: Any = Files()
-    check_key(files, "nightly")
-    note_batch(files, stack.ledger().open(OpenBatch()), "nightly")
-    check_key(files, "nightly")
+    ledger = stack.ledger()
+    check_key(files, "nightly", ledger)
+    batch = ledger.open(OpenBatch())
+    note_batch(files, batch, "nightly")
+    check_key(files, "nightly", ledger)
 
     # Then no other key is taken, which would open a second batch of the same rows
     with pytest.raises(InvalidRequest, match=r"the key 'nightly', and the key is now 'daily'.*`fanin cancel"):
-        check_key(files, "daily")
+        check_key(files, "daily", ledger)
     files.write("batch.json", '{"batch_id": 7}')
-    check_key(files, "daily")
+    check_key(files, "daily", ledger)
+
+
+@pytest.mark.parametrize(
+    ("items", "removed", "taken"), [(0, False, True), (3, False, False), (0, True, False)]
+)
+def test_rows_of_a_batch_that_ended_before_it_got_them_are_sent_under_another_key(
+    stack: MemoryStack, items: int, removed: bool, taken: bool
+) -> None:
+    # Given a batch that was cancelled, with items or without
+    files: Any = Files()
+    ledger = stack.ledger()
+    batch = ledger.open(OpenBatch())
+    note_batch(files, batch, "nightly")
+    if items:
+        ledger.add(batch.batch_id, items)
+    ledger.cancel(batch.batch_id)
+    if removed:
+        ledger.remove(batch.batch_id)
+
+    # When its rows are to be sent under another key, then only if none can have been sent
+    if taken:
+        check_key(files, "daily", ledger)
+    else:
+        with pytest.raises(InvalidRequest, match="the key 'nightly'"):
+            check_key(files, "daily", ledger)

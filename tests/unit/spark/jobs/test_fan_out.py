@@ -118,13 +118,20 @@ def test_every_option_of_the_dataset_is_in_the_plan(asked: list[FanOut]) -> None
 
 
 @pytest.mark.parametrize(
-    ("state", "ok"),
-    [("closed", True), ("complete", True), ("cancelled", False), ("timed_out", False), ("orphaned", False)],
+    ("told", "ok"),
+    [
+        ({"state": "closed"}, True),
+        ({"state": "complete"}, True),
+        ({"state": "complete", "detail": "the deadline was over, and none of its rows was sent"}, False),
+        ({"state": "cancelled"}, False),
+        ({"state": "timed_out"}, False),
+        ({"state": "orphaned"}, False),
+    ],
 )
 def test_a_batch_that_ended_otherwise_is_not_ok(
-    monkeypatch: pytest.MonkeyPatch, state: str, ok: bool
+    monkeypatch: pytest.MonkeyPatch, told: dict[str, str], ok: bool
 ) -> None:
-    monkeypatch.setattr(fan_out, "fan_out", lambda *_, **_more: {"state": state})
+    monkeypatch.setattr(fan_out, "fan_out", lambda *_, **_more: told)
     monkeypatch.setattr(Service, "from_env", lambda: None)
     assert run()["ok"] is ok
 

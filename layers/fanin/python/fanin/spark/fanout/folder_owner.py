@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import Batch
-from fanin.errors import InvalidRequest
+from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
 from fanin.spark.runtime.files import Folder
 
 _NOTE: Final = "batch.json"
@@ -27,19 +28,30 @@ def noted_batch(files: Folder) -> int | None:
     return _noted(files).get("batch_id")
 
 
-def check_key(files: Folder, key: str) -> None:
+def check_key(files: Folder, key: str, ledger: LedgerService) -> None:
     """Refuse another key than that of the batch of a folder: it would send all rows again, as other items.
+
+    If that batch ended before it got any items, none of its rows was sent, and another key sends them.
 
     Raises:
         InvalidRequest: it is another one. Says what to do.
     """
-    before = _noted(files).get("key", key)
-    if before != key:
+    noted = _noted(files)
+    before = noted.get("key", key)
+    if before != key and not _ended_empty(ledger, noted["batch_id"]):
         raise InvalidRequest(
             f"{files.path} belongs to the batch with the key {_shown(before)}, and the key is now"
             f" {_shown(key)}. To go on with that batch, leave --key as it was (its default is made of the"
             f" staging). {what_to_do(files)}"
         )
+
+
+def _ended_empty(ledger: LedgerService, batch_id: int) -> bool:
+    try:
+        batch = ledger.refresh([batch_id])[batch_id]
+    except (BatchNotFound, BatchGone):
+        return False  # nobody knows
+    return batch.state.terminal and not batch.items
 
 
 def _noted(files: Folder) -> dict[str, Any]:
