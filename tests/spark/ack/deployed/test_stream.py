@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -89,7 +90,7 @@ def test_an_empty_epoch_does_nothing(spark: SparkSession, service: Service, tmp_
 
     jobs = jobs_of(spark, "empty", lambda: handler(rows, 0))
 
-    assert jobs <= 1
+    assert jobs <= (1 if pyspark.__version__ >= "4" else 2)  # Spark 3.5 fills a cache to count its partitions
     assert [(done.ok, done.rows, done.writes) for done in told] == [(True, 0, 0)]
     assert not (tmp_path / "work").exists()
 

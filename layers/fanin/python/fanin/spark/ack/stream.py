@@ -28,7 +28,7 @@ def ack_stream(
     """Acknowledge every micro-batch of a stream. One that comes again changes nothing.
 
     A micro-batch of at most 10,000 rows, of which none fails its item and none brings totals, takes one
-    Spark job; and one before it, which reads the rows, if they have more than 32 partitions.
+    Spark job; and one before it, which reads the rows, if they have more than 32 partitions, or on Spark 3.5.
 
     Example:
         >>> handler = ack_stream(Service.from_env(), work="s3://bucket/acks")  # doctest: +SKIP
