@@ -13,7 +13,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from fanin.errors import InvalidRequest, NotConfigured, TooManyRejects
+from fanin.errors import InvalidRequest, NotConfigured, ServiceUnavailable, TooManyRejects
 from fanin.spark.jobs import summary_file
 from fanin.spark.jobs.running import FAILED, INTERRUPTED, OK, WRONG, Job, Summary
 
@@ -168,3 +168,19 @@ def test_an_earlier_summary_on_s3_is_deleted_through_spark_before_the_run(
     assert job(run).main(["--out", "s3://bucket/data"]) == OK
     name = "s3://bucket/data/summary.json"
     assert done == [f"delete {name}", "run", f"write {name}"]
+
+
+def test_a_job_that_is_done_ends_well_though_its_summary_cannot_be_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given a file that others replace all the time
+    def refuse_to_write(_files: Files, name: str, _text: str) -> None:
+        raise ServiceUnavailable(f"{name} cannot be replaced")
+
+    monkeypatch.setattr(Files, "write", refuse_to_write)
+
+    # When the job is done, then it says so, as without a folder
+    assert job(lambda *_: {"ok": True}).main(["--out", f"{folder}"]) == OK
+    told = capsys.readouterr()
+    assert json.loads(told.out.splitlines()[-1])["ok"]
+    assert told.err == f"the summary is not in {folder}: summary.json cannot be replaced\n"

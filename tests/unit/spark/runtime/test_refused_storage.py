@@ -24,6 +24,22 @@ from fanin.spark.runtime.refused_storage import refused_storage
             "this job has no permission to read or write /a.csv; give it the permission",
         ),
         (
+            "hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: file:/my runs/a.csv",
+            "file:/my runs/a.csv is a file, so nothing can be written below it; name another folder",
+        ),
+        (
+            "Mkdirs failed to create file:/my runs/rows-8f/_temporary/0/x (exists=false, cwd=file:/)",
+            "the folder file:/my runs/rows-8f cannot be made; name a folder that this job may write",
+        ),
+        (
+            "Mkdirs failed to create /my runs/x",
+            "the folder /my runs/x cannot be made; name a folder that this job may write",
+        ),
+        (
+            "SparkException: failed: java.io.FileNotFoundException: /my runs/a.csv (Permission denied)",
+            "this job has no permission to read or write /my runs/a.csv; give it the permission",
+        ),
+        (
             "java.nio.file.AccessDeniedException: s3://lake/acks: Access Denied",
             "no permission: java.nio.file.AccessDeniedException: s3://lake/acks: Access Denied; give it to",
         ),

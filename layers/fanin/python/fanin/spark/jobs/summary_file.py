@@ -11,6 +11,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from fanin.errors import FaninError
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.session import submitted
@@ -57,5 +58,6 @@ def write(spark: SparkSession, folder: str | None, summary: dict[str, Any]) -> N
         return
     try:
         Folder(spark, folder).write(NAME, f"{as_json(summary, 'utf-8')}\n")
-    except Py4JError as error:
-        print(f"the summary is not in {folder}: {root_cause(error)}", file=sys.stderr)
+    except (Py4JError, FaninError) as error:
+        why = root_cause(error) if isinstance(error, Py4JError) else error
+        print(f"the summary is not in {folder}: {why}", file=sys.stderr)

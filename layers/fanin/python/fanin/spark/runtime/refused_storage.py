@@ -12,15 +12,15 @@ from fanin.spark.runtime.failures import root_cause
 
 _KNOWN: Final = (
     (
-        re.compile(r"Parent path is not a directory: (?P<path>\S+)"),
+        re.compile(r"Parent path is not a directory: (?P<path>.+)"),
         "{path} is a file, so nothing can be written below it; name another folder",
     ),
     (
-        re.compile(r"Mkdirs failed to create (?P<path>\S+?)(?:/_temporary\S*)?(?:\s|$)"),
+        re.compile(r"Mkdirs failed to create (?P<path>.+?)(?:/_temporary.*?)?(?: \(exists=|$)", re.MULTILINE),
         "the folder {path} cannot be made; name a folder that this job may write",
     ),
     (
-        re.compile(r"(?P<path>\S+) \(Permission denied\)"),
+        re.compile(r"(?:.*: |^)(?P<path>.+) \(Permission denied\)", re.MULTILINE),
         "this job has no permission to read or write {path}; give it the permission, or name another folder",
     ),
     (
