@@ -136,6 +136,15 @@ def test_a_batch_that_ended_otherwise_is_not_ok(
     assert run()["ok"] is ok
 
 
+def test_a_batch_that_its_deadline_completed_before_anything_was_sent_is_not_ok(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = {"state": "complete", "detail": "batch 7 is complete, and none of its rows was sent"}
+    monkeypatch.setattr(fan_out, "fan_out", lambda *_, **_more: told)
+    monkeypatch.setattr(Service, "from_env", lambda: None)
+    assert run() == {"ok": False, **told}
+
+
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [

@@ -153,9 +153,9 @@ def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         print(f"fan-out: batch {batch.batch_id} is {batch.state}; {follow}", file=sys.stderr)
 
     done = fan_out(spark, Service.from_env(), plan, opened=opened, progress=True)
-    # With a detail the batch is complete because its deadline said so, and rows are left.
-    ok = done["state"] in {State.CLOSED, State.COMPLETE, None} and "detail" not in done
-    return {"ok": ok, **done}
+    # A deadline may complete a batch of which nothing was sent; the detail then says what to do.
+    ended_well = done["state"] in {State.CLOSED, State.COMPLETE, None} and "detail" not in done
+    return {"ok": ended_well, **done}
 
 
 def _rows(options: argparse.Namespace) -> Dataset | FailedRows:
