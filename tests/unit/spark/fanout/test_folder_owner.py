@@ -113,3 +113,24 @@ def test_rows_of_a_batch_that_ended_before_it_got_them_are_sent_under_another_ke
     else:
         with pytest.raises(InvalidRequest, match="the key 'nightly'"):
             check_key(files, "daily", ledger)
+
+
+@pytest.mark.parametrize("damaged", ["", '{"batch_id": 2', "[]", "{}", '{"batch_id": null}'])
+def test_a_note_of_the_batch_that_is_damaged_counts_as_none(damaged: str) -> None:
+    # The next run of the fan-out writes it anew
+    files: Any = Files()
+    files.write("batch.json", damaged)
+    assert noted_batch(files) is None
+    assert "was opened" not in what_to_do(files)
+
+
+def test_nobody_is_told_to_delete_rows_that_only_this_folder_can_send() -> None:
+    # Given a redrive that has taken rows, and died before or after it opened its batch
+    files: Any = Files()
+    for _ in range(2):
+        told = str(other_input(files, AGAIN, {**AGAIN, "pending": True}))
+        assert "name another folder" in told
+        assert "no other redrive sends" in told
+        assert "delete" not in told
+        files.write("batch.json", '{"batch_id": 5}')
+    assert "Batch 5 was opened from it" in told

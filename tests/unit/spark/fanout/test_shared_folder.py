@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 
-from fanin.errors import ServiceUnavailable
+from fanin.errors import InvalidRequest, ServiceUnavailable
 from fanin.spark.fanout import shared_folder
 from fanin.spark.fanout.shared_folder import WAITS, SentMessages, write_rejects
 from fanin.spark.runtime import rejects
@@ -49,6 +49,15 @@ def test_results_of_an_earlier_release_count(system: FileSystem, messages: SentM
     # Or that sent all
     system.files["/work/sent-7/_SUCCESS"] = b""
     assert messages.results() == "sent-7"
+
+
+@pytest.mark.parametrize("damaged", ["", '{"results": "sent', "[]", "{}"])
+def test_a_note_of_results_that_is_damaged_is_named_with_what_to_do(
+    system: FileSystem, messages: SentMessages, damaged: str
+) -> None:
+    system.files["/work/sent-7.json"] = damaged.encode()
+    with pytest.raises(InvalidRequest, match=r"/work/sent-7\.json is damaged.* start again"):
+        messages.results()
 
 
 class Place:
@@ -122,3 +131,17 @@ def test_rejects_that_can_never_be_written_are_an_error_with_what_to_do(
         written(place, monkeypatch)
     assert "/rejects" in str(refused.value)
     assert place.waited == len(WAITS)
+
+
+def test_rejects_whose_folder_cannot_be_used_say_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = Place()
+
+    def fail() -> None:
+        place.delete()
+        raise AnalysisException("Parent path is not a directory: file:/a.csv")
+
+    place.meanwhile = [fail] * (len(WAITS) + 1)
+    with pytest.raises(ServiceUnavailable, match=r"/rejects: file:/a\.csv is a file, .*another folder\. If"):
+        written(place, monkeypatch)

@@ -148,7 +148,7 @@ def _send(
 ) -> dict[str, Any]:
     """Send rows that are staged."""
     files, key = Folder(spark, plan.folder), _key(plan, staging)
-    check_key(files, key, service.ledger())
+    check_key(files, key, service.ledger(), taken=isinstance(plan.dataset, FailedRows))
 
     def opened(batch: Batch) -> None:
         watching.opened(batch)

@@ -14,6 +14,8 @@ from fanin.spark.runtime.files import Folder
 _NOTE: Final = "batch.json"
 _OPTIONS: Final = {"path": "--input", "staging": "--failed-from", "pending": "--and-pending"}
 """Options of the job that have another name than what they put into the source of a staging."""
+_RETRY: Final = "retry_of"
+"""What only the source of failed rows has."""
 _MOST: Final = 300
 """Most characters of a value in a message."""
 
@@ -24,14 +26,23 @@ def note_batch(files: Folder, batch: Batch, key: str) -> None:
 
 
 def noted_batch(files: Folder) -> int | None:
-    """The batch that was opened from a folder; None if that is not known."""
+    """The batch that was opened from a folder; None if that is not known, or its note is damaged.
+
+    The next run of the fan-out writes the note anew.
+    """
     return _noted(files).get("batch_id")
 
 
-def check_key(files: Folder, key: str, ledger: LedgerService) -> None:
+def check_key(files: Folder, key: str, ledger: LedgerService, *, taken: bool = False) -> None:
     """Refuse another key than that of the batch of a folder: it would send all rows again, as other items.
 
     If that batch ended before it got any items, none of its rows was sent, and another key sends them.
+
+    Args:
+        files: the folder.
+        key: idempotency key of the batch.
+        ledger: knows the batch that was opened from the folder.
+        taken: as for ``what_to_do``.
 
     Raises:
         InvalidRequest: it is another one. Says what to do.
@@ -42,7 +53,7 @@ def check_key(files: Folder, key: str, ledger: LedgerService) -> None:
         raise InvalidRequest(
             f"{files.path} belongs to the batch with the key {_shown(before)}, and the key is now"
             f" {_shown(key)}. To go on with that batch, leave --key as it was (its default is made of the"
-            f" staging). {what_to_do(files)}"
+            f" staging). {what_to_do(files, taken=taken)}"
         )
 
 
@@ -55,9 +66,11 @@ def _ended_empty(ledger: LedgerService, batch_id: int) -> bool:
 
 
 def _noted(files: Folder) -> dict[str, Any]:
-    text = files.read(_NOTE)
-    found: dict[str, Any] = json.loads(text) if text else {}
-    return found
+    try:
+        found = json.loads(files.read(_NOTE) or "")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) and isinstance(found.get("batch_id"), int) else {}
 
 
 def other_input(files: Folder, was: Mapping[str, Any], now: Mapping[str, Any]) -> InvalidRequest:
@@ -69,12 +82,22 @@ def other_input(files: Folder, was: Mapping[str, Any], now: Mapping[str, Any]) -
         now: the source of the one that is wanted.
     """
     told = "; ".join(_difference(name, was, now) for name in {**was, **now} if was.get(name) != now.get(name))
-    return InvalidRequest(f"{files.path} holds the staging of another input: {told}. {what_to_do(files)}")
+    do = what_to_do(files, taken=_RETRY in was)
+    return InvalidRequest(f"{files.path} holds the staging of another input: {told}. {do}")
 
 
-def what_to_do(files: Folder) -> str:
-    """What to do with a folder that belongs to another fan-out."""
-    do = "To send this input, name another folder, or delete this one if its batch has ended."
+def what_to_do(files: Folder, *, taken: bool = False) -> str:
+    """What to do with a folder that belongs to another fan-out.
+
+    Args:
+        files: the folder.
+        taken: it may hold failed rows that were taken, so that no other redrive sends them.
+    """
+    do = "To send this input, name another folder" + (
+        ", and keep this one: it may hold failed rows that no other redrive sends."
+        if taken
+        else ", or delete this one if its batch has ended."
+    )
     batch_id = noted_batch(files)
     if batch_id is None:
         return do

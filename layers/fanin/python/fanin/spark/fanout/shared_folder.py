@@ -18,10 +18,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from fanin.errors import ServiceUnavailable
+from fanin.errors import InvalidRequest, ServiceUnavailable
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.refused_storage import refused_storage
 
 WAITS: Final = (1, 4)
 """Seconds until rejects are written once more, at most."""
@@ -62,10 +63,22 @@ class SentMessages:
         self._files.write(f"{self._name}.json", json.dumps({"results": results}), replace=False)
 
     def results(self) -> str | None:
-        """The name of the results that count; None if no run has sent all messages."""
-        if (note := self._files.read(f"{self._name}.json")) is not None:
-            return str(json.loads(note)["results"])
-        return self._name if self._files.finished(self._name) else None
+        """The name of the results that count; None if no run has sent all messages.
+
+        Raises:
+            InvalidRequest: the note that names them is damaged; says what to do.
+        """
+        note = f"{self._name}.json"
+        if (text := self._files.read(note)) is None:
+            return self._name if self._files.finished(self._name) else None
+        try:
+            return str(json.loads(text)["results"])
+        except (ValueError, LookupError, TypeError):
+            raise InvalidRequest(
+                f"{self._files.at(note)} is damaged, so nobody can tell which results count: put it back from"
+                " a copy, or move this one file away and start again. Unless the batch is closed, that sends"
+                " all rows again, as the same items"
+            ) from None
 
 
 def write_rejects(
@@ -97,7 +110,7 @@ def write_rejects(
             rejects.write_rejects(left, folder, wanted)
             trouble = "they are not all there"
         except (Py4JJavaError, PySparkException) as error:
-            trouble = root_cause(error)
+            trouble = refused_storage(error) or root_cause(error)
         if _is_there(spark, folder, wanted):
             return wanted
         if longest is not None:
