@@ -81,7 +81,17 @@ def other_input(files: Folder, was: Mapping[str, Any], now: Mapping[str, Any]) -
         was: the source of the staging that is there.
         now: the source of the one that is wanted.
     """
-    told = "; ".join(_difference(name, was, now) for name in {**was, **now} if was.get(name) != now.get(name))
+    source = now.get("staging")
+    if isinstance(source, str) and source.rstrip("/") == files.path.rstrip("/"):
+        return InvalidRequest(
+            f"{files.path} is the folder of --failed-from, whose rows are to be sent again. Keep it, and"
+            " name a new folder with --staging"
+        )
+    told = "; ".join(
+        _difference(name, was, now)
+        for name in {**was, **now}
+        if was.get(name) != now.get(name) and not (_left_out(was.get(name)) and _left_out(now.get(name)))
+    )
     do = what_to_do(files, taken=_RETRY in was)
     return InvalidRequest(f"{files.path} holds the staging of another input: {told}. {do}")
 
@@ -113,7 +123,11 @@ def _difference(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> st
 
 
 def _shown(value: object) -> str:
-    if value is None or value is False:
+    if _left_out(value):
         return "left out"
     text = "given" if value is True else repr(value)
     return text if len(text) <= _MOST else f"{text[:_MOST]}…"
+
+
+def _left_out(value: object) -> bool:
+    return value is None or value is False
