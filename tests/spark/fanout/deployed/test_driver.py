@@ -196,6 +196,7 @@ class TestJob:
         assert json.loads((tmp_path / "s" / "summary.json").read_text()) == told
         assert pq.read_table(tmp_path / "s" / "rejects")["value"].to_pylist() == ["broken"]
         assert waiting(queue) == 0
+        assert not [one for one in (tmp_path / "s").glob("rows-*") if not one.name.endswith("left-out")]
 
         # When more may be left out, then the others are sent
         code, told = job(capsys, *command, "--max-rejects", "100%")

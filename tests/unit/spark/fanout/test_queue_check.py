@@ -16,14 +16,14 @@ URL = "https://sqs.eu-west-1.amazonaws.com/123456789012/work"
 class Sqs:
     """A client for which ``GetQueueAttributes`` fails with a code, or not."""
 
-    def __init__(self, code: str = "", status: int = 400) -> None:
-        self._code, self._status, self.asked = code, status, list[str]()
+    def __init__(self, code: str = "", status: int = 400, message: str = "as SQS says it") -> None:
+        self._code, self._status, self._message, self.asked = code, status, message, list[str]()
 
     def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: list[str]) -> dict[str, Any]:  # noqa: N803
         self.asked.append(QueueUrl)
         if self._code:
             told = {
-                "Error": {"Code": self._code, "Message": "as SQS says it"},
+                "Error": {"Code": self._code, "Message": self._message},
                 "ResponseMetadata": {"HTTPStatusCode": self._status},
             }
             raise ClientError(told, "GetQueueAttributes")  # type: ignore[arg-type]
@@ -50,11 +50,21 @@ def test_what_is_not_a_url_is_refused(text: str, why: str) -> None:
         check_url(text)
 
 
-@pytest.mark.parametrize("code", ["", "AccessDenied"])
-def test_a_queue_that_is_there_or_may_not_be_looked_at_is_taken(code: str) -> None:
-    sqs = Sqs(code)
+@pytest.mark.parametrize(
+    ("code", "message", "seen"),
+    [
+        ("", "", True),
+        ("AccessDenied", "no", False),
+        ("QueueDoesNotExist", "The specified queue does not exist or you do not have access to it.", False),
+    ],
+)
+def test_a_queue_that_is_there_or_may_not_be_looked_at_is_taken(
+    capsys: pytest.CaptureFixture[str], code: str, message: str, seen: bool
+) -> None:
+    sqs = Sqs(code, message=message)
     check_queue(sqs, URL)  # type: ignore[arg-type]
     assert sqs.asked == [URL]
+    assert ("this job may not look at" in capsys.readouterr().err) is not seen
 
 
 @pytest.mark.parametrize("code", ["AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"])

@@ -9,7 +9,6 @@ import pytest
 
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch
 from fanin.domain.targets import Target, TargetType, When
-from fanin.errors import InvalidRequest
 from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.fanout.driver import FanOut
 from fanin.spark.fanout.failed_rows import FailedRows
@@ -17,6 +16,7 @@ from fanin.spark.inputs.dialect import Dialect
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.jobs import fan_out
 from fanin.spark.jobs.fan_out import JOB
+from fanin.spark.jobs.running import USAGE
 from fanin.spark.runtime.rejects import RejectLimit
 from fanin.spark.runtime.service import Service
 from tests.unit.spark.conftest import MemoryStack
@@ -200,13 +200,13 @@ def test_failed_rows_of_an_earlier_fan_out_take_the_place_of_a_dataset(asked: li
         (["--input", "rows.csv", "--and-pending"], "goes with --failed-from"),
     ],
 )
-def test_arguments_that_contradict_each_other_are_refused_before_spark_starts(
-    monkeypatch: pytest.MonkeyPatch, words: list[str], why: str
+def test_arguments_that_contradict_each_other_end_the_job_before_it_begins(
+    capsys: pytest.CaptureFixture[str], words: list[str], why: str
 ) -> None:
-    monkeypatch.setattr(Service, "from_env", lambda: None)
-    options = JOB.parser().parse_args([*words, *NEEDED[2:]])
-    with pytest.raises(InvalidRequest, match=why):
-        JOB.needs(options)
+    with pytest.raises(SystemExit) as ended:
+        JOB.main([*words, *NEEDED[2:]])
+    assert ended.value.code == USAGE
+    assert why in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [[], ["--input", "rows.csv", "--failed-from", "/first"]])

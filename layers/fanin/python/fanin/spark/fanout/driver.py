@@ -115,7 +115,9 @@ def fan_out(
         BatchNotFound: there is no batch to retry.
         TooManyRejects: too many rows have no message; nothing was sent.
         IdempotencyKeyReused: the key belongs to another fan-out.
-        BatchGone: the batch of the key was removed.
+        BatchGone: the batch of the key, or the batch to retry, was removed.
+        ServiceUnavailable: the data changed while it was staged, the file system lost rows, or the rejects
+            cannot be written; start the same fan-out again.
         InvalidItemId: the service did not issue the parent item.
     """
     check_request(plan.request)
@@ -164,8 +166,9 @@ def _send(
             count: Accumulator[int] = spark.sparkContext.accumulator(0)
             target, mine = Target(plan.queue, group, service, plan.workers, count), messages.new()
             shown = Progress("messages", staging.rows, lambda: count.value)
-            # Tasks say how far they are when they end, and a task that dies sends all of its rows again.
-            with one_task_for_each_file(spark), shown if watching.progress else nullcontext():
+            # Tasks say how far they are when they end, so of a small staging each reads a single file.
+            apart = one_task_for_each_file(spark) if staging.small else nullcontext()
+            with apart, shown if watching.progress else nullcontext():
                 send(staging.read(spark), target).write.parquet(files.at(mine))
             messages.finish(mine)
     if batch.state is State.OPEN:

@@ -34,7 +34,7 @@ def noted_batch(files: Folder) -> int | None:
 
 
 def check_key(files: Folder, key: str, ledger: LedgerService, *, taken: bool = False) -> None:
-    """Refuse another key than that of the batch of a folder: it would send all rows again, as other items.
+    """Refuse a key other than that of the folder's batch: it would send all rows again, as other items.
 
     If that batch ended before it got any items, none of its rows was sent, and another key sends them.
 
@@ -45,7 +45,7 @@ def check_key(files: Folder, key: str, ledger: LedgerService, *, taken: bool = F
         taken: as for ``what_to_do``.
 
     Raises:
-        InvalidRequest: it is another one. Says what to do.
+        InvalidRequest: the folder's batch has another key. Says what to do.
     """
     noted = _noted(files)
     before = noted.get("key", key)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from fanin.client.sqs_errors import queue_errors
@@ -10,6 +11,10 @@ from fanin.errors import AccessDenied, InvalidRequest, NotConfigured
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+
+
+_NO_ACCESS: Final = "or you do not have access"
+"""What SQS may answer to a role without the permission, as to one that asks for a queue that is not there."""
 
 
 def check_url(queue: str) -> str:
@@ -38,8 +43,9 @@ def check_url(queue: str) -> str:
 def check_queue(sqs: SQSClient, queue: str) -> None:
     """Refuse a queue that is not there.
 
-    Asks with ``GetQueueAttributes``. A role that may send need not be allowed to look, so that it may not
-    does not matter here.
+    Asks with ``GetQueueAttributes``. A role may be allowed to send without being allowed to look. Then SQS
+    denies it, or says that the queue "does not exist or you do not have access to it" (SQS Developer Guide,
+    "Troubleshooting API errors"). The fan-out goes on, and standard error says that nobody looked.
 
     Args:
         sqs: client.
@@ -47,12 +53,22 @@ def check_queue(sqs: SQSClient, queue: str) -> None:
 
     Raises:
         NotConfigured: there is no such queue; nothing was staged or sent.
+        InvalidRequest: SQS does not take this as the URL of a queue.
         ServiceUnavailable, Throttled: SQS does not answer.
     """
     try:
         with queue_errors(queue):
             sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
     except AccessDenied:
-        return
+        _say_unseen(queue)
     except (InvalidRequest, NotConfigured) as error:
+        if _NO_ACCESS in str(error):
+            _say_unseen(queue)
+            return
         raise type(error)(f"{error}. This run has staged and sent nothing") from error
+
+
+def _say_unseen(queue: str) -> None:
+    sys.stderr.write(
+        f"this job may not look at {queue} (sqs:GetQueueAttributes), so a missing queue shows only later\n"
+    )

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StructType
 
-from fanin.errors import InvalidRequest, ServiceUnavailable
+from fanin.errors import FaninError, InvalidRequest, ServiceUnavailable
 from fanin.spark.fanout.folder_owner import other_input, what_to_do
 from fanin.spark.runtime.files import Folder
 
@@ -30,6 +30,8 @@ PLACE: Final = "_r"
 
 ROWS_OF_A_FILE: Final = 25_000
 """Most rows of a file: what a task sends in some seconds if it reads a single one."""
+FEW_FILES: Final = 16
+"""As many tasks may each read one file: the notes of what they sent are all read by ``fanin why``."""
 
 _NOTES: Final = ("staging.json", "staging-again.json")
 """The file that says what is staged. A driver of an earlier release that died could leave it empty for good;
@@ -58,6 +60,11 @@ class Staging:
     @property
     def rows(self) -> int:
         return sum(self.counts.values())
+
+    @property
+    def small(self) -> bool:
+        """Whether its rows would fit into a few files."""
+        return self.rows <= FEW_FILES * ROWS_OF_A_FILE
 
     def read(self, spark: SparkSession) -> DataFrame:
         """The rows with their ordinals, in any order."""
@@ -118,11 +125,17 @@ def stage(
     place = F.monotonically_increasing_id().bitwiseAND(F.lit(_PLACE_BITS))
     placed = rows.withColumns({PART: F.spark_partition_id(), PLACE: place})
     placed.write.option("maxRecordsPerFile", ROWS_OF_A_FILE).parquet(path)
-    counts = _counts(spark, path, rows.schema)
-    if then is not None:
-        then(attempt, sum(count for _, count in counts))
-    if data() != before:
-        raise ServiceUnavailable("the data changed while it was staged; start again when nobody writes to it")
+    try:
+        counts = _counts(spark, path, rows.schema)
+        if then is not None:
+            then(attempt, sum(count for _, count in counts))
+        if data() != before:
+            raise ServiceUnavailable(
+                "the data changed while it was staged; start again when nobody writes to it"
+            )
+    except FaninError:
+        files.delete(attempt)
+        raise
     note = {
         "source": dict(source),
         "attempt": attempt,

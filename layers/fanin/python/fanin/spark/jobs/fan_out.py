@@ -35,8 +35,6 @@ for good, whose items have failed.
 
 With --failed-from and --retry-of, the failed rows of an earlier fan-out are sent again, as a batch that
 retries the first. Each failure is sent once, however often this or `fanin redrive` runs.
-
-The environment names the stack by its tables (FANIN_BATCHES_TABLE ...).
 """
 _PAGES: Final = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(64 * 2**20),
@@ -57,8 +55,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--and-pending", action="store_true", help="with --failed-from: also the rows that are pending")
     add_format(parser)
-    add("--schema", metavar="DDL", help="columns of a CSV dataset with their types; by default all are text")
-    add("--body", metavar="COLUMN", help="send this column; by default the row as a JSON object")
+    add("--schema", metavar="DDL", help="columns of a CSV dataset with their types (default: all are text)")
+    add("--body", metavar="COLUMN", help="send this column (default: the row as a JSON object)")
     add("--queue", type=_queue, required=True, metavar="URL", help="URL of the SQS queue")
     add(
         "--staging",
@@ -66,11 +64,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="a folder for this fan-out alone; keep it until the batch has ended",
     )
-    add("--key", help="idempotency key of the batch; by default the staging has its own")
+    add("--key", help="idempotency key of the batch (default: one made of the staging)")
     add(
         "--rejects",
         metavar="PATH",
-        help="folder for rows that were not sent; by default rejects in the staging's folder",
+        help="folder for rows that were not sent (default: rejects in --staging)",
     )
     add_max_rejects(parser)
     add("--user-key", default="", help="your own name for the batch, returned with its event")
@@ -120,7 +118,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=8,
         metavar="N",
-        help="requests that each task sends at the same time; 8",
+        help="requests that each task sends at the same time (default: %(default)s)",
     )
 
 
@@ -207,12 +205,20 @@ def _target(text: str) -> Target:
     return found
 
 
-def _needs(options: argparse.Namespace) -> Mapping[str, str]:
+def _check(options: argparse.Namespace) -> None:
+    """Refuse arguments that contradict each other.
+
+    Raises:
+        InvalidRequest: says which argument to leave out, or to add.
+    """
     _rows(options)
+
+
+def _needs(options: argparse.Namespace) -> Mapping[str, str]:
     return Service.from_env().endpoints("dynamodb", "sqs", *(["scheduler"] if options.deadline else []))
 
 
-JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, _PAGES, output="staging", needs=_needs)
+JOB: Final = Job("fan-out", _ABOUT, _arguments, _run, _PAGES, output="staging", check=_check, needs=_needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -30,7 +30,7 @@ WRONG: Final = 1
 """The job ran to its end, and found that something is wrong; the summary's ``ok`` is false."""
 USAGE: Final = 2
 FAILED: Final = 3
-"""The job could not run to its end; start it again."""
+"""The job could not run to its end; start it again, unless the error says what to fix first."""
 INTERRUPTED: Final = 128 + signal.SIGINT
 """Somebody stopped the job with Ctrl-C; start it again. Shells report a signal as 128 and its number."""
 
@@ -77,11 +77,11 @@ class Job:
         name: its module in this package, with dashes for underscores.
         about: text for its help.
         arguments: adds its arguments to a parser.
-        run: does the work; the summary's ``ok`` decides the exit code. What it puts into ``so_far`` of its
-            arguments is in the summary also if it does not come to its end.
+        run: does the work; the summary's ``ok`` decides the exit code. The summary also has what it
+            puts into ``options.so_far``, even if it fails.
         settings: Spark properties of its session.
         output: the argument that names a folder of the job, where the summary is written as well.
-        input: the argument that names its dataset, if it has one; an empty one is told.
+        input: the argument that names its dataset, if it has one; the summary warns if it is empty.
         check: refuses arguments that do not go together, with ``InvalidRequest``, before anything starts.
         needs: gives the services that it calls, name → URL; unless all can be reached, it does not begin.
     """
@@ -178,7 +178,7 @@ class Job:
 
 
 def _spark_failed(error: PySparkException | Py4JError) -> Summary:
-    """What the summary says of a failure of Spark; a traceback is for those that nobody expects."""
+    """What the summary says of a failure of Spark; unexpected failures also print a traceback."""
     if raised := raised_in_task(error):
         return {"ok": False, "error": raised.code, "detail": raised.message[:MOST_DETAIL]}
     if known := refused_storage(error):

@@ -20,7 +20,7 @@ NAME: Final = "summary.json"
 
 
 def as_json(summary: dict[str, Any], encoding: str | None) -> str:
-    """A summary in one line, whose letters are as they are if the encoding has all of them.
+    """A summary as one line of JSON; escapes letters only if the encoding lacks some of them.
 
     Args:
         summary: as JSON.
@@ -43,7 +43,7 @@ def forget_on_this_machine(folder: str | None) -> None:
 
 
 def forget(spark: SparkSession, folder: str | None) -> None:
-    """Delete an earlier run's summary, if there is a folder, since nobody should take it for this run's."""
+    """Delete an earlier run's summary, if there is a folder, so that nobody mistakes it for this run's."""
     if folder is None:
         return
     try:

@@ -1,1 +1,1 @@
-"""What all jobs use: the session, the stack as tasks reach it, formats, files and rejects."""
+"""What all jobs use: the session, the stack as tasks reach it, files, rejects, and what failures say."""

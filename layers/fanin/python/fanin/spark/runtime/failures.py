@@ -35,7 +35,7 @@ def raised_in_task(error: PySparkException | Py4JError) -> Raised | None:
     """The error of fanin that a task ended with, which Spark passes on as the text of a traceback.
 
     Returns:
-        None if the task ended with another error, or it was none of a task.
+        None if no task failed, or it failed with an error that is not fanin's.
     """
     # The last of chained errors is the one that was raised.
     _, found, trace = str(error).rpartition(_TRACEBACK)

@@ -86,8 +86,8 @@ class Folder:
             name: of the file, in this folder.
             text: written as UTF-8.
             replace: whether to replace a file that is there. If not, one of two writers is told that it wrote
-                the file. Only on S3 with Hadoop before 3.4.2, or with EMR's own file system, may both be told
-                so, if they write in the same moment; read the file afterwards to see whose it is.
+                the file. Only on S3 with Hadoop before 3.4.2, or with EMRFS (EMR before 7.10), may both be
+                told so, if they write in the same moment; read the file afterwards to see whose it is.
 
         Returns:
             Whether the file was written.

@@ -91,6 +91,13 @@ def quiet_session(name: str, settings: Mapping[str, str] | None = None) -> Itera
     Args:
         name: of the application, in Spark's UI.
         settings: Spark properties; they override those of this module.
+
+    Raises:
+        KeyboardInterrupt: somebody pressed Ctrl-C.
+
+    Example:
+        >>> with quiet_session("nightly acks") as spark:  # doctest: +SKIP
+        ...     acknowledge(spark.read.parquet("s3://lake/acks"), Service.from_env(), work="s3://lake/work")
     """
     with held_interrupt():
         spark = session(name, settings)
