@@ -23,7 +23,7 @@ def system() -> FileSystem:
 
 @pytest.fixture
 def messages(system: FileSystem) -> SentMessages:
-    return SentMessages(Folder(system.session(), "/work"), 7)
+    return SentMessages(Folder(system.session(), "/folder"), 7)
 
 
 def test_the_results_of_the_first_run_that_ends_count(messages: SentMessages) -> None:
@@ -36,7 +36,7 @@ def test_the_results_of_the_first_run_that_ends_count(messages: SentMessages) ->
 
 
 def test_messages_may_have_been_sent_once_a_run_began(system: FileSystem, messages: SentMessages) -> None:
-    other = SentMessages(Folder(system.session(), "/work"), 77)
+    other = SentMessages(Folder(system.session(), "/folder"), 77)
     assert not messages.began()
     messages.begin()
     assert (messages.began(), other.began()) == (True, False)
@@ -44,10 +44,10 @@ def test_messages_may_have_been_sent_once_a_run_began(system: FileSystem, messag
 
 def test_results_of_an_earlier_release_count(system: FileSystem, messages: SentMessages) -> None:
     # Given a driver of a release without notes, that died while it sent
-    system.files["/work/sent-7/_temporary/0"] = b""
+    system.files["/folder/sent-7/_temporary/0"] = b""
     assert (messages.began(), messages.results()) == (True, None)
     # Or that sent all
-    system.files["/work/sent-7/_SUCCESS"] = b""
+    system.files["/folder/sent-7/_SUCCESS"] = b""
     assert messages.results() == "sent-7"
 
 
@@ -55,8 +55,8 @@ def test_results_of_an_earlier_release_count(system: FileSystem, messages: SentM
 def test_a_note_of_results_that_is_damaged_is_named_with_what_to_do(
     system: FileSystem, messages: SentMessages, damaged: str
 ) -> None:
-    system.files["/work/sent-7.json"] = damaged.encode()
-    with pytest.raises(InvalidRequest, match=r"/work/sent-7\.json is damaged.* start again"):
+    system.files["/folder/sent-7.json"] = damaged.encode()
+    with pytest.raises(InvalidRequest, match=r"/folder/sent-7\.json is damaged.* start again"):
         messages.results()
 
 

@@ -29,12 +29,12 @@ def test_a_staging_is_small_if_the_notes_of_its_tasks_are_all_read(rows: int, sm
 def test_an_empty_note_of_a_driver_that_died_counts_as_none() -> None:
     # Given what a driver of an earlier release left on HDFS: the file, and nothing in it
     system = FileSystem()
-    system.files["/work/staging.json"] = b""
-    assert find_staging(system.session(), "/work") is None
+    system.files["/folder/staging.json"] = b""
+    assert find_staging(system.session(), "/folder") is None
 
     # When the next driver has staged the rows, then its note counts
-    system.files["/work/staging-again.json"] = json.dumps(NOTE).encode()
-    found = find_staging(system.session(), "/work")
+    system.files["/folder/staging-again.json"] = json.dumps(NOTE).encode()
+    found = find_staging(system.session(), "/folder")
     assert found is not None
     assert (found.attempt, found.rows) == ("rows-1", 3)
 
@@ -52,9 +52,11 @@ def test_an_empty_note_of_a_driver_that_died_counts_as_none() -> None:
 )
 def test_a_damaged_note_is_named_with_what_to_do(files: dict[str, str]) -> None:
     system = FileSystem()
-    system.files = {f"/work/{name}": text.encode() for name, text in files.items()}
+    system.files = {f"/folder/{name}": text.encode() for name, text in files.items()}
 
-    with pytest.raises(InvalidRequest, match=f"/work/{list(files)[-1]} .*put it back from a copy") as refused:
-        find_staging(system.session(), "/work")
+    with pytest.raises(
+        InvalidRequest, match=f"/folder/{list(files)[-1]} .*put it back from a copy"
+    ) as refused:
+        find_staging(system.session(), "/folder")
     # Rows that are taken would be lost with the folder
     assert "delete the folder" not in str(refused.value)

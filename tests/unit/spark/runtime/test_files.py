@@ -22,18 +22,18 @@ def system(request: pytest.FixtureRequest) -> FileSystem:
 
 
 def whole(system: FileSystem, name: str = "note") -> bytes | None:
-    return system.files.get(f"/work/{name}")
+    return system.files.get(f"/folder/{name}")
 
 
 @pytest.mark.parametrize("replace", [True, False])
 def test_a_driver_that_dies_at_any_step_leaves_a_whole_file_or_none(
     system: FileSystem, replace: bool
 ) -> None:
-    folder, old = Folder(system.session(), "/work"), b"the old text"
+    folder, old = Folder(system.session(), "/folder"), b"the old text"
     died = 0
     while True:
         # Given a driver that dies one step later than the one before
-        system.files = {"/work/note": old} if replace else {}
+        system.files = {"/folder/note": old} if replace else {}
         system.steps = died
         try:
             folder.write("note", "the new text", replace=replace)
@@ -54,24 +54,24 @@ def test_a_driver_that_dies_at_any_step_leaves_a_whole_file_or_none(
 
 
 def test_of_two_drivers_one_writes_a_file_that_should_stay(system: FileSystem) -> None:
-    folder = Folder(system.session(), "/work")
+    folder = Folder(system.session(), "/folder")
     assert folder.write("note", "the first", replace=False)
     assert not folder.write("note", "the second", replace=False)
     assert whole(system) == b"the first"
-    assert list(system.files) == ["/work/note"]  # and nothing is left beside it
+    assert list(system.files) == ["/folder/note"]  # and nothing is left beside it
 
 
 @pytest.mark.parametrize("kind", ["HDFS", "S3 with conditional writes"])
 def test_a_driver_that_is_overtaken_while_it_writes_does_not_replace_the_file(kind: str) -> None:
     # Given a file that another driver writes while this one closes its own
     system = KINDS[kind]()
-    folder = Folder(system.session(), "/work")
+    folder = Folder(system.session(), "/folder")
     step, calls = system.step, []
 
     def overtake() -> None:
         calls.append(1)
         if len(calls) == 4:  # created, written in two halves, and about to be closed
-            system.files["/work/note"] = b"the other's"
+            system.files["/folder/note"] = b"the other's"
         step()
 
     system.step = overtake  # type: ignore[method-assign]
@@ -81,11 +81,11 @@ def test_a_driver_that_is_overtaken_while_it_writes_does_not_replace_the_file(ki
 
 
 def test_a_file_is_replaced(system: FileSystem) -> None:
-    folder = Folder(system.session(), "/work")
+    folder = Folder(system.session(), "/folder")
     assert folder.write("summary.json", "one")
     assert folder.write("summary.json", "two")
     assert whole(system, "summary.json") == b"two"
-    assert list(system.files) == ["/work/summary.json"]
+    assert list(system.files) == ["/folder/summary.json"]
 
 
 def test_a_driver_that_is_interrupted_while_it_writes_leaves_no_half_object() -> None:
@@ -103,7 +103,7 @@ def test_a_driver_that_is_interrupted_while_it_writes_leaves_no_half_object() ->
 
     system.step = interrupt  # type: ignore[method-assign]
     with pytest.raises(Died):
-        Folder(system.session(), "/work").write("note", "text")
+        Folder(system.session(), "/folder").write("note", "text")
     assert not system.files
 
 
@@ -112,6 +112,6 @@ def test_what_is_written_beside_is_hidden_from_spark() -> None:
     system = FileSystem()
     system.steps = 4
     with pytest.raises(Died):
-        Folder(system.session(), "/work").write("part-0.parquet", "text")
+        Folder(system.session(), "/folder").write("part-0.parquet", "text")
     (left,) = system.files
-    assert left.startswith("/work/.part-0.parquet-")
+    assert left.startswith("/folder/.part-0.parquet-")
