@@ -97,7 +97,7 @@ class Place:
 def written(place: Place, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     monkeypatch.setattr(rejects, "write_rejects", place.write)
     monkeypatch.setattr(shared_folder, "_is_there", place.is_there)
-    monkeypatch.setattr(shared_folder, "_counted", lambda _: {"null": 3})
+    monkeypatch.setattr(rejects, "count_by_reason", lambda _: {"null": 3})
     left: Any = object()
     return write_rejects(None, left, "/rejects", wait=place.wait)  # type: ignore[arg-type]
 

@@ -156,8 +156,9 @@ def _send(
         watching.opened(batch)
         note_batch(files, batch, key)
 
-    began = lambda batch_id: SentMessages(files, batch_id).began()  # noqa: E731
-    batch, group = _opened(service, plan, staging, opened, began=began)
+    batch, group = _opened(
+        service, plan, staging, opened, began=lambda batch_id: SentMessages(files, batch_id).began()
+    )
     messages = SentMessages(files, batch.batch_id)
     if group is not None and messages.results() is None:
         messages.begin()

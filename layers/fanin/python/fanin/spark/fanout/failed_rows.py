@@ -119,8 +119,9 @@ def take_failed_rows(
     chosen = stage(spark, f"{folder}/{_CHOSEN}", source, choose, then=check)
     task = take_task(service, batch, f"dataset/{chosen.attempt}")
     earlier, given = EarlierBatch.of(batch), chosen.read(spark).select(*_ROWS.names)
-    taken = lambda: given.mapInArrow(task, _ROWS)  # noqa: E731
-    staging = stage(spark, folder, source, taken, then=check, notes=earlier._asdict())
+    staging = stage(
+        spark, folder, source, lambda: given.mapInArrow(task, _ROWS), then=check, notes=earlier._asdict()
+    )
     return Retried(earlier, staging, chosen.rows - staging.rows)
 
 

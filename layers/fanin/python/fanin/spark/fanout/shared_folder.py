@@ -102,7 +102,7 @@ def write_rejects(
     Raises:
         ServiceUnavailable: they cannot be written as they should be.
     """
-    wanted = {} if left is None else _counted(left)
+    wanted = {} if left is None else rejects.count_by_reason(left)
     for longest in (*WAITS, None):
         try:
             if left is None:
@@ -123,10 +123,6 @@ def write_rejects(
 
 def _is_there(spark: SparkSession, folder: str, wanted: Mapping[str, int]) -> bool:
     try:
-        return _counted(spark.read.schema(rejects.SCHEMA).parquet(folder)) == wanted
+        return rejects.count_by_reason(spark.read.schema(rejects.SCHEMA).parquet(folder)) == wanted
     except (Py4JJavaError, PySparkException):
         return False  # somebody is writing
-
-
-def _counted(rows: DataFrame) -> dict[str, int]:
-    return {row["reason"]: row["count"] for row in rows.groupBy("reason").count().collect()}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from fanin.errors import InvalidRequest
 from fanin.spark.inputs.dialect import UTF8, Dialect
 from fanin.spark.inputs.formats import DatasetFormat
+from fanin.spark.jobs.argument_types import argument
 from fanin.spark.runtime.rejects import RejectLimit
 
 
@@ -59,13 +59,10 @@ def _checked(name: str) -> Callable[[str], str]:
     """Make the type of an argument that is part of a ``Dialect``."""
 
     def check(text: str) -> str:
-        try:
-            Dialect(**{name: text})  # type: ignore[arg-type]  # all that are checked are texts
-        except InvalidRequest as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
+        Dialect(**{name: text})  # type: ignore[arg-type]  # all that are checked are texts
         return text
 
-    return check
+    return argument(check)
 
 
 def dialect_of(options: argparse.Namespace) -> Dialect:
@@ -78,16 +75,9 @@ def add_max_rejects(parser: argparse.ArgumentParser) -> None:
     """Add the argument ``--max-rejects``."""
     parser.add_argument(
         "--max-rejects",
-        type=_limit,
+        type=argument(RejectLimit.parse),
         default=RejectLimit(),
         metavar="N",
         help="most rows that may be left out, 100 or 2.5%%; with more, the job writes the rejects and nothing"
         " else, and ends with 1. Repeats do not count (default: any number but all rows)",
     )
-
-
-def _limit(text: str) -> RejectLimit:
-    try:
-        return RejectLimit.parse(text)
-    except InvalidRequest as error:
-        raise argparse.ArgumentTypeError(str(error)) from None

@@ -19,8 +19,9 @@ from fanin.spark.fanout.driver import FanOut, fan_out
 from fanin.spark.fanout.failed_rows import FailedRows
 from fanin.spark.fanout.queue_check import check_url
 from fanin.spark.inputs.dialect import Dialect
+from fanin.spark.jobs.argument_types import argument, names_of_totals
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
-from fanin.spark.jobs.running import Job, Summary, names_of_totals
+from fanin.spark.jobs.running import Job, Summary
 from fanin.spark.runtime.service import Service
 from fanin.wire.times import decode_time
 
@@ -57,7 +58,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     add("--schema", metavar="DDL", help="columns of a CSV dataset with their types (default: all are text)")
     add("--body", metavar="COLUMN", help="send this column (default: the row as a JSON object)")
-    add("--queue", type=_queue, required=True, metavar="URL", help="URL of the SQS queue")
+    add("--queue", type=argument(check_url), required=True, metavar="URL", help="URL of the SQS queue")
     add(
         "--staging",
         required=True,
@@ -72,7 +73,12 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_max_rejects(parser)
     add("--user-key", default="", help="your own name for the batch, returned with its event")
-    add("--deadline", type=_moment, metavar="TIME", help="a point in time, for example 2026-11-21T18:00:00Z")
+    add(
+        "--deadline",
+        type=argument(decode_time),
+        metavar="TIME",
+        help="a point in time, for example 2026-11-21T18:00:00Z",
+    )
     add(
         "--on-deadline",
         type=OnDeadline,
@@ -173,20 +179,6 @@ def _rows(options: argparse.Namespace) -> Dataset | FailedRows:
         named = given[0] if given else "delimiter, encoding, quote, escape or multiline"
         raise InvalidRequest(f"--failed-from sends messages as they were staged, so leave out {named}")
     return FailedRows(options.retry_of, options.failed_from, options.and_pending)
-
-
-def _queue(text: str) -> str:
-    try:
-        return check_url(text)
-    except InvalidRequest as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _moment(text: str) -> int:
-    try:
-        return decode_time(text)
-    except InvalidRequest as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _pair(text: str) -> tuple[str, str]:

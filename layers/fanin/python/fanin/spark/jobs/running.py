@@ -15,7 +15,6 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from fanin.domain.totals import check_names
 from fanin.errors import FaninError, InvalidRequest, TooManyRejects
 from fanin.spark.jobs import summary_file
 from fanin.spark.runtime import reach
@@ -33,18 +32,6 @@ FAILED: Final = 3
 """The job could not run to its end; start it again, unless the error says what to fix first."""
 INTERRUPTED: Final = 128 + signal.SIGINT
 """Somebody stopped the job with Ctrl-C; start it again. Shells report a signal as 128 and its number."""
-
-
-def names_of_totals(text: str) -> tuple[str, ...]:
-    """The value of ``--totals``: names of totals, divided by commas.
-
-    Raises:
-        ArgumentTypeError: they are not at most four different names of totals.
-    """
-    try:
-        return check_names([name.strip() for name in text.split(",")])
-    except InvalidRequest as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 MOST_DETAIL: Final = 2_000

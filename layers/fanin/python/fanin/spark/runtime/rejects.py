@@ -217,5 +217,9 @@ def write_rejects(
     shown.write.mode("overwrite").parquet(folder)
     if counted is not None:
         return dict(counted)
-    written = rejects.sparkSession.read.schema(SCHEMA).parquet(folder)
-    return {row["reason"]: row["count"] for row in written.groupBy("reason").count().collect()}
+    return count_by_reason(rejects.sparkSession.read.schema(SCHEMA).parquet(folder))
+
+
+def count_by_reason(rejects: DataFrame) -> dict[str, int]:
+    """Reason → number of rows, of rows of ``SCHEMA``."""
+    return {row["reason"]: row["count"] for row in rejects.groupBy("reason").count().collect()}
