@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -68,10 +68,11 @@ COUNTED: dict[str, list[Measurement]] = {
         bill.directly,
         bill.planned,
     ],
+    "imports": [imports.size],
 }
 TIMED: dict[str, list[Measurement]] = {
     "parsing": [parsing.parsing],
-    "imports": [imports.imports],
+    "import-times": [imports.seconds],
     "spark": [spark_coalesce.counts],
     "spark-speed": [spark_coalesce.ratios, spark_ids.ratios, spark_fan_out.rows_a_second],
     "spark-audit": [spark_audit.linear],
@@ -135,7 +136,7 @@ def machine() -> dict[str, str | int | None]:
     }
 
 
-def show(figures: Iterable[Figure]) -> None:
+def show(figures: Collection[Figure]) -> None:
     here = machine()
     table = Table(
         title="fanin: rows read and written, on the in-memory store unless the figure says otherwise",
@@ -150,6 +151,13 @@ def show(figures: Iterable[Figure]) -> None:
         table.add_row(figure.name, number(figure.measured), figure.must_be, _verdict(figure), figure.note)
     console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(table)
+    for figure in figures:
+        if not figure.ok:
+            console.print(
+                f"missed: {figure.name}: {number(figure.measured)}, must be {figure.must_be}",
+                markup=False,
+                highlight=False,
+            )
 
 
 def _verdict(figure: Figure) -> str:
