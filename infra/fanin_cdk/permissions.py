@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 
 from fanin import names
@@ -28,6 +29,15 @@ def allow_channels(
         send: whether it may send; False for a role that only looks.
     """
     _allow_tagged(grantee, names.CHANNEL_TAG, settings=settings, look=look, send=send)
+
+
+def allow_missing_queues(grantee: iam.IGrantable, *, stack: Stack) -> None:
+    """Allow a role to see that a queue of this account and region is not there.
+
+    A queue that is not there has no tag, so a condition on tags would be false for it. Then SQS answers that
+    access is denied, and not that the queue does not exist.
+    """
+    allow(grantee, ["sqs:GetQueueAttributes"], stack.format_arn(service="sqs", resource="*"))
 
 
 def allow_redriving(grantee: iam.IGrantable, *, settings: Settings) -> None:

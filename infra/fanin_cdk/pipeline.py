@@ -27,7 +27,7 @@ from fanin_cdk.findings import accept, accept_below
 from fanin_cdk.functions import log_group
 from fanin_cdk.keys import allow_logs_of_jobs, encrypt
 from fanin_cdk.layers import RUNTIME, PipInstall, foreign
-from fanin_cdk.permissions import allow, allow_channels, allow_sending
+from fanin_cdk.permissions import allow, allow_channels, allow_missing_queues, allow_sending
 from fanin_cdk.pipeline_network import PipelineNetwork
 from fanin_cdk.table_access import PIPELINE
 from fanin_cdk.tracker import FaninTracker
@@ -68,8 +68,9 @@ class Pipeline(Construct):
         application: runs the jobs.
         network: the VPC of the jobs; None if they have none, or one that the settings name.
         role: the role of the jobs. It may read, scan and write the tables, set deadlines, start scatters,
-            send to the tracker's work queue and to queues with the tag ``fanin:channel``, read the bucket,
-            write and delete in ``data/`` there, read the inputs that the settings name, and write its log.
+            send to the tracker's work queue and to queues with the tag ``fanin:channel``, read the attributes
+            of all queues of the account in this region, read the bucket, write and delete in ``data/`` there,
+            read the inputs that the settings name, and write its log.
         bucket: has ``code/`` for what ``fanin spark submit`` uploads (kept for 90 days), ``exports/`` for
             exports of the tables (7 days), and ``data/`` for the results of jobs (kept, but for
             ``data/audits/snapshots/``: 7 days).
@@ -214,6 +215,7 @@ class Pipeline(Construct):
         tracker.scatter.grant_start(role)
         allow_sending(role, tracker.work.queue.queue_arn)
         allow_channels(role, settings=settings)
+        allow_missing_queues(role, stack=stack)
         # What S3A uploads in parts it also takes back, its own and those of a task that died.
         allow(role, ["s3:ListBucket", "s3:ListBucketMultipartUploads"], bucket.bucket_arn)
         allow(role, ["s3:GetObject"], bucket.arn_for_objects("*"))
@@ -249,6 +251,10 @@ class Pipeline(Construct):
         accept_below(role, log, log.log_group_arn, ":*", "log streams have the names of job runs")
         groups = "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:*"
         accept(role, f"IAM5[Resource::{groups}]", "DescribeLogGroups does not take a single log group")
+        queues = "arn:<AWS::Partition>:sqs:<AWS::Region>:<AWS::AccountId>:*"
+        accept(
+            role, f"IAM5[Resource::{queues}]", "a queue that is not there has neither a tag nor a known name"
+        )
         accept(role, "IAM5[Resource::*]", "queues of users, and only those with the tag fanin:channel")
         for place in self._settings.pipeline_input_places:
             objects = f"arn:<AWS::Partition>:s3:::{_objects(place)}"

@@ -94,6 +94,7 @@ def test_a_job_may_do_this_and_nothing_else(made):
         "s3:PutObject": ["<Bucket>/data/*", "<ScatterClaims>/*"],
         "scheduler:CreateSchedule": ["arn::scheduler:::schedule/fanin/*"],
         "scheduler:UpdateSchedule": ["arn::scheduler:::schedule/fanin/*"],
+        "sqs:GetQueueAttributes": ["arn::sqs:::*"],
         "sqs:GetQueueUrl": ["*"],
         "sqs:ListQueueTags": ["*"],
         "sqs:SendMessage": ["*", "<ScatterJobsQueue>", "<WorkQueue>"],
@@ -105,6 +106,18 @@ def test_only_queues_that_are_channels_get_messages_beside_the_trackers_own(made
     assert [s["Condition"] for s in everywhere] == [
         {"StringLike": {f"aws:ResourceTag/{names.CHANNEL_TAG}": "*"}}
     ]
+
+
+def test_a_job_may_see_that_a_queue_of_its_account_and_region_is_not_there(made):
+    # Given that a queue which is not there has no tag, and that SQS says so only to those who may look
+    (look,) = [
+        s for s in made.statements(made.stack.pipeline.role) if s["Action"] == "sqs:GetQueueAttributes"
+    ]
+    # Then no condition asks for a tag, and queues of others stay out of sight
+    assert "Condition" not in look
+    region, account = ({"Ref": f"AWS::{name}"} for name in ("Region", "AccountId"))
+    partition = {"Ref": "AWS::Partition"}
+    assert look["Resource"] == {"Fn::Join": ["", ["arn:", partition, ":sqs:", region, ":", account, ":*"]]}
 
 
 def test_only_emr_in_this_account_takes_the_role(made):
