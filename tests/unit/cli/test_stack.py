@@ -87,6 +87,14 @@ def test_env_is_for_a_shell(run, monkeypatch):
     assert run("local", "env", "--json").document == local.environment(stack)
 
 
+def test_env_takes_back_the_endpoints_of_single_services(run, monkeypatch):
+    # Given a shell in which one service has an endpoint of its own, which clients prefer
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", "https://sqs.test")
+    monkeypatch.setattr(local, "status", lambda: Status("up", STACK, Path("log")))
+    # Then it is empty afterwards
+    assert "export AWS_ENDPOINT_URL_SQS=''" in run("local", "env").stdout.splitlines()
+
+
 def test_env_of_no_stack_says_what_to_do(run, monkeypatch):
     monkeypatch.setattr(local, "status", lambda: Status("down", None, Path("log")))
     result = run("local", "env")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
+import boto3
 import pytest
 
 from fanin.client import local_stack
@@ -38,6 +39,32 @@ def test_the_profile_comes_before_the_names_of_another_stack(
         **variables(STACK),
     }
     assert profiled(other) == other
+
+
+def test_no_service_of_the_profile_is_where_the_environment_has_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Given an environment that leads boto3 elsewhere, service by service, or to AWS whatever it says
+    stack = replace(STACK, endpoint_url="http://127.0.0.1:4566", region="eu-west-1")
+    (tmp_path / FOLDER).mkdir()
+    local_stack.write(tmp_path, stack)
+    monkeypatch.chdir(tmp_path)
+    elsewhere = {
+        "AWS_ENDPOINT_URL_SQS": "https://sqs.test",
+        "AWS_ENDPOINT_URL_DYNAMODB": "https://dynamodb.test",
+        "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true",
+    }
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    for name, value in elsewhere.items():
+        monkeypatch.setenv(name, value)
+
+    # When a process takes over the variables of the profile, as the tasks of a job do
+    for name, value in profiled({**elsewhere, "FANIN_PROFILE": "local"}).items():
+        monkeypatch.setenv(name, value)
+
+    # Then boto3 calls the local stack
+    for service in ("sqs", "dynamodb", "s3"):
+        assert boto3.Session().client(service).meta.endpoint_url == "http://127.0.0.1:4566"
 
 
 def test_another_profile_is_refused() -> None:

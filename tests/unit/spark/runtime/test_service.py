@@ -57,6 +57,26 @@ def test_a_profile_names_the_local_stack_and_its_keys(local: Stack) -> None:
     assert "FANIN_PROFILE" not in told
 
 
+def test_what_the_profile_takes_back_reaches_the_tasks(local: Stack) -> None:
+    # Given a driver whose environment has endpoints of its own, which its tasks may have inherited
+    elsewhere = {
+        "AWS_ENDPOINT_URL_DYNAMODB": "https://dynamodb.test",
+        "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true",
+    }
+
+    # When the tasks learn which stack it is
+    told = dict(Service.from_env({**elsewhere, "FANIN_PROFILE": "local"}).environment)
+
+    # Then these are empty, which counts as not set
+    assert told["AWS_ENDPOINT_URL"] == local.endpoint_url
+    assert told.items() >= dict.fromkeys(elsewhere, "").items()
+
+
+def test_endpoints_that_the_driver_ignores_are_ignored_by_its_tasks() -> None:
+    environment = {**TABLES, "AWS_ENDPOINT_URL": "http://x", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}
+    assert dict(Service.from_env(environment).environment) == environment
+
+
 def test_a_profile_without_its_stack_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NotConfigured, match="start it with `fanin local up`"):

@@ -11,6 +11,7 @@ import typer
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import Facts
 from fanin.cli.session import session
+from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 
 app = typer.Typer()
@@ -95,7 +96,7 @@ def local_env(ctx: typer.Context) -> None:
     found = status()
     if found.stack is None:
         raise NotConfigured("the local stack is not up; start it with `fanin local up`")
-    variables = environment(found.stack)
+    variables = environment(found.stack, Settings.from_env().environment)
     exports = (f"export {name}={shlex.quote(value)}" for name, value in variables.items())
     session(ctx).answer(variables, *exports)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fanin import names
@@ -35,11 +35,21 @@ VARIABLES: Final = {
     names.ENV_BUFFER_DEAD_LETTERS_ARN: "buffer_dead_letters_arn",
 }
 """Environment variable of the library and the functions → field of the description."""
+_OF_A_SERVICE: Final = "AWS_ENDPOINT_URL_"
+"""What begins the variables that clients of one service prefer to ``AWS_ENDPOINT_URL``."""
+_IGNORE: Final = "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"
 
 
-def variables(stack: Stack) -> dict[str, str]:
-    """Environment variables that lead boto3, the AWS CLI, the library and the jobs to the local stack."""
+def variables(stack: Stack, over: Iterable[str] = ()) -> dict[str, str]:
+    """Environment variables that lead boto3, the AWS CLI, the library and the jobs to the local stack.
+
+    Args:
+        stack: the local stack.
+        over: names of the variables that these come on top of. Those among them that would lead clients
+            elsewhere become empty, which counts as not set: whoever takes these over may not delete any.
+    """
     return {
+        **{name: "" for name in over if name.startswith(_OF_A_SERVICE) or name == _IGNORE},
         "AWS_ENDPOINT_URL": stack.endpoint_url,
         "AWS_REGION": stack.region,
         "AWS_DEFAULT_REGION": stack.region,
@@ -57,7 +67,7 @@ def profiled(environment: Mapping[str, str]) -> dict[str, str]:
         NotConfigured: there is no local stack, or the profile is another one.
     """
     if wants_local(environment):
-        return {**environment, **variables(local_stack.current())}
+        return {**environment, **variables(local_stack.current(), environment)}
     return dict(environment)
 
 
