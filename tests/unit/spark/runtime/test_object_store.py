@@ -83,3 +83,47 @@ def test_a_bucket_without_an_endpoint_is_looked_for(scheme: str, monkeypatch: py
 
     assert isinstance(system, pafs.S3FileSystem)
     assert (system.region, root) == ("eu-central-1", "lake/acks/day=1")
+
+
+class Regional:
+    """S3 in one region, with a bucket that is in eu-west-1."""
+
+    def __init__(self, region: str) -> None:
+        self.region = region
+
+    def get_file_info(self, path: str) -> None:
+        if self.region != "eu-west-1":
+            raise OSError(f"{path}: the configured region is {self.region} while the bucket is in eu-west-1")
+
+
+def out_of_reach(bucket: str) -> str:
+    raise OSError(f"When resolving region for bucket '{bucket}': could not connect")
+
+
+@pytest.fixture
+def only_own_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S3 for a job that reaches it in its own region only, as in a VPC without NAT."""
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_DEFAULT_REGION", "AWS_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(object_store.pafs, "resolve_s3_region", out_of_reach)
+    monkeypatch.setattr(object_store.pafs, "S3FileSystem", Regional)
+
+
+@pytest.mark.usefixtures("only_own_region")
+def test_a_bucket_that_cannot_be_looked_for_is_asked_for_where_the_job_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given a job in the region of the bucket
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    assert file_system("s3://lake/acks")[0].region == "eu-west-1"
+
+    # When it is in another one, then the error says so at once
+    monkeypatch.setenv("AWS_REGION", "us-west-2")
+    with pytest.raises(OSError, match=r"lake/acks: the configured region is us-west-2"):
+        file_system("s3://lake/acks")
+
+
+@pytest.mark.usefixtures("only_own_region")
+def test_a_bucket_of_which_nothing_says_where_it_is_is_an_error_that_names_it() -> None:
+    with pytest.raises(OSError, match="bucket 'lake'"):
+        file_system("s3://lake/acks")

@@ -32,14 +32,18 @@ def file_system(path: str, spark: SparkSession | None = None) -> tuple[Any, str]
 
     Returns:
         The file system, which can be sent to tasks, and the path in it.
+
+    Raises:
+        OSError: the region of a bucket is not known; names the bucket.
     """
     if path.startswith(_SCHEMES):
-        place = path.partition("://")[2]
+        place = path.partition("://")[2].rstrip("/")
         bucket = place.partition("/")[0]
-        options = s3_options(bucket, _conf(spark), Settings.from_env().environment)
+        environment = Settings.from_env().environment
+        options = s3_options(bucket, _conf(spark), environment)
         if "region" not in options and _AMAZON in options.get("endpoint_override", _AMAZON):
-            options["region"] = pafs.resolve_s3_region(bucket)
-        return pafs.S3FileSystem(**options), place.rstrip("/")
+            return _looked_for(place, options, environment), place
+        return pafs.S3FileSystem(**options), place
     if _is_local(path):
         return pafs.LocalFileSystem(), place_of(path)
     system, _ = pafs.FileSystem.from_uri(quote(path, safe="/:"))
@@ -81,9 +85,7 @@ def s3_options(bucket: str, conf: Conf, environment: Mapping[str, str]) -> dict[
         endpoint = f"{'http' if plain else 'https'}://{endpoint}"
     if not endpoint or endpoint.partition("://")[2].rstrip("/") == _CENTRAL:
         endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
-    region = setting("endpoint.region") or (
-        environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") if endpoint else None
-    )
+    region = setting("endpoint.region") or (_own_region(environment) if endpoint else None)
     options: dict[str, Any] = {"region": region}
     if endpoint:
         scheme, _, place = endpoint.partition("://")
@@ -95,6 +97,31 @@ def s3_options(bucket: str, conf: Conf, environment: Mapping[str, str]) -> dict[
     elif "AnonymousAWSCredentialsProvider" in (setting("aws.credentials.provider") or ""):
         options["anonymous"] = True
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _looked_for(place: str, options: Mapping[str, Any], environment: Mapping[str, str]) -> Any:
+    """S3 in the region of a bucket, of which nobody has said where it is.
+
+    pyarrow asks S3 in us-east-1 for that, which jobs do not reach that reach S3 in their own region only, as
+    in a VPC without NAT. Most buckets are in that region, and S3 there says whether this one is.
+
+    Raises:
+        OSError: nobody knows, or the bucket is in another region; names the bucket, and both regions.
+    """
+    try:
+        region = pafs.resolve_s3_region(place.partition("/")[0])
+    except OSError:
+        region = _own_region(environment)
+        if not region:
+            raise
+        system = pafs.S3FileSystem(**options, region=region)
+        system.get_file_info(place)  # only this call's errors name the regions
+        return system
+    return pafs.S3FileSystem(**options, region=region)
+
+
+def _own_region(environment: Mapping[str, str]) -> str | None:
+    return environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
 
 
 def _conf(spark: SparkSession | None) -> Conf:
