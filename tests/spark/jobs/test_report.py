@@ -61,3 +61,16 @@ def test_a_trip_of_a_clock_that_was_wrong_does_not_hide_the_others(
     page = (tmp_path / "out" / "report.html").read_text()
     assert "far from all other weeks: 1 of 1971-W09" in page
     assert "<svg" in page
+
+
+def test_a_folder_where_the_page_is_to_be_is_refused_before_anything_is_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given a folder of that name, into which the page would be moved
+    output = tmp_path / "out"
+    (output / "report.html").mkdir(parents=True)
+
+    # When a report is made there, then it is refused, and nothing was made
+    with pytest.raises(InvalidRequest, match=r"report\.html is a folder"):
+        run(spark, *datasets(tmp_path)[:4], "--output", f"{output}", "--no-scatter")
+    assert [path.name for path in output.rglob("*")] == ["report.html"]

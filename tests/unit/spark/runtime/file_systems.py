@@ -28,6 +28,8 @@ class Refused(Py4JJavaError):
 class FileSystem:
     """HDFS: a file is there, and empty, once it is created; a rename replaces nothing.
 
+    A folder is there as long as a file is in it; a rename to a folder moves the file into it.
+
     Args:
         scheme: of its paths.
         objects: it is a store of objects instead: a file is there when its stream is closed, as a whole.
@@ -72,12 +74,15 @@ class FileSystem:
     def exists(self, path: _Path) -> bool:
         return any(file == path.text or file.startswith(f"{path.text}/") for file in self.files)
 
+    def isDirectory(self, path: _Path) -> bool:  # noqa: N802
+        return any(file.startswith(f"{path.text}/") for file in self.files)
+
     def open(self, path: _Path) -> Any:
         return SimpleNamespace(content=self.files[path.text], close=lambda: None)
 
     def create(self, path: _Path, replace: bool) -> _Stream:
         self.step()
-        if not replace and self.exists(path):
+        if self.isDirectory(path) or (not replace and self.exists(path)):
             raise Refused(path.text)
         if not self.objects:
             self.files[path.text] = b""
@@ -89,9 +94,10 @@ class FileSystem:
     def rename(self, source: _Path, target: _Path) -> bool:
         assert not self.objects, "a store of objects would copy the file"
         self.step()
-        if self.exists(target) or not self.exists(source):
+        into = f"{target.text}/{source.text.rpartition('/')[2]}" if self.isDirectory(target) else target.text
+        if into in self.files or not self.exists(source):
             return False
-        self.files[target.text] = self.files.pop(source.text)
+        self.files[into] = self.files.pop(source.text)
         return True
 
     def delete(self, path: _Path, _recursive: bool) -> bool:
@@ -103,6 +109,9 @@ class _Path:
     def __init__(self, text: str, system: FileSystem) -> None:
         self.text = text
         self._system = system
+
+    def __str__(self) -> str:
+        return self.text
 
     def getFileSystem(self, _conf: object) -> FileSystem:  # noqa: N802
         return self._system

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from fanin.errors import InvalidRequest
 from fanin.spark.runtime.files import Folder
 from tests.unit.spark.runtime.file_systems import Died, FileSystem
 
@@ -86,6 +87,33 @@ def test_a_file_is_replaced(system: FileSystem) -> None:
     assert folder.write("summary.json", "two")
     assert whole(system, "summary.json") == b"two"
     assert list(system.files) == ["/folder/summary.json"]
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_a_folder_of_the_name_of_a_file_is_refused(replace: bool) -> None:
+    # Given a folder where a file is to be, into which a rename would move that file
+    system = FileSystem()
+    system.files = {"/folder/note/mine": b"of somebody"}
+    folder = Folder(system.session(), "/folder")
+
+    # When a job writes the file, or looks whether another one did
+    told = "/folder/note is a folder, and this job has a file of that name; rename the folder"
+    with pytest.raises(InvalidRequest, match=told):
+        folder.write("note", "text", replace=replace)
+    with pytest.raises(InvalidRequest, match=told):
+        folder.read("note")
+
+    # Then nothing has changed
+    assert system.files == {"/folder/note/mine": b"of somebody"}
+
+
+def test_a_folder_on_s3_that_hides_a_file_is_refused() -> None:
+    system = FileSystem("s3a", objects=True, conditional=True)
+    system.files = {"/folder/note/mine": b"of somebody"}
+    folder = Folder(system.session(), "/folder")
+    assert not folder.write("note", "text", replace=False)
+    with pytest.raises(InvalidRequest, match="/folder/note is a folder"):
+        folder.read("note")
 
 
 def test_a_driver_that_is_interrupted_while_it_writes_leaves_no_half_object() -> None:

@@ -31,11 +31,12 @@ from fanin.spark.inputs.opening import Input
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
 from fanin.spark.jobs.running import Job, Summary
 from fanin.spark.runtime import reach
-from fanin.spark.runtime.files import write_text
+from fanin.spark.runtime.files import Folder, write_text
 from fanin.spark.runtime.service import Service
 
 MOST_FLEETS: Final = 1_000
 """Most fleets that one report asks; each is a scatter."""
+PAGE: Final = "report.html"
 
 ABOUT: Final = f"""\
 Report on fleets: what their vehicles drove, filled up and cost a week, and which of them are missing.
@@ -112,7 +113,8 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     """Make the report.
 
     Raises:
-        InvalidRequest: an argument does not make sense, or a dataset lacks a column.
+        InvalidRequest: an argument does not make sense, a dataset lacks a column, or a folder has the name of
+            the page.
         NotConfigured: vehicles are to be asked, and the environment names no stack; or the extra
             ``fanin[report]`` is not installed.
     """
@@ -121,6 +123,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     asking = _ask_options(options, scope.period)
     tracker = Tracker.from_env() if asking else None
     output = Output(spark, options.output)
+    Folder(spark, options.output).refuse_folder(PAGE)
     dialect = dialect_of(options)
     trips = Source(Input(options.trips, options.format, dialect), SOURCES[options.trips_are])
     fill_ups = Source(options.fill_ups and Input(options.fill_ups, options.format, dialect), FILL_UPS)
@@ -139,7 +142,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         currency=options.currency,
         outliers=str(outliers or ""),
     )
-    file = output.path("report.html")
+    file = output.path(PAGE)
     write_text(spark, file, render_page(shown))
 
     left_out = sum(facts.rejected.values())

@@ -15,7 +15,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from fanin.errors import ServiceUnavailable
+from fanin.errors import InvalidRequest, ServiceUnavailable
 from fanin.spark.runtime.object_store import BUCKETS
 
 _SURELY: Final = "fs.option.create.conditional.overwrite"
@@ -32,6 +32,9 @@ def write_text(spark: SparkSession, path: str, text: str) -> None:
         spark: the session, whose file systems are used.
         path: as Spark takes it.
         text: written as UTF-8.
+
+    Raises:
+        InvalidRequest: a folder has this name.
     """
     folder, _, name = path.rpartition("/")
     Folder(spark, folder or ".").write(name, text)
@@ -68,11 +71,31 @@ class Folder:
         """Whether a dataset of this name was written completely."""
         return bool(self._system.exists(self._file(f"{name}/_SUCCESS")))
 
+    def refuse_folder(self, name: str) -> None:
+        """Refuse a folder that has the name of a file.
+
+        Hadoop would move the file into it, and say that this went well.
+
+        Raises:
+            InvalidRequest: it is there; names it.
+        """
+        file = self._file(name)
+        if self._system.isDirectory(file):
+            raise InvalidRequest(
+                f"{file} is a folder, and this job has a file of that name; rename the folder, or choose"
+                f" another place than {self.path} for what this job writes"
+            )
+
     def read(self, name: str) -> str | None:
-        """The text of a file; None if there is no such file."""
+        """The text of a file; None if there is no such file.
+
+        Raises:
+            InvalidRequest: it is a folder.
+        """
         file = self._file(name)
         if not self._system.exists(file):
             return None
+        self.refuse_folder(name)
         stream = self._system.open(file)
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
@@ -93,6 +116,8 @@ class Folder:
             Whether the file was written.
 
         Raises:
+            InvalidRequest: a folder has this name. A store of objects may have both, or raise an error of its
+                own; there, ``read`` refuses the folder.
             ServiceUnavailable: the file system does not let it have its name.
         """
         return self.write_bytes(name, text.encode(), replace=replace)
@@ -105,6 +130,7 @@ class Folder:
                 _fill(self._system.create(file, True), content)
                 return True
             return self._unless_there(file, lambda: self._store(file, content))
+        self.refuse_folder(name)
         # Spark does not read files whose names begin with a dot, if the folder is a dataset.
         beside = self._file(f".{name}-{uuid.uuid4().hex}")
         _fill(self._system.create(beside, True), content)
