@@ -46,10 +46,17 @@ def coalesce_task(batches: BatchReader, schema: InputSchema, *, failed: bool = F
 
 
 def chunks(records: Iterable[Records]) -> Iterator[Records]:
-    """Join record batches to about a million rows each."""
+    """Join record batches to about a million rows each.
+
+    Those of files that have a row which names no item have the column ``raw`` besides, and are not joined
+    with others.
+    """
     waiting: list[Records] = []
     size = 0
     for record in records:
+        if waiting and record.schema != waiting[0].schema:
+            yield from _joined(waiting)
+            waiting, size = [], 0
         waiting.append(record)
         size += record.num_rows
         if size >= _CHUNK:
