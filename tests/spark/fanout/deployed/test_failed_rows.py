@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.domain.acks import Failure
-from fanin.domain.batch import OpenBatch, State
+from fanin.domain.batch import LIVE, OpenBatch, State
 from fanin.domain.failures import KeptMessage
 from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
 from fanin.spark.fanout import driver
@@ -267,6 +267,36 @@ def test_the_page_says_which_rows_failed_and_pending_ones_go_out_if_they_are_ask
     # And rows that failed again are sent again from the folder of the second fan-out
     rows = FailedRows(failed["batch_id"], str(tmp_path / "again"))
     assert fan_out(spark, service, FanOut(rows, queue, str(tmp_path / "third")))["rows"] == 0
+
+
+def test_rows_that_were_not_sent_when_the_deadline_completed_their_batch_are_told_and_go_out_again(
+    spark: SparkSession, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a driver that died before its tasks sent, and a batch that its deadline completed then
+    def die(*_arguments: object) -> Any:
+        raise ConnectionError("the driver is gone")
+
+    spark.range(3).write.parquet(str(tmp_path / "rows"))
+    ledger, queue = service.ledger(), new_queue()
+    plan = FanOut(
+        Dataset(str(tmp_path / "rows")), queue, str(tmp_path / "first"), request=OpenBatch("by its deadline")
+    )
+    with monkeypatch.context() as dying:
+        dying.setattr(driver, "send", die)
+        with pytest.raises(ConnectionError):
+            fan_out(spark, service, plan)
+    (open_,) = (batch for batch in ledger.list(State.OPEN).batches if batch.user_key == "by its deadline")
+    ledger.ports.batches.end(
+        open_.batch_id, State.COMPLETE, now=ledger.ports.clock.now(), sources=LIVE, partial=True
+    )
+
+    # When it is run again, then it says that rows are left, and what it says sends them
+    told = fan_out(spark, service, plan)
+    assert (told["state"], told["sent"]) == ("complete", None)
+    assert f"--retry-of {open_.batch_id} --failed-from {plan.folder} --and-pending" in told["detail"]
+    rest = fan_out(spark, service, again(tmp_path, open_.batch_id, queue, pending=True))
+    assert (rest["rows"], rest["sent"], waiting(queue)) == (3, 3, 3)
+    assert "detail" not in rest
 
 
 def test_a_batch_that_has_not_ended_or_came_from_elsewhere_is_refused(

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from pyspark.sql.types import StructType
 
+from fanin.adapters.memory.world import FixedClock
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
 from fanin.errors import IdempotencyKeyReused, InvalidItemId, InvalidRequest
 from fanin.spark.fanout import driver
 from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.fanout.driver import FanOut, _opened, fan_out
+from fanin.spark.fanout.earlier_batch import EarlierBatch, retrying
+from fanin.spark.fanout.failed_rows import FailedRows, Retried
 from fanin.spark.fanout.shared_folder import SentMessages
 from fanin.spark.fanout.staging import Staging
+from fanin.spark.runtime.files import Folder
 from tests.unit.spark.conftest import MemoryStack
 from tests.unit.spark.runtime.file_systems import FileSystem
 
@@ -119,3 +127,100 @@ def test_nothing_is_sent_of_a_batch_that_ended_before_the_first_message(
     told = driver._send(FileSystem().session(), stack, plan(), STAGING, watching)  # type: ignore[arg-type]
     assert (told["state"], told["sent"]) == ("cancelled", None)
     assert "--and-pending" in told["detail"]
+
+
+@pytest.fixture
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody may send, and there are no rejects."""
+
+    def never(*_arguments: object) -> None:
+        raise AssertionError("nothing may be sent any more")
+
+    monkeypatch.setattr(driver, "send", never)
+    monkeypatch.setattr(driver, "write_rejects", lambda *_: {})
+    monkeypatch.setattr(driver, "_totals", lambda _: ({"sent": 7, "requests": 1}, 0))
+
+
+def completed_by_its_deadline(stack: MemoryStack, plan: FanOut) -> Batch:
+    """The batch of a fan-out whose driver died when it had added the items, after its deadline."""
+    clock = stack.memory.clock
+    assert isinstance(clock, FixedClock)
+    batch, _ = _opened(stack, plan, STAGING)  # type: ignore[arg-type]
+    clock.advance(61_000)
+    ended = stack.ledger().meet_deadline(batch.batch_id)
+    assert ended is not None
+    assert (ended.state, ended.partial) == (State.COMPLETE, True)
+    return ended
+
+
+def session_of(system: FileSystem) -> Any:
+    """A session that reads results without Spark."""
+    session = system.session()
+    session.read = SimpleNamespace(schema=lambda _: SimpleNamespace(parquet=lambda _: None))
+    return session
+
+
+def note(system: FileSystem, batch: Batch, noted: str) -> None:
+    """Note how many of a batch's messages a driver that died has sent."""
+    messages = SentMessages(Folder(system.session(), "/staging"), batch.batch_id)
+    if noted != "none":
+        messages.begin()
+    if noted == "all":
+        messages.finish(messages.new())
+
+
+@pytest.mark.usefixtures("without_spark")
+@pytest.mark.parametrize(
+    ("noted", "why"),
+    [
+        ("none", "none of its rows was sent"),
+        ("some", "perhaps not all of its rows were sent"),
+        ("all", None),
+    ],
+)
+def test_a_batch_that_its_deadline_completed_is_well_only_if_all_of_it_was_sent(
+    stack: MemoryStack, noted: str, why: str | None
+) -> None:
+    # Given a driver that died, and a deadline that completed its batch
+    system = FileSystem()
+    session = session_of(system)
+    asked = plan(deadline=stack.memory.clock.now() + 60_000, on_deadline=OnDeadline.COMPLETE)
+    batch = completed_by_its_deadline(stack, asked)
+    note(system, batch, noted)
+
+    # When it is run again, then it says what to do unless all was sent
+    told = driver._send(session, stack, asked, STAGING, driver.Watching(lambda _: None, False))  # type: ignore[arg-type]
+    assert told["state"] == "complete"
+    assert ("detail" in told) is (why is not None)
+    if why:
+        assert why in told["detail"]
+        command = f"--retry-of {batch.batch_id} --failed-from /staging --and-pending and a new --staging"
+        assert command in told["detail"]
+
+
+@pytest.mark.usefixtures("without_spark")
+@pytest.mark.parametrize("noted", ["none", "some", "all"])
+def test_a_redrive_that_its_deadline_completed_is_well_only_if_all_of_it_was_sent(
+    stack: MemoryStack, monkeypatch: pytest.MonkeyPatch, noted: str
+) -> None:
+    # Given the driver of a redrive that died, and a deadline that completed its batch
+    system = FileSystem()
+    session = session_of(system)
+    first = stack.ledger().cancel(stack.ledger().open(OpenBatch()).batch_id)
+    earlier = EarlierBatch.of(first)
+    monkeypatch.setattr(driver, "take_failed_rows", lambda *_: Retried(earlier, STAGING, 0))
+    request = OpenBatch(
+        retry_of=first.batch_id,
+        deadline=stack.memory.clock.now() + 60_000,
+        on_deadline=OnDeadline.COMPLETE,
+    )
+    rows = FailedRows(first.batch_id, "/first")
+    asked = FanOut(rows, "https://queue", "/staging", request=request)
+    batch = completed_by_its_deadline(stack, replace(asked, request=retrying(request, earlier)))
+    note(system, batch, noted)
+
+    # When it is run again, then it opens no other batch, and says how to send the rest unless all was sent
+    told = driver._retry(session, stack, asked, rows, driver.Watching(lambda _: None, False))  # type: ignore[arg-type]
+    assert (told["batch_id"], told["state"], told["retry_of"]) == (batch.batch_id, "complete", first.batch_id)
+    assert ("detail" in told) is (noted != "all")
+    assert f"--retry-of {batch.batch_id} --failed-from /staging" in told.get("detail", "") or noted == "all"

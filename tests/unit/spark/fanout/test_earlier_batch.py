@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from fanin.adapters.memory.world import FixedClock
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.failures import Keep
 from fanin.errors import BatchGone, IdempotencyKeyReused, InvalidRequest
 from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, open_retry, retrying, unsent
+from fanin.spark.fanout.shared_folder import Sent
 from tests.unit.spark.conftest import MemoryStack
 
 
@@ -68,28 +70,38 @@ def test_what_is_left_of_a_batch_that_was_ended_is_told(stack: MemoryStack) -> N
     empty = ledger.cancel(empty.batch_id)
 
     # Then each says what to do, if there is anything
-    assert unsent(live, "/again", began=True) == {}
-    assert unsent(ledger.close(live.batch_id), "/again", began=True) == {}
-    assert "none of its rows was sent; to send them, name another --key" in told(empty, began=False)
+    assert unsent(live, "/again", Sent.SOME) == {}
+    assert unsent(ledger.close(live.batch_id), "/again", Sent.SOME) == {}
+    assert "none of its rows was sent; to send them, name another --key" in told(empty, Sent.NONE)
     command = f"--retry-of {some.batch_id} --failed-from /again --and-pending"
-    assert command in told(some, began=True)
-    assert "is cancelled;" in told(some, began=True)
-    assert "is cancelled, and none of its rows was sent;" in told(some, began=False)
+    assert command in told(some, Sent.ALL)
+    assert "is cancelled;" in told(some, Sent.ALL)
+    assert "is cancelled, and perhaps not all of its rows were sent;" in told(some, Sent.SOME)
+    assert "is cancelled, and none of its rows was sent;" in told(some, Sent.NONE)
 
 
-def test_a_batch_that_its_deadline_completed_before_anything_was_sent_is_told(stack: MemoryStack) -> None:
+def test_a_batch_that_its_deadline_completed_before_all_was_sent_is_told(stack: MemoryStack) -> None:
+    # Given a batch that its deadline completed while items were pending, and one whose items are all done
     ledger, clock = stack.ledger(), stack.memory.clock
+    assert isinstance(clock, FixedClock)
     asked = OpenBatch(deadline=clock.now() + 60_000, on_deadline=OnDeadline.COMPLETE)
-    batch = ledger.open(asked)
+    batch, done = ledger.open(asked), ledger.open(asked)
     ledger.add(batch.batch_id, 3)
-    complete = replace(ledger.refresh([batch.batch_id])[batch.batch_id], state=State.COMPLETE)
+    ledger.ack([ledger.add(done.batch_id, 1)[0]])
+    done = ledger.close(done.batch_id)
+    clock.advance(61_000)
+    partial = ledger.meet_deadline(batch.batch_id)
+    assert partial is not None
 
-    assert "is complete, and none of its rows was sent" in told(complete, began=False)
-    assert unsent(complete, "/again", began=True) == {}
+    # Then it is well only if all was sent; what is done was sent, whatever is noted of it
+    assert "was completed by its deadline, and none of its rows was sent" in told(partial, Sent.NONE)
+    assert "completed by its deadline, and perhaps not all of its rows were sent" in told(partial, Sent.SOME)
+    assert unsent(partial, "/again", Sent.ALL) == {}
+    assert all(unsent(done, "/again", sent) == {} for sent in Sent)
 
 
-def told(batch: Batch, *, began: bool) -> str:
-    return unsent(batch, "/again", began=began)["detail"]
+def told(batch: Batch, sent: Sent) -> str:
+    return unsent(batch, "/again", sent)["detail"]
 
 
 def never(_batch_id: int) -> bool:

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 
 from fanin.errors import InvalidRequest, ServiceUnavailable
 from fanin.spark.fanout import shared_folder
-from fanin.spark.fanout.shared_folder import WAITS, SentMessages, write_rejects
+from fanin.spark.fanout.shared_folder import WAITS, Sent, SentMessages, write_rejects
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.files import Folder
 from tests.unit.spark.runtime.file_systems import FileSystem
@@ -40,15 +40,20 @@ def test_messages_may_have_been_sent_once_a_run_began(system: FileSystem, messag
     assert not messages.began()
     messages.begin()
     assert (messages.began(), other.began()) == (True, False)
+    assert (messages.sent(), other.sent()) == (Sent.SOME, Sent.NONE)
+
+    # And all of them once a run has noted its results
+    messages.finish(messages.new())
+    assert messages.sent() is Sent.ALL
 
 
 def test_results_of_an_earlier_release_count(system: FileSystem, messages: SentMessages) -> None:
     # Given a driver of a release without notes, that died while it sent
     system.files["/folder/sent-7/_temporary/0"] = b""
-    assert (messages.began(), messages.results()) == (True, None)
+    assert (messages.sent(), messages.results()) == (Sent.SOME, None)
     # Or that sent all
     system.files["/folder/sent-7/_SUCCESS"] = b""
-    assert messages.results() == "sent-7"
+    assert (messages.sent(), messages.results()) == (Sent.ALL, "sent-7")
 
 
 @pytest.mark.parametrize("damaged", ["", '{"results": "sent', "[]", "{}"])

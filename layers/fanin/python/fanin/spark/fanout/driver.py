@@ -27,7 +27,7 @@ from fanin.spark.fanout.folder_owner import check_key, note_batch
 from fanin.spark.fanout.opening import check_request
 from fanin.spark.fanout.queue_check import check_queue, check_url
 from fanin.spark.fanout.sending import RESULT, Target, send
-from fanin.spark.fanout.shared_folder import SentMessages, write_rejects
+from fanin.spark.fanout.shared_folder import Sent, SentMessages, write_rejects
 from fanin.spark.fanout.staging import ORDINAL, Staging, find_staging, stage
 from fanin.spark.inputs.opening import fingerprint_of
 from fanin.spark.runtime import rejects
@@ -105,7 +105,8 @@ def fan_out(
         ``sent`` and ``requests`` are null if the batch was already closed and its results were lost. Of
         failed rows also ``retry_of`` and ``already``, the rows that another redrive has sent; if no rows are
         left, no batch is opened, and ``batch_id`` and ``state`` are null. If the batch ended before its rows
-        were done, ``detail`` says how to send what is left.
+        were done, or its deadline completed it before all were sent, ``detail`` says how to send what is
+        left.
 
     Raises:
         InvalidRequest: the queue is not a URL, the batch cannot be filled by Spark, the folder belongs to
@@ -190,7 +191,7 @@ def _send(
         **totals,
         "rejected": write_rejects(spark, reduce(DataFrame.unionByName, left) if left else None, folder),
         "state": batch.state.value,
-        **unsent(batch, plan.folder, began=not staging.rows or messages.began()),
+        **unsent(batch, plan.folder, messages.sent() if staging.rows else Sent.ALL),
     }
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from fanin.app.ledger.service import LedgerService
-from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.batch import Batch, Kind, Mode, OpenBatch, State
 from fanin.domain.failures import Keep
 from fanin.errors import BatchGone, BatchNotFound, IdempotencyKeyReused, InvalidRequest
 from fanin.spark.fanout.bodies import BODY
+from fanin.spark.fanout.shared_folder import Sent
 from fanin.spark.fanout.staging import Staging
 from fanin.spark.runtime.service import Service
 
@@ -80,26 +81,34 @@ def ended_batch(batch: Batch) -> Batch:
     return batch
 
 
-def unsent(batch: Batch, folder: str, *, began: bool) -> dict[str, str]:
+_HOW_MANY: Final = {
+    Sent.NONE: ", and none of its rows was sent",
+    Sent.SOME: ", and perhaps not all of its rows were sent",
+    Sent.ALL: "",
+}
+
+
+def unsent(batch: Batch, folder: str, sent: Sent) -> dict[str, str]:
     """Say how to send what is left of a batch that ended before its rows were done.
 
     Args:
         batch: of a fan-out, or of a redrive.
         folder: of its staging.
-        began: whether any of its messages may have been sent.
+        sent: how many of its messages were sent.
 
     Returns:
-        For the summary: ``detail``; nothing if the batch goes on, or is complete.
+        For the summary: ``detail``; nothing if the batch goes on, if all its items are done, or if its
+        deadline completed it after all messages were sent.
     """
-    at_deadline = batch.on_deadline is OnDeadline.COMPLETE and not began
-    if not batch.state.terminal or (batch.state is State.COMPLETE and not at_deadline):
+    by_deadline = batch.state is State.COMPLETE
+    if not batch.state.terminal or (by_deadline and (not batch.partial or sent is Sent.ALL)):
         return {}
-    told = f"batch {batch.batch_id} is {batch.state}"
+    told = f"batch {batch.batch_id} {'was completed by its deadline' if by_deadline else f'is {batch.state}'}"
     if not batch.items:
-        return {"detail": f"{told}, and none of its rows was sent; to send them, name another --key"}
+        return {"detail": f"{told}{_HOW_MANY[Sent.NONE]}; to send them, name another --key"}
     return {
-        "detail": f"{told}{'' if began else ', and none of its rows was sent'}; to send what has failed or is"
-        f" pending, name --retry-of {batch.batch_id} --failed-from {folder} --and-pending and a new --staging"
+        "detail": f"{told}{_HOW_MANY[sent]}; to send what has failed or is pending,"
+        f" name --retry-of {batch.batch_id} --failed-from {folder} --and-pending and a new --staging"
     }
 
 

@@ -12,6 +12,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
@@ -26,6 +27,15 @@ from fanin.spark.runtime.refused_storage import refused_storage
 
 WAITS: Final = (1, 4)
 """Seconds until rejects are written once more, at most."""
+
+
+class Sent(StrEnum):
+    """How many messages of a batch were sent, as far as the folder knows."""
+
+    NONE = "none"
+    SOME = "some"
+    """A run may have sent some, and none has noted that it sent all."""
+    ALL = "all"
 
 
 class SentMessages:
@@ -53,6 +63,16 @@ class SentMessages:
         """Whether messages may have been sent."""
         # A release before this one wrote no note, and its results under the plain name.
         return self._files.there(self._began) or self._files.there(self._name)
+
+    def sent(self) -> Sent:
+        """How many messages were sent.
+
+        Raises:
+            InvalidRequest: as for ``results``.
+        """
+        if self.results() is not None:
+            return Sent.ALL
+        return Sent.SOME if self.began() else Sent.NONE
 
     def new(self) -> str:
         """A name for the results of a run."""

@@ -157,7 +157,7 @@ def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         print(f"fan-out: batch {batch.batch_id} is {batch.state}; {follow}", file=sys.stderr)
 
     done = fan_out(spark, Service.from_env(), plan, opened=opened, progress=True)
-    # A deadline may complete a batch of which nothing was sent; the detail then says what to do.
+    # A deadline may complete a batch of which not all was sent; the detail then says what to do.
     ended_well = done["state"] in {State.CLOSED, State.COMPLETE, None} and "detail" not in done
     return {"ok": ended_well, **done}
 
