@@ -19,7 +19,7 @@ from fanin.spark.fanout import driver
 from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.fanout.driver import FanOut, fan_out
 from fanin.spark.fanout.failed_rows import FailedRows
-from fanin.spark.fanout.shared_folder import SentMessages
+from fanin.spark.fanout.sent_messages import SentMessages
 from fanin.spark.jobs.fan_out import JOB
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.service import Service
@@ -156,11 +156,11 @@ def test_a_driver_that_dies_again_and_again_is_continued(
     write = Folder.write
     for where, step, dies in (
         (Folder, "write", lose_the_note),  # the rows are chosen and taken, and not yet staged
-        (driver, "_opened", die),  # they are staged
+        (driver, "open_batch", die),  # they are staged
         (SentMessages, "begin", die),  # they are items
         (driver, "send", die),  # they may have been sent
         (SentMessages, "finish", die),  # they are
-        (driver, "_totals", die),  # the batch is closed
+        (driver, "summarize", die),  # the batch is closed
     ):
         with monkeypatch.context() as dying:
             dying.setattr(where, step, dies)
@@ -168,7 +168,7 @@ def test_a_driver_that_dies_again_and_again_is_continued(
                 fan_out(spark, service, plan)
 
         # When another redrive runs meanwhile, then it sends nothing
-        if step == "_opened":
+        if step == "open_batch":
             assert fan_out(spark, service, again(tmp_path, first, queue, "other"))["already"] == len(BAD)
 
         # When their batch is ended before any is sent, then the next driver opens another
@@ -198,7 +198,7 @@ def test_rows_that_are_taken_go_out_though_their_batch_was_removed(
         raise ConnectionError("the driver is gone")
 
     with monkeypatch.context() as dying:
-        dying.setattr(driver, "_opened", die)
+        dying.setattr(driver, "open_batch", die)
         with pytest.raises(ConnectionError):
             fan_out(spark, service, plan)
     service.ledger().remove(first)

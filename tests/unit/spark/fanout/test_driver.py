@@ -1,8 +1,7 @@
-"""The batch that a fan-out opens; the fan-out itself is tested on Spark."""
+"""What a fan-out does with a batch that has ended; the fan-out itself is tested on Spark."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,13 +10,14 @@ from pyspark.sql.types import StructType
 
 from fanin.adapters.memory.world import FixedClock
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
-from fanin.errors import IdempotencyKeyReused, InvalidItemId, InvalidRequest
-from fanin.spark.fanout import driver
+from fanin.errors import InvalidRequest
+from fanin.spark.fanout import driver, summary
 from fanin.spark.fanout.bodies import Dataset
-from fanin.spark.fanout.driver import FanOut, _opened, fan_out
+from fanin.spark.fanout.driver import FanOut, fan_out
 from fanin.spark.fanout.earlier_batch import EarlierBatch, retrying
 from fanin.spark.fanout.failed_rows import FailedRows, Retried
-from fanin.spark.fanout.shared_folder import SentMessages
+from fanin.spark.fanout.opening import default_key, open_batch
+from fanin.spark.fanout.sent_messages import SentMessages
 from fanin.spark.fanout.staging import Staging
 from fanin.spark.runtime.files import Folder
 from tests.unit.spark.conftest import MemoryStack
@@ -40,69 +40,6 @@ def test_what_is_no_queue_is_refused_before_spark_or_the_stack_is_asked() -> Non
         fan_out(None, None, FanOut(Dataset("/rows"), "work", "/staging"))  # type: ignore[arg-type]
 
 
-def test_every_option_of_the_request_reaches_the_batch(stack: MemoryStack) -> None:
-    # Given a request with all that a fan-out can do
-    parent = stack.tracker().open().batch_id
-    item = stack.tracker().add(parent, 1)[0]
-    deadline = stack.memory.clock.now() + 3_600_000
-    asked = {
-        "user_key": "mine",
-        "deadline": deadline,
-        "on_deadline": OnDeadline.COMPLETE,
-        "parent_item": item,
-    }
-
-    batch, group = _opened(stack, plan(**asked, metadata={"a": "b"}, idle_ttl=600, lifetime=7_200), STAGING)  # type: ignore[arg-type]
-
-    assert {name: getattr(batch, name) for name in asked} == asked
-    assert (batch.open_idle_ttl, batch.closed_idle_ttl) == (600, 600)
-    assert batch.expires_at * 1000 - batch.created_at >= 7_200_000
-    assert batch.metadata == {"a": "b", "staging": "rows-1"}
-    # And it has an item for each row that was staged
-    assert group is not None
-    assert stack.tracker().status(batch.batch_id).batch.items == 7
-
-
-def test_the_batch_is_told_before_it_has_items(stack: MemoryStack) -> None:
-    told: list[tuple[int, int]] = []
-
-    def opened(batch: Batch) -> None:
-        told.append((batch.batch_id, stack.tracker().status(batch.batch_id).batch.items))
-
-    batch, _ = _opened(stack, plan(), STAGING, opened)  # type: ignore[arg-type]
-
-    assert told == [(batch.batch_id, 0)]
-
-
-def test_a_second_driver_gets_the_same_batch_and_the_same_items(stack: MemoryStack) -> None:
-    first, again = (_opened(stack, plan(user_key="mine"), STAGING) for _ in range(2))  # type: ignore[arg-type]
-    assert (first[0].batch_id, first[1]) == (again[0].batch_id, again[1])
-    assert stack.tracker().status(first[0].batch_id).batch.items == 7
-
-
-def test_another_parent_under_the_same_key_is_another_fan_out(stack: MemoryStack) -> None:
-    parent = stack.tracker().open().batch_id
-    items = stack.tracker().add(parent, 2)
-    _opened(stack, plan(parent_item=items[0]), STAGING)  # type: ignore[arg-type]
-    with pytest.raises(IdempotencyKeyReused):
-        _opened(stack, plan(parent_item=items[1]), STAGING)  # type: ignore[arg-type]
-
-
-def test_a_parent_that_was_never_issued_is_refused(stack: MemoryStack) -> None:
-    with pytest.raises(InvalidItemId):
-        _opened(stack, plan(parent_item="nonsense"), STAGING)  # type: ignore[arg-type]
-
-
-def test_without_rows_or_after_the_close_there_is_nothing_to_add(stack: MemoryStack) -> None:
-    empty = Staging("/staging", "rows-2", StructType(), {})
-    batch, group = _opened(stack, plan(), empty)  # type: ignore[arg-type]
-    assert (group, stack.tracker().status(batch.batch_id).batch.items) == (None, 0)
-
-    batch, _ = _opened(stack, plan(), STAGING)  # type: ignore[arg-type]
-    stack.tracker().close(batch.batch_id)
-    assert _opened(stack, plan(), STAGING)[1] is None  # type: ignore[arg-type]
-
-
 def test_nothing_is_sent_of_a_batch_that_ended_before_the_first_message(
     stack: MemoryStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +57,7 @@ def test_nothing_is_sent_of_a_batch_that_ended_before_the_first_message(
 
     monkeypatch.setattr(SentMessages, "begin", too_late)
     monkeypatch.setattr(driver, "send", never)
-    monkeypatch.setattr(driver, "write_rejects", lambda *_: {})
+    monkeypatch.setattr(summary, "write_rejects", lambda *_: {})
 
     # Then the driver sends nothing, and says what to do
     watching = driver.Watching(lambda _: None, False)
@@ -137,15 +74,15 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("nothing may be sent any more")
 
     monkeypatch.setattr(driver, "send", never)
-    monkeypatch.setattr(driver, "write_rejects", lambda *_: {})
-    monkeypatch.setattr(driver, "_totals", lambda _: ({"sent": 7, "requests": 1}, 0))
+    monkeypatch.setattr(summary, "write_rejects", lambda *_: {})
+    monkeypatch.setattr(summary, "_totals", lambda _: ({"sent": 7, "requests": 1}, 0))
 
 
-def completed_by_its_deadline(stack: MemoryStack, plan: FanOut) -> Batch:
+def completed_by_its_deadline(stack: MemoryStack, request: OpenBatch) -> Batch:
     """The batch of a fan-out whose driver died when it had added the items, after its deadline."""
     clock = stack.memory.clock
     assert isinstance(clock, FixedClock)
-    batch, _ = _opened(stack, plan, STAGING)  # type: ignore[arg-type]
+    batch, _ = open_batch(stack, request, default_key(STAGING), STAGING, lambda _: None)  # type: ignore[arg-type]
     clock.advance(61_000)
     ended = stack.ledger().meet_deadline(batch.batch_id)
     assert ended is not None
@@ -185,7 +122,7 @@ def test_a_batch_that_its_deadline_completed_is_well_only_if_all_of_it_was_sent(
     system = FileSystem()
     session = session_of(system)
     asked = plan(deadline=stack.memory.clock.now() + 60_000, on_deadline=OnDeadline.COMPLETE)
-    batch = completed_by_its_deadline(stack, asked)
+    batch = completed_by_its_deadline(stack, asked.request)
     note(system, batch, noted)
 
     # When it is run again, then it says what to do unless all was sent
@@ -216,7 +153,7 @@ def test_a_redrive_that_its_deadline_completed_is_well_only_if_all_of_it_was_sen
     )
     rows = FailedRows(first.batch_id, "/first")
     asked = FanOut(rows, "https://queue", "/staging", request=request)
-    batch = completed_by_its_deadline(stack, replace(asked, request=retrying(request, earlier)))
+    batch = completed_by_its_deadline(stack, retrying(request, earlier))
     note(system, batch, noted)
 
     # When it is run again, then it opens no other batch, and says how to send the rest unless all was sent

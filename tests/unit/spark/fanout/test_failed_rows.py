@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,18 +9,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
-from fanin.adapters.memory.world import FixedClock
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnFailure, OpenBatch
-from fanin.errors import BatchGone, InvalidRequest
+from fanin.errors import BatchGone
 from fanin.spark.fanout import failed_rows
-from fanin.spark.fanout.driver import FanOut, _opened
-from fanin.spark.fanout.earlier_batch import EarlierBatch, retrying
+from fanin.spark.fanout.earlier_batch import EarlierBatch
 from fanin.spark.fanout.failed_rows import FailedRows, take, take_failed_rows, take_task
 from fanin.spark.fanout.staging import Staging
 from tests.unit.spark.conftest import MemoryStack
-
-STAGING = Staging("/staging", "rows-1", StructType(), {0: 3})
 
 
 def ended(stack: MemoryStack, **request: object) -> Batch:
@@ -74,59 +69,6 @@ def test_a_task_gives_the_rows_that_it_took(stack: MemoryStack) -> None:
     for _attempt in range(2):
         (given,) = task([page])
         assert given.to_pylist() == [{"retry_of_ordinal": 2, "body": "two"}]
-
-
-def test_rows_that_are_taken_become_items_even_if_their_batch_was_ended_before(stack: MemoryStack) -> None:
-    # Given batches that somebody ended, one after the other, before a driver came to add the rows
-    first = ended(stack)
-    plan = FanOut(
-        FailedRows(first.batch_id, "/first"),
-        "https://queue",
-        "/staging",
-        request=retrying(OpenBatch(), EarlierBatch.of(first)),
-    )
-    empty = Staging("/staging", "rows-1", StructType(), {})
-    ended_before = set()
-    for _time in range(6):
-        taken_away, _ = _opened(stack, plan, empty)  # type: ignore[arg-type]
-        stack.ledger().cancel(taken_away.batch_id)
-        ended_before.add(taken_away.batch_id)
-    assert len(ended_before) == 6
-
-    # When the driver comes, and another one after it, then the rows are items of another batch
-    one, two = (_opened(stack, plan, STAGING) for _ in range(2))  # type: ignore[arg-type]
-    assert one[0].batch_id == two[0].batch_id
-    assert one[0].batch_id not in ended_before
-    assert one[1] == two[1] is not None
-
-    # When that one is ended with its items, then it keeps them
-    stack.ledger().cancel(one[0].batch_id)
-    assert _opened(stack, plan, STAGING)[0].batch_id == one[0].batch_id  # type: ignore[arg-type]
-
-    # But if nothing was sent of it, then the rows are items of another batch
-    sent = lambda batch_id: batch_id != one[0].batch_id  # noqa: E731
-    another = _opened(stack, plan, STAGING, began=sent)  # type: ignore[arg-type]
-    assert another[0].batch_id not in {one[0].batch_id, *ended_before}
-    assert another[1] is not None
-
-
-def test_rows_whose_deadline_is_over_go_out_under_another_key(stack: MemoryStack) -> None:
-    # Given rows of a redrive, of which none was sent until the deadline
-    first, clock = ended(stack), stack.memory.clock
-    assert isinstance(clock, FixedClock)
-    rows = FailedRows(first.batch_id, "/first")
-    request = retrying(OpenBatch(deadline=clock.now() + 60_000), EarlierBatch.of(first))
-    plan = FanOut(rows, "https://queue", "/staging", request=request)
-    batch, _ = _opened(stack, plan, STAGING)  # type: ignore[arg-type]
-    clock.advance(61_000)
-    stack.ledger().cancel(batch.batch_id)
-
-    # Then another batch needs another deadline; and with one it needs another key
-    none = lambda _batch_id: False  # noqa: E731
-    with pytest.raises(InvalidRequest, match="the deadline must lie in the future"):
-        _opened(stack, plan, STAGING, began=none)  # type: ignore[arg-type]
-    later = replace(plan, request=replace(request, deadline=clock.now() + 60_000), key="later")
-    assert _opened(stack, later, STAGING, began=none)[1] is not None  # type: ignore[arg-type]
 
 
 class Stagings:

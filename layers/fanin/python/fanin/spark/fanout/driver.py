@@ -10,32 +10,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any, NamedTuple
 
 from pyspark import Accumulator
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import bodies
-from fanin.spark.fanout.bodies import BODY, Dataset
-from fanin.spark.fanout.earlier_batch import open_retry, retrying, unsent
-from fanin.spark.fanout.failed_rows import ADD_KEY, STAGING, FailedRows, take_failed_rows
+from fanin.spark.fanout.bodies import Dataset
+from fanin.spark.fanout.earlier_batch import retrying
+from fanin.spark.fanout.failed_rows import FailedRows, take_failed_rows
 from fanin.spark.fanout.folder_owner import check_key, note_batch
-from fanin.spark.fanout.opening import check_request
+from fanin.spark.fanout.opening import check_request, default_key, open_batch
 from fanin.spark.fanout.queue_check import check_queue, check_url
-from fanin.spark.fanout.sending import RESULT, Target, send
-from fanin.spark.fanout.shared_folder import Sent, SentMessages, write_rejects
-from fanin.spark.fanout.staging import ORDINAL, Staging, find_staging, stage
+from fanin.spark.fanout.rejects_folder import left_out_name, write_rejects
+from fanin.spark.fanout.sending import Target, send
+from fanin.spark.fanout.sent_messages import SentMessages
+from fanin.spark.fanout.staging import Staging, find_staging, stage
+from fanin.spark.fanout.summary import summarize
 from fanin.spark.inputs.opening import fingerprint_of
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.classic import classic
-from fanin.spark.runtime.cluster import one_task_for_each_file
+from fanin.spark.runtime.file_tasks import one_task_for_each_file
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.progress import Progress
-from fanin.spark.runtime.rejects import ANY, Reason, RejectLimit
+from fanin.spark.runtime.rejects import ANY, RejectLimit
 from fanin.spark.runtime.service import Service
 
 
@@ -149,50 +149,43 @@ def _retry(
 def _send(
     spark: SparkSession, service: Service, plan: FanOut, staging: Staging, watching: Watching
 ) -> dict[str, Any]:
-    """Send rows that are staged."""
-    files, key = Folder(spark, plan.folder), _key(plan, staging)
-    check_key(files, key, service.ledger(), taken=isinstance(plan.dataset, FailedRows))
+    """Send rows that are staged, unless their batch has ended or all were sent; close it, and sum up."""
+    files, key = Folder(spark, plan.folder), plan.key or default_key(staging)
+    retry = isinstance(plan.dataset, FailedRows)
+    check_key(files, key, service.ledger(), taken=retry)
 
     def opened(batch: Batch) -> None:
         watching.opened(batch)
         note_batch(files, batch, key)
 
-    batch, group = _opened(
-        service, plan, staging, opened, began=lambda batch_id: SentMessages(files, batch_id).began()
-    )
+    def began(batch_id: int) -> bool:
+        return SentMessages(files, batch_id).began()
+
+    batch, group = open_batch(service, plan.request, key, staging, opened, began=began if retry else None)
     messages = SentMessages(files, batch.batch_id)
     if group is not None and messages.results() is None:
         messages.begin()
         batch = service.ledger().refresh([batch.batch_id])[batch.batch_id]
         if batch.state is State.OPEN:
-            count: Accumulator[int] = spark.sparkContext.accumulator(0)
-            target, mine = Target(plan.queue, group, service, plan.workers, count), messages.new()
-            shown = Progress("messages", staging.rows, lambda: count.value)
-            # Tasks say how far they are when they end, so of a small staging each reads a single file.
-            apart = one_task_for_each_file(spark) if staging.small else nullcontext()
-            with apart, shown if watching.progress else nullcontext():
-                send(staging.read(spark), target).write.parquet(files.at(mine))
-            messages.finish(mine)
+            results = messages.new()
+            target = Target(plan.queue, group, service, plan.workers)
+            _send_messages(spark, staging, target, files.at(results), progress=watching.progress)
+            messages.finish(results)
     if batch.state is State.OPEN:
         batch = service.ledger().close(batch.batch_id)
-    left: list[DataFrame] = []
-    if files.finished(left_out := _left_out(staging.attempt)):
-        left.append(spark.read.schema(rejects.SCHEMA).parquet(files.at(left_out)))
-    totals: dict[str, int | None] = dict.fromkeys(("sent", "requests"), None if staging.rows else 0)
-    if (results := messages.results()) is not None:
-        found = spark.read.schema(RESULT).parquet(files.at(results))
-        totals, refused = _totals(found)
-        if refused:
-            left.append(_refused(found, staging.read(spark)))
-    folder = plan.rejects or files.at("rejects")
-    return {
-        "batch_id": batch.batch_id,
-        "rows": staging.rows,
-        **totals,
-        "rejected": write_rejects(spark, reduce(DataFrame.unionByName, left) if left else None, folder),
-        "state": batch.state.value,
-        **unsent(batch, plan.folder, messages.sent() if staging.rows else Sent.ALL),
-    }
+    return summarize(spark, files, batch, staging, plan.rejects or files.at("rejects"))
+
+
+def _send_messages(
+    spark: SparkSession, staging: Staging, target: Target, results: str, *, progress: bool
+) -> None:
+    """Have tasks send the messages of a staging, and write what came of it to ``results``."""
+    count: Accumulator[int] = spark.sparkContext.accumulator(0)
+    shown = Progress("messages", staging.rows, lambda: count.value) if progress else nullcontext()
+    # Tasks say how far they are when they end, so of a small staging each reads a single file.
+    apart = one_task_for_each_file(spark) if staging.small else nullcontext()
+    with apart, shown:
+        send(staging.read(spark), replace(target, count=count)).write.parquet(results)
 
 
 def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
@@ -208,8 +201,8 @@ def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
         rows = opened[0].count()
         if rows == messages:
             return
-        bodies.left_out(opened[0]).write.parquet(files.at(_left_out(attempt)))
-        found = spark.read.schema(rejects.SCHEMA).parquet(files.at(_left_out(attempt)))
+        bodies.left_out(opened[0]).write.parquet(files.at(left_out_name(attempt)))
+        found = spark.read.schema(rejects.SCHEMA).parquet(files.at(left_out_name(attempt)))
         left = plan.rejects or files.at("rejects")
         plan.max_rejects.check(write_rejects(spark, found, left), rows, left, spark)
 
@@ -221,64 +214,3 @@ def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
 
     source = {**dataset.describe(), "queue": plan.queue}
     return stage(spark, plan.folder, source, make, data=data, then=leave_out)
-
-
-def _key(plan: FanOut, staging: Staging) -> str:
-    """The idempotency key of the batch."""
-    return plan.key or f"{ADD_KEY}/{staging.attempt}"
-
-
-def _left_out(attempt: str) -> str:
-    """Name of the dataset of rows that an attempt left out; it exists only if there are any."""
-    return f"{attempt}-left-out"
-
-
-def _opened(
-    service: Service,
-    plan: FanOut,
-    staging: Staging,
-    opened: Callable[[Batch], object] = _ignore,
-    *,
-    began: Callable[[int], bool] = lambda _: True,
-) -> tuple[Batch, str | None]:
-    """Open the batch and add its items.
-
-    Args:
-        service: the stack.
-        plan: the fan-out.
-        staging: its rows.
-        opened: called with the batch before items are added.
-        began: whether messages of a batch may have been sent.
-
-    Returns:
-        The batch, and the prefix of its items; None if there are no items, or the batch takes no more.
-    """
-    ledger = service.ledger()
-    # The staging is part of the request: two drivers that each staged the dataset cannot share a batch.
-    request = replace(plan.request, metadata={**plan.request.metadata, STAGING: staging.attempt})
-    key = _key(plan, staging)
-    if isinstance(plan.dataset, FailedRows):
-        batch = open_retry(ledger, request, key, began)
-    else:
-        batch = ledger.open(request, key=key)
-    opened(batch)
-    if batch.state is not State.OPEN or not staging.rows:
-        return batch, None
-    return batch, ledger.add(batch.batch_id, staging.rows, key=ADD_KEY).prefix
-
-
-def _totals(results: DataFrame) -> tuple[dict[str, int | None], int]:
-    """Count the messages sent and the requests they took; and the messages that the queue refused."""
-    (row,) = results.agg(
-        F.coalesce(F.sum("sent"), F.lit(0)).alias("sent"),
-        F.coalesce(F.sum("requests"), F.lit(0)).alias("requests"),
-        F.count(ORDINAL).alias("refused"),
-    ).collect()
-    return {"sent": row["sent"], "requests": row["requests"]}, row["refused"]
-
-
-def _refused(results: DataFrame, numbered: DataFrame) -> DataFrame:
-    """The messages that the queue refused, as rows of ``rejects.SCHEMA``."""
-    found = results.where(F.col(ORDINAL).isNotNull()).select(ORDINAL, "detail")
-    reason = F.lit(Reason.UNSENT.value).alias("reason")
-    return numbered.join(found, ORDINAL).select(F.col(BODY).alias("value"), reason, "detail")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import Batch, Kind, Mode, OpenBatch, State
 from fanin.domain.failures import Keep
 from fanin.errors import BatchGone, BatchNotFound, IdempotencyKeyReused, InvalidRequest
 from fanin.spark.fanout.bodies import BODY
-from fanin.spark.fanout.shared_folder import Sent
 from fanin.spark.fanout.staging import Staging
 from fanin.spark.runtime.service import Service
 
@@ -79,37 +78,6 @@ def ended_batch(batch: Batch) -> Batch:
             + (f", and `fanin redrive {batch.batch_id}` sends what it holds" if batch.holds else "")
         )
     return batch
-
-
-_HOW_MANY: Final = {
-    Sent.NONE: ", and none of its rows was sent",
-    Sent.SOME: ", and perhaps not all of its rows were sent",
-    Sent.ALL: "",
-}
-
-
-def unsent(batch: Batch, folder: str, sent: Sent) -> dict[str, str]:
-    """Say how to send what is left of a batch that ended before its rows were done.
-
-    Args:
-        batch: of a fan-out, or of a redrive.
-        folder: of its staging.
-        sent: how many of its messages were sent.
-
-    Returns:
-        For the summary: ``detail``; nothing if the batch goes on, if all its items are done, or if its
-        deadline completed it after all messages were sent.
-    """
-    by_deadline = batch.state is State.COMPLETE
-    if not batch.state.terminal or (by_deadline and (not batch.partial or sent is Sent.ALL)):
-        return {}
-    told = f"batch {batch.batch_id} {'was completed by its deadline' if by_deadline else f'is {batch.state}'}"
-    if not batch.items:
-        return {"detail": f"{told}{_HOW_MANY[Sent.NONE]}; to send them, name another --key"}
-    return {
-        "detail": f"{told}{_HOW_MANY[sent]}; to send what has failed or is pending,"
-        f" name --retry-of {batch.batch_id} --failed-from {folder} --and-pending and a new --staging"
-    }
 
 
 def retrying(request: OpenBatch, earlier: EarlierBatch) -> OpenBatch:

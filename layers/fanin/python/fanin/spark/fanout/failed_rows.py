@@ -19,21 +19,17 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from fanin.app.ports.parts import PartStore
 from fanin.app.redrives.planning import taken_at
-from fanin.domain import ids
 from fanin.domain.batch import Batch
-from fanin.errors import BatchClosed, InvalidRequest
+from fanin.errors import InvalidRequest
 from fanin.spark.ack.schemas import Records
 from fanin.spark.ack.tasks import Task
 from fanin.spark.fanout.bodies import BODY
 from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, still_there
+from fanin.spark.fanout.opening import STAGING, first_ordinal
 from fanin.spark.fanout.staging import ORDINAL, Staging, find_staging, stage
 from fanin.spark.outcome.driver import outcomes
 from fanin.spark.runtime.service import Service
 
-STAGING: Final = "staging"
-"""The entry in the metadata of a fan-out's batch that names its staging."""
-ADD_KEY: Final = "fan-out"
-"""Idempotency key of the addition, within the batch of a fan-out."""
 EARLIER: Final = "retry_of_ordinal"
 """The column of a staging with the ordinal that the row had in the earlier batch."""
 
@@ -137,18 +133,6 @@ def _choose(
     told = outcomes(numbered.select(ORDINAL), service, batch_id=batch.batch_id)
     found = told.where(F.col("outcome").isin(wanted)).select(ORDINAL)
     return numbered.join(found, ORDINAL).select(F.col(ORDINAL).alias(EARLIER), BODY)
-
-
-def first_ordinal(service: Service, batch: Batch, sent_from: Staging) -> int:
-    """Ordinal of the first row: that of the addition, of which a repeat says the same."""
-    try:
-        group = service.ledger().add(batch.batch_id, sent_from.rows, key=ADD_KEY)
-    except BatchClosed:
-        raise InvalidRequest(
-            f"batch {batch.batch_id} ended before its rows became items, so nothing was sent; fan the"
-            " dataset out again, in another folder"
-        ) from None
-    return ids.parse_prefix(group.prefix).first
 
 
 def take_task(service: Service, batch: Batch, name: str) -> Task:

@@ -7,8 +7,8 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout.bodies import BODY
-from fanin.spark.fanout.failed_rows import STAGING, first_ordinal
 from fanin.spark.fanout.folder_owner import noted_batch
+from fanin.spark.fanout.opening import STAGING, first_ordinal
 from fanin.spark.fanout.staging import ORDINAL, find_staging
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.service import Service

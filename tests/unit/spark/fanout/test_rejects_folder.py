@@ -1,4 +1,4 @@
-"""What two runs of a fan-out write into one folder; that they both end well is tested on Spark."""
+"""Rejects that two runs of a fan-out write to one place; that both end well is tested on Spark."""
 
 from __future__ import annotations
 
@@ -8,61 +8,10 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 
-from fanin.errors import InvalidRequest, ServiceUnavailable
-from fanin.spark.fanout import shared_folder
-from fanin.spark.fanout.shared_folder import WAITS, Sent, SentMessages, write_rejects
+from fanin.errors import ServiceUnavailable
+from fanin.spark.fanout import rejects_folder
+from fanin.spark.fanout.rejects_folder import WAITS, write_rejects
 from fanin.spark.runtime import rejects
-from fanin.spark.runtime.files import Folder
-from tests.unit.spark.runtime.file_systems import FileSystem
-
-
-@pytest.fixture
-def system() -> FileSystem:
-    return FileSystem()
-
-
-@pytest.fixture
-def messages(system: FileSystem) -> SentMessages:
-    return SentMessages(Folder(system.session(), "/folder"), 7)
-
-
-def test_the_results_of_the_first_run_that_ends_count(messages: SentMessages) -> None:
-    first, second = messages.new(), messages.new()
-    assert first != second
-    assert messages.results() is None
-    messages.finish(second)
-    messages.finish(first)
-    assert messages.results() == second
-
-
-def test_messages_may_have_been_sent_once_a_run_began(system: FileSystem, messages: SentMessages) -> None:
-    other = SentMessages(Folder(system.session(), "/folder"), 77)
-    assert not messages.began()
-    messages.begin()
-    assert (messages.began(), other.began()) == (True, False)
-    assert (messages.sent(), other.sent()) == (Sent.SOME, Sent.NONE)
-
-    # And all of them once a run has noted its results
-    messages.finish(messages.new())
-    assert messages.sent() is Sent.ALL
-
-
-def test_results_of_an_earlier_release_count(system: FileSystem, messages: SentMessages) -> None:
-    # Given a driver of a release without notes, that died while it sent
-    system.files["/folder/sent-7/_temporary/0"] = b""
-    assert (messages.sent(), messages.results()) == (Sent.SOME, None)
-    # Or that sent all
-    system.files["/folder/sent-7/_SUCCESS"] = b""
-    assert (messages.sent(), messages.results()) == (Sent.ALL, "sent-7")
-
-
-@pytest.mark.parametrize("damaged", ["", '{"results": "sent', "[]", "{}"])
-def test_a_note_of_results_that_is_damaged_is_named_with_what_to_do(
-    system: FileSystem, messages: SentMessages, damaged: str
-) -> None:
-    system.files["/folder/sent-7.json"] = damaged.encode()
-    with pytest.raises(InvalidRequest, match=r"/folder/sent-7\.json is damaged.* start again"):
-        messages.results()
 
 
 class Place:
@@ -101,7 +50,7 @@ class Place:
 
 def written(place: Place, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     monkeypatch.setattr(rejects, "write_rejects", place.write)
-    monkeypatch.setattr(shared_folder, "_is_there", place.is_there)
+    monkeypatch.setattr(rejects_folder, "_is_there", place.is_there)
     monkeypatch.setattr(rejects, "count_by_reason", lambda _: {"null": 3})
     left: Any = object()
     return write_rejects(None, left, "/rejects", wait=place.wait)  # type: ignore[arg-type]

@@ -1,32 +1,17 @@
-"""What the runs of one fan-out write into its folder, so that two of them at once do each other no harm.
+"""Which messages of a batch were sent, as the folder of a fan-out knows it.
 
 Spark cannot write a dataset twice at the same time: the run that commits first deletes what the other one has
-written. So each run writes its results under a name of its own, and a note says whose count. Rejects have one
-place, which people name. Each run looks afterwards whether they are whole there.
+written. So each run writes its results under a name of its own, and a note says whose count.
 """
 
 from __future__ import annotations
 
 import json
-import random
-import time
 import uuid
-from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Final
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-
-from fanin.errors import InvalidRequest, ServiceUnavailable
-from fanin.spark.runtime import rejects
-from fanin.spark.runtime.failures import root_cause
+from fanin.errors import InvalidRequest
 from fanin.spark.runtime.files import Folder
-from fanin.spark.runtime.refused_storage import refused_storage
-
-WAITS: Final = (1, 4)
-"""Seconds until rejects are written once more, at most."""
 
 
 class Sent(StrEnum):
@@ -99,50 +84,3 @@ class SentMessages:
                 " a copy, or move this one file away and start again. Unless the batch is closed, that sends"
                 " all rows again, as the same items"
             ) from None
-
-
-def write_rejects(
-    spark: SparkSession,
-    left: DataFrame | None,
-    folder: str,
-    *,
-    wait: Callable[[float], object] = time.sleep,
-) -> dict[str, int]:
-    """Write rejects where another run may write the same at the same time.
-
-    Args:
-        spark: the session.
-        left: rows of ``rejects.SCHEMA``, the same whenever they are read; None if there are none.
-        folder: where to write them.
-        wait: waits some seconds.
-
-    Returns:
-        Reason → number of rows.
-
-    Raises:
-        ServiceUnavailable: they cannot be written as they should be.
-    """
-    wanted = {} if left is None else rejects.count_by_reason(left)
-    for longest in (*WAITS, None):
-        try:
-            if left is None:
-                return rejects.write_none(spark, folder)
-            rejects.write_rejects(left, folder, wanted)
-            trouble = "they are not all there"
-        except (Py4JJavaError, PySparkException) as error:
-            trouble = refused_storage(error) or root_cause(error)
-        if _is_there(spark, folder, wanted):
-            return wanted
-        if longest is not None:
-            wait(random.uniform(0, longest))  # noqa: S311  so that two runs do not meet again
-    raise ServiceUnavailable(
-        f"rejects cannot be written to {folder}: {trouble}. If another run of this job writes there, wait for"
-        " its end; then start this one again"
-    )
-
-
-def _is_there(spark: SparkSession, folder: str, wanted: Mapping[str, int]) -> bool:
-    try:
-        return rejects.count_by_reason(spark.read.schema(rejects.SCHEMA).parquet(folder)) == wanted
-    except (Py4JJavaError, PySparkException):
-        return False  # somebody is writing

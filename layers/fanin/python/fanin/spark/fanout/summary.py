@@ -1,0 +1,107 @@
+"""What a fan-out says at its end: how many messages were sent, which were not, and what is left to do."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+
+from fanin.domain.batch import Batch, State
+from fanin.spark.fanout.bodies import BODY
+from fanin.spark.fanout.rejects_folder import left_out_name, write_rejects
+from fanin.spark.fanout.sending import RESULT
+from fanin.spark.fanout.sent_messages import Sent, SentMessages
+from fanin.spark.fanout.staging import ORDINAL, Staging
+from fanin.spark.runtime import rejects
+from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.rejects import Reason
+
+_HOW_MANY: Final = {
+    Sent.NONE: ", and none of its rows was sent",
+    Sent.SOME: ", and perhaps not all of its rows were sent",
+    Sent.ALL: "",
+}
+
+
+def summarize(
+    spark: SparkSession, files: Folder, batch: Batch, staging: Staging, rejects_folder: str
+) -> dict[str, Any]:
+    """Summarize a fan-out whose batch has all its messages, or takes no more; writes its rejects.
+
+    Args:
+        spark: the session.
+        files: the folder of the fan-out.
+        batch: its batch.
+        staging: its rows.
+        rejects_folder: where rejects are written.
+
+    Returns:
+        As ``fan_out``: ``batch_id``, ``rows``, ``sent``, ``requests``, ``rejected`` and ``state``; and
+        ``detail`` if rows are left.
+
+    Raises:
+        InvalidRequest: the note of the results is damaged.
+        ServiceUnavailable: the rejects cannot be written.
+    """
+    messages, left = SentMessages(files, batch.batch_id), list[DataFrame]()
+    if files.finished(left_out := left_out_name(staging.attempt)):
+        left.append(spark.read.schema(rejects.SCHEMA).parquet(files.at(left_out)))
+    totals: dict[str, int | None] = dict.fromkeys(("sent", "requests"), None if staging.rows else 0)
+    if (results := messages.results()) is not None:
+        found = spark.read.schema(RESULT).parquet(files.at(results))
+        totals, refused = _totals(found)
+        if refused:
+            left.append(_refused(found, staging.read(spark)))
+    return {
+        "batch_id": batch.batch_id,
+        "rows": staging.rows,
+        **totals,
+        "rejected": write_rejects(
+            spark, reduce(DataFrame.unionByName, left) if left else None, rejects_folder
+        ),
+        "state": batch.state.value,
+        **unsent(batch, files.path, messages.sent() if staging.rows else Sent.ALL),
+    }
+
+
+def unsent(batch: Batch, folder: str, sent: Sent) -> dict[str, str]:
+    """Say how to send what is left of a batch that ended before its rows were done.
+
+    Args:
+        batch: of a fan-out, or of a redrive.
+        folder: of its staging.
+        sent: how many of its messages were sent.
+
+    Returns:
+        For the summary: ``detail``; nothing if the batch goes on, if all its items are done, or if its
+        deadline completed it after all messages were sent.
+    """
+    by_deadline = batch.state is State.COMPLETE
+    if not batch.state.terminal or (by_deadline and (not batch.partial or sent is Sent.ALL)):
+        return {}
+    told = f"batch {batch.batch_id} {'was completed by its deadline' if by_deadline else f'is {batch.state}'}"
+    if not batch.items:
+        return {"detail": f"{told}{_HOW_MANY[Sent.NONE]}; to send them, name another --key"}
+    return {
+        "detail": f"{told}{_HOW_MANY[sent]}; to send what has failed or is pending,"
+        f" name --retry-of {batch.batch_id} --failed-from {folder} --and-pending and a new --staging"
+    }
+
+
+def _totals(results: DataFrame) -> tuple[dict[str, int | None], int]:
+    """Count the messages sent and the requests they took; and the messages that the queue refused."""
+    (row,) = results.agg(
+        F.coalesce(F.sum("sent"), F.lit(0)).alias("sent"),
+        F.coalesce(F.sum("requests"), F.lit(0)).alias("requests"),
+        F.count(ORDINAL).alias("refused"),
+    ).collect()
+    return {"sent": row["sent"], "requests": row["requests"]}, row["refused"]
+
+
+def _refused(results: DataFrame, numbered: DataFrame) -> DataFrame:
+    """The messages that the queue refused, as rows of ``rejects.SCHEMA``."""
+    found = results.where(F.col(ORDINAL).isNotNull()).select(ORDINAL, "detail")
+    reason = F.lit(Reason.UNSENT.value).alias("reason")
+    return numbered.join(found, ORDINAL).select(F.col(BODY).alias("value"), reason, "detail")

@@ -1,0 +1,59 @@
+"""Which messages were sent, as several runs of a fan-out note it in one folder."""
+
+from __future__ import annotations
+
+import pytest
+
+from fanin.errors import InvalidRequest
+from fanin.spark.fanout.sent_messages import Sent, SentMessages
+from fanin.spark.runtime.files import Folder
+from tests.unit.spark.runtime.file_systems import FileSystem
+
+
+@pytest.fixture
+def system() -> FileSystem:
+    return FileSystem()
+
+
+@pytest.fixture
+def messages(system: FileSystem) -> SentMessages:
+    return SentMessages(Folder(system.session(), "/folder"), 7)
+
+
+def test_the_results_of_the_first_run_that_ends_count(messages: SentMessages) -> None:
+    first, second = messages.new(), messages.new()
+    assert first != second
+    assert messages.results() is None
+    messages.finish(second)
+    messages.finish(first)
+    assert messages.results() == second
+
+
+def test_messages_may_have_been_sent_once_a_run_began(system: FileSystem, messages: SentMessages) -> None:
+    other = SentMessages(Folder(system.session(), "/folder"), 77)
+    assert not messages.began()
+    messages.begin()
+    assert (messages.began(), other.began()) == (True, False)
+    assert (messages.sent(), other.sent()) == (Sent.SOME, Sent.NONE)
+
+    # And all of them once a run has noted its results
+    messages.finish(messages.new())
+    assert messages.sent() is Sent.ALL
+
+
+def test_results_of_an_earlier_release_count(system: FileSystem, messages: SentMessages) -> None:
+    # Given a driver of a release without notes, that died while it sent
+    system.files["/folder/sent-7/_temporary/0"] = b""
+    assert (messages.sent(), messages.results()) == (Sent.SOME, None)
+    # Or that sent all
+    system.files["/folder/sent-7/_SUCCESS"] = b""
+    assert (messages.sent(), messages.results()) == (Sent.ALL, "sent-7")
+
+
+@pytest.mark.parametrize("damaged", ["", '{"results": "sent', "[]", "{}"])
+def test_a_note_of_results_that_is_damaged_is_named_with_what_to_do(
+    system: FileSystem, messages: SentMessages, damaged: str
+) -> None:
+    system.files["/folder/sent-7.json"] = damaged.encode()
+    with pytest.raises(InvalidRequest, match=r"/folder/sent-7\.json is damaged.* start again"):
+        messages.results()
