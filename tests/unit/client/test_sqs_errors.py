@@ -6,7 +6,7 @@ import pytest
 from botocore import exceptions
 from botocore.exceptions import ClientError
 
-from fanin.client.sqs_errors import blames_content, queue_errors
+from fanin.client.sqs_errors import blames_content, queue_errors, refusal_text
 from fanin.errors import (
     AccessDenied,
     FaninError,
@@ -62,6 +62,29 @@ def test_the_message_names_the_queue_and_what_sqs_said() -> None:
     text = f"^{URL}: AccessDenied: sorry; check that your credentials"
     with pytest.raises(AccessDenied, match=text), queue_errors(URL):
         raise refusal("AccessDenied", 403)
+
+
+def test_the_message_leaves_out_what_sqs_says_of_its_protocol() -> None:
+    said = "The specified queue does not exist for this wsdl version."
+    with pytest.raises(NotConfigured) as caught, queue_errors(URL):
+        raise refusal("AWS.SimpleQueueService.NonExistentQueue", text=said)
+    assert str(caught.value) == (
+        f"{URL}: AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist;"
+        " check the URL and region of the queue"
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("The message body is empty.", "InvalidMessageContents: The message body is empty"),
+        ("Value 'a.b' is invalid", "InvalidMessageContents: Value 'a.b' is invalid"),
+        ("", "InvalidMessageContents"),
+        (None, "InvalidMessageContents"),
+    ],
+)
+def test_a_refusal_is_the_code_with_what_sqs_said(message: str | None, text: str) -> None:
+    assert refusal_text("InvalidMessageContents", message) == text
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError(), Throttled("t")])

@@ -29,11 +29,24 @@ _TOO_LONG: Final = "TooLong"
 _CONTENT: Final = ("InvalidMessageContents", "InvalidParameterValue", _TOO_LONG)
 _DENIED: Final = ("AccessDenied", "ExpiredToken", "InvalidClientTokenId", "SignatureDoesNotMatch")
 _UNKNOWN_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
+_OF_THE_PROTOCOL: Final = " for this wsdl version"
+"""What SQS adds where a queue does not exist, from the time when it spoke SOAP."""
 
 
 def blames_content(code: str) -> bool:
     """Whether a failure of SQS blames what is in the message, so that it fails however often it is sent."""
     return any(part in code for part in _CONTENT)
+
+
+def refusal_text(code: str, message: str | None) -> str:
+    """What SQS said when it refused something, to be shown: the code and the message without a full stop.
+
+    Args:
+        code: of the error, or of the entry that failed.
+        message: of the same; SQS may leave it out.
+    """
+    said = (message or "").replace(_OF_THE_PROTOCOL, "").strip().removesuffix(".")
+    return f"{code}: {said}" if said else code
 
 
 @contextmanager
@@ -65,7 +78,7 @@ def queue_errors(queue_url: str) -> Iterator[None]:
 
 def _translated(error: ClientError, queue_url: str) -> FaninError:
     code = error.response["Error"]["Code"]
-    message = f"{queue_url}: {code}: {error.response['Error']['Message']}"
+    message = f"{queue_url}: {refusal_text(code, error.response['Error'].get('Message'))}"
     if any(part in code for part in _DENIED):
         return AccessDenied(f"{message}; check that your credentials may use this queue")
     if any(part in code for part in _UNKNOWN_QUEUE):

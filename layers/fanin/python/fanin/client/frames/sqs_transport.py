@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fanin.app.bisect import bisect
 from fanin.client.frames.envelopes import Codec, Envelope, JsonCodec
 from fanin.client.paging import chunks
-from fanin.client.sqs_errors import blames_content, queue_errors
+from fanin.client.sqs_errors import blames_content, queue_errors, refusal_text
 from fanin.client.sqs_messages import MOST_BYTES, REQUEST_BYTES, check_body
 from fanin.domain import limits
 from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT
@@ -144,7 +144,7 @@ class SqsTransport:
         return [
             _Failure(
                 page[int(failure["Id"])].index,
-                f"{failure['Code']}: {failure.get('Message', '')}".rstrip(": "),
+                refusal_text(failure["Code"], failure.get("Message")),
                 for_good=blames_content(failure["Code"]),
             )
             for failure in answer.get("Failed", [])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from fanin.adapters.backoff import Backoff
 from fanin.client.messages import Attribute, Message, attribute_value, size_in_utf8
 from fanin.client.paging import chunks
-from fanin.client.sqs_errors import queue_errors
+from fanin.client.sqs_errors import queue_errors, refusal_text
 from fanin.client.sqs_messages import MOST_BYTES, REQUEST_BYTES
 from fanin.domain import limits
 from fanin.domain.channels import is_fifo
@@ -169,7 +169,7 @@ class Sender:
                 self._backoff.wait(attempt)
                 continue
             for failure in failed:
-                reason = f"{failure['Code']}: {failure.get('Message', '')}".rstrip(": ")
+                reason = refusal_text(failure["Code"], failure.get("Message"))
                 where = refused if failure["SenderFault"] else retry
                 where[failure["Id"]] = reason
             pending = {key: pending[key] for key in retry}
