@@ -95,7 +95,7 @@ class Outcome:
         )
         yield "the audit of all tables finds nothing wrong", self.audited["ok"] and self.audited["wrong"] == 0
         yield (
-            f"each flight is in the report, or among its {sum(self.reported['rejected'].values()):,} rejects",
+            f"each flight is in the report, or among its {sum(self.reported['rejects'].values()):,} rejects",
             self.reported["ok"] and self.reported["rows"] == self.rows,
         )
         yield (

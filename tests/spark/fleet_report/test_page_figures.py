@@ -74,7 +74,7 @@ def test_the_sums_are_those_of_the_rows_that_were_sent_last(
 ) -> None:
     # Given trips of which some were corrected, when the report is made, then its sums are those of pandas
     assert summary["ok"]
-    assert summary["rejected"]["corrected"] > 0
+    assert summary["rejects"]["corrected"] > 0
     found = dataset(folder, "vehicle_week").query("trips > 0").set_index([*WHOSE])[SUMS].sort_index()
     pd.testing.assert_frame_equal(found, of(driven, WEEK, WHOSE), check_dtype=False)
 
@@ -96,7 +96,7 @@ def test_a_row_for_each_corrected_one_is_named(summary: Summary, folder: Path, v
     assert sum("trip_id" in value for value in corrected["value"]) == expected > 0
 
     # And the summary and the page count all of them
-    count = summary["rejected"]["corrected"]
+    count = summary["rejects"]["corrected"]
     assert len(corrected) == count
     assert f"{count} row{'s were' if count > 1 else ' was'} corrected" in page
 

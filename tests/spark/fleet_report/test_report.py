@@ -63,7 +63,7 @@ def test_every_flight_is_counted_or_left_out(summary: Summary, flights: Path, fl
     rows = len(pd.read_csv(flights))
     assert summary["ok"]
     assert summary["rows"] == rows
-    assert summary["rejected"] == {"null": rows - len(flown)}
+    assert summary["rejects"] == {"null": rows - len(flown)}
     assert summary["trips"] == len(inside(flown))
     assert summary["outside"] == len(flown) - len(inside(flown)) > 0
     assert summary["fleets"] == flown["fleet"].nunique() >= 15

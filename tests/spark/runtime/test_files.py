@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.runtime.files import Folder, write_text
+from fanin.spark.runtime.files import Folder
 
 
 @pytest.fixture
@@ -88,6 +88,8 @@ def test_a_folder_of_the_name_of_a_file_is_refused(folder: Folder, tmp_path: Pat
         folder.write("note", "text", replace=replace)
     with pytest.raises(InvalidRequest, match=told):
         folder.read("note")
+    with pytest.raises(InvalidRequest, match=told):
+        folder.delete_file("note")
     assert [path.name for path in tmp_path.rglob("*")] == ["made", "note"]
 
 
@@ -101,7 +103,7 @@ def test_a_dataset_is_finished_when_spark_says_so(
     assert [folder.finished(name) for name in ("rows", "half", "nothing")] == [True, False, False]
 
 
-def test_a_path_says_where_a_text_goes(spark: SparkSession, tmp_path: Path) -> None:
-    write_text(spark, f"{tmp_path}/report.html", "<p>☂")
+def test_a_text_is_utf_8_and_has_no_checksum(spark: SparkSession, tmp_path: Path) -> None:
+    Folder(spark, f"{tmp_path}/").write("report.html", "<p>☂")
     assert (tmp_path / "report.html").read_text("utf-8") == "<p>☂"
-    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]  # and no file with a checksum
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

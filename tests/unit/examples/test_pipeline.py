@@ -28,7 +28,7 @@ def good() -> Outcome:
     reported = {
         "ok": True,
         "rows": 100,
-        "rejected": {"null": 7},
+        "rejects": {"null": 7},
         "distance_m": 10**9,
         "vehicles": 11,
         "page": "p.html",

@@ -49,7 +49,7 @@ class TestJob:
         row = service.ledger().status(told["batch_id"]).batch
 
         # Then every good line was an item, was handled, and is done; the bad ones are rejects
-        assert (code, told["ok"], told["rows"], told["sent"], told["rejected"]) == (
+        assert (code, told["ok"], told["rows"], told["sent"], told["rejects"]) == (
             0,
             True,
             240,
@@ -77,7 +77,7 @@ class TestJob:
         told = fan_out(spark, service, plan)
 
         assert (told["state"], told["rows"], told["sent"], told["requests"]) == ("complete", 0, 0, 0)
-        assert told["rejected"] == {}
+        assert told["rejects"] == {}
 
     def test_what_the_queue_refuses_has_failed_and_the_batch_ends(
         self, spark: SparkSession, service: Service, tmp_path: Path
@@ -95,7 +95,7 @@ class TestJob:
 
         # Then one item is done and one has failed
         assert list(handled.times) == ["small"]
-        assert (told["rows"], told["sent"], told["rejected"]) == (2, 1, {"unsent": 1, "too_large": 1})
+        assert (told["rows"], told["sent"], told["rejects"]) == (2, 1, {"unsent": 1, "too_large": 1})
         assert (progress.batch.state, progress.batch.items) == (State.COMPLETE, 2)
         (failure,) = service.tracker().iter_failures(told["batch_id"])
         assert failure.reason.startswith("not sent: ")
@@ -200,7 +200,7 @@ class TestJob:
 
         # When more may be left out, then the others are sent
         code, told = job(capsys, *command, "--max-rejects", "100%")
-        assert (code, told["rejected"], waiting(queue)) == (0, {"malformed": 1}, len(good))
+        assert (code, told["rejects"], waiting(queue)) == (0, {"malformed": 1}, len(good))
 
 
 class TestRequests:
@@ -271,7 +271,7 @@ class TestDeaths:
         # Then it did, and the result is as if it had not
         assert faults.happened(deaths) == faults.dying_of("sending")
         row = service.ledger().status(told["batch_id"]).batch
-        assert (told["rows"], told["sent"], told["rejected"]) == (rows, rows, {})
+        assert (told["rows"], told["sent"], told["rejects"]) == (rows, rows, {})
         assert (row.state, row.items) == (State.COMPLETE, rows)
         assert {len(bodies) for bodies in handled.bodies.values()} == {1}
         assert len(handled.bodies) == len(handled.times) == rows
@@ -304,7 +304,7 @@ class TestDeaths:
 
         # Then every row came twice, under one item of one batch, which is complete; and both say the same
         batch = service.ledger().status(told["batch_id"]).batch
-        assert (batch.state, batch.items, told["sent"], told["rejected"]) == (
+        assert (batch.state, batch.items, told["sent"], told["rejects"]) == (
             State.COMPLETE,
             rows,
             rows,

@@ -82,7 +82,7 @@ def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(
     ]
     assert summary["ok"]
     assert summary["missing"] == {"silent": 1, "failed": 1, "unregistered": 1, "idle": 1}
-    assert (summary["rows"], summary["rejected"], summary["outside"]) == (
+    assert (summary["rows"], summary["rejects"], summary["outside"]) == (
         10,
         {"duplicate": 1, "null": 1, "malformed": 1},
         1,
@@ -111,7 +111,7 @@ def test_the_report_says_who_did_not_answer_and_asks_nobody_twice(
     assert faults.happened(deaths) == faults.dying_of("reading", "failures")
 
     # And it is the same report, of the same scatters, for which nobody was asked again
-    same = ("asked", "missing", "rows", "rejected", "outside", "distance_m", "cost", "vehicles")
+    same = ("asked", "missing", "rows", "rejects", "outside", "distance_m", "cost", "vehicles")
     assert {name: again[name] for name in same} == {name: summary[name] for name in same}
     for name in DATASETS:
         assert written(f"{tmp_path}/again/{name}") == written(f"{tmp_path}/first/{name}")

@@ -127,7 +127,7 @@ def test_arguments_that_are_wrong_run_nothing(capsys: pytest.CaptureFixture[str]
     [
         ({"rows": 0}, True),
         ({"rows": 0, "rejects": {}}, True),
-        ({"rows": 0, "rejected": {"null": 3}}, False),
+        ({"rows": 0, "rejects": {"null": 3}}, False),
         ({"rows": 3, "rejects": {}}, False),
         ({}, False),
     ],

@@ -26,7 +26,7 @@ class Files:
     def __init__(self, spark: object, path: str) -> None:
         self.path = Path(path)
 
-    def delete(self, name: str) -> None:
+    def delete_file(self, name: str) -> None:
         (self.path / name).unlink(missing_ok=True)
 
     def write(self, name: str, text: str) -> None:
@@ -152,7 +152,7 @@ def test_an_earlier_summary_on_s3_is_deleted_through_spark_before_the_run(
         def __init__(self, spark: object, path: str) -> None:
             self.path = path
 
-        def delete(self, name: str) -> None:
+        def delete_file(self, name: str) -> None:
             done.append(f"delete {self.path}/{name}")
 
         def write(self, name: str, text: str) -> None:

@@ -107,6 +107,20 @@ def test_a_folder_of_the_name_of_a_file_is_refused(replace: bool) -> None:
     assert system.files == {"/folder/note/mine": b"of somebody"}
 
 
+def test_a_folder_is_not_deleted_for_a_file() -> None:
+    # Given a folder where a file of an earlier run may be, and such a file
+    system = FileSystem()
+    system.files = {"/folder/note/mine": b"of somebody", "/folder/other": b"of an earlier run"}
+    folder = Folder(system.session(), "/folder")
+
+    # When the files are deleted, then the folder is refused and stays
+    with pytest.raises(InvalidRequest, match="/folder/note is a folder"):
+        folder.delete_file("note")
+    folder.delete_file("other")
+    folder.delete_file("none")
+    assert system.files == {"/folder/note/mine": b"of somebody"}
+
+
 def test_a_folder_on_s3_that_hides_a_file_is_refused() -> None:
     system = FileSystem("s3a", objects=True, conditional=True)
     system.files = {"/folder/note/mine": b"of somebody"}

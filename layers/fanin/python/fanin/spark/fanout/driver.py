@@ -101,7 +101,7 @@ def fan_out(
             sent when it ends.
 
     Returns:
-        ``batch_id``, ``rows`` (items), ``sent``, ``requests``, ``rejected`` (rows by reason), ``state``.
+        ``batch_id``, ``rows`` (items), ``sent``, ``requests``, ``rejects`` (rows by reason), ``state``.
         ``sent`` and ``requests`` are null if the batch was already closed and its results were lost. Of
         failed rows also ``retry_of`` and ``already``, the rows that another redrive has sent; if no rows are
         left, no batch is opened, and ``batch_id`` and ``state`` are null. If the batch ended before its rows
@@ -141,7 +141,7 @@ def _retry(
     retried = take_failed_rows(spark, service, rows, plan.folder, source)
     told = {"retry_of": rows.batch_id, "already": retried.already}
     if not retried.staging.rows:
-        return {"batch_id": None, "rows": 0, "sent": 0, "requests": 0, "rejected": {}, "state": None, **told}
+        return {"batch_id": None, "rows": 0, "sent": 0, "requests": 0, "rejects": {}, "state": None, **told}
     plan = replace(plan, request=retrying(plan.request, retried.earlier))
     return {**_send(spark, service, plan, retried.staging, watching), **told}
 

@@ -38,7 +38,7 @@ def summarize(
         rejects_folder: where rejects are written.
 
     Returns:
-        As ``fan_out``: ``batch_id``, ``rows``, ``sent``, ``requests``, ``rejected`` and ``state``; and
+        As ``fan_out``: ``batch_id``, ``rows``, ``sent``, ``requests``, ``rejects`` and ``state``; and
         ``detail`` if rows are left.
 
     Raises:
@@ -58,7 +58,7 @@ def summarize(
         "batch_id": batch.batch_id,
         "rows": staging.rows,
         **totals,
-        "rejected": write_rejects(
+        "rejects": write_rejects(
             spark, reduce(DataFrame.unionByName, left) if left else None, rejects_folder
         ),
         "state": batch.state.value,

@@ -64,7 +64,7 @@ def build_report(
         outside=outside,
         currency=currency,
         outliers=outliers,
-        corrected=facts.rejected.get(Reason.CORRECTED, 0),
+        corrected=facts.rejects.get(Reason.CORRECTED, 0),
         weeks_before=made.weeks_before,
         total_before=None if before is None else total(before, len(made.weeks)),
         fleets_before={row["fleet"]: row for row in _rows(made.fleet_before.where(of_top).collect())},

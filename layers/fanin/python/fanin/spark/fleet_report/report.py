@@ -74,13 +74,13 @@ class Facts:
         fill_ups: likewise.
         weeks: of ``rollups.vehicle_weeks``: all weeks of the vehicles that are reported on, those outside the
             period among them.
-        rejected: reason → number of rows that are left out.
+        rejects: reason → number of rows that are left out.
     """
 
     trips: DataFrame
     fill_ups: DataFrame
     weeks: DataFrame
-    rejected: dict[str, int]
+    rejects: dict[str, int]
 
     def tally(self, scope: Scope) -> tuple[int, int]:
         """Count the rows that came in; and those that count, but are of other weeks or fleets."""

@@ -31,7 +31,7 @@ from fanin.spark.inputs.opening import Input
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
 from fanin.spark.jobs.running import Job, Summary
 from fanin.spark.runtime import reach
-from fanin.spark.runtime.files import Folder, write_text
+from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.service import Service
 
 MOST_FLEETS: Final = 1_000
@@ -123,7 +123,8 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     asking = _ask_options(options, scope.period)
     tracker = Tracker.from_env() if asking else None
     output = Output(spark, options.output)
-    Folder(spark, options.output).refuse_folder(PAGE)
+    folder = Folder(spark, options.output)
+    folder.refuse_folder(PAGE)
     dialect = dialect_of(options)
     trips = Source(Input(options.trips, options.format, dialect), SOURCES[options.trips_are])
     fill_ups = Source(options.fill_ups and Input(options.fill_ups, options.format, dialect), FILL_UPS)
@@ -143,16 +144,16 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         outliers=str(outliers or ""),
     )
     file = output.path(PAGE)
-    write_text(spark, file, render_page(shown))
+    folder.write(PAGE, render_page(shown))
 
-    left_out = sum(facts.rejected.values())
+    left_out = sum(facts.rejects.values())
     used = shown.total["trips"] + shown.total["fill_ups"]
     balanced = shown.rows == left_out + shown.outside + used
     return {
         "ok": balanced and all(one.ready for one in asked),
         "balanced": balanced,
         "rows": shown.rows,
-        "rejected": facts.rejected,
+        "rejects": facts.rejects,
         **({"outliers": outliers._asdict()} if outliers else {}),
         **({"odometer": _odometer(shown.odometers)} if shown.odometers else {}),
         "outside": shown.outside,

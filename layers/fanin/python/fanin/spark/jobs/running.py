@@ -176,7 +176,7 @@ def _spark_failed(error: PySparkException | Py4JError) -> Summary:
 
 def _rejects_first(summary: Summary) -> Summary:
     """The summary in an order in which what was left out is not overlooked."""
-    first = ("job", "ok", "error", "warning", "batch_id", "rejects", "rejected", "outliers")
+    first = ("job", "ok", "error", "warning", "batch_id", "rejects", "outliers")
     return {name: summary[name] for name in (*(one for one in first if one in summary), *summary)}
 
 
@@ -192,7 +192,7 @@ def _warned(summary: Summary, path: str | None) -> Summary:
 
 
 def _left_out(summary: Summary) -> Mapping[str, int]:
-    found: Mapping[str, int] = summary.get("rejects") or summary.get("rejected") or {}
+    found: Mapping[str, int] = summary.get("rejects") or {}
     return found
 
 

@@ -43,11 +43,15 @@ def forget_on_this_machine(folder: str | None) -> None:
 
 
 def forget(spark: SparkSession, folder: str | None) -> None:
-    """Delete an earlier run's summary, if there is a folder, so that nobody mistakes it for this run's."""
+    """Delete an earlier run's summary, if there is a folder, so that nobody mistakes it for this run's.
+
+    Raises:
+        InvalidRequest: a folder has the name of the summary.
+    """
     if folder is None:
         return
     try:
-        Folder(spark, folder).delete(NAME)
+        Folder(spark, folder).delete_file(NAME)
     except Py4JError as error:
         print(f"an earlier run's summary may still be in {folder}: {root_cause(error)}", file=sys.stderr)
 

@@ -25,21 +25,6 @@ _RENAMES: Final = 5
 """How often a file is put in the place of another, which other drivers may replace at the same time."""
 
 
-def write_text(spark: SparkSession, path: str, text: str) -> None:
-    """Write a file, replacing what is there; readers never see a part of it.
-
-    Args:
-        spark: the session, whose file systems are used.
-        path: as Spark takes it.
-        text: written as UTF-8.
-
-    Raises:
-        InvalidRequest: a folder has this name.
-    """
-    folder, _, name = path.rpartition("/")
-    Folder(spark, folder or ".").write(name, text)
-
-
 class Folder:
     """A folder of small files and of datasets.
 
@@ -189,6 +174,15 @@ class Folder:
     def delete(self, name: str = "") -> None:
         """Delete a file or a dataset that may be there, or without a name the folder itself."""
         self._system.delete(self._file(name), True)
+
+    def delete_file(self, name: str) -> None:
+        """Delete a file that may be there.
+
+        Raises:
+            InvalidRequest: it is a folder, which stays as it is.
+        """
+        self.refuse_folder(name)
+        self._system.delete(self._file(name), False)
 
     def _file(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self.at(name) if name else self.path)
