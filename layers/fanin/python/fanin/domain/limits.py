@@ -75,7 +75,7 @@ MAX_ENVELOPE_LEASE: Final = 43_200  # seconds; the longest visibility timeout of
 MAX_CONTENT_TYPE: Final = 1_024  # of an envelope
 MAX_ENTRY: Final = (
     255 * 1024
-)  # bytes of an event; EventBridge takes 256 KB, and its targets get an envelope too
+)  # bytes of an event; EventBridge took 256 KB for long, and its targets get an envelope too
 MAX_EVENT: Final = 200 * 1024  # bytes of JSON; a message carries the event with its envelope
 MAX_MESSAGE_ATTRIBUTES: Final = 10
 MAX_MESSAGE_ATTRIBUTE_NAME: Final = 256
