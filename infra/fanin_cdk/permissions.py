@@ -31,8 +31,8 @@ def allow_channels(
     _allow_tagged(grantee, names.CHANNEL_TAG, settings=settings, look=look, send=send)
 
 
-def allow_missing_queues(grantee: iam.IGrantable, *, stack: Stack) -> None:
-    """Allow a role to see that a queue of this account and region is not there.
+def allow_looking_at_queues(grantee: iam.IGrantable, *, stack: Stack) -> None:
+    """Allow a role to read the attributes of every queue of this account and region.
 
     A queue that is not there has no tag, so a condition on tags would be false for it. Then SQS answers that
     access is denied, and not that the queue does not exist.

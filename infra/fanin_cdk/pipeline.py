@@ -27,7 +27,7 @@ from fanin_cdk.findings import accept, accept_below
 from fanin_cdk.functions import log_group
 from fanin_cdk.keys import allow_logs_of_jobs, encrypt
 from fanin_cdk.layers import RUNTIME, PipInstall, foreign
-from fanin_cdk.permissions import allow, allow_channels, allow_missing_queues, allow_sending
+from fanin_cdk.permissions import allow, allow_channels, allow_looking_at_queues, allow_sending
 from fanin_cdk.pipeline_network import PipelineNetwork
 from fanin_cdk.table_access import PIPELINE
 from fanin_cdk.tracker import FaninTracker
@@ -215,7 +215,7 @@ class Pipeline(Construct):
         tracker.scatter.grant_start(role)
         allow_sending(role, tracker.work.queue.queue_arn)
         allow_channels(role, settings=settings)
-        allow_missing_queues(role, stack=stack)
+        allow_looking_at_queues(role, stack=stack)
         # What S3A uploads in parts it also takes back, its own and those of a task that died.
         allow(role, ["s3:ListBucket", "s3:ListBucketMultipartUploads"], bucket.bucket_arn)
         allow(role, ["s3:GetObject"], bucket.arn_for_objects("*"))

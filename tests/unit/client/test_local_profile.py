@@ -41,10 +41,15 @@ def test_the_profile_comes_before_the_names_of_another_stack(
     assert profiled(other) == other
 
 
+@pytest.mark.parametrize("config", ["", "[default]\nignore_configured_endpoint_urls = true\n"])
+@pytest.mark.parametrize("ignored", ["true", None])
 def test_no_service_of_the_profile_is_where_the_environment_has_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, config: str, ignored: str | None
 ) -> None:
-    # Given an environment that leads boto3 elsewhere, service by service, or to AWS whatever it says
+    # Given an environment or a file that leads boto3 elsewhere, service by service, or always to AWS
+    (tmp_path / "config").write_text(config)
+    monkeypatch.setenv("AWS_CONFIG_FILE", f"{tmp_path}/config")
+    monkeypatch.delenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", raising=False)
     stack = replace(STACK, endpoint_url="http://127.0.0.1:4566", region="eu-west-1")
     (tmp_path / FOLDER).mkdir()
     local_stack.write(tmp_path, stack)
@@ -52,7 +57,7 @@ def test_no_service_of_the_profile_is_where_the_environment_has_it(
     elsewhere = {
         "AWS_ENDPOINT_URL_SQS": "https://sqs.test",
         "AWS_ENDPOINT_URL_DYNAMODB": "https://dynamodb.test",
-        "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true",
+        **({} if ignored is None else {"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": ignored}),
     }
     monkeypatch.delenv("AWS_PROFILE", raising=False)
     for name, value in elsewhere.items():

@@ -19,6 +19,18 @@ def test_pages_are_joined_until_there_are_enough_rows(monkeypatch: pytest.Monkey
     assert [chunk.column(0).to_pylist() for chunk in chunks(records)] == [[1, 2, 3, 4, 5], [6]]
 
 
+def test_pages_with_and_without_rows_as_they_came_are_joined() -> None:
+    # Given pages of files of which some have a row that names no item
+    ragged = pa.RecordBatch.from_pydict(
+        {"ordinal": pa.array([None], pa.int64()), "raw": pa.array(['{"ordinal": 1e30}'])}
+    )
+    (chunk,) = chunks([record(1), ragged, record(2), ragged])
+    assert chunk.to_pydict() == {
+        "ordinal": [1, None, 2, None],
+        "raw": [None, '{"ordinal": 1e30}', None, '{"ordinal": 1e30}'],
+    }
+
+
 def test_no_rows_are_no_chunks() -> None:
     assert list(chunks([record(), record()])) == []
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
 from fanin.adapters.memory.world import FixedClock
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch
-from fanin.spark.fanout.sent_messages import Sent
+from fanin.spark.fanout import summary
+from fanin.spark.fanout.sent_messages import Sent, SentMessages
 from fanin.spark.fanout.summary import unsent
 from tests.unit.spark.conftest import MemoryStack
 
@@ -53,6 +59,34 @@ def test_a_batch_that_its_deadline_completed_before_all_was_sent_is_told(stack: 
     assert "completed by its deadline, and perhaps not all of its rows were sent" in told(partial, Sent.SOME)
     assert unsent(partial, "/again", Sent.ALL) == {}
     assert all(unsent(done, "/again", sent) == {} for sent in Sent)
+
+
+def test_messages_that_the_queue_refused_were_not_sent(
+    stack: MemoryStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a batch that its deadline completed, whose run has noted what it sent: all, or all but one
+    ledger, clock = stack.ledger(), stack.memory.clock
+    assert isinstance(clock, FixedClock)
+    asked = OpenBatch(deadline=clock.now() + 60_000, on_deadline=OnDeadline.COMPLETE)
+    opened = ledger.open(asked)
+    ledger.add(opened.batch_id, 3)
+    clock.advance(61_000)
+    batch = ledger.meet_deadline(opened.batch_id)
+    assert batch is not None
+    monkeypatch.setattr(SentMessages, "results", lambda _: "sent-1")
+    monkeypatch.setattr(summary, "write_rejects", lambda *_: {})
+    monkeypatch.setattr(summary, "_refused", lambda *_: "refused")
+    spark: Any = MagicMock()
+    staging: Any = MagicMock(rows=3, attempt="rows")
+    files: Any = MagicMock(path="/again", finished=lambda _: False)
+    for refused in (0, 1):
+        monkeypatch.setattr(summary, "_totals", lambda _, count=refused: ({"sent": 3 - count}, count))
+
+        # When it is summarized
+        found = summary.summarize(spark, files, batch, staging, "/again/rejects")
+
+        # Then it is well only if none was refused
+        assert ("detail" in found) is bool(refused)
 
 
 def told(batch: Batch, sent: Sent) -> str:

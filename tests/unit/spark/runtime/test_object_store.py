@@ -57,6 +57,16 @@ ENDPOINT = {"scheme": "http", "endpoint_override": "minio:9000"}
             {},
             {"anonymous": True},
         ),
+        (
+            {},
+            {"AWS_ENDPOINT_URL": "http://x:1", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"},
+            {},
+        ),
+        (
+            {},
+            {"AWS_ENDPOINT_URL": "http://x:1", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "false"},
+            {"scheme": "http", "endpoint_override": "x:1"},
+        ),
     ],
 )
 def test_settings_of_s3a_come_before_the_environment(

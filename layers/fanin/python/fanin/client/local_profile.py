@@ -35,9 +35,10 @@ VARIABLES: Final = {
     names.ENV_BUFFER_DEAD_LETTERS_ARN: "buffer_dead_letters_arn",
 }
 """Environment variable of the library and the functions → field of the description."""
+IGNORE_ENDPOINTS: Final = "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"
+"""Whether boto3 ignores endpoints of the environment and of configuration files: ``true`` or ``false``."""
 _OF_A_SERVICE: Final = "AWS_ENDPOINT_URL_"
 """What begins the variables that clients of one service prefer to ``AWS_ENDPOINT_URL``."""
-_IGNORE: Final = "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"
 
 
 def variables(stack: Stack, over: Iterable[str] = ()) -> dict[str, str]:
@@ -45,11 +46,13 @@ def variables(stack: Stack, over: Iterable[str] = ()) -> dict[str, str]:
 
     Args:
         stack: the local stack.
-        over: names of the variables that these come on top of. Those among them that would lead clients
-            elsewhere become empty, which counts as not set: whoever takes these over may not delete any.
+        over: names of the variables that these come on top of. Those among them that would lead the clients
+            of one service elsewhere become empty, which counts as not set: whoever takes these over may not
+            delete any.
     """
     return {
-        **{name: "" for name in over if name.startswith(_OF_A_SERVICE) or name == _IGNORE},
+        **{name: "" for name in over if name.startswith(_OF_A_SERVICE)},
+        IGNORE_ENDPOINTS: "false",  # whatever a configuration file says
         "AWS_ENDPOINT_URL": stack.endpoint_url,
         "AWS_REGION": stack.region,
         "AWS_DEFAULT_REGION": stack.region,

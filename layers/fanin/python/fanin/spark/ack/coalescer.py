@@ -15,6 +15,7 @@ from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
 from fanin.spark.ack.numpy_items import ItemIds
 from fanin.spark.ack.page_builder import Ints, PageBuilder, Rows
+from fanin.spark.ack.parquet_columns import decoded
 from fanin.spark.ack.schemas import Records, page_records
 from fanin.spark.runtime.rejects import Reason
 
@@ -83,7 +84,8 @@ class Coalescer:
         if not isinstance(codes, int) and codes.min(initial=0) < 0:
             indexed = codes >= 0
             detail = "it does not end in a colon and a whole number"
-            yield self.rejects(items.filter(pa.array(~indexed)), Reason.MALFORMED, detail)
+            # A file may say of bytes that they are UTF-8; nothing has looked at them until now.
+            yield self.rejects(decoded(items.filter(pa.array(~indexed))), Reason.MALFORMED, detail)
             codes, indices = codes[indexed], indices[indexed]
         self._split.append((codes, indices))
         self._waiting += len(indices)

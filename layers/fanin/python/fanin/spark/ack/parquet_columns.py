@@ -58,7 +58,7 @@ def _texts(items: Any, path: str) -> Any:
         try:
             return items.cast(pa.string())
         except pa.ArrowInvalid:
-            return _decoded(items)
+            return decoded(items)
     raise _refused("item", items.type, path, "item ids are text")
 
 
@@ -104,11 +104,12 @@ def _bounded(items: Any) -> Any:
     try:
         return pc.utf8_slice_codeunits(items, 0, LONGEST)
     except pa.ArrowInvalid:
-        return pc.utf8_slice_codeunits(_decoded(items), 0, LONGEST)
+        return pc.utf8_slice_codeunits(decoded(items), 0, LONGEST)
 
 
-def _decoded(items: Any) -> Any:
+def decoded(items: Any) -> Any:
     """Bytes as text, where some are not UTF-8: a character stands for these, which no id has."""
     texts = items.cast(pa.large_binary()).to_pylist()
-    decoded = [None if text is None else text.decode(errors="replace") for text in texts]
-    return pa.array(decoded, pa.large_string())
+    return pa.array(
+        [None if text is None else text.decode(errors="replace") for text in texts], pa.large_string()
+    )

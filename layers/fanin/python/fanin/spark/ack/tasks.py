@@ -48,15 +48,12 @@ def coalesce_task(batches: BatchReader, schema: InputSchema, *, failed: bool = F
 def chunks(records: Iterable[Records]) -> Iterator[Records]:
     """Join record batches to about a million rows each.
 
-    Those of files that have a row which names no item have the column ``raw`` besides, and are not joined
-    with others.
+    Those of files that have a row which names no item have the column ``raw`` besides; where others are
+    joined with them, it is null.
     """
     waiting: list[Records] = []
     size = 0
     for record in records:
-        if waiting and record.schema != waiting[0].schema:
-            yield from _joined(waiting)
-            waiting, size = [], 0
         waiting.append(record)
         size += record.num_rows
         if size >= _CHUNK:
@@ -75,5 +72,10 @@ def _pieces(records: Iterable[Records]) -> Iterator[Records]:
 
 def _joined(records: list[Records]) -> list[Records]:
     """Join record batches to one, or to several if one cannot hold all their text."""
-    joined: list[Records] = pa.Table.from_batches(records).combine_chunks().to_batches()
+    if all(record.schema == records[0].schema for record in records):
+        table = pa.Table.from_batches(records)
+    else:
+        tables = [pa.Table.from_batches([record]) for record in records]
+        table = pa.concat_tables(tables, promote_options="default")
+    joined: list[Records] = table.combine_chunks().to_batches()
     return joined

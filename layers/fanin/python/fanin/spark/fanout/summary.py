@@ -49,11 +49,13 @@ def summarize(
     if files.finished(left_out := left_out_name(staging.attempt)):
         left.append(spark.read.schema(rejects.SCHEMA).parquet(files.at(left_out)))
     totals: dict[str, int | None] = dict.fromkeys(("sent", "requests"), None if staging.rows else 0)
+    sent = messages.sent() if staging.rows else Sent.ALL
     if (results := messages.results()) is not None:
         found = spark.read.schema(RESULT).parquet(files.at(results))
         totals, refused = _totals(found)
         if refused:
             left.append(_refused(found, staging.read(spark)))
+            sent = Sent.SOME
     return {
         "batch_id": batch.batch_id,
         "rows": staging.rows,
@@ -62,7 +64,7 @@ def summarize(
             spark, reduce(DataFrame.unionByName, left) if left else None, rejects_folder
         ),
         "state": batch.state.value,
-        **unsent(batch, files.path, messages.sent() if staging.rows else Sent.ALL),
+        **unsent(batch, files.path, sent),
     }
 
 

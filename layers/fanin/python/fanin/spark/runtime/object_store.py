@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pyarrow.fs as pafs
 from pyspark.sql import SparkSession
 
+from fanin.client.local_profile import IGNORE_ENDPOINTS
 from fanin.entry.settings import Settings
 
 Conf = Callable[[str], str | None]
@@ -84,7 +85,9 @@ def s3_options(bucket: str, conf: Conf, environment: Mapping[str, str]) -> dict[
         plain = (setting("connection.ssl.enabled") or "true").lower() == "false"
         endpoint = f"{'http' if plain else 'https'}://{endpoint}"
     if not endpoint or endpoint.partition("://")[2].rstrip("/") == _CENTRAL:
-        endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
+        endpoint = None
+        if environment.get(IGNORE_ENDPOINTS, "").lower() != "true":
+            endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
     region = setting("endpoint.region") or (_own_region(environment) if endpoint else None)
     options: dict[str, Any] = {"region": region}
     if endpoint:

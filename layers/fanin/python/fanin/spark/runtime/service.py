@@ -13,7 +13,7 @@ from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.metering import Meter
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
-from fanin.client.local_profile import LOCAL, profiled, wants_local
+from fanin.client.local_profile import IGNORE_ENDPOINTS, LOCAL, profiled, wants_local
 from fanin.client.tracker import Tracker
 from fanin.domain import limits
 from fanin.entry import wiring
@@ -28,7 +28,7 @@ PATIENCE: Final = 600.0
 PATIENT: Final = Backoff(tries=40, cap=20)
 """Waits between tries, of ten minutes in all: with jitter, 20 seconds are 10 on average."""
 _PREFIXES: Final = ("FANIN_", "AWS_ENDPOINT_URL")
-_NAMES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")
+_NAMES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION", IGNORE_ENDPOINTS)
 _KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
