@@ -99,7 +99,7 @@ demo-ui: $(READY) ## open the console of a busy stack, with trouble to find and 
 	$(BIN)/python -m examples.console.demo $(UI)
 
 # With these archived classes the JVMs of the Spark tests start in half the time.
-$(CLASSES): tests/spark/classes.py tests/spark/Files.java | $(JAVA)
+$(CLASSES): tests/spark/classes.py $(wildcard tests/spark/java/*) | $(JAVA)
 	@rm -f .venv/.spark-*
 	@$(BIN)/python -c 'from tests.spark import classes; classes.environment()'
 	@touch $@

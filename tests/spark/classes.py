@@ -1,8 +1,10 @@
-"""Files that make the JVMs of the tests fast; made once, by a program that does a little of what tests do.
+"""Files that make the JVMs of the tests fast; made once.
 
-Spark's classes, read and checked, which is the larger half of a JVM's start: Java keeps them in an archive
-(class data sharing). And ``Files``, a file system, in a jar. ``python -m tests.spark.classes FOLDER`` makes
-both.
+- An archive (class data sharing) of Spark's classes, read and checked: the larger half of a JVM's start.
+- ``Files``, a file system, in a jar that is the last on Spark's path.
+- A jar before all others, with a ``SparkClosureCleaner`` that checks nothing, and with none of Hadoop's 1,500
+  default values, which are copied for each step of a plan and sent with each task. Where a value is not set,
+  the code that reads it has the same default.
 """
 
 from __future__ import annotations
@@ -10,48 +12,84 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
 import pyspark
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from fanin.local import locks
 from fanin.spark.runtime.session import session
 
 ROOT = Path(__file__).resolve().parents[2]
+JAVA = Path(__file__).with_name("java")
 OPTIONS = "JDK_JAVA_OPTIONS"
 ARCHIVE = Path(sys.prefix, f".spark-{pyspark.__version__}.jsa")
-JAR = ARCHIVE.with_suffix(".jar")
+FIRST = ARCHIVE.with_suffix(".first.jar")
+LAST = ARCHIVE.with_suffix(".last.jar")
 QUIET = "-Xlog:disable -Xlog:all=error:stderr"
+DEFAULTS = ("core", "hdfs", "mapred", "yarn")
+"""Hadoop's files of default values."""
 
 
 def environment() -> dict[str, str]:
     """For every JVM; those of Spark use what is here, and it is made if it is not there.
 
     To the archive any other program, any other Java and any other Spark find that it is not theirs, and do
-    without. The jar is the last on Spark's path, or it would be another program.
+    without. With other jars it would be another program.
     """
+    first = f"-Xbootclasspath/a:{FIRST}"
+    last = {"SPARK_DIST_CLASSPATH": str(LAST)}
     with locks.exclusive(ARCHIVE.with_suffix(".lock")):
-        if not (ARCHIVE.exists() and JAR.exists()):
+        if not all(file.exists() for file in (ARCHIVE, FIRST, LAST)):
+            _run("compiled", {OPTIONS: QUIET})
             with TemporaryDirectory() as folder:
                 draft = Path(folder, "classes.jsa")
-                around = {**os.environ, OPTIONS: f"-XX:ArchiveClassesAtExit={draft} {QUIET}"}
-                command = [sys.executable, "-m", "tests.spark.classes", folder]
-                subprocess.run(command, cwd=ROOT, env=around, check=True, capture_output=True)  # noqa: S603
+                _run("used", {OPTIONS: f"{first} -XX:ArchiveClassesAtExit={draft} {QUIET}", **last})
                 ARCHIVE.write_bytes(draft.read_bytes() if draft.exists() else b"")
-                JAR.write_bytes(Path(folder, "files.jar").read_bytes())
     # Programs of some minutes gain nothing from the better of Java's two compilers. Without it Java has room
     # for a fifth of the compiled code only, and compiles no more when that is full.
     options = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-    options += f" -XX:SharedArchiveFile={ARCHIVE} -Xshare:auto {QUIET}"
-    return {OPTIONS: options, "SPARK_DIST_CLASSPATH": str(JAR)}
+    options += f" {first} -XX:SharedArchiveFile={ARCHIVE} -Xshare:auto {QUIET}"
+    return {OPTIONS: options, **last}
 
 
-def main(folder: str) -> None:
+def _run(function: str, environment: Mapping[str, str]) -> None:
+    """Call a function of this module in a process, and so in a JVM, of its own."""
+    command = [sys.executable, "-c", f"from tests.spark import classes; classes.{function}()"]
+    around = {**os.environ, **environment}
+    subprocess.run(command, cwd=ROOT, env=around, check=True, capture_output=True)  # noqa: S603
+
+
+def compiled() -> None:
+    """Write the jars, by the compiler that Spark brings for its own code; not every Java has one."""
+    gateway = launch_gateway()
+    for jar, source, files in (
+        (FIRST, "SparkClosureCleaner$.java", {f"{name}-default.xml" for name in DEFAULTS}),
+        (LAST, "Files.java", set[str]()),
+    ):
+        compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.cook((JAVA / source).read_text())
+        with ZipFile(jar, "w") as made:
+            for name, code in dict(compiler.getBytecodes()).items():
+                made.writestr(f"{name.replace('.', '/')}.class", bytes(code))
+            for name in files:
+                made.writestr(name, "<configuration/>")
+    gateway.shutdown()
+
+
+def used() -> None:
+    """Do a little of what tests do, so that its classes are in the archive."""
     spark = session("classes", {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2"})
-    compiled(spark, Path(__file__).with_name("Files.java"), Path(folder, "files.jar"))
+    with TemporaryDirectory() as folder:
+        _use(spark, folder)
+    spark.stop()
+
+
+def _use(spark: SparkSession, folder: str) -> None:
     rows = spark.range(100).selectExpr("id", "id % 3 AS kind", "to_json(struct(id)) AS body")
     for written in (rows.write.parquet, rows.write.json, rows.write.csv):
         written(f"{folder}/{written.__name__}")
@@ -66,17 +104,3 @@ def main(folder: str) -> None:
         spark.createDataFrame([(1, "a")], "n INT, s STRING").localCheckpoint(),
     ):
         frame.collect()
-    spark.stop()
-
-
-def compiled(spark: SparkSession, source: Path, jar: Path) -> None:
-    """Compile by the compiler that Spark brings for the code it writes itself; not every Java has one."""
-    compiler = spark.sparkContext._jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.cook(source.read_text())
-    with ZipFile(jar, "w") as made:
-        for name, code in dict(compiler.getBytecodes()).items():
-            made.writestr(f"{name}.class", bytes(code))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

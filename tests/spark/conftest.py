@@ -15,7 +15,7 @@ from xdist.scheduler import LoadFileScheduling
 from fanin.spark.emr.packing import Package
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session
-from tests.spark import classes, java_names
+from tests.spark import classes, java_calls
 from tests.spark.setting import setting
 
 CORES = 2
@@ -87,7 +87,7 @@ def _java() -> Iterator[None]:
     """JVMs that start in half the time, and find their classes at once."""
     os.environ.update(classes.environment())
     with pytest.MonkeyPatch.context() as patch:
-        java_names.remember(patch)
+        java_calls.remember(patch)
         yield
 
 
@@ -112,7 +112,9 @@ def spark() -> Iterator[SparkSession]:
             "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "test",
         },
     )
-    yield made
+    with pytest.MonkeyPatch.context() as patch:
+        java_calls.say_no_lines(patch, made.sparkContext)
+        yield made
     made.stop()
 
 

@@ -7,8 +7,9 @@ replaced rows come back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from py4j.protocol import Py4JJavaError
@@ -21,6 +22,8 @@ from fanin.spark.inputs.listing import FoundFile, escaped
 _AT_ONCE: Final = 16
 """Folders that are looked at at the same time; on S3 each takes a tenth of a second."""
 _DENIED: Final = re.compile("AccessDenied|AccessControl|Access Denied|Forbidden|Permission denied")
+_LOGS: Final = {"_delta_log": "Delta", ".hoodie": "Hudi"}
+"""Folders that make a table of the folder they are in."""
 _SNAPSHOTS: Final = "metadata/*.metadata.json"
 
 
@@ -65,10 +68,11 @@ def find_table(spark: SparkSession, files: Sequence[FoundFile]) -> TableFolder |
         if name.endswith(".metadata.json") and folder.endswith("/metadata"):
             return TableFolder(folder.rpartition("/")[0], "Iceberg")
     look = _Look(spark)
-    folders = {folder for file in files for folder in _upwards(file.path.rpartition("/")[0])}
+    holding = {file.path.rpartition("/")[0] for file in files}
+    above = {folder for one in holding for folder in _upwards(one)} - holding
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = list(pool.map(look.at, sorted(folders)))
-    return next(filter(None, found), None)
+        found = chain(pool.map(look.listed, sorted(holding)), pool.map(look.at, sorted(above)))
+        return next(filter(None, found), None)
 
 
 class _Look:
@@ -78,17 +82,27 @@ class _Look:
         self._conf = context._jsc.hadoopConfiguration()  # noqa: SLF001
 
     def at(self, folder: str) -> TableFolder | None:
-        if self._has(f"{escaped(folder)}/{{_delta_log,.hoodie}}"):
-            kind = "Delta" if self._has(f"{escaped(folder)}/_delta_log") else "Hudi"
-            return TableFolder(folder, kind)
-        if self._has(f"{escaped(folder)}/{_SNAPSHOTS}"):
-            return TableFolder(folder, "Iceberg")
-        return None
+        """The table that a folder is, which may hold anything, as a whole bucket does: it is not listed."""
+        for log, kind in _LOGS.items():
+            if self._there(f"{folder}/{log}"):
+                return TableFolder(folder, kind)
+        return TableFolder(folder, "Iceberg") if self._matches(f"{escaped(folder)}/{_SNAPSHOTS}") else None
 
-    def _has(self, pattern: str) -> bool:
-        place = self._path(pattern)
+    def listed(self, folder: str) -> TableFolder | None:
+        """The same of a folder with files of the dataset. One list of it is fewer calls than its names."""
+        logs = ",".join(_LOGS)
+        return self.at(folder) if self._matches(f"{escaped(folder)}/{{{logs},metadata}}") else None
+
+    def _there(self, path: str) -> bool:
+        return self._seen(path, lambda place, system: system.exists(place))
+
+    def _matches(self, pattern: str) -> bool:
+        return self._seen(pattern, lambda place, system: system.globStatus(place))
+
+    def _seen(self, path: str, look: Callable[[Any, Any], object]) -> bool:
+        place = self._path(path)
         try:
-            return bool(place.getFileSystem(self._conf).globStatus(place))
+            return bool(look(place, place.getFileSystem(self._conf)))
         except Py4JJavaError as error:
             if _DENIED.search(str(error)):
                 return False  # a folder above the dataset, which the job may not look into
@@ -103,5 +117,5 @@ def _upwards(folder: str) -> Iterator[str]:
         host = path.split("/")[2]
         prefix, path = f"{prefix}//{host}", path[2 + len(host) :]
     parts = path.split("/")
-    for stop in range(len(parts), 1, -1):
+    for stop in range(len(parts), 0, -1):
         yield prefix + "/".join(parts[:stop])

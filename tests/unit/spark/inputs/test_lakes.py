@@ -1,0 +1,85 @@
+"""What is asked of a file system to tell a folder from a table."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fanin.spark.inputs.lakes import TableFolder, find_table, table_at
+from fanin.spark.inputs.listing import FoundFile
+
+PLACE = "s3://lake/events"
+
+
+class Store:
+    """Objects of a bucket, and which folders were listed."""
+
+    def __init__(self, *paths: str) -> None:
+        self.paths = paths
+        self.listed: list[str] = []
+
+    def session(self) -> Any:
+        path = lambda text: SimpleNamespace(text=text, getFileSystem=lambda _conf: self)  # noqa: E731
+        jvm = SimpleNamespace(
+            org=SimpleNamespace(apache=SimpleNamespace(hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path))))
+        )
+        java = SimpleNamespace(hadoopConfiguration=lambda: None)
+        return SimpleNamespace(sparkContext=SimpleNamespace(_jvm=jvm, _jsc=java))
+
+    def exists(self, path: Any) -> bool:
+        return any(one == path.text or one.startswith(f"{path.text}/") for one in self.paths)
+
+    def globStatus(self, path: Any) -> list[str]:  # noqa: N802
+        folder, _, pattern = path.text.rpartition("/")
+        self.listed.append(folder)
+        names = {one.removeprefix(f"{folder}/").split("/")[0] for one in self.paths if one.startswith(folder)}
+        if pattern.startswith("{"):
+            return sorted(names & set(pattern.strip("{}").split(",")))
+        assert pattern.startswith("*.")
+        return sorted(name for name in names if name.endswith(pattern[1:]))
+
+
+def files(*names: str) -> list[FoundFile]:
+    return [FoundFile(f"{PLACE}/{name}", 1, 1) for name in names]
+
+
+def test_a_folder_above_the_dataset_is_not_listed_however_much_it_holds() -> None:
+    store = Store(f"{PLACE}/day=1/a.parquet", f"{PLACE}/day=2/b.parquet")
+
+    assert find_table(store.session(), files("day=1/a.parquet", "day=2/b.parquet")) is None
+
+    # Then only folders of the dataset, and those where tables of Iceberg have their metadata, are listed
+    assert {folder for folder in store.listed if not folder.endswith("/metadata")} == {
+        f"{PLACE}/day=1",
+        f"{PLACE}/day=2",
+    }
+
+
+def test_each_folder_with_files_is_looked_at_by_one_call() -> None:
+    store = Store(f"{PLACE}/day=1/a.parquet", f"{PLACE}/day=1/b.parquet")
+
+    find_table(store.session(), files("day=1/a.parquet", "day=1/b.parquet"))
+
+    assert [folder for folder in store.listed if folder.startswith(f"{PLACE}/day")] == [f"{PLACE}/day=1"]
+
+
+def test_the_folder_of_a_dataset_is_not_listed_to_find_its_format() -> None:
+    store = Store(f"{PLACE}/a.parquet")
+
+    assert table_at(store.session(), PLACE) is None
+
+    assert store.listed == [f"{PLACE}/metadata"]
+
+
+@pytest.mark.parametrize(
+    ("log", "kind"),
+    [("_delta_log/0.json", "Delta"), (".hoodie/x", "Hudi"), ("metadata/1.metadata.json", "Iceberg")],
+)
+@pytest.mark.parametrize("root", ["s3://lake", PLACE, f"{PLACE}/day=1"])
+def test_a_table_is_found_above_the_files_and_beside_them(log: str, kind: str, root: str) -> None:
+    store = Store(f"{root}/{log}", f"{PLACE}/day=1/a.parquet")
+
+    assert find_table(store.session(), files("day=1/a.parquet")) == TableFolder(root, kind)
+    assert table_at(store.session(), root) == TableFolder(root, kind)
