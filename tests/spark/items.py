@@ -11,7 +11,7 @@ from fanin.domain.batch import Batch, OpenBatch
 from fanin.domain.ids import Group
 from fanin.spark.runtime.service import Service
 
-ITEMS = 10_000
+ITEMS = 9_000
 
 
 def filled(service: Service) -> tuple[Batch, Group]:

@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.domain.batch import State
+from fanin.spark.jobs import ack
 from fanin.spark.jobs.ack import JOB
 from fanin.spark.runtime.service import Service
 from tests.spark.items import ITEMS, filled, written
@@ -70,6 +71,53 @@ def test_a_dataset_completes_its_batch_and_the_summary_says_what_was_left_out(
         ("nonsense", "malformed"): 1,
         (None, "null"): 1,
     }
+
+
+def test_few_rows_are_acknowledged_as_many_are(
+    spark: SparkSession,
+    service: Service,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given two batches, and a small file for each, with the same rows
+    told, left_out = [], []
+    other = {"strategy", "seconds", "writes", "acks_per_write"}
+    for most in (ack.SMALL, 0):
+        batch, group = filled(service)
+        rows = [group[0], group[0], group[70], f"{group.prefix}:4000000000", None, "x" * 9_000]
+        file = tmp_path / f"most-{most}.jsonl"
+        file.write_text("\n".join([*(json.dumps({"item": row}) for row in rows), "{nonsense"]))
+
+        # When one is acknowledged as few rows, and one as many
+        monkeypatch.setattr(ack, "SMALL", most)
+        work = tmp_path / f"work-{most}"
+        assert JOB.main(["--input", str(file), "--work", str(work)]) == 0
+        summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+        told.append({name: value for name, value in summary.items() if name not in other})
+        rejects = pq.read_table(work / "rejects").to_pylist()
+        left_out.append(
+            sorted(
+                (row["reason"], str(row["value"]).replace(group.prefix, ""), row["detail"]) for row in rejects
+            )
+        )
+        assert service.ledger().pending(batch.batch_id, 0, 80) == set(range(80)) - {0, 70}
+
+    # Then both say the same, and leave out the same
+    assert told[0] == told[1]
+    assert told[0]["rejects"] == {"duplicate": 1, "malformed": 2, "foreign": 1, "null": 1}
+    assert left_out[0] == left_out[1]
+
+
+def test_a_small_dataset_without_rejects_has_an_empty_dataset_of_them(
+    spark: SparkSession, service: Service, tmp_path: Path
+) -> None:
+    _, group = filled(service)
+    folder = written(tmp_path / "acks", item=[group[0]])
+
+    assert JOB.main(["--input", folder, "--work", f"{tmp_path}/work"]) == 0
+
+    assert spark.read.parquet(f"{tmp_path}/work/rejects").select("value", "reason", "detail").collect() == []
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])

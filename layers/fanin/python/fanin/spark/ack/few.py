@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from io import BytesIO
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
@@ -25,6 +22,7 @@ from fanin.spark.ack.strategy import Strategy
 from fanin.spark.ack.tasks import Task
 from fanin.spark.inputs.names import with_names
 from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.rejects import EVERY, RejectLimit, Row, write_few_rejects
 from fanin.spark.runtime.service import Service
 
 ROWS: Final = 10_000
@@ -38,28 +36,39 @@ _FAILS: Final = "_fails"
 
 
 def acknowledge_few(
-    rows: DataFrame, service: Service, *, rejects: str, batch_id: int | None = None
+    rows: DataFrame,
+    service: Service,
+    *,
+    rejects: str,
+    batch_id: int | None = None,
+    max_rejects: RejectLimit = EVERY,
+    even_none: bool = False,
 ) -> Acknowledged | None:
     """Acknowledge the items that rows name, if they are few and name no item that failed.
 
     Args:
         rows: as ``acknowledge`` takes them.
         service: the stack.
-        rejects: folder for the rows that are left out, replaced; without any, there is no folder.
+        rejects: folder for the rows that are left out; what is in it is replaced.
         batch_id: the batch of all rows, for input that has only ordinals.
+        max_rejects: how many rows may be left out.
+        even_none: whether to write the dataset of rejects if there are none.
 
     Returns:
         What was done; None if the rows are too many, or some fail their items: then nothing was written.
 
     Raises:
         InvalidRequest: the columns name no items.
+        TooManyRejects: too many rows are left out; no item was acknowledged.
     """
     rows = with_names(rows, ["item", "batch_id", "ordinal", "reason"])
     schema = InputSchema.of(rows.columns, batch_id)
     few = coalesce_few(rows, schema, StoredBatches(service))
     if few is None:
         return None
-    _write_rejects(Folder(rows.sparkSession, rejects), few.rejects)
+    folder = Folder(rows.sparkSession, rejects)
+    counted = write_few_rejects(few.rejects, folder, even_none=even_none)
+    max_rejects.check(counted, few.rows, rejects, rows.sparkSession)
     before = service.meter().writes.total()
     results = [result for some in mark([few.marks], service.ledger()) for result in some]
     return Acknowledged(
@@ -67,7 +76,7 @@ def acknowledge_few(
         rows=few.rows,
         distinct=sum(result.items for result in results),
         failed=0,
-        rejects=dict(Counter(reason for _, reason, _ in few.rejects)),
+        rejects=counted,
         first=sum(result.first for result in results),
         ranged=sum(result.ranged for result in results),
         duplicates=sum(result.duplicates for result in results),
@@ -78,30 +87,18 @@ def acknowledge_few(
     )
 
 
-def _write_rejects(folder: Folder, rows: Sequence[tuple[str | None, str, str]]) -> None:
-    """Write what ``write_rejects`` writes, without a job."""
-    folder.delete()
-    if rows:
-        columns = zip(("value", "reason", "detail"), zip(*rows, strict=True), strict=True)
-        table = pa.table({name: pa.array(column, pa.string()) for name, column in columns})
-        file = BytesIO()
-        pq.write_table(table, file)
-        folder.write_bytes("part-00000.parquet", file.getvalue())
-        folder.write_bytes("_SUCCESS", b"")
-
-
 class Few(NamedTuple):
     """A few rows, coalesced.
 
     Attributes:
         rows: of the input.
         marks: rows of ``MARKS``.
-        rejects: value, reason and detail of the rows that are left out.
+        rejects: the rows that are left out.
     """
 
     rows: int
     marks: Records
-    rejects: list[tuple[str | None, str, str]]
+    rejects: list[Row]
 
 
 def coalesce_few(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> Few | None:
@@ -143,7 +140,7 @@ def _merged(pages: list[Any], schema: InputSchema, batches: BatchReader) -> Few:
     return Few(
         rows=sum(row["rows"] or 0 for row in merged),
         marks=_marks(merged, batches),
-        rejects=[(row["value"], row["reason"], row["detail"]) for row in merged if row["reason"]],
+        rejects=[Row(row["value"], row["reason"], row["detail"]) for row in merged if row["reason"]],
     )
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.errors import InvalidRequest
+from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.driver import acknowledge, forecast
+from fanin.spark.ack.few import acknowledge_few
+from fanin.spark.ack.forecast import Forecast
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.names import case_sensitive, with_names
@@ -33,6 +36,8 @@ malformed, foreign, gone, duplicate, conflicting. The job may be run again at an
 
 MOST_WRITES: Final = 10_000_000
 """A second; no table takes more."""
+SMALL: Final = 4 * 2**20
+"""Bytes of files that may be rows for ``acknowledge_few``, which stops early where they are not."""
 SETTINGS: Final = {"spark.sql.execution.arrow.maxRecordsPerBatch": "32768"}
 """Rows are short, and tasks join them to a million anyway; larger pages of ids leave a core's cache."""
 
@@ -107,21 +112,30 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         rows = rows.withColumn(name, F.coalesce(name, other)).drop(other)
     if opened.format in {DatasetFormat.CSV, DatasetFormat.JSON} and name in rows.columns:
         rows = rows.withColumn(name, F.coalesce(marked(), name))
-    common: dict[str, Any] = {
-        "work": options.work.rstrip("/"),
-        "batch_id": options.batch,
-        "files": _parquet_files(spark, opened, options.input, fields),
-        "rejects": options.rejects,
-        "totals": options.totals,
-        "max_rejects": options.max_rejects,
-        "max_writes_per_second": options.max_writes_per_second,
-    }
-    service = Service.from_env()
-    if options.dry_run:
-        told = forecast(rows, service, **common).summary()
-    else:
-        told = acknowledge(rows, service, writers=options.writers, progress=True, **common).summary()
-    return {**({} if options.batch is None else {"batch_id": options.batch}), **told}
+    service, work = Service.from_env(), options.work.rstrip("/")
+    common = {"batch_id": options.batch, "max_rejects": options.max_rejects}
+    done: Acknowledged | Forecast | None = None
+    if _is_small(opened) and not (options.dry_run or options.totals or options.max_writes_per_second):
+        rejects = options.rejects or f"{work}/rejects"
+        done = acknowledge_few(rows, service, rejects=rejects, even_none=True, **common)
+    if done is None:
+        common |= {
+            "work": work,
+            "files": _parquet_files(spark, opened, options.input, fields),
+            "rejects": options.rejects,
+            "totals": options.totals,
+            "max_writes_per_second": options.max_writes_per_second,
+        }
+        if options.dry_run:
+            done = forecast(rows, service, **common)
+        else:
+            done = acknowledge(rows, service, writers=options.writers, progress=True, **common)
+    return {**({} if options.batch is None else {"batch_id": options.batch}), **done.summary()}
+
+
+def _is_small(opened: Opened) -> bool:
+    """Whether so few bytes may be a few rows; a table does not say how many it has."""
+    return opened.files is not None and sum(file.size for file in opened.files) <= SMALL
 
 
 def _check_totals(rows: DataFrame, path: str, totals: Sequence[str]) -> None:

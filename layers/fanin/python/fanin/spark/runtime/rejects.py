@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from io import BytesIO
 from typing import Final, NamedTuple, Self
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StringType, StructField, StructType
 
 from fanin.errors import InvalidRequest, TooManyRejects
+from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.unreadable import MARK, UNREADABLE, WRONG_COLUMNS, unmarked
 
 
@@ -218,6 +223,41 @@ def write_rejects(
     if counted is not None:
         return dict(counted)
     return count_by_reason(rejects.sparkSession.read.schema(SCHEMA).parquet(folder))
+
+
+class Row(NamedTuple):
+    """A row of ``SCHEMA``."""
+
+    value: str | None
+    reason: str
+    detail: str | None
+
+
+def write_few_rejects(rejects: Sequence[Row], folder: Folder, *, even_none: bool) -> dict[str, int]:
+    """Write what ``write_rejects`` writes, without a job.
+
+    Args:
+        rejects: rows of ``SCHEMA``.
+        folder: where to write them; what is in it is replaced.
+        even_none: whether to write a dataset if there are no rejects; otherwise there is no folder then.
+
+    Returns:
+        Reason → number of rows.
+    """
+    folder.delete()
+    if rejects or even_none:
+        shown = [
+            row._replace(value=row.value.replace(MARK, ""), detail=UNREADABLE)
+            if row.value and MARK in row.value
+            else row
+            for row in rejects
+        ]
+        schema = pa.schema([(name, pa.string()) for name in SCHEMA.names])
+        file = BytesIO()
+        pq.write_table(pa.Table.from_pylist([row._asdict() for row in shown], schema), file)
+        folder.write_bytes("part-00000.parquet", file.getvalue())
+        folder.write_bytes("_SUCCESS", b"")
+    return dict(Counter(row.reason for row in rejects))
 
 
 def count_by_reason(rejects: DataFrame) -> dict[str, int]:
