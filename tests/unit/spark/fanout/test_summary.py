@@ -11,8 +11,7 @@ from fanin.adapters.memory.world import FixedClock
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch
 from fanin.spark.fanout import summary
-from fanin.spark.fanout.sent_messages import Sent, SentMessages
-from fanin.spark.fanout.summary import unsent
+from fanin.spark.fanout.summary import Sent, unsent
 from tests.unit.spark.conftest import MemoryStack
 
 
@@ -73,12 +72,12 @@ def test_messages_that_the_queue_refused_were_not_sent(
     clock.advance(61_000)
     batch = ledger.meet_deadline(opened.batch_id)
     assert batch is not None
-    monkeypatch.setattr(SentMessages, "results", lambda _: "sent-1")
     monkeypatch.setattr(summary, "write_rejects", lambda *_: {})
     monkeypatch.setattr(summary, "_refused", lambda *_: "refused")
     spark: Any = MagicMock()
     staging: Any = MagicMock(rows=3, attempt="rows")
     files: Any = MagicMock(path="/again", finished=lambda _: False)
+    files.read.return_value = '{"results": "sent-1"}'
     for refused in (0, 1):
         monkeypatch.setattr(summary, "_totals", lambda _, count=refused: ({"sent": 3 - count}, count))
 
@@ -87,6 +86,9 @@ def test_messages_that_the_queue_refused_were_not_sent(
 
         # Then it is well only if none was refused
         assert ("detail" in found) is bool(refused)
+
+    # And the note of the results was read once each time
+    assert files.read.call_count == 2
 
 
 def told(batch: Batch, sent: Sent) -> str:

@@ -8,19 +8,9 @@ from __future__ import annotations
 
 import json
 import uuid
-from enum import StrEnum
 
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.files import Folder
-
-
-class Sent(StrEnum):
-    """How many messages of a batch were sent, as far as the folder knows."""
-
-    NONE = "none"
-    SOME = "some"
-    """A run may have sent some, and none has noted that it sent all."""
-    ALL = "all"
 
 
 class SentMessages:
@@ -48,16 +38,6 @@ class SentMessages:
         """Whether messages may have been sent."""
         # A release before this one wrote no note, and its results under the plain name.
         return self._files.there(self._began) or self._files.there(self._name)
-
-    def sent(self) -> Sent:
-        """How many messages were sent.
-
-        Raises:
-            InvalidRequest: as for ``results``.
-        """
-        if self.results() is not None:
-            return Sent.ALL
-        return Sent.SOME if self.began() else Sent.NONE
 
     def new(self) -> str:
         """A name for the results of a run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import reduce
 from typing import Any, Final
 
@@ -12,11 +13,21 @@ from fanin.domain.batch import Batch, State
 from fanin.spark.fanout.bodies import BODY
 from fanin.spark.fanout.rejects_folder import left_out_name, write_rejects
 from fanin.spark.fanout.sending import RESULT
-from fanin.spark.fanout.sent_messages import Sent, SentMessages
+from fanin.spark.fanout.sent_messages import SentMessages
 from fanin.spark.fanout.staging import ORDINAL, Staging
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import Reason
+
+
+class Sent(StrEnum):
+    """How many messages of a batch were sent, as far as the folder knows."""
+
+    NONE = "none"
+    SOME = "some"
+    """A run may have sent some, and none has noted that it sent all."""
+    ALL = "all"
+
 
 _HOW_MANY: Final = {
     Sent.NONE: ", and none of its rows was sent",
@@ -49,13 +60,15 @@ def summarize(
     if files.finished(left_out := left_out_name(staging.attempt)):
         left.append(spark.read.schema(rejects.SCHEMA).parquet(files.at(left_out)))
     totals: dict[str, int | None] = dict.fromkeys(("sent", "requests"), None if staging.rows else 0)
-    sent = messages.sent() if staging.rows else Sent.ALL
+    sent = Sent.ALL
     if (results := messages.results()) is not None:
         found = spark.read.schema(RESULT).parquet(files.at(results))
         totals, refused = _totals(found)
         if refused:
             left.append(_refused(found, staging.read(spark)))
             sent = Sent.SOME
+    elif staging.rows:
+        sent = Sent.SOME if messages.began() else Sent.NONE
     return {
         "batch_id": batch.batch_id,
         "rows": staging.rows,
