@@ -15,14 +15,21 @@ class Died(Exception):
     """The driver is gone."""
 
 
-class Refused(Py4JJavaError):
-    """What Java raises where a file is in the way."""
+class Raised(Py4JJavaError):
+    """What Java raises."""
 
-    def __init__(self, path: str) -> None:
-        Exception.__init__(self, path)
+    def __init__(self, text: str) -> None:
+        Exception.__init__(self, text)
 
     def __str__(self) -> str:
-        return f"FileAlreadyExistsException: {self.args[0]}"
+        return str(self.args[0])
+
+
+class Refused(Raised):
+    """A file is in the way."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"FileAlreadyExistsException: {path}")
 
 
 class FileSystem:
@@ -34,23 +41,27 @@ class FileSystem:
         scheme: of its paths.
         objects: it is a store of objects instead: a file is there when its stream is closed, as a whole.
         conditional: such a store looks once more, at that time, whether a file is in the way.
+        late: what is no file can be opened, and not read.
 
     Attributes:
         files: path → content.
         steps: how many calls change something before the driver dies; None for any number.
     """
 
-    def __init__(self, scheme: str = "hdfs", *, objects: bool = False, conditional: bool = False) -> None:
+    def __init__(
+        self, scheme: str = "hdfs", *, objects: bool = False, conditional: bool = False, late: bool = False
+    ) -> None:
         self.scheme = scheme
         self.objects = objects
         self.conditional = conditional
+        self.late = late
         self.files: dict[str, bytes] = {}
         self.steps: int | None = None
 
     def session(self) -> Any:
         """What ``Folder`` asks a session for."""
         path = lambda text: _Path(text, self)  # noqa: E731
-        text_of = lambda stream, _encoding: stream.content.decode()  # noqa: E731
+        text_of = lambda stream, _encoding: stream.read().decode()  # noqa: E731
         io = SimpleNamespace(IOUtils=SimpleNamespace(toString=text_of))
         apache = SimpleNamespace(
             hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path)), commons=SimpleNamespace(io=io)
@@ -78,7 +89,14 @@ class FileSystem:
         return any(file.startswith(f"{path.text}/") for file in self.files)
 
     def open(self, path: _Path) -> Any:
-        return SimpleNamespace(content=self.files[path.text], close=lambda: None)
+        if not self.late:
+            self._content(path)
+        return SimpleNamespace(read=lambda: self._content(path), close=lambda: None)
+
+    def _content(self, path: _Path) -> bytes:
+        if path.text not in self.files:
+            raise Raised(f"FileNotFoundException: {path}")
+        return self.files[path.text]
 
     def create(self, path: _Path, replace: bool) -> _Stream:
         self.step()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.files import Folder
-from tests.unit.spark.runtime.file_systems import Died, FileSystem
+from tests.unit.spark.runtime.file_systems import Died, FileSystem, Raised
 
 KINDS: dict[str, Callable[[], FileSystem]] = {
     "HDFS": FileSystem,
@@ -24,6 +25,22 @@ def system(request: pytest.FixtureRequest) -> FileSystem:
 
 def whole(system: FileSystem, name: str = "note") -> bytes | None:
     return system.files.get(f"/folder/{name}")
+
+
+def requests(system: FileSystem, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the requests that are made from now on."""
+    made: list[str] = []
+
+    def noted(name: str, answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def ask(path: Any) -> Any:
+            made.append(name)
+            return answer(path)
+
+        return ask
+
+    for name in ("exists", "isDirectory", "open"):
+        monkeypatch.setattr(system, name, noted(name, getattr(system, name)))
+    return made
 
 
 @pytest.mark.parametrize("replace", [True, False])
@@ -105,6 +122,60 @@ def test_a_folder_of_the_name_of_a_file_is_refused(replace: bool) -> None:
 
     # Then nothing has changed
     assert system.files == {"/folder/note/mine": b"of somebody"}
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "late"])
+def test_what_is_no_file_is_told_from_one(late: bool) -> None:
+    # Given a file system that refuses to open what is no file, or only to read it
+    system = FileSystem(late=late)
+    system.files = {"/folder/note/mine": b"of somebody"}
+    folder = Folder(system.session(), "/folder")
+
+    # Then a file that is not there has no text, and a folder is refused
+    assert folder.read("none") is None
+    with pytest.raises(InvalidRequest, match="/folder/note is a folder"):
+        folder.read("note")
+
+
+def test_a_file_is_read_by_one_request(system: FileSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+    system.files = {"/folder/note": b"text"}
+    folder = Folder(system.session(), "/folder")
+    asked = requests(system, monkeypatch)
+    assert folder.read("note") == "text"
+    assert asked == ["open"]
+
+
+def test_a_file_that_is_replaced_while_it_is_opened_has_the_new_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a driver that deletes a file before a reader opens it, and puts another there before it looks
+    system = FileSystem()
+    system.files = {"/folder/note": b"the old text"}
+    folder = Folder(system.session(), "/folder")
+
+    def replace(path: Any) -> Any:
+        monkeypatch.undo()
+        del system.files["/folder/note"]
+        try:
+            return system.open(path)
+        finally:
+            system.files["/folder/note"] = b"the new text"
+
+    monkeypatch.setattr(system, "open", replace)
+    assert folder.read("note") == "the new text"
+
+
+def test_a_file_that_cannot_be_read_is_tried_twice(
+    system: FileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_path: object) -> None:
+        raise Raised("AccessControlException: read")
+
+    system.files = {"/folder/note": b"text"}
+    folder = Folder(system.session(), "/folder")
+    monkeypatch.setattr(system, "open", refuse)
+    asked = requests(system, monkeypatch)
+    with pytest.raises(Raised, match="AccessControlException"):
+        folder.read("note")
+    assert asked == ["open", "exists", "isDirectory", "open"]
 
 
 def test_a_folder_is_not_deleted_for_a_file() -> None:

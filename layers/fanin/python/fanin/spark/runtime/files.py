@@ -78,9 +78,16 @@ class Folder:
             InvalidRequest: it is a folder.
         """
         file = self._file(name)
-        if not self._system.exists(file):
-            return None
-        self.refuse_folder(name)
+        try:
+            return self._text(file)
+        except Py4JJavaError:
+            if not self._system.exists(file):
+                return None
+            self.refuse_folder(name)
+        # Another driver may have put it there meanwhile, or replaced it.
+        return self._text(file)
+
+    def _text(self, file: Any) -> str:
         stream = self._system.open(file)
         try:
             return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
