@@ -22,6 +22,7 @@ from fanin.spark.fleet_report.telemetry import FILL_UPS, TRIPS, Feed
 from fanin.spark.fleet_report.weeks import Period, week_of
 from fanin.spark.inputs.opening import Input
 from fanin.spark.runtime import rejects
+from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import ANY, RejectLimit
 from fanin.spark.runtime.service import Service
 
@@ -51,10 +52,10 @@ class Output:
     """
 
     spark: SparkSession
-    folder: str
+    folder: Folder
 
     def path(self, name: str) -> str:
-        return f"{self.folder.rstrip('/')}/{name}"
+        return self.folder.at(name)
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         """Write a dataset, and give the DataFrame that reads it."""

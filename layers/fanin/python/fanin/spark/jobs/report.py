@@ -122,9 +122,8 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     scope = _scope(options)
     asking = _ask_options(options, scope.period)
     tracker = Tracker.from_env() if asking else None
-    output = Output(spark, options.output)
-    folder = Folder(spark, options.output)
-    folder.refuse_folder(PAGE)
+    output = Output(spark, Folder(spark, options.output))
+    output.folder.refuse_folder(PAGE)
     dialect = dialect_of(options)
     trips = Source(Input(options.trips, options.format, dialect), SOURCES[options.trips_are])
     fill_ups = Source(options.fill_ups and Input(options.fill_ups, options.format, dialect), FILL_UPS)
@@ -143,8 +142,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         currency=options.currency,
         outliers=str(outliers or ""),
     )
-    file = output.path(PAGE)
-    folder.write(PAGE, render_page(shown))
+    output.folder.write(PAGE, render_page(shown))
 
     left_out = sum(facts.rejects.values())
     used = shown.total["trips"] + shown.total["fill_ups"]
@@ -165,7 +163,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         },
         "asked": [one._asdict() for one in asked],
         "missing": dict(shown.missing_count),
-        "page": file,
+        "page": output.path(PAGE),
     }
 
 
