@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.spark.fleet_report import rollups
@@ -34,7 +34,7 @@ def build_report(
     outliers: str = "",
 ) -> Report:
     """Collect what the page shows: as many fleets, weeks, vehicles and reasons as fit on it."""
-    top = _rows(made.fleet.orderBy(F.desc("distance_m"), "fleet").limit(FLEETS).collect())
+    top = _first(made.fleet.orderBy(F.desc("distance_m"), "fleet"), FLEETS)
     of_top = F.col("fleet").isin([row["fleet"] for row in top])
     by_fleet: dict[str, dict[str, int]] = {}
     missing: Counter[str] = Counter()
@@ -43,7 +43,6 @@ def build_report(
         missing[why] += count
         if name is not None:
             by_fleet.setdefault(name, {})[why] = count
-    reasons = output.rejects().groupBy("reason", "detail").count()
     rows, outside = facts.tally(scope)
     drawn = charted([row["fleet"] for row in top]) if len(made.weeks) <= WEEKS else []
     before = made.vehicle_before
@@ -52,14 +51,14 @@ def build_report(
         weeks=made.weeks,
         fleets=top,
         total=total(made.vehicle, len(made.weeks)),
-        fleet_count=made.fleet.count(),
+        fleet_count=len(top) if len(top) < FLEETS else made.fleet.count(),
         fleet_weeks=_rows(made.fleet_week.where(F.col("fleet").isin(list(drawn))).collect()) if drawn else [],
         other_weeks=_other_weeks(made, drawn) if drawn else [],
         missing=by_fleet,
         missing_count=missing,
-        listed=_rows(made.missing.orderBy("fleet", "vehicle").limit(LISTED).collect()),
+        listed=_first(made.missing.orderBy("fleet", "vehicle"), LISTED) if missing else [],
         asked=asked,
-        rejects=_rows(reasons.orderBy(F.desc("count"), "reason", "detail").limit(REASONS).collect()),
+        rejects=_reasons(output.rejects()) if facts.rejects else [],
         rows=rows,
         outside=outside,
         currency=currency,
@@ -67,7 +66,7 @@ def build_report(
         corrected=facts.rejects.get(Reason.CORRECTED, 0),
         weeks_before=made.weeks_before,
         total_before=None if before is None else total(before, len(made.weeks)),
-        fleets_before={row["fleet"]: row for row in _rows(made.fleet_before.where(of_top).collect())},
+        fleets_before={row["fleet"]: row for row in _fleets_before(made, of_top)},
         ranked=_ranked(made.ranking),
         odometers=_odometers(made),
     )
@@ -90,23 +89,41 @@ def _other_weeks(made: Datasets, drawn: Sequence[str]) -> list[dict[str, Any]]:
     return _rows(added.select("week", *rollups.SUMS, *rollups.ratios(F.lit(1))).collect())
 
 
+def _fleets_before(made: Datasets, of_top: Column) -> list[dict[str, Any]]:
+    if made.vehicle_before is None:
+        return []
+    return _rows(made.fleet_before.where(of_top).collect())
+
+
+def _reasons(rejects: DataFrame) -> list[dict[str, Any]]:
+    """The commonest reasons, with their details and counts."""
+    counts = rejects.groupBy("reason", "detail").count()
+    return _first(counts.orderBy(F.desc("count"), "reason", "detail"), REASONS)
+
+
 def _ranked(ranking: DataFrame) -> Ranked:
     """The ends of the ranking; if all vehicles fit, they are all in its top."""
     active = ranking.where("trips > 0")
-    count = active.count()
-    if count <= 2 * RANKED:
-        return Ranked(_rows(active.orderBy("rank").collect()), (), count)
-    bottom = active.orderBy(F.desc("rank")).limit(RANKED).collect()
-    return Ranked(_rows(active.orderBy("rank").limit(RANKED).collect()), _rows(bottom[::-1]), count)
+    top = _first(active.orderBy("rank"), 2 * RANKED + 1)
+    if len(top) <= 2 * RANKED:
+        return Ranked(top, (), len(top))
+    bottom = _first(active.orderBy(F.desc("rank")), RANKED)
+    return Ranked(top[:RANKED], bottom[::-1], active.count())
 
 
 def _odometers(made: Datasets) -> Odometers | None:
-    compared = made.readings.where("from_m IS NOT NULL").count()
-    if not compared and made.readings.isEmpty():
+    readings, compared = made.readings.agg(F.count("*"), F.count("from_m")).collect()[0]
+    if not readings:
         return None
+    if not compared:
+        return Odometers(0, {}, [])
     problems = {row["problem"]: row["count"] for row in made.odometer.groupBy("problem").count().collect()}
-    listed = made.odometer.orderBy(*rollups.VEHICLE, "to_at", "to_trip").limit(FINDINGS).collect()
-    return Odometers(compared, problems, _rows(listed))
+    listed = made.odometer.orderBy(*rollups.VEHICLE, "to_at", "to_trip")
+    return Odometers(compared, problems, _first(listed, FINDINGS) if problems else [])
+
+
+def _first(ordered: DataFrame, most: int) -> list[dict[str, Any]]:
+    return _rows(ordered.limit(most).collect())
 
 
 def _rows(rows: Sequence[Any]) -> list[dict[str, Any]]:

@@ -118,11 +118,13 @@ def read_facts(
         output.write(f"checked/{source.feed.name}", _checked(output.spark, source))
         for source in (trips, fill_ups)
     ]
-    refused = rejects.write_rejects(
-        rejected_rows(judged[0]).unionByName(rejected_rows(judged[1])), output.path("rejects")
+    reasons = judged[0].select("reason").unionByName(judged[1].select("reason"))
+    counts: dict[str | None, int] = dict(map(tuple, reasons.groupBy("reason").count().collect()))
+    refused = {reason: count for reason, count in counts.items() if reason is not None}
+    rejects.write_rejects(
+        rejected_rows(judged[0]).unionByName(rejected_rows(judged[1])), output.path("rejects"), refused
     )
-    rows = judged[0].count() + judged[1].count()
-    max_rejects.check(refused, rows, output.path("rejects"), output.spark)
+    max_rejects.check(refused, sum(counts.values()), output.path("rejects"), output.spark)
     weeks = rollups.vehicle_weeks(
         scope.select(valid_rows(judged[0], TRIPS)), scope.select(valid_rows(judged[1], FILL_UPS))
     )
