@@ -52,7 +52,7 @@ def environment() -> dict[str, str]:
                 ARCHIVE.write_bytes(draft.read_bytes() if draft.exists() else b"")
     # Programs of some minutes gain nothing from the better of Java's two compilers. Without it Java has room
     # for a fifth of the compiled code only, and compiles no more when that is full.
-    options = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+    options = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=512m"
     options += f" {first} -XX:SharedArchiveFile={ARCHIVE} -Xshare:auto {QUIET}"
     return {OPTIONS: options, **last}
 
