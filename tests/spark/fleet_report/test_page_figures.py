@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def summary(spark: SparkSession, as_deployed: None, folder: Path) -> Summary:
+def summary(spark: SparkSession, any_plan: None, folder: Path) -> Summary:
     arguments = ["--trips", f"{folder}/trips.csv", "--fill-ups", f"{folder}/fill_ups.csv", "--no-scatter"]
     arguments += ["--output", f"{folder}/report", "--week", "2026-W02"]
     return JOB.run(spark, JOB.parser().parse_args(arguments))
@@ -162,24 +162,3 @@ def test_odometers_that_disagree_are_named(summary: Summary, folder: Path, drive
         "compared": compared,
         **{name: sum(one[2] == name for one in expected) for name in ("backwards", "disagrees")},
     }
-
-
-def test_a_report_of_the_first_week_has_nothing_before(
-    spark: SparkSession, as_deployed: None, folder: Path
-) -> None:
-    # Given data that begin with the week of the report, and trips without an odometer
-    trips = pd.read_csv(folder / "trips.csv", dtype=str).drop(columns=["odometer_m", "sent_at"])
-    trips.to_csv(folder / "plain.csv", index=False)
-    arguments = ["--trips", f"{folder}/plain.csv", "--no-scatter", "--output", f"{folder}/first"]
-
-    # When the report is made
-    made = JOB.run(spark, JOB.parser().parse_args([*arguments, "--week", "2026-W01"]))
-
-    # Then it says nothing of a week before, nor of odometers
-    page = (folder / "first" / "report.html").read_text("utf-8")
-    assert made["ok"]
-    assert "odometer" not in made
-    assert not pd.read_parquet(folder / "first" / "fleet_before").size
-    assert not pd.read_parquet(folder / "first" / "odometer").size
-    for absent in ("before:", "dometer", "NaN", "nan", "inf ", "None", "corrected"):
-        assert absent not in page

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -24,7 +25,7 @@ def test_a_report_of_everything_needs_a_name(spark: SparkSession, tmp_path: Path
         run(spark, *arguments, "--week", "2024-W10", "--to", "2024-W11")
 
 
-def test_without_a_stack_nobody_can_be_asked(
+def test_without_a_stack_nobody_is_asked_and_the_first_week_has_nothing_before(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given an environment that names no stack
@@ -41,6 +42,15 @@ def test_without_a_stack_nobody_can_be_asked(
     summary = run(spark, *given, "--output", f"{tmp_path}/out", "--no-scatter", "--fleets", "south, west")
     assert (summary["ok"], summary["fleets"], summary["vehicles"], summary["asked"]) == (True, 1, 1, [])
     assert (summary["rows"], summary["outside"]) == (10, 6)
+
+    # And of data that begin with the week of the report, and have no odometer, it says nothing of a week
+    # before, nor of odometers
+    assert "odometer" not in summary
+    for name in ("fleet_before", "odometer"):
+        assert pq.read_table(tmp_path / "out" / name).num_rows == 0
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    for absent in ("before:", "dometer", "NaN", "nan", "inf ", "None", "corrected"):
+        assert absent not in page
 
 
 def test_a_trip_of_a_clock_that_was_wrong_does_not_hide_the_others(
