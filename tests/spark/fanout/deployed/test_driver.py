@@ -22,6 +22,7 @@ from fanin.spark.jobs.fan_out import JOB
 from fanin.spark.runtime.service import Service
 from tests.spark import faults
 from tests.spark.consuming import consumers, new_queue, waiting
+from tests.spark.setting import setting
 
 
 def job(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, dict[str, Any]]:
@@ -298,7 +299,8 @@ class TestDeaths:
         plan = FanOut(Dataset(str(tmp_path / "rows"), body="value"), queue, str(tmp_path / "staging"))
 
         # When they send, and consumers work
-        with consumers(service.tracker(), queue) as handled, ThreadPoolExecutor(2) as pool:
+        two_tasks = setting(spark, "spark.sql.leafNodeDefaultParallelism", "2")
+        with two_tasks, consumers(service.tracker(), queue) as handled, ThreadPoolExecutor(2) as pool:
             runs = [pool.submit(fan_out, spark, service, plan) for _ in range(2)]
             told, other = (run.result() for run in runs)
 
