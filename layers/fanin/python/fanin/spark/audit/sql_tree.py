@@ -70,12 +70,12 @@ def with_places(words: DataFrame) -> DataFrame:
     existing = F.expr(
         "case when not inside then 0L when number < get(lasts, level) then -1L else get(edges, level) end"
     )
+    tier = F.expr(f"cast(level div {TIER} as int)")
+    block = F.expr(f"shiftright(number, cast(6 * ({TIER - 1} - level % {TIER}) as int))")
+    settled = F.expr("inside and bits = if(closed_at is null, 0L, ~existing)")
     return (
-        words.withColumn("inside", inside)
+        words.withColumns({"inside": inside, "tier": tier, "block": block})
         .withColumn("existing", existing)
-        .withColumn("cleared", F.expr("~bits & existing"))
-        .withColumn("settled", F.expr("inside and bits = if(closed_at is null, 0L, ~existing)"))
-        .withColumn("tier", F.expr(f"cast(level div {TIER} as int)"))
-        .withColumn("block", F.expr(f"shiftright(number, cast(6 * ({TIER - 1} - level % {TIER}) as int))"))
+        .withColumns({"cleared": F.expr("~bits & existing"), "settled": settled})
         .drop("lasts", "edges")
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -69,10 +70,12 @@ class Audit:
 
     Attributes:
         snapshot: what was audited.
+        words: of ``joined``.
         measured: rows of ``sweep.MEASURE``.
     """
 
     snapshot: Snapshot
+    words: DataFrame
     measured: DataFrame
 
     def batches(self, findings: DataFrame) -> DataFrame:
@@ -111,10 +114,9 @@ class Audit:
             .otherwise(Verdict.SOUND)
         )
         return (
-            self._progress()
-            .where("fault is null")
+            self._progress.where("fault is null")
             .join(counts, "batch_id", "left")
-            .join(sums.leaf_totals(joined(self.snapshot)), "batch_id", "left")
+            .join(sums.leaf_totals(self.words), "batch_id", "left")
             .withColumn(
                 "leaf_sums",
                 F.when(F.col("mode") == Mode.EXACT.value, F.col("leaf_sums")).otherwise(F.col("sums")),
@@ -133,25 +135,27 @@ class Audit:
 
     def missing(self) -> DataFrame:
         """The ranges of items of exact batches that are not done: batch_id, start, stop (half-open)."""
-        exact = self._batches().where(f"fault is null and mode = '{Mode.EXACT.value}'")
+        exact = self._batches.where(f"fault is null and mode = '{Mode.EXACT.value}'")
         return progress.missing(self.measured, exact)
 
     def findings(self) -> DataFrame:
         """Everything that was found; see ``findings.judge``."""
-        words, batches = joined(self.snapshot), self._progress()
+        words, batches = self.words, self._progress
         found = (
             word_findings(words)
             .unionByName(level_findings(self.measured))
             .unionByName(root_findings(words, batches))
             .unionByName(batch_findings(batches.withColumn("detail", F.lit(None).cast("string"))))
             .unionByName(sums.word_totals(words))
-            .unionByName(sums.batch_totals(self._batches(), words))
+            .unionByName(sums.batch_totals(self._batches, words))
         )
         return judge(found, batches)
 
+    @cached_property
     def _batches(self) -> DataFrame:
         return present(self.snapshot)
 
+    @cached_property
     def _progress(self) -> DataFrame:
         """The batches with ``done``, ``pending`` and ``active``: whether they were active in the snapshot."""
         marked = self.measured.groupBy("batch_id").agg(F.sum("done").alias("marked"))
@@ -159,22 +163,22 @@ class Audit:
         done = F.when(exact, F.coalesce("marked", F.lit(0))).otherwise(F.least("acked", "items"))
         since = self.snapshot.since - SLACK
         return (
-            self._batches()
-            .join(marked, "batch_id", "left")
-            .withColumn("done", done)
-            .withColumn("pending", F.col("items") - F.col("done"))
-            .withColumn("active_until", _active_until())
-            .withColumn("active", F.col("active_until") >= since)
+            self._batches.join(marked, "batch_id", "left")
+            .withColumns({"done": done, "active_until": _active_until()})
+            .withColumns(
+                {"pending": F.col("items") - F.col("done"), "active": F.col("active_until") >= since}
+            )
             .drop("marked")
         )
 
 
 def audit(snapshot: Snapshot) -> Audit:
     """Plan the audit of a snapshot; Spark runs nothing yet."""
-    words = joined(snapshot).where(
+    words = joined(snapshot)
+    measurable = words.where(
         f"inside and not gone and batch_fault is null and fault is null and mode = '{Mode.EXACT.value}'"
     )
-    return Audit(snapshot, progress.measure(words))
+    return Audit(snapshot, words, progress.measure(measurable))
 
 
 def present(snapshot: Snapshot) -> DataFrame:
