@@ -2,19 +2,21 @@
 
 - An archive (class data sharing) of Spark's classes, read and checked: the larger half of a JVM's start.
 - ``Files``, a file system, in a jar that is the last on Spark's path.
-- A jar before all others, with a ``SparkClosureCleaner`` that checks nothing, and with none of Hadoop's 1,500
-  default values, which are copied for each step of a plan and sent with each task. Where a value is not set,
-  the code that reads it has the same default.
+- A jar before all others, with a ``SparkClosureCleaner`` that checks nothing, and with few of Hadoop's 1,500
+  default values, which are copied for each step of a plan and sent with each task: with those that say which
+  class is a file system. The code that reads the others has the same defaults.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from xml.etree import ElementTree as ET
 from zipfile import ZipFile
 
 import pyspark
@@ -33,6 +35,8 @@ LAST = ARCHIVE.with_suffix(".last.jar")
 QUIET = "-Xlog:disable -Xlog:all=error:stderr"
 DEFAULTS = ("core", "hdfs", "mapred", "yarn")
 """Hadoop's files of default values."""
+CLASS = re.compile(r"fs\..*impl")
+"""Names of defaults that are nowhere else."""
 
 
 def environment() -> dict[str, str]:
@@ -67,18 +71,29 @@ def _run(function: str, environment: Mapping[str, str]) -> None:
 def compiled() -> None:
     """Write the jars, by the compiler that Spark brings for its own code; not every Java has one."""
     gateway = launch_gateway()
-    for jar, source, files in (
-        (FIRST, "SparkClosureCleaner$.java", {f"{name}-default.xml" for name in DEFAULTS}),
-        (LAST, "Files.java", set[str]()),
-    ):
+    first = {f"{name}-default.xml": "<configuration/>" for name in DEFAULTS} | {
+        "core-default.xml": _classes()
+    }
+    for jar, source, files in ((FIRST, "SparkClosureCleaner$.java", first), (LAST, "Files.java", {})):
         compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
         compiler.cook((JAVA / source).read_text())
         with ZipFile(jar, "w") as made:
             for name, code in dict(compiler.getBytecodes()).items():
                 made.writestr(f"{name.replace('.', '/')}.class", bytes(code))
-            for name in files:
-                made.writestr(name, "<configuration/>")
+            for name, text in files.items():
+                made.writestr(name, text)
     gateway.shutdown()
+
+
+def _classes() -> str:
+    """The defaults of Hadoop that name classes of file systems."""
+    (client,) = Path(pyspark.__file__).parent.glob("jars/hadoop-client-api-*.jar")
+    with ZipFile(client) as jar:
+        defaults = ET.fromstring(jar.read("core-default.xml"))  # noqa: S314 - it comes with Spark
+    for one in list(defaults):
+        if not CLASS.fullmatch(one.findtext("name") or ""):
+            defaults.remove(one)
+    return ET.tostring(defaults, "unicode")
 
 
 def used() -> None:

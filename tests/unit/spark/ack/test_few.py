@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from unittest.mock import Mock
+
 import pyarrow as pa
 import pytest
+from pyspark.sql import Row as SparkRow
 
 from fanin.domain.tree import Mark
+from fanin.errors import TooManyRejects
 from fanin.spark.ack import few
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.ack.schemas import Records
+from fanin.spark.runtime import rejects
+from fanin.spark.runtime.rejects import RejectLimit, Row
 from tests.spark.given import Given, batch, block, items_of, minimal, rows_of, shuffled
+from tests.unit.spark.runtime.file_systems import FileSystem
 
 ROW = batch(7, 300_000)
 GIVEN = Given((ROW,))
@@ -93,3 +101,41 @@ def test_the_driver_lifts_to_the_minimal_cover() -> None:
 
 def test_nothing_is_no_marks() -> None:
     assert few._marks([], GIVEN).num_rows == 0
+
+
+def test_too_many_rejects_are_told_before_anything_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a row to mark, and one that is left out
+    found = few.Few(2, marks=pa.RecordBatch.from_pylist([]), rejects=[Row("x", "malformed", "why")])
+    rows = SimpleNamespace(columns=["item"], sparkSession=FileSystem().session())
+    monkeypatch.setattr(few, "with_names", lambda rows, _names: rows)
+    monkeypatch.setattr(few, "coalesce_few", lambda *_: found)
+    monkeypatch.setattr(few, "mark", lambda *_: pytest.fail("it was marked"))
+    monkeypatch.setattr(rejects, "_find_commonest", lambda *_: "")
+
+    # When none may be left out, then the run ends there
+    with pytest.raises(TooManyRejects, match="1 of 2 rows are rejects, and at most 0 may be"):
+        few.acknowledge_few(rows, Mock(), rejects="hdfs://n/r", max_rejects=RejectLimit(count=0))
+
+
+def test_the_batches_of_all_items_are_read_at_once() -> None:
+    # Given an item of each of many batches
+    rows = [batch(number, 100) for number in range(1, 301)]
+    given = Given(tuple(rows))
+    reads = list[int]()
+    read = given.read
+    counting = SimpleNamespace(read=lambda some: reads.append(len(some)) or read(some), now=given.now)
+    schema = InputSchema(by_id=False)
+    record = pa.RecordBatch.from_pydict(
+        {
+            "batch_id": pa.array([row.batch_id for row in rows], pa.int64()),
+            "ordinal": pa.array([1] * 300, pa.int64()),
+            "raw": pa.array([None] * 300, pa.string()),
+            "_fails": [False] * 300,
+        }
+    )
+    pages = rows_of(few.coalesce_few_task(given, schema, rows=300, size=few.BYTES)([record]))
+
+    found = few._merged([SparkRow(**page) for page in pages], schema, counting)
+
+    assert found.marks.num_rows == 300
+    assert len(reads) <= 2

@@ -26,7 +26,7 @@ def windows_of(*acknowledged: range) -> np.ndarray:
 
 def lifted(words: np.ndarray, *, windows: list[int], root: int) -> set[Mark]:
     batches = np.full(len(windows), 7)
-    rows = rows_of(lift_windows(batches, np.array(windows), words, lambda _: root))
+    rows = rows_of(lift_windows(batches, np.array(windows), words, lambda some: dict.fromkeys(some, root)))
     assert {row["batch_id"] for row in rows} <= {7}
     return {Mark(row["level"], row["number"], row["mask"] & MASK) for row in rows}
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from fanin.spark.inputs.lakes import TableFolder, find_table, table_at
 from fanin.spark.inputs.listing import FoundFile
@@ -13,11 +14,22 @@ from fanin.spark.inputs.listing import FoundFile
 PLACE = "s3://lake/events"
 
 
+class Denied(Py4JJavaError):
+    """What Java raises where the role may not look."""
+
+    def __init__(self) -> None:
+        Exception.__init__(self)
+
+    def __str__(self) -> str:
+        return "java.nio.file.AccessDeniedException: s3://lake/_delta_log: getFileStatus"
+
+
 class Store:
     """Objects of a bucket, and which folders were listed."""
 
     def __init__(self, *paths: str) -> None:
         self.paths = paths
+        self.denied: set[str] = set()
         self.listed: list[str] = []
 
     def session(self) -> Any:
@@ -28,8 +40,10 @@ class Store:
         java = SimpleNamespace(hadoopConfiguration=lambda: None)
         return SimpleNamespace(sparkContext=SimpleNamespace(_jvm=jvm, _jsc=java))
 
-    def exists(self, path: Any) -> bool:
-        return any(one == path.text or one.startswith(f"{path.text}/") for one in self.paths)
+    def isDirectory(self, path: Any) -> bool:  # noqa: N802
+        if path.text in self.denied:
+            raise Denied
+        return any(one.startswith(f"{path.text}/") for one in self.paths)
 
     def globStatus(self, path: Any) -> list[str]:  # noqa: N802
         folder, _, pattern = path.text.rpartition("/")
@@ -83,3 +97,10 @@ def test_a_table_is_found_above_the_files_and_beside_them(log: str, kind: str, r
 
     assert find_table(store.session(), files("day=1/a.parquet")) == TableFolder(root, kind)
     assert table_at(store.session(), root) == TableFolder(root, kind)
+
+
+def test_a_folder_above_that_the_job_may_not_look_into_is_no_table() -> None:
+    store = Store(f"{PLACE}/a.parquet")
+    store.denied = {"s3://lake/_delta_log", "s3://lake/.hoodie"}
+
+    assert find_table(store.session(), files("a.parquet")) is None

@@ -118,9 +118,10 @@ class FileSystem:
         self.files[into] = self.files.pop(source.text)
         return True
 
-    def delete(self, path: _Path, _recursive: bool) -> bool:
+    def delete(self, path: _Path, recursive: bool) -> bool:
         self.step()
-        return self.files.pop(path.text, None) is not None
+        below = [file for file in self.files if recursive and file.startswith(f"{path.text}/")]
+        return [self.files.pop(file, None) for file in (path.text, *below)] != [None]
 
 
 class _Path:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanin.errors import InvalidRequest
+from fanin.errors import InvalidRequest, ServiceUnavailable
 from fanin.spark.runtime.files import Folder
 from tests.unit.spark.runtime.file_systems import Died, FileSystem, Raised
 
@@ -228,3 +228,23 @@ def test_what_is_written_beside_is_hidden_from_spark() -> None:
         Folder(system.session(), "/folder").write("part-0.parquet", "text")
     (left,) = system.files
     assert left.startswith("/folder/.part-0.parquet-")
+
+
+def test_a_file_whose_folder_was_taken_over_does_not_delete_what_is_there_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given a driver whose folder another one replaces between its draft and the rename
+    system = FileSystem()
+    folder, rename = Folder(system.session(), "hdfs://n/out"), system.rename
+
+    def overtaken(source: Any, target: Any) -> bool:
+        system.files.clear()
+        system.files["hdfs://n/out/part"] = b"of the other"
+        return rename(source, target)
+
+    monkeypatch.setattr(system, "rename", overtaken)
+
+    # When it writes, then it says that it could not, and the other's file stays
+    with pytest.raises(ServiceUnavailable, match="cannot be replaced"):
+        folder.write("part", "mine")
+    assert system.files == {"hdfs://n/out/part": b"of the other"}

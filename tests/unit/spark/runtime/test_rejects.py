@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
+import pyarrow.parquet as pq
 import pytest
 
 from fanin.errors import InvalidRequest
-from fanin.spark.runtime.rejects import ANY, MOST_SHOWN, Commonest, RejectLimit
-from fanin.spark.runtime.unreadable import UNREADABLE, WRONG_COLUMNS
+from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.rejects import ANY, MOST_SHOWN, Commonest, RejectLimit, Row, write_few_rejects
+from fanin.spark.runtime.unreadable import MARK, UNREADABLE, WRONG_COLUMNS
+from tests.unit.spark.runtime.file_systems import FileSystem
 
 
 @pytest.mark.parametrize(
@@ -69,3 +74,35 @@ def test_a_dataset_without_rows_has_no_rejects() -> None:
 )
 def test_the_commonest_reject_says_what_to_look_at(detail: str | None, value: str | None, told: str) -> None:
     assert str(Commonest("malformed", detail, 3, value)).endswith(told)
+
+
+def test_few_rejects_replace_those_of_an_earlier_run_and_show_lines_as_they_came() -> None:
+    # Given the rejects of a run of many rows
+    system = FileSystem()
+    system.files = {"hdfs://n/r/part-00000-a.snappy.parquet": b"", "hdfs://n/r/_SUCCESS": b""}
+    folder = Folder(system.session(), "hdfs://n/r")
+    few = [Row("x", "malformed", "why"), Row(f"{{no{MARK}", "malformed", "why"), Row(None, "null", "")]
+
+    # When a run of few rows writes its own
+    counted = write_few_rejects(few, folder, even_none=False)
+
+    # Then they are all there are, and a line that cannot be read is said to be one
+    assert counted == {"malformed": 2, "null": 1}
+    assert set(system.files) == {"hdfs://n/r/part-00000.parquet", "hdfs://n/r/_SUCCESS"}
+    written = pq.read_table(BytesIO(system.files["hdfs://n/r/part-00000.parquet"]))
+    assert [tuple(row.values()) for row in written.to_pylist()] == [
+        ("x", "malformed", "why"),
+        ("{no", "malformed", UNREADABLE),
+        (None, "null", ""),
+    ]
+
+
+@pytest.mark.parametrize("even_none", [True, False])
+def test_no_rejects_are_a_dataset_only_if_it_is_asked_for(even_none: bool) -> None:
+    system = FileSystem()
+
+    assert write_few_rejects([], Folder(system.session(), "hdfs://n/r"), even_none=even_none) == {}
+
+    assert ("hdfs://n/r/_SUCCESS" in system.files) == even_none
+    if even_none:
+        assert pq.read_table(BytesIO(system.files["hdfs://n/r/part-00000.parquet"])).num_rows == 0

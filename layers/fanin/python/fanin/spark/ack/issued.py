@@ -111,8 +111,15 @@ class IssuedItems:
 
         It is 0 for a batch with totals, whose items are marked on level 0 only, and for one that is gone.
         """
-        row = self._rows_with({batch_id: 0})[batch_id]
-        return self._tree.root_level(row.items) if row and not row.totals else 0
+        return self.top_levels([batch_id])[batch_id]
+
+    def top_levels(self, batch_ids: Collection[int]) -> dict[int, int]:
+        """The ``top_level`` of each batch, by one read of those that are not known."""
+        rows = self._rows_with(dict.fromkeys(batch_ids, 0))
+        return {
+            batch_id: self._tree.root_level(row.items) if row and not row.totals else 0
+            for batch_id, row in rows.items()
+        }
 
     def totals(self, batch_id: int) -> tuple[str, ...]:
         """The names of the totals of a batch; none if the batch is gone."""

@@ -8,7 +8,7 @@ its items bring something, which counts on level 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -29,21 +29,22 @@ _FULL: Final = np.uint64(2**64 - 1)
 _TREE: Final = Tree()
 
 TopOf = Callable[[int], int]
+TopsOf = Callable[[Collection[int]], Mapping[int, int]]
 
 
-def lift_windows(batch_ids: Ints, windows: Ints, words: Words, top_of: TopOf) -> Iterator[Records]:
+def lift_windows(batch_ids: Ints, windows: Ints, words: Words, tops_of: TopsOf) -> Iterator[Records]:
     """Lift the whole words of some windows, as far as level 3.
 
     Args:
         batch_ids: for each window its batch.
         windows: for each window its number in its batch.
         words: for each window its 4,096 words of level 0; a bit is 1 if its item is acknowledged.
-        top_of: gives the highest level on which a batch's items may be marked.
+        tops_of: gives for each batch the highest level on which its items may be marked.
 
     Yields:
         Marks as rows of ``MERGED``; those of level 3 have a bit for each window that is whole.
     """
-    levels = {batch_id: top_of(batch_id) for batch_id in np.unique(batch_ids).tolist()}
+    levels = tops_of(np.unique(batch_ids).tolist())
     tops = np.array([levels[batch_id] for batch_id in batch_ids.tolist()])[:, None]
     for level in range(LIFTED):
         whole = (words == _FULL) & (tops > level)

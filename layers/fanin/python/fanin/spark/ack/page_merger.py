@@ -62,7 +62,7 @@ def merge_task(batches: BatchReader, schema: InputSchema) -> Callable[[Iterable[
 
 class _Merger:
     def __init__(self, issued: IssuedItems, schema: InputSchema) -> None:
-        self._top_of, self._schema = issued.top_level, schema
+        self._tops_of, self._schema = issued.top_levels, schema
         empty, none = np.zeros(0, np.int64), np.zeros((0, WORDS), np.uint64)
         self._rest = _Merged(empty, empty, none, none)
 
@@ -137,7 +137,7 @@ class _Merger:
         words = np.zeros((len(starts), _PAGES, WORDS), np.uint64)
         words[np.cumsum(new) - 1, pages.numbers % _PAGES] = pages.items & ~pages.failed
         flat = words.reshape(len(starts), -1)
-        yield from lift_windows(pages.batch_ids[starts], windows[starts], flat, self._top_of)
+        yield from lift_windows(pages.batch_ids[starts], windows[starts], flat, self._tops_of)
 
 
 @lru_cache(maxsize=1024)

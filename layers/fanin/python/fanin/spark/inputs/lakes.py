@@ -94,7 +94,7 @@ class _Look:
         return self.at(folder) if self._matches(f"{escaped(folder)}/{{{logs},metadata}}") else None
 
     def _there(self, path: str) -> bool:
-        return self._seen(path, lambda place, system: system.exists(place))
+        return self._seen(path, lambda place, system: system.isDirectory(place))
 
     def _matches(self, pattern: str) -> bool:
         return self._seen(pattern, lambda place, system: system.globStatus(place))

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.driver import acknowledge, forecast
-from fanin.spark.ack.few import acknowledge_few
+from fanin.spark.ack.few import TASKS, acknowledge_few
 from fanin.spark.ack.forecast import Forecast
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.inputs.formats import DatasetFormat
@@ -37,7 +37,7 @@ malformed, foreign, gone, duplicate, conflicting. The job may be run again at an
 MOST_WRITES: Final = 10_000_000
 """A second; no table takes more."""
 SMALL: Final = 4 * 2**20
-"""Bytes of files that may be rows for ``acknowledge_few``, which stops early where they are not."""
+"""Most bytes of all files for which it is tried whether their rows are few."""
 SETTINGS: Final = {"spark.sql.execution.arrow.maxRecordsPerBatch": "32768"}
 """Rows are short, and tasks join them to a million anyway; larger pages of ids leave a core's cache."""
 
@@ -115,7 +115,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     service, work = Service.from_env(), options.work.rstrip("/")
     common = {"batch_id": options.batch, "max_rejects": options.max_rejects}
     done: Acknowledged | Forecast | None = None
-    if _is_small(opened) and not (options.dry_run or options.totals or options.max_writes_per_second):
+    if _may_be_few(opened, options):
         rejects = options.rejects or f"{work}/rejects"
         done = acknowledge_few(rows, service, rejects=rejects, even_none=True, **common)
     if done is None:
@@ -133,9 +133,13 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     return {**({} if options.batch is None else {"batch_id": options.batch}), **done.summary()}
 
 
-def _is_small(opened: Opened) -> bool:
-    """Whether so few bytes may be a few rows; a table does not say how many it has."""
-    return opened.files is not None and sum(file.size for file in opened.files) <= SMALL
+def _may_be_few(opened: Opened, options: argparse.Namespace) -> bool:
+    """Whether to try ``acknowledge_few``: for small files, if nothing else is asked for."""
+    if opened.files is None or options.dry_run or options.totals:
+        return False
+    if options.writers is not None or options.max_writes_per_second is not None:
+        return False
+    return len(opened.files) <= TASKS and sum(file.size for file in opened.files) <= SMALL
 
 
 def _check_totals(rows: DataFrame, path: str, totals: Sequence[str]) -> None:

@@ -142,6 +142,8 @@ class Folder:
         for _ in range(_RENAMES):
             if self._unless_there(file, lambda: self._system.rename(beside, file)):
                 return True
+            if not self._system.exists(beside):
+                break  # another job has deleted the folder, and what is there now is its own
             self._system.delete(file, False)
         raise ServiceUnavailable(f"{file} cannot be replaced; see who else writes it, and start again")
 
