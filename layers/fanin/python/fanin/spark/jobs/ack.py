@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import posixpath
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -13,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.acknowledged import Acknowledged
-from fanin.spark.ack.driver import acknowledge, forecast
+from fanin.spark.ack.driver import WORK, acknowledge, forecast
 from fanin.spark.ack.few import TASKS, acknowledge_few
 from fanin.spark.ack.forecast import Forecast
 from fanin.spark.ack.parquet_files import ParquetFiles
@@ -182,11 +184,32 @@ def _parquet_files(
     return files
 
 
+def check(options: argparse.Namespace) -> None:
+    """Refuse to read what the job replaces before it has read it.
+
+    Raises:
+        InvalidRequest: the dataset is in such a folder.
+    """
+    work = options.work.rstrip("/")
+    for folder in (options.rejects or f"{work}/rejects", *(f"{work}/{name}" for name in WORK)):
+        if _plain(options.input).startswith(_plain(folder)):
+            raise InvalidRequest(
+                f"--input {options.input} is in {folder}, which this job replaces; name another folder with"
+                " --work, or with --rejects"
+            )
+
+
+def _plain(path: str) -> str:
+    """A path with a slash at its end, so that one is in another if it begins with it."""
+    scheme, colon, rest = path.removeprefix("file:").rpartition("://")
+    return f"{scheme}{colon}{posixpath.normpath(rest if colon else Path(rest).absolute())}/"
+
+
 def needs(_options: argparse.Namespace) -> Mapping[str, str]:
     return Service.from_env().endpoints("dynamodb")
 
 
-JOB: Final = Job("ack", ABOUT, arguments, run, SETTINGS, output="work", needs=needs)
+JOB: Final = Job("ack", ABOUT, arguments, run, SETTINGS, output="work", check=check, needs=needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())
