@@ -191,11 +191,13 @@ def check(options: argparse.Namespace) -> None:
         InvalidRequest: the dataset is in such a folder.
     """
     work = options.work.rstrip("/")
-    for folder in (options.rejects or f"{work}/rejects", *(f"{work}/{name}" for name in WORK)):
+    replaced = dict.fromkeys([f"{work}/{name}" for name in WORK], "--work")
+    replaced[options.rejects or f"{work}/rejects"] = "--rejects"
+    for folder, option in replaced.items():
         if _plain(options.input).startswith(_plain(folder)):
             raise InvalidRequest(
                 f"--input {options.input} is in {folder}, which this job replaces; name another folder with"
-                " --work, or with --rejects"
+                f" {option}, or write mended rejects, with the columns of the input, to a folder of their own"
             )
 
 
