@@ -56,6 +56,7 @@ def test_files_of_an_iceberg_table_are_not_read_as_they_are(
 def test_a_hudi_table_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet", item=["a"])
     (tmp_path / ".hoodie").mkdir()
+    (tmp_path / ".hoodie" / "hoodie.properties").touch()
     with pytest.raises(InvalidRequest, match="--format table"):
         opened(spark, tmp_path)
 

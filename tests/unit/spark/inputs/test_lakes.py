@@ -12,6 +12,7 @@ from fanin.spark.inputs.lakes import TableFolder, find_table, table_at
 from fanin.spark.inputs.listing import FoundFile
 
 PLACE = "s3://lake/events"
+INSIDE = ("/_delta_log", "/.hoodie", "/metadata")
 
 
 class Denied(Py4JJavaError):
@@ -40,18 +41,16 @@ class Store:
         java = SimpleNamespace(hadoopConfiguration=lambda: None)
         return SimpleNamespace(sparkContext=SimpleNamespace(_jvm=jvm, _jsc=java))
 
-    def isDirectory(self, path: Any) -> bool:  # noqa: N802
-        if path.text in self.denied:
-            raise Denied
-        return any(one.startswith(f"{path.text}/") for one in self.paths)
-
     def globStatus(self, path: Any) -> list[str]:  # noqa: N802
         folder, _, pattern = path.text.rpartition("/")
         self.listed.append(folder)
-        names = {one.removeprefix(f"{folder}/").split("/")[0] for one in self.paths if one.startswith(folder)}
+        if folder in self.denied:
+            raise Denied
+        below = [one.removeprefix(f"{folder}/") for one in self.paths if one.startswith(f"{folder}/")]
+        names = {one.split("/")[0] for one in below}
         if pattern.startswith("{"):
             return sorted(names & set(pattern.strip("{}").split(",")))
-        assert pattern.startswith("*.")
+        assert pattern.startswith("*")
         return sorted(name for name in names if name.endswith(pattern[1:]))
 
 
@@ -64,11 +63,20 @@ def test_a_folder_above_the_dataset_is_not_listed_however_much_it_holds() -> Non
 
     assert find_table(store.session(), files("day=1/a.parquet", "day=2/b.parquet")) is None
 
-    # Then only folders of the dataset, and those where tables of Iceberg have their metadata, are listed
-    assert {folder for folder in store.listed if not folder.endswith("/metadata")} == {
+    # Then only folders of the dataset, and those in which tables have their logs, are listed
+    assert {folder for folder in store.listed if not folder.endswith(INSIDE)} == {
         f"{PLACE}/day=1",
         f"{PLACE}/day=2",
     }
+
+
+def test_a_folder_of_many_files_is_not_listed_once_more() -> None:
+    names = [f"day=1/{number}.parquet" for number in range(1_001)]
+    store = Store(*(f"{PLACE}/{name}" for name in names), f"{PLACE}/day=1/_delta_log/0.json")
+
+    assert find_table(store.session(), files(*names)) == TableFolder(f"{PLACE}/day=1", "Delta")
+
+    assert all(folder.endswith(INSIDE) for folder in store.listed)
 
 
 def test_each_folder_with_files_is_looked_at_by_one_call() -> None:
@@ -84,7 +92,7 @@ def test_the_folder_of_a_dataset_is_not_listed_to_find_its_format() -> None:
 
     assert table_at(store.session(), PLACE) is None
 
-    assert store.listed == [f"{PLACE}/metadata"]
+    assert store.listed == [f"{PLACE}{inside}" for inside in INSIDE]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from fanin.spark.runtime.rejects import EVERY, RejectLimit, Row, write_few_rejec
 from fanin.spark.runtime.service import Service
 
 ROWS: Final = 10_000
-"""Most rows that are acknowledged like this; a word for each of them takes the driver ten calls."""
+"""Most rows that are acknowledged like this: at worst as many writes, by the driver alone."""
 TASKS: Final = 32
 """Most tasks, so that what they give the driver together is bounded, whatever the number of partitions."""
 BYTES: Final = 64 * 2**20

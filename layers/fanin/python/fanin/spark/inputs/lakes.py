@@ -7,7 +7,8 @@ replaced rows come back.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import Any, Final, NamedTuple
@@ -22,9 +23,10 @@ from fanin.spark.inputs.listing import FoundFile, escaped
 _AT_ONCE: Final = 16
 """Folders that are looked at at the same time; on S3 each takes a tenth of a second."""
 _DENIED: Final = re.compile("AccessDenied|AccessControl|Access Denied|Forbidden|Permission denied")
-_LOGS: Final = {"_delta_log": "Delta", ".hoodie": "Hudi"}
-"""Folders that make a table of the folder they are in."""
-_SNAPSHOTS: Final = "metadata/*.metadata.json"
+_LOGS: Final = {"_delta_log/*": "Delta", ".hoodie/*": "Hudi", "metadata/*.metadata.json": "Iceberg"}
+"""What makes a table of the folder it is in. A list is allowed in more places than a look at an object."""
+_PAGE: Final = 1_000
+"""Files that S3 lists by one call."""
 
 
 class TableFolder(NamedTuple):
@@ -68,10 +70,11 @@ def find_table(spark: SparkSession, files: Sequence[FoundFile]) -> TableFolder |
         if name.endswith(".metadata.json") and folder.endswith("/metadata"):
             return TableFolder(folder.rpartition("/")[0], "Iceberg")
     look = _Look(spark)
-    holding = {file.path.rpartition("/")[0] for file in files}
-    above = {folder for one in holding for folder in _upwards(one)} - holding
+    holding = Counter(file.path.rpartition("/")[0] for file in files)
+    listed = {folder for folder, count in holding.items() if count <= _PAGE}
+    asked = {folder for one in holding for folder in _upwards(one)} - listed
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = chain(pool.map(look.listed, sorted(holding)), pool.map(look.at, sorted(above)))
+        found = chain(pool.map(look.listed, sorted(listed)), pool.map(look.at, sorted(asked)))
         return next(filter(None, found), None)
 
 
@@ -83,26 +86,20 @@ class _Look:
 
     def at(self, folder: str) -> TableFolder | None:
         """The table that a folder is, which may hold anything, as a whole bucket does: it is not listed."""
-        for log, kind in _LOGS.items():
-            if self._there(f"{folder}/{log}"):
+        for pattern, kind in _LOGS.items():
+            if self._has(f"{escaped(folder)}/{pattern}"):
                 return TableFolder(folder, kind)
-        return TableFolder(folder, "Iceberg") if self._matches(f"{escaped(folder)}/{_SNAPSHOTS}") else None
+        return None
 
     def listed(self, folder: str) -> TableFolder | None:
-        """The same of a folder with files of the dataset. One list of it is fewer calls than its names."""
-        logs = ",".join(_LOGS)
-        return self.at(folder) if self._matches(f"{escaped(folder)}/{{{logs},metadata}}") else None
+        """The same of a folder of few files, of which one list is fewer calls than three in it."""
+        names = ",".join(pattern.partition("/")[0] for pattern in _LOGS)
+        return self.at(folder) if self._has(f"{escaped(folder)}/{{{names}}}") else None
 
-    def _there(self, path: str) -> bool:
-        return self._seen(path, lambda place, system: system.isDirectory(place))
-
-    def _matches(self, pattern: str) -> bool:
-        return self._seen(pattern, lambda place, system: system.globStatus(place))
-
-    def _seen(self, path: str, look: Callable[[Any, Any], object]) -> bool:
-        place = self._path(path)
+    def _has(self, pattern: str) -> bool:
+        place = self._path(pattern)
         try:
-            return bool(look(place, place.getFileSystem(self._conf)))
+            return bool(place.getFileSystem(self._conf).globStatus(place))
         except Py4JJavaError as error:
             if _DENIED.search(str(error)):
                 return False  # a folder above the dataset, which the job may not look into
