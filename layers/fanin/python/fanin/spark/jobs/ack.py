@@ -118,8 +118,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     common = {"batch_id": options.batch, "max_rejects": options.max_rejects}
     done: Acknowledged | Forecast | None = None
     if _may_be_few(opened, options):
-        rejects = options.rejects or f"{work}/rejects"
-        done = acknowledge_few(rows, service, rejects=rejects, even_none=True, **common)
+        done = acknowledge_few(rows, service, rejects=_rejects_folder(options), even_none=True, **common)
     if done is None:
         common |= {
             "work": work,
@@ -133,6 +132,10 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         else:
             done = acknowledge(rows, service, writers=options.writers, progress=True, **common)
     return {**({} if options.batch is None else {"batch_id": options.batch}), **done.summary()}
+
+
+def _rejects_folder(options: argparse.Namespace) -> str:
+    return str(options.rejects or f"{options.work.rstrip('/')}/rejects")
 
 
 def _may_be_few(opened: Opened, options: argparse.Namespace) -> bool:
@@ -185,14 +188,14 @@ def _parquet_files(
 
 
 def check(options: argparse.Namespace) -> None:
-    """Refuse to read what the job replaces before it has read it.
+    """Refuse a dataset that lies in a folder which the job replaces.
 
     Raises:
-        InvalidRequest: the dataset is in such a folder.
+        InvalidRequest: it does; says which folder, and what to name.
     """
     work = options.work.rstrip("/")
     replaced = dict.fromkeys([f"{work}/{name}" for name in WORK], "--work")
-    replaced[options.rejects or f"{work}/rejects"] = "--rejects"
+    replaced[_rejects_folder(options)] = "--rejects"
     for folder, option in replaced.items():
         if _plain(options.input).startswith(_plain(folder)):
             raise InvalidRequest(
