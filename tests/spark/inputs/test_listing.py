@@ -75,3 +75,38 @@ def test_a_fingerprint_is_of_names_sizes_and_times(spark: SparkSession, tmp_path
     file.write_text("item\nb\n")
     os.utime(file, (2_000_000_000, 2_000_000_000))
     assert fingerprint_of(spark, given) != before
+
+
+@pytest.mark.parametrize(
+    ("path", "folder"),
+    [
+        ("work/rejects", "work/rejects/"),
+        ("work/rejects/part-0.parquet", "work//rejects"),
+        ("work", "work/rejects"),
+        ("*/rejects", "work/rejects"),
+        ("file:{root}/work/../work", "{root}/work/rejects"),
+        ("link", "file:{root}/work/rejects"),
+        ("work/rejects", "link/rejects"),
+    ],
+)
+def test_a_dataset_in_a_folder_that_is_replaced_is_refused(
+    spark: SparkSession, tmp_path: Path, path: str, folder: str
+) -> None:
+    # Given a folder that has two names
+    parquet(tmp_path / "work" / "rejects" / "part-0.parquet", item=["x"])
+    (tmp_path / "link").symlink_to(tmp_path / "work")
+    path, folder = (
+        one.format(root=tmp_path) if "{root}" in one else f"{tmp_path}/{one}" for one in (path, folder)
+    )
+
+    # When it is a dataset, or a part of one, then it is not replaced by what the job makes of it
+    with pytest.raises(InvalidRequest, match=r"which this job replaces; name another folder with --work"):
+        open_input(spark, Input(path), fields=FIELDS, replaced={folder: "--work"})
+
+
+@pytest.mark.parametrize("folder", ["work/rejects", "acks-2", "ac", "acks/none"])
+def test_a_dataset_beside_what_is_replaced_is_read(spark: SparkSession, tmp_path: Path, folder: str) -> None:
+    parquet(tmp_path / "acks" / "part-0.parquet", item=["x"])
+    replaced = {f"{tmp_path}/{folder}": "--work"}
+    found = open_input(spark, Input(f"{tmp_path}/acks"), fields=FIELDS, replaced=replaced)
+    assert found.rows.count() == 1

@@ -12,22 +12,47 @@ from fanin.spark.inputs.opening import Input, open_input
 from fanin.spark.jobs.ack import JOB, _parquet_files
 from fanin.spark.jobs.running import FAILED
 from fanin.spark.runtime import reach
+from tests.spark.datasets import parquet
 
 
-@pytest.mark.parametrize("name", ["acks", "acks.csv", "acks.jsonl", "acks/*"])
-def test_a_path_that_does_not_exist_is_not_an_empty_dataset(
-    spark: SparkSession,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-) -> None:
-    # Given a stack that nobody asks, and a path where there is nothing: a folder, a file of each format, or a
-    # pattern
+@pytest.fixture
+def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stack that nobody asks."""
     for table in ("BATCHES", "WORDS", "PARTS", "DIRECTORY"):
         monkeypatch.setenv(f"FANIN_{table}_TABLE", table.lower())
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     monkeypatch.setattr(reach, "require", lambda _: None)
+
+
+@pytest.mark.usefixtures("spark", "unasked")
+@pytest.mark.parametrize("input_", ["rejects", "merged", "rows/part-0.parquet", "", "*"])
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_a_dataset_that_the_job_would_replace_is_refused_and_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, input_: str, more: list[str]
+) -> None:
+    # Given what an earlier run left in its work folder
+    work = tmp_path / "work"
+    for name in ("rejects", "merged", "rows"):
+        parquet(work / name / "part-0.parquet", item=["x"])
+    before = sorted(work.rglob("*"))
+
+    # When that is to be acknowledged, with the same work folder
+    code = JOB.main(["--input", f"{work}/{input_}", "--work", str(work), *more])
+
+    # Then the job says which folder is in the way, and nothing is lost
+    assert code == FAILED
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert summary["error"] == "invalid-request"
+    assert f"has files in {work}/" in summary["detail"]
+    assert sorted(work.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("spark", "unasked")
+@pytest.mark.parametrize("name", ["acks", "acks.csv", "acks.jsonl", "acks/*"])
+def test_a_path_that_does_not_exist_is_not_an_empty_dataset(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, name: str
+) -> None:
+    # Given a path where there is nothing: a folder, a file of each format, or a pattern
     path = f"{tmp_path}/{name}"
 
     # When what is there should be acknowledged

@@ -84,3 +84,16 @@ def test_a_folder_where_the_page_is_to_be_is_refused_before_anything_is_read(
     with pytest.raises(InvalidRequest, match=r"report\.html is a folder"):
         run(spark, *datasets(tmp_path)[:4], "--output", f"{output}", "--no-scatter")
     assert [path.name for path in output.rglob("*")] == ["report.html"]
+
+
+def test_data_in_the_folder_of_the_report_are_refused_before_anything_is_made(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given data in the folder that is named for the report
+    arguments = datasets(tmp_path)[:4]
+    before = sorted(tmp_path.rglob("*"))
+
+    # When a report is made there, then it is refused, and the data are as they were
+    with pytest.raises(InvalidRequest, match="which this job replaces; name another folder with --output"):
+        run(spark, *arguments, "--output", f"{tmp_path}", "--no-scatter")
+    assert sorted(tmp_path.rglob("*")) == before

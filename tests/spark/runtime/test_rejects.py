@@ -5,8 +5,17 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.errors import TooManyRejects
-from fanin.spark.runtime.rejects import ANY, SCHEMA, Reason, RejectLimit, write_none, write_rejects
+from fanin.errors import InvalidRequest, TooManyRejects
+from fanin.spark.runtime.rejects import (
+    ANY,
+    SCHEMA,
+    Reason,
+    RejectLimit,
+    refuse_other_dataset,
+    write_none,
+    write_rejects,
+)
+from tests.spark.datasets import parquet
 
 
 def test_rejects_are_written_and_counted_by_reason(spark: SparkSession, tmp_path: Path) -> None:
@@ -76,3 +85,30 @@ def test_too_many_rejects_say_why(spark: SparkSession, tmp_path: Path) -> None:
     # And when more rows are left, then a higher limit is a way, too
     with pytest.raises(TooManyRejects, match=r"at most 2 may be: .*or raise max_rejects"):
         RejectLimit(count=2).check(counted, 50, folder, spark)
+
+
+@pytest.mark.parametrize(
+    "file", ["orders/part-0.parquet", "orders/part-0.csv", "orders/day=1/part-0.parquet"]
+)
+def test_a_dataset_that_is_none_of_rejects_is_not_replaced(
+    spark: SparkSession, tmp_path: Path, file: str
+) -> None:
+    if file.endswith("csv"):
+        (tmp_path / "orders").mkdir()
+        (tmp_path / file).write_text("value,reason,detail\n")
+    else:
+        parquet(tmp_path / file, order=[1], value=["x"])
+    with pytest.raises(InvalidRequest, match=r"would be replaced by .* Nothing was deleted; name a folder"):
+        refuse_other_dataset(spark, f"{tmp_path}/orders")
+
+
+def test_rejects_of_an_earlier_run_may_be_replaced(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a folder that is not there, one that is empty, one with what a driver left that died, and rejects
+    folder = tmp_path / "rejects"
+    refuse_other_dataset(spark, str(folder))
+    folder.mkdir()
+    refuse_other_dataset(spark, str(folder))
+    (folder / "_temporary").mkdir()
+    refuse_other_dataset(spark, str(folder))
+    write_none(spark, str(folder))
+    refuse_other_dataset(spark, str(folder))

@@ -2,17 +2,41 @@
 
 from pyspark.sql import SparkSession
 
-from fanin.spark.runtime.unreadable import LINE, PROBLEM, marked, readable_columns, unmarked
+from fanin.spark.runtime.unreadable import (
+    LINE,
+    MARK,
+    PROBLEM,
+    UNREADABLE,
+    explained,
+    explained_text,
+    marked,
+    readable_columns,
+)
 
 
-def test_a_text_is_marked_and_shown_without_the_mark(spark: SparkSession) -> None:
+def test_a_text_is_marked(spark: SparkSession) -> None:
     rows = spark.createDataFrame([("5",), (None,)], f"{LINE} string")
 
-    found = rows.select(marked().alias("marked")).withColumn("shown", unmarked("marked")).collect()
+    found = [row[0] for row in rows.select(marked()).collect()]
 
-    assert found[0]["marked"] != "5"
-    assert not found[0]["marked"][-1].isdigit()
-    assert [row["shown"] for row in found] == ["5", None]
+    assert found == [f"5{MARK}", None]
+
+
+def test_a_reject_is_explained_the_same_way_in_sql_and_alone(spark: SparkSession) -> None:
+    given = [
+        (f"{{no{MARK}", "why"),
+        (f"5{MARK}", None),
+        ("x", "why"),
+        ("", None),
+        (None, "why"),
+        (None, None),
+    ]
+    rows = spark.createDataFrame(given, "value string, detail string")
+
+    found = [tuple(row) for row in explained(rows).collect()]
+
+    assert found == [explained_text(value, detail) for value, detail in given]
+    assert found[:3] == [("{no", UNREADABLE), ("5", UNREADABLE), ("x", "why")]
 
 
 def test_a_mark_makes_a_number_none(spark: SparkSession) -> None:

@@ -69,6 +69,29 @@ class TestJob:
         assert waiting(queue) == 0
         assert {**again, "seconds": 0} == {**told, "state": "complete", "seconds": 0}
 
+    @pytest.mark.usefixtures("spark", "service")
+    @pytest.mark.parametrize("rejects", ["orders", "data"])
+    def test_rejects_that_would_replace_the_dataset_or_other_files_are_refused_before_anything_is_sent(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, rejects: str
+    ) -> None:
+        # Given a dataset that Spark may have written, and a folder of somebody's
+        for file in ("data/part-0.json", "orders/day=1/part-0.json"):
+            (tmp_path / file).parent.mkdir(parents=True)
+            (tmp_path / file).write_text('{"n": 1}\nbroken\n')
+        before = {file: file.read_text() for file in tmp_path.rglob("*.json")}
+        queue = new_queue()
+
+        # When either is named for the rejects
+        options = ("--staging", tmp_path / "staging", "--rejects", tmp_path / rejects)
+        code, told = job(capsys, "--input", tmp_path / "data", "--format", "json", "--queue", queue, *options)
+
+        # Then nothing was deleted, opened or sent
+        assert (code, told["error"]) == (3, "invalid-request")
+        assert f"{tmp_path}/{rejects}" in told["detail"]
+        assert {file: file.read_text() for file in tmp_path.rglob("*.json")} == before
+        assert "batch_id" not in told
+        assert waiting(queue) == 0
+
     def test_an_empty_dataset_is_complete_at_once(
         self, spark: SparkSession, service: Service, tmp_path: Path
     ) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from fanin.domain.batch import State
 from fanin.spark.jobs import ack
 from fanin.spark.jobs.ack import JOB
+from fanin.spark.jobs.running import FAILED
 from fanin.spark.runtime.service import Service
 from tests.spark.items import ITEMS, filled, written
 
@@ -116,6 +117,37 @@ def test_a_small_dataset_without_rejects_has_an_empty_dataset_of_them(
     assert JOB.main(["--input", folder, "--work", f"{tmp_path}/work"]) == 0
 
     assert spark.read.parquet(f"{tmp_path}/work/rejects").select("value", "reason", "detail").collect() == []
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("most", [ack.SMALL, 0], ids=["few", "many"])
+def test_rejects_do_not_replace_what_is_somebody_elses(
+    service: Service,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    most: int,
+) -> None:
+    # Given a folder of somebody's, and a dataset, which is small or not
+    monkeypatch.setattr(ack, "SMALL", most)
+    batch, group = filled(service)
+    orders = tmp_path / "orders" / "day=1" / "part-0.csv"
+    orders.parent.mkdir(parents=True)
+    orders.write_text("mine")
+    acks = written(tmp_path / "acks", item=[group[0]])
+
+    # When that folder is named for the rejects
+    code = JOB.main(
+        ["--input", acks, "--work", str(tmp_path / "work"), "--rejects", str(tmp_path / "orders")]
+    )
+
+    # Then nothing is deleted, and nothing was acknowledged
+    assert code == FAILED
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert "/orders/day=1 is no part of one that Spark wrote" in summary["detail"]
+    assert orders.read_text() == "mine"
+    assert service.ledger().status(batch.batch_id, exact=True).done_min == 0
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])

@@ -4,7 +4,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from fanin.errors import InvalidRequest
 from fanin.spark.ack.few import TASKS
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.listing import FoundFile
@@ -71,27 +70,3 @@ def test_large_or_many_files_and_tables_are_many_rows():
 )
 def test_what_the_few_know_nothing_of_goes_the_long_way(asked):
     assert not _may_be_few(opened(1), parsed(*asked))
-
-
-@pytest.mark.parametrize(
-    ("input_", "more"),
-    [
-        ("s3://lake/work/rejects", []),
-        ("s3://lake/work/rejects/part-0.parquet", []),
-        ("s3://lake/work//merged/", []),
-        ("s3://lake/acks/day=1", ["--rejects", "s3://lake/acks/"]),
-        ("file:///data/acks", ["--rejects", "/data/acks"]),
-        ("acks", ["--rejects", "./acks"]),
-    ],
-)
-def test_a_dataset_that_the_job_would_replace_is_refused(input_, more):
-    options = JOB.parser().parse_args(["--input", input_, "--work", "s3://lake/work", *more])
-    with pytest.raises(InvalidRequest, match="which this job replaces"):
-        JOB.check(options)
-
-
-@pytest.mark.parametrize(
-    "input_", ["s3://lake/work/acks", "s3://lake/work/rejects-2", "s3://other/work/rejects"]
-)
-def test_a_dataset_beside_what_the_job_writes_is_read(input_):
-    JOB.check(JOB.parser().parse_args(["--input", input_, "--work", "s3://lake/work"]))

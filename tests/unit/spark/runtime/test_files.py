@@ -192,6 +192,19 @@ def test_a_folder_is_not_deleted_for_a_file() -> None:
     assert system.files == {"/folder/note/mine": b"of somebody"}
 
 
+def test_what_cannot_be_deleted_is_not_taken_for_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a file system that says no, and does not raise
+    system = FileSystem()
+    system.files = {"/folder/rows/part-0": b"x"}
+    monkeypatch.setattr(system, "delete", lambda _path, _recursive: False)
+    folder = Folder(system.session(), "/folder")
+
+    # When what is there should be deleted, then that is an error; what is not there is no matter
+    with pytest.raises(ServiceUnavailable, match="/folder/rows cannot be deleted"):
+        folder.delete("rows")
+    folder.delete("none")
+
+
 def test_a_folder_on_s3_that_hides_a_file_is_refused() -> None:
     system = FileSystem("s3a", objects=True, conditional=True)
     system.files = {"/folder/note/mine": b"of somebody"}

@@ -9,7 +9,7 @@ import pytest
 
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.files import Folder
-from fanin.spark.runtime.rejects import ANY, MOST_SHOWN, Commonest, RejectLimit, Row, write_few_rejects
+from fanin.spark.runtime.rejects import ANY, MOST_SHOWN, Commonest, Reject, RejectLimit, write_few_rejects
 from fanin.spark.runtime.unreadable import MARK, UNREADABLE, WRONG_COLUMNS
 from tests.unit.spark.runtime.file_systems import FileSystem
 
@@ -81,10 +81,14 @@ def test_few_rejects_replace_those_of_an_earlier_run_and_show_lines_as_they_came
     system = FileSystem()
     system.files = {"hdfs://n/r/part-00000-a.snappy.parquet": b"", "hdfs://n/r/_SUCCESS": b""}
     folder = Folder(system.session(), "hdfs://n/r")
-    few = [Row("x", "malformed", "why"), Row(f"{{no{MARK}", "malformed", "why"), Row(None, "null", "")]
+    few = [
+        Reject("x", "malformed", "why"),
+        Reject(f"{{no{MARK}", "malformed", "why"),
+        Reject(None, "null", ""),
+    ]
 
     # When a run of few rows writes its own
-    counted = write_few_rejects(few, folder, even_none=False)
+    counted = write_few_rejects(few, folder, write_empty=False)
 
     # Then they are all there are, and a line that cannot be read is said to be one
     assert counted == {"malformed": 2, "null": 1}
@@ -97,12 +101,12 @@ def test_few_rejects_replace_those_of_an_earlier_run_and_show_lines_as_they_came
     ]
 
 
-@pytest.mark.parametrize("even_none", [True, False])
-def test_no_rejects_are_a_dataset_only_if_it_is_asked_for(even_none: bool) -> None:
+@pytest.mark.parametrize("write_empty", [True, False])
+def test_no_rejects_are_a_dataset_only_if_it_is_asked_for(write_empty: bool) -> None:
     system = FileSystem()
 
-    assert write_few_rejects([], Folder(system.session(), "hdfs://n/r"), even_none=even_none) == {}
+    assert write_few_rejects([], Folder(system.session(), "hdfs://n/r"), write_empty=write_empty) == {}
 
-    assert ("hdfs://n/r/_SUCCESS" in system.files) == even_none
-    if even_none:
+    assert ("hdfs://n/r/_SUCCESS" in system.files) == write_empty
+    if write_empty:
         assert pq.read_table(BytesIO(system.files["hdfs://n/r/part-00000.parquet"])).num_rows == 0

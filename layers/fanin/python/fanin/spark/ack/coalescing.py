@@ -15,14 +15,14 @@ from fanin.spark.ack.bare_scan import bare_files
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, StoredBatches
 from fanin.spark.ack.parquet_files import ParquetFiles
-from fanin.spark.ack.schemas import MERGED
 from fanin.spark.ack.sql_items import normalize
 from fanin.spark.ack.sql_words import pages_from_words
 from fanin.spark.ack.staged_rows import no_rows, stage_rows
 from fanin.spark.ack.strategy import Strategy, choose_strategy
 from fanin.spark.inputs.names import with_names
 from fanin.spark.runtime.classic import classic
-from fanin.spark.runtime.rejects import RejectLimit, write_rejects
+from fanin.spark.runtime.datasets import replace_dataset
+from fanin.spark.runtime.rejects import RejectLimit, refuse_other_dataset, rejects_in, write_rejects
 from fanin.spark.runtime.service import Service
 
 
@@ -96,6 +96,8 @@ def coalesce(given: Given) -> Coalesced:
         TooManyRejects: too many rows are left out.
     """
     spark, batches = classic(given.rows.sparkSession, "acknowledge"), StoredBatches(given.service)
+    rejected = given.rejects or rejects_in(given.work)
+    refuse_other_dataset(spark, rejected)  # now, and not after everything has been read
     rows = with_names(given.rows, ["item", "batch_id", "ordinal", "reason", *given.totals])
     totals = values.check_columns(given.totals, rows.schema)
     if totals and given.strategy is Strategy.PARQUET:
@@ -119,11 +121,9 @@ def coalesce(given: Given) -> Coalesced:
         failures=staged.good if staged.failed else None,
         reasons=reasons,
     )
-    merged.write.mode("overwrite").parquet(f"{given.work}/merged")
-    merged = spark.read.schema(MERGED).parquet(f"{given.work}/merged")
+    merged = replace_dataset(merged, f"{given.work}/merged")
     columns = ["value", "reason", "detail"]
     left_out = merged.where("reason IS NOT NULL").select(columns).unionByName(staged.bad.select(columns))
-    rejected = given.rejects or f"{given.work}/rejects"
     looked = merged.groupBy("reason").agg(
         F.count(F.lit(1)), F.coalesce(F.sum("rows"), F.lit(0)), F.count("mask")
     )

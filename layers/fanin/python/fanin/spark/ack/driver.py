@@ -24,6 +24,7 @@ from fanin.spark.ack.strategy import Strategy
 from fanin.spark.ack.writers import Written, check_writers, share_writers
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.cluster import most_tasks
+from fanin.spark.runtime.datasets import replace_dataset
 from fanin.spark.runtime.rejects import ANY, RejectLimit
 from fanin.spark.runtime.service import Service
 
@@ -152,5 +153,4 @@ def _fail(found: Coalesced, service: Service, tasks: int, folder: str, written: 
     columns = ["batch_id", "ordinal", "item", "why", "values"]
     ordered = spread.sortWithinPartitions("batch_id", "ordinal").select(*columns)
     task = write_failures_task(service, found.totals, written.count)
-    ordered.mapInArrow(task, RESULTS).write.mode("overwrite").parquet(folder)
-    return found.good.sparkSession.read.schema(RESULTS).parquet(folder)
+    return replace_dataset(ordered.mapInArrow(task, RESULTS), folder)

@@ -22,7 +22,7 @@ from fanin.spark.ack.strategy import Strategy
 from fanin.spark.ack.tasks import Task
 from fanin.spark.inputs.names import with_names
 from fanin.spark.runtime.files import Folder
-from fanin.spark.runtime.rejects import EVERY, RejectLimit, Row, write_few_rejects
+from fanin.spark.runtime.rejects import EVERY, Reject, RejectLimit, refuse_other_dataset, write_few_rejects
 from fanin.spark.runtime.service import Service
 
 ROWS: Final = 10_000
@@ -42,7 +42,7 @@ def acknowledge_few(
     rejects: str,
     batch_id: int | None = None,
     max_rejects: RejectLimit = EVERY,
-    even_none: bool = False,
+    write_empty: bool = False,
 ) -> Acknowledged | None:
     """Acknowledge the items that rows name, if they are few and name no item that failed.
 
@@ -52,7 +52,7 @@ def acknowledge_few(
         rejects: folder for the rows that are left out; what is in it is replaced.
         batch_id: the batch of all rows, for input that has only ordinals.
         max_rejects: how many rows may be left out.
-        even_none: whether to write the dataset of rejects if there are none.
+        write_empty: whether to write the dataset of rejects if there are none.
 
     Returns:
         What was done; None if the rows are too many, or some fail their items: then nothing was written.
@@ -66,8 +66,9 @@ def acknowledge_few(
     few = coalesce_few(rows, schema, StoredBatches(service))
     if few is None:
         return None
+    refuse_other_dataset(rows.sparkSession, rejects)
     folder = Folder(rows.sparkSession, rejects)
-    counted = write_few_rejects(few.rejects, folder, even_none=even_none)
+    counted = write_few_rejects(few.rejects, folder, write_empty=write_empty)
     max_rejects.check(counted, few.rows, rejects, rows.sparkSession)
     before = service.meter().writes.total()
     results = [result for some in mark([few.marks], service.ledger()) for result in some]
@@ -98,7 +99,7 @@ class Few(NamedTuple):
 
     rows: int
     marks: Records
-    rejects: list[Row]
+    rejects: list[Reject]
 
 
 def coalesce_few(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> Few | None:
@@ -140,7 +141,7 @@ def _merged(pages: list[Any], schema: InputSchema, batches: BatchReader) -> Few:
     return Few(
         rows=sum(row["rows"] or 0 for row in merged),
         marks=_marks(merged, batches),
-        rejects=[Row(row["value"], row["reason"], row["detail"]) for row in merged if row["reason"]],
+        rejects=[Reject(row["value"], row["reason"], row["detail"]) for row in merged if row["reason"]],
     )
 
 

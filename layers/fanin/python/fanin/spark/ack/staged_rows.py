@@ -17,6 +17,7 @@ from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader
 from fanin.spark.ack.sql_items import normalize, resolve
 from fanin.spark.ack.values import VALUES, counted, judge_values, with_values
+from fanin.spark.runtime.datasets import replace_dataset
 from fanin.spark.runtime.rejects import Reason
 
 STAGED: Final = (
@@ -52,8 +53,7 @@ def stage_rows(
     raw, item = (empty, F.col("item")) if schema.by_id else (F.col("raw").cast("string"), empty)
     staged = _once(found, totals).withColumns({"raw": raw, "item": item})
     names = [column.split()[0] for column in STAGED.split(", ")]
-    staged.select(*names).write.mode("overwrite").parquet(folder)
-    return rows.sparkSession.read.schema(STAGED).parquet(folder)
+    return replace_dataset(staged.select(*names), folder)
 
 
 def no_rows(frame: DataFrame) -> DataFrame:

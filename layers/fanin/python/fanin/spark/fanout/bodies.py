@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from fanin.spark.inputs.dialect import Dialect
 from fanin.spark.inputs.formats import DatasetFormat, dataset_format, format_of_path
 from fanin.spark.inputs.json_lines import TEXT
 from fanin.spark.inputs.names import find_name, quoted
-from fanin.spark.inputs.opening import Input, open_input
+from fanin.spark.inputs.opening import NOTHING, Input, open_input
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, readable_columns
 
@@ -74,8 +75,13 @@ class Dataset:
         return Input(self.path, self.format, self.dialect)
 
 
-def read(spark: SparkSession, dataset: Dataset) -> DataFrame:
+def read(spark: SparkSession, dataset: Dataset, replaced: Mapping[str, str] = NOTHING) -> DataFrame:
     """Read a dataset; each row comes with its message, or with the reason why it has none.
+
+    Args:
+        spark: the session.
+        dataset: the dataset.
+        replaced: as for ``open_input``.
 
     Returns:
         ``body``; ``value``, the row as it came; ``reason`` and ``detail``, null where the row has a message.
@@ -87,7 +93,8 @@ def read(spark: SparkSession, dataset: Dataset) -> DataFrame:
     if dataset.schema is not None and format_ is not DatasetFormat.CSV:
         raise InvalidRequest(f"a {format_} dataset takes no schema, since it has its own; only CSV does")
     fields = [] if dataset.body is None else [dataset.body]
-    opened = open_input(spark, dataset.input, fields=fields, types=_types(spark, dataset.schema))
+    types = _types(spark, dataset.schema)
+    opened = open_input(spark, dataset.input, fields=fields, types=types, replaced=replaced)
     text, line = F.col(TEXT), F.col(LINE)
     if opened.format is DatasetFormat.JSON:
         body = text if dataset.body is None else F.col(quoted(dataset.body))

@@ -35,7 +35,7 @@ from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.file_tasks import one_task_for_each_file
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.progress import Progress
-from fanin.spark.runtime.rejects import ANY, RejectLimit
+from fanin.spark.runtime.rejects import ANY, RejectLimit, refuse_other_dataset, rejects_in
 from fanin.spark.runtime.service import Service
 
 
@@ -124,6 +124,7 @@ def fan_out(
     check_request(plan.request)
     check_url(plan.queue)
     classic(spark, "fan_out")
+    refuse_other_dataset(spark, plan.rejects or rejects_in(plan.folder))  # not after all was sent
     if find_staging(spark, plan.folder) is None:
         # Later the queue may be gone: a run that has nothing left to send does not need it.
         check_queue(service.tracker().sqs, plan.queue)
@@ -173,7 +174,7 @@ def _send(
             messages.finish(results)
     if batch.state is State.OPEN:
         batch = service.ledger().close(batch.batch_id)
-    return summarize(spark, files, batch, staging, plan.rejects or files.at("rejects"))
+    return summarize(spark, files, batch, staging, plan.rejects or rejects_in(plan.folder))
 
 
 def _send_messages(
@@ -189,11 +190,11 @@ def _send_messages(
 
 
 def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
-    files = Folder(spark, plan.folder)
+    files, left = Folder(spark, plan.folder), plan.rejects or rejects_in(plan.folder)
     opened: list[DataFrame] = []
 
     def make() -> DataFrame:
-        opened.append(bodies.read(spark, dataset))
+        opened.append(bodies.read(spark, dataset, {left: "rejects (--rejects)"}))
         return bodies.messages(opened[0])
 
     def leave_out(attempt: str, messages: int) -> None:
@@ -203,7 +204,6 @@ def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
             return
         bodies.left_out(opened[0]).write.parquet(files.at(left_out_name(attempt)))
         found = spark.read.schema(rejects.SCHEMA).parquet(files.at(left_out_name(attempt)))
-        left = plan.rejects or files.at("rejects")
         plan.max_rejects.check(write_rejects(spark, found, left), rows, left, spark)
 
     def data() -> dict[str, Any] | None:

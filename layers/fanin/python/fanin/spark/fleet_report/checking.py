@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
@@ -12,7 +12,7 @@ from pyspark.sql.types import DataType, LongType, NumericType, TimestampNTZType,
 from fanin.errors import InvalidRequest
 from fanin.spark.fleet_report.telemetry import SENT_AT, Feed, Rule
 from fanin.spark.inputs.names import quoted, with_names
-from fanin.spark.inputs.opening import Input, open_input
+from fanin.spark.inputs.opening import NOTHING, Input, open_input
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.unreadable import LINE, UNREADABLE, readable_columns
@@ -21,13 +21,14 @@ CORRUPT: Final = "_corrupt"
 """The column with the text of what cannot be read in its format; null for all others."""
 
 
-def read(spark: SparkSession, given: Input, feed: Feed) -> DataFrame:
+def read(spark: SparkSession, given: Input, feed: Feed, replaced: Mapping[str, str] = NOTHING) -> DataFrame:
     """Read the columns of a feed, unchanged.
 
     Args:
         spark: the session.
         given: the dataset. CSV has a header line, with columns in any order; JSON has an object on each line.
         feed: what the rows are.
+        replaced: as for ``open_input``.
 
     Returns:
         The columns that the feed needs, and the optional ones that are there, those of CSV and JSON as text;
@@ -37,7 +38,7 @@ def read(spark: SparkSession, given: Input, feed: Feed) -> DataFrame:
         InvalidRequest: the path does not exist, or a column is missing.
     """
     optional = [one.name for one in feed.optional]
-    opened = open_input(spark, given, fields=[*feed.sources, *optional])
+    opened = open_input(spark, given, fields=[*feed.sources, *optional], replaced=replaced)
     raw = with_names(opened.rows, [*feed.sources, *optional])
     missing = [name for name in feed.sources if name not in raw.columns]
     if missing:

@@ -22,6 +22,7 @@ from fanin.spark.fleet_report.telemetry import FILL_UPS, TRIPS, Feed
 from fanin.spark.fleet_report.weeks import Period, week_of
 from fanin.spark.inputs.opening import Input
 from fanin.spark.runtime import rejects
+from fanin.spark.runtime.datasets import replace_dataset
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import ANY, RejectLimit
 from fanin.spark.runtime.service import Service
@@ -59,8 +60,7 @@ class Output:
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         """Write a dataset, and give the DataFrame that reads it."""
-        rows.write.mode("overwrite").parquet(self.path(name))
-        return self.spark.read.schema(rows.schema).parquet(self.path(name))
+        return replace_dataset(rows, self.path(name))
 
     def rejects(self) -> DataFrame:
         return self.spark.read.schema(rejects.SCHEMA).parquet(self.path("rejects"))
@@ -115,8 +115,7 @@ def read_facts(
         TooManyRejects: too many rows are left out.
     """
     judged = [
-        output.write(f"checked/{source.feed.name}", _checked(output.spark, source))
-        for source in (trips, fill_ups)
+        output.write(f"checked/{source.feed.name}", _checked(output, source)) for source in (trips, fill_ups)
     ]
     reasons = judged[0].select("reason").unionByName(judged[1].select("reason"))
     counts: dict[str | None, int] = dict(map(tuple, reasons.groupBy("reason").count().collect()))
@@ -131,13 +130,13 @@ def read_facts(
     return Facts(judged[0], judged[1], output.write("checked/vehicle_week", weeks), refused)
 
 
-def _checked(spark: SparkSession, source: Source) -> DataFrame:
+def _checked(output: Output, source: Source) -> DataFrame:
     if source.input is None:
-        raw = spark.createDataFrame(
+        raw = output.spark.createDataFrame(
             [], ", ".join(f"{name} string" for name in [*source.feed.sources, CORRUPT])
         )
     else:
-        raw = read(spark, source.input, source.feed)
+        raw = read(output.spark, source.input, source.feed, {output.folder.path: "--output"})
     return check(raw, source.feed)
 
 

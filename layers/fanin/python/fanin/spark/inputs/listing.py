@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.errors import InvalidRequest
 
+_S3: Final = ("s3", "s3a", "s3n")
 _GLOB: Final = frozenset("*?[]{}\\")
 
 
@@ -95,6 +97,38 @@ def qualified(spark: SparkSession, path: str) -> str:
     """A path as a ``FoundFile`` has it: with its file system, from the root."""
     place, system = _place(spark, path)
     return str(system.makeQualified(place).toString())
+
+
+def refuse_replaced(
+    spark: SparkSession, path: str, files: Sequence[FoundFile], replaced: Mapping[str, str]
+) -> None:
+    """Refuse a dataset of which files are in a folder that the job replaces.
+
+    Args:
+        spark: the session.
+        path: of the dataset.
+        files: of the dataset.
+        replaced: folder → what names it, for the message.
+
+    Raises:
+        InvalidRequest: some are; says which folder, and what to name.
+    """
+    holding = {f"{_same_place(folder)}/" for folder in {file.path.rpartition("/")[0] for file in files}}
+    for folder, named_by in replaced.items():
+        inside = f"{_same_place(qualified(spark, folder))}/"
+        if any(one.startswith(inside) for one in holding):
+            raise InvalidRequest(
+                f"{path} has files in {folder}, which this job replaces; name another folder with {named_by},"
+                " or copy these files to a folder of their own"
+            )
+
+
+def _same_place(uri: str) -> str:
+    """The same text for a place on S3, or on this machine, however a URI names it."""
+    scheme, colon, rest = uri.partition(":")
+    if scheme == "file":
+        return f"file:{Path(rest).resolve()}"
+    return f"{'s3' if scheme in _S3 else scheme}{colon}{rest}"
 
 
 def _place(spark: SparkSession, path: str) -> tuple[Any, Any]:

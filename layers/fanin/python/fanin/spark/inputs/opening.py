@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from py4j.protocol import Py4JJavaError
@@ -27,11 +28,13 @@ from fanin.spark.inputs.listing import (
     fingerprint,
     literal_root,
     qualified,
+    refuse_replaced,
 )
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
 _T = TypeVar("_T")
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_SOURCE: Final = "DATA_SOURCE_NOT_FOUND"
 
 
@@ -72,6 +75,7 @@ def open_input(
     *,
     fields: Sequence[str],
     types: StructType | None = None,
+    replaced: Mapping[str, str] = NOTHING,
 ) -> Opened:
     """Open a dataset.
 
@@ -80,15 +84,18 @@ def open_input(
         given: the dataset.
         fields: what is read of JSON, and the columns of a dataset without files.
         types: types of the columns of CSV; without them all are text.
+        replaced: folders that the job replaces, folder → what names it.
 
     Raises:
         InvalidRequest: the dataset does not exist, is a table that was not asked for as such, is not of its
-            format, or its files do not fit together. Says which file, where Spark does.
+            format, its files do not fit together, or are in a folder that the job replaces. Says which file,
+            where Spark does.
     """
     format_ = _format(spark, given)
     if not format_.of_files:
         return Opened(_readable(_table(spark, given.path, format_)), format_, None)
     files = find_files(spark, given.path)
+    refuse_replaced(spark, given.path, files, replaced)
     if table := find_table(spark, files):
         raise table.refusal(given.path)
     if given.format is None and format_ is DatasetFormat.PARQUET:

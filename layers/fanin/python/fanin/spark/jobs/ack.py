@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import posixpath
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -25,6 +23,7 @@ from fanin.spark.inputs.opening import Input, Opened, open_input
 from fanin.spark.jobs.argument_types import names_of_totals
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
 from fanin.spark.jobs.running import Job, Summary
+from fanin.spark.runtime.rejects import rejects_in
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.unreadable import marked
 
@@ -107,7 +106,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     name, other = ("ordinal", "item") if by_ordinal else ("item", "ordinal")
     fields = list(dict.fromkeys((name, other, "batch_id", "reason", *options.totals)))
     given = Input(options.input, options.format, dialect_of(options))
-    opened = open_input(spark, given, fields=fields)
+    opened = open_input(spark, given, fields=fields, replaced=_replaced(options))
     rows = with_names(opened.rows, fields)
     if opened.format is DatasetFormat.JSON:
         _check_totals(rows, options.input, options.totals)
@@ -118,7 +117,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     common = {"batch_id": options.batch, "max_rejects": options.max_rejects}
     done: Acknowledged | Forecast | None = None
     if _may_be_few(opened, options):
-        done = acknowledge_few(rows, service, rejects=_rejects_folder(options), even_none=True, **common)
+        done = acknowledge_few(rows, service, rejects=_rejects_folder(options), write_empty=True, **common)
     if done is None:
         common |= {
             "work": work,
@@ -135,7 +134,13 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
 
 
 def _rejects_folder(options: argparse.Namespace) -> str:
-    return str(options.rejects or f"{options.work.rstrip('/')}/rejects")
+    return str(options.rejects or rejects_in(options.work))
+
+
+def _replaced(options: argparse.Namespace) -> Mapping[str, str]:
+    """The folders that the job replaces, each with the option that names it."""
+    work = options.work.rstrip("/")
+    return {_rejects_folder(options): "--rejects"} | {f"{work}/{name}": "--work" for name in WORK}
 
 
 def _may_be_few(opened: Opened, options: argparse.Namespace) -> bool:
@@ -187,34 +192,11 @@ def _parquet_files(
     return files
 
 
-def check(options: argparse.Namespace) -> None:
-    """Refuse a dataset that lies in a folder which the job replaces.
-
-    Raises:
-        InvalidRequest: it does; says which folder, and what to name.
-    """
-    work = options.work.rstrip("/")
-    replaced = dict.fromkeys([f"{work}/{name}" for name in WORK], "--work")
-    replaced[_rejects_folder(options)] = "--rejects"
-    for folder, option in replaced.items():
-        if _plain(options.input).startswith(_plain(folder)):
-            raise InvalidRequest(
-                f"--input {options.input} is in {folder}, which this job replaces; name another folder with"
-                f" {option}, or write mended rejects, with the columns of the input, to a folder of their own"
-            )
-
-
-def _plain(path: str) -> str:
-    """A path with a slash at its end, so that one is in another if it begins with it."""
-    scheme, colon, rest = path.removeprefix("file:").rpartition("://")
-    return f"{scheme}{colon}{posixpath.normpath(rest if colon else Path(rest).absolute())}/"
-
-
 def needs(_options: argparse.Namespace) -> Mapping[str, str]:
     return Service.from_env().endpoints("dynamodb")
 
 
-JOB: Final = Job("ack", ABOUT, arguments, run, SETTINGS, output="work", check=check, needs=needs)
+JOB: Final = Job("ack", ABOUT, arguments, run, SETTINGS, output="work", needs=needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -20,6 +20,7 @@ from fanin.spark.audit.scan import scan
 from fanin.spark.audit.verdicts import Snapshot, audit
 from fanin.spark.audit.verifying import verify
 from fanin.spark.jobs.running import Job, Summary
+from fanin.spark.runtime.datasets import replace_dataset
 from fanin.spark.runtime.service import Service
 
 ABOUT: Final = """\
@@ -133,9 +134,9 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     moments = [source.at for source in (batches_from, words_from) if source.at is not None]
     found = audit(Snapshot(batches, words, min(moments, default=began), max(moments, default=ended)))
     found.measured.persist(StorageLevel.MEMORY_AND_DISK)
-    findings = _written(found.findings(), f"{folder}/findings")
-    audited = _written(found.batches(findings), f"{folder}/batches")
-    missing = _written(found.missing(), f"{folder}/missing")
+    findings = replace_dataset(found.findings(), f"{folder}/findings")
+    audited = replace_dataset(found.batches(findings), f"{folder}/batches")
+    missing = replace_dataset(found.missing(), f"{folder}/missing")
     found.measured.unpersist()
     summary = _summary(audited, findings, missing) | {"words": words.count()}
     if options.repair or options.confirm:
@@ -165,14 +166,9 @@ def _no_check(_: DataFrame) -> None:
 
 def _staged(source: _Source, typed: Callable[[DataFrame], DataFrame], folder: str) -> DataFrame:
     """Type rows and write them, since a second scan may find others; then check that none were lost."""
-    staged = _written(typed(source.lines), folder)
+    staged = replace_dataset(typed(source.lines), folder)
     source.check(staged)
     return staged
-
-
-def _written(made: DataFrame, folder: str) -> DataFrame:
-    made.write.mode("overwrite").parquet(folder)
-    return made.sparkSession.read.schema(made.schema).parquet(folder)
 
 
 def _summary(batches: DataFrame, findings: DataFrame, missing: DataFrame) -> Summary:
@@ -197,7 +193,7 @@ def _verified(findings: DataFrame, options: argparse.Namespace, folder: str) -> 
     moving = F.col("kind").isin([kind.value for kind in MOVING])
     doubted = findings.where(moving).select("batch_id").distinct()
     tasks = options.segments
-    looked = _written(verify(doubted, Service.from_env(), repair=options.repair, tasks=tasks), folder)
+    looked = replace_dataset(verify(doubted, Service.from_env(), repair=options.repair, tasks=tasks), folder)
     left = "(found > 0 and not repaired) or error not in ('batch-gone', 'batch-not-found')"
     judged = looked.agg(
         F.count("*").alias("verified"),

@@ -23,6 +23,10 @@ _SURELY: Final = "fs.option.create.conditional.overwrite"
 created. Others ignore it (Options.CreateFileOptionKeys in Hadoop's documentation)."""
 _RENAMES: Final = 5
 """How often a file is put in the place of another, which other drivers may replace at the same time."""
+_NOT_OF_A_DATASET: Final = "{[!p._]*,p,p[!a]*,pa,pa[!r]*,par,par[!t]*,part,part[!-]*}"
+"""Names of what Spark does not write into a dataset; its own begin with ``part-``, ``_`` or a dot. Hadoop
+looks for them, since a dataset may have very many files."""
+NAME_ANOTHER: Final = "Nothing was deleted; name a folder that this job has for itself"
 
 
 class Folder:
@@ -70,6 +74,31 @@ class Folder:
                 f"{file} is a folder, and this job has a file of that name; rename the folder, or choose"
                 f" another place than {self.path} for what this job writes"
             )
+
+    def refuse_others(self) -> bool:
+        """Refuse to replace this folder by a dataset if it holds more than a dataset, or is a file.
+
+        Returns:
+            Whether it is there.
+
+        Raises:
+            InvalidRequest: names what is in the way.
+        """
+        folder = self._file("")
+        try:
+            there = self._system.getFileStatus(folder)
+        except Py4JJavaError:
+            if self._system.exists(folder):
+                raise
+            return False
+        others = self._jvm.org.apache.hadoop.fs.GlobFilter(_NOT_OF_A_DATASET)
+        found = [there] if there.isFile() else self._system.listStatus(folder, others)[:1]
+        if found:
+            raise InvalidRequest(
+                f"{self.path} would be replaced by a dataset, and {found[0].getPath()} is no part of one that"
+                f" Spark wrote. {NAME_ANOTHER}"
+            )
+        return True
 
     def read(self, name: str) -> str | None:
         """The text of a file; None if there is no such file.
@@ -181,8 +210,14 @@ class Folder:
         return str(self._system.makeQualified(file).toUri().getPath())
 
     def delete(self, name: str = "") -> None:
-        """Delete a file or a dataset that may be there, or without a name the folder itself."""
-        self._system.delete(self._file(name), True)
+        """Delete a file or a dataset that may be there, or without a name the folder itself.
+
+        Raises:
+            ServiceUnavailable: it is still there.
+        """
+        file = self._file(name)
+        if not self._system.delete(file, True) and self._system.exists(file):
+            raise ServiceUnavailable(f"{file} cannot be deleted; see who else writes it, and start again")
 
     def delete_file(self, name: str) -> None:
         """Delete a file that may be there.

@@ -12,13 +12,17 @@ from typing import Final, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StringType, StructField, StructType
 
 from fanin.errors import InvalidRequest, TooManyRejects
-from fanin.spark.runtime.files import Folder
-from fanin.spark.runtime.unreadable import MARK, UNREADABLE, WRONG_COLUMNS, unmarked
+from fanin.spark.runtime.datasets import replace_dataset
+from fanin.spark.runtime.failures import root_cause
+from fanin.spark.runtime.files import NAME_ANOTHER, Folder
+from fanin.spark.runtime.unreadable import UNREADABLE, WRONG_COLUMNS, explained, explained_text
 
 
 class Reason(StrEnum):
@@ -135,6 +139,8 @@ class RejectLimit:
         return self.count if self.share is None else int(Decimal(str(self.share)) * rows)
 
 
+_NOT_PARQUET: Final = "is not a Parquet file"
+"""What Parquet says of a file, whatever its name."""
 _HARMLESS: Final = (Reason.DUPLICATE, Reason.CORRECTED)
 
 
@@ -190,10 +196,40 @@ EVERY: Final = RejectLimit(share=1)
 """All rows, if need be."""
 
 
+def rejects_in(folder: str) -> str:
+    """Where the rejects are of a job that writes into a folder, unless people name another place."""
+    return f"{folder.rstrip('/')}/rejects"
+
+
+def refuse_other_dataset(spark: SparkSession, folder: str) -> None:
+    """Refuse to replace what is no dataset of rejects.
+
+    Args:
+        spark: the session.
+        folder: where rejects are to be written, which may be empty, or not there.
+
+    Raises:
+        InvalidRequest: something else is there; says what.
+    """
+    if not Folder(spark, folder).refuse_others():
+        return
+    try:
+        columns = spark.read.parquet(folder).columns
+    except (PySparkException, Py4JJavaError) as error:
+        if _NOT_PARQUET not in (cause := root_cause(error)):
+            return  # there are only hidden files, or another run is replacing them
+        other = f"holds files that are none: {cause}"
+    else:
+        if columns == SCHEMA.names:
+            return
+        other = f"is a dataset with the columns {', '.join(columns)}"
+    raise InvalidRequest(f"{folder} would be replaced by rejects, and {other}. {NAME_ANOTHER}")
+
+
 def write_none(spark: SparkSession, folder: str) -> dict[str, int]:
     """Write a dataset of no rejects, as ``write_rejects`` does, in a fraction of its time."""
     nothing = [f"CAST(NULL AS {field.dataType.simpleString()}) AS {field.name}" for field in SCHEMA]
-    spark.range(0, 0, 1, 1).selectExpr(*nothing).write.mode("overwrite").parquet(folder)
+    replace_dataset(spark.range(0, 0, 1, 1).selectExpr(*nothing), folder)
     return {}
 
 
@@ -212,20 +248,11 @@ def write_rejects(
     """
     if counted is not None and not counted:
         return write_none(rejects.sparkSession, folder)
-    unreadable = F.contains("value", F.lit(MARK))
-    shown = rejects.withColumns(
-        {
-            "value": F.when(unreadable, unmarked("value")).otherwise(F.col("value")),
-            "detail": F.when(unreadable, F.lit(UNREADABLE)).otherwise(F.col("detail")),
-        }
-    )
-    shown.write.mode("overwrite").parquet(folder)
-    if counted is not None:
-        return dict(counted)
-    return count_by_reason(rejects.sparkSession.read.schema(SCHEMA).parquet(folder))
+    written = replace_dataset(explained(rejects), folder)
+    return count_by_reason(written) if counted is None else dict(counted)
 
 
-class Row(NamedTuple):
+class Reject(NamedTuple):
     """A row of ``SCHEMA``."""
 
     value: str | None
@@ -233,28 +260,27 @@ class Row(NamedTuple):
     detail: str | None
 
 
-def write_few_rejects(rejects: Sequence[Row], folder: Folder, *, even_none: bool) -> dict[str, int]:
+def write_few_rejects(rejects: Sequence[Reject], folder: Folder, *, write_empty: bool) -> dict[str, int]:
     """Write what ``write_rejects`` writes, without a job.
 
     Args:
         rejects: rows of ``SCHEMA``.
         folder: where to write them; what is in it is replaced.
-        even_none: whether to write a dataset if there are no rejects; otherwise there is no folder then.
+        write_empty: whether to write a dataset if there are no rejects; otherwise there is no folder then.
 
     Returns:
         Reason → number of rows.
     """
     folder.delete()
-    if rejects or even_none:
-        shown = [
-            row._replace(value=row.value.replace(MARK, ""), detail=UNREADABLE)
-            if row.value and MARK in row.value
-            else row
-            for row in rejects
-        ]
-        schema = pa.schema([(name, pa.string()) for name in SCHEMA.names])
+    if rejects or write_empty:
+        texts = [explained_text(row.value, row.detail) for row in rejects]
+        columns = {
+            "value": [value for value, _ in texts],
+            "reason": [row.reason for row in rejects],
+            "detail": [detail for _, detail in texts],
+        }
         file = BytesIO()
-        pq.write_table(pa.Table.from_pylist([row._asdict() for row in shown], schema), file)
+        pq.write_table(pa.table(columns, pa.schema([(name, pa.string()) for name in SCHEMA.names])), file)
         folder.write_bytes("part-00000.parquet", file.getvalue())
         folder.write_bytes("_SUCCESS", b"")
     return dict(Counter(row.reason for row in rejects))

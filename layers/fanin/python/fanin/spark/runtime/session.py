@@ -27,6 +27,11 @@ SETTINGS: Final[Mapping[str, str]] = {
 }
 """Settings of every job; all but the last can be changed while a session runs."""
 
+JAVA_OPTIONS: Final = "-XX:+UseSerialGC -XX:InitialRAMPercentage=100 -Darrow.enable_unsafe_memory_access=true"
+"""For a Java that runs tasks, started here. Its heap has its full size at once: with a small one, rows of a
+DataFrame take a sixth longer to Python, since the collector stops all tasks so often. Arrow leaves out its
+checks of bounds, of which Spark has already made sure."""
+
 _ALONE: Final[Mapping[str, str]] = {
     "spark.master": "local[*]",
     "spark.driver.host": "127.0.0.1",
@@ -34,8 +39,7 @@ _ALONE: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "4g",
-    # Arrow checks the bounds for every value that it writes; Spark has already made sure of them.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Darrow.enable_unsafe_memory_access=true",
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     "spark.sql.shuffle.partitions": "8",
 }
 """Settings for a process that was not started by spark-submit, for example on a laptop or in a test."""

@@ -25,9 +25,27 @@ def marked(line: str | Column = LINE) -> Column:
     return F.concat(F.col(line) if isinstance(line, str) else line, F.lit(MARK))
 
 
-def unmarked(value: str) -> Column:
-    """A value as it came."""
-    return F.replace(F.col(value), F.lit(MARK), F.lit(""))
+def explained(rejects: DataFrame) -> DataFrame:
+    """Rejects with their values as they came; those that were marked have a ``detail`` of their own.
+
+    Args:
+        rejects: rows with ``value`` and ``detail``.
+    """
+    unreadable = F.contains("value", F.lit(MARK))
+    value = F.replace(F.col("value"), F.lit(MARK), F.lit(""))
+    return rejects.withColumns(
+        {
+            "value": F.when(unreadable, value).otherwise(F.col("value")),
+            "detail": F.when(unreadable, F.lit(UNREADABLE)).otherwise(F.col("detail")),
+        }
+    )
+
+
+def explained_text(value: str | None, detail: str | None) -> tuple[str | None, str | None]:
+    """The same for the value and the detail of one reject."""
+    if value is None or MARK not in value:
+        return value, detail
+    return value.replace(MARK, ""), UNREADABLE
 
 
 def readable_columns(rows: DataFrame) -> list[str]:

@@ -1,0 +1,13 @@
+"""The Java of a session that was not started by spark-submit."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+
+def test_its_heap_has_its_full_size_from_the_start(spark: SparkSession) -> None:
+    # In a heap that grows as needed, the collector stops all tasks again and again.
+    jvm = spark._jvm
+    assert jvm is not None
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    assert runtime.totalMemory() > 0.9 * runtime.maxMemory()
