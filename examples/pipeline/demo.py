@@ -35,7 +35,6 @@ from fanin import FaninError, Tracker
 from fanin.local import CHECKOUT, Stack, down, environment, up
 from fanin.spark import Job, Summary, quiet_session
 from fanin.spark.jobs import ack, audit, fan_out, report
-from fanin.spark.runtime.session import JAVA_OPTIONS
 
 HOME: Final = CHECKOUT / ".fanin" / "demo-spark"
 ALL: Final = "all"
@@ -82,7 +81,7 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
         TimeoutError: the queue does not empty, or the batch does not end.
     """
     shutil.rmtree(root / "data", ignore_errors=True)
-    java = f"{JAVA_OPTIONS} -Dlog4j2.configurationFile={LOG.as_uri()}"
+    java = f"-Dlog4j2.configurationFile={LOG.as_uri()}"
     settings = {"spark.sql.shuffle.partitions": "4", "spark.driver.extraJavaOptions": java}
     with ExitStack() as until_the_end:
         with quiet_children():

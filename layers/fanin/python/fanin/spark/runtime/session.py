@@ -27,11 +27,6 @@ SETTINGS: Final[Mapping[str, str]] = {
 }
 """Settings of every job; all but the last can be changed while a session runs."""
 
-JAVA_OPTIONS: Final = "-XX:+UseSerialGC -XX:InitialRAMPercentage=100 -Darrow.enable_unsafe_memory_access=true"
-"""For a Java that runs tasks, started here. Its heap has its full size at once: with a small one, rows of a
-DataFrame take a sixth longer to Python, since the collector stops all tasks so often. Arrow leaves out its
-checks of bounds, of which Spark has already made sure."""
-
 _ALONE: Final[Mapping[str, str]] = {
     "spark.master": "local[*]",
     "spark.driver.host": "127.0.0.1",
@@ -39,7 +34,11 @@ _ALONE: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "4g",
-    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+    # The heap has its full size at once: with a small one, rows of a DataFrame take a sixth longer to Python,
+    # since the collector stops all tasks so often. Arrow leaves out its checks of bounds, of which Spark has
+    # already made sure. What somebody sets as extraJavaOptions comes after these.
+    "spark.driver.defaultJavaOptions": "-XX:+UseSerialGC -XX:InitialRAMPercentage=100"
+    " -Darrow.enable_unsafe_memory_access=true",
     "spark.sql.shuffle.partitions": "8",
 }
 """Settings for a process that was not started by spark-submit, for example on a laptop or in a test."""
