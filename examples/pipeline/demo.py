@@ -81,8 +81,10 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
         TimeoutError: the queue does not empty, or the batch does not end.
     """
     shutil.rmtree(root / "data", ignore_errors=True)
-    java = f"-Dlog4j2.configurationFile={LOG.as_uri()}"
-    settings = {"spark.sql.shuffle.partitions": "4", "spark.driver.extraJavaOptions": java}
+    settings = {
+        "spark.sql.shuffle.partitions": "4",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOG.as_uri()}",
+    }
     with ExitStack() as until_the_end:
         with quiet_children():
             spark = until_the_end.enter_context(quiet_session("fanin demo", settings))

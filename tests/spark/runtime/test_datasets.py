@@ -31,13 +31,15 @@ def test_a_folder_with_anything_else_stays_as_it_is(spark: SparkSession, tmp_pat
     before = sorted(tmp_path.rglob("*"))
 
     # When a dataset is to replace it, then nothing is deleted, and the error names what is in the way
-    with pytest.raises(InvalidRequest, match=f"/{name.partition('/')[0]} is no part of one that Spark wrote"):
+    with pytest.raises(
+        InvalidRequest, match=f"/{name.partition('/')[0]} is not part of a dataset that Spark wrote"
+    ):
         replace_dataset(spark.range(2), str(tmp_path))
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_file_is_no_dataset(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_file_is_not_replaced_by_a_dataset(spark: SparkSession, tmp_path: Path) -> None:
     parquet(tmp_path / "part-0.parquet", item=["x"])
-    with pytest.raises(InvalidRequest, match=r"part-0\.parquet is no part of one that Spark wrote"):
+    with pytest.raises(InvalidRequest, match=r"part-0\.parquet is not part of a dataset that Spark wrote"):
         replace_dataset(spark.range(2), str(tmp_path / "part-0.parquet"))
     assert (tmp_path / "part-0.parquet").is_file()

@@ -6,15 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest, TooManyRejects
-from fanin.spark.runtime.rejects import (
-    ANY,
-    SCHEMA,
-    Reason,
-    RejectLimit,
-    refuse_other_dataset,
-    write_none,
-    write_rejects,
-)
+from fanin.spark.runtime.reject_limit import ANY, RejectLimit
+from fanin.spark.runtime.rejects import SCHEMA, Reason, check_rejects_folder, write_none, write_rejects
 from tests.spark.datasets import parquet
 
 
@@ -88,27 +81,33 @@ def test_too_many_rejects_say_why(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["orders/part-0.parquet", "orders/part-0.csv", "orders/day=1/part-0.parquet"]
+    ("file", "why"),
+    [
+        ("part-0.parquet", "is a dataset with the columns order, value"),
+        ("part-0.csv", r"holds files that are not Parquet: .*part-0\.csv"),
+        ("day=1/part-0.parquet", "/orders/day=1 is not part of a dataset"),
+    ],
 )
-def test_a_dataset_that_is_none_of_rejects_is_not_replaced(
-    spark: SparkSession, tmp_path: Path, file: str
+def test_rejects_do_not_replace_another_dataset(
+    spark: SparkSession, tmp_path: Path, *, file: str, why: str
 ) -> None:
+    orders = tmp_path / "orders"
+    parquet(orders / file, order=[1], value=["x"])
     if file.endswith("csv"):
-        (tmp_path / "orders").mkdir()
-        (tmp_path / file).write_text("value,reason,detail\n")
-    else:
-        parquet(tmp_path / file, order=[1], value=["x"])
-    with pytest.raises(InvalidRequest, match=r"would be replaced by .* Nothing was deleted; name a folder"):
-        refuse_other_dataset(spark, f"{tmp_path}/orders")
+        (orders / file).write_text("value,reason,detail\n")
+    with pytest.raises(InvalidRequest, match=f"{why}.*. This folder was left as it is"):
+        check_rejects_folder(spark, str(orders))
 
 
-def test_rejects_of_an_earlier_run_may_be_replaced(spark: SparkSession, tmp_path: Path) -> None:
-    # Given a folder that is not there, one that is empty, one with what a driver left that died, and rejects
+def test_an_absent_or_empty_folder_and_earlier_rejects_may_be_replaced(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given a folder that is not there, is empty, has what a driver left that died, or has rejects
     folder = tmp_path / "rejects"
-    refuse_other_dataset(spark, str(folder))
+    check_rejects_folder(spark, str(folder))
     folder.mkdir()
-    refuse_other_dataset(spark, str(folder))
+    check_rejects_folder(spark, str(folder))
     (folder / "_temporary").mkdir()
-    refuse_other_dataset(spark, str(folder))
+    check_rejects_folder(spark, str(folder))
     write_none(spark, str(folder))
-    refuse_other_dataset(spark, str(folder))
+    check_rejects_folder(spark, str(folder))

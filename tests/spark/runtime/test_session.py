@@ -9,5 +9,5 @@ def test_its_heap_has_its_full_size_from_the_start(spark: SparkSession) -> None:
     # In a heap that grows as needed, the collector stops all tasks again and again.
     jvm = spark._jvm
     assert jvm is not None
-    runtime = jvm.java.lang.Runtime.getRuntime()
-    assert runtime.totalMemory() > 0.9 * runtime.maxMemory()
+    heap = jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage()
+    assert heap.getInit() > 0.9 * heap.getMax()

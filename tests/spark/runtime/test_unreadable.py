@@ -7,10 +7,10 @@ from fanin.spark.runtime.unreadable import (
     MARK,
     PROBLEM,
     UNREADABLE,
-    explained,
-    explained_text,
     marked,
     readable_columns,
+    unmarked,
+    unmarked_text,
 )
 
 
@@ -22,7 +22,7 @@ def test_a_text_is_marked(spark: SparkSession) -> None:
     assert found == [f"5{MARK}", None]
 
 
-def test_a_reject_is_explained_the_same_way_in_sql_and_alone(spark: SparkSession) -> None:
+def test_a_mark_is_taken_off_the_same_way_in_sql_and_alone(spark: SparkSession) -> None:
     given = [
         (f"{{no{MARK}", "why"),
         (f"5{MARK}", None),
@@ -33,9 +33,9 @@ def test_a_reject_is_explained_the_same_way_in_sql_and_alone(spark: SparkSession
     ]
     rows = spark.createDataFrame(given, "value string, detail string")
 
-    found = [tuple(row) for row in explained(rows).collect()]
+    found = [tuple(row) for row in unmarked(rows).collect()]
 
-    assert found == [explained_text(value, detail) for value, detail in given]
+    assert found == [unmarked_text(value, detail) for value, detail in given]
     assert found[:3] == [("{no", UNREADABLE), ("5", UNREADABLE), ("x", "why")]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.coalescing import Given, coalesce
-from fanin.spark.runtime.rejects import ANY
+from fanin.spark.runtime.reject_limit import ANY
 from fanin.spark.runtime.service import Service
 
 

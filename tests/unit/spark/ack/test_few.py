@@ -15,8 +15,9 @@ from fanin.spark.ack import few
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.ack.schemas import Records
-from fanin.spark.runtime import rejects
-from fanin.spark.runtime.rejects import RejectLimit, Row
+from fanin.spark.runtime import reject_limit, rejects
+from fanin.spark.runtime.reject_limit import RejectLimit
+from fanin.spark.runtime.rejects import Reject
 from tests.spark.given import Given, batch, block, items_of, minimal, rows_of, shuffled
 from tests.unit.spark.runtime.file_systems import FileSystem
 
@@ -105,12 +106,13 @@ def test_nothing_is_no_marks() -> None:
 
 def test_too_many_rejects_are_told_before_anything_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a row to mark, and one that is left out
-    found = few.Few(2, marks=pa.RecordBatch.from_pylist([]), rejects=[Row("x", "malformed", "why")])
+    found = few.Few(2, marks=pa.RecordBatch.from_pylist([]), rejects=[Reject("x", "malformed", "why")])
     rows = SimpleNamespace(columns=["item"], sparkSession=FileSystem().session())
     monkeypatch.setattr(few, "with_names", lambda rows, _names: rows)
     monkeypatch.setattr(few, "coalesce_few", lambda *_: found)
     monkeypatch.setattr(few, "mark", lambda *_: pytest.fail("it was marked"))
-    monkeypatch.setattr(rejects, "_find_commonest", lambda *_: "")
+    monkeypatch.setattr(rejects, "check_rejects_folder", lambda *_: None)
+    monkeypatch.setattr(reject_limit, "_find_commonest", lambda *_: "")
 
     # When none may be left out, then the run ends there
     with pytest.raises(TooManyRejects, match="1 of 2 rows are rejects, and at most 0 may be"):

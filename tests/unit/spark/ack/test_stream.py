@@ -11,7 +11,7 @@ from pyspark import StorageLevel
 from fanin.spark.ack import stream
 from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.strategy import Strategy
-from fanin.spark.runtime.rejects import EVERY
+from fanin.spark.runtime.reject_limit import EVERY
 
 DONE = Acknowledged(Strategy.PAGES, rows=3, distinct=3, failed=0)
 

@@ -5,7 +5,6 @@ Each kind differs where it matters to a writer: when a file is there, and whethe
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,7 +64,7 @@ class FileSystem:
         text_of = lambda stream, _encoding: stream.read().decode()  # noqa: E731
         io = SimpleNamespace(IOUtils=SimpleNamespace(toString=text_of))
         apache = SimpleNamespace(
-            hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path, GlobFilter=_GlobFilter)),
+            hadoop=SimpleNamespace(fs=SimpleNamespace(Path=path)),
             commons=SimpleNamespace(io=io),
         )
         java = SimpleNamespace(hadoopConfiguration=lambda: None)
@@ -89,17 +88,6 @@ class FileSystem:
 
     def isDirectory(self, path: _Path) -> bool:  # noqa: N802
         return any(file.startswith(f"{path.text}/") for file in self.files)
-
-    def getFileStatus(self, path: _Path) -> _Status:  # noqa: N802
-        if not self.exists(path):
-            raise Raised(f"FileNotFoundException: {path}")
-        return _Status(path, path.text in self.files)
-
-    def listStatus(self, folder: _Path, wanted: _GlobFilter) -> list[_Status]:  # noqa: N802
-        below = f"{folder.text}/"
-        names = {file[len(below) :].partition("/")[0] for file in self.files if file.startswith(below)}
-        paths = [_Path(below + name, self) for name in sorted(names) if wanted.accepts(name)]
-        return [self.getFileStatus(path) for path in paths]
 
     def open(self, path: _Path) -> Any:
         if not self.late:
@@ -147,27 +135,6 @@ class _Path:
 
     def getFileSystem(self, _conf: object) -> FileSystem:  # noqa: N802
         return self._system
-
-
-class _GlobFilter:
-    """A choice of patterns in braces, none of which has braces itself."""
-
-    def __init__(self, pattern: str) -> None:
-        self._patterns = pattern.removeprefix("{").removesuffix("}").split(",")
-
-    def accepts(self, name: str) -> bool:
-        return any(fnmatchcase(name, pattern) for pattern in self._patterns)
-
-
-class _Status:
-    def __init__(self, path: _Path, is_file: bool) -> None:
-        self._path, self._is_file = path, is_file
-
-    def isFile(self) -> bool:  # noqa: N802
-        return self._is_file
-
-    def getPath(self) -> _Path:  # noqa: N802
-        return self._path
 
 
 class _Builder:

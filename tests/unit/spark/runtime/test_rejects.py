@@ -1,4 +1,4 @@
-"""How many rows may be left out."""
+"""The rejects of few rows, written without a job."""
 
 from __future__ import annotations
 
@@ -7,80 +7,26 @@ from io import BytesIO
 import pyarrow.parquet as pq
 import pytest
 
-from fanin.errors import InvalidRequest
-from fanin.spark.runtime.files import Folder
-from fanin.spark.runtime.rejects import ANY, MOST_SHOWN, Commonest, Reject, RejectLimit, write_few_rejects
-from fanin.spark.runtime.unreadable import MARK, UNREADABLE, WRONG_COLUMNS
+from fanin.spark.runtime import rejects
+from fanin.spark.runtime.rejects import Reject, write_few_rejects
+from fanin.spark.runtime.unreadable import MARK, UNREADABLE
 from tests.unit.spark.runtime.file_systems import FileSystem
 
-
-@pytest.mark.parametrize(
-    ("text", "limit"),
-    [("0", RejectLimit(count=0)), ("100", RejectLimit(count=100)), ("2.5%", RejectLimit(share=0.025))],
-)
-def test_a_limit_is_a_number_of_rows_or_a_share_of_them(text: str, limit: RejectLimit) -> None:
-    assert RejectLimit.parse(text) == limit
+FOLDER = "hdfs://n/r"
 
 
-@pytest.mark.parametrize("text", ["", "%", "-1", "many", "101%", "-1%", "nan%", "1.5"])
-def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(InvalidRequest, match="neither a number of rows nor a share"):
-        RejectLimit.parse(text)
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The folders that were looked into before they were replaced; tests on Spark show what that refuses."""
+    folders: list[str] = []
+    monkeypatch.setattr(rejects, "check_rejects_folder", lambda _, folder: folders.append(folder))
+    return folders
 
 
-@pytest.mark.parametrize(
-    ("limit", "rejected", "enough"),
-    [
-        (ANY, {"null": 99}, True),
-        (ANY, {"null": 60, "malformed": 40}, False),
-        (RejectLimit(count=3), {"null": 3}, True),
-        (RejectLimit(count=3), {"null": 2, "gone": 2}, False),
-        (RejectLimit(count=0), {}, True),
-        (RejectLimit(count=0), {"duplicate": 50, "corrected": 40}, True),
-        (RejectLimit(share=0.05), {"null": 5}, True),
-        (RejectLimit(share=0.05), {"null": 6}, False),
-        (RejectLimit(count=1_000), {"null": 100}, True),
-    ],
-)
-def test_repeats_do_not_count_and_all_rows_are_too_many(
-    limit: RejectLimit, rejected: dict[str, int], enough: bool
-) -> None:
-    # Given a hundred rows, when some are rejects, then the job may go on or not
-    assert limit.allows(rejected, 100) is enough
-
-
-@pytest.mark.parametrize("percent", range(101))
-def test_as_many_rejects_as_the_share_says_are_enough(percent: int) -> None:
-    # 0.29 * 100 is less than 29 in floating-point numbers
-    limit = RejectLimit.parse(f"{percent}%")
-    assert limit.allows({"null": percent}, 100)
-    assert not limit.allows({"null": percent + 1}, 100)
-
-
-def test_a_dataset_without_rows_has_no_rejects() -> None:
-    assert ANY.allows({}, 0)
-
-
-@pytest.mark.parametrize(
-    ("detail", "value", "told"),
-    [
-        ("the body is null", None, "The commonest (3): malformed, the body is null; for example null."),
-        (None, "x", "The commonest (3): malformed; for example 'x'."),
-        (UNREADABLE, "K\ufffdse", "Name the encoding of the files (--encoding, for example windows-1252)."),
-        (UNREADABLE, "a,b,c", "look whether its delimiter and quote are right (--delimiter, --quote)."),
-        (WRONG_COLUMNS, "a,b,c", "look whether its delimiter and quote are right (--delimiter, --quote)."),
-        ("y" * 999, "x" * 999, f"{'y' * MOST_SHOWN}…; for example '{'x' * MOST_SHOWN}…'."),
-    ],
-)
-def test_the_commonest_reject_says_what_to_look_at(detail: str | None, value: str | None, told: str) -> None:
-    assert str(Commonest("malformed", detail, 3, value)).endswith(told)
-
-
-def test_few_rejects_replace_those_of_an_earlier_run_and_show_lines_as_they_came() -> None:
+def test_few_rejects_replace_those_of_an_earlier_run_and_show_lines_as_they_came(checked: list[str]) -> None:
     # Given the rejects of a run of many rows
     system = FileSystem()
     system.files = {"hdfs://n/r/part-00000-a.snappy.parquet": b"", "hdfs://n/r/_SUCCESS": b""}
-    folder = Folder(system.session(), "hdfs://n/r")
     few = [
         Reject("x", "malformed", "why"),
         Reject(f"{{no{MARK}", "malformed", "why"),
@@ -88,10 +34,11 @@ def test_few_rejects_replace_those_of_an_earlier_run_and_show_lines_as_they_came
     ]
 
     # When a run of few rows writes its own
-    counted = write_few_rejects(few, folder, write_empty=False)
+    counted = write_few_rejects(system.session(), few, FOLDER, write_empty=False)
 
     # Then they are all there are, and a line that cannot be read is said to be one
     assert counted == {"malformed": 2, "null": 1}
+    assert checked == [FOLDER]
     assert set(system.files) == {"hdfs://n/r/part-00000.parquet", "hdfs://n/r/_SUCCESS"}
     written = pq.read_table(BytesIO(system.files["hdfs://n/r/part-00000.parquet"]))
     assert [tuple(row.values()) for row in written.to_pylist()] == [
@@ -101,11 +48,12 @@ def test_few_rejects_replace_those_of_an_earlier_run_and_show_lines_as_they_came
     ]
 
 
+@pytest.mark.usefixtures("checked")
 @pytest.mark.parametrize("write_empty", [True, False])
 def test_no_rejects_are_a_dataset_only_if_it_is_asked_for(write_empty: bool) -> None:
     system = FileSystem()
 
-    assert write_few_rejects([], Folder(system.session(), "hdfs://n/r"), write_empty=write_empty) == {}
+    assert write_few_rejects(system.session(), [], FOLDER, write_empty=write_empty) == {}
 
     assert ("hdfs://n/r/_SUCCESS" in system.files) == write_empty
     if write_empty:

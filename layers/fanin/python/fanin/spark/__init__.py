@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fanin.spark.inputs.formats import DatasetFormat
     from fanin.spark.jobs.running import Job, Summary
     from fanin.spark.outcome.driver import outcomes
-    from fanin.spark.runtime.rejects import RejectLimit
+    from fanin.spark.runtime.reject_limit import RejectLimit
     from fanin.spark.runtime.service import Service
     from fanin.spark.runtime.session import quiet_session, session
 
@@ -68,7 +68,7 @@ _HOMES: Final = {
     "Forecast": "fanin.spark.ack.forecast",
     "Job": "fanin.spark.jobs.running",
     "ParquetFiles": "fanin.spark.ack.parquet_files",
-    "RejectLimit": "fanin.spark.runtime.rejects",
+    "RejectLimit": "fanin.spark.runtime.reject_limit",
     "Service": "fanin.spark.runtime.service",
     "Strategy": "fanin.spark.ack.strategy",
     "Summary": "fanin.spark.jobs.running",

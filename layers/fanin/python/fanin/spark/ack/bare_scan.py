@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.inputs.names import case_sensitive, folded
+from fanin.spark.runtime.object_store import S3
 
 _RELATION: Final = "org.apache.spark.sql.execution.datasources.LogicalRelation"
 _FILES: Final = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
@@ -21,7 +22,7 @@ _COLUMN: Final = "org.apache.spark.sql.catalyst.expressions.AttributeReference"
 _OPTIONS: Final = frozenset({"path", "paths", "mergeschema", "pathglobfilter", "recursivefilelookup"})
 """Options that say which files are read. Others say how, such as dates of another calendar."""
 _LENIENT: Final = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
-_REACHED: Final = ("file:", "s3://", "s3a://", "s3n://")
+_REACHED: Final = ("file:", *(f"{scheme}://" for scheme in S3))
 """What tasks reach without the libraries of Hadoop."""
 
 

@@ -22,7 +22,8 @@ from fanin.spark.ack.strategy import Strategy, choose_strategy
 from fanin.spark.inputs.names import with_names
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.datasets import replace_dataset
-from fanin.spark.runtime.rejects import RejectLimit, refuse_other_dataset, rejects_in, write_rejects
+from fanin.spark.runtime.reject_limit import RejectLimit
+from fanin.spark.runtime.rejects import check_rejects_folder, rejects_folder, write_rejects
 from fanin.spark.runtime.service import Service
 
 
@@ -96,8 +97,8 @@ def coalesce(given: Given) -> Coalesced:
         TooManyRejects: too many rows are left out.
     """
     spark, batches = classic(given.rows.sparkSession, "acknowledge"), StoredBatches(given.service)
-    rejected = given.rejects or rejects_in(given.work)
-    refuse_other_dataset(spark, rejected)  # now, and not after everything has been read
+    rejected = rejects_folder(given.rejects, given.work)
+    check_rejects_folder(spark, rejected)  # early, so that a run does not read everything and fail then
     rows = with_names(given.rows, ["item", "batch_id", "ordinal", "reason", *given.totals])
     totals = values.check_columns(given.totals, rows.schema)
     if totals and given.strategy is Strategy.PARQUET:

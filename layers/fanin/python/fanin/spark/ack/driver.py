@@ -25,7 +25,7 @@ from fanin.spark.ack.writers import Written, check_writers, share_writers
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.cluster import most_tasks
 from fanin.spark.runtime.datasets import replace_dataset
-from fanin.spark.runtime.rejects import ANY, RejectLimit
+from fanin.spark.runtime.reject_limit import ANY, RejectLimit
 from fanin.spark.runtime.service import Service
 
 WORK: Final = ("rows", "failures", "merged", "failed")
@@ -56,7 +56,7 @@ def acknowledge(
         rows: with a column ``item``, or ``batch_id`` and ``ordinal``, or ``ordinal``; and perhaps a
             ``reason``: where that is not null, the item has failed.
         service: the stack.
-        work: a folder for what steps pass to each other; what is in it is replaced.
+        work: a folder for what steps pass to each other; the datasets of an earlier run in it are replaced.
         batch_id: the batch of all rows, for input that has only ordinals.
         files: the Parquet files that the rows are read from, with ``mergeSchema``; None finds them if
             ``rows`` is ``spark.read.parquet(…)``, perhaps with some of its columns only.
@@ -73,8 +73,8 @@ def acknowledge(
 
     Raises:
         InvalidRequest: the columns name no items, two have the same name but for its case, a total has no
-            column, or it is of another type; the session is one of Spark Connect; or ``writers`` or
-            ``max_writes_per_second`` are less than 1.
+            column, or it is of another type; the session is one of Spark Connect; ``writers`` or
+            ``max_writes_per_second`` are less than 1; or what would be replaced is not of an earlier run.
         TooManyRejects: too many rows are left out; no item was acknowledged or failed.
     """
     check_writers(writers, max_writes_per_second)

@@ -21,8 +21,8 @@ from fanin.spark.ack.sql_items import normalize
 from fanin.spark.ack.strategy import Strategy
 from fanin.spark.ack.tasks import Task
 from fanin.spark.inputs.names import with_names
-from fanin.spark.runtime.files import Folder
-from fanin.spark.runtime.rejects import EVERY, Reject, RejectLimit, refuse_other_dataset, write_few_rejects
+from fanin.spark.runtime.reject_limit import EVERY, RejectLimit
+from fanin.spark.runtime.rejects import Reject, write_few_rejects
 from fanin.spark.runtime.service import Service
 
 ROWS: Final = 10_000
@@ -49,7 +49,7 @@ def acknowledge_few(
     Args:
         rows: as ``acknowledge`` takes them.
         service: the stack.
-        rejects: folder for the rows that are left out; what is in it is replaced.
+        rejects: folder for the rows that are left out; the rejects of an earlier run are replaced.
         batch_id: the batch of all rows, for input that has only ordinals.
         max_rejects: how many rows may be left out.
         write_empty: whether to write the dataset of rejects if there are none.
@@ -58,7 +58,7 @@ def acknowledge_few(
         What was done; None if the rows are too many, or some fail their items: then nothing was written.
 
     Raises:
-        InvalidRequest: the columns name no items.
+        InvalidRequest: the columns name no items, or something other than rejects is in their folder.
         TooManyRejects: too many rows are left out; no item was acknowledged.
     """
     rows = with_names(rows, ["item", "batch_id", "ordinal", "reason"])
@@ -66,9 +66,7 @@ def acknowledge_few(
     few = coalesce_few(rows, schema, StoredBatches(service))
     if few is None:
         return None
-    refuse_other_dataset(rows.sparkSession, rejects)
-    folder = Folder(rows.sparkSession, rejects)
-    counted = write_few_rejects(few.rejects, folder, write_empty=write_empty)
+    counted = write_few_rejects(rows.sparkSession, few.rejects, rejects, write_empty=write_empty)
     max_rejects.check(counted, few.rows, rejects, rows.sparkSession)
     before = service.meter().writes.total()
     results = [result for some in mark([few.marks], service.ledger()) for result in some]

@@ -12,7 +12,7 @@ from fanin.spark.ack.few import TASKS, acknowledge_few
 from fanin.spark.ack.strategy import Strategy
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.files import Folder
-from fanin.spark.runtime.rejects import EVERY
+from fanin.spark.runtime.reject_limit import EVERY
 from fanin.spark.runtime.service import Service
 
 

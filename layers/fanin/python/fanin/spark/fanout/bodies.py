@@ -17,7 +17,7 @@ from fanin.spark.inputs.dialect import Dialect
 from fanin.spark.inputs.formats import DatasetFormat, dataset_format, format_of_path
 from fanin.spark.inputs.json_lines import TEXT
 from fanin.spark.inputs.names import find_name, quoted
-from fanin.spark.inputs.opening import NOTHING, Input, open_input
+from fanin.spark.inputs.opening import Input, open_input
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, readable_columns
 
@@ -75,7 +75,7 @@ class Dataset:
         return Input(self.path, self.format, self.dialect)
 
 
-def read(spark: SparkSession, dataset: Dataset, replaced: Mapping[str, str] = NOTHING) -> DataFrame:
+def read(spark: SparkSession, dataset: Dataset, replaced: Mapping[str, str] | None = None) -> DataFrame:
     """Read a dataset; each row comes with its message, or with the reason why it has none.
 
     Args:

@@ -35,7 +35,8 @@ from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.file_tasks import one_task_for_each_file
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.progress import Progress
-from fanin.spark.runtime.rejects import ANY, RejectLimit, refuse_other_dataset, rejects_in
+from fanin.spark.runtime.reject_limit import ANY, RejectLimit
+from fanin.spark.runtime.rejects import check_rejects_folder, rejects_folder
 from fanin.spark.runtime.service import Service
 
 
@@ -63,6 +64,11 @@ class FanOut:
     request: OpenBatch = OpenBatch()
     workers: int = 8
     max_rejects: RejectLimit = ANY
+
+    @property
+    def left_out(self) -> str:
+        """The folder for rows that were not sent."""
+        return rejects_folder(self.rejects, self.folder)
 
 
 class Watching(NamedTuple):
@@ -124,7 +130,7 @@ def fan_out(
     check_request(plan.request)
     check_url(plan.queue)
     classic(spark, "fan_out")
-    refuse_other_dataset(spark, plan.rejects or rejects_in(plan.folder))  # not after all was sent
+    check_rejects_folder(spark, plan.left_out)  # early, so that a run does not send everything and fail then
     if find_staging(spark, plan.folder) is None:
         # Later the queue may be gone: a run that has nothing left to send does not need it.
         check_queue(service.tracker().sqs, plan.queue)
@@ -174,7 +180,7 @@ def _send(
             messages.finish(results)
     if batch.state is State.OPEN:
         batch = service.ledger().close(batch.batch_id)
-    return summarize(spark, files, batch, staging, plan.rejects or rejects_in(plan.folder))
+    return summarize(spark, files, batch, staging, plan.left_out)
 
 
 def _send_messages(
@@ -190,7 +196,7 @@ def _send_messages(
 
 
 def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
-    files, left = Folder(spark, plan.folder), plan.rejects or rejects_in(plan.folder)
+    files, left = Folder(spark, plan.folder), plan.left_out
     opened: list[DataFrame] = []
 
     def make() -> DataFrame:

@@ -12,7 +12,7 @@ from pyspark.sql.types import DataType, LongType, NumericType, TimestampNTZType,
 from fanin.errors import InvalidRequest
 from fanin.spark.fleet_report.telemetry import SENT_AT, Feed, Rule
 from fanin.spark.inputs.names import quoted, with_names
-from fanin.spark.inputs.opening import NOTHING, Input, open_input
+from fanin.spark.inputs.opening import Input, open_input
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.unreadable import LINE, UNREADABLE, readable_columns
@@ -21,7 +21,9 @@ CORRUPT: Final = "_corrupt"
 """The column with the text of what cannot be read in its format; null for all others."""
 
 
-def read(spark: SparkSession, given: Input, feed: Feed, replaced: Mapping[str, str] = NOTHING) -> DataFrame:
+def read(
+    spark: SparkSession, given: Input, feed: Feed, replaced: Mapping[str, str] | None = None
+) -> DataFrame:
     """Read the columns of a feed, unchanged.
 
     Args:

@@ -24,7 +24,7 @@ from fanin.spark.inputs.opening import Input
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.datasets import replace_dataset
 from fanin.spark.runtime.files import Folder
-from fanin.spark.runtime.rejects import ANY, RejectLimit
+from fanin.spark.runtime.reject_limit import ANY, RejectLimit
 from fanin.spark.runtime.service import Service
 
 

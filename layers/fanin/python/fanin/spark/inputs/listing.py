@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.errors import InvalidRequest
+from fanin.spark.runtime.object_store import S3
 
-_S3: Final = ("s3", "s3a", "s3n")
 _GLOB: Final = frozenset("*?[]{}\\")
 
 
@@ -99,36 +99,37 @@ def qualified(spark: SparkSession, path: str) -> str:
     return str(system.makeQualified(place).toString())
 
 
-def refuse_replaced(
+def check_not_replaced(
     spark: SparkSession, path: str, files: Sequence[FoundFile], replaced: Mapping[str, str]
 ) -> None:
-    """Refuse a dataset of which files are in a folder that the job replaces.
+    """Refuse a dataset that has files in a folder that the job replaces.
 
     Args:
         spark: the session.
         path: of the dataset.
         files: of the dataset.
-        replaced: folder → what names it, for the message.
+        replaced: folder → the argument that names it.
 
     Raises:
-        InvalidRequest: some are; says which folder, and what to name.
+        InvalidRequest: a file is in one; names the folder and the argument.
     """
-    holding = {f"{_same_place(folder)}/" for folder in {file.path.rpartition("/")[0] for file in files}}
-    for folder, named_by in replaced.items():
-        inside = f"{_same_place(qualified(spark, folder))}/"
-        if any(one.startswith(inside) for one in holding):
+    folders = {file.path.rpartition("/")[0] for file in files}
+    places = [f"{_canonical(folder)}/" for folder in folders]
+    for folder, argument in replaced.items():
+        place = f"{_canonical(qualified(spark, folder))}/"
+        if any(one.startswith(place) for one in places):
             raise InvalidRequest(
-                f"{path} has files in {folder}, which this job replaces; name another folder with {named_by},"
+                f"{path} has files in {folder}, which this job replaces; name another folder with {argument},"
                 " or copy these files to a folder of their own"
             )
 
 
-def _same_place(uri: str) -> str:
-    """The same text for a place on S3, or on this machine, however a URI names it."""
+def _canonical(uri: str) -> str:
+    """A URI that is the same for all names of a place on S3 or on this machine."""
     scheme, colon, rest = uri.partition(":")
     if scheme == "file":
         return f"file:{Path(rest).resolve()}"
-    return f"{'s3' if scheme in _S3 else scheme}{colon}{rest}"
+    return f"{'s3' if scheme in S3 else scheme}{colon}{rest}"
 
 
 def _place(spark: SparkSession, path: str) -> tuple[Any, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from py4j.protocol import Py4JJavaError
@@ -23,18 +22,17 @@ from fanin.spark.inputs.lakes import find_table, table_at
 from fanin.spark.inputs.listing import (
     FoundFile,
     as_literal,
+    check_not_replaced,
     escaped,
     find_files,
     fingerprint,
     literal_root,
     qualified,
-    refuse_replaced,
 )
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
 _T = TypeVar("_T")
-NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_SOURCE: Final = "DATA_SOURCE_NOT_FOUND"
 
 
@@ -75,7 +73,7 @@ def open_input(
     *,
     fields: Sequence[str],
     types: StructType | None = None,
-    replaced: Mapping[str, str] = NOTHING,
+    replaced: Mapping[str, str] | None = None,
 ) -> Opened:
     """Open a dataset.
 
@@ -84,7 +82,7 @@ def open_input(
         given: the dataset.
         fields: what is read of JSON, and the columns of a dataset without files.
         types: types of the columns of CSV; without them all are text.
-        replaced: folders that the job replaces, folder → what names it.
+        replaced: folders that the job replaces, folder → the argument that names it, as errors say it.
 
     Raises:
         InvalidRequest: the dataset does not exist, is a table that was not asked for as such, is not of its
@@ -95,11 +93,11 @@ def open_input(
     if not format_.of_files:
         return Opened(_readable(_table(spark, given.path, format_)), format_, None)
     files = find_files(spark, given.path)
-    refuse_replaced(spark, given.path, files, replaced)
+    check_not_replaced(spark, given.path, files, replaced or {})
     if table := find_table(spark, files):
         raise table.refusal(given.path)
     if given.format is None and format_ is DatasetFormat.PARQUET:
-        _refuse_others(files)
+        _refuse_other_formats(files)
 
     def part(base: str | None, some: Sequence[FoundFile]) -> DataFrame | None:
         read = partial(_read, spark, some, format_, given.dialect)
@@ -141,7 +139,7 @@ def _format(spark: SparkSession, given: Input) -> DatasetFormat:
     return table.format if table and table.format else format_of_path(given.path)
 
 
-def _refuse_others(files: Sequence[FoundFile]) -> None:
+def _refuse_other_formats(files: Sequence[FoundFile]) -> None:
     """Refuse files of another format in a folder that is taken for Parquet, since nobody said what it is.
 
     Raises:

@@ -23,7 +23,7 @@ from fanin.spark.inputs.opening import Input, Opened, open_input
 from fanin.spark.jobs.argument_types import names_of_totals
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
 from fanin.spark.jobs.running import Job, Summary
-from fanin.spark.runtime.rejects import rejects_in
+from fanin.spark.runtime.rejects import rejects_folder
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.unreadable import marked
 
@@ -49,7 +49,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_max_rejects(parser)
     parser.add_argument("--batch", type=int, help="the batch of all rows, which have only ordinals")
     parser.add_argument(
-        "--work", required=True, help="folder for what steps pass to each other; its content is replaced"
+        "--work",
+        required=True,
+        help="folder for what steps pass to each other; what an earlier run left there is replaced",
     )
     parser.add_argument("--rejects", help="folder for rows that are left out (default: rejects in --work)")
     parser.add_argument(
@@ -114,15 +116,18 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     if opened.format in {DatasetFormat.CSV, DatasetFormat.JSON} and name in rows.columns:
         rows = rows.withColumn(name, F.coalesce(marked(), name))
     service, work = Service.from_env(), options.work.rstrip("/")
-    common = {"batch_id": options.batch, "max_rejects": options.max_rejects}
+    common = {
+        "batch_id": options.batch,
+        "rejects": rejects_folder(options.rejects, work),
+        "max_rejects": options.max_rejects,
+    }
     done: Acknowledged | Forecast | None = None
     if _may_be_few(opened, options):
-        done = acknowledge_few(rows, service, rejects=_rejects_folder(options), write_empty=True, **common)
+        done = acknowledge_few(rows, service, write_empty=True, **common)
     if done is None:
         common |= {
             "work": work,
             "files": _parquet_files(spark, opened, options.input, fields),
-            "rejects": options.rejects,
             "totals": options.totals,
             "max_writes_per_second": options.max_writes_per_second,
         }
@@ -133,14 +138,10 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     return {**({} if options.batch is None else {"batch_id": options.batch}), **done.summary()}
 
 
-def _rejects_folder(options: argparse.Namespace) -> str:
-    return str(options.rejects or rejects_in(options.work))
-
-
 def _replaced(options: argparse.Namespace) -> Mapping[str, str]:
     """The folders that the job replaces, each with the option that names it."""
     work = options.work.rstrip("/")
-    return {_rejects_folder(options): "--rejects"} | {f"{work}/{name}": "--work" for name in WORK}
+    return {rejects_folder(options.rejects, work): "--rejects"} | {f"{work}/{one}": "--work" for one in WORK}
 
 
 def _may_be_few(opened: Opened, options: argparse.Namespace) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fanin.spark.inputs.dialect import UTF8, Dialect
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.jobs.argument_types import argument
-from fanin.spark.runtime.rejects import RejectLimit
+from fanin.spark.runtime.reject_limit import RejectLimit
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ from fanin.spark.jobs import summary_file
 from fanin.spark.runtime import reach
 from fanin.spark.runtime.failures import raised_in_task, root_cause
 from fanin.spark.runtime.refused_storage import refused_storage
-from fanin.spark.runtime.rejects import rejects_in
+from fanin.spark.runtime.rejects import rejects_folder
 from fanin.spark.runtime.session import quiet_session
 
 Summary: TypeAlias = dict[str, Any]
@@ -162,7 +162,7 @@ class Job:
         if self.output is None:
             return None
         named: str | None = getattr(options, "rejects", None)
-        return named or rejects_in(getattr(options, self.output))
+        return rejects_folder(named, getattr(options, self.output))
 
 
 def _spark_failed(error: PySparkException | Py4JError) -> Summary:

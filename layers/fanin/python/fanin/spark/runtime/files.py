@@ -23,10 +23,6 @@ _SURELY: Final = "fs.option.create.conditional.overwrite"
 created. Others ignore it (Options.CreateFileOptionKeys in Hadoop's documentation)."""
 _RENAMES: Final = 5
 """How often a file is put in the place of another, which other drivers may replace at the same time."""
-_NOT_OF_A_DATASET: Final = "{[!p._]*,p,p[!a]*,pa,pa[!r]*,par,par[!t]*,part,part[!-]*}"
-"""Names of what Spark does not write into a dataset; its own begin with ``part-``, ``_`` or a dot. Hadoop
-looks for them, since a dataset may have very many files."""
-NAME_ANOTHER: Final = "Nothing was deleted; name a folder that this job has for itself"
 
 
 class Folder:
@@ -75,14 +71,14 @@ class Folder:
                 f" another place than {self.path} for what this job writes"
             )
 
-    def refuse_others(self) -> bool:
-        """Refuse to replace this folder by a dataset if it holds more than a dataset, or is a file.
+    def look(self, pattern: str) -> tuple[bool, str | None]:
+        """Look for an entry whose name matches.
+
+        Args:
+            pattern: a glob of Hadoop's. Java matches it, since a folder may have very many entries.
 
         Returns:
-            Whether it is there.
-
-        Raises:
-            InvalidRequest: names what is in the way.
+            Whether the folder is there; and the path of such an entry, or its own if it is a file.
         """
         folder = self._file("")
         try:
@@ -90,15 +86,10 @@ class Folder:
         except Py4JJavaError:
             if self._system.exists(folder):
                 raise
-            return False
-        others = self._jvm.org.apache.hadoop.fs.GlobFilter(_NOT_OF_A_DATASET)
-        found = [there] if there.isFile() else self._system.listStatus(folder, others)[:1]
-        if found:
-            raise InvalidRequest(
-                f"{self.path} would be replaced by a dataset, and {found[0].getPath()} is no part of one that"
-                f" Spark wrote. {NAME_ANOTHER}"
-            )
-        return True
+            return False, None
+        matching = self._jvm.org.apache.hadoop.fs.GlobFilter(pattern)
+        found = [there] if there.isFile() else self._system.listStatus(folder, matching)[:1]
+        return True, str(found[0].getPath()) if found else None
 
     def read(self, name: str) -> str | None:
         """The text of a file; None if there is no such file.

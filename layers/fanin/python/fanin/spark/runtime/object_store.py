@@ -16,8 +16,10 @@ from fanin.entry.settings import Settings
 Conf = Callable[[str], str | None]
 """Gives the value of a property of Hadoop."""
 
-_SCHEMES: Final = ("s3://", "s3a://", "s3n://")
-BUCKETS: Final = ("s3", "s3a", "s3n", "gs")
+S3: Final = ("s3", "s3a", "s3n")
+"""Schemes of S3, as Hadoop's connectors have them."""
+_SCHEMES: Final = tuple(f"{scheme}://" for scheme in S3)
+BUCKETS: Final = (*S3, "gs")
 """Schemes of stores of objects, where a path names a bucket, and a file is there when it is closed."""
 _AMAZON: Final = "amazonaws.com"
 _CENTRAL: Final = f"s3.{_AMAZON}"

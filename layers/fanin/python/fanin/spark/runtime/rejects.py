@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
 from enum import StrEnum
 from io import BytesIO
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StringType, StructField, StructType
 
-from fanin.errors import InvalidRequest, TooManyRejects
-from fanin.spark.runtime.datasets import replace_dataset
+from fanin.errors import InvalidRequest
+from fanin.spark.runtime.datasets import NAME_ANOTHER, check_replaceable, replace_dataset
 from fanin.spark.runtime.failures import root_cause
-from fanin.spark.runtime.files import NAME_ANOTHER, Folder
-from fanin.spark.runtime.unreadable import UNREADABLE, WRONG_COLUMNS, explained, explained_text
+from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.unreadable import unmarked, unmarked_text
 
 
 class Reason(StrEnum):
@@ -66,143 +63,17 @@ SCHEMA: Final = StructType(
 """``value`` is the id or the row as it came, a row as JSON; ``reason`` a ``Reason``, ``detail`` in words."""
 
 
-MOST_SHOWN: Final = 200
-"""Most characters of a value or a detail in a message."""
-_UNDECODED: Final = "\ufffd"
-"""Stands for bytes that are not of the encoding."""
-
-
-@dataclass(frozen=True)
-class RejectLimit:
-    """How many rows may be left out before a job writes nothing. Repeats are harmless, and do not count.
-
-    Attributes:
-        count: most rows; None for any number.
-        share: most of all rows, from 0 to 1; None for any share but all of them.
-    """
-
-    count: int | None = None
-    share: float | None = None
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read a limit as people write it: ``100`` or ``2.5%``.
-
-        Raises:
-            InvalidRequest: it is neither a number of rows nor a share of them.
-        """
-        try:
-            if text.endswith("%"):
-                share = float(Decimal(str(float(text.removesuffix("%")))) / 100)
-                if 0 <= share <= 1:
-                    return cls(share=share)
-            elif (count := int(text)) >= 0:
-                return cls(count=count)
-        except ValueError:
-            pass
-        raise InvalidRequest(f"{text!r} is neither a number of rows nor a share of them, such as 100 or 2.5%")
-
-    def check(self, rejected: Mapping[str, int], rows: int, folder: str, spark: SparkSession) -> None:
-        """Go on only if few enough rows are left out.
-
-        Args:
-            rejected: reason → rows.
-            rows: all rows.
-            folder: where the rejects are; they are looked at only if there are too many.
-            spark: the session.
-
-        Raises:
-            TooManyRejects: there are more; says how many of each reason, and shows the commonest.
-        """
-        if self.allows(rejected, rows):
-            return
-        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(rejected.items()))
-        out = _that_count(rejected)
-        most = self._most(rows)
-        if out >= rows:
-            limit, what = "that is all of them", "mend the rows"
-        else:
-            limit, what = f"at most {most} may be", "mend the rows, or raise max_rejects (--max-rejects)"
-        raise TooManyRejects(
-            f"{out} of {rows} rows are rejects, and {limit}: {reasons}. Nothing else was written."
-            f" {_find_commonest(spark, folder)} All are in {folder}; look at them and {what}",
-            rejects=rejected,
-            rows=rows,
-        )
-
-    def allows(self, rejected: Mapping[str, int], rows: int) -> bool:
-        """Whether so many rows may be left out."""
-        out, most = _that_count(rejected), self._most(rows)
-        return not out or (out <= most if most is not None else out < rows)
-
-    def _most(self, rows: int) -> int | None:
-        return self.count if self.share is None else int(Decimal(str(self.share)) * rows)
-
-
 _NOT_PARQUET: Final = "is not a Parquet file"
 """What Parquet says of a file, whatever its name."""
-_HARMLESS: Final = (Reason.DUPLICATE, Reason.CORRECTED)
 
 
-def _that_count(rejected: Mapping[str, int]) -> int:
-    return sum(count for reason, count in rejected.items() if reason not in _HARMLESS)
+def rejects_folder(named: str | None, folder: str) -> str:
+    """The folder of a job's rejects: the one that was named, or ``rejects`` in the job's own folder."""
+    return named or f"{folder.rstrip('/')}/rejects"
 
 
-class Commonest(NamedTuple):
-    """What most rejects have in common.
-
-    Attributes:
-        reason: why they are left out.
-        detail: the same in words.
-        rows: how many rows have both.
-        value: of one of them, if possible one with bytes that are not of the encoding.
-    """
-
-    reason: str
-    detail: str | None
-    rows: int
-    value: str | None
-
-    def __str__(self) -> str:
-        said = f"{self.reason}, {_cut(self.detail)}" if self.detail else self.reason
-        value = "null" if self.value is None else repr(_cut(self.value))
-        told = f"The commonest ({self.rows}): {said}; for example {value}."
-        if _UNDECODED in (self.value or ""):
-            return f"{told} Name the encoding of the files (--encoding, for example windows-1252)."
-        if self.detail in {UNREADABLE, WRONG_COLUMNS}:
-            return f"{told} For CSV, look whether its delimiter and quote are right (--delimiter, --quote)."
-        return told
-
-
-def _find_commonest(spark: SparkSession, folder: str) -> Commonest:
-    """What most of the rejects in a folder have in common, of those that count."""
-    found = spark.read.schema(SCHEMA).parquet(folder).where(~F.col("reason").isin(*_HARMLESS))
-    shown = F.substring("value", 1, MOST_SHOWN + 1)
-    undecoded = F.coalesce(F.contains(shown, F.lit(_UNDECODED)), F.lit(False))
-    grouped = found.groupBy("reason", "detail").agg(
-        F.count("*").alias("count"), F.max_by(shown, F.struct(undecoded, shown)).alias("value")
-    )
-    (row,) = grouped.orderBy(F.desc("count"), "reason", "detail").limit(1).collect()
-    return Commonest(*row)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
-
-
-ANY: Final = RejectLimit()
-"""As many as there are, if a row is left."""
-EVERY: Final = RejectLimit(share=1)
-"""All rows, if need be."""
-
-
-def rejects_in(folder: str) -> str:
-    """Where the rejects are of a job that writes into a folder, unless people name another place."""
-    return f"{folder.rstrip('/')}/rejects"
-
-
-def refuse_other_dataset(spark: SparkSession, folder: str) -> None:
-    """Refuse to replace what is no dataset of rejects.
+def check_rejects_folder(spark: SparkSession, folder: str) -> None:
+    """Refuse a folder that holds something other than rejects.
 
     Args:
         spark: the session.
@@ -211,23 +82,27 @@ def refuse_other_dataset(spark: SparkSession, folder: str) -> None:
     Raises:
         InvalidRequest: something else is there; says what.
     """
-    if not Folder(spark, folder).refuse_others():
+    if not check_replaceable(spark, folder):
         return
     try:
         columns = spark.read.parquet(folder).columns
     except (PySparkException, Py4JJavaError) as error:
         if _NOT_PARQUET not in (cause := root_cause(error)):
             return  # there are only hidden files, or another run is replacing them
-        other = f"holds files that are none: {cause}"
+        other = f"holds files that are not Parquet: {cause}"
     else:
         if columns == SCHEMA.names:
             return
         other = f"is a dataset with the columns {', '.join(columns)}"
-    raise InvalidRequest(f"{folder} would be replaced by rejects, and {other}. {NAME_ANOTHER}")
+    raise InvalidRequest(f"{folder} would be replaced by rejects, but {other}. {NAME_ANOTHER}")
 
 
 def write_none(spark: SparkSession, folder: str) -> dict[str, int]:
-    """Write a dataset of no rejects, as ``write_rejects`` does, in a fraction of its time."""
+    """Write a dataset of no rejects, as ``write_rejects`` does, in a fraction of its time.
+
+    Raises:
+        InvalidRequest: as ``replace_dataset``.
+    """
     nothing = [f"CAST(NULL AS {field.dataType.simpleString()}) AS {field.name}" for field in SCHEMA]
     replace_dataset(spark.range(0, 0, 1, 1).selectExpr(*nothing), folder)
     return {}
@@ -245,10 +120,13 @@ def write_rejects(
 
     Returns:
         Reason → number of rows; if it was not known, counted in what was written.
+
+    Raises:
+        InvalidRequest: as ``replace_dataset``.
     """
     if counted is not None and not counted:
         return write_none(rejects.sparkSession, folder)
-    written = replace_dataset(explained(rejects), folder)
+    written = replace_dataset(unmarked(rejects), folder)
     return count_by_reason(written) if counted is None else dict(counted)
 
 
@@ -260,20 +138,28 @@ class Reject(NamedTuple):
     detail: str | None
 
 
-def write_few_rejects(rejects: Sequence[Reject], folder: Folder, *, write_empty: bool) -> dict[str, int]:
+def write_few_rejects(
+    spark: SparkSession, rejects: Sequence[Reject], path: str, *, write_empty: bool
+) -> dict[str, int]:
     """Write what ``write_rejects`` writes, without a job.
 
     Args:
+        spark: the session.
         rejects: rows of ``SCHEMA``.
-        folder: where to write them; what is in it is replaced.
+        path: of the folder for them; the rejects of an earlier run are replaced.
         write_empty: whether to write a dataset if there are no rejects; otherwise there is no folder then.
 
     Returns:
         Reason → number of rows.
+
+    Raises:
+        InvalidRequest: as ``check_rejects_folder``.
     """
+    check_rejects_folder(spark, path)
+    folder = Folder(spark, path)
     folder.delete()
     if rejects or write_empty:
-        texts = [explained_text(row.value, row.detail) for row in rejects]
+        texts = [unmarked_text(row.value, row.detail) for row in rejects]
         columns = {
             "value": [value for value, _ in texts],
             "reason": [row.reason for row in rejects],

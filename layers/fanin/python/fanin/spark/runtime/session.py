@@ -34,9 +34,9 @@ _ALONE: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "4g",
-    # The heap has its full size at once: with a small one, rows of a DataFrame take a sixth longer to Python,
-    # since the collector stops all tasks so often. Arrow leaves out its checks of bounds, of which Spark has
-    # already made sure. What somebody sets as extraJavaOptions comes after these.
+    # The heap has its full size at once: with one that grows, handing rows to Python takes a sixth longer,
+    # since the collector stops all tasks so often. Arrow need not check bounds, of which Spark has made sure.
+    # What a user sets as extraJavaOptions comes after these, and wins.
     "spark.driver.defaultJavaOptions": "-XX:+UseSerialGC -XX:InitialRAMPercentage=100"
     " -Darrow.enable_unsafe_memory_access=true",
     "spark.sql.shuffle.partitions": "8",

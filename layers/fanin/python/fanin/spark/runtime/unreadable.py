@@ -25,8 +25,8 @@ def marked(line: str | Column = LINE) -> Column:
     return F.concat(F.col(line) if isinstance(line, str) else line, F.lit(MARK))
 
 
-def explained(rejects: DataFrame) -> DataFrame:
-    """Rejects with their values as they came; those that were marked have a ``detail`` of their own.
+def unmarked(rejects: DataFrame) -> DataFrame:
+    """Rejects with their values as they came; where one was marked, ``detail`` says that it cannot be read.
 
     Args:
         rejects: rows with ``value`` and ``detail``.
@@ -41,8 +41,8 @@ def explained(rejects: DataFrame) -> DataFrame:
     )
 
 
-def explained_text(value: str | None, detail: str | None) -> tuple[str | None, str | None]:
-    """The same for the value and the detail of one reject."""
+def unmarked_text(value: str | None, detail: str | None) -> tuple[str | None, str | None]:
+    """As ``unmarked``, for the value and the detail of one reject."""
     if value is None or MARK not in value:
         return value, detail
     return value.replace(MARK, ""), UNREADABLE
