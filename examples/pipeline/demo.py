@@ -83,7 +83,7 @@ def run(stack: Stack, root: Path, carriers: list[str], say: Say) -> Outcome:
     shutil.rmtree(root / "data", ignore_errors=True)
     settings = {
         "spark.sql.shuffle.partitions": "4",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOG.as_uri()}",
+        "spark.driver.extraJavaOptions": f"-XX:+UseSerialGC -Dlog4j2.configurationFile={LOG.as_uri()}",
     }
     with ExitStack() as until_the_end:
         with quiet_children():

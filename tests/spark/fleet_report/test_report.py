@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples.pipeline.flights import unpack
+from fanin.spark.fleet_report.report import DATASETS
 from fanin.spark.fleet_report.weeks import SECONDS
 from fanin.spark.jobs.report import JOB
 from fanin.spark.jobs.running import Summary
@@ -69,6 +70,12 @@ def test_every_flight_is_counted_or_left_out(summary: Summary, flights: Path, fl
     assert summary["fleets"] == flown["fleet"].nunique() >= 15
     assert summary["vehicles"] == len(flown.groupby(["fleet", "vehicle"]))
     assert summary["distance_m"] == inside(flown)["distance_m"].sum()
+
+
+def test_the_datasets_that_are_looked_at_before_are_those_that_are_written(
+    summary: Summary, output: Path
+) -> None:
+    assert {str(file.parent.relative_to(output)) for file in output.rglob("_SUCCESS")} == set(DATASETS)
 
 
 def test_each_week_of_a_vehicle_is_that_of_pandas(

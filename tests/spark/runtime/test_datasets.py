@@ -9,7 +9,9 @@ from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.datasets import replace_dataset
+from fanin.spark.runtime.files import Folder
 from tests.spark.datasets import parquet
+from tests.unit.spark.runtime.file_systems import Raised
 
 
 def test_a_dataset_replaces_that_of_an_earlier_run(spark: SparkSession, tmp_path: Path) -> None:
@@ -21,7 +23,27 @@ def test_a_dataset_replaces_that_of_an_earlier_run(spark: SparkSession, tmp_path
     assert replace_dataset(spark.range(1), f"file:{folder}/").count() == 1
 
 
-@pytest.mark.parametrize("name", ["orders.csv", "day=1/part-0.parquet", "2026/x", "partition", "part", "pa"])
+def test_the_name_of_a_folder_is_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a1").mkdir()
+    for _ in range(2):
+        assert replace_dataset(spark.range(3), f"{tmp_path}/a[1] {{x}}*").count() == 3
+    assert not list((tmp_path / "a1").iterdir())
+
+
+def test_a_file_system_that_does_not_answer_is_left_to_spark(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given a volume of Databricks, which only Spark itself reads and writes
+    def look(_folder: Folder, _pattern: str) -> None:
+        raise Raised("java.lang.UnsupportedOperationException: No operations allowed on this path")
+
+    monkeypatch.setattr(Folder, "look", look)
+    assert replace_dataset(spark.range(3), f"{tmp_path}/made").count() == 3
+
+
+@pytest.mark.parametrize(
+    "name", ["orders.csv", "day=1/part-0.parquet", "2026/x", "partition", "part", "pa", "_delta_log/0.json"]
+)
 def test_a_folder_with_anything_else_stays_as_it_is(spark: SparkSession, tmp_path: Path, name: str) -> None:
     # Given a folder with a dataset, and something of somebody's
     replace_dataset(spark.range(3), str(tmp_path))

@@ -1,14 +1,17 @@
 """Rejects as a dataset, counted by reason."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrameReader, SparkSession
 
 from fanin.errors import InvalidRequest, TooManyRejects
+from fanin.spark.runtime import rejects
 from fanin.spark.runtime.reject_limit import ANY, RejectLimit
 from fanin.spark.runtime.rejects import SCHEMA, Reason, check_rejects_folder, write_none, write_rejects
 from tests.spark.datasets import parquet
+from tests.unit.spark.runtime.file_systems import Raised
 
 
 def test_rejects_are_written_and_counted_by_reason(spark: SparkSession, tmp_path: Path) -> None:
@@ -97,6 +100,18 @@ def test_rejects_do_not_replace_another_dataset(
         (orders / file).write_text("value,reason,detail\n")
     with pytest.raises(InvalidRequest, match=f"{why}.*. This folder was left as it is"):
         check_rejects_folder(spark, str(orders))
+
+
+def test_rejects_that_cannot_be_looked_at_are_not_replaced(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given rejects whose files this role may not read, while it may delete them
+    write_none(spark, f"{tmp_path}/rejects")
+    refusal = Raised("java.nio.file.AccessDeniedException: s3://lake/rejects/part-0: 403")
+    monkeypatch.setattr(DataFrameReader, "parquet", Mock(side_effect=refusal))
+    monkeypatch.setattr(rejects, "root_cause", str)
+    with pytest.raises(Raised):
+        check_rejects_folder(spark, f"{tmp_path}/rejects")
 
 
 def test_an_absent_or_empty_folder_and_earlier_rejects_may_be_replaced(

@@ -19,7 +19,12 @@ FOLDER = "hdfs://n/r"
 def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The folders that were looked into before they were replaced; tests on Spark show what that refuses."""
     folders: list[str] = []
-    monkeypatch.setattr(rejects, "check_rejects_folder", lambda _, folder: folders.append(folder))
+
+    def check(_session: object, folder: str) -> bool:
+        folders.append(folder)
+        return True
+
+    monkeypatch.setattr(rejects, "check_rejects_folder", check)
     return folders
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
@@ -21,10 +21,13 @@ from fanin.spark.ack.staged_rows import no_rows, stage_rows
 from fanin.spark.ack.strategy import Strategy, choose_strategy
 from fanin.spark.inputs.names import with_names
 from fanin.spark.runtime.classic import classic
-from fanin.spark.runtime.datasets import replace_dataset
+from fanin.spark.runtime.datasets import check_replaceable, replace_dataset
 from fanin.spark.runtime.reject_limit import RejectLimit
 from fanin.spark.runtime.rejects import check_rejects_folder, rejects_folder, write_rejects
 from fanin.spark.runtime.service import Service
+
+WORK: Final = ("rows", "failures", "merged", "failed")
+"""What steps pass to each other, in the work folder."""
 
 
 class Given(NamedTuple):
@@ -98,7 +101,10 @@ def coalesce(given: Given) -> Coalesced:
     """
     spark, batches = classic(given.rows.sparkSession, "acknowledge"), StoredBatches(given.service)
     rejected = rejects_folder(given.rejects, given.work)
-    check_rejects_folder(spark, rejected)  # early, so that a run does not read everything and fail then
+    # Early, so that a run does not read everything and fail then.
+    check_rejects_folder(spark, rejected)
+    for name in WORK:
+        check_replaceable(spark, f"{given.work}/{name}")
     rows = with_names(given.rows, ["item", "batch_id", "ordinal", "reason", *given.totals])
     totals = values.check_columns(given.totals, rows.schema)
     if totals and given.strategy is Strategy.PARQUET:

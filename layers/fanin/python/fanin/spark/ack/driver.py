@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
@@ -27,9 +26,6 @@ from fanin.spark.runtime.cluster import most_tasks
 from fanin.spark.runtime.datasets import replace_dataset
 from fanin.spark.runtime.reject_limit import ANY, RejectLimit
 from fanin.spark.runtime.service import Service
-
-WORK: Final = ("rows", "failures", "merged", "failed")
-"""What steps pass to each other, in the work folder."""
 
 
 def acknowledge(

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import DataFrame
 
 from fanin.spark.ack.acknowledged import Acknowledged
-from fanin.spark.ack.driver import WORK, acknowledge
+from fanin.spark.ack.coalescing import WORK
+from fanin.spark.ack.driver import acknowledge
 from fanin.spark.ack.few import TASKS, acknowledge_few
 from fanin.spark.ack.strategy import Strategy
 from fanin.spark.runtime.classic import classic

@@ -32,6 +32,7 @@ from fanin.spark.fanout.summary import summarize
 from fanin.spark.inputs.opening import fingerprint_of
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.classic import classic
+from fanin.spark.runtime.datasets import read_dataset
 from fanin.spark.runtime.file_tasks import one_task_for_each_file
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.progress import Progress
@@ -209,7 +210,7 @@ def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
         if rows == messages:
             return
         bodies.left_out(opened[0]).write.parquet(files.at(left_out_name(attempt)))
-        found = spark.read.schema(rejects.SCHEMA).parquet(files.at(left_out_name(attempt)))
+        found = read_dataset(spark, files.at(left_out_name(attempt)), rejects.SCHEMA)
         plan.max_rejects.check(write_rejects(spark, found, left), rows, left, spark)
 
     def data() -> dict[str, Any] | None:

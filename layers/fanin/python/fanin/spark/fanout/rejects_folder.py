@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fanin.errors import ServiceUnavailable
 from fanin.spark.runtime import rejects
+from fanin.spark.runtime.datasets import read_dataset
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.refused_storage import refused_storage
 
@@ -72,6 +73,6 @@ def write_rejects(
 
 def _is_there(spark: SparkSession, folder: str, wanted: Mapping[str, int]) -> bool:
     try:
-        return rejects.count_by_reason(spark.read.schema(rejects.SCHEMA).parquet(folder)) == wanted
+        return rejects.count_by_reason(read_dataset(spark, folder, rejects.SCHEMA)) == wanted
     except (Py4JJavaError, PySparkException):
         return False  # somebody is writing

@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from fanin.errors import FaninError, InvalidRequest, ServiceUnavailable
 from fanin.spark.fanout.folder_owner import other_input, what_to_do
+from fanin.spark.runtime.datasets import read_dataset
 from fanin.spark.runtime.files import Folder
 
 ORDINAL: Final = "ordinal"
@@ -74,7 +75,7 @@ class Staging:
         ]
         # A constant, which Spark reads once; a small DataFrame to join would cost two jobs.
         first = F.get(F.from_json(F.lit(json.dumps(firsts)), "array<bigint>"), F.col(PART))
-        staged = spark.read.schema(_with_places(self.schema)).parquet(f"{self.folder}/{self.attempt}")
+        staged = read_dataset(spark, f"{self.folder}/{self.attempt}", _with_places(self.schema))
         return staged.where(first.isNotNull()).select(
             (first + F.col(PLACE)).alias(ORDINAL), *self.schema.names
         )
@@ -211,7 +212,7 @@ def _counts(spark: SparkSession, path: str, schema: StructType) -> list[tuple[in
     Raises:
         ServiceUnavailable: the places of a partition are not each there once.
     """
-    staged = spark.read.schema(_with_places(schema)).parquet(path)
+    staged = read_dataset(spark, path, _with_places(schema))
     counted = staged.groupBy(PART).agg(F.count("*").alias("rows"), F.max(PLACE).alias("last"))
     found = [(row[PART], row["rows"], row["last"]) for row in counted.collect()]
     for part, rows, last in found:

@@ -16,6 +16,7 @@ from fanin.spark.fanout.sending import RESULT
 from fanin.spark.fanout.sent_messages import SentMessages
 from fanin.spark.fanout.staging import ORDINAL, Staging
 from fanin.spark.runtime import rejects
+from fanin.spark.runtime.datasets import read_dataset
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import Reason
 
@@ -58,11 +59,11 @@ def summarize(
     """
     messages, left = SentMessages(files, batch.batch_id), list[DataFrame]()
     if files.finished(left_out := left_out_name(staging.attempt)):
-        left.append(spark.read.schema(rejects.SCHEMA).parquet(files.at(left_out)))
+        left.append(read_dataset(spark, files.at(left_out), rejects.SCHEMA))
     totals: dict[str, int | None] = dict.fromkeys(("sent", "requests"), None if staging.rows else 0)
     sent = Sent.ALL
     if (results := messages.results()) is not None:
-        found = spark.read.schema(RESULT).parquet(files.at(results))
+        found = read_dataset(spark, files.at(results), RESULT)
         totals, refused = _totals(found)
         if refused:
             left.append(_refused(found, staging.read(spark)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
@@ -22,7 +22,7 @@ from fanin.spark.fleet_report.telemetry import FILL_UPS, TRIPS, Feed
 from fanin.spark.fleet_report.weeks import Period, week_of
 from fanin.spark.inputs.opening import Input
 from fanin.spark.runtime import rejects
-from fanin.spark.runtime.datasets import replace_dataset
+from fanin.spark.runtime.datasets import check_replaceable, read_dataset, replace_dataset
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.reject_limit import ANY, RejectLimit
 from fanin.spark.runtime.service import Service
@@ -43,6 +43,25 @@ class Scope(NamedTuple):
         return rows.where(self.includes("fleet"))
 
 
+DATASETS: Final = (
+    "checked/trips",
+    "checked/fill_ups",
+    "checked/vehicle_week",
+    "checked/odometer",
+    "rejects",
+    "answers",
+    "vehicle",
+    "vehicle_week",
+    "fleet",
+    "fleet_week",
+    "fleet_before",
+    "missing",
+    "ranking",
+    "odometer",
+)
+"""All that is written beside the page."""
+
+
 @dataclass(frozen=True)
 class Output:
     """The folder of a report.
@@ -55,6 +74,15 @@ class Output:
     spark: SparkSession
     folder: Folder
 
+    def check(self) -> None:
+        """Refuse a folder in which something else has the name of one of the datasets.
+
+        Raises:
+            InvalidRequest: names it.
+        """
+        for name in DATASETS:
+            check_replaceable(self.spark, self.path(name))
+
     def path(self, name: str) -> str:
         return self.folder.at(name)
 
@@ -63,7 +91,7 @@ class Output:
         return replace_dataset(rows, self.path(name))
 
     def rejects(self) -> DataFrame:
-        return self.spark.read.schema(rejects.SCHEMA).parquet(self.path("rejects"))
+        return read_dataset(self.spark, self.path("rejects"), rejects.SCHEMA)
 
 
 @dataclass(frozen=True)

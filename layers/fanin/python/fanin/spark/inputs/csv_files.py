@@ -19,8 +19,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.dialect import UTF8, Dialect
-from fanin.spark.inputs.listing import FoundFile, escaped, same_file
+from fanin.spark.inputs.listing import FoundFile, same_file
 from fanin.spark.inputs.names import folded, quoted
+from fanin.spark.runtime.patterns import escaped
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, WRONG_COLUMNS
 
 _MOST_HEADERS: Final = 100

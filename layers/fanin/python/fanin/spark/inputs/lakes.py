@@ -18,7 +18,8 @@ from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat
-from fanin.spark.inputs.listing import FoundFile, escaped
+from fanin.spark.inputs.listing import FoundFile
+from fanin.spark.runtime.patterns import escaped
 
 _AT_ONCE: Final = 16
 """Folders that are looked at at the same time; on S3 each takes a tenth of a second."""

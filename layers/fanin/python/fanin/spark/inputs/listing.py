@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
@@ -14,8 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.object_store import S3
-
-_GLOB: Final = frozenset("*?[]{}\\")
+from fanin.spark.runtime.patterns import escaped, is_pattern
 
 
 class FoundFile(NamedTuple):
@@ -69,20 +68,10 @@ def fingerprint(files: Sequence[FoundFile]) -> dict[str, Any]:
     return {"files": len(files), "bytes": sum(file.size for file in files), "digest": digest.hexdigest()}
 
 
-def escaped(path: str) -> str:
-    """A path that Spark does not take for a pattern."""
-    return "".join(f"\\{letter}" if letter in _GLOB else letter for letter in path)
-
-
 def same_file(uri: str) -> str:
     """The path of a ``FoundFile``, from the URI that Spark's column of metadata has."""
     path = unquote(uri)
     return f"file:/{path[8:]}" if path.startswith("file:///") else path
-
-
-def is_pattern(path: str) -> bool:
-    """Whether Spark would take a path for a pattern."""
-    return bool(_GLOB & set(path))
 
 
 def as_literal(spark: SparkSession, path: str) -> str:
@@ -114,9 +103,9 @@ def check_not_replaced(
         InvalidRequest: a file is in one; names the folder and the argument.
     """
     folders = {file.path.rpartition("/")[0] for file in files}
-    places = [f"{_canonical(folder)}/" for folder in folders]
+    places = [_canonical(folder) for folder in folders]
     for folder, argument in replaced.items():
-        place = f"{_canonical(qualified(spark, folder))}/"
+        place = _canonical(qualified(spark, folder))
         if any(one.startswith(place) for one in places):
             raise InvalidRequest(
                 f"{path} has files in {folder}, which this job replaces; name another folder with {argument},"
@@ -125,11 +114,11 @@ def check_not_replaced(
 
 
 def _canonical(uri: str) -> str:
-    """A URI that is the same for all names of a place on S3 or on this machine."""
+    """A URI, with a slash at its end, that is the same for all names of a place on S3 or on this machine."""
     scheme, colon, rest = uri.partition(":")
     if scheme == "file":
-        return f"file:{Path(rest).resolve()}"
-    return f"{'s3' if scheme in S3 else scheme}{colon}{rest}"
+        rest = str(Path(rest).resolve())
+    return f"{'s3' if scheme in S3 else scheme}{colon}{rest.rstrip('/')}/"
 
 
 def _place(spark: SparkSession, path: str) -> tuple[Any, Any]:

@@ -23,13 +23,13 @@ from fanin.spark.inputs.listing import (
     FoundFile,
     as_literal,
     check_not_replaced,
-    escaped,
     find_files,
     fingerprint,
     literal_root,
     qualified,
 )
 from fanin.spark.runtime.failures import root_cause
+from fanin.spark.runtime.patterns import escaped
 from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
 _T = TypeVar("_T")

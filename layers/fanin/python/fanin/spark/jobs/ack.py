@@ -13,7 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.acknowledged import Acknowledged
-from fanin.spark.ack.driver import WORK, acknowledge, forecast
+from fanin.spark.ack.coalescing import WORK
+from fanin.spark.ack.driver import acknowledge, forecast
 from fanin.spark.ack.few import TASKS, acknowledge_few
 from fanin.spark.ack.forecast import Forecast
 from fanin.spark.ack.parquet_files import ParquetFiles

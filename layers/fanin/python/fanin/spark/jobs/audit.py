@@ -20,7 +20,7 @@ from fanin.spark.audit.scan import scan
 from fanin.spark.audit.verdicts import Snapshot, audit
 from fanin.spark.audit.verifying import verify
 from fanin.spark.jobs.running import Job, Summary
-from fanin.spark.runtime.datasets import replace_dataset
+from fanin.spark.runtime.datasets import check_replaceable, replace_dataset
 from fanin.spark.runtime.service import Service
 
 ABOUT: Final = """\
@@ -30,6 +30,9 @@ Reads exports of both tables (DynamoDB JSON), or the tables themselves with --sc
 --output: batches, missing, findings; with --repair or --confirm also verified. What an active batch shows for
 a moment is in flux, and not wrong. Exports need no stack, unless there is --repair or --confirm."""
 
+_SNAPSHOT: Final = ("batches", "words")
+_RESULTS: Final = ("findings", "batches", "missing", "verified")
+"""The datasets that an audit writes: what it read, and what it found."""
 _SEGMENTS: Final = 16
 _MOST_SEGMENTS: Final = 1_000_000
 
@@ -125,9 +128,13 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
         ExportDamaged: an export is not complete.
     """
     began = time.time_ns() // 1_000_000
-    batches_from, words_from = _sources(spark, options)
     folder = options.output.rstrip("/")
     snapshot = (options.snapshot or f"{folder}/snapshot").rstrip("/")
+    for name in _SNAPSHOT:
+        check_replaceable(spark, f"{snapshot}/{name}")
+    for name in _RESULTS:
+        check_replaceable(spark, f"{folder}/{name}")
+    batches_from, words_from = _sources(spark, options)
     batches = _staged(batches_from, rows.batches, f"{snapshot}/batches")
     words = _staged(words_from, rows.words, f"{snapshot}/words")
     ended = time.time_ns() // 1_000_000

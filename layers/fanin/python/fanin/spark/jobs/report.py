@@ -124,6 +124,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     tracker = Tracker.from_env() if asking else None
     output = Output(spark, Folder(spark, options.output))
     output.folder.refuse_folder(PAGE)
+    output.check()
     dialect = dialect_of(options)
     trips = Source(Input(options.trips, options.format, dialect), SOURCES[options.trips_are])
     fill_ups = Source(options.fill_ups and Input(options.fill_ups, options.format, dialect), FILL_UPS)

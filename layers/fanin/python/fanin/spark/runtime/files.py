@@ -8,6 +8,7 @@ written beside, under a name of its own, and then renamed.
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Callable
 from typing import Any, Final
@@ -23,6 +24,8 @@ _SURELY: Final = "fs.option.create.conditional.overwrite"
 created. Others ignore it (Options.CreateFileOptionKeys in Hadoop's documentation)."""
 _RENAMES: Final = 5
 """How often a file is put in the place of another, which other drivers may replace at the same time."""
+_MISSING: Final = re.compile(r"^(?:: )?[\w.]*FileNotFoundException", re.MULTILINE)
+"""The error itself, which begins a line, and not one of its causes."""
 
 
 class Folder:
@@ -81,14 +84,14 @@ class Folder:
             Whether the folder is there; and the path of such an entry, or its own if it is a file.
         """
         folder = self._file("")
+        matching = self._jvm.org.apache.hadoop.fs.GlobFilter(pattern)
         try:
             there = self._system.getFileStatus(folder)
-        except Py4JJavaError:
-            if self._system.exists(folder):
-                raise
-            return False, None
-        matching = self._jvm.org.apache.hadoop.fs.GlobFilter(pattern)
-        found = [there] if there.isFile() else self._system.listStatus(folder, matching)[:1]
+            found = [there] if there.isFile() else self._system.listStatus(folder, matching)[:1]
+        except Py4JJavaError as error:
+            if _MISSING.search(str(error)):  # or another run has just deleted it
+                return False, None
+            raise
         return True, str(found[0].getPath()) if found else None
 
     def read(self, name: str) -> str | None:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.errors import InvalidRequest, TooManyRejects
+from fanin.spark.runtime.datasets import read_dataset
 from fanin.spark.runtime.rejects import SCHEMA, Reason
 from fanin.spark.runtime.unreadable import UNREADABLE, WRONG_COLUMNS
 
@@ -122,7 +123,7 @@ class Commonest(NamedTuple):
 
 def _find_commonest(spark: SparkSession, folder: str) -> Commonest:
     """What most of the rejects in a folder have in common, of those that count."""
-    found = spark.read.schema(SCHEMA).parquet(folder).where(~F.col("reason").isin(*_HARMLESS))
+    found = read_dataset(spark, folder, SCHEMA).where(~F.col("reason").isin(*_HARMLESS))
     shown = F.substring("value", 1, MOST_SHOWN + 1)
     undecoded = F.coalesce(F.contains(shown, F.lit(_UNDECODED)), F.lit(False))
     grouped = found.groupBy("reason", "detail").agg(

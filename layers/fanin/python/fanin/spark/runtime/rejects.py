@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -19,6 +20,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.runtime.datasets import NAME_ANOTHER, check_replaceable, replace_dataset
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.patterns import escaped
 from fanin.spark.runtime.unreadable import unmarked, unmarked_text
 
 
@@ -63,8 +65,9 @@ SCHEMA: Final = StructType(
 """``value`` is the id or the row as it came, a row as JSON; ``reason`` a ``Reason``, ``detail`` in words."""
 
 
+_NO_FILES: Final = re.compile("UNABLE_TO_INFER_SCHEMA|PATH_NOT_FOUND|FileNotFoundException|does not exist")
+"""There are only hidden files, or another run is replacing the folder."""
 _NOT_PARQUET: Final = "is not a Parquet file"
-"""What Parquet says of a file, whatever its name."""
 
 
 def rejects_folder(named: str | None, folder: str) -> str:
@@ -72,27 +75,33 @@ def rejects_folder(named: str | None, folder: str) -> str:
     return named or f"{folder.rstrip('/')}/rejects"
 
 
-def check_rejects_folder(spark: SparkSession, folder: str) -> None:
+def check_rejects_folder(spark: SparkSession, folder: str) -> bool:
     """Refuse a folder that holds something other than rejects.
 
     Args:
         spark: the session.
         folder: where rejects are to be written, which may be empty, or not there.
 
+    Returns:
+        Whether it is there.
+
     Raises:
         InvalidRequest: something else is there; says what.
     """
     if not check_replaceable(spark, folder):
-        return
+        return False
+    reader = spark.read.option("ignoreCorruptFiles", False)
     try:
-        columns = spark.read.parquet(folder).columns
+        columns = reader.parquet(escaped(folder)).columns
     except (PySparkException, Py4JJavaError) as error:
-        if _NOT_PARQUET not in (cause := root_cause(error)):
-            return  # there are only hidden files, or another run is replacing them
+        if _NO_FILES.search(cause := root_cause(error)):
+            return True
+        if _NOT_PARQUET not in cause:
+            raise
         other = f"holds files that are not Parquet: {cause}"
     else:
         if columns == SCHEMA.names:
-            return
+            return True
         other = f"is a dataset with the columns {', '.join(columns)}"
     raise InvalidRequest(f"{folder} would be replaced by rejects, but {other}. {NAME_ANOTHER}")
 
@@ -155,9 +164,9 @@ def write_few_rejects(
     Raises:
         InvalidRequest: as ``check_rejects_folder``.
     """
-    check_rejects_folder(spark, path)
     folder = Folder(spark, path)
-    folder.delete()
+    if check_rejects_folder(spark, path):
+        folder.delete()
     if rejects or write_empty:
         texts = [unmarked_text(row.value, row.detail) for row in rejects]
         columns = {

@@ -36,9 +36,10 @@ _ALONE: Final[Mapping[str, str]] = {
     "spark.driver.memory": "4g",
     # The heap has its full size at once: with one that grows, handing rows to Python takes a sixth longer,
     # since the collector stops all tasks so often. Arrow need not check bounds, of which Spark has made sure.
-    # What a user sets as extraJavaOptions comes after these, and wins.
-    "spark.driver.defaultJavaOptions": "-XX:+UseSerialGC -XX:InitialRAMPercentage=100"
+    "spark.driver.defaultJavaOptions": "-XX:InitialRAMPercentage=100"
     " -Darrow.enable_unsafe_memory_access=true",
+    # A user's own replace this one, and follow the others: Java refuses to start with two collectors.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "8",
 }
 """Settings for a process that was not started by spark-submit, for example on a laptop or in a test."""
