@@ -104,9 +104,33 @@ def test_a_dataset_in_a_folder_that_is_replaced_is_refused(
         open_input(spark, Input(path), fields=FIELDS, replaced={folder: "--work"})
 
 
-@pytest.mark.parametrize("folder", ["work/rejects", "acks-2", "ac", "acks/none"])
+@pytest.mark.parametrize("folder", ["work/rejects", "acks-2", "ac", "acks/_work"])
 def test_a_dataset_beside_what_is_replaced_is_read(spark: SparkSession, tmp_path: Path, folder: str) -> None:
     parquet(tmp_path / "acks" / "part-0.parquet", item=["x"])
     replaced = {f"{tmp_path}/{folder}": "--work"}
     found = open_input(spark, Input(f"{tmp_path}/acks"), fields=FIELDS, replaced=replaced)
     assert found.rows.count() == 1
+
+
+@pytest.mark.parametrize("path", ["acks", "acks/", "link", "work/../acks"])
+def test_a_folder_in_the_dataset_is_refused_before_it_is_written(
+    spark: SparkSession, tmp_path: Path, path: str
+) -> None:
+    parquet(tmp_path / "acks" / "x.parquet", item=["x"])
+    (tmp_path / "link").symlink_to(tmp_path / "acks")
+    replaced = {f"{tmp_path}/acks/work/rows": "--work"}
+    with pytest.raises(InvalidRequest, match="so the next run would read what this one writes"):
+        open_input(spark, Input(f"{tmp_path}/{path}"), fields=FIELDS, replaced=replaced)
+    # But a file, or a pattern, is no more than it is
+    for some in ("acks/x.parquet", "acks/*.parquet"):
+        open_input(spark, Input(f"{tmp_path}/{some}"), fields=FIELDS, replaced=replaced)
+
+
+def test_a_table_is_refused_by_its_files(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(3).write.mode("overwrite").option("path", f"{tmp_path}/fleet").saveAsTable("fleet_of_mine")
+    table = Input("fleet_of_mine", DatasetFormat.TABLE)
+    try:
+        with pytest.raises(InvalidRequest, match="which this job replaces"):
+            open_input(spark, table, fields=FIELDS, replaced={f"{tmp_path}/fleet": "--output"})
+    finally:
+        spark.sql("DROP TABLE fleet_of_mine")

@@ -86,14 +86,25 @@ def test_a_folder_where_the_page_is_to_be_is_refused_before_anything_is_read(
     assert [path.name for path in output.rglob("*")] == ["report.html"]
 
 
-def test_data_in_the_folder_of_the_report_are_refused_before_anything_is_made(
-    spark: SparkSession, tmp_path: Path
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["vehicle/trips.csv"], r"trips\.csv is in it"),
+        (["trips.csv", "fleet/notes.txt"], r"notes\.txt is in it"),
+        (["trips.csv", "report.html"], r"report\.html is no report"),
+    ],
+)
+def test_nothing_of_somebodys_is_replaced(
+    spark: SparkSession, tmp_path: Path, *, names: list[str], told: str
 ) -> None:
-    # Given data in the folder that is named for the report
-    arguments = datasets(tmp_path)[:4]
+    # Given files of somebody's in the folder that is named for the report
+    datasets(tmp_path)
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((tmp_path / "trips.csv").read_text())
     before = sorted(tmp_path.rglob("*"))
 
-    # When a report is made there, then it is refused, and the data are as they were
-    with pytest.raises(InvalidRequest, match="which this job replaces; name another folder with --output"):
-        run(spark, *arguments, "--output", f"{tmp_path}", "--no-scatter")
+    # When a report is made there, then it is refused, and all of them are as they were
+    with pytest.raises(InvalidRequest, match=told):
+        run(spark, "--trips", f"{tmp_path}/{names[0]}", "--output", f"{tmp_path}", "--no-scatter")
     assert sorted(tmp_path.rglob("*")) == before

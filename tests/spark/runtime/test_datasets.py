@@ -8,24 +8,72 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.runtime.datasets import replace_dataset
+from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
 from fanin.spark.runtime.files import Folder
 from tests.spark.datasets import parquet
 from tests.unit.spark.runtime.file_systems import Raised
+
+LEFT = ["_temporary/0/part-0", "_SUCCESS", "_committed_1", ".part-0.crc", ".spark-staging-1/x", "part-9"]
+"""What Spark, its committers, and drivers that died leave in a dataset."""
 
 
 def test_a_dataset_replaces_that_of_an_earlier_run(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "made"
     for count in (3, 2):
+        assert check_replaceable(spark, str(folder)) == (count == 2)
         made = replace_dataset(spark.range(count), str(folder))
         assert {row["id"] for row in made.collect()} == set(range(count))
-    (folder / "_temporary").mkdir()  # of a driver that died
+    for name in LEFT:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    assert check_replaceable(spark, f"file:{folder}/")
     assert replace_dataset(spark.range(1), f"file:{folder}/").count() == 1
+
+
+OTHERS = ["orders.csv", "day=1/part-0.parquet", "2026/x", "partition", "part", "pa", "_delta_log/0.json"]
+HIDDEN = [".git/x", "_archive/x", "_notes", ".partners"]
+
+
+@pytest.mark.parametrize("name", [*OTHERS, *HIDDEN])
+def test_a_folder_with_anything_else_stays_as_it_is(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    # Given a folder with a dataset of an earlier run, and something of somebody's
+    replace_dataset(spark.range(3), str(tmp_path))
+    mine = tmp_path / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+
+    # When a dataset is to replace it, then nothing is deleted, and the error names what is in the way
+    with pytest.raises(InvalidRequest, match=f": {name.partition('/')[0]} is in it. It was left as it is"):
+        check_replaceable(spark, str(tmp_path))
+    with pytest.raises(InvalidRequest):
+        replace_dataset(spark.range(2), str(tmp_path))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["part-0.parquet", "part-0.csv", "part-0.json"])
+def test_a_dataset_that_no_job_wrote_stays_as_it_is(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    # Given a dataset of somebody's, whose files have names like those of Spark
+    parquet(tmp_path / name, vin=["x"], owner=["y"])
+    told = "with the columns vin, owner, was not written by one"
+    if not name.endswith("parquet"):
+        (tmp_path / name).write_text("vin,owner,and,more\n")
+        told = "is not a Parquet file"
+    with pytest.raises(InvalidRequest, match=told):
+        check_replaceable(spark, str(tmp_path))
+
+
+def test_a_file_is_not_replaced_by_a_dataset(spark: SparkSession, tmp_path: Path) -> None:
+    parquet(tmp_path / "part-0.parquet", item=["x"])
+    with pytest.raises(InvalidRequest, match=r"part-0\.parquet is in it"):
+        replace_dataset(spark.range(2), str(tmp_path / "part-0.parquet"))
+    assert (tmp_path / "part-0.parquet").is_file()
 
 
 def test_the_name_of_a_folder_is_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a1").mkdir()
-    for _ in range(2):
+    for again in (False, True):
+        assert check_replaceable(spark, f"{tmp_path}/a[1] {{x}}*") == again
         assert replace_dataset(spark.range(3), f"{tmp_path}/a[1] {{x}}*").count() == 3
     assert not list((tmp_path / "a1").iterdir())
 
@@ -34,34 +82,23 @@ def test_a_file_system_that_does_not_answer_is_left_to_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a volume of Databricks, which only Spark itself reads and writes
-    def look(_folder: Folder, _pattern: str) -> None:
+    def entries(_folder: Folder, _pattern: str) -> None:
         raise Raised("java.lang.UnsupportedOperationException: No operations allowed on this path")
 
-    monkeypatch.setattr(Folder, "look", look)
+    monkeypatch.setattr(Folder, "entries", entries)
     assert replace_dataset(spark.range(3), f"{tmp_path}/made").count() == 3
 
 
-@pytest.mark.parametrize(
-    "name", ["orders.csv", "day=1/part-0.parquet", "2026/x", "partition", "part", "pa", "_delta_log/0.json"]
-)
-def test_a_folder_with_anything_else_stays_as_it_is(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    # Given a folder with a dataset, and something of somebody's
-    replace_dataset(spark.range(3), str(tmp_path))
-    mine = tmp_path / name
-    mine.parent.mkdir(exist_ok=True)
-    mine.write_text("mine")
-    before = sorted(tmp_path.rglob("*"))
-
-    # When a dataset is to replace it, then nothing is deleted, and the error names what is in the way
-    with pytest.raises(
-        InvalidRequest, match=f"/{name.partition('/')[0]} is not part of a dataset that Spark wrote"
-    ):
-        replace_dataset(spark.range(2), str(tmp_path))
-    assert sorted(tmp_path.rglob("*")) == before
+@pytest.mark.parametrize("folder", ["work", "work/failed", "work/failed/x", "", "link/failed"])
+def test_rejects_have_a_place_apart(spark: SparkSession, tmp_path: Path, folder: str) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "work")
+    with pytest.raises(InvalidRequest, match=r"this job writes something else to .*/work/failed"):
+        check_apart(spark, f"{tmp_path}/{folder}", [f"{tmp_path}/work/failed"])
+    check_apart(spark, f"{tmp_path}/work/rejects", [f"{tmp_path}/work/failed"])
 
 
-def test_a_file_is_not_replaced_by_a_dataset(spark: SparkSession, tmp_path: Path) -> None:
-    parquet(tmp_path / "part-0.parquet", item=["x"])
-    with pytest.raises(InvalidRequest, match=r"part-0\.parquet is not part of a dataset that Spark wrote"):
-        replace_dataset(spark.range(2), str(tmp_path / "part-0.parquet"))
-    assert (tmp_path / "part-0.parquet").is_file()
+def test_folders_with_names_of_parts_stay_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    parquet(tmp_path / "part-2026" / "x.parquet", id=[1])
+    with pytest.raises(InvalidRequest, match="part-2026 is in it"):
+        check_replaceable(spark, str(tmp_path))

@@ -145,7 +145,9 @@ def test_rejects_do_not_replace_what_is_somebody_elses(
     # Then nothing is deleted, and nothing was acknowledged
     assert code == FAILED
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert "/orders/day=1 is not part of a dataset that Spark wrote" in summary["detail"]
+    assert (
+        "/orders is not the folder of an earlier run, which jobs replace: day=1 is in it" in summary["detail"]
+    )
     assert orders.read_text() == "mine"
     assert service.ledger().status(batch.batch_id, exact=True).done_min == 0
 

@@ -26,6 +26,12 @@ class Files:
     def __init__(self, spark: object, path: str) -> None:
         self.path = Path(path)
 
+    def at(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    def read(self, name: str) -> str | None:
+        return (self.path / name).read_text() if (self.path / name).exists() else None
+
     def delete_file(self, name: str) -> None:
         (self.path / name).unlink(missing_ok=True)
 
@@ -77,7 +83,7 @@ def test_only_a_run_that_came_to_its_end_leaves_a_summary_in_its_folder(
 ) -> None:
     # Given the folder of a run that was fine
     file, seen = folder / "summary.json", []
-    file.write_text('{"ok": true}')
+    file.write_text('{"job": "a-job", "ok": true}')
 
     def look(spark: SparkSession, options: argparse.Namespace) -> Summary:
         seen.append(file.exists())
@@ -98,7 +104,7 @@ def test_a_job_that_cannot_begin_leaves_no_earlier_summary_on_this_machine(
     sessions: list[object], tmp_path: Path, form: str
 ) -> None:
     # Given the folder of a run that was fine, and a stack that is not there any more
-    (tmp_path / "summary.json").write_text('{"ok": true}')
+    (tmp_path / "summary.json").write_text('{"job": "a-job", "ok": true}')
     cannot = Job(
         "a-job", "does", lambda one: one.add_argument("--out"), refuse, output="out", needs=unreachable
     )
@@ -152,6 +158,9 @@ def test_an_earlier_summary_on_s3_is_deleted_through_spark_before_the_run(
         def __init__(self, spark: object, path: str) -> None:
             self.path = path
 
+        def read(self, name: str) -> str | None:
+            return '{"job": "a-job"}'
+
         def delete_file(self, name: str) -> None:
             done.append(f"delete {self.path}/{name}")
 
@@ -184,3 +193,16 @@ def test_a_job_that_is_done_ends_well_though_its_summary_cannot_be_written(
     told = capsys.readouterr()
     assert json.loads(told.out.splitlines()[-1])["ok"]
     assert told.err == f"the summary is not in {folder}: summary.json cannot be replaced\n"
+
+
+def test_a_file_of_that_name_that_is_no_summary_stays(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "summary.json").write_text('{"mine": true}')
+    assert job(lambda *_: {"ok": True}).main(["--out", f"{folder}"]) == FAILED
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (told["error"], told["detail"].partition(",")[0]) == (
+        "invalid-request",
+        f"{folder}/summary.json is no summary of a job",
+    )
+    assert (folder / "summary.json").read_text() == '{"mine": true}'

@@ -21,7 +21,7 @@ from fanin.spark.ack.staged_rows import no_rows, stage_rows
 from fanin.spark.ack.strategy import Strategy, choose_strategy
 from fanin.spark.inputs.names import with_names
 from fanin.spark.runtime.classic import classic
-from fanin.spark.runtime.datasets import check_replaceable, replace_dataset
+from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
 from fanin.spark.runtime.reject_limit import RejectLimit
 from fanin.spark.runtime.rejects import check_rejects_folder, rejects_folder, write_rejects
 from fanin.spark.runtime.service import Service
@@ -102,9 +102,11 @@ def coalesce(given: Given) -> Coalesced:
     spark, batches = classic(given.rows.sparkSession, "acknowledge"), StoredBatches(given.service)
     rejected = rejects_folder(given.rejects, given.work)
     # Early, so that a run does not read everything and fail then.
+    work = [f"{given.work}/{name}" for name in WORK]
+    check_apart(spark, rejected, work)
     check_rejects_folder(spark, rejected)
-    for name in WORK:
-        check_replaceable(spark, f"{given.work}/{name}")
+    for folder in work:
+        check_replaceable(spark, folder)
     rows = with_names(given.rows, ["item", "batch_id", "ordinal", "reason", *given.totals])
     totals = values.check_columns(given.totals, rows.schema)
     if totals and given.strategy is Strategy.PARQUET:

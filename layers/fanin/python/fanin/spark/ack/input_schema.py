@@ -11,6 +11,7 @@ from pyspark.sql.types import NullType, StringType, StructType
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.whole_numbers import MAY_BE_WHOLE
+from fanin.spark.runtime.rejects import SCHEMA as REJECTS
 from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
 LONGEST: Final = 256
@@ -38,9 +39,15 @@ class InputSchema:
             batch_id: the batch of all rows, for input that has only ordinals.
 
         Raises:
-            InvalidRequest: the columns name no items.
+            InvalidRequest: the columns name no items, or are those of rejects.
         """
         present = set(columns) - {LINE, PROBLEM}
+        if present >= set(REJECTS.names):
+            raise InvalidRequest(
+                f"the input has the columns of rejects, {', '.join(REJECTS.names)}: their reason says why a"
+                " row was left out, and not that its item failed. Rename value to item once it is mended, and"
+                " drop reason and detail; if your data has these columns itself, rename or drop detail"
+            )
         if batch_id is None and "item" in present:
             return cls(by_id=True)
         if "ordinal" in present and (batch_id is not None or "batch_id" in present):

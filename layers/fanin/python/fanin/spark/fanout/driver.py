@@ -32,7 +32,7 @@ from fanin.spark.fanout.summary import summarize
 from fanin.spark.inputs.opening import fingerprint_of
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.classic import classic
-from fanin.spark.runtime.datasets import read_dataset
+from fanin.spark.runtime.datasets import check_apart, read_dataset
 from fanin.spark.runtime.file_tasks import one_task_for_each_file
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.progress import Progress
@@ -131,7 +131,9 @@ def fan_out(
     check_request(plan.request)
     check_url(plan.queue)
     classic(spark, "fan_out")
-    check_rejects_folder(spark, plan.left_out)  # early, so that a run does not send everything and fail then
+    # Early, so that a run does not send everything and fail then.
+    check_apart(spark, plan.left_out, [f"{plan.folder}/rows"])
+    check_rejects_folder(spark, plan.left_out)
     if find_staging(spark, plan.folder) is None:
         # Later the queue may be gone: a run that has nothing left to send does not need it.
         check_queue(service.tracker().sqs, plan.queue)
@@ -199,9 +201,11 @@ def _send_messages(
 def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
     files, left = Folder(spark, plan.folder), plan.left_out
     opened: list[DataFrame] = []
+    # The folder may hold the dataset itself, but what is staged in it must not become a part of that.
+    written = {left: "rejects (--rejects)", files.at("rows"): "folder (--staging)"}
 
     def make() -> DataFrame:
-        opened.append(bodies.read(spark, dataset, {left: "rejects (--rejects)"}))
+        opened.append(bodies.read(spark, dataset, written))
         return bodies.messages(opened[0])
 
     def leave_out(attempt: str, messages: int) -> None:

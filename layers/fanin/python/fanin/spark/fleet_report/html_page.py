@@ -26,6 +26,8 @@ from fanin.spark.fleet_report.formats import (
 from fanin.spark.fleet_report.weeks import label
 
 OTHERS: Final = "others"
+SIGN: Final = '<meta name="generator" content="fanin">'
+"""Only a page with it is replaced by that of a later run."""
 
 
 def render_page(report: Report) -> str:

@@ -83,6 +83,11 @@ class Output:
         for name in DATASETS:
             check_replaceable(self.spark, self.path(name))
 
+    @property
+    def replaced(self) -> dict[str, str]:
+        """The folders that the job replaces, each with the option that names it."""
+        return {self.path(name): "--output" for name in DATASETS}
+
     def path(self, name: str) -> str:
         return self.folder.at(name)
 
@@ -164,7 +169,7 @@ def _checked(output: Output, source: Source) -> DataFrame:
             [], ", ".join(f"{name} string" for name in [*source.feed.sources, CORRUPT])
         )
     else:
-        raw = read(output.spark, source.input, source.feed, {output.folder.path: "--output"})
+        raw = read(output.spark, source.input, source.feed, output.replaced)
     return check(raw, source.feed)
 
 

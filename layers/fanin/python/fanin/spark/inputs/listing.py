@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -13,8 +12,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.errors import InvalidRequest
-from fanin.spark.runtime.object_store import S3
 from fanin.spark.runtime.patterns import escaped, is_pattern
+from fanin.spark.runtime.places import canonical
 
 
 class FoundFile(NamedTuple):
@@ -91,7 +90,7 @@ def qualified(spark: SparkSession, path: str) -> str:
 def check_not_replaced(
     spark: SparkSession, path: str, files: Sequence[FoundFile], replaced: Mapping[str, str]
 ) -> None:
-    """Refuse a dataset that has files in a folder that the job replaces.
+    """Refuse a dataset that has files in a folder that the job replaces, or will have what the job writes.
 
     Args:
         spark: the session.
@@ -100,25 +99,28 @@ def check_not_replaced(
         replaced: folder → the argument that names it.
 
     Raises:
-        InvalidRequest: a file is in one; names the folder and the argument.
+        InvalidRequest: a file is in one, or one is in the dataset; names the folder and the argument.
     """
     folders = {file.path.rpartition("/")[0] for file in files}
-    places = [_canonical(folder) for folder in folders]
+    places = [canonical(folder) for folder in folders]
+    whole = qualified(spark, path)
+    root = None if is_pattern(path) or [file.path for file in files] == [whole] else canonical(whole)
     for folder, argument in replaced.items():
-        place = _canonical(qualified(spark, folder))
+        place = canonical(qualified(spark, folder))
         if any(one.startswith(place) for one in places):
             raise InvalidRequest(
-                f"{path} has files in {folder}, which this job replaces; name another folder with {argument},"
-                " or copy these files to a folder of their own"
+                f"the input {path} has files in {folder}, which this job replaces; name another folder with"
+                f" {argument}, or copy these files to a folder of their own"
+            )
+        if root and place.startswith(root) and not _hidden(place.removeprefix(root)):
+            raise InvalidRequest(
+                f"{folder} is in the input {path}, so the next run would read what this one writes; name a"
+                f" folder outside of it with {argument}"
             )
 
 
-def _canonical(uri: str) -> str:
-    """A URI, with a slash at its end, that is the same for all names of a place on S3 or on this machine."""
-    scheme, colon, rest = uri.partition(":")
-    if scheme == "file":
-        rest = str(Path(rest).resolve())
-    return f"{'s3' if scheme in S3 else scheme}{colon}{rest.rstrip('/')}/"
+def _hidden(path: str) -> bool:
+    return any(part.startswith(("_", ".")) for part in path.split("/"))
 
 
 def _place(spark: SparkSession, path: str) -> tuple[Any, Any]:

@@ -27,6 +27,7 @@ from fanin.spark.inputs.listing import (
     fingerprint,
     literal_root,
     qualified,
+    same_file,
 )
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.patterns import escaped
@@ -91,7 +92,11 @@ def open_input(
     """
     format_ = _format(spark, given)
     if not format_.of_files:
-        return Opened(_readable(_table(spark, given.path, format_)), format_, None)
+        table_rows = _table(spark, given.path, format_)
+        if replaced:
+            held = [FoundFile(same_file(uri), 0, 0) for uri in table_rows.inputFiles()]
+            check_not_replaced(spark, given.path, held, replaced)
+        return Opened(_readable(table_rows), format_, None)
     files = find_files(spark, given.path)
     check_not_replaced(spark, given.path, files, replaced or {})
     if table := find_table(spark, files):

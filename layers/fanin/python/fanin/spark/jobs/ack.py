@@ -52,9 +52,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--work",
         required=True,
-        help="folder for what steps pass to each other; what an earlier run left there is replaced",
+        help="folder for what steps pass to each other; the job replaces rows, failures, merged, failed,"
+        " rejects and summary.json in it",
     )
-    parser.add_argument("--rejects", help="folder for rows that are left out (default: rejects in --work)")
+    parser.add_argument(
+        "--rejects",
+        help="folder for rows that are left out; those of an earlier run are replaced (default: rejects in"
+        " --work)",
+    )
     parser.add_argument(
         "--writers",
         type=int,

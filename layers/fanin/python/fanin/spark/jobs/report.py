@@ -14,7 +14,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.fleet_report import extra
 from fanin.spark.fleet_report.asking import AskedFleet, AskOptions, ask_fleets
 from fanin.spark.fleet_report.contents import WEEKS, Odometers
-from fanin.spark.fleet_report.html_page import render_page
+from fanin.spark.fleet_report.html_page import SIGN, render_page
 from fanin.spark.fleet_report.odometer import PROBLEMS
 from fanin.spark.fleet_report.outliers import rows_by_week, without_outliers
 from fanin.spark.fleet_report.page_figures import build_report
@@ -123,7 +123,11 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     asking = _ask_options(options, scope.period)
     tracker = Tracker.from_env() if asking else None
     output = Output(spark, Folder(spark, options.output))
-    output.folder.refuse_folder(PAGE)
+    page = output.folder.read(PAGE)
+    if page is not None and SIGN not in page:
+        raise InvalidRequest(
+            f"{output.path(PAGE)} is no report, and this job would replace it; name another folder"
+        )
     output.check()
     dialect = dialect_of(options)
     trips = Source(Input(options.trips, options.format, dialect), SOURCES[options.trips_are])

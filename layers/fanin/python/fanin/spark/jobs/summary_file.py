@@ -11,7 +11,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from fanin.errors import FaninError
+from fanin.errors import FaninError, InvalidRequest
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.session import submitted
@@ -39,19 +39,34 @@ def forget_on_this_machine(folder: str | None) -> None:
     path = (folder or "").removeprefix("file:")
     if path and ":/" not in path and not submitted():  # a cluster may mean a folder of HDFS
         with contextlib.suppress(OSError):  # the job says why it cannot write there
-            Path(path, NAME).unlink()
+            if _of_a_job(Path(path, NAME).read_text(errors="replace")):
+                Path(path, NAME).unlink()
+
+
+def _of_a_job(text: str) -> bool:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and "job" in found
 
 
 def forget(spark: SparkSession, folder: str | None) -> None:
     """Delete an earlier run's summary, if there is a folder, so that nobody mistakes it for this run's.
 
     Raises:
-        InvalidRequest: a folder has the name of the summary.
+        InvalidRequest: a folder, or a file of somebody else's, has the name of the summary.
     """
     if folder is None:
         return
+    place = Folder(spark, folder)
     try:
-        Folder(spark, folder).delete_file(NAME)
+        text = place.read(NAME)
+        if text is not None and not _of_a_job(text):
+            raise InvalidRequest(
+                f"{place.at(NAME)} is no summary of a job, and this job would replace it; name another folder"
+            )
+        place.delete_file(NAME)
     except Py4JError as error:
         print(f"an earlier run's summary may still be in {folder}: {root_cause(error)}", file=sys.stderr)
 

@@ -1,28 +1,60 @@
-"""Datasets that a job writes in the place of those of an earlier run."""
+"""Datasets that a job writes in the place of those of an earlier run, and of nobody else's."""
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from fanin.errors import InvalidRequest
-from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.failures import root_cause
+from fanin.spark.runtime.files import Folder, is_missing
 from fanin.spark.runtime.patterns import escaped
 
-NAME_ANOTHER: Final = "This folder was left as it is; name one that this job has for itself"
-_OTHERS: Final = "{[!p._]*,p,p[!a]*,pa,pa[!r]*,par,par[!t]*,part,part[!-]*,_delta_log,.hoodie}"
-"""Names that do not begin with ``part-``, ``_`` or a dot, as those of a dataset do; and what makes a folder a
-table. A glob has no "not", so it lists each way to differ."""
+_SIGN: Final = "fanin"
+"""In the metadata of a column, which Spark keeps in every file: a job of fanin wrote this dataset."""
+_SCHEMA: Final = "org.apache.spark.sql.parquet.row.metadata"
+"""Where Spark keeps the schema in a file of Parquet, as JSON."""
+_NOT_PARTS: Final = (
+    "{[!p.]*,p,p[!a]*,pa,pa[!r]*,par,par[!t]*,part,part[!-]*,.[!p]*,.p[!a]*,.pa[!r]*,.par[!t]*,.part[!-]*}"
+)
+"""Names that begin neither with ``part-`` nor with ``.part-``. A glob has no "not", so it lists each way to
+differ."""
+_OF_SPARK: Final = re.compile(
+    r"_(SUCCESS|temporary|started_|committed_|_magic|metadata$|common_metadata$).*"
+    r"|\.(_.*\.crc|spark-staging.*|hive-staging.*|emrfs.*|_SUCCESS-[0-9a-f]{32})"
+)
+"""What Spark, its committers and ``Folder`` write besides."""
 _UNANSWERED: Final = re.compile("UnsupportedOperationException|UC volume")
 """What Hadoop's file systems say of volumes of Databricks, which only Spark itself reads and writes."""
 
 
-def check_replaceable(spark: SparkSession, folder: str) -> bool:
-    """Refuse a folder that holds something other than a dataset, or is a file.
+class Footer(NamedTuple):
+    """What a file of a dataset says of it.
+
+    Attributes:
+        columns: their names.
+        signed: ``replace_dataset`` wrote it.
+    """
+
+    columns: list[str]
+    signed: bool
+
+
+def check_replaceable(
+    spark: SparkSession, folder: str, *, ours: Callable[[Footer], bool] = lambda footer: footer.signed
+) -> bool:
+    """Refuse a folder that holds something other than a dataset of an earlier run, or is a file.
+
+    Args:
+        spark: the session.
+        folder: where a job is going to write a dataset.
+        ours: whether a job may have written a dataset.
 
     Returns:
         Whether it is there, as far as can be known.
@@ -30,18 +62,81 @@ def check_replaceable(spark: SparkSession, folder: str) -> bool:
     Raises:
         InvalidRequest: names what is in the way.
     """
+    if not _check_names(spark, folder):
+        return False
+    for part in Folder(spark, folder).entries("part-*") or ():
+        if part.isDirectory():
+            raise _in_the_way(folder, f"{part.getPath().getName()} is in it")
+        if not part.getLen():
+            continue  # of a driver that died
+        try:
+            footer = _footer(spark, part.getPath())
+        except Py4JJavaError as error:
+            if is_missing(error):
+                break  # another run is replacing it
+            cause = root_cause(error).splitlines()[0]
+            raise _in_the_way(folder, f"it cannot be read: {cause}") from error
+        if not ours(footer):
+            columns = ", ".join(footer.columns)
+            raise _in_the_way(
+                folder, f"the dataset in it, with the columns {columns}, was not written by one"
+            )
+        break
+    return True
+
+
+def _check_names(spark: SparkSession, folder: str) -> bool:
+    """Refuse a folder by the names in it; as ``check_replaceable``."""
     try:
-        there, other = Folder(spark, folder).look(_OTHERS)
+        entries = Folder(spark, folder).entries(_NOT_PARTS)
     except Py4JJavaError as error:
         if _UNANSWERED.search(str(error)):
             return False
         raise
+    names = (str(one.getPath().getName()) for one in entries or ())
+    other = next((name for name in names if not _OF_SPARK.fullmatch(name)), None)
     if other is not None:
-        raise InvalidRequest(
-            f"{folder} would be replaced by a dataset, but {other} is not part of a dataset that Spark wrote."
-            f" {NAME_ANOTHER}"
-        )
-    return there
+        raise _in_the_way(folder, f"{other} is in it")
+    return entries is not None
+
+
+def _footer(spark: SparkSession, file: Any) -> Footer:
+    """Read the end of a file of Parquet, which takes no Spark job."""
+    context: Any = spark.sparkContext
+    parquet = context._jvm.org.apache.parquet.hadoop  # noqa: SLF001  Python has no other way to it
+    conf = context._jsc.hadoopConfiguration()  # noqa: SLF001
+    reader = parquet.ParquetFileReader.open(parquet.util.HadoopInputFile.fromPath(file, conf))
+    try:
+        about = reader.getFooter().getFileMetaData()
+        columns = [str(field.getName()) for field in about.getSchema().getFields()]
+        schema = about.getKeyValueMetaData().get(_SCHEMA)
+    finally:
+        reader.close()
+    fields = StructType.fromJson(json.loads(schema)) if schema else StructType()
+    return Footer(columns, any(_SIGN in field.metadata for field in fields))
+
+
+def _in_the_way(folder: str, why: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{folder} is not the folder of an earlier run, which jobs replace: {why}. It was left as it is; name"
+        " a folder that this job has for itself, or move what is in this one"
+    )
+
+
+def check_apart(spark: SparkSession, folder: str, others: Iterable[str]) -> None:
+    """Refuse a folder for rejects that is one of others that a job writes, is in one, or has one in it.
+
+    Raises:
+        InvalidRequest: names the other.
+    """
+    place = Folder(spark, folder).place
+    for other in others:
+        there = Folder(spark, other).place
+        if place.startswith(there) or there.startswith(place):
+            raise InvalidRequest(
+                f"rejects cannot be written to {folder}, since this job writes something else to {other};"
+                " name another folder for them, for example a new one beside it"
+            )
 
 
 def replace_dataset(rows: DataFrame, folder: str) -> DataFrame:
@@ -49,7 +144,7 @@ def replace_dataset(rows: DataFrame, folder: str) -> DataFrame:
 
     Args:
         rows: what to write.
-        folder: where to write it; a dataset that is there is deleted.
+        folder: where to write it; a dataset that is there is deleted; ``check_replaceable`` says whose.
 
     Returns:
         The DataFrame that reads it.
@@ -58,8 +153,8 @@ def replace_dataset(rows: DataFrame, folder: str) -> DataFrame:
         InvalidRequest: there is something else in the folder, which stays as it is.
     """
     spark = rows.sparkSession
-    check_replaceable(spark, folder)
-    rows.write.mode("overwrite").parquet(folder)
+    _check_names(spark, folder)
+    rows.withMetadata(rows.columns[0], {_SIGN: True}).write.mode("overwrite").parquet(folder)
     return read_dataset(spark, folder, rows.schema)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest, ServiceUnavailable
 from fanin.spark.runtime.object_store import BUCKETS
+from fanin.spark.runtime.places import canonical
 
 _SURELY: Final = "fs.option.create.conditional.overwrite"
 """Has S3A, from Hadoop 3.4.2 on, refuse to replace a file also when it is written, and not only when it is
@@ -26,6 +27,11 @@ _RENAMES: Final = 5
 """How often a file is put in the place of another, which other drivers may replace at the same time."""
 _MISSING: Final = re.compile(r"^(?:: )?[\w.]*FileNotFoundException", re.MULTILINE)
 """The error itself, which begins a line, and not one of its causes."""
+
+
+def is_missing(error: Py4JJavaError) -> bool:
+    """Whether Hadoop says that something is not there."""
+    return _MISSING.search(str(error)) is not None
 
 
 class Folder:
@@ -74,25 +80,29 @@ class Folder:
                 f" another place than {self.path} for what this job writes"
             )
 
-    def look(self, pattern: str) -> tuple[bool, str | None]:
-        """Look for an entry whose name matches.
+    @property
+    def place(self) -> str:
+        """Its URI, the same for all names that it has on S3 or on this machine, with a slash."""
+        return canonical(str(self._system.makeQualified(self._file("")).toString()))
+
+    def entries(self, pattern: str) -> Iterator[Any] | None:
+        """What is in the folder, of the names that match.
 
         Args:
             pattern: a glob of Hadoop's. Java matches it, since a folder may have very many entries.
 
         Returns:
-            Whether the folder is there; and the path of such an entry, or its own if it is a file.
+            Hadoop's ``FileStatus`` of each; that of the folder if it is a file; None if it is not there.
         """
         folder = self._file("")
         matching = self._jvm.org.apache.hadoop.fs.GlobFilter(pattern)
         try:
             there = self._system.getFileStatus(folder)
-            found = [there] if there.isFile() else self._system.listStatus(folder, matching)[:1]
+            return iter([there] if there.isFile() else self._system.listStatus(folder, matching))
         except Py4JJavaError as error:
-            if _MISSING.search(str(error)):  # or another run has just deleted it
-                return False, None
+            if is_missing(error):  # or another run has just deleted it
+                return None
             raise
-        return True, str(found[0].getPath()) if found else None
 
     def read(self, name: str) -> str | None:
         """The text of a file; None if there is no such file.

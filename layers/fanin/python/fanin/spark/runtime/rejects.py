@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -11,16 +10,11 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from fanin.errors import InvalidRequest
-from fanin.spark.runtime.datasets import NAME_ANOTHER, check_replaceable, replace_dataset
-from fanin.spark.runtime.failures import root_cause
+from fanin.spark.runtime.datasets import check_replaceable, replace_dataset
 from fanin.spark.runtime.files import Folder
-from fanin.spark.runtime.patterns import escaped
 from fanin.spark.runtime.unreadable import unmarked, unmarked_text
 
 
@@ -65,45 +59,14 @@ SCHEMA: Final = StructType(
 """``value`` is the id or the row as it came, a row as JSON; ``reason`` a ``Reason``, ``detail`` in words."""
 
 
-_NO_FILES: Final = re.compile("UNABLE_TO_INFER_SCHEMA|PATH_NOT_FOUND|FileNotFoundException|does not exist")
-"""There are only hidden files, or another run is replacing the folder."""
-_NOT_PARQUET: Final = "is not a Parquet file"
-
-
 def rejects_folder(named: str | None, folder: str) -> str:
     """The folder of a job's rejects: the one that was named, or ``rejects`` in the job's own folder."""
     return named or f"{folder.rstrip('/')}/rejects"
 
 
 def check_rejects_folder(spark: SparkSession, folder: str) -> bool:
-    """Refuse a folder that holds something other than rejects.
-
-    Args:
-        spark: the session.
-        folder: where rejects are to be written, which may be empty, or not there.
-
-    Returns:
-        Whether it is there.
-
-    Raises:
-        InvalidRequest: something else is there; says what.
-    """
-    if not check_replaceable(spark, folder):
-        return False
-    reader = spark.read.option("ignoreCorruptFiles", False)
-    try:
-        columns = reader.parquet(escaped(folder)).columns
-    except (PySparkException, Py4JJavaError) as error:
-        if _NO_FILES.search(cause := root_cause(error)):
-            return True
-        if _NOT_PARQUET not in cause:
-            raise
-        other = f"holds files that are not Parquet: {cause}"
-    else:
-        if columns == SCHEMA.names:
-            return True
-        other = f"is a dataset with the columns {', '.join(columns)}"
-    raise InvalidRequest(f"{folder} would be replaced by rejects, but {other}. {NAME_ANOTHER}")
+    """Refuse a folder that holds something other than rejects; as ``check_replaceable``."""
+    return check_replaceable(spark, folder, ours=lambda footer: footer.columns == SCHEMA.names)
 
 
 def write_none(spark: SparkSession, folder: str) -> dict[str, int]:
