@@ -55,7 +55,7 @@ def test_a_folder_with_anything_else_stays_as_it_is(spark: SparkSession, tmp_pat
 def test_a_dataset_that_no_job_wrote_stays_as_it_is(spark: SparkSession, tmp_path: Path, name: str) -> None:
     # Given a dataset of somebody's, whose files have names like those of Spark
     parquet(tmp_path / name, vin=["x"], owner=["y"])
-    told = "with the columns vin, owner, was not written by one"
+    told = "with the columns vin, owner, was not written by a job of fanin"
     if not name.endswith("parquet"):
         (tmp_path / name).write_text("vin,owner,and,more\n")
         told = "is not a Parquet file"
@@ -86,6 +86,7 @@ def test_a_file_system_that_does_not_answer_is_left_to_spark(
         raise Raised("java.lang.UnsupportedOperationException: No operations allowed on this path")
 
     monkeypatch.setattr(Folder, "entries", entries)
+    assert not check_replaceable(spark, f"{tmp_path}/made")
     assert replace_dataset(spark.range(3), f"{tmp_path}/made").count() == 3
 
 

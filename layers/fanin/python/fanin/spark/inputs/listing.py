@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -88,23 +88,21 @@ def qualified(spark: SparkSession, path: str) -> str:
 
 
 def check_not_replaced(
-    spark: SparkSession, path: str, files: Sequence[FoundFile], replaced: Mapping[str, str]
+    spark: SparkSession, path: str, files: Iterable[FoundFile], replaced: Mapping[str, str]
 ) -> None:
-    """Refuse a dataset that has files in a folder that the job replaces, or will have what the job writes.
+    """Refuse a dataset that has files in a folder that the job replaces.
 
     Args:
         spark: the session.
-        path: of the dataset.
+        path: of the dataset, or the name of a table.
         files: of the dataset.
         replaced: folder → the argument that names it.
 
     Raises:
-        InvalidRequest: a file is in one, or one is in the dataset; names the folder and the argument.
+        InvalidRequest: a file is in one; names the folder and the argument.
     """
     folders = {file.path.rpartition("/")[0] for file in files}
     places = [canonical(folder) for folder in folders]
-    whole = qualified(spark, path)
-    root = None if is_pattern(path) or [file.path for file in files] == [whole] else canonical(whole)
     for folder, argument in replaced.items():
         place = canonical(qualified(spark, folder))
         if any(one.startswith(place) for one in places):
@@ -112,7 +110,29 @@ def check_not_replaced(
                 f"the input {path} has files in {folder}, which this job replaces; name another folder with"
                 f" {argument}, or copy these files to a folder of their own"
             )
-        if root and place.startswith(root) and not _hidden(place.removeprefix(root)):
+
+
+def check_outside(
+    spark: SparkSession, path: str, files: Sequence[FoundFile], replaced: Mapping[str, str]
+) -> None:
+    """Refuse a folder of the job in the dataset, of which it would become a part.
+
+    Args:
+        spark: the session.
+        path: of the dataset. A file, or a pattern, has no part that is not there yet.
+        files: of the dataset.
+        replaced: folder → the argument that names it.
+
+    Raises:
+        InvalidRequest: one is in it, and is not hidden; names the folder and the argument.
+    """
+    whole = qualified(spark, path)
+    if is_pattern(path) or [file.path for file in files] == [whole]:
+        return
+    root = canonical(whole)
+    for folder, argument in replaced.items():
+        place = canonical(qualified(spark, folder))
+        if place.startswith(root) and not _hidden(place.removeprefix(root)):
             raise InvalidRequest(
                 f"{folder} is in the input {path}, so the next run would read what this one writes; name a"
                 f" folder outside of it with {argument}"

@@ -23,6 +23,7 @@ from fanin.spark.inputs.listing import (
     FoundFile,
     as_literal,
     check_not_replaced,
+    check_outside,
     find_files,
     fingerprint,
     literal_root,
@@ -92,15 +93,17 @@ def open_input(
     """
     format_ = _format(spark, given)
     if not format_.of_files:
-        table_rows = _table(spark, given.path, format_)
+        table = _table(spark, given.path, format_)
         if replaced:
-            held = [FoundFile(same_file(uri), 0, 0) for uri in table_rows.inputFiles()]
+            held = (FoundFile(same_file(uri), 0, 0) for uri in table.inputFiles())
             check_not_replaced(spark, given.path, held, replaced)
-        return Opened(_readable(table_rows), format_, None)
+        return Opened(_readable(table), format_, None)
     files = find_files(spark, given.path)
-    check_not_replaced(spark, given.path, files, replaced or {})
-    if table := find_table(spark, files):
-        raise table.refusal(given.path)
+    if replaced:
+        check_not_replaced(spark, given.path, files, replaced)
+        check_outside(spark, given.path, files, replaced)
+    if found := find_table(spark, files):
+        raise found.refusal(given.path)
     if given.format is None and format_ is DatasetFormat.PARQUET:
         _refuse_other_formats(files)
 

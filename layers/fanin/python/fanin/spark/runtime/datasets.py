@@ -15,6 +15,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import Folder, is_missing
 from fanin.spark.runtime.patterns import escaped
+from fanin.spark.runtime.places import canonical
 
 _SIGN: Final = "fanin"
 """In the metadata of a column, which Spark keeps in every file: a job of fanin wrote this dataset."""
@@ -79,7 +80,7 @@ def check_replaceable(
         if not ours(footer):
             columns = ", ".join(footer.columns)
             raise _in_the_way(
-                folder, f"the dataset in it, with the columns {columns}, was not written by one"
+                folder, f"the dataset in it, with the columns {columns}, was not written by a job of fanin"
             )
         break
     return True
@@ -129,14 +130,23 @@ def check_apart(spark: SparkSession, folder: str, others: Iterable[str]) -> None
     Raises:
         InvalidRequest: names the other.
     """
-    place = Folder(spark, folder).place
+    place = _place(spark, folder)
     for other in others:
-        there = Folder(spark, other).place
+        there = _place(spark, other)
         if place.startswith(there) or there.startswith(place):
             raise InvalidRequest(
                 f"rejects cannot be written to {folder}, since this job writes something else to {other};"
                 " name another folder for them, for example a new one beside it"
             )
+
+
+def _place(spark: SparkSession, folder: str) -> str:
+    try:
+        return Folder(spark, folder).place
+    except Py4JJavaError as error:
+        if _UNANSWERED.search(str(error)):
+            return canonical(folder)
+        raise
 
 
 def replace_dataset(rows: DataFrame, folder: str) -> DataFrame:
