@@ -62,6 +62,25 @@ class TestAll:
         found = follow_all(session, [], user_key="night", every=0.05)
         assert [one.batch.batch_id for one in found] == [first, opened[0]]
 
+    def test_one_that_is_opened_just_before_the_last_ends_is_followed(self, session, tracker, monkeypatch):
+        # Given a producer that opens another batch, and ends the first, after the key was asked for
+        first, opened = started(tracker, key="night"), []
+        real = tracker.status
+
+        def status(batch, **options):
+            if not opened:
+                opened.append(tracker.open(user_key="night").batch_id)
+                tracker.cancel(first)
+            elif batch == opened[0]:
+                tracker.cancel(batch)
+            return real(batch, **options)
+
+        monkeypatch.setattr(tracker, "status", status)
+
+        # When the key is followed, then to the end of both
+        found = follow_all(session, [], user_key="night", every=0.01)
+        assert [one.batch.batch_id for one in found] == [first, opened[0]]
+
     def test_when_its_time_is_over_it_names_those_that_are_left(self, session, tracker, capsys):
         first, second = started(tracker), started(tracker)
         tracker.cancel(first)

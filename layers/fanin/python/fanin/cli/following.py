@@ -85,6 +85,8 @@ def follow_all(
             _ask(run, [one for one in followed.values() if one.live])
             draw([*followed.values()])
             left = [one for one in followed.values() if one.live]
+            if not left and any(found not in followed for found in _live(run, user_key)):
+                continue  # opened after the key was asked for, and before the last of the others ended
             if not left or (patience is not None and time.monotonic() - started >= patience):
                 break
             rest = math.inf if patience is None else started + patience - time.monotonic()
