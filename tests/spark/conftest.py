@@ -96,24 +96,26 @@ def _java() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A session on two cores, the only one of this process."""
-    made = session(
-        "tests",
-        {
-            "spark.master": f"local[{CORES},4]",  # a task is tried four times
-            "spark.sql.shuffle.partitions": str(CORES),
-            **SMALL,
-            "spark.cleaner.referenceTracking": "false",  # what is not used any more goes with the session
-            "spark.broadcast.compress": "false",
-            "spark.shuffle.compress": "false",
-            "spark.metrics.staticSources.enabled": "false",
-            "spark.hadoop.fs.file.impl": "Files",
-            "spark.python.daemon.module": "tests.spark.daemon",
-            # Over TCP every second task waits 45 ms for an acknowledgement that the kernel delays.
-            "spark.python.unix.domain.socket.enabled": "true",
-            "spark.executorEnv.AWS_ACCESS_KEY_ID": "test",
-            "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "test",
-        },
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patch.setenv(name, "test")  # as its JVM has them, so do all processes that it starts
+        made = session(
+            "tests",
+            {
+                "spark.master": f"local[{CORES},4]",  # a task is tried four times
+                "spark.sql.shuffle.partitions": str(CORES),
+                **SMALL,
+                "spark.cleaner.referenceTracking": "false",  # what is not used any more goes with the session
+                "spark.broadcast.compress": "false",
+                "spark.shuffle.compress": "false",
+                "spark.metrics.staticSources.enabled": "false",
+                "spark.hadoop.fs.file.impl": "Files",
+                "spark.python.daemon.module": "tests.spark.daemon",
+                # Over TCP every second task waits 45 ms for an acknowledgement that the kernel delays.
+                "spark.python.unix.domain.socket.enabled": "true",
+                "spark.connect.grpc.binding.port": "0",  # any that is free
+            },
+        )
     with pytest.MonkeyPatch.context() as patch:
         java_calls.say_no_lines(patch, made.sparkContext)
         yield made

@@ -1,6 +1,6 @@
-"""What fanin does in a session of Spark Connect, as JSON; a process of its own, since it starts a server.
+"""What fanin does in a session of Spark Connect, as JSON; a process of its own, without Java.
 
-python -m tests.spark.connect_client FOLDER BATCH_TO_ASK ITEM BATCH_TO_FILL QUEUE
+SPARK_REMOTE=sc://HOST:PORT python -m tests.spark.connect_client FOLDER BATCH_TO_ASK ITEM BATCH_TO_FILL QUEUE
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def refusal(call: Callable[[], object]) -> str | None:
 
 
 def main(folder: str, batch_id: str, item: str, to_fill: str, queue: str) -> dict[str, Any]:
-    spark = SparkSession.builder.remote("local[2]").getOrCreate()
+    spark = SparkSession.builder.getOrCreate()
     service, work = Service.from_env(), f"{folder}/work"
     rows = spark.createDataFrame([(item,)], "item string")
     pq.write_table(pa.table({"n": [1]}), f"{folder}/rows.parquet")

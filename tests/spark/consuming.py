@@ -16,6 +16,9 @@ import boto3
 from fanin.client.messages import ReceivedMessage
 from fanin.client.tracker import Tracker
 
+PAUSE = 0.05
+"""Seconds between two looks at a queue. To wait in SQS takes a second at least, also at the end."""
+
 
 class Handled:
     """What consumers have handled.
@@ -60,9 +63,10 @@ def consumers(tracker: Tracker, queue: str, number: int = 2) -> Iterator[Handled
     handled, ended = Handled(), threading.Event()
 
     def consume() -> None:
-        consumer = tracker.consumer(queue, handled, wait=1, skip_ended=False)
-        while not (consumer.poll() == 0 and ended.is_set()):
-            pass
+        consumer = tracker.consumer(queue, handled, wait=0, skip_ended=False)
+        last = False
+        while (found := consumer.poll()) or not last:
+            last = ended.wait(0 if found else PAUSE)
 
     with ThreadPoolExecutor(number) as pool:
         running = [pool.submit(consume) for _ in range(number)]

@@ -20,7 +20,7 @@ from fanin.spark.jobs import fan_out
 from fanin.spark.runtime.service import Service
 from tests.spark.consuming import consumers, new_queue, waiting
 
-ROWS = 800
+ROWS = 400
 
 
 def words(arguments: dict[str, object]) -> list[str]:

@@ -6,49 +6,46 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
 import pytest
+from pyspark.sql import SparkSession
 
 from fanin.domain.batch import OpenBatch, State
 from fanin.spark.runtime.service import Service
-from tests.spark.conftest import SMALL
 from tests.spark.consuming import new_queue, waiting
 from tests.spark.items import filled
 
 ROOT = Path(__file__).resolve().parents[4]
-CONF = {
-    **SMALL,
-    "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.python.daemon.module": "tests.spark.daemon",
-}
+
+
+@pytest.fixture
+def remote(spark: SparkSession) -> Iterator[str]:
+    """The address of a server of Connect, which the session of the tests is until the test ends."""
+    service = getattr(spark._jvm.org.apache.spark.sql.connect.service, "SparkConnectService$")
+    server = getattr(service, "MODULE$")
+    server.start(spark.sparkContext._jsc.sc())
+    yield f"sc://127.0.0.1:{server.localPort()}"
+    nothing = spark._jvm.scala.Option.empty()
+    server.stop(nothing, nothing)
 
 
 @pytest.mark.emulator
 @pytest.mark.skipif(pyspark.__version__ < "4", reason="the package of Spark 3.5 has no server of Connect")
 def test_a_client_of_connect_asks_and_writes_and_is_told_what_it_cannot_do(
-    service: Service, tmp_path: Path
+    service: Service, remote: str, tmp_path: Path
 ) -> None:
-    # Given a batch of which one item is done, one to be filled, and a server on this machine
+    # Given a batch of which one item is done, one to be filled, and a server
     asked, group = filled(service)
     service.ledger().ack([group[1]])
     to_fill, queue = service.ledger().open(OpenBatch(user_key="connect")).batch_id, new_queue()
-    around = {
-        **os.environ,
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_TESTING": "1",  # the server takes any free port
-        "PYSPARK_SUBMIT_ARGS": " ".join(
-            [*(f"--conf {name}={value}" for name, value in CONF.items()), "pyspark-shell"]
-        ),
-    }
 
     # When a client calls each function of fanin
     words = [str(tmp_path), str(asked.batch_id), group[0], str(to_fill), queue]
     command = [sys.executable, "-m", "tests.spark.connect_client", *words]
+    around = {**os.environ, "SPARK_REMOTE": remote}
     done = subprocess.run(command, cwd=ROOT, env=around, check=False, capture_output=True, text=True)  # noqa: S603
     assert done.returncode == 0, done.stderr[-3_000:]
     told = json.loads(done.stdout.splitlines()[-1])

@@ -134,6 +134,25 @@ def test_fleets_are_asked_once_however_often_the_report_runs(
     assert time[0] == pytest.approx(OPTIONS.timeout, abs=2 * asking.POLL)
 
 
+def test_vehicles_that_do_not_answer_are_asked_again_as_often_as_the_options_say(
+    stack: MemoryStack, fleet: Fleet, time: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given messages that are sent while the driver sleeps
+    go_on = asking.time.sleep
+
+    def sleep(seconds: float) -> None:
+        fleet.deliver()
+        go_on(seconds)
+
+    monkeypatch.setattr(asking.time, "sleep", sleep)
+
+    (asked,) = ask_fleets(stack.tracker(), ["north"], OPTIONS._replace(max_retries=1), {})
+
+    assert (asked.received, asked.ready) == (0, True)
+    assert {len(stack.memory.channels.queues[f"https://sqs/{name}"]) for name in ("n1", "n4")} == {2}
+    assert time[0] == pytest.approx(2 * OPTIONS.timeout, abs=2 * asking.POLL)
+
+
 def test_the_message_says_what_is_asked_and_of_which_fleet(
     stack: MemoryStack, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
