@@ -18,7 +18,7 @@ import boto3
 from fanin import names
 from fanin.local import Stack
 from fanin.wire.actions import MESSAGE
-from tests.e2e.slow_wire import SlowWire, slow_wire
+from tests.slow_wire import SlowWire, slow_wire
 
 T = TypeVar("T")
 

@@ -45,6 +45,14 @@ def test_files_of_a_delta_table_are_not_read_as_they_are(
         opened(spark, f"{delta}/{below}".rstrip("/"), "parquet")
 
 
+def test_folders_of_another_machine_are_looked_at_side_by_side(
+    spark: SparkSession, delta: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fanin.spark.inputs.lakes._LOCAL", "none here:")
+    with pytest.raises(InvalidRequest, match="t is a table of Delta, whose files also hold rows"):
+        opened(spark, delta / "day=1", "parquet")
+
+
 @pytest.mark.parametrize("below", ["", "data", "data/a.parquet", ".."])
 def test_files_of_an_iceberg_table_are_not_read_as_they_are(
     spark: SparkSession, iceberg: Path, below: str

@@ -18,9 +18,10 @@ from fanin import Tracker
 from fanin.domain.batch import State
 from fanin.spark.jobs import fan_out
 from fanin.spark.runtime.service import Service
+from tests.slow_wire import slow_wire
 from tests.spark.consuming import consumers, new_queue, waiting
 
-ROWS = 400
+ROWS = 80
 
 
 def words(arguments: dict[str, object]) -> list[str]:
@@ -64,28 +65,34 @@ def test_a_driver_that_was_killed_in_the_middle_is_run_again(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # Given a driver, of the zip, that was killed with its JVM and its tasks when it had sent some messages
+    # Given a driver, of the zip, that waits for an answer of SQS, which has taken the first messages
     (tmp_path / "rows").mkdir()
     for half in (range(ROWS // 2), range(ROWS // 2, ROWS)):
         pq.write_table(pa.table({"id": half}), tmp_path / "rows" / f"from-{half.start}.parquet")
     queue = new_queue()
     arguments = {"--input": tmp_path / "rows", "--queue": queue, "--staging": tmp_path / "staging"}
     command = [*words(arguments), "--user-key", "killed"]
-    with subprocess.Popen(  # noqa: S603
-        [*submitted("local[2]"), "fan-out", *command, "--workers", "1"],
-        env=outside,
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as driver:
-        while not (before := waiting(queue)):
+    with (
+        slow_wire(os.environ["AWS_ENDPOINT_URL"]) as wire,
+        subprocess.Popen(  # noqa: S603
+            [*submitted("local[1]"), "fan-out", *command, "--workers", "1"],
+            env={**outside, "AWS_ENDPOINT_URL_SQS": wire.url},
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as driver,
+    ):
+        wire.keep_next("SendMessageBatch")
+        while not wire.kept:
             assert driver.poll() is None
             time.sleep(0.1)
+        # When it is killed, with its JVM and its tasks
         os.killpg(driver.pid, signal.SIGKILL)
+    before = waiting(queue)
     (batch,) = (one for one in service.tracker().iter_batches(State.OPEN) if one.user_key == "killed")
-    assert (batch.items, before < ROWS) == (ROWS, True)
+    assert (batch.items, 0 < before < ROWS) == (ROWS, True)
 
-    # When another is run in its place, and consumers work
+    # And another is run in its place, and consumers work
     with consumers(service.tracker(), queue) as handled:
         code = fan_out.JOB.main(command)
     told = json.loads(capsys.readouterr().out.splitlines()[-1])

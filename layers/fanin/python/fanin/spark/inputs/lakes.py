@@ -26,6 +26,8 @@ _AT_ONCE: Final = 16
 _DENIED: Final = re.compile("AccessDenied|AccessControl|Access Denied|Forbidden|Permission denied")
 _LOGS: Final = {"_delta_log/*": "Delta", ".hoodie/*": "Hudi", "metadata/*.metadata.json": "Iceberg"}
 """What makes a table of the folder it is in. A list is allowed in more places than a look at an object."""
+_LOCAL: Final = "file:"
+"""Where threads gain nothing: to connect each to Java takes longer than to look at a folder."""
 _PAGE: Final = 1_000
 """Files that S3 lists by one call."""
 
@@ -61,7 +63,7 @@ class TableFolder(NamedTuple):
 
 def table_at(spark: SparkSession, path: str) -> TableFolder | None:
     """The table that a folder is; None if it is none."""
-    return _Look(spark).at(path.rstrip("/"))
+    return _Look(spark, path).at(path.rstrip("/"))
 
 
 def find_table(spark: SparkSession, files: Sequence[FoundFile]) -> TableFolder | None:
@@ -70,20 +72,31 @@ def find_table(spark: SparkSession, files: Sequence[FoundFile]) -> TableFolder |
         folder, _, name = file.path.rpartition("/")
         if name.endswith(".metadata.json") and folder.endswith("/metadata"):
             return TableFolder(folder.rpartition("/")[0], "Iceberg")
-    look = _Look(spark)
+    if not files:
+        return None
+    look = _Look(spark, files[0].path)
     holding = Counter(file.path.rpartition("/")[0] for file in files)
     listed = {folder for folder, count in holding.items() if count <= _PAGE}
     asked = {folder for one in holding for folder in _upwards(one)} - listed
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = chain(pool.map(look.listed, sorted(listed)), pool.map(look.at, sorted(asked)))
+        each = map if files[0].path.startswith(_LOCAL) else pool.map
+        found = chain(each(look.listed, sorted(listed)), each(look.at, sorted(asked)))
         return next(filter(None, found), None)
 
 
 class _Look:
-    def __init__(self, spark: SparkSession) -> None:
+    """Looks at folders of one file system.
+
+    Args:
+        spark: the session.
+        path: of the file system.
+    """
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
         context: Any = spark.sparkContext  # Python has no other way to Hadoop's file systems
         self._path = context._jvm.org.apache.hadoop.fs.Path  # noqa: SLF001
-        self._conf = context._jsc.hadoopConfiguration()  # noqa: SLF001
+        conf = context._jsc.hadoopConfiguration()  # noqa: SLF001
+        self._system = self._path(path).getFileSystem(conf)
 
     def at(self, folder: str) -> TableFolder | None:
         """The table that a folder is, which may hold anything, as a whole bucket does: it is not listed."""
@@ -98,9 +111,8 @@ class _Look:
         return self.at(folder) if self._has(f"{escaped(folder)}/{{{names}}}") else None
 
     def _has(self, pattern: str) -> bool:
-        place = self._path(pattern)
         try:
-            return bool(place.getFileSystem(self._conf).globStatus(place))
+            return bool(self._system.globStatus(self._path(pattern)))
         except Py4JJavaError as error:
             if _DENIED.search(str(error)):
                 return False  # a folder above the dataset, which the job may not look into

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 
 class SlowWire:
-    """A TCP proxy to DynamoDB, on a port of its own.
+    """A TCP proxy to a service of AWS, on a port of its own.
 
     Attributes:
         url: URL of the proxy.
