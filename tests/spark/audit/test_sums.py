@@ -23,7 +23,7 @@ def test_leaves_add_up_by_the_names_of_the_totals(spark: SparkSession, tmp_path:
     snapshot = tables.snapshot(spark, tmp_path)
 
     # When their leaves are added up
-    added = sums.leaf_totals(joined(snapshot))
+    added = sums.per_batch(joined(snapshot))
     told = present(snapshot).join(added, "batch_id", "left").withColumn("by_name", sums.by_name("leaf_sums"))
 
     # Then each total has its name, and a batch without totals has none

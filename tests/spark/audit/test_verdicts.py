@@ -37,9 +37,8 @@ def test_every_batch_has_its_verdict_with_the_worst_finding_first_its_age_and_it
     tables.set_batch(timed, state=State.CANCELLED, ended_at=tables.row(timed).created_at + 40_000)
 
     found = audit(tables.snapshot(spark, tmp_path))
-    found.measured.persist()
-    rows = {row["batch_id"]: row for row in found.batches(found.findings().persist()).collect()}
-    spark.catalog.clearCache()
+    with found.kept():
+        rows = {row["batch_id"]: row for row in found.batches(found.findings()).collect()}
 
     assert {batch_id: row["verdict"] for batch_id, row in rows.items() if batch_id != timed.batch_id} == {
         sound.batch_id: Verdict.SOUND.value,
@@ -72,10 +71,12 @@ def test_the_audit_agrees_with_the_ledger_for_many_seeds(
     # When they are audited
     found = audit(tables.snapshot(spark, tmp_path))
     found.measured.persist()
+    found.progress.persist()
     findings = found.findings().persist()
-    rows = found.batches(findings).collect()
+    audited_batches = found.batches(findings).persist()
+    rows = audited_batches.collect()
     ranges: dict[int, list[tuple[int, int]]] = {batch_id: [] for batch_id in batches}
-    for row in found.missing().orderBy("batch_id", "start").collect():
+    for row in found.missing(audited_batches).orderBy("batch_id", "start").collect():
         ranges[row["batch_id"]].append((row["start"], row["stop"]))
 
     # Then done and missing are the ledger's, and the findings are the losses and no others

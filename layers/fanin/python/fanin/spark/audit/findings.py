@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from fanin import names
@@ -66,84 +67,90 @@ _GROWING: Final = (Kind.NO_SUCH_CHILD, Kind.OUTSIDE)
 
 _FOUND: Final = ("batch_id", "word_id", "kind", "detail")
 
+_ONE_ABOVE: Final = "one above the root"
+"""The mark above the root of a full tree, which is wrong if the batch is not done.
+
+If the last item of an open batch of exactly 64, 4,096, … items is marked before the close, the mark goes one
+level above the later root.
+"""
+_GROWN: Final = (
+    "mode = 'exact' and number = 0 and bits = -2 and level = root + 1"
+    f" and level between 1 and {TOP} and items = shiftleft(1L, cast(6 * level as int))"
+)
+"""Whether a word is one above the root of a full tree, and only the bit of that root is clear."""
+
+
+class _Find(NamedTuple):
+    """A condition of a row, what it shows, and the detail, all in SQL."""
+
+    when: str
+    kind: str
+    detail: str = "cast(null as string)"
+
 
 def word_findings(words: DataFrame) -> DataFrame:
     """Find what single words show, compared with their batch.
 
     Args:
-        words: of ``rows.words``, with the columns of their batches, ``known`` (whether there is such a
-            batch), the columns of ``sql_tree.with_places``, and ``gone`` (whether the word has expired).
+        words: of ``verdicts.joined``.
 
     Returns:
         batch_id, word_id, kind, detail.
     """
     word, own = "written and done_bits is not null", "bits = ~done_bits"
     # A word that was marked as a whole may have been put as 0, without the set.
-    agrees = F.expr(
+    agrees = (
         f"case when {word} then {own} when written then bits = 0 else done_bits is null end"
         " and bits & failed_bits = 0 and (level = 0 or failed_bits = 0)"
     )
-    judged = F.expr("known and batch_fault is null and fault is null")
-    exact = F.col("mode") == Mode.EXACT.value
-    inside = judged & exact & F.col("inside")
-    latest = F.col("until") / 1000 + MAX_LIFETIME + RETENTION
-    finds: list[tuple[Column, Kind | Column]] = [
-        (F.col("fault").isNotNull(), F.col("fault")),
-        (F.col("fault").isNull() & ~agrees, Kind.CONTRADICTION),
-        (inside & F.expr("~bits & ~existing <> 0"), Kind.NO_SUCH_CHILD),
-        (judged & ~(exact & F.col("inside")) & ~_grown(), Kind.OUTSIDE),
-        (judged & F.expr("not ended and expires_at < batch_expires_at"), Kind.EXPIRES_EARLY),
-        (F.expr("not known and fault is null") & (F.col("expires_at") > latest), Kind.FORGED),
-        (F.expr("not known and fault is null") & (F.col("expires_at") <= latest), Kind.ORPHAN),
+    judged = "known and batch_fault is null and fault is null"
+    placed = f"mode = '{Mode.EXACT.value}' and inside"
+    latest = f"until / 1000 + {MAX_LIFETIME + RETENTION}"
+    finds = [
+        _Find("fault is not null", "fault", "detail"),
+        _Find(f"fault is null and not ({agrees})", _sql(Kind.CONTRADICTION)),
+        _Find(f"{judged} and {placed} and ~bits & ~existing <> 0", _sql(Kind.NO_SUCH_CHILD)),
+        _Find(f"{judged} and not ({placed}) and not ({_GROWN})", _sql(Kind.OUTSIDE)),
+        _Find(f"known and batch_fault is null and not inside and {_GROWN}", _sql(_ONE_ABOVE)),
+        _Find(f"not known and fault is null and expires_at > {latest}", _sql(Kind.FORGED)),
+        _Find(f"not known and fault is null and expires_at <= {latest}", _sql(Kind.ORPHAN)),
+        _Find(f"{sums.LEAF_DETAIL} is not null", _sql(Kind.WRONG_TOTAL), sums.LEAF_DETAIL),
     ]
     # A word that has expired can only show that it expired too early.
-    counts = [(when & (~F.col("gone") | F.lit(kind is Kind.EXPIRES_EARLY)), kind) for when, kind in finds]
-    return _explode(words, counts, F.col("word_id"))
+    present = [find._replace(when=f"not gone and {find.when}") for find in finds]
+    early = _Find(f"{judged} and not ended and expires_at < batch_expires_at", _sql(Kind.EXPIRES_EARLY))
+    return _explode(words, [*present, early], "word_id")
 
 
 def batch_findings(batches: DataFrame) -> DataFrame:
     """Find what single rows of batches show.
 
     Args:
-        batches: of ``rows.batches``, with ``ended`` and, for well-formed rows, ``pending``.
+        batches: of ``rows.batches``, with ``pending`` and the columns of ``sums.per_batch``.
 
     Returns:
         The columns of ``word_findings``; ``word_id`` is null.
     """
-    consistent = F.expr(
+    consistent = (
         "case when state = 'open' then closed_at is null and ended_at is null"
         " when state = 'closed' then closed_at is not null and ended_at is null"
         " else ended_at is not null end"
         " and (not partial or state = 'complete')"
         " and (state <> 'complete' or partial or closed_at is not null)"
     )
-    filed = F.col("shelf") == F.concat("state", F.lit("#"), (F.col("batch_id") % names.SHARDS).cast("string"))
-    whole, exact = F.col("fault").isNull(), F.col("mode") == Mode.EXACT.value
-    complete = (F.col("state") == State.COMPLETE.value) & ~F.col("partial")
-    finds: list[tuple[Column, Kind | Column]] = [
-        (~whole, F.col("fault")),
-        (whole & ~consistent, Kind.CONTRADICTION),
-        (whole & ~filed, Kind.MISFILED),
-        (whole & exact & (F.col("state") == State.CLOSED.value) & (F.col("pending") == 0), Kind.STUCK),
-        (whole & exact & complete & (F.col("pending") > 0), Kind.EARLY),
+    filed = f"shelf = concat(state, '#', batch_id % {names.SHARDS})"
+    whole, exact = "fault is null", f"fault is null and mode = '{Mode.EXACT.value}'"
+    finds = [
+        _Find(f"not ({whole})", "fault"),
+        _Find(f"{whole} and not ({consistent})", _sql(Kind.CONTRADICTION)),
+        _Find(f"{whole} and not ({filed})", _sql(Kind.MISFILED)),
+        _Find(f"{exact} and state = '{State.CLOSED.value}' and pending = 0", _sql(Kind.STUCK)),
+        _Find(
+            f"{exact} and state = '{State.COMPLETE.value}' and not partial and pending > 0", _sql(Kind.EARLY)
+        ),
+        _Find(f"{sums.ROW_DETAIL} is not null", _sql(Kind.WRONG_TOTAL), sums.ROW_DETAIL),
     ]
-    return _explode(batches, finds, F.lit(None).cast("string"))
-
-
-def root_findings(words: DataFrame, batches: DataFrame) -> DataFrame:
-    """Find marks above the root of a batch that is not done.
-
-    If the last item of an open batch of exactly 64, 4,096, … items is marked before the close, the mark goes
-    one level above the later root. That is sound if the root is done.
-    """
-    pending = batches.where("pending > 0").select("batch_id")
-    marked = words.where(F.expr("not gone and known and batch_fault is null and not inside") & _grown())
-    return marked.join(pending, "batch_id", "left_semi").select(
-        "batch_id",
-        "word_id",
-        F.lit(Kind.OUTSIDE.value).alias("kind"),
-        F.lit(None).cast("string").alias("detail"),
-    )
+    return _explode(batches, finds, "cast(null as string)")
 
 
 def level_findings(measured: DataFrame) -> DataFrame:
@@ -162,37 +169,44 @@ def judge(found: DataFrame, batches: DataFrame) -> DataFrame:
 
     Args:
         found: of ``word_findings``, ``batch_findings`` and the others.
-        batches: ``batch_id``, ``state`` and ``active`` (whether the batch may have been active when the
-            snapshot was taken, or later).
+        batches: ``batch_id``, ``state``, ``pending`` and ``active`` (whether the batch may have been active
+            when the snapshot was taken, or later).
 
     Returns:
         batch_id, word_id, kind, detail.
         in_flux: the batch was active while the tables were read, which may explain the finding.
         wrong: the finding is not in flux, and not a notice.
     """
-    states = batches.where("fault is null").select("batch_id", "state", "active")
-    moving, growing = (F.col("kind").isin([kind.value for kind in kinds]) for kinds in (_CARRYING, _GROWING))
-    flux = F.col("active") & (moving | (growing & (F.col("state") == State.OPEN.value)))
-    notice = F.col("kind").isin([kind.value for kind in NOTICES])
+    states = batches.where("fault is null").select("batch_id", "state", "pending", "active")
+    flux = (
+        f"coalesce(active and (kind in {_among(_CARRYING)}"
+        f" or (kind in {_among(_GROWING)} and state = '{State.OPEN.value}')), false)"
+    )
+    above = f"kind = {_sql(_ONE_ABOVE)}"
     return (
         found.join(states, "batch_id", "left")
-        .withColumn("in_flux", F.coalesce(flux, F.lit(False)))
-        .withColumn("wrong", ~F.col("in_flux") & ~notice)
+        .where(f"not {above} or pending > 0")
+        .withColumn("kind", F.expr(f"if({above}, {_sql(Kind.OUTSIDE)}, kind)"))
+        .withColumn("in_flux", F.expr(flux))
+        .withColumn("wrong", F.expr(f"not in_flux and kind not in {_among(NOTICES)}"))
         .select(*_FOUND, "in_flux", "wrong")
     )
 
 
-def _grown() -> Column:
-    """Whether a word is one above the root of a full tree, and only the bit of that root is clear."""
-    full = F.expr(f"level between 1 and {TOP} and items = shiftleft(1L, cast(6 * level as int))")
-    return F.expr("mode = 'exact' and number = 0 and bits = -2 and level = root + 1") & full
+def _sql(text: str) -> str:
+    return f"'{text}'"
 
 
-def _explode(rows: DataFrame, finds: list[tuple[Column, Kind | Column]], word_id: Column) -> DataFrame:
+def _among(kinds: Iterable[Kind]) -> str:
+    return f"({', '.join(map(_sql, kinds))})"
+
+
+def _explode(rows: DataFrame, finds: Iterable[_Find], word_id: str) -> DataFrame:
     """Make a row for each condition that holds, in one pass."""
-    kinds = F.array(
-        *(F.when(when, kind if isinstance(kind, Column) else F.lit(kind.value)) for when, kind in finds)
+    found = ", ".join(
+        f"if({find.when}, struct({find.kind} as kind, {find.detail} as detail), null)" for find in finds
     )
-    return rows.select(
-        "batch_id", word_id.alias("word_id"), F.explode(F.array_compact(kinds)).alias("kind"), "detail"
+    exploded = F.expr(f"explode(array_compact(array({found})))").alias("found")
+    return rows.select("batch_id", F.expr(word_id).alias("word_id"), exploded).select(
+        "batch_id", "word_id", "found.*"
     )

@@ -18,171 +18,141 @@ from fanin.domain.batch import Mode, State
 from fanin.domain.totals import MAX_TOTALS, MAX_VALUE
 
 WRONG_TOTAL: Final = "wrong_total"
-_SUM: Final = "decimal(38,0)"
 _WORD: Final = ("batch_id", "level", "number")
-_PLACES: Final = range(MAX_TOTALS)
-_FOUND: Final = ("batch_id", "word_id", "kind", "detail")
+_SUM: Final = "decimal(38,0)"
+_ZERO: Final = f"cast(0 as {_SUM})"
+_PLACES: Final = f"sequence(0, {MAX_TOTALS - 1})"
+_NAMED: Final = "coalesce(place < size(totals), false)"
+"""Whether the batch has a total for a place; in an expression for ``place`` of ``_PLACES``."""
 
-EXACT_END: Final = (
-    f"mode = '{Mode.EXACT.value}' and state = '{State.COMPLETE.value}' and not partial"
-    " and coalesce(totals_exact, false)"
-)
+_COMPLETE: Final = f"mode = '{Mode.EXACT.value}' and state = '{State.COMPLETE.value}' and not partial"
+EXACT_END: Final = f"{_COMPLETE} and coalesce(totals_exact, false)"
 """Whether a batch is complete, and its row has the sums of all of its items."""
 
+_SUMMED: Final = (
+    f"known and batch_fault is null and mode = '{Mode.EXACT.value}' and fault is null and inside and not gone"
+    " and (sums is not null or summed is not null or (exact_end and level > 0))"
+)
+"""Whether a word is where it should be, and has sums or should have some."""
 
-def word_totals(words: DataFrame) -> DataFrame:
-    """Find words whose sums are not those of what is below.
+
+def _at(sums: str) -> str:
+    return f"coalesce({sums}[place], {_ZERO})"
+
+
+def _first(*cases: tuple[str, str]) -> str:
+    """What is said of the first place of which a case holds; null if there is none."""
+    case = " ".join(f"when {when} then {told}" for when, told in cases)
+    return f"get(array_compact(transform({_PLACES}, place -> case {case} end)), 0)"
+
+
+def _unlike(others: str, here: str, there: str) -> str:
+    """The first of the sums that differs from that of others."""
+    told = f"concat(totals[place], ': ', {_at('sums')}, ' {here}, ', {_at(others)}, ' {there}')"
+    return _first((f"{_NAMED} and {_at('sums')} <> {_at(others)}", told))
+
+
+_UNNAMED: Final = (
+    f"not {_NAMED} and {_at('sums')} <> 0",
+    f"concat(array{SUMS!r}[place], ': ', {_at('sums')}, ', of no total of its batch')",
+)
+_TOO_LARGE: Final = (
+    f"{_NAMED} and abs({_at('sums')}) > cast(bit_count(cleared) as {_SUM}) * {MAX_VALUE}",
+    f"concat(totals[place], ': ', {_at('sums')}, ', more than its items may bring')",
+)
+
+LEAF_DETAIL: Final = f"if(level = 0 and sums is not null and {_SUMMED}, {_first(_TOO_LARGE, _UNNAMED)}, null)"
+"""What is wrong with the sums of a leaf, of ``verdicts.joined``; null if nothing is."""
+
+# A version of fanin without totals leaves the row as it was opened.
+ROW_DETAIL: Final = (
+    f"if(fault is null and totals is not null and {_COMPLETE} and (sums is not null or {EXACT_END}),"
+    f" {_unlike('root_sums', 'in the row', 'in the words')}, null)"
+)
+"""How the sums in the row of a batch differ from its root's, of ``per_batch``; null if they do not."""
+
+
+def per_batch(words: DataFrame) -> DataFrame:
+    """Add up what the leaves of each batch have, and find what its root has.
 
     Args:
         words: of ``verdicts.joined``.
 
     Returns:
-        batch_id, word_id, kind, detail.
+        batch_id, leaf_sums and root_sums, of batches of which a leaf or the root has any.
     """
-    ours = _judged(words)
-    below = (
-        ours.where("level < root and sums is not null")
-        .select(
-            "batch_id",
-            (F.col("level") + 1).alias("level"),
-            F.expr("shiftright(number, 6)").alias("number"),
-            F.struct(F.expr("cast(number & 63 as int)").alias("bit"), "sums").alias("child"),
-        )
-        .groupBy(*_WORD)
-        .agg(F.collect_list("child").alias("children"))
-    )
-    children = "filter(children, c -> shiftright(cleared, c.bit) & 1 = 1)"
-    above = (
-        ours.where("level > 0")
-        .join(below, list(_WORD), "left")
-        .withColumn("children", F.expr(children))
-        .withColumn("given", F.expr("bit_count(cleared)"))
-        .withColumn("whole", F.expr("coalesce(summed, 0) = given"))
-    )
-    expected = [
+    leaf, root = "level = 0", "level = root and number = 0"
+    summed = words.where(f"{_SUMMED} and sums is not null and ({leaf} or ({root}))")
+    return summed.groupBy("batch_id").agg(
         F.expr(
-            f"aggregate(coalesce(children, array()), cast(0 as {_SUM}),"
-            f" (sum, c) -> cast(sum + coalesce(c.sums[{place}], 0) as {_SUM}))"
-        )
-        for place in _PLACES
-    ]
-    differs = [
-        F.when(
-            F.col("whole") & (F.col("count") > place) & (_stored(place) != expected[place]),
-            _told(place, _stored(place), "stored", expected[place], "below"),
-        )
-        for place in _PLACES
-    ]
-    tallied = "coalesce(summed, 0) + coalesce(carried, 0)"
-    tallies = F.when(
-        F.expr(f"count > 0 and {tallied} > given"),
-        F.format_string("%d tallies for %d words that are done", F.expr(tallied), "given"),
-    ).when(
-        F.expr("exact_end and not whole"),
-        F.format_string("%d of %d words have given their sums", F.expr("coalesce(summed, 0)"), "given"),
+            "array("
+            + ", ".join(
+                f"cast(sum(if({leaf}, sums[{place}], null)) as {_SUM})" for place in range(MAX_TOTALS)
+            )
+            + ")"
+        ).alias("leaf_sums"),
+        F.expr(f"first(if({root}, sums, null), true)").alias("root_sums"),
     )
-    most = F.expr(f"cast(bit_count(cleared) as {_SUM}) * {MAX_VALUE}")
-    too_large = [
-        F.when(
-            (F.col("count") > place) & (F.abs(_stored(place)) > most),
-            F.concat(
-                _name(place), F.lit(": "), _text(_stored(place)), F.lit(", more than its items may bring")
-            ),
-        )
-        for place in _PLACES
-    ]
-    unnamed = [
-        F.when(
-            (F.col("count") <= place) & (_stored(place) != 0),
-            F.concat(F.lit(f"{SUMS[place]}: "), _text(_stored(place)), F.lit(", of no total of its batch")),
-        )
-        for place in _PLACES
-    ]
-    leaves = ours.where("level = 0 and sums is not null")
-    return _found(above, F.coalesce(*differs, tallies, *unnamed)).unionByName(
-        _found(leaves, F.coalesce(*too_large, *unnamed))
-    )
-
-
-def batch_totals(batches: DataFrame, words: DataFrame) -> DataFrame:
-    """Find complete batches whose row has other sums than their root.
-
-    Args:
-        batches: of ``verdicts.present``.
-        words: of ``verdicts.joined``.
-
-    Returns:
-        batch_id, word_id, kind, detail.
-    """
-    roots = _judged(words).where("level = root and number = 0")
-    below = roots.select("batch_id", F.col("sums").alias("root_sums"))
-    complete = (
-        f"fault is null and totals is not null and mode = '{Mode.EXACT.value}'"
-        f" and state = '{State.COMPLETE.value}' and not partial"
-    )
-    # A version of fanin without totals leaves the row as it was opened.
-    told = batches.where(complete).where(f"sums is not null or ({EXACT_END})")
-    beside = told.join(below, "batch_id", "left").withColumn("count", F.size("totals"))
-    root = [F.coalesce(F.col("root_sums")[place], F.lit(0).cast(_SUM)) for place in _PLACES]
-    differs = [
-        F.when(
-            (F.col("count") > place) & (_stored(place) != root[place]),
-            _told(place, _stored(place), "in the row", root[place], "in the words"),
-        )
-        for place in _PLACES
-    ]
-    none = F.lit(None).cast("string")
-    return _found(beside.withColumn("word_id", none), F.coalesce(*differs))
-
-
-def leaf_totals(words: DataFrame) -> DataFrame:
-    """Add up what the leaves of each batch have.
-
-    Args:
-        words: of ``verdicts.joined``.
-
-    Returns:
-        batch_id and ``leaf_sums``, of batches of which a leaf has any.
-    """
-    leaves = _judged(words).where("level = 0 and sums is not null")
-    added = (F.sum(F.coalesce(F.col("sums")[place], F.lit(0).cast(_SUM))).cast(_SUM) for place in _PLACES)
-    return leaves.groupBy("batch_id").agg(F.array(*added).alias("leaf_sums"))
 
 
 def by_name(sums: str) -> Column:
     """The sums of a batch by the names of its totals; null for a batch without totals."""
-    numbers = (F.coalesce(F.col(sums)[place], F.lit(0).cast(_SUM)) for place in _PLACES)
-    some = F.slice(F.array(*numbers), 1, F.size("totals"))
-    return F.when(F.col("totals").isNotNull(), F.map_from_arrays("totals", some))
+    numbers = f"transform({_PLACES}, place -> {_at(sums)})"
+    return F.expr(f"map_from_arrays(totals, slice({numbers}, 1, size(totals)))")
 
 
-def _judged(words: DataFrame) -> DataFrame:
-    """The words of exact batches that are where they should be, with the ``count`` of their totals."""
-    exact = f"known and batch_fault is null and mode = '{Mode.EXACT.value}'"
-    some = "sums is not null or summed is not null or (exact_end and level > 0)"
-    count = F.when(F.col("totals").isNull(), 0).otherwise(F.size("totals"))
-    placed = "fault is null and inside and not gone"
-    return words.where(exact).where(placed).where(some).withColumn("count", count)
+def word_totals(words: DataFrame) -> DataFrame:
+    """Find words above the leaves whose sums are not those of what is below.
 
+    Args:
+        words: of ``verdicts.joined``.
 
-def _found(rows: DataFrame, detail: Column) -> DataFrame:
-    judged = rows.withColumns({"kind": F.lit(WRONG_TOTAL), "detail": detail})
-    return judged.where("detail is not null").select(*_FOUND)
-
-
-def _stored(place: int) -> Column:
-    return F.coalesce(F.col("sums")[place], F.lit(0).cast(_SUM))
-
-
-def _told(place: int, one: Column, where: str, other: Column, there: str) -> Column:
-    return F.concat(
-        _name(place), F.lit(": "), _text(one), F.lit(f" {where}, "), _text(other), F.lit(f" {there}")
+    Returns:
+        batch_id, word_id, kind, detail.
+    """
+    # Each word comes to its own place, and what it has given to that of the word above it.
+    own = (
+        "if(level > 0, struct(level, number,"
+        " struct(word_id, cleared, sums, summed, carried, exact_end, totals) as word, null as child), null)"
     )
-
-
-def _name(place: int) -> Column:
-    return F.col("totals")[place]
-
-
-def _text(number: Column) -> Column:
-    return number.cast("string")
+    given = (
+        "if(level < root and sums is not null, struct(level + 1 as level, shiftright(number, 6) as number,"
+        " null as word, struct(cast(number & 63 as int) as bit, sums) as child), null)"
+    )
+    places = (
+        words.where(_SUMMED)
+        .select("batch_id", F.expr(f"explode(array_compact(array({own}, {given})))").alias("place"))
+        .select("batch_id", "place.*")
+    )
+    together = (
+        places.groupBy(*_WORD)
+        .agg(F.first("word", ignorenulls=True).alias("word"), F.collect_list("child").alias("children"))
+        .where("word is not null")
+        .select("batch_id", "word.*", "children")
+    )
+    below = (
+        f"transform({_PLACES}, place -> aggregate("
+        f"filter(children, child -> shiftright(cleared, child.bit) & 1 = 1), {_ZERO},"
+        f" (sum, child) -> cast(sum + {_at('child.sums')} as {_SUM})))"
+    )
+    counted = together.withColumns(
+        {
+            "below": F.expr(below),
+            "done": F.expr("bit_count(cleared)"),
+            "summed": F.expr("coalesce(summed, 0)"),
+            "tallies": F.expr("coalesce(summed, 0) + coalesce(carried, 0)"),
+        }
+    )
+    detail = (
+        f"coalesce(if(summed = done, {_unlike('below', 'stored', 'below')}, null),"
+        " case when size(totals) > 0 and tallies > done"
+        " then format_string('%d tallies for %d words that are done', tallies, done)"
+        " when exact_end and summed <> done"
+        " then format_string('%d of %d words have given their sums', summed, done) end,"
+        f" {_first(_UNNAMED)})"
+    )
+    return (
+        counted.select(
+            "batch_id", "word_id", F.lit(WRONG_TOTAL).alias("kind"), F.expr(detail).alias("detail")
+        )
+    ).where("detail is not null")

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 from typing import Final
 
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.batch import LIVE, Mode, State
 from fanin.domain.batch import Kind as BatchKind
 from fanin.spark.audit import progress, sums
-from fanin.spark.audit.findings import (
-    Kind,
-    batch_findings,
-    judge,
-    level_findings,
-    root_findings,
-    word_findings,
-)
+from fanin.spark.audit.findings import Kind, batch_findings, judge, level_findings, word_findings
 from fanin.spark.audit.sql_tree import with_places, with_trees
 
 SLACK: Final = 60_000
@@ -66,17 +61,31 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Audit:
-    """What a snapshot says. All datasets come from ``measured``, so persist it while they are written.
+    """What a snapshot says. Write its datasets while it is ``kept``.
 
     Attributes:
-        snapshot: what was audited.
+        until: of the snapshot.
         words: of ``joined``.
         measured: rows of ``sweep.MEASURE``.
+        progress: of ``advanced``.
     """
 
-    snapshot: Snapshot
+    until: int
     words: DataFrame
     measured: DataFrame
+    progress: DataFrame
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Compute once, within the block, what all datasets come from."""
+        shared = (self.measured, self.progress)
+        for rows in shared:
+            rows.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            yield
+        finally:
+            for rows in shared:
+                rows.unpersist()
 
     def batches(self, findings: DataFrame) -> DataFrame:
         """Every batch: what it is, how far it has come, and the verdict.
@@ -102,7 +111,7 @@ class Audit:
                 for kind in (Kind.EARLY, Kind.STUCK)
             ),
         )
-        until = F.lit(self.snapshot.until)
+        until = F.lit(self.until)
         age = F.greatest(F.lit(0), F.coalesce("ended_at", until) - F.col("created_at")) / 1000
         busy = F.least("active_until", until) - F.col("created_at")
         verdict = (
@@ -114,9 +123,8 @@ class Audit:
             .otherwise(Verdict.SOUND)
         )
         return (
-            self._progress.where("fault is null")
+            self.progress.where("fault is null")
             .join(counts, "batch_id", "left")
-            .join(sums.leaf_totals(self.words), "batch_id", "left")
             .withColumn(
                 "leaf_sums",
                 F.when(F.col("mode") == Mode.EXACT.value, F.col("leaf_sums")).otherwise(F.col("sums")),
@@ -133,43 +141,23 @@ class Audit:
             )
         )
 
-    def missing(self) -> DataFrame:
-        """The ranges of items of exact batches that are not done: batch_id, start, stop (half-open)."""
-        exact = self._batches.where(f"fault is null and mode = '{Mode.EXACT.value}'")
-        return progress.missing(self.measured, exact)
+    def missing(self, batches: DataFrame) -> DataFrame:
+        """The ranges of items that are not done: batch_id, start, stop (half-open).
+
+        Args:
+            batches: of this audit; of those that are estimated nobody knows.
+        """
+        return progress.missing(self.measured, batches.where(f"mode = '{Mode.EXACT.value}'"))
 
     def findings(self) -> DataFrame:
         """Everything that was found; see ``findings.judge``."""
-        words, batches = self.words, self._progress
         found = (
-            word_findings(words)
+            word_findings(self.words)
             .unionByName(level_findings(self.measured))
-            .unionByName(root_findings(words, batches))
-            .unionByName(batch_findings(batches.withColumn("detail", F.lit(None).cast("string"))))
-            .unionByName(sums.word_totals(words))
-            .unionByName(sums.batch_totals(self._batches, words))
+            .unionByName(batch_findings(self.progress))
+            .unionByName(sums.word_totals(self.words))
         )
-        return judge(found, batches)
-
-    @cached_property
-    def _batches(self) -> DataFrame:
-        return present(self.snapshot)
-
-    @cached_property
-    def _progress(self) -> DataFrame:
-        """The batches with ``done``, ``pending`` and ``active``: whether they were active in the snapshot."""
-        marked = self.measured.groupBy("batch_id").agg(F.sum("done").alias("marked"))
-        exact = F.col("mode") == Mode.EXACT.value
-        done = F.when(exact, F.coalesce("marked", F.lit(0))).otherwise(F.least("acked", "items"))
-        since = self.snapshot.since - SLACK
-        return (
-            self._batches.join(marked, "batch_id", "left")
-            .withColumns({"done": done, "active_until": _active_until()})
-            .withColumns(
-                {"pending": F.col("items") - F.col("done"), "active": F.col("active_until") >= since}
-            )
-            .drop("marked")
-        )
+        return judge(found, self.progress)
 
 
 def audit(snapshot: Snapshot) -> Audit:
@@ -178,7 +166,8 @@ def audit(snapshot: Snapshot) -> Audit:
     measurable = words.where(
         f"inside and not gone and batch_fault is null and fault is null and mode = '{Mode.EXACT.value}'"
     )
-    return Audit(snapshot, words, progress.measure(measurable))
+    measured = progress.measure(measurable)
+    return Audit(snapshot.until, words, measured, advanced(snapshot, words, measured))
 
 
 def present(snapshot: Snapshot) -> DataFrame:
@@ -200,6 +189,35 @@ def joined(snapshot: Snapshot) -> DataFrame:
     words = snapshot.words.withColumn("gone", ~_lives(snapshot)).join(beside, "batch_id", "left")
     known = F.coalesce("known", F.lit(False))
     return with_places(words.withColumn("known", known).withColumn("until", F.lit(snapshot.until)))
+
+
+def advanced(snapshot: Snapshot, words: DataFrame, measured: DataFrame) -> DataFrame:
+    """The batches of ``present`` with how far they have come.
+
+    Args:
+        snapshot: of the batches.
+        words: of ``joined``.
+        measured: rows of ``sweep.MEASURE``.
+
+    Returns:
+        The same rows with
+        done, pending: items.
+        active_until: milliseconds since the epoch; the latest possible time of the last activity.
+        active: whether the batch was active in the snapshot.
+        leaf_sums, root_sums: of ``sums.per_batch``.
+    """
+    marked = measured.groupBy("batch_id").agg(F.sum("done").alias("marked"))
+    exact = F.col("mode") == Mode.EXACT.value
+    done = F.when(exact, F.coalesce("marked", F.lit(0))).otherwise(F.least("acked", "items"))
+    since = snapshot.since - SLACK
+    return (
+        present(snapshot)
+        .join(marked, "batch_id", "left")
+        .join(sums.per_batch(words), "batch_id", "left")
+        .withColumns({"done": done, "active_until": _active_until()})
+        .withColumns({"pending": F.col("items") - F.col("done"), "active": F.col("active_until") >= since})
+        .drop("marked")
+    )
 
 
 def _lives(snapshot: Snapshot) -> Column:

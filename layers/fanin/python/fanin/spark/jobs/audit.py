@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -140,11 +139,10 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     ended = time.time_ns() // 1_000_000
     moments = [source.at for source in (batches_from, words_from) if source.at is not None]
     found = audit(Snapshot(batches, words, min(moments, default=began), max(moments, default=ended)))
-    found.measured.persist(StorageLevel.MEMORY_AND_DISK)
-    findings = replace_dataset(found.findings(), f"{folder}/findings")
-    audited = replace_dataset(found.batches(findings), f"{folder}/batches")
-    missing = replace_dataset(found.missing(), f"{folder}/missing")
-    found.measured.unpersist()
+    with found.kept():
+        findings = replace_dataset(found.findings(), f"{folder}/findings")
+        audited = replace_dataset(found.batches(findings), f"{folder}/batches")
+        missing = replace_dataset(found.missing(audited), f"{folder}/missing")
     summary = _summary(audited, findings, missing) | {"words": words.count()}
     if options.repair or options.confirm:
         return summary | _verified(findings, options, f"{folder}/verified")
