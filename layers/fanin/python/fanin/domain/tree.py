@@ -6,7 +6,7 @@ is 1 is pending. A word that was never written reads as all ones, so a tree of a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -188,5 +188,28 @@ def runs(ordinals: Iterator[int] | Sequence[int]) -> Iterator[tuple[int, int]]:
         if stop > start:
             yield start, stop
         start, stop = ordinal, ordinal + 1
+    if stop > start:
+        yield start, stop
+
+
+def runs_of_words(words: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Join the ones of masks to half-open ranges ``(start, stop)`` of ordinals.
+
+    Args:
+        words: the ordinal of bit 0, and a mask; ascending.
+    """
+    start = stop = -1
+    for first, mask in words:
+        at, left = first, mask
+        while left:
+            zeros = (left & -left).bit_length() - 1
+            left, at = left >> zeros, at + zeros
+            ones = (~left & (left + 1)).bit_length() - 1
+            if at != stop:
+                if stop > start:
+                    yield start, stop
+                start = at
+            left, at = left >> ones, at + ones
+            stop = at
     if stop > start:
         yield start, stop

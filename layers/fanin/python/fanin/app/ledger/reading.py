@@ -23,7 +23,7 @@ from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.reports import Estimate, Missing, MissingRange, Progress, Verdict
 from fanin.domain.totals import by_name
-from fanin.domain.tree import positions, runs
+from fanin.domain.tree import positions, runs_of_words
 from fanin.errors import InvalidRequest
 
 STATUS_READS: Final = 67
@@ -139,7 +139,12 @@ class Reading:
         if batch.all_done:
             return set()
         walk = Walk(self._ports, batch, start=start, stop=stop, budget=limits.MAX_ROWS_DIRECT)
-        return {ordinal for ordinal in self._ordinals(batch, walk, start) if ordinal < stop}
+        return {
+            ordinal
+            for first, leaf in self._leaves(batch, walk, start)
+            for ordinal in (first + bit for bit in positions(leaf))
+            if ordinal < stop
+        }
 
     def missing(self, batch_id: int, *, cursor: str | None, limit: int) -> Missing:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
@@ -149,7 +154,7 @@ class Reading:
             return Missing(())
         walk = Walk(self._ports, batch, start=start, budget=self._walked)
         found: list[tuple[int, int]] = []
-        for run in runs(self._ordinals(batch, walk, start)):
+        for run in runs_of_words(self._leaves(batch, walk, start)):
             if len(found) == limit:
                 return Missing(self._named(batch, found), str(run[0]))
             found.append(run)
@@ -233,13 +238,12 @@ class Reading:
         skip = start - number * tree.width
         return word >> skip << skip if skip > 0 else word
 
-    def _ordinals(self, batch: Batch, walk: Walk, start: int) -> Iterator[int]:
+    def _leaves(self, batch: Batch, walk: Walk, start: int) -> Iterator[tuple[int, int]]:
+        """The first ordinal of each word of level 0 that a walk meets, and its pending bits."""
         width = self._ports.tree.width
         for level, number, word, _ in walk:
             if level == 0:
-                base = number * width
-                for bit in positions(self._leaf(batch, number, word, start)):
-                    yield base + bit
+                yield number * width, self._leaf(batch, number, word, start)
 
     def _named(self, batch: Batch, found: Iterable[tuple[int, int]]) -> tuple[MissingRange, ...]:
         """Issue a group id for each range, cut where a range is longer than one group can be."""
