@@ -108,7 +108,7 @@ test: $(CLASSES) ## all tests, including the whole service on the emulator
 	$(TEST) --maxprocesses 4 $(FAST)
 	$(TEST) --maxprocesses 2 tests/e2e
 	FANIN_SCREENSHOTS=1 $(TEST) --maxprocesses 2 tests/browser
-	$(TEST) --maxprocesses 2 --no-loadscope-reorder tests/spark
+	$(TEST) --maxprocesses 2 --no-loadscope-reorder -p no:schemathesis tests/spark
 
 check: lint ## lint and unit tests; run this before a commit
 	$(BIN)/python -m pytest -m 'not soak' tests/unit

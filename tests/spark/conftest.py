@@ -1,5 +1,6 @@
 """One Spark session for all the tests of a process, and which process runs which."""
 
+import gc
 import os
 import shutil
 import sys
@@ -88,6 +89,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Schedulin
 def _java() -> Iterator[None]:
     """JVMs that start in half the time, and find their classes at once."""
     os.environ.update(classes.environment())
+    gc.freeze()  # what was imported never becomes garbage
     with pytest.MonkeyPatch.context() as patch:
         java_calls.remember(patch)
         yield

@@ -22,13 +22,26 @@ from pyspark import daemon  # noqa: E402
 
 # Spark 4 names the module to run, which may only ask a data source something. Spark 3.5 always runs tasks.
 if "pyspark.worker" in (sys.argv[1:] or ["pyspark.worker"]):
-    import boto3  # noqa: F401
+    import boto3
     import pandas as pd  # noqa: F401
     import pyarrow as pa  # noqa: F401
 
-    from fanin.spark.ack import driver  # noqa: F401
+    from fanin.spark.jobs import ack, audit, fan_out, report  # noqa: F401
+
+    for service in ("dynamodb", "sqs"):  # reads the models of these, which the session keeps
+        boto3.client(service, region_name="us-east-1")
+
+
+class _Young:
+    """Collects the garbage of a task alone. Spark looks after each task at all that a worker has."""
+
+    @staticmethod
+    def collect() -> int:
+        return gc.collect(1)
+
 
 if __name__ == "__main__":
-    gc.freeze()  # Spark collects garbage after each task; what is here never becomes garbage
+    gc.freeze()  # what is here never becomes garbage
+    daemon.gc = _Young  # type: ignore[attr-defined]
     manager: Callable[[], None] = daemon.manager
     manager()

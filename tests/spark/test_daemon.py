@@ -14,7 +14,7 @@ def test_tasks_have_what_they_need_and_no_archive_of_spark(spark: SparkSession) 
     def tell(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyspark as there
 
-        loaded = [name for name in ("boto3", "pandas", "fanin.spark.ack.driver") if name in sys.modules]
+        loaded = [name for name in ("boto3", "pandas", "fanin.spark.jobs.audit") if name in sys.modules]
         for _ in pages:
             pass
         yield pa.RecordBatch.from_pydict({"path": [*sys.path, *loaded, there.__file__]})
@@ -25,4 +25,4 @@ def test_tasks_have_what_they_need_and_no_archive_of_spark(spark: SparkSession) 
     assert not [
         entry for entry in told if Path(entry).name.startswith(("pyspark.zip", "py4j-", "spark-core"))
     ]
-    assert told[-4:] == ["boto3", "pandas", "fanin.spark.ack.driver", pyspark.__file__]
+    assert told[-4:] == ["boto3", "pandas", "fanin.spark.jobs.audit", pyspark.__file__]
