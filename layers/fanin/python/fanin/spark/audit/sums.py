@@ -98,7 +98,7 @@ def per_batch(words: DataFrame) -> DataFrame:
 def by_name(sums: str) -> Column:
     """The sums of a batch by the names of its totals; null for a batch without totals."""
     numbers = f"transform({_PLACES}, place -> {_at(sums)})"
-    return F.expr(f"map_from_arrays(totals, slice({numbers}, 1, size(totals)))")
+    return F.expr(f"if(totals is null, null, map_from_arrays(totals, slice({numbers}, 1, size(totals))))")
 
 
 def word_totals(words: DataFrame) -> DataFrame:
