@@ -84,7 +84,7 @@ class Audit:
         try:
             yield
         finally:
-            for rows in shared:
+            for rows in reversed(shared):
                 rows.unpersist()
 
     def batches(self, findings: DataFrame) -> DataFrame:

@@ -63,7 +63,7 @@ class TableFolder(NamedTuple):
 
 def table_at(spark: SparkSession, path: str) -> TableFolder | None:
     """The table that a folder is; None if it is none."""
-    return _Look(spark, path).at(path.rstrip("/"))
+    return _Look(spark).at(path.rstrip("/"))
 
 
 def find_table(spark: SparkSession, files: Sequence[FoundFile]) -> TableFolder | None:
@@ -74,7 +74,7 @@ def find_table(spark: SparkSession, files: Sequence[FoundFile]) -> TableFolder |
             return TableFolder(folder.rpartition("/")[0], "Iceberg")
     if not files:
         return None
-    look = _Look(spark, files[0].path)
+    look = _Look(spark)
     holding = Counter(file.path.rpartition("/")[0] for file in files)
     listed = {folder for folder, count in holding.items() if count <= _PAGE}
     asked = {folder for one in holding for folder in _upwards(one)} - listed
@@ -85,18 +85,10 @@ def find_table(spark: SparkSession, files: Sequence[FoundFile]) -> TableFolder |
 
 
 class _Look:
-    """Looks at folders of one file system.
-
-    Args:
-        spark: the session.
-        path: of the file system.
-    """
-
-    def __init__(self, spark: SparkSession, path: str) -> None:
+    def __init__(self, spark: SparkSession) -> None:
         context: Any = spark.sparkContext  # Python has no other way to Hadoop's file systems
         self._path = context._jvm.org.apache.hadoop.fs.Path  # noqa: SLF001
-        conf = context._jsc.hadoopConfiguration()  # noqa: SLF001
-        self._system = self._path(path).getFileSystem(conf)
+        self._conf = context._jsc.hadoopConfiguration()  # noqa: SLF001
 
     def at(self, folder: str) -> TableFolder | None:
         """The table that a folder is, which may hold anything, as a whole bucket does: it is not listed."""
@@ -111,8 +103,9 @@ class _Look:
         return self.at(folder) if self._has(f"{escaped(folder)}/{{{names}}}") else None
 
     def _has(self, pattern: str) -> bool:
+        place = self._path(pattern)
         try:
-            return bool(self._system.globStatus(self._path(pattern)))
+            return bool(place.getFileSystem(self._conf).globStatus(place))
         except Py4JJavaError as error:
             if _DENIED.search(str(error)):
                 return False  # a folder above the dataset, which the job may not look into
