@@ -104,6 +104,7 @@ $(CLASSES): tests/spark/classes.py $(wildcard tests/spark/java/*) | $(JAVA)
 	@$(BIN)/python -c 'from tests.spark import classes; classes.environment()'
 	@touch $@
 
+# The Spark tests leave out schemathesis, a plugin that takes each process a second to import.
 test: $(CLASSES) ## all tests, including the whole service on the emulator
 	$(TEST) --maxprocesses 4 $(FAST)
 	$(TEST) --maxprocesses 2 tests/e2e

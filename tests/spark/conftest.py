@@ -86,10 +86,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Schedulin
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _frozen() -> None:
+    """Python looks for garbage among what tests make, and not in all that was imported before."""
+    gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _java() -> Iterator[None]:
     """JVMs that start in half the time, and find their classes at once."""
     os.environ.update(classes.environment())
-    gc.freeze()  # what was imported never becomes garbage
     with pytest.MonkeyPatch.context() as patch:
         java_calls.remember(patch)
         yield

@@ -33,7 +33,10 @@ if "pyspark.worker" in (sys.argv[1:] or ["pyspark.worker"]):
 
 
 class _Young:
-    """Collects the garbage of a task alone. Spark looks after each task at all that a worker has."""
+    """Stands for ``gc`` in Spark's daemon, and collects what a task has left.
+
+    Spark has each worker look through all that it has after each task, which takes longer than most tasks.
+    """
 
     @staticmethod
     def collect() -> int:

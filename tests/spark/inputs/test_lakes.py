@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from threading import Barrier
 
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.lakes import TableFolder, table_at
+from fanin.spark.inputs.lakes import TableFolder, _Look, table_at
 from tests.spark.datasets import opened, parquet
 
 DATA = Path(__file__).parents[1] / "data"
@@ -48,7 +49,18 @@ def test_files_of_a_delta_table_are_not_read_as_they_are(
 def test_folders_of_another_machine_are_looked_at_side_by_side(
     spark: SparkSession, delta: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Given folders of another machine, and two looks of which each waits for the other
     monkeypatch.setattr("fanin.spark.inputs.lakes._LOCAL", "none here:")
+    look, both, waiting = _Look.at, Barrier(2), iter(range(2))
+
+    def met(self: _Look, folder: str) -> TableFolder | None:
+        if next(waiting, None) is not None:
+            both.wait(timeout=30)
+        return look(self, folder)
+
+    monkeypatch.setattr(_Look, "at", met)
+
+    # When a folder of a table is read, then they meet, and the table is found
     with pytest.raises(InvalidRequest, match="t is a table of Delta, whose files also hold rows"):
         opened(spark, delta / "day=1", "parquet")
 

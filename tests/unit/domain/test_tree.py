@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.domain.tree import Mark, Tree, positions, runs, runs_of_words
+from fanin.domain.tree import Mark, Tree, positions, runs, runs_of_masks
 
 SMALL = [2, 3, 4]
 widths = st.integers(2, 64)
@@ -193,10 +193,10 @@ class TestRuns:
     st.lists(st.one_of(st.sampled_from([0, 1, 1 << 63, 2**64 - 1]), st.integers(0, 2**64 - 1)), max_size=5),
     st.sets(st.integers(0, 4)),
 )
-def test_runs_of_words_are_those_of_their_ordinals(masks: list[int], left_out: set[int]) -> None:
+def test_runs_of_masks_are_those_of_their_ordinals(masks: list[int], left_out: set[int]) -> None:
     words = [(64 * number, mask) for number, mask in enumerate(masks) if number not in left_out]
     ordinals = [first + bit for first, mask in words for bit in positions(mask)]
-    assert list(runs_of_words(words)) == list(runs(ordinals))
+    assert list(runs_of_masks(words)) == list(runs(ordinals))
 
 
 @given(st.integers(0, 2**64 - 1))

@@ -65,29 +65,28 @@ def test_a_driver_that_was_killed_in_the_middle_is_run_again(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # Given a driver, of the zip, that waits for an answer of SQS, which has taken the first messages
+    # Given a driver, of the zip, with a task that waits for an answer to its first send, which SQS has taken
     (tmp_path / "rows").mkdir()
     for half in (range(ROWS // 2), range(ROWS // 2, ROWS)):
         pq.write_table(pa.table({"id": half}), tmp_path / "rows" / f"from-{half.start}.parquet")
     queue = new_queue()
     arguments = {"--input": tmp_path / "rows", "--queue": queue, "--staging": tmp_path / "staging"}
     command = [*words(arguments), "--user-key", "killed"]
-    with (
-        slow_wire(os.environ["AWS_ENDPOINT_URL"]) as wire,
-        subprocess.Popen(  # noqa: S603
-            [*submitted("local[1]"), "fan-out", *command, "--workers", "1"],
+    with slow_wire(os.environ["AWS_ENDPOINT_URL"]) as wire:
+        wire.keep_next("SendMessageBatch")
+        driver = subprocess.Popen(  # noqa: S603
+            [*submitted("local[2]"), "fan-out", *command, "--workers", "1"],
             env={**outside, "AWS_ENDPOINT_URL_SQS": wire.url},
             cwd=tmp_path,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
-        ) as driver,
-    ):
-        wire.keep_next("SendMessageBatch")
-        while not wire.kept:
-            assert driver.poll() is None
-            time.sleep(0.1)
-        # When it is killed, with its JVM and its tasks
-        os.killpg(driver.pid, signal.SIGKILL)
+        )
+        with driver:
+            while not wire.kept:
+                assert driver.poll() is None
+                time.sleep(0.1)
+            # When it is killed, with its JVM and its tasks
+            os.killpg(driver.pid, signal.SIGKILL)
     before = waiting(queue)
     (batch,) = (one for one in service.tracker().iter_batches(State.OPEN) if one.user_key == "killed")
     assert (batch.items, 0 < before < ROWS) == (ROWS, True)

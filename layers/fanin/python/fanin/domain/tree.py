@@ -192,11 +192,11 @@ def runs(ordinals: Iterator[int] | Sequence[int]) -> Iterator[tuple[int, int]]:
         yield start, stop
 
 
-def runs_of_words(words: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def runs_of_masks(words: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Join the ones of masks to half-open ranges ``(start, stop)`` of ordinals.
 
     Args:
-        words: the ordinal of bit 0, and a mask; ascending.
+        words: the ordinal of bit 0, and a mask, which is not negative; ascending, and apart.
     """
     start = stop = -1
     for first, mask in words:

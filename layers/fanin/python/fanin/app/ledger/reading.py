@@ -23,7 +23,7 @@ from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.reports import Estimate, Missing, MissingRange, Progress, Verdict
 from fanin.domain.totals import by_name
-from fanin.domain.tree import positions, runs_of_words
+from fanin.domain.tree import positions, runs_of_masks
 from fanin.errors import InvalidRequest
 
 STATUS_READS: Final = 67
@@ -154,7 +154,7 @@ class Reading:
             return Missing(())
         walk = Walk(self._ports, batch, start=start, budget=self._walked)
         found: list[tuple[int, int]] = []
-        for run in runs_of_words(self._leaves(batch, walk, start)):
+        for run in runs_of_masks(self._leaves(batch, walk, start)):
             if len(found) == limit:
                 return Missing(self._named(batch, found), str(run[0]))
             found.append(run)

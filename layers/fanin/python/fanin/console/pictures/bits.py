@@ -16,7 +16,7 @@ from typing import Final
 
 from fanin.console.rendering import day, number, percent
 from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
-from fanin.domain.tree import Tree, runs_of_words
+from fanin.domain.tree import Tree, runs_of_masks
 
 SIDE: Final = 8
 """Squares in a row of the picture at most, and marks in a row of a square."""
@@ -200,7 +200,7 @@ def marks(mask: int) -> str:
     y = 0
     while y < SIDE:
         below = next((after for after in range(y, SIDE) if rows[after] != rows[y]), SIDE)
-        drawn += (f"M{x} {y}H{stop}V{below}H{x}" for x, stop in runs_of_words([(0, rows[y])]))
+        drawn += (f"M{x} {y}H{stop}V{below}H{x}" for x, stop in runs_of_masks([(0, rows[y])]))
         y = below
     return "".join(drawn)
 

@@ -95,7 +95,7 @@ def word_findings(words: DataFrame) -> DataFrame:
         words: of ``verdicts.joined``.
 
     Returns:
-        batch_id, word_id, kind, detail.
+        batch_id, word_id, kind, detail; of ``_ONE_ABOVE`` only ``judge`` can say whether it is wrong.
     """
     word, own = "written and done_bits is not null", "bits = ~done_bits"
     # A word that was marked as a whole may have been put as 0, without the set.
@@ -117,7 +117,7 @@ def word_findings(words: DataFrame) -> DataFrame:
         _Find(f"{sums.LEAF_DETAIL} is not null", _sql(Kind.WRONG_TOTAL), sums.LEAF_DETAIL),
     ]
     # A word that has expired can only show that it expired too early.
-    present = [find._replace(when=f"not gone and {find.when}") for find in finds]
+    present = [find._replace(when=f"not gone and ({find.when})") for find in finds]
     early = _Find(f"{judged} and not ended and expires_at < batch_expires_at", _sql(Kind.EXPIRES_EARLY))
     return _explode(words, [*present, early], "word_id")
 
@@ -126,7 +126,7 @@ def batch_findings(batches: DataFrame) -> DataFrame:
     """Find what single rows of batches show.
 
     Args:
-        batches: of ``rows.batches``, with ``pending`` and the columns of ``sums.per_batch``.
+        batches: of ``verdicts.advanced``.
 
     Returns:
         The columns of ``word_findings``; ``word_id`` is null.
@@ -168,9 +168,9 @@ def judge(found: DataFrame, batches: DataFrame) -> DataFrame:
     """Separate what is wrong from what may only have been changing.
 
     Args:
-        found: of ``word_findings``, ``batch_findings`` and the others.
-        batches: ``batch_id``, ``state``, ``pending`` and ``active`` (whether the batch may have been active
-            when the snapshot was taken, or later).
+        found: of ``word_findings``, ``batch_findings`` and the others. ``_ONE_ABOVE`` becomes ``OUTSIDE`` if
+            items of the batch are pending, and is left out if not.
+        batches: of ``verdicts.advanced``.
 
     Returns:
         batch_id, word_id, kind, detail.

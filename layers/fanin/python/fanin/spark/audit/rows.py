@@ -52,7 +52,8 @@ _NUMBERS: Final = (
 )
 _TEXTS: Final = ("state", "mode", "kind", "user_key", "shelf", "totals")
 _TALLIES: Final = ("carried", "summed")
-_SUM: Final = "decimal(38,0)"
+SUM: Final = "decimal(38,0)"
+"""The type of a sum: DynamoDB adds numbers of 38 digits exactly."""
 _TOTALS: Final = f"^{NAME}( {NAME}){{0,{MAX_TOTALS - 1}}}$"
 
 
@@ -208,7 +209,7 @@ def _count(name: str) -> Column:
 def _sums() -> tuple[Column, Column]:
     """The sums of a row, null if it has none; and whether a sum is something else."""
     numbers = [
-        F.expr(f"case when {name}.N rlike '^-?[0-9]{{1,28}}$' then try_cast({name}.N as {_SUM}) end")
+        F.expr(f"case when {name}.N rlike '^-?[0-9]{{1,28}}$' then try_cast({name}.N as {SUM}) end")
         for name in SUMS
     ]
     present = [F.col(name).isNotNull() for name in SUMS]

@@ -8,6 +8,7 @@ judged.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -16,11 +17,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from fanin.adapters.dynamodb.rows import SUMS
 from fanin.domain.batch import Mode, State
 from fanin.domain.totals import MAX_TOTALS, MAX_VALUE
+from fanin.spark.audit.rows import SUM
 
 WRONG_TOTAL: Final = "wrong_total"
 _WORD: Final = ("batch_id", "level", "number")
-_SUM: Final = "decimal(38,0)"
-_ZERO: Final = f"cast(0 as {_SUM})"
+_ZERO: Final = f"cast(0 as {SUM})"
 _PLACES: Final = f"sequence(0, {MAX_TOTALS - 1})"
 _NAMED: Final = "coalesce(place < size(totals), false)"
 """Whether the batch has a total for a place; in an expression for ``place`` of ``_PLACES``."""
@@ -37,27 +38,43 @@ _SUMMED: Final = (
 
 
 def _at(sums: str) -> str:
+    """The sum at ``place``, 0 if there is none."""
     return f"coalesce({sums}[place], {_ZERO})"
 
 
+def _each(places: Iterable[str]) -> str:
+    """An array of expressions, one for each place."""
+    return f"array({', '.join(places)})"
+
+
 def _first(*cases: tuple[str, str]) -> str:
-    """What is said of the first place of which a case holds; null if there is none."""
+    """What is said of the first place of which a case holds; null if there is none.
+
+    Args:
+        cases: a condition and what is said, in SQL for ``place``.
+    """
     case = " ".join(f"when {when} then {told}" for when, told in cases)
     return f"get(array_compact(transform({_PLACES}, place -> case {case} end)), 0)"
 
 
 def _unlike(others: str, here: str, there: str) -> str:
-    """The first of the sums that differs from that of others."""
+    """What is said of the first of the sums that differs from that of others.
+
+    Args:
+        others: column of the others.
+        here: where the sums were found, as it is said.
+        there: where the others were found.
+    """
     told = f"concat(totals[place], ': ', {_at('sums')}, ' {here}, ', {_at(others)}, ' {there}')"
     return _first((f"{_NAMED} and {_at('sums')} <> {_at(others)}", told))
 
 
 _UNNAMED: Final = (
     f"not {_NAMED} and {_at('sums')} <> 0",
-    f"concat(array{SUMS!r}[place], ': ', {_at('sums')}, ', of no total of its batch')",
+    f"concat({_each(map(repr, SUMS))}[place], ': ', {_at('sums')}, ', of no total of its batch')",
 )
 _TOO_LARGE: Final = (
-    f"{_NAMED} and abs({_at('sums')}) > cast(bit_count(cleared) as {_SUM}) * {MAX_VALUE}",
+    f"{_NAMED} and abs({_at('sums')}) > cast(bit_count(cleared) as {SUM}) * {MAX_VALUE}",
     f"concat(totals[place], ': ', {_at('sums')}, ', more than its items may bring')",
 )
 
@@ -79,19 +96,16 @@ def per_batch(words: DataFrame) -> DataFrame:
         words: of ``verdicts.joined``.
 
     Returns:
-        batch_id, leaf_sums and root_sums, of batches of which a leaf or the root has any.
+        batch_id, of batches of which a leaf or the root has sums.
+        leaf_sums, root_sums: a decimal for each place, null where no such word has that sum.
     """
     leaf, root = "level = 0", "level = root and number = 0"
     summed = words.where(f"{_SUMMED} and sums is not null and ({leaf} or ({root}))")
+    # Numbers, since Spark sorts all rows to find the first array. The largest of one root's are the root's.
+    added = (f"cast(sum(if({leaf}, sums[{place}], null)) as {SUM})" for place in range(MAX_TOTALS))
+    found = (f"max(if({root}, sums[{place}], null))" for place in range(MAX_TOTALS))
     return summed.groupBy("batch_id").agg(
-        F.expr(
-            "array("
-            + ", ".join(
-                f"cast(sum(if({leaf}, sums[{place}], null)) as {_SUM})" for place in range(MAX_TOTALS)
-            )
-            + ")"
-        ).alias("leaf_sums"),
-        F.expr(f"first(if({root}, sums, null), true)").alias("root_sums"),
+        F.expr(_each(added)).alias("leaf_sums"), F.expr(_each(found)).alias("root_sums")
     )
 
 
@@ -133,7 +147,7 @@ def word_totals(words: DataFrame) -> DataFrame:
     below = (
         f"transform({_PLACES}, place -> aggregate("
         f"filter(children, child -> shiftright(cleared, child.bit) & 1 = 1), {_ZERO},"
-        f" (sum, child) -> cast(sum + {_at('child.sums')} as {_SUM})))"
+        f" (sum, child) -> cast(sum + {_at('child.sums')} as {SUM})))"
     )
     counted = together.withColumns(
         {

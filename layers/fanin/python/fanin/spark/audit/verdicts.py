@@ -77,15 +77,16 @@ class Audit:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Compute once, within the block, what all datasets come from."""
+        """Compute ``measured`` and ``progress`` once within the block, in memory and on disk.
+
+        If the block fails they stay, so that nothing hides its error.
+        """
         shared = (self.measured, self.progress)
         for rows in shared:
             rows.persist(StorageLevel.MEMORY_AND_DISK)
-        try:
-            yield
-        finally:
-            for rows in reversed(shared):
-                rows.unpersist()
+        yield
+        for rows in reversed(shared):  # Spark plans kept rows anew if those that they come from are let go
+            rows.unpersist()
 
     def batches(self, findings: DataFrame) -> DataFrame:
         """Every batch: what it is, how far it has come, and the verdict.
@@ -145,7 +146,7 @@ class Audit:
         """The ranges of items that are not done: batch_id, start, stop (half-open).
 
         Args:
-            batches: of this audit; of those that are estimated nobody knows.
+            batches: of this audit. Those that are estimated are left out: nothing says which items are done.
         """
         return progress.missing(self.measured, batches.where(f"mode = '{Mode.EXACT.value}'"))
 
@@ -177,7 +178,16 @@ def present(snapshot: Snapshot) -> DataFrame:
 
 
 def joined(snapshot: Snapshot) -> DataFrame:
-    """The words with their batches and their places in the trees; ``gone`` says which have expired."""
+    """The words with their batches and their places in the trees.
+
+    Returns:
+        The rows of ``rows.words`` with the columns of ``sql_tree.with_places``, and
+        gone: whether the word has expired.
+        known: whether it has a batch that has not.
+        items, closed_at, mode, ended, root, totals, batch_expires_at, batch_fault: of the batch, or null.
+        exact_end: ``sums.EXACT_END`` of the batch.
+        until: of the snapshot.
+    """
     rows = present(snapshot).where("batch_id is not null")
     beside = with_trees(rows).select(
         *("batch_id", "items", "closed_at", "mode", "ended", "root", "lasts", "edges"),
@@ -203,7 +213,7 @@ def advanced(snapshot: Snapshot, words: DataFrame, measured: DataFrame) -> DataF
         The same rows with
         done, pending: items.
         active_until: milliseconds since the epoch; the latest possible time of the last activity.
-        active: whether the batch was active in the snapshot.
+        active: whether the batch may have been active when the snapshot was taken, or later.
         leaf_sums, root_sums: of ``sums.per_batch``.
     """
     marked = measured.groupBy("batch_id").agg(F.sum("done").alias("marked"))

@@ -72,14 +72,12 @@ def find_table(spark: SparkSession, files: Sequence[FoundFile]) -> TableFolder |
         folder, _, name = file.path.rpartition("/")
         if name.endswith(".metadata.json") and folder.endswith("/metadata"):
             return TableFolder(folder.rpartition("/")[0], "Iceberg")
-    if not files:
-        return None
     look = _Look(spark)
     holding = Counter(file.path.rpartition("/")[0] for file in files)
     listed = {folder for folder, count in holding.items() if count <= _PAGE}
     asked = {folder for one in holding for folder in _upwards(one)} - listed
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        each = map if files[0].path.startswith(_LOCAL) else pool.map
+        each = map if all(file.path.startswith(_LOCAL) for file in files) else pool.map
         found = chain(each(look.listed, sorted(listed)), each(look.at, sorted(asked)))
         return next(filter(None, found), None)
 
