@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from fanin.adapters.dynamodb.rows import SUMS
 from fanin.app.ports.words import Clear, Tally, WordKey
 from fanin.domain.acks import Count, Failure, Result
 from fanin.domain.batch import Batch, Mode, OnDeadline, OpenBatch, State
@@ -208,6 +209,12 @@ def wrong_totals(tables: Tables) -> set[Found]:  # noqa: PLR0915
         batch = done(items)
         tables.set_batch(batch, **changes)
         found(batch, None)
+    # a row that has the sums of all items, as it says, and has none
+    batch = done()
+    tables.batches[batch.batch_id] = {
+        name: value for name, value in tables.batches[batch.batch_id].items() if name not in SUMS
+    }
+    found(batch, None)
     # a leaf with more than its items may bring
     batch = going_on()
     found(batch, change(batch, 0, 15, t1=-(40 * 2**53)))
@@ -369,6 +376,12 @@ def planted(tables: Tables) -> set[Found]:  # noqa: PLR0915
         key = f"{batch.batch_id}/0/{number}"
         tables.words[key] = word_row(key, FULL - 1, batch.expires_at - early_by)
         expected.add(wrong(batch, "expires_early", key))
+    # a word of a batch that has ended may go before the row does
+    ended, _ = tables.batch(200, closed=False)
+    tables.ledger.cancel(ended.batch_id)
+    tables.dump_batch(ended)
+    key = f"{ended.batch_id}/0/0"
+    tables.words[key] = word_row(key, FULL - 1, tables.row(ended).expires_at - 1)
     gone, group = tables.batch(200)
     tables.ack(group, (0, 70))
     tables.dump_batch(gone)
@@ -477,7 +490,12 @@ def test_done_and_missing_are_what_the_ledger_says(world: World, case: Case) -> 
     # Given the batches that nobody has spoilt, but for marks that were lost
     assert len(world.missing) > 100
 
-    # When they are audited, then every range is the ledger's, and so is every count
+    # When they are audited, then every range is the ledger's, and so is every count; where nobody knows which
+    # items are done, there is none
+    rows = world.tables.memory.batches._rows.values()
+    estimated = {row.batch_id for row in rows if row.mode is Mode.ESTIMATED and row.items}
+    assert estimated
+    assert not estimated & {row["batch_id"] for row in case.datasets["missing"]}
     found: dict[int, list[tuple[int, int]]] = {batch_id: [] for batch_id in world.missing}
     for row in case.datasets["missing"]:
         if row["batch_id"] in found:
