@@ -19,6 +19,7 @@ from fanin.app.ports.words import Clear, Tally, WordKey
 from fanin.domain.acks import Count, Failure, Result
 from fanin.domain.batch import Batch, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.totals import MAX_CHILD_SUM, MAX_SUM
 from fanin.spark.jobs.audit import JOB
 from tests.spark.playing import lost, played, ranges_of
 from tests.spark.tables import DAY, FULL, Tables, word_row
@@ -129,7 +130,19 @@ def with_totals(tables: Tables) -> list[Batch]:
     counting = tables.ledger.open(OpenBatch(mode=Mode.ESTIMATED, totals=("rows",)))
     tables.ledger.add(counting.batch_id, 9)
     tables.ledger.ack([], counts=[Count(counting.batch_id, 3, {"rows": 5})])
-    return [*made, ranged, silent, late, nothing, counting, *of_two_versions(tables)]
+    return [*made, ranged, silent, late, nothing, counting, *parents(tables), *of_two_versions(tables)]
+
+
+def parents(tables: Tables) -> tuple[Batch, Batch]:
+    """Batches whose items are parents of batches, and bring their sums: a few, and all with the largest."""
+    few, some = summed(tables, 70)
+    whole, all_ = summed(tables, 130)
+    for group, ordinals in ((some, (0, 1, 69)), (all_, range(130))):
+        for n in ordinals:
+            tables.ledger.ack_parent(
+                group[n], {"rows": MAX_CHILD_SUM, "cents": -MAX_CHILD_SUM}, exact=True
+            )
+    return few, whole
 
 
 def of_two_versions(tables: Tables) -> tuple[Batch, Batch]:
@@ -217,7 +230,14 @@ def wrong_totals(tables: Tables) -> set[Found]:  # noqa: PLR0915
     found(batch, None)
     # a leaf with more than its items may bring
     batch = going_on()
-    found(batch, change(batch, 0, 15, t1=-(40 * 2**53)))
+    found(batch, change(batch, 0, 15, t1=-(40 * MAX_CHILD_SUM)))
+    # leaves with more than any item may bring, together more than a number holds
+    batch = done()
+    leaves = [key for key in tables.words if key.startswith(f"{batch.batch_id}/0/")]
+    assert len(leaves) * MAX_SUM >= 10**38
+    for key in leaves:
+        tables.words[key] = {**tables.words[key], "t0": {"N": str(MAX_SUM)}}
+    found(batch, *leaves, f"{batch.batch_id}/1/0", f"{batch.batch_id}/1/1")
     # sums of totals that the batch does not have, in a leaf and above
     plain, group = tables.batch(200)
     tables.ledger.ack([*group][:100])
@@ -335,6 +355,9 @@ def planted(tables: Tables) -> set[Found]:  # noqa: PLR0915
             {"done": {"NS": ["64"]}},
             {"failed": {"N": "-2"}},
             {"expires_at": {"S": "tomorrow"}},
+            {"t0": {"N": str(MAX_SUM + 1)}},
+            {"t1": {"N": str(-MAX_SUM - 1)}},
+            {"t2": {"N": "1e3"}},
         )
     ):
         expected.add(wrong(batch, "malformed_row", tables.set_word(batch, 0, number, FULL - 1, **others)))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from fanin.domain.totals import MAX_SUM
 from fanin.spark.audit import rows
 from fanin.spark.audit.rows import LINES, Fault
 from tests.spark.tables import FULL, Tables, word_row
@@ -37,9 +38,9 @@ def test_a_row_that_only_has_leases_is_all_pending(spark: SparkSession) -> None:
 
 
 def test_a_word_has_its_sums(spark: SparkSession) -> None:
-    tallies = {"t0": {"N": "-5"}, "t2": {"N": "9" * 28}, "summed": {"N": "3"}}
+    tallies = {"t0": {"N": "-5"}, "t2": {"N": str(MAX_SUM)}, "summed": {"N": "3"}}
     told, bare = typed(spark, rows.words, {**word_row("7/1/0", 5, 100), **tallies}, word_row("7/1/1", 5, 100))
-    assert (told["sums"], told["summed"], told["carried"]) == ([-5, None, 10**28 - 1, None], 3, None)
+    assert (told["sums"], told["summed"], told["carried"]) == ([-5, None, MAX_SUM, None], 3, None)
     assert (bare["sums"], bare["summed"], bare["fault"]) == (None, None, None)
 
 
@@ -55,7 +56,9 @@ def test_a_word_has_its_sums(spark: SparkSession) -> None:
         ({"expires_at": {"S": "tomorrow"}}, Fault.ROW),
         ({"t0": {"S": "1"}}, Fault.ROW),
         ({"t3": {"N": "1.5"}}, Fault.ROW),
-        ({"t1": {"N": "1" * 29}}, Fault.ROW),
+        ({"t1": {"N": str(MAX_SUM + 1)}}, Fault.ROW),
+        ({"t1": {"N": str(-MAX_SUM - 1)}}, Fault.ROW),
+        ({"t1": {"N": "9" * 38}}, Fault.ROW),
         ({"summed": {"N": "-1"}}, Fault.ROW),
         ({"carried": {"N": "x"}}, Fault.ROW),
     ],

@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from fanin.domain.acks import Result
+from fanin.domain.totals import MAX_SUM
 from fanin.spark.audit import sums
 from fanin.spark.audit.verdicts import joined, present
 from tests.spark.tables import Tables
@@ -24,11 +25,28 @@ def test_leaves_add_up_by_the_names_of_the_totals(spark: SparkSession, tmp_path:
 
     # When their leaves are added up
     added = sums.per_batch(joined(snapshot))
-    told = present(snapshot).join(added, "batch_id", "left").withColumn("by_name", sums.by_name("leaf_sums"))
+    told = present(snapshot).join(added, "batch_id", "left").withColumn("by_name", sums.by_name())
 
     # Then each total has its name, and a batch without totals has none
     found = {row["batch_id"]: row["by_name"] for row in told.collect()}
     assert found == {batch.batch_id: {"rows": 7, "cents": -7}, plain.batch_id: None}
+
+
+def test_leaves_that_together_have_more_than_a_number_holds_stop_nothing(
+    spark: SparkSession, any_ansi: None, tmp_path: Path
+) -> None:
+    # Given leaves of which somebody made each as large as a whole batch may be
+    tables = Tables()
+    batch, group = tables.batch(64 * 76, totals=("rows", "cents"))
+    tables.ledger.ack(results=[Result(item, {"rows": 1, "cents": 1}) for item in group])
+    tables.dump()
+    for number in range(76):
+        tables.words[f"{batch.batch_id}/0/{number}"]["t0"] = {"N": str(MAX_SUM)}
+
+    # When they are added up, then that total is null, and the other is right
+    snapshot = tables.snapshot(spark, tmp_path)
+    added = present(snapshot).join(sums.per_batch(joined(snapshot)), "batch_id", "left")
+    assert [row[0] for row in added.select(sums.by_name()).collect()] == [{"rows": None, "cents": 64 * 76}]
 
 
 def test_what_the_ledger_wrote_agrees(spark: SparkSession, tmp_path: Path) -> None:

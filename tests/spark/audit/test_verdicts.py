@@ -70,14 +70,13 @@ def test_the_audit_agrees_with_the_ledger_for_many_seeds(
 
     # When they are audited
     found = audit(tables.snapshot(spark, tmp_path))
-    found.measured.persist()
-    found.progress.persist()
-    findings = found.findings().persist()
-    audited_batches = found.batches(findings).persist()
-    rows = audited_batches.collect()
-    ranges: dict[int, list[tuple[int, int]]] = {batch_id: [] for batch_id in batches}
-    for row in found.missing(audited_batches).orderBy("batch_id", "start").collect():
-        ranges[row["batch_id"]].append((row["start"], row["stop"]))
+    with found.kept():
+        findings = found.findings().persist()
+        audited_batches = found.batches(findings).persist()
+        rows = audited_batches.collect()
+        ranges: dict[int, list[tuple[int, int]]] = {batch_id: [] for batch_id in batches}
+        for row in found.missing(audited_batches).orderBy("batch_id", "start").collect():
+            ranges[row["batch_id"]].append((row["start"], row["stop"]))
 
     # Then done and missing are the ledger's, and the findings are the losses and no others
     assert ranges == missing

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from fanin.domain import limits
+from fanin.domain.ids import MAX_ITEMS
 from fanin.errors import InvalidRequest
 
 Sums: TypeAlias = tuple[int, ...]
@@ -18,12 +19,11 @@ Sums: TypeAlias = tuple[int, ...]
 
 MAX_TOTALS: Final = 4
 MAX_VALUE: Final = 2**53
-"""The largest value of an item, and with a minus the smallest: what JSON numbers hold everywhere.
-
-A sum of 2⁴⁰ such values has 28 digits; DynamoDB adds numbers of 38 digits exactly.
-"""
+"""The largest value of an item, and with a minus the smallest: what JSON numbers hold everywhere."""
 MAX_CHILD_SUM: Final = 2**80
-"""The largest sum that a batch hands to its parent item: 2⁴⁰ of them are still added exactly."""
+"""The largest sum that a batch hands to its parent item, and with a minus the smallest."""
+MAX_SUM: Final = MAX_ITEMS * MAX_CHILD_SUM
+"""The largest sum of a batch. It has 37 digits; DynamoDB adds numbers of 38 digits exactly."""
 NAME: Final = "[a-z][a-z0-9_]{0,31}"
 _NAME: Final = re.compile(NAME)
 

@@ -19,7 +19,7 @@ from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, S
 from fanin.adapters.dynamodb.rows import SUMS
 from fanin.domain.batch import Kind, Mode, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_ITEMS
-from fanin.domain.totals import MAX_TOTALS, NAME
+from fanin.domain.totals import MAX_SUM, MAX_TOTALS, NAME
 
 LINES: Final = StructType([StructField("value", StringType()), StructField("source", StringType())])
 """``value`` is a line of DynamoDB JSON; ``source`` the file or the segment that it came from."""
@@ -38,6 +38,7 @@ class Fault(StrEnum):
 
 
 _DETAIL: Final = 200
+"""Most characters of a malformed row that a finding shows."""
 _NUMBERS: Final = (
     "items",
     "acked",
@@ -208,9 +209,14 @@ def _count(name: str) -> Column:
 
 def _sums() -> tuple[Column, Column]:
     """The sums of a row, null if it has none; and whether a sum is something else."""
+    # 64 such sums fit into the type together, so none can stop an audit.
+    texts = [(f"{name}.N", f"try_cast({name}.N as {SUM})") for name in SUMS]
     numbers = [
-        F.expr(f"case when {name}.N rlike '^-?[0-9]{{1,28}}$' then try_cast({name}.N as {SUM}) end")
-        for name in SUMS
+        F.expr(
+            f"if({text} rlike '^-?[0-9]{{1,38}}$' and {number} between {-MAX_SUM}BD and {MAX_SUM}BD,"
+            f" {number}, null)"
+        )
+        for text, number in texts
     ]
     present = [F.col(name).isNotNull() for name in SUMS]
     odd = [there & number.isNull() for there, number in zip(present, numbers, strict=True)]

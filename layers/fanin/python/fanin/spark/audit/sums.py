@@ -16,10 +16,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.adapters.dynamodb.rows import SUMS
 from fanin.domain.batch import Mode, State
-from fanin.domain.totals import MAX_TOTALS, MAX_VALUE
+from fanin.domain.totals import MAX_CHILD_SUM, MAX_TOTALS
 from fanin.spark.audit.rows import SUM
 
-WRONG_TOTAL: Final = "wrong_total"
 _WORD: Final = ("batch_id", "level", "number")
 _ZERO: Final = f"cast(0 as {SUM})"
 _PLACES: Final = f"sequence(0, {MAX_TOTALS - 1})"
@@ -73,8 +72,9 @@ _UNNAMED: Final = (
     f"not {_NAMED} and {_at('sums')} <> 0",
     f"concat({_each(map(repr, SUMS))}[place], ': ', {_at('sums')}, ', of no total of its batch')",
 )
+# An item may be the parent of a batch, and then brings the sum of that.
 _TOO_LARGE: Final = (
-    f"{_NAMED} and abs({_at('sums')}) > cast(bit_count(cleared) as {SUM}) * {MAX_VALUE}",
+    f"{_NAMED} and abs({_at('sums')}) > cast(bit_count(cleared) as {SUM}) * {MAX_CHILD_SUM}",
     f"concat(totals[place], ': ', {_at('sums')}, ', more than its items may bring')",
 )
 
@@ -97,21 +97,28 @@ def per_batch(words: DataFrame) -> DataFrame:
 
     Returns:
         batch_id, of batches of which a leaf or the root has sums.
-        leaf_sums, root_sums: a decimal for each place, null where no such word has that sum.
+        leaf_sums: a decimal for each place, 0 where no leaf has that sum; null if it has more than 38 digits.
+        root_sums: a decimal for each place, null where the root does not have that sum.
     """
     leaf, root = "level = 0", "level = root and number = 0"
     summed = words.where(f"{_SUMMED} and sums is not null and ({leaf} or ({root}))")
     # Numbers, since Spark sorts all rows to find the first array. The largest of one root's are the root's.
-    added = (f"cast(sum(if({leaf}, sums[{place}], null)) as {SUM})" for place in range(MAX_TOTALS))
+    added = (f"try_sum(if({leaf}, coalesce(sums[{place}], {_ZERO}), {_ZERO}))" for place in range(MAX_TOTALS))
     found = (f"max(if({root}, sums[{place}], null))" for place in range(MAX_TOTALS))
     return summed.groupBy("batch_id").agg(
         F.expr(_each(added)).alias("leaf_sums"), F.expr(_each(found)).alias("root_sums")
     )
 
 
-def by_name(sums: str) -> Column:
-    """The sums of a batch by the names of its totals; null for a batch without totals."""
-    numbers = f"transform({_PLACES}, place -> {_at(sums)})"
+def by_name() -> Column:
+    """The totals of a batch by name, of ``verdicts.advanced``: what its leaves add up to, or what was counted.
+
+    Returns:
+        Null for a batch without totals; a total of more than 38 digits is null.
+    """
+    exact = f"coalesce(leaf_sums, array_repeat({_ZERO}, {MAX_TOTALS}))"
+    estimated = f"transform({_PLACES}, place -> {_at('sums')})"
+    numbers = f"if(mode = '{Mode.EXACT.value}', {exact}, {estimated})"
     return F.expr(f"if(totals is null, null, map_from_arrays(totals, slice({numbers}, 1, size(totals))))")
 
 
@@ -122,7 +129,7 @@ def word_totals(words: DataFrame) -> DataFrame:
         words: of ``verdicts.joined``.
 
     Returns:
-        batch_id, word_id, kind, detail.
+        batch_id, word_id; detail: how they differ.
     """
     # Each word comes to its own place, and what it has given to that of the word above it.
     own = (
@@ -165,8 +172,4 @@ def word_totals(words: DataFrame) -> DataFrame:
         " then format_string('%d of %d words have given their sums', summed, done) end,"
         f" {_first(_UNNAMED)})"
     )
-    return (
-        counted.select(
-            "batch_id", "word_id", F.lit(WRONG_TOTAL).alias("kind"), F.expr(detail).alias("detail")
-        )
-    ).where("detail is not null")
+    return counted.select("batch_id", "word_id", F.expr(detail).alias("detail")).where("detail is not null")

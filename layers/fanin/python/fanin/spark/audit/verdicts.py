@@ -15,7 +15,14 @@ from pyspark.sql import functions as F  # noqa: N812
 from fanin.domain.batch import LIVE, Mode, State
 from fanin.domain.batch import Kind as BatchKind
 from fanin.spark.audit import progress, sums
-from fanin.spark.audit.findings import Kind, batch_findings, judge, level_findings, word_findings
+from fanin.spark.audit.findings import (
+    Kind,
+    batch_findings,
+    judge,
+    level_findings,
+    total_findings,
+    word_findings,
+)
 from fanin.spark.audit.sql_tree import with_places, with_trees
 
 SLACK: Final = 60_000
@@ -67,21 +74,21 @@ class Audit:
         until: of the snapshot.
         words: of ``joined``.
         measured: rows of ``sweep.MEASURE``.
-        progress: of ``advanced``.
+        advanced: of the function ``advanced``.
     """
 
     until: int
     words: DataFrame
     measured: DataFrame
-    progress: DataFrame
+    advanced: DataFrame
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Compute ``measured`` and ``progress`` once within the block, in memory and on disk.
+        """Compute ``measured`` and ``advanced`` once within the block, in memory and on disk.
 
         If the block fails they stay, so that nothing hides its error.
         """
-        shared = (self.measured, self.progress)
+        shared = (self.measured, self.advanced)
         for rows in shared:
             rows.persist(StorageLevel.MEMORY_AND_DISK)
         yield
@@ -124,17 +131,13 @@ class Audit:
             .otherwise(Verdict.SOUND)
         )
         return (
-            self.progress.where("fault is null")
+            self.advanced.where("fault is null")
             .join(counts, "batch_id", "left")
-            .withColumn(
-                "leaf_sums",
-                F.when(F.col("mode") == Mode.EXACT.value, F.col("leaf_sums")).otherwise(F.col("sums")),
-            )
             .fillna({"wrong": 0, "in_flux": 0, "is_early": False, "is_stuck": False})
             .select(
                 *("batch_id", "user_key", "state", "mode", "kind", "items", "done", "pending", "partial"),
                 *("created_at", "touched_at", "closed_at", "ended_at", "expires_at"),
-                sums.by_name("leaf_sums").alias("totals"),
+                sums.by_name().alias("totals"),
                 age.alias("age"),
                 F.when(busy > 0, F.col("done") * 1000 / busy).alias("rate"),
                 *("wrong", "in_flux"),
@@ -155,10 +158,10 @@ class Audit:
         found = (
             word_findings(self.words)
             .unionByName(level_findings(self.measured))
-            .unionByName(batch_findings(self.progress))
-            .unionByName(sums.word_totals(self.words))
+            .unionByName(batch_findings(self.advanced))
+            .unionByName(total_findings(self.words))
         )
-        return judge(found, self.progress)
+        return judge(found, self.advanced)
 
 
 def audit(snapshot: Snapshot) -> Audit:
