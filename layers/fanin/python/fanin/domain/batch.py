@@ -41,6 +41,12 @@ RETENTION: Final = 86_400
 STALL_AFTER: Final = 1_800
 """Seconds without activity until a live batch counts as stalled, unless batch or stack say otherwise."""
 
+IDLE_STEP: Final = 100
+"""Milliseconds to which ``touched_at`` is rounded down, for each second of the idle time: a tenth of it."""
+
+STALL_STEP: Final = 250
+"""The same for each second of ``stall_after``, if that is less: a quarter of it."""
+
 FIRST_LOOK: Final = 15 * 60_000
 """Milliseconds from the close of a batch until the reaper first checks whether it is done."""
 
@@ -212,7 +218,7 @@ class Batch:
         at most.
         """
         step = _step(self.idle_ttl)
-        return min(step, self.stall_after * 250) if self.stalls else step
+        return min(step, self.stall_after * STALL_STEP) if self.stalls else step
 
     def rounded(self, at: int) -> int:
         """The ``touched_at`` of an activity at a time, ms."""
@@ -297,7 +303,7 @@ def touched(now: int, idle_ttl: int) -> int:
 
 
 def _step(idle_ttl: int) -> int:
-    return max(1, idle_ttl * 100)
+    return max(1, idle_ttl * IDLE_STEP)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
 from fanin.spark.ack.numpy_items import ItemIds
 from fanin.spark.ack.page_builder import Ints, PageBuilder, Rows
 from fanin.spark.ack.parquet_columns import decoded
-from fanin.spark.ack.schemas import Records, page_records
+from fanin.spark.ack.schemas import page_records
+from fanin.spark.runtime.arrow import Records
 from fanin.spark.runtime.rejects import Reason
 
 _AT_ONCE: Final = 1 << 10

@@ -16,11 +16,12 @@ from fanin.spark.ack.issued import BatchReader, StoredBatches
 from fanin.spark.ack.ledger_writes import mark
 from fanin.spark.ack.lifting import LIFTED, lift_task
 from fanin.spark.ack.page_merger import merge_task
-from fanin.spark.ack.schemas import MARK_SCHEMA, PAGE_SCHEMA, PAGES, Records, page_records
+from fanin.spark.ack.schemas import MARK_SCHEMA, PAGE_SCHEMA, PAGES, page_records
 from fanin.spark.ack.sql_items import normalize
 from fanin.spark.ack.strategy import Strategy
 from fanin.spark.ack.tasks import Task
 from fanin.spark.inputs.names import with_names
+from fanin.spark.runtime.arrow import Records, page
 from fanin.spark.runtime.reject_limit import EVERY, RejectLimit
 from fanin.spark.runtime.rejects import Reject, write_few_rejects
 from fanin.spark.runtime.service import Service
@@ -132,9 +133,7 @@ def _merged(pages: list[Any], schema: InputSchema, batches: BatchReader) -> Few:
     """Merge the pages of all tasks, and lift what they clear."""
     pages.sort(key=lambda page: (page["batch_id"] or 0, page["page"] or 0))
     # Rows without a partition, such as those of an empty file, have no task, and give not even a count.
-    columns: Any = zip(*pages, strict=True) if pages else [()] * len(PAGE_SCHEMA)
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, PAGE_SCHEMA.types, strict=True)]
-    record = pa.RecordBatch.from_arrays(arrays, schema=PAGE_SCHEMA)
+    record = page(PAGE_SCHEMA, pages)
     merged = [row for some in merge_task(batches, schema)([record]) for row in some.to_pylist()]
     return Few(
         rows=sum(row["rows"] or 0 for row in merged),
@@ -196,5 +195,4 @@ def _marks(merged: Sequence[dict[str, Any]], batches: BatchReader) -> Records:
         record = pa.RecordBatch.from_arrays(columns, ["batch_id", "number", "mask"])
         marks += [tuple(row.values()) for some in lift_task(batches)([record]) for row in some.to_pylist()]
     marks.sort(key=lambda one: (one[0], one[2] << 6 * one[1], one[1]))
-    arrays = [pa.array([one[place] for one in marks], kind) for place, kind in enumerate(MARK_SCHEMA.types)]
-    return pa.RecordBatch.from_arrays(arrays, schema=MARK_SCHEMA)
+    return page(MARK_SCHEMA, [one[: len(MARK_SCHEMA)] for one in marks])

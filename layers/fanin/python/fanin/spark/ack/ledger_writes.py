@@ -18,8 +18,8 @@ from fanin.domain.acks import Failure
 from fanin.domain.limits import MAX_FAILURES
 from fanin.domain.tree import Mark, Tree
 from fanin.errors import BatchGone, BatchNotFound, FaninError, ServiceUnavailable, Throttled
-from fanin.spark.ack.schemas import Records
 from fanin.spark.ack.skipping import Sieve
+from fanin.spark.runtime.arrow import Records, ddl, page
 from fanin.spark.runtime.service import PATIENCE, PATIENT, Service
 
 
@@ -46,12 +46,12 @@ class Result(NamedTuple):
 
 
 _COUNTS: Final = Result._fields[2:]
-RESULTS: Final = ", ".join(["batch_id long", "complete boolean", *(f"{name} long" for name in _COUNTS)])
-"""A row for each batch of each call, and one row without a batch for the writes of each task."""
-
-_SCHEMA: Final = pa.schema(
+_RESULTS: Final = pa.schema(
     [("batch_id", pa.int64()), ("complete", pa.bool_()), *((name, pa.int64()) for name in _COUNTS)]
 )
+RESULTS: Final = ddl(_RESULTS)
+"""A row for each batch of each call, and one row without a batch for the writes of each task."""
+
 _AT_ONCE: Final = 1_000
 _TREE: Final = Tree()
 
@@ -290,6 +290,4 @@ def sum_results(results: DataFrame) -> dict[str, int]:
 
 
 def _records(rows: Sequence[Result]) -> Any:
-    columns = zip(*rows, strict=True) if rows else [()] * len(_SCHEMA)
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, _SCHEMA.types, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+    return page(_RESULTS, rows)

@@ -18,7 +18,8 @@ from fanin.domain.tree import Mark, Tree
 from fanin.spark.ack.containers import Words
 from fanin.spark.ack.issued import BatchReader, IssuedItems
 from fanin.spark.ack.page_builder import Ints
-from fanin.spark.ack.schemas import Records, mark_records, merged_records
+from fanin.spark.ack.schemas import mark_records, merged_records
+from fanin.spark.runtime.arrow import Records
 
 WINDOW_BITS: Final = 18
 """A window is what one word of level 2 covers: 262,144 items, 8 pages, 4,096 words of level 0."""

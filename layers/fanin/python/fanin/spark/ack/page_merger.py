@@ -16,7 +16,8 @@ from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, IssuedItems
 from fanin.spark.ack.lifting import WINDOW_BITS, lift_windows
 from fanin.spark.ack.page_builder import Ints
-from fanin.spark.ack.schemas import Records, merged_records
+from fanin.spark.ack.schemas import merged_records
+from fanin.spark.runtime.arrow import Records
 from fanin.spark.runtime.rejects import Reason
 
 _PAGES: Final = 1 << WINDOW_BITS - PAGE_BITS

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import LONGEST, InputSchema
-from fanin.spark.ack.schemas import Records
+from fanin.spark.runtime.arrow import Records
 
 _LARGEST: Final = pa.scalar((1 << 63) - 1, pa.uint64())
 """Of the numbers that fit into 64 bits with a sign."""

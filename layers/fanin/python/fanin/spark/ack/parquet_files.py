@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.parquet_columns import normalized
-from fanin.spark.ack.schemas import Records
 from fanin.spark.inputs.listing import FoundFile
+from fanin.spark.runtime.arrow import Records
 from fanin.spark.runtime.object_store import file_system, place_of
 
 _LEAST: Final = 8 << 20

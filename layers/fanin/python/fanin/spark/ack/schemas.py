@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import pyarrow as pa
 
-PAGES: Final = (
-    "batch_id long, page long, bits binary, failed boolean, value string, reason string, detail string,"
-    " rows long"
-)
-"""What tasks give to the merge: three kinds of rows.
-
-A page has ``bits``, and the prefix of its item ids as ``value``. A reject has a ``reason``. One row of each
-task has the number of ``rows`` that it read.
-"""
+from fanin.spark.runtime.arrow import Records, ddl
 
 PAGE_SCHEMA: Final = pa.schema(
     [
@@ -28,12 +20,12 @@ PAGE_SCHEMA: Final = pa.schema(
         ("rows", pa.int64()),
     ]
 )
-"""``PAGES``, as Arrow has it."""
-MERGED: Final = (
-    "batch_id long, level int, number long, mask long, value string, reason string, detail string, rows long"
-)
-"""What the merge gives. A mark has a ``mask``; a mark of level 3 holds only the bits of whole words of level
-2, and may have to be lifted further. Rejects and numbers of rows are as in ``PAGES``."""
+"""What tasks give to the merge: three kinds of rows.
+
+A page has ``bits``, and the prefix of its item ids as ``value``. A reject has a ``reason``. One row of each
+task has the number of ``rows`` that it read.
+"""
+PAGES: Final = ddl(PAGE_SCHEMA)
 
 _MERGED: Final = pa.schema(
     [
@@ -44,14 +36,13 @@ _MERGED: Final = pa.schema(
         *list(PAGE_SCHEMA)[4:],
     ]
 )
-MARKS: Final = "batch_id long, level int, number long, mask long"
-"""Bits to clear; the mask is the word's 64 bits, as a signed number."""
+MERGED: Final = ddl(_MERGED)
+"""What the merge gives. A mark has a ``mask``; a mark of level 3 holds only the bits of whole words of level
+2, and may have to be lifted further. Rejects and numbers of rows are as in ``PAGES``."""
 
 MARK_SCHEMA: Final = pa.schema(list(_MERGED)[:4])
-"""``MARKS``, as Arrow has it."""
-
-Records: TypeAlias = Any
-"""A ``pyarrow.RecordBatch``; pyarrow has no type annotations."""
+"""Bits to clear; the mask is the word's 64 bits, as a signed number."""
+MARKS: Final = ddl(MARK_SCHEMA)
 
 
 def page_records(count: int, **columns: Any) -> Records:

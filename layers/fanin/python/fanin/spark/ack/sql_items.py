@@ -16,14 +16,11 @@ from pyspark.sql.types import LongType, StringType
 from fanin.domain.ids import Block
 from fanin.spark.ack.input_schema import LONGEST, InputSchema
 from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
-from fanin.spark.ack.schemas import Records
 from fanin.spark.ack.whole_numbers import ALWAYS_WHOLE, whole_number
+from fanin.spark.runtime.arrow import Records, ddl
 from fanin.spark.runtime.rejects import Reason
 
 _INDEXED: Final = r"\A(?s:.*):(?:0|[1-9][0-9]{0,9})\z"
-_BLOCKS: Final = (
-    "name string, batch_id long, first long, size long, reason string, detail string, totals array<string>"
-)
 _SCHEMA: Final = pa.schema(
     [
         ("name", pa.string()),
@@ -35,6 +32,7 @@ _SCHEMA: Final = pa.schema(
         ("totals", pa.list_(pa.string())),
     ]
 )
+_BLOCKS: Final = ddl(_SCHEMA)
 
 
 def normalize(rows: DataFrame, schema: InputSchema) -> DataFrame:

@@ -17,9 +17,10 @@ from fanin.spark.ack import sql_bits
 from fanin.spark.ack.coalescer import REPEATED, Coalescer
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, Refused
-from fanin.spark.ack.schemas import PAGES, Records
+from fanin.spark.ack.schemas import PAGES
 from fanin.spark.ack.sql_items import split_names
 from fanin.spark.ack.tasks import Task
+from fanin.spark.runtime.arrow import Records
 from fanin.spark.runtime.rejects import Reason
 
 

@@ -16,8 +16,9 @@ from fanin.spark.ack.issued import BatchReader
 from fanin.spark.ack.lifting import LIFTED, WINDOW_BITS, lift_task
 from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.ack.parquet_files import ParquetFiles
-from fanin.spark.ack.schemas import MARKS, MERGED, PAGES, Records
+from fanin.spark.ack.schemas import MARKS, MERGED, PAGES
 from fanin.spark.ack.tasks import coalesce_task
+from fanin.spark.runtime.arrow import Records
 from fanin.spark.runtime.cluster import most_tasks
 
 _TASKS: Final = 32

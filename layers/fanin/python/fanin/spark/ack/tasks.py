@@ -10,7 +10,7 @@ import pyarrow as pa
 from fanin.spark.ack.coalescer import Coalescer
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader
-from fanin.spark.ack.schemas import Records
+from fanin.spark.runtime.arrow import Records
 
 _CHUNK: Final = 1 << 20
 _PIECE: Final = 1 << 15

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from fanin.errors import ExportDamaged
+from fanin.spark.audit.rows import LINES
 
 SUMMARY: Final = "manifest-summary.json"
 FORMAT: Final = "DYNAMODB_JSON"
@@ -57,7 +58,7 @@ class Export:
         """
         files = [path for path, items in self.items.items() if items]
         if not files:
-            return spark.createDataFrame([], "value string, source string")
+            return spark.createDataFrame([], LINES)
         try:
             text = spark.read.text(files)
         except AnalysisException as error:

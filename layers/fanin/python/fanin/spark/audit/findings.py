@@ -68,13 +68,13 @@ _GROWING: Final = (Kind.NO_SUCH_CHILD, Kind.OUTSIDE)
 _FOUND: Final = ("batch_id", "word_id", "kind", "detail")
 
 _ONE_ABOVE: Final = "one above the root"
-"""The mark above the root of a full tree, which is wrong if the batch is not done.
+"""Stands in ``kind`` until ``judge`` knows the batch: a mark one level above the root.
 
 If the last item of an open batch of exactly 64, 4,096, … items is marked before the close, the mark goes one
-level above the later root.
+level above the later root, and stays there. It is wrong only if items are pending.
 """
 _GROWN: Final = (
-    "mode = 'exact' and number = 0 and bits = -2 and level = root + 1"
+    f"mode = '{Mode.EXACT}' and number = 0 and bits = -2 and level = root + 1"
     f" and level between 1 and {TOP} and items = shiftleft(1L, cast(6 * level as int))"
 )
 """Whether a word is one above the root of a full tree, and only the bit of that root is clear."""
@@ -103,22 +103,20 @@ def word_findings(words: DataFrame) -> DataFrame:
         f"case when {word} then {own} when written then bits = 0 else done_bits is null end"
         " and bits & failed_bits = 0 and (level = 0 or failed_bits = 0)"
     )
-    judged = "known and batch_fault is null and fault is null"
-    placed = f"mode = '{Mode.EXACT.value}' and inside"
     latest = f"until / 1000 + {MAX_LIFETIME + RETENTION}"
     finds = [
         _Find("fault is not null", "fault", "detail"),
         _Find(f"fault is null and not ({agrees})", _sql(Kind.CONTRADICTION)),
-        _Find(f"{judged} and {placed} and ~bits & ~existing <> 0", _sql(Kind.NO_SUCH_CHILD)),
-        _Find(f"{judged} and not ({placed}) and not ({_GROWN})", _sql(Kind.OUTSIDE)),
-        _Find(f"known and batch_fault is null and not inside and {_GROWN}", _sql(_ONE_ABOVE)),
+        _Find("in_tree and ~bits & ~existing <> 0", _sql(Kind.NO_SUCH_CHILD)),
+        _Find(f"judged and not in_tree and not ({_GROWN})", _sql(Kind.OUTSIDE)),
+        _Find(f"judged and not in_tree and {_GROWN}", _sql(_ONE_ABOVE)),
         _Find(f"not known and fault is null and expires_at > {latest}", _sql(Kind.FORGED)),
         _Find(f"not known and fault is null and expires_at <= {latest}", _sql(Kind.ORPHAN)),
         _Find(f"{sums.LEAF_DETAIL} is not null", _sql(Kind.WRONG_TOTAL), sums.LEAF_DETAIL),
     ]
     # A word that has expired can only show that it expired too early.
     present = [find._replace(when=f"not gone and ({find.when})") for find in finds]
-    early = _Find(f"{judged} and not ended and expires_at < batch_expires_at", _sql(Kind.EXPIRES_EARLY))
+    early = _Find("judged and not ended and expires_at < batch_expires_at", _sql(Kind.EXPIRES_EARLY))
     return _explode(words, [*present, early], "word_id")
 
 
@@ -132,22 +130,23 @@ def batch_findings(batches: DataFrame) -> DataFrame:
         The columns of ``word_findings``; ``word_id`` is null.
     """
     consistent = (
-        "case when state = 'open' then closed_at is null and ended_at is null"
-        " when state = 'closed' then closed_at is not null and ended_at is null"
+        f"case when state = '{State.OPEN}' then closed_at is null and ended_at is null"
+        f" when state = '{State.CLOSED}' then closed_at is not null and ended_at is null"
         " else ended_at is not null end"
-        " and (not partial or state = 'complete')"
-        " and (state <> 'complete' or partial or closed_at is not null)"
+        f" and (not partial or state = '{State.COMPLETE}')"
+        f" and (state <> '{State.COMPLETE}' or partial or closed_at is not null)"
     )
     filed = f"shelf = concat(state, '#', batch_id % {names.SHARDS})"
-    whole, exact = "fault is null", f"fault is null and mode = '{Mode.EXACT.value}'"
+    whole = "fault is null"
     finds = [
         _Find(f"not ({whole})", "fault"),
         _Find(f"{whole} and not ({consistent})", _sql(Kind.CONTRADICTION)),
         _Find(f"{whole} and not ({filed})", _sql(Kind.MISFILED)),
-        _Find(f"{exact} and state = '{State.CLOSED.value}' and pending = 0", _sql(Kind.STUCK)),
         _Find(
-            f"{exact} and state = '{State.COMPLETE.value}' and not partial and pending > 0", _sql(Kind.EARLY)
+            f"{whole} and mode = '{Mode.EXACT}' and state = '{State.CLOSED}' and pending = 0",
+            _sql(Kind.STUCK),
         ),
+        _Find(f"{whole} and {sums.COMPLETE} and pending > 0", _sql(Kind.EARLY)),
         _Find(f"{sums.ROW_DETAIL} is not null", _sql(Kind.WRONG_TOTAL), sums.ROW_DETAIL),
     ]
     return _explode(batches, finds, "cast(null as string)")
@@ -194,7 +193,7 @@ def judge(found: DataFrame, batches: DataFrame) -> DataFrame:
     states = batches.where("fault is null").select("batch_id", "state", "pending", "active")
     flux = (
         f"coalesce(active and (kind in {_among(_CARRYING)}"
-        f" or (kind in {_among(_GROWING)} and state = '{State.OPEN.value}')), false)"
+        f" or (kind in {_among(_GROWING)} and state = '{State.OPEN}')), false)"
     )
     above = f"kind = {_sql(_ONE_ABOVE)}"
     return (

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.spark.audit.sql_tree import TIER
-from fanin.spark.audit.sweep import BLOCK, MEASURE, TAKEN, Part, measured
+from fanin.spark.audit.sweep import BLOCK, MEASURE, TAKEN, Part, measure_blocks
 
 
 def measure(words: DataFrame) -> DataFrame:
@@ -28,20 +28,20 @@ def measure(words: DataFrame) -> DataFrame:
     taken = words.withColumn("finished", F.expr("settled and level < root")).select(*TAKEN, "root")
     alive = taken.join(_covered(taken), list(BLOCK), "left_anti").select(*TAKEN)
     together = alive.repartition(*BLOCK).sortWithinPartitions(*BLOCK)
-    return together.mapInArrow(measured, MEASURE)
+    return together.mapInArrow(measure_blocks, MEASURE)
 
 
-def missing(sums: DataFrame, batches: DataFrame) -> DataFrame:
+def missing(measured: DataFrame, batches: DataFrame) -> DataFrame:
     """The ranges of items that are not done.
 
     Args:
-        sums: rows of ``MEASURE``.
+        measured: rows of ``MEASURE``.
         batches: ``batch_id`` and ``items`` of the batches to look at.
 
     Returns:
         batch_id, start, stop: half-open, disjoint and not adjacent.
     """
-    hulls = sums.where(F.col("part") == Part.HULL.value)
+    hulls = measured.where(F.col("part") == Part.HULL.value)
     order = Window.partitionBy("batch_id").orderBy("start")
     between = hulls.select(
         "batch_id",
@@ -55,7 +55,7 @@ def missing(sums: DataFrame, batches: DataFrame) -> DataFrame:
         .select("batch_id", F.coalesce("start", F.lit(0)).alias("start"), F.col("items").alias("stop"))
         .where("start < stop")
     )
-    inner = sums.where(F.col("part") == Part.GAP.value).select("batch_id", "start", "stop")
+    inner = measured.where(F.col("part") == Part.GAP.value).select("batch_id", "start", "stop")
     return inner.unionByName(between).join(wanted, "batch_id", "left_semi").unionByName(behind)
 
 

@@ -11,9 +11,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from fanin.adapters.aws import translated
+from fanin.spark.audit.rows import LINES
 from fanin.spark.runtime.service import Service
-
-SCHEMA = "value string, source string"
 
 
 def scan(
@@ -35,7 +34,7 @@ def scan(
         ``value``, a row as a line of DynamoDB JSON; ``source``, its segment.
     """
     task = scan_task(service, table, segments=segments, consistent=consistent)
-    return spark.range(0, segments, 1, segments).mapInArrow(task, SCHEMA)
+    return spark.range(0, segments, 1, segments).mapInArrow(task, LINES)
 
 
 def scan_task(

@@ -25,13 +25,13 @@ _PLACES: Final = f"sequence(0, {MAX_TOTALS - 1})"
 _NAMED: Final = "coalesce(place < size(totals), false)"
 """Whether the batch has a total for a place; in an expression for ``place`` of ``_PLACES``."""
 
-_COMPLETE: Final = f"mode = '{Mode.EXACT.value}' and state = '{State.COMPLETE.value}' and not partial"
-EXACT_END: Final = f"{_COMPLETE} and coalesce(totals_exact, false)"
+COMPLETE: Final = f"mode = '{Mode.EXACT}' and state = '{State.COMPLETE}' and not partial"
+"""Whether all items of a batch were done when it ended."""
+EXACT_END: Final = f"{COMPLETE} and coalesce(totals_exact, false)"
 """Whether a batch is complete, and its row has the sums of all of its items."""
 
-_SUMMED: Final = (
-    f"known and batch_fault is null and mode = '{Mode.EXACT.value}' and fault is null and inside and not gone"
-    " and (sums is not null or summed is not null or (exact_end and level > 0))"
+_COMPARED: Final = (
+    "in_tree and not gone and (sums is not null or summed is not null or (exact_end and level > 0))"
 )
 """Whether a word is where it should be, and has sums or should have some."""
 
@@ -78,12 +78,14 @@ _TOO_LARGE: Final = (
     f"concat(totals[place], ': ', {_at('sums')}, ', more than its items may bring')",
 )
 
-LEAF_DETAIL: Final = f"if(level = 0 and sums is not null and {_SUMMED}, {_first(_TOO_LARGE, _UNNAMED)}, null)"
+LEAF_DETAIL: Final = (
+    f"if(level = 0 and sums is not null and {_COMPARED}, {_first(_TOO_LARGE, _UNNAMED)}, null)"
+)
 """What is wrong with the sums of a leaf, of ``verdicts.joined``; null if nothing is."""
 
 # A version of fanin without totals leaves the row as it was opened.
 ROW_DETAIL: Final = (
-    f"if(fault is null and totals is not null and {_COMPLETE} and (sums is not null or {EXACT_END}),"
+    f"if(fault is null and totals is not null and {COMPLETE} and (sums is not null or {EXACT_END}),"
     f" {_unlike('root_sums', 'in the row', 'in the words')}, null)"
 )
 """How the sums in the row of a batch differ from its root's, of ``per_batch``; null if they do not."""
@@ -101,24 +103,24 @@ def per_batch(words: DataFrame) -> DataFrame:
         root_sums: a decimal for each place, null where the root does not have that sum.
     """
     leaf, root = "level = 0", "level = root and number = 0"
-    summed = words.where(f"{_SUMMED} and sums is not null and ({leaf} or ({root}))")
+    with_sums = words.where(f"{_COMPARED} and sums is not null and ({leaf} or ({root}))")
     # Numbers, since Spark sorts all rows to find the first array. The largest of one root's are the root's.
     added = (f"try_sum(if({leaf}, coalesce(sums[{place}], {_ZERO}), {_ZERO}))" for place in range(MAX_TOTALS))
     found = (f"max(if({root}, sums[{place}], null))" for place in range(MAX_TOTALS))
-    return summed.groupBy("batch_id").agg(
+    return with_sums.groupBy("batch_id").agg(
         F.expr(_each(added)).alias("leaf_sums"), F.expr(_each(found)).alias("root_sums")
     )
 
 
 def by_name() -> Column:
-    """The totals of a batch by name, of ``verdicts.advanced``: what its leaves add up to, or what was counted.
+    """The totals of a batch of ``verdicts.advanced``: what its leaves add up to, or what was counted.
 
     Returns:
-        Null for a batch without totals; a total of more than 38 digits is null.
+        Total by name, null if it has more than 38 digits. Null for a batch without totals.
     """
     exact = f"coalesce(leaf_sums, array_repeat({_ZERO}, {MAX_TOTALS}))"
     estimated = f"transform({_PLACES}, place -> {_at('sums')})"
-    numbers = f"if(mode = '{Mode.EXACT.value}', {exact}, {estimated})"
+    numbers = f"if(mode = '{Mode.EXACT}', {exact}, {estimated})"
     return F.expr(f"if(totals is null, null, map_from_arrays(totals, slice({numbers}, 1, size(totals))))")
 
 
@@ -141,7 +143,7 @@ def word_totals(words: DataFrame) -> DataFrame:
         " null as word, struct(cast(number & 63 as int) as bit, sums) as child), null)"
     )
     places = (
-        words.where(_SUMMED)
+        words.where(_COMPARED)
         .select("batch_id", F.expr(f"explode(array_compact(array({own}, {given})))").alias("place"))
         .select("batch_id", "place.*")
     )

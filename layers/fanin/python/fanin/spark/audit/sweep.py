@@ -41,7 +41,7 @@ TAKEN: Final = (*BLOCK, "level", "number", "cleared", "finished", "items")
 _SHIFT: Final = 44  # the items of a block, at most 2^42, fit below it
 
 
-def measured(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def measure_blocks(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Measure the words of blocks.
 
     Args:

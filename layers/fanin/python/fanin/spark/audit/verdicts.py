@@ -12,7 +12,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from fanin.domain.batch import LIVE, Mode, State
+from fanin.domain.batch import IDLE_STEP, LIVE, STALL_STEP, Mode, State
 from fanin.domain.batch import Kind as BatchKind
 from fanin.spark.audit import progress, sums
 from fanin.spark.audit.findings import (
@@ -167,10 +167,7 @@ class Audit:
 def audit(snapshot: Snapshot) -> Audit:
     """Plan the audit of a snapshot; Spark runs nothing yet."""
     words = joined(snapshot)
-    measurable = words.where(
-        f"inside and not gone and batch_fault is null and fault is null and mode = '{Mode.EXACT.value}'"
-    )
-    measured = progress.measure(measurable)
+    measured = progress.measure(words.where("in_tree and not gone"))
     return Audit(snapshot.until, words, measured, advanced(snapshot, words, measured))
 
 
@@ -190,6 +187,8 @@ def joined(snapshot: Snapshot) -> DataFrame:
         items, closed_at, mode, ended, root, totals, batch_expires_at, batch_fault: of the batch, or null.
         exact_end: ``sums.EXACT_END`` of the batch.
         until: of the snapshot.
+        judged: whether the word and its batch can be compared: both are there, and without a fault.
+        in_tree: whether it is ``judged``, and where a word of its batch may be.
     """
     rows = present(snapshot).where("batch_id is not null")
     beside = with_trees(rows).select(
@@ -201,7 +200,11 @@ def joined(snapshot: Snapshot) -> DataFrame:
     )
     words = snapshot.words.withColumn("gone", ~_lives(snapshot)).join(beside, "batch_id", "left")
     known = F.coalesce("known", F.lit(False))
-    return with_places(words.withColumn("known", known).withColumn("until", F.lit(snapshot.until)))
+    placed = with_places(words.withColumn("known", known).withColumn("until", F.lit(snapshot.until)))
+    judged = "known and batch_fault is null and fault is null"
+    return placed.withColumns(
+        {"judged": F.expr(judged), "in_tree": F.expr(f"{judged} and inside and mode = '{Mode.EXACT}'")}
+    )
 
 
 def advanced(snapshot: Snapshot, words: DataFrame, measured: DataFrame) -> DataFrame:
@@ -244,5 +247,5 @@ def _active_until() -> Column:
     )
     stalls = (F.col("kind") == BatchKind.BATCH.value) & (F.col("stall_after") > 0)
     # ``least`` ignores nulls.
-    step = F.least(F.greatest(F.lit(1), idle * 100), F.when(stalls, F.col("stall_after") * 250))
+    step = F.least(F.greatest(F.lit(1), idle * IDLE_STEP), F.when(stalls, F.col("stall_after") * STALL_STEP))
     return F.coalesce("ended_at", F.col("touched_at") + step)

@@ -9,11 +9,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from fanin.errors import FaninError
+from fanin.spark.runtime.arrow import ddl
 from fanin.spark.runtime.service import Service
 
-SCHEMA: Final = (
-    "batch_id bigint, state string, pending bigint, found bigint, first string,"
-    " repaired boolean, error string"
+SCHEMA: Final = pa.schema(
+    [
+        ("batch_id", pa.int64()),
+        ("state", pa.string()),
+        ("pending", pa.int64()),
+        ("found", pa.int64()),
+        ("first", pa.string()),
+        ("repaired", pa.bool_()),
+        ("error", pa.string()),
+    ]
 )
 
 
@@ -35,7 +43,7 @@ def verify(batches: DataFrame, service: Service, *, repair: bool, tasks: int) ->
         error: the code of the error that ended the verification, for example batch-gone or throttled.
     """
     task = verify_task(service, repair=repair)
-    return batches.select("batch_id").repartition(tasks, "batch_id").mapInArrow(task, SCHEMA)
+    return batches.select("batch_id").repartition(tasks, "batch_id").mapInArrow(task, ddl(SCHEMA))
 
 
 def verify_task(
@@ -50,22 +58,9 @@ def verify_task(
     def run(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for page in pages:
             for batch_id in page.column(0).to_pylist():
-                yield pa.RecordBatch.from_pylist([_verified(service, batch_id, repair=repair)], schema=_ARROW)
+                yield pa.RecordBatch.from_pylist([_verified(service, batch_id, repair=repair)], schema=SCHEMA)
 
     return run
-
-
-_ARROW = pa.schema(
-    [
-        ("batch_id", pa.int64()),
-        ("state", pa.string()),
-        ("pending", pa.int64()),
-        ("found", pa.int64()),
-        ("first", pa.string()),
-        ("repaired", pa.bool_()),
-        ("error", pa.string()),
-    ]
-)
 
 
 def _verified(service: Service, batch_id: int, *, repair: bool) -> dict[str, Any]:

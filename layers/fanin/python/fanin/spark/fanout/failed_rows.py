@@ -21,13 +21,13 @@ from fanin.app.ports.parts import PartStore
 from fanin.app.redrives.planning import taken_at
 from fanin.domain.batch import Batch
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.schemas import Records
 from fanin.spark.ack.tasks import Task
 from fanin.spark.fanout.bodies import BODY
 from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, still_there
 from fanin.spark.fanout.opening import STAGING, first_ordinal
 from fanin.spark.fanout.staging import ORDINAL, Staging, find_staging, stage
 from fanin.spark.outcome.driver import outcomes
+from fanin.spark.runtime.arrow import Records
 from fanin.spark.runtime.service import Service
 
 EARLIER: Final = "retry_of_ordinal"

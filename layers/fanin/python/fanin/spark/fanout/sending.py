@@ -9,7 +9,6 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark import Accumulator
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
 
 from fanin.client.messages import Message
 from fanin.client.producing.sender import Sender
@@ -21,17 +20,15 @@ from fanin.domain.limits import MAX_FAILED_MESSAGES, MAX_FAILURES
 from fanin.domain.tree import runs
 from fanin.spark.fanout.bodies import BODY
 from fanin.spark.fanout.staging import ORDINAL
+from fanin.spark.runtime.arrow import ddl
 from fanin.spark.runtime.service import Service
 
-RESULT: Final = (
-    StructType().add(ORDINAL, "long").add("detail", "string").add("sent", "long").add("requests", "long")
-)
-"""What sending gives: a row for each message that the queue refused, with its ordinal and the reason; and a
-row for each task, with the messages that it sent and the requests that they took."""
-
-_RESULT_ARROW: Final = pa.schema(
+_RESULT: Final = pa.schema(
     [(ORDINAL, pa.int64()), ("detail", pa.string()), ("sent", pa.int64()), ("requests", pa.int64())]
 )
+RESULT: Final = ddl(_RESULT)
+"""What sending gives: a row for each message that the queue refused, with its ordinal and the reason; and a
+row for each task, with the messages that it sent and the requests that they took."""
 
 NOTES: Final = 16
 """Notes of what a task has sent, at most: one for each run of ordinals, and nearly all tasks have one."""
@@ -181,4 +178,4 @@ def _fail(refused: Mapping[str, Failure], fail: Callable[[list[Failure]], object
 
 
 def _result(rows: list[dict[str, Any]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(rows, schema=_RESULT_ARROW)
+    return pa.RecordBatch.from_pylist(rows, schema=_RESULT)

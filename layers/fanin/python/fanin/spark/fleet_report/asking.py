@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from fanin.client.tracker import Tracker
+from fanin.spark.runtime.arrow import ddl
 from fanin.spark.runtime.service import Service
 
 TYPE: Final = "Fleet Report"
@@ -49,13 +50,11 @@ ANSWERS: Final = StructType(
 """``answer`` is ``answered``, ``failed`` or ``silent``; ``detail`` says why it failed, or where its payload
 is; ``payload`` is the reply as JSON."""
 
-_GATHERED: Final = StructType(
-    [*ANSWERS.fields[:4], StructField("replied_ms", LongType()), StructField("payload", StringType())]
-)
-_ARROW: Final = pa.schema(
+_GATHERED: Final = pa.schema(
     [
-        (field.name, pa.int64() if isinstance(field.dataType, LongType) else pa.string())
-        for field in _GATHERED.fields
+        *((field.name, pa.string()) for field in ANSWERS.fields[:4]),
+        ("replied_ms", pa.int64()),
+        ("payload", pa.string()),
     ]
 )
 _AT_ONCE: Final = 1_000
@@ -154,12 +153,12 @@ def gather_answers(spark: SparkSession, asked: Sequence[AskedFleet], service: Se
             for fleet, batch_id in zip(page["fleet"].to_pylist(), page["batch_id"].to_pylist(), strict=True):
                 answers = read_answers(tracker, fleet, batch_id)
                 while rows := list(islice(answers, _AT_ONCE)):
-                    yield pa.RecordBatch.from_pylist(rows, schema=_ARROW)
+                    yield pa.RecordBatch.from_pylist(rows, schema=_GATHERED)
 
     scatters = spark.createDataFrame(
         [(one.fleet, one.batch_id) for one in asked], "fleet string, batch_id bigint"
     )
-    found = scatters.repartition(max(1, len(asked)), "batch_id").mapInArrow(read, _GATHERED)
+    found = scatters.repartition(max(1, len(asked)), "batch_id").mapInArrow(read, ddl(_GATHERED))
     best = Window.partitionBy("fleet", "vehicle").orderBy("answer")  # an answer goes before silence
     said = F.from_json("payload", PAYLOAD)
     return (

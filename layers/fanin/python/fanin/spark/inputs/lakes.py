@@ -6,7 +6,6 @@ replaced rows come back.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,11 +18,11 @@ from pyspark.sql import SparkSession
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.listing import FoundFile
+from fanin.spark.runtime.files import is_denied
 from fanin.spark.runtime.patterns import escaped
 
 _AT_ONCE: Final = 16
 """Folders that are looked at at the same time; on S3 each takes a tenth of a second."""
-_DENIED: Final = re.compile("AccessDenied|AccessControl|Access Denied|Forbidden|Permission denied")
 _LOGS: Final = {"_delta_log/*": "Delta", ".hoodie/*": "Hudi", "metadata/*.metadata.json": "Iceberg"}
 """What makes a table of the folder it is in. A list is allowed in more places than a look at an object."""
 _LOCAL: Final = "file:"
@@ -105,7 +104,7 @@ class _Look:
         try:
             return bool(place.getFileSystem(self._conf).globStatus(place))
         except Py4JJavaError as error:
-            if _DENIED.search(str(error)):
+            if is_denied(error):
                 return False  # a folder above the dataset, which the job may not look into
             raise
 

@@ -44,7 +44,7 @@ SETTINGS: Final = {"spark.sql.execution.arrow.maxRecordsPerBatch": "32768"}
 """Rows are short, and tasks join them to a million anyway; larger pages of ids leave a core's cache."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", required=True, help="folder, file or table of acknowledgements")
     add_format(parser)
     add_max_rejects(parser)
@@ -199,11 +199,11 @@ def _parquet_files(
     return files
 
 
-def needs(_options: argparse.Namespace) -> Mapping[str, str]:
+def _needs(_options: argparse.Namespace) -> Mapping[str, str]:
     return Service.from_env().endpoints("dynamodb")
 
 
-JOB: Final = Job("ack", ABOUT, arguments, run, SETTINGS, output="work", needs=needs)
+JOB: Final = Job("ack", ABOUT, _arguments, run, SETTINGS, output="work", needs=_needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -30,8 +30,9 @@ Reads exports of both tables (DynamoDB JSON), or the tables themselves with --sc
 a moment is in flux, and not wrong. Exports need no stack, unless there is --repair or --confirm."""
 
 _SNAPSHOT: Final = ("batches", "words")
+"""Datasets of what it read, below ``--snapshot``."""
 _RESULTS: Final = ("findings", "batches", "missing", "verified")
-"""The datasets that an audit writes: what it read, and what it found."""
+"""Datasets of what it found, below ``--output``."""
 _SEGMENTS: Final = 16
 _MOST_SEGMENTS: Final = 1_000_000
 
@@ -51,7 +52,7 @@ class _Source:
     check: Callable[[DataFrame], None]
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def _arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--batches-export",
@@ -108,7 +109,7 @@ def _segments(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {_MOST_SEGMENTS:,}")
 
 
-def check(options: argparse.Namespace) -> None:
+def _check(options: argparse.Namespace) -> None:
     """Refuse arguments that do not say what to audit.
 
     Raises:
@@ -123,6 +124,7 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     """Read, measure and write; then let ``verify`` judge what it can, and sum up.
 
     Raises:
+        InvalidRequest: something else is where it would write.
         NotConfigured: the environment names no tables.
         ExportDamaged: an export is not complete.
     """
@@ -209,14 +211,14 @@ def _verified(findings: DataFrame, options: argparse.Namespace, folder: str) -> 
     return {**judged.asDict(), "ok": others == 0 and judged["unrepaired"] == 0}
 
 
-def needs(options: argparse.Namespace) -> Mapping[str, str]:
+def _needs(options: argparse.Namespace) -> Mapping[str, str]:
     """Exports are read from S3 alone."""
     if options.scan or options.repair or options.confirm:
         return Service.from_env().endpoints("dynamodb")
     return {}
 
 
-JOB: Final = Job("audit", ABOUT, arguments, run, output="output", check=check, needs=needs)
+JOB: Final = Job("audit", ABOUT, _arguments, run, output="output", check=_check, needs=_needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -12,13 +12,13 @@ from fanin.app.ports.words import WordKey, WordRow
 from fanin.domain.batch import Batch
 from fanin.domain.picture import ItemState
 from fanin.domain.tree import Tree
-from fanin.spark.ack.schemas import Records
+from fanin.spark.runtime.arrow import Records, ddl, page
 from fanin.spark.runtime.service import Service
 
-STATES: Final = "batch_id long, ordinal long, outcome string, why string"
-_SCHEMA: Final = pa.schema(
+_STATES: Final = pa.schema(
     [("batch_id", pa.int64()), ("ordinal", pa.int64()), ("outcome", pa.string()), ("why", pa.string())]
 )
+STATES: Final = ddl(_STATES)
 _AT_ONCE: Final = 10_000
 _TREE: Final = Tree()
 _Row = tuple[int, int, str, str | None]
@@ -56,9 +56,7 @@ def states(record: Records, ledger: LedgerService) -> Records:
             rows += [(batch_id, ordinal, "unknown", f"there is no batch {batch_id}") for ordinal in some]
             continue
         rows += _of_batch(ledger, batches[batch_id], some)
-    columns = zip(*rows, strict=True) if rows else [()] * len(_SCHEMA)
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, _SCHEMA.types, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+    return page(_STATES, rows)
 
 
 def _of_batch(ledger: LedgerService, batch: Batch, ordinals: Sequence[int]) -> list[_Row]:

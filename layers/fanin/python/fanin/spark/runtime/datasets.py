@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.failures import root_cause
-from fanin.spark.runtime.files import Folder, is_missing
+from fanin.spark.runtime.files import Folder, is_missing, is_unanswered
 from fanin.spark.runtime.patterns import escaped
 from fanin.spark.runtime.places import canonical
 
@@ -31,8 +31,6 @@ _OF_SPARK: Final = re.compile(
     r"|\.(_.*\.crc|spark-staging.*|hive-staging.*|emrfs.*|_SUCCESS-[0-9a-f]{32})"
 )
 """What Spark, its committers and ``Folder`` write besides."""
-_UNANSWERED: Final = re.compile("UnsupportedOperationException|UC volume")
-"""What Hadoop's file systems say of volumes of Databricks, which only Spark itself reads and writes."""
 
 
 class Footer(NamedTuple):
@@ -91,7 +89,7 @@ def _check_names(spark: SparkSession, folder: str) -> bool:
     try:
         entries = Folder(spark, folder).entries(_NOT_PARTS)
     except Py4JJavaError as error:
-        if _UNANSWERED.search(str(error)):
+        if is_unanswered(error):
             return False
         raise
     names = (str(one.getPath().getName()) for one in entries or ())
@@ -144,7 +142,7 @@ def _place(spark: SparkSession, folder: str) -> str:
     try:
         return Folder(spark, folder).place
     except Py4JJavaError as error:
-        if _UNANSWERED.search(str(error)):
+        if is_unanswered(error):
             return canonical(folder)
         raise
 

@@ -27,11 +27,25 @@ _RENAMES: Final = 5
 """How often a file is put in the place of another, which other drivers may replace at the same time."""
 _MISSING: Final = re.compile(r"^(?:: )?[\w.]*FileNotFoundException", re.MULTILINE)
 """The error itself, which begins a line, and not one of its causes."""
+DENIED: Final = re.compile("AccessDenied|AccessControl|Access Denied|Forbidden|Permission denied")
+"""What file systems say of a place that this job may not look into, or not write."""
+_UNANSWERED: Final = re.compile("UnsupportedOperationException|UC volume")
+"""What Hadoop's file systems say of volumes of Databricks, which only Spark itself reads and writes."""
 
 
 def is_missing(error: Py4JJavaError) -> bool:
     """Whether Hadoop says that something is not there."""
     return _MISSING.search(str(error)) is not None
+
+
+def is_denied(error: Py4JJavaError) -> bool:
+    """Whether the job has no permission for what it asked."""
+    return DENIED.search(str(error)) is not None
+
+
+def is_unanswered(error: Py4JJavaError) -> bool:
+    """Whether Hadoop does not know, of a place that only Spark itself reads and writes."""
+    return _UNANSWERED.search(str(error)) is not None
 
 
 class Folder:

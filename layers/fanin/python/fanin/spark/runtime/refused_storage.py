@@ -9,6 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from fanin.spark.runtime.failures import root_cause
+from fanin.spark.runtime.files import DENIED
 
 _KNOWN: Final = (
     (
@@ -24,7 +25,7 @@ _KNOWN: Final = (
         "this job has no permission to read or write {path}; give it the permission, or name another folder",
     ),
     (
-        re.compile(r"AccessControlException|AccessDenied|Access Denied|Permission denied|Forbidden"),
+        DENIED,
         "no permission: {all}; give it to this job, or name another folder",
     ),
     (

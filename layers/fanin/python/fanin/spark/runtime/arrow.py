@@ -1,0 +1,33 @@
+"""What tasks hand to each other: pages of Arrow, whose columns are declared once, for Arrow and for Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+Records: TypeAlias = Any
+"""A ``pyarrow.RecordBatch``; pyarrow has no type annotations."""
+
+_SQL: Final = {
+    pa.int8(): "tinyint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.bool_(): "boolean",
+    pa.string(): "string",
+    pa.binary(): "binary",
+    pa.list_(pa.string()): "array<string>",
+}
+
+
+def ddl(schema: Any) -> str:
+    """The columns of a ``pyarrow.Schema`` as Spark takes them, such as ``batch_id bigint, why string``."""
+    return ", ".join(f"{name} {_SQL[kind]}" for name, kind in zip(schema.names, schema.types, strict=True))
+
+
+def page(schema: Any, rows: Sequence[Sequence[Any]]) -> Records:
+    """Make a page of rows, each with a value for each column of a ``pyarrow.Schema``."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
