@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.adapters.backoff import Backoff
+from fanin.errors import ServiceUnavailable, Throttled
 
 
 def test_waits_grow_to_the_cap_and_precede_every_try_but_the_first() -> None:
@@ -45,3 +46,50 @@ def test_wait_sleeps_for_that_delay() -> None:
 
 def test_one_try_waits_for_nothing() -> None:
     assert list(Backoff(tries=1, sleep=lambda _: pytest.fail("slept"))) == [0]
+
+
+class Clock:
+    """Waits take as long as they are drawn; so does what adds to ``now``."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize("refusal", [Throttled, ServiceUnavailable])
+def test_what_is_refused_is_called_again_until_it_is_answered(refusal: type[Exception]) -> None:
+    clock, refusals = Clock(), iter([refusal("busy")] * 3)
+
+    def call() -> int:
+        for error in refusals:
+            raise error
+        return 7
+
+    backoff = Backoff(base=1, cap=8, sleep=clock.sleep, fraction=lambda: 1.0, clock=lambda: clock.now)
+    assert backoff.patiently(call, 60) == 7
+    assert clock.now == 1 + 2 + 4
+
+
+@pytest.mark.parametrize(("seconds", "calls"), [(0, 1), (25, 4), (1_000, 6)], ids=("none", "time", "tries"))
+def test_patience_ends_with_the_time_of_the_clock_or_with_the_tries(seconds: float, calls: int) -> None:
+    clock, called = Clock(), []
+
+    def call() -> None:
+        called.append(clock.now)
+        clock.now += 10  # the call waits itself
+        raise Throttled("busy")
+
+    backoff = Backoff(tries=6, sleep=lambda _: None, clock=lambda: clock.now)
+    with pytest.raises(Throttled, match="busy"):
+        backoff.patiently(call, seconds)
+    assert len(called) == calls
+
+
+def test_another_error_is_raised_at_once() -> None:
+    def call() -> None:
+        raise ValueError("wrong")
+
+    with pytest.raises(ValueError, match="wrong"):
+        Backoff(sleep=lambda _: pytest.fail("slept")).patiently(call, 60)

@@ -148,6 +148,32 @@ def test_a_read_that_comes_in_many_parts_is_never_given_up(
     assert waits == [0.02] * 7
 
 
+REPEATABLE: dict[str, tuple[dict[str, Any], Callable[[Connection], object]]] = {
+    "batch_get_item": ({"Responses": {"t": ROWS}}, lambda connection: connection.read("t", KEYS)),
+    "batch_write_item": ({"UnprocessedItems": {}}, lambda connection: connection.put("t", ROWS)),
+    "query": ({"Items": ROWS}, lambda connection: connection.query({"TableName": "t"})),
+    "scan": ({"Items": ROWS}, lambda connection: connection.scan({"TableName": "t"})),
+}
+
+
+@pytest.mark.parametrize("patience", [0, 60])
+@pytest.mark.parametrize("operation", REPEATABLE)
+def test_a_connection_with_patience_repeats_a_call_that_is_refused(
+    client: Any, aws: Stubber, operation: str, patience: float
+) -> None:
+    # Given a table that refuses the first call as a whole
+    answer, call = REPEATABLE[operation]
+    aws.add_client_error(operation, "ThrottlingException")
+    aws.add_response(operation, answer)
+    connection = Connection(lambda: client, backoff=Backoff(sleep=lambda _: None), patience=patience)
+
+    # Then those without patience are told so, and others get the answer to the second
+    if not patience:
+        with pytest.raises(Throttled):
+            call(connection)
+    call(connection)
+
+
 @pytest.mark.parametrize("call", ["read", "put"])
 def test_what_stays_unprocessed_is_throttled(connection: Connection, aws: Stubber, call: str) -> None:
     for _ in range(3):

@@ -150,10 +150,8 @@ def test_a_store_that_refuses_slowly_ends_the_task_too(
             now += 600
             raise Throttled("refused")
 
-    monkeypatch.setattr("fanin.spark.ack.ledger_writes.monotonic", lambda: now)
-    monkeypatch.setattr(
-        "fanin.spark.ack.ledger_writes.PATIENT", Backoff(tries=40, cap=20, sleep=lambda _: None)
-    )
+    backoff = Backoff(tries=40, cap=20, sleep=lambda _: None, clock=lambda: now)
+    monkeypatch.setattr("fanin.spark.ack.ledger_writes.PATIENT", backoff)
     batch, _ = opened(ledger, 100)
     memory.accesses._on_call = refuse
 

@@ -6,7 +6,7 @@ import pytest
 from fanin.spark.ack import schemas
 
 ARROW = {
-    "long": pa.int64(),
+    "bigint": pa.int64(),
     "int": pa.int32(),
     "binary": pa.binary(),
     "boolean": pa.bool_(),

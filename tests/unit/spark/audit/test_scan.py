@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from botocore.exceptions import ClientError
 
+from fanin.adapters.backoff import Backoff
+from fanin.adapters.dynamodb.connection import Connection
 from fanin.errors import Throttled
 from fanin.spark.audit.scan import line, scan_task
 
@@ -24,10 +27,6 @@ class DynamoDB:
         self._pages = pages
         self.asked: list[dict[str, Any]] = []
 
-    @property
-    def client(self) -> DynamoDB:
-        return self
-
     def scan(self, **request: Any) -> dict[str, Any]:
         self.asked.append(dict(request))
         pages, number = self._pages[request["Segment"]], request.get("ExclusiveStartKey", 0)
@@ -36,11 +35,18 @@ class DynamoDB:
 
 
 class Stack:
+    """A stack whose connection asks the client again for ten seconds, of which each wait takes one."""
+
     def __init__(self, dynamodb: Any) -> None:
         self._dynamodb = dynamodb
+        self._now = 0.0
 
-    def connection(self) -> Any:
-        return self._dynamodb
+    def connection(self) -> Connection:
+        backoff = Backoff(tries=100, sleep=self._wait, clock=lambda: self._now)
+        return Connection(client=lambda: self._dynamodb, backoff=backoff, patience=10)
+
+    def _wait(self, _: float) -> None:
+        self._now += 1
 
 
 def scanned(dynamodb: Any, *segments: int, consistent: bool = True) -> list[pa.RecordBatch]:
@@ -76,13 +82,34 @@ def test_a_request_names_the_table_and_its_part_of_it(consistent: bool) -> None:
     ]
 
 
-def test_a_table_that_asks_to_slow_down_raises_throttled() -> None:
-    class Busy(DynamoDB):
-        def scan(self, **request: Any) -> dict[str, Any]:
-            raise ClientError({"Error": {"Code": "ProvisionedThroughputExceededException"}}, "Scan")
+class Busy(DynamoDB):
+    """Refuses some requests; others it answers."""
 
+    def __init__(self, *pages: list[list[dict[str, Any]]], refused: Collection[int]) -> None:
+        super().__init__(*pages)
+        self._refused = refused
+
+    def scan(self, **request: Any) -> dict[str, Any]:
+        answer = super().scan(**request)
+        if len(self.asked) in self._refused:
+            raise ClientError({"Error": {"Code": "ProvisionedThroughputExceededException"}}, "Scan")
+        return answer
+
+
+def test_only_the_page_that_was_refused_is_read_again() -> None:
+    dynamodb = Busy([[row(0)], [row(1)], [row(2)]], refused=range(2, 11))
+
+    found = scanned(dynamodb, 0)
+
+    assert [json.loads(page.column("value")[0].as_py())["Item"] for page in found] == [row(0), row(1), row(2)]
+    assert [one.get("ExclusiveStartKey") for one in dynamodb.asked] == [None, *[1] * 10, 2]
+
+
+def test_a_table_that_refuses_for_longer_raises_throttled() -> None:
+    dynamodb = Busy([[row(0)]], refused=range(1_000))
     with pytest.raises(Throttled):
-        scanned(Busy(), 0)
+        scanned(dynamodb, 0)
+    assert len(dynamodb.asked) == 11
 
 
 def test_a_line_is_low_level_json_with_bytes_in_base64() -> None:

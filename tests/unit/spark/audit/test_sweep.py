@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanin.spark.audit.sql_tree import TIER
-from fanin.spark.audit.sweep import Part, measured
+from fanin.spark.audit.sweep import Part, measure_blocks
 
 Word = tuple[int, int, int]  # batch, level, number
 
@@ -54,7 +54,7 @@ def page(words: dict[Word, int], finished: set[Word], items: int = ITEMS) -> pa.
 
 
 def swept(pages: list[pa.RecordBatch]) -> dict[Part, list[dict[str, int]]]:
-    rows = [row for out in measured(iter(pages)) for row in out.to_pylist()]
+    rows = [row for out in measure_blocks(iter(pages)) for row in out.to_pylist()]
     return {part: [row for row in rows if row["part"] == part] for part in Part}
 
 

@@ -55,8 +55,8 @@ class Connection:
         once: makes a client that sends every request only once; None uses ``client``.
         threads: how many calls may run at a time.
         backoff: waits between tries.
-        patience: seconds for which ``parallel.attempt`` goes on when nothing goes through; 0 gives up after
-            some rounds.
+        patience: seconds for which reads, ``put`` and ``parallel.attempt`` go on when nothing goes through; 0
+            gives up at once, or after some rounds.
         time_left: seconds in which ``parallel.attempt`` may begin calls; by default there is no limit.
         time_for_requests: seconds in which any request may begin, which follows from those calls; afterwards
             it raises ``Throttled``. By default there is no limit.
@@ -85,6 +85,7 @@ class Connection:
             or client_factory("dynamodb", connections=threads, attempts=1, time_left=time_for_requests)
         )
         self._backoff = backoff or Backoff()
+        self._patience = patience
         self.parallel = Parallel(
             threads, self._backoff, time_left, patience=patience, before=lambda: self.client
         )
@@ -192,8 +193,7 @@ class Connection:
 
             def ask() -> int:
                 nonlocal wanted
-                with translated():
-                    answer = self.client.batch_get_item(RequestItems=wanted)
+                answer = self._patiently(self.client.batch_get_item, RequestItems=wanted)
                 items.extend(answer["Responses"].get(table, []))
                 wanted = answer.get("UnprocessedKeys", {})
                 return len(wanted[table]["Keys"]) if wanted else 0
@@ -213,8 +213,8 @@ class Connection:
 
             def write() -> int:
                 nonlocal waiting
-                with translated():
-                    waiting = self.client.batch_write_item(RequestItems=waiting).get("UnprocessedItems", {})
+                answer = self._patiently(self.client.batch_write_item, RequestItems=waiting)
+                waiting = answer.get("UnprocessedItems", {})
                 return len(waiting[table]) if waiting else 0
 
             self._finish("BatchWriteItem", len(waiting[table]), write)
@@ -246,9 +246,22 @@ class Connection:
         Returns:
             The rows, and the key after which the next page starts; None at the end.
         """
-        with translated():
-            answer = self.client.query(**request)
+        answer = self._patiently(self.client.query, **request)
         return cast("list[Item]", answer["Items"]), answer.get("LastEvaluatedKey")
+
+    def scan(self, request: Mapping[str, Any]) -> tuple[list[Item], Item | None]:
+        """Read one page of a scan; as ``query``."""
+        answer = self._patiently(self.client.scan, **request)
+        return cast("list[Item]", answer["Items"]), answer.get("LastEvaluatedKey")
+
+    def _patiently(self, call: Callable[..., Any], **request: Any) -> Any:
+        """Make a call that changes nothing, or the same again; a busy table stops none who has patience."""
+
+        def once() -> Any:
+            with translated():
+                return call(**request)
+
+        return self._backoff.patiently(once, self._patience)
 
 
 def _busy(call: str) -> Throttled:

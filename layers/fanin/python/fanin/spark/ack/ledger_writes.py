@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
-from time import monotonic
 from typing import Any, Final, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -17,7 +16,7 @@ from fanin.domain import ids
 from fanin.domain.acks import Failure
 from fanin.domain.limits import MAX_FAILURES
 from fanin.domain.tree import Mark, Tree
-from fanin.errors import BatchGone, BatchNotFound, FaninError, ServiceUnavailable, Throttled
+from fanin.errors import BatchGone, BatchNotFound, ServiceUnavailable, Throttled
 from fanin.spark.ack.skipping import Sieve
 from fanin.spark.runtime.arrow import Records, ddl, page
 from fanin.spark.runtime.service import PATIENCE, PATIENT, Service
@@ -254,25 +253,8 @@ def _calls(
 
 
 def _patiently(write: _Write[_T], shares: Mapping[int, Sequence[_T]]) -> list[Result]:
-    """Write, and repeat what a busy store refuses: words that are done by then are found done.
-
-    A try waits for the store itself, so the clock counts, and not only the tries.
-
-    Raises:
-        Throttled, ServiceUnavailable: the store still refuses ten minutes after the first try has failed.
-    """
-    refused: FaninError | None = None
-    until = 0.0
-    for _ in PATIENT:
-        try:
-            return write(shares)
-        except (Throttled, ServiceUnavailable) as error:
-            until = until if refused else monotonic() + PATIENCE
-            refused = error
-            if monotonic() >= until:
-                break
-    assert refused  # noqa: S101 - at least one try has failed
-    raise refused
+    """Write, and repeat what a busy store refuses: words that are done by then are found done."""
+    return PATIENT.patiently(lambda: write(shares), PATIENCE)
 
 
 def _by_name(totals: Sequence[str], values: Sequence[int | None]) -> dict[str, int]:

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from fanin.adapters.aws import translated
 from fanin.spark.audit.rows import LINES
 from fanin.spark.runtime.service import Service
 
@@ -47,7 +46,7 @@ def scan_task(
     """
 
     def run(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        client = service.connection().client
+        connection = service.connection()
         for page in pages:
             for segment in page.column(0).to_pylist():
                 request: dict[str, Any] = {
@@ -57,13 +56,12 @@ def scan_task(
                     "ConsistentRead": consistent,
                 }
                 while True:
-                    with translated():
-                        answer = client.scan(**request)
-                    lines = [line(item) for item in answer["Items"]]
+                    items, after = connection.scan(request)
+                    lines = [line(item) for item in items]
                     yield pa.RecordBatch.from_pydict({"value": lines, "source": [str(segment)] * len(lines)})
-                    if "LastEvaluatedKey" not in answer:
+                    if after is None:
                         break
-                    request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+                    request["ExclusiveStartKey"] = after
 
     return run
 
