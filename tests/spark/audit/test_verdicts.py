@@ -1,5 +1,7 @@
 """What the audit says about batches: a verdict for each, and for random ones what the ledger says."""
 
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -7,8 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.spark_audit import PARTITIONS, audited, wrongly_told
+from fanin.domain.acks import Result
 from fanin.domain.batch import Mode, OpenBatch, State
+from fanin.spark.audit import sums
 from fanin.spark.audit.verdicts import Verdict, audit
+from fanin.spark.jobs.audit import SETTINGS
 from tests.spark.playing import DEEP, lost, played, ranges_of
 from tests.spark.setting import setting
 from tests.spark.tables import Tables
@@ -51,6 +56,34 @@ def test_every_batch_has_its_verdict_with_the_worst_finding_first_its_age_and_it
     assert (rows[early.batch_id]["wrong"], rows[active.batch_id]["in_flux"]) == (2, 1)
     row = rows[timed.batch_id]
     assert (row["age"], row["rate"], row["done"], row["pending"]) == (40, 0.75, 30, 70)
+
+
+def test_a_batch_with_most_of_the_words_is_no_single_task(spark: SparkSession, tmp_path: Path) -> None:
+    # Given small batches, and one with most of the words
+    tables = Tables()
+    for items in (*[70] * 40, 64 * 300):
+        _, group = tables.batch(items, totals=("rows",))
+        tables.ledger.ack(results=[Result(group[n], {"rows": n}) for n in range(0, items, 64)])
+    tables.dump()
+    snapshot = tables.snapshot(spark, tmp_path)
+    found = audit(replace(snapshot, words=snapshot.words.repartition(8)))
+
+    # When batches are too many to be broadcast, and few bytes count as many
+    few = {
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "5000",
+        "spark.sql.adaptive.skewJoin.skewedPartitionFactor": "1.0",
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": "5000",
+    }
+    with ExitStack() as stack:
+        for name, value in {**few, **SETTINGS}.items():
+            stack.enter_context(setting(spark, name, value))
+        for rows in (sums.per_batch(found.words), sums.word_totals(found.words)):
+            rows.collect()
+            # then its words are joined in several tasks
+            plan = rows._jdf.queryExecution().executedPlan().toString()
+            assert "skew=true" in plan.partition("== Initial Plan ==")[0]
 
 
 @pytest.mark.soak

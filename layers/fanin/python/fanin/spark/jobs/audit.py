@@ -33,6 +33,9 @@ _SNAPSHOT: Final = ("batches", "words")
 """Datasets of what it read, below ``--snapshot``."""
 _RESULTS: Final = ("findings", "batches", "missing", "verified")
 """Datasets of what it found, below ``--output``."""
+SETTINGS: Final = {"spark.sql.adaptive.forceOptimizeSkewedJoin": "true"}
+"""The words of a batch are joined with its row, and then grouped. Where the batches are too many to be
+broadcast, Spark would do both in one task for each batch, also for one that has most of the words."""
 _SEGMENTS: Final = 16
 _MOST_SEGMENTS: Final = 1_000_000
 
@@ -218,7 +221,7 @@ def _needs(options: argparse.Namespace) -> Mapping[str, str]:
     return {}
 
 
-JOB: Final = Job("audit", ABOUT, _arguments, run, output="output", check=_check, needs=_needs)
+JOB: Final = Job("audit", ABOUT, _arguments, run, SETTINGS, output="output", check=_check, needs=_needs)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())
