@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from aws_cdk import ArnFormat, Aws, Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -32,6 +32,16 @@ SNAPSHOTS = f"{AUDITS}/snapshots"
 """Folder for the rows that audits read, which are as large as the tables."""
 POLL = 60
 """Seconds between two checks of an export, which takes DynamoDB at least five minutes."""
+AGAIN = [
+    {
+        "ErrorEquals": ["States.TaskFailed"],
+        "IntervalSeconds": 10,
+        "BackoffRate": 2,
+        "MaxAttempts": 5,
+        "JitterStrategy": "FULL",
+    }
+]
+"""DynamoDB may be busy, or fail; an export that is asked for again with its token is not made again."""
 LONGEST = Duration.hours(6)
 """Time after which an execution is stopped."""
 
@@ -122,12 +132,14 @@ class AuditSchedule(Construct):
                 # A request that is repeated within one execution does not start a second export.
                 "ClientToken.$": f"States.Hash(States.Format('{name} {{}}', $$.Execution.Id), 'SHA-256')",
             },
+            retry=AGAIN,
         )
         wait = sfn.Wait(self, f"Wait for {name}", time=sfn.WaitTime.duration(Duration.seconds(POLL)))
         look = self._state(
             f"Look at {name}",
             f"arn:{Aws.PARTITION}:states:::aws-sdk:dynamodb:describeExport",
             {"ExportArn.$": "$.ExportDescription.ExportArn"},
+            retry=AGAIN,
         )
         status = "$.ExportDescription.ExportStatus"
         done = sfn.Choice(self, f"Is {name} there?")
@@ -163,10 +175,15 @@ class AuditSchedule(Construct):
             },
         )
 
-    def _state(self, id: str, resource: str, parameters: dict[str, object]) -> sfn.CustomState:
-        return sfn.CustomState(
-            self, id, state_json={"Type": "Task", "Resource": resource, "Parameters": parameters}
-        )
+    def _state(
+        self,
+        id: str,
+        resource: str,
+        parameters: dict[str, object],
+        retry: Sequence[Mapping[str, object]] = (),
+    ) -> sfn.CustomState:
+        state = {"Type": "Task", "Resource": resource, "Parameters": parameters}
+        return sfn.CustomState(self, id, state_json={**state, **({"Retry": [*retry]} if retry else {})})
 
     def _grant_export(self, table: dynamodb.Table) -> None:
         role, bucket = self.machine.role, self._bucket

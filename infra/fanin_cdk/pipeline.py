@@ -43,6 +43,8 @@ CORES = 4
 """vCPUs of an executor, and those of a driver by EMR's default; a worker of this size has 16 GB."""
 MEMORY = {"spark.executor.memory": "12g", "spark.executor.memoryOverhead": "4g"}
 """Memory of an executor. Python runs in the overhead: a process for each core, some 350 MB and its rows."""
+_DISK_OF_CORE = 20
+"""GB of disk that workers may have together, for each of their vCPUs, whatever the setting."""
 
 
 class Pipeline(Construct):
@@ -162,6 +164,7 @@ class Pipeline(Construct):
     def _application(self, log: logs.LogGroup) -> emr.CfnApplication:
         settings = self._settings
         cores = settings.pipeline_max_vcpu
+        disk = max(_DISK_OF_CORE * cores, settings.pipeline_disk_gb * (cores // CORES))
         cls = emr.CfnApplication
         return cls(
             self,
@@ -173,7 +176,7 @@ class Pipeline(Construct):
             auto_start_configuration=cls.AutoStartConfigurationProperty(enabled=True),
             auto_stop_configuration=cls.AutoStopConfigurationProperty(enabled=True, idle_timeout_minutes=5),
             maximum_capacity=cls.MaximumAllowedResourcesProperty(
-                cpu=f"{cores} vCPU", memory=f"{8 * cores} GB", disk=f"{20 * cores} GB"
+                cpu=f"{cores} vCPU", memory=f"{8 * cores} GB", disk=f"{disk} GB"
             ),
             network_configuration=self._network_configuration(),
             monitoring_configuration=cls.MonitoringConfigurationProperty(
@@ -295,6 +298,7 @@ class Pipeline(Construct):
         return {
             "spark.executor.cores": str(CORES),
             **MEMORY,
+            "spark.emr-serverless.executor.disk": f"{self._settings.pipeline_disk_gb}G",
             # EMR has no limit by default, and a job takes its tasks from this one; the driver needs a worker.
             "spark.dynamicAllocation.maxExecutors": str(self._settings.pipeline_max_vcpu // CORES - 1),
             "spark.archives": f"{dependencies.s3_object_url}#{UNPACKED}",

@@ -60,6 +60,7 @@ RANGES: Final[dict[str, tuple[int, int]]] = {
     "table_max_writes": (0, 10_000_000),
     "table_max_reads": (0, 10_000_000),
     "pipeline_max_vcpu": (8, 4_000),
+    "pipeline_disk_gb": (20, 200),
     "pipeline_audit_hours": (0, 720),
 }
 """The smallest and the largest value.

@@ -86,6 +86,7 @@ class Settings:
         pipeline: whether to deploy the stack of the Spark jobs, ``<prefix>-pipeline``.
         pipeline_release: EMR release that runs the jobs.
         pipeline_max_vcpu: most vCPUs that all jobs together use at a time.
+        pipeline_disk_gb: disk of each executor, in GB.
         pipeline_inputs: places in S3 that jobs may read, separated by commas.
         pipeline_network: a VPC made for the jobs: ``none``, one with ``endpoints``, or one with ``nat``.
         pipeline_subnets: ids of private subnets in which jobs run, separated by commas.
@@ -139,6 +140,7 @@ class Settings:
     pipeline: bool = False
     pipeline_release: str = "emr-spark-8.1.0"
     pipeline_max_vcpu: int = 64
+    pipeline_disk_gb: int = 20
     pipeline_inputs: str = ""
     pipeline_network: str = "none"
     pipeline_subnets: str = ""

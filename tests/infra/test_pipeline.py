@@ -241,6 +241,18 @@ def test_jobs_are_told_where_the_tracker_is_and_what_they_run_on(made):
     }
 
 
+@pytest.mark.parametrize(
+    ("vcpu", "disk", "together"), [(16, 20, 320), (16, 80, 320), (16, 200, 800), (64, 200, 3_200)]
+)
+def test_all_executors_fit_in_with_their_disks(vcpu, disk, together):
+    # Given disks that the settings name
+    stack = pipeline(pipeline_max_vcpu=vcpu, pipeline_disk_gb=disk)[1]
+    # Then each executor has one, and the application takes those of all workers of four vCPUs
+    assert stack.pipeline.conf["spark.emr-serverless.executor.disk"] == f"{disk}G"
+    ((_, application),) = Synthesized(stack).of_type("AWS::EMRServerless::Application").items()
+    assert application["MaximumCapacity"]["Disk"] == f"{together} GB"
+
+
 @pytest.mark.parametrize(("vcpu", "executors"), [(8, 1), (16, 3), (18, 3), (64, 15)])
 def test_a_job_counts_on_no_more_executors_than_the_application_has_room_for(vcpu, executors):
     # Given the vCPUs of the application
@@ -325,6 +337,10 @@ def test_the_audit_exports_both_tables_waits_and_runs(made):
         start = branch["States"][f"Export {table}"]
         assert start["Resource"] == "arn:ref:states:::aws-sdk:dynamodb:exportTableToPointInTime"
         assert "$$.Execution.Id" in start["Parameters"]["ClientToken.$"]
+        # Both calls are made again when DynamoDB is busy: the token makes no second export
+        for called in (start, branch["States"][f"Look at {table}"]):
+            (again,) = called["Retry"]
+            assert (again["ErrorEquals"], again["MaxAttempts"]) == (["States.TaskFailed"], 5)
         status = branch["States"][f"Is {table} there?"]
         assert [choice["Next"] for choice in status["Choices"]] == [f"Wait for {table}", f"{table} exported"]
         assert branch["States"][status["Default"]]["Type"] == "Fail"
