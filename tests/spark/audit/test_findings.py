@@ -24,6 +24,12 @@ from fanin.spark.jobs.audit import JOB
 from tests.spark.playing import lost, played, ranges_of
 from tests.spark.tables import DAY, FULL, Tables, word_row
 
+TIMES = (
+    *("created_at", "touched_at", "closed_at", "ended_at", "expires_at"),
+    *("open_idle_ttl", "closed_idle_ttl", "stall_after"),
+)
+"""Attributes of a batch's row that are times, or spans of time."""
+
 Found = tuple[int | None, str | None, str, bool, bool]
 
 
@@ -353,6 +359,9 @@ def planted(tables: Tables) -> set[Found]:  # noqa: PLR0915
             {"done": {"NS": ["64"]}},
             {"failed": {"N": "-2"}},
             {"expires_at": {"S": "tomorrow"}},
+            {"expires_at": {"N": "-1"}},
+            {"expires_at": {"N": str(2**53 + 1)}},
+            {"expires_at": {"N": str(2**63 - 1)}},
             {"t0": {"N": str(MAX_SUM + 1)}},
             {"t1": {"N": str(-MAX_SUM - 1)}},
             {"t2": {"N": "1e3"}},
@@ -369,6 +378,11 @@ def planted(tables: Tables) -> set[Found]:  # noqa: PLR0915
         {"created_at": {"S": "now"}},
         {"closed_at": {"S": "now"}},
         {"mode": {"N": "1"}},
+        {"items": {"N": str(-(2**63))}},
+        {"acked": {"N": str(2**63 - 1)}},
+        *({name: {"N": str(2**63 - 1)}} for name in TIMES),
+        *({name: {"N": "-1"}} for name in TIMES),
+        {"expires_at": {"N": str(2**63)}},
     ):
         batch, group = tables.batch(70)
         tables.ack(group, (0, 1))  # its words are nobody's fault
@@ -413,6 +427,9 @@ def planted(tables: Tables) -> set[Found]:  # noqa: PLR0915
     tables.words["4711/0/1"] = word_row("4711/0/1", 5, tables.at // 1000 + 366 * 86_400 + 1)
     expected.add((4711, "4711/0/1", "forged", False, True))
     tables.words["4711/0/2"] = word_row("4711/0/2", 5, tables.at // 1000 - 1)
+
+    tables.words["4711/0/3"] = word_row("4711/0/3", 5, 2**53)
+    expected.add((4711, "4711/0/3", "forged", False, True))
 
     # what an active batch shows may be on its way; one row's contradiction is not
     busy = {"touched_at": tables.at - 5000}

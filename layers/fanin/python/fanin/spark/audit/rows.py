@@ -51,6 +51,8 @@ _NUMBERS: Final = (
     "closed_idle_ttl",
     "stall_after",
 )
+_MOST: Final = 2**53
+"""The largest number of a row. So milliseconds of it are still a BIGINT, and no row can stop an audit."""
 _TEXTS: Final = ("state", "mode", "kind", "user_key", "shelf", "totals")
 _TALLIES: Final = ("carried", "summed")
 SUM: Final = "decimal(38,0)"
@@ -99,7 +101,7 @@ def words(lines: DataFrame) -> DataFrame:
         _bits("word.N").alias("word"),
         _mask("done.NS").alias("done_bits"),
         _bits("failed.N").alias("failed"),
-        F.expr("try_cast(expires_at.N as bigint)").alias("expires_at"),
+        _number("expires_at").alias("expires_at"),
         *(_count(name).alias(name) for name in _TALLIES),
         *_sums(),
         *("value", "source"),
@@ -147,7 +149,8 @@ def batches(lines: DataFrame) -> DataFrame:
         "line.Item.*", "source"
     )
     typed = rows.select(
-        *(F.expr(f"try_cast({name}.N as bigint)").alias(name) for name in ("batch_id", *_NUMBERS)),
+        F.expr("try_cast(batch_id.N as bigint)").alias("batch_id"),
+        *(_number(name).alias(name) for name in _NUMBERS),
         *(F.col(f"{name}.S").alias(name) for name in _TEXTS),
         F.col("partial.BOOL").alias("partial"),
         F.col("totals_exact.BOOL").alias("totals_exact"),
@@ -156,24 +159,22 @@ def batches(lines: DataFrame) -> DataFrame:
         ),
         *_sums(),
         F.coalesce(F.expr("salt.B rlike '^[A-Za-z0-9+/]{22}==$'"), F.lit(False)).alias("salted"),
-        (
-            (F.col("closed_at").isNotNull() & F.expr("try_cast(closed_at.N as bigint) is null"))
-            | (F.col("ended_at").isNotNull() & F.expr("try_cast(ended_at.N as bigint) is null"))
-        ).alias("odd_times"),
+        reduce(or_, (F.col(name).isNotNull() & _number(name).isNull() for name in _NUMBERS)).alias(
+            "odd_numbers"
+        ),
         "source",
     )
     whole = (
         F.col("batch_id").between(0, MAX_BATCH_ID)
-        & F.col("items").between(0, MAX_ITEMS)
-        & (F.col("acked") >= 0)
+        & (F.col("items") <= MAX_ITEMS)
+        & F.col("acked").isNotNull()
         & F.col("salted")
-        & ~F.col("odd_times")
+        & ~F.col("odd_numbers")
         & ~F.col("odd_totals")
         & ~F.col("odd_sums")
         & F.col("state").isin(_values(State))
         & F.col("mode").isin(_values(Mode))
         & F.col("kind").isin(_values(Kind))
-        & (F.least("created_at", "touched_at", "expires_at") >= 0)
         & (F.least("open_idle_ttl", "closed_idle_ttl") > 0)
     )
     for name in (
@@ -199,6 +200,12 @@ def batches(lines: DataFrame) -> DataFrame:
 
 def _values(names: Iterable[StrEnum]) -> list[str]:
     return [name.value for name in names]
+
+
+def _number(name: str) -> Column:
+    """A number attribute from 0 to ``_MOST`` as BIGINT; null if it is another, or not there."""
+    number = f"try_cast({name}.N as bigint)"
+    return F.expr(f"if({number} between 0 and {_MOST}, {number}, null)")
 
 
 def _count(name: str) -> Column:
