@@ -82,7 +82,7 @@ class DyingService(Service):
         return cls(service.environment, service.most_writes, folder=str(folder))
 
     def connection(self) -> Any:
-        return _Connection(_Client(self._well.connection().client, self.folder))
+        return _Connection(self._well.connection(), self.folder)
 
     def ledger(self) -> Any:
         return _Ledger(self._well.ledger(), self.folder)
@@ -99,22 +99,17 @@ class DyingService(Service):
 
 
 @dataclass(frozen=True)
-class _Client:
-    """DynamoDB, for a task that dies when it has read rows."""
+class _Connection:
+    """A connection to DynamoDB, for a task that dies when it has read rows."""
 
     inner: Any
     folder: str
 
-    def scan(self, **request: Any) -> Any:
-        answer = self.inner.scan(**request)
-        if answer["Items"]:
+    def scan(self, request: Mapping[str, Any]) -> Any:
+        items, after = self.inner.scan(request)
+        if items:
             die(self.folder, "scan")
-        return answer
-
-
-@dataclass(frozen=True)
-class _Connection:
-    client: _Client
+        return items, after
 
 
 class _Ledger:

@@ -112,13 +112,16 @@ class Tables:
         self.words[key] = word_row(key, word, self.row(batch).expires_at, **others)
         return key
 
-    def export(self, folder: Path, files: int = 3) -> tuple[Path, Path]:
-        """Write both tables as exports of several files."""
+    def export(self, folder: Path, files: int = 3, *, later: int = 0) -> tuple[Path, Path]:
+        """Write both tables as exports of several files, that of the batches so many milliseconds later."""
         made = []
-        for name, table in (("batches", self.batches), ("words", self.words)):
+        for name, table, at in (
+            ("batches", self.batches, self.at + later),
+            ("words", self.words, self.at),
+        ):
             lines = [line(row) for row in table.values()]
             parts = [lines[part::files] for part in range(files)] + [[]]  # an empty partition has a file too
-            made.append(write_export(folder, name, parts, at=self.at))
+            made.append(write_export(folder, name, parts, at=at))
         return made[0], made[1]
 
     def snapshot(self, spark: SparkSession, folder: Path) -> Snapshot:

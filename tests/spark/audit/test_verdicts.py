@@ -35,6 +35,7 @@ def test_every_batch_has_its_verdict_with_the_worst_finding_first_its_age_and_it
     tables.dump()
     ended = tables.memory.clock.now()
     tables.set_batch(early, state=State.COMPLETE, ended_at=ended)
+    tables.set_batch(counted, items=9, acked=12)  # some were counted twice
     tables.set_batch(stuck, items=0)
     for batch in (early, misfiled):
         tables.batches[batch.batch_id]["shelf"] = {"S": "open#9"}
@@ -54,6 +55,7 @@ def test_every_batch_has_its_verdict_with_the_worst_finding_first_its_age_and_it
         active.batch_id: Verdict.IN_FLUX.value,
     }
     assert (rows[early.batch_id]["wrong"], rows[active.batch_id]["in_flux"]) == (2, 1)
+    assert (rows[counted.batch_id]["done"], rows[counted.batch_id]["pending"]) == (9, 0)
     row = rows[timed.batch_id]
     assert (row["age"], row["rate"], row["done"], row["pending"]) == (40, 0.75, 30, 70)
 
@@ -84,6 +86,21 @@ def test_a_batch_with_most_of_the_words_is_no_single_task(spark: SparkSession, t
             # then its words are joined in several tasks
             plan = rows._jdf.queryExecution().executedPlan().toString()
             assert "skew=true" in plan.partition("== Initial Plan ==")[0]
+
+
+def test_a_batch_may_have_been_active_from_a_minute_before_the_snapshot_began(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given batches that ended a minute before reading began, and a millisecond earlier, with pending items
+    tables = Tables()
+    active, quiet = (tables.batch(70)[0] for _ in range(2))
+    tables.set_batch(active, state=State.COMPLETE, ended_at=tables.at - 60_000)
+    tables.set_batch(quiet, state=State.COMPLETE, ended_at=tables.at - 60_001)
+
+    # When reading took ten minutes, then only the first may have changed meanwhile
+    found = audit(replace(tables.snapshot(spark, tmp_path), until=tables.at + 600_000))
+    verdicts = {row["batch_id"]: row["verdict"] for row in found.batches(found.findings()).collect()}
+    assert verdicts == {active.batch_id: Verdict.IN_FLUX.value, quiet.batch_id: Verdict.EARLY.value}
 
 
 @pytest.mark.soak

@@ -2,12 +2,86 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from fanin.domain.batch import State
 from fanin.spark.jobs.audit import JOB
 from tests.spark.tables import FULL, Tables
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], list[str]]:
+    """The summary, and what was said to people."""
+    out, err = capsys.readouterr()
+    return json.loads(out.splitlines()[-1]), [line for line in err.splitlines() if line.startswith("audit: ")]
+
+
+def test_what_may_have_been_active_at_the_earlier_of_two_exports_is_in_flux(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given words exported five seconds before the batches, one of which ended a minute before
+    tables = Tables()
+    batch, _ = tables.batch(70)
+    tables.set_batch(batch, state=State.COMPLETE, ended_at=tables.at - 60_000)
+    batches, words = tables.export(tmp_path, later=5_000)
+
+    # When they are audited, then its last words may have come after the export
+    code = JOB.main([f"--batches-export={batches}", f"--words-export={words}", f"--output={tmp_path}/audit"])
+    summary, _ = told(capsys)
+    assert (code, summary["findings"], summary["in_flux"]) == (0, {"early": 1}, 1)
+
+
+def test_people_are_told_what_is_wrong_and_where_to_look(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Given seven batches that are complete while items are pending
+    tables = Tables()
+    made = sorted((tables.batch(70, user_key="orders")[0] for _ in range(7)), key=lambda one: one.batch_id)
+    for batch in made:
+        tables.set_batch(batch, state=State.COMPLETE, ended_at=tables.at - 100_000)
+    tables.set_word(made[4], 0, 0, FULL - 1, done={"NS": ["5"]})
+    batches, words = tables.export(tmp_path)
+
+    # When they are audited, then the one with most findings comes first, and the others in their order
+    code = JOB.main([f"--batches-export={batches}", f"--words-export={words}", f"--output={tmp_path}/audit"])
+    summary, lines = told(capsys)
+    assert (code, summary["wrong"]) == (1, 8)
+    assert lines[2:] == [
+        f"audit: 8 findings are wrong. Look at {tmp_path}/audit/findings",
+        f"audit: batch {made[4].batch_id} (orders) is complete: early, 2 wrong",
+        *(f"audit: batch {one.batch_id} (orders) is complete: early, 1 wrong" for one in made[:4]),
+        "audit: more batches are in the dataset batches, beside it",
+    ]
+
+
+def test_tables_without_rows_are_well_but_people_are_warned(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batches, words = Tables().export(tmp_path)
+    code = JOB.main([f"--batches-export={batches}", f"--words-export={words}", f"--output={tmp_path}/audit"])
+    summary, lines = told(capsys)
+    assert (code, summary["ok"], summary["batches"]) == (0, True, 0)
+    assert summary["warning"] == "there was no batch and no word; look whether these are the tables you mean"
+    assert lines[-1] == f"audit: warning: {summary['warning']}"
+
+
+@pytest.mark.parametrize("snapshot", ["", "/missing", "/findings/rows"])
+def test_rows_that_were_read_are_not_kept_where_results_are(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: str
+) -> None:
+    # Given a folder for what was read that is one of the results, or is in one
+    batches, words = Tables().export(tmp_path)
+    output = tmp_path / "audit"
+
+    # When an audit is to write there, then it writes nothing
+    folders = [f"--output={output}", f"--snapshot={output}{snapshot}"]
+    code = JOB.main([f"--batches-export={batches}", f"--words-export={words}", *folders])
+    summary, _ = told(capsys)
+    assert (code, summary["error"]) == (3, "invalid-request")
+    assert "the rows that are read cannot be written to" in summary["detail"]
+    assert not output.exists()
 
 
 @pytest.mark.parametrize(

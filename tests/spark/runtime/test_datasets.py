@@ -95,8 +95,8 @@ def test_rejects_have_a_place_apart(spark: SparkSession, tmp_path: Path, folder:
     (tmp_path / "work").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "work")
     with pytest.raises(InvalidRequest, match=r"this job writes something else to .*/work/failed"):
-        check_apart(spark, f"{tmp_path}/{folder}", [f"{tmp_path}/work/failed"])
-    check_apart(spark, f"{tmp_path}/work/rejects", [f"{tmp_path}/work/failed"])
+        check_apart(spark, "rejects", f"{tmp_path}/{folder}", [f"{tmp_path}/work/failed"])
+    check_apart(spark, "rejects", f"{tmp_path}/work/rejects", [f"{tmp_path}/work/failed"])
 
 
 def test_folders_with_names_of_parts_stay_as_they_are(spark: SparkSession, tmp_path: Path) -> None:

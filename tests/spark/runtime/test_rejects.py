@@ -73,7 +73,7 @@ def test_too_many_rejects_say_why(spark: SparkSession, tmp_path: Path) -> None:
         ANY.check(counted, 3, folder, spark)
     told = str(refused.value)
     assert told.startswith("3 of 3 rows are rejects")
-    assert ": 9 duplicate, 2 malformed, 1 null. Nothing else was written." in told
+    assert ": 2 malformed, 1 null, besides 9 duplicate. Nothing else was written." in told
     assert "The commonest (2): malformed, other bytes; for example 'K\ufffdse'. Name the encoding" in told
     assert told.endswith(f"All are in {folder}; look at them and mend the rows")
     assert (refused.value.rejects, refused.value.rows) == (counted, 3)

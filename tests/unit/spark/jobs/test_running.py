@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import socket
 from importlib import import_module
 
@@ -41,6 +42,27 @@ def test_the_summary_decides_the_exit_code(sessions, capsys, ok, code):
     assert summary.pop("seconds") >= 0
     assert summary == {"job": "a-job", "ok": ok, "n": 7}
     assert err == ""
+
+
+def test_a_reader_who_has_gone_changes_no_exit_code(sessions, monkeypatch, tmp_path):
+    # Given a job whose summary nobody reads, as in a pipe to head
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as gone:
+        monkeypatch.setattr("sys.stdout", gone)
+        monkeypatch.setattr("sys.stderr", gone)
+        # Then it ends as it would have otherwise
+        assert job(lambda spark, options: {"ok": True, "warning": "no rows"}).main([]) == OK
+        assert job(lambda spark, options: {"ok": False}).main([]) == WRONG
+
+
+@pytest.mark.parametrize("folder", ["", " "])
+def test_an_empty_name_of_a_folder_is_a_wrong_argument(sessions, capsys, folder):
+    made = Job("a-job", "does", lambda parser: parser.add_argument("--out"), refuse, output="out")
+    with pytest.raises(SystemExit) as ended:
+        made.main(["--out", folder])
+    assert (ended.value.code, sessions) == (USAGE, [])
+    assert "--out names no folder: its value is empty" in capsys.readouterr().err
 
 
 def test_a_refusal_is_in_the_summary_and_on_standard_error(sessions, capsys):

@@ -48,6 +48,10 @@ from fanin.spark.runtime.refused_storage import refused_storage
             "something is in the way: FileAlreadyExistsException: a; name",
         ),
         (
+            'org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "s3"',
+            "this Spark has no file system for paths that begin with s3:; name a folder of this machine",
+        ),
+        (
             "java.io.IOException: No space left on device",
             "the disk is full: java.io.IOException: No space left",
         ),

@@ -103,7 +103,7 @@ def coalesce(given: Given) -> Coalesced:
     rejected = rejects_folder(given.rejects, given.work)
     # Early, so that a run does not read everything and fail then.
     work = [f"{given.work}/{name}" for name in WORK]
-    check_apart(spark, rejected, work)
+    check_apart(spark, "rejects", rejected, work)
     check_rejects_folder(spark, rejected)
     for folder in work:
         check_replaceable(spark, folder)

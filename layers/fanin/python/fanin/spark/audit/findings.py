@@ -97,26 +97,39 @@ def word_findings(words: DataFrame) -> DataFrame:
     Returns:
         batch_id, word_id, kind, detail; of ``_ONE_ABOVE`` only ``judge`` can say whether it is wrong.
     """
-    word, own = "written and done_bits is not null", "bits = ~done_bits"
     # A word that was marked as a whole may have been put as 0, without the set.
     agrees = (
-        f"case when {word} then {own} when written then bits = 0 else done_bits is null end"
-        " and bits & failed_bits = 0 and (level = 0 or failed_bits = 0)"
+        "case when written and done_bits is not null then bits = ~done_bits when written then bits = 0"
+        " else done_bits is null end"
+    )
+    contradicts = (
+        f"case when not ({agrees}) then 'word and done disagree'"
+        " when bits & failed_bits <> 0 then 'items have failed and are pending'"
+        " when level > 0 and failed_bits <> 0 then 'failures above the leaves' end"
+    )
+    elsewhere = (
+        f"case when mode <> '{Mode.EXACT}' then 'of an estimated batch'"
+        " when root is null then 'of a batch without items'"
+        " when level > root then 'above the root' else 'after the last of its level' end"
     )
     latest = f"until / 1000 + {MAX_LIFETIME + RETENTION}"
     finds = [
         _Find("fault is not null", "fault", "detail"),
-        _Find(f"fault is null and not ({agrees})", _sql(Kind.CONTRADICTION)),
+        _Find(f"fault is null and {contradicts} is not null", _sql(Kind.CONTRADICTION), contradicts),
         _Find("in_tree and ~bits & ~existing <> 0", _sql(Kind.NO_SUCH_CHILD)),
-        _Find(f"judged and not in_tree and not ({_GROWN})", _sql(Kind.OUTSIDE)),
-        _Find(f"judged and not in_tree and {_GROWN}", _sql(_ONE_ABOVE)),
+        _Find(f"judged and not in_tree and not ({_GROWN})", _sql(Kind.OUTSIDE), elsewhere),
+        _Find(f"judged and not in_tree and {_GROWN}", _sql(_ONE_ABOVE), elsewhere),
         _Find(f"not known and fault is null and expires_at > {latest}", _sql(Kind.FORGED)),
         _Find(f"not known and fault is null and expires_at <= {latest}", _sql(Kind.ORPHAN)),
         _Find(f"{sums.LEAF_DETAIL} is not null", _sql(Kind.WRONG_TOTAL), sums.LEAF_DETAIL),
     ]
     # A word that has expired can only show that it expired too early.
     present = [find._replace(when=f"not gone and ({find.when})") for find in finds]
-    early = _Find("judged and not ended and expires_at < batch_expires_at", _sql(Kind.EXPIRES_EARLY))
+    early = _Find(
+        "judged and not ended and expires_at < batch_expires_at",
+        _sql(Kind.EXPIRES_EARLY),
+        "concat(batch_expires_at - expires_at, ' seconds before its batch')",
+    )
     return _explode(words, [*present, early], "word_id")
 
 
@@ -129,24 +142,31 @@ def batch_findings(batches: DataFrame) -> DataFrame:
     Returns:
         The columns of ``word_findings``; ``word_id`` is null.
     """
-    consistent = (
-        f"case when state = '{State.OPEN}' then closed_at is null and ended_at is null"
-        f" when state = '{State.CLOSED}' then closed_at is not null and ended_at is null"
-        " else ended_at is not null end"
-        f" and (not partial or state = '{State.COMPLETE}')"
-        f" and (state <> '{State.COMPLETE}' or partial or closed_at is not null)"
+    live = f"state in ('{State.OPEN}', '{State.CLOSED}')"
+    contradicts = (
+        f"case when state = '{State.OPEN}' and closed_at is not null then 'open, and it has closed_at'"
+        f" when {live} and ended_at is not null then concat(state, ', and it has ended_at')"
+        f" when state = '{State.CLOSED}' and closed_at is null then 'closed, and it has no closed_at'"
+        f" when not {live} and ended_at is null then concat(state, ', and it has no ended_at')"
+        f" when partial and state <> '{State.COMPLETE}' then concat(state, ', and it is partial')"
+        f" when state = '{State.COMPLETE}' and not partial and closed_at is null"
+        " then 'complete, and it has no closed_at' end"
     )
     filed = f"shelf = concat(state, '#', batch_id % {names.SHARDS})"
     whole = "fault is null"
     finds = [
         _Find(f"not ({whole})", "fault"),
-        _Find(f"{whole} and not ({consistent})", _sql(Kind.CONTRADICTION)),
-        _Find(f"{whole} and not ({filed})", _sql(Kind.MISFILED)),
+        _Find(f"{whole} and {contradicts} is not null", _sql(Kind.CONTRADICTION), contradicts),
+        _Find(f"{whole} and not ({filed})", _sql(Kind.MISFILED), "concat('under ', shelf)"),
         _Find(
             f"{whole} and mode = '{Mode.EXACT}' and state = '{State.CLOSED}' and pending = 0",
             _sql(Kind.STUCK),
         ),
-        _Find(f"{whole} and {sums.COMPLETE} and pending > 0", _sql(Kind.EARLY)),
+        _Find(
+            f"{whole} and {sums.COMPLETE} and pending > 0",
+            _sql(Kind.EARLY),
+            "concat(pending, if(pending = 1, ' item is pending', ' items are pending'))",
+        ),
         _Find(f"{sums.ROW_DETAIL} is not null", _sql(Kind.WRONG_TOTAL), sums.ROW_DETAIL),
     ]
     return _explode(batches, finds, "cast(null as string)")

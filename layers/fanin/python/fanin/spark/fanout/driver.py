@@ -132,7 +132,7 @@ def fan_out(
     check_url(plan.queue)
     classic(spark, "fan_out")
     # Early, so that a run does not send everything and fail then.
-    check_apart(spark, plan.left_out, [f"{plan.folder}/rows"])
+    check_apart(spark, "rejects", plan.left_out, [f"{plan.folder}/rows"])
     check_rejects_folder(spark, plan.left_out)
     if find_staging(spark, plan.folder) is None:
         # Later the queue may be gone: a run that has nothing left to send does not need it.

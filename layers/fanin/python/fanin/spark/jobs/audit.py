@@ -19,7 +19,8 @@ from fanin.spark.audit.scan import scan
 from fanin.spark.audit.verdicts import Snapshot, audit
 from fanin.spark.audit.verifying import verify
 from fanin.spark.jobs.running import Job, Summary
-from fanin.spark.runtime.datasets import check_replaceable, replace_dataset
+from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
+from fanin.spark.runtime.saying import say
 from fanin.spark.runtime.service import Service
 
 ABOUT: Final = """\
@@ -36,6 +37,8 @@ _RESULTS: Final = ("findings", "batches", "missing", "verified")
 SETTINGS: Final = {"spark.sql.adaptive.forceOptimizeSkewedJoin": "true"}
 """The words of a batch are joined with its row, and then grouped. Where the batches are too many to be
 broadcast, Spark would do both in one task for each batch, also for one that has most of the words."""
+_MOST_NAMED: Final = 5
+"""Batches with findings that are named on stderr."""
 _SEGMENTS: Final = 16
 _MOST_SEGMENTS: Final = 1_000_000
 
@@ -134,21 +137,30 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     began = time.time_ns() // 1_000_000
     folder = options.output.rstrip("/")
     snapshot = (options.snapshot or f"{folder}/snapshot").rstrip("/")
-    for name in _SNAPSHOT:
-        check_replaceable(spark, f"{snapshot}/{name}")
-    for name in _RESULTS:
-        check_replaceable(spark, f"{folder}/{name}")
+    results = [f"{folder}/{name}" for name in _RESULTS]
+    for read in (f"{snapshot}/{name}" for name in _SNAPSHOT):
+        check_apart(spark, "the rows that are read", read, results)
+        check_replaceable(spark, read)
+    for result in results:
+        check_replaceable(spark, result)
+    _say("reads the tables" if options.scan else "reads the exports")
     batches_from, words_from = _sources(spark, options)
     batches = _staged(batches_from, rows.batches, f"{snapshot}/batches")
     words = _staged(words_from, rows.words, f"{snapshot}/words")
     ended = time.time_ns() // 1_000_000
+    read_words = words.count()
+    _say(f"judges {batches.count():,} batches with {read_words:,} words")
     moments = [source.at for source in (batches_from, words_from) if source.at is not None]
     found = audit(Snapshot(batches, words, min(moments, default=began), max(moments, default=ended)))
     with found.kept():
         findings = replace_dataset(found.findings(), f"{folder}/findings")
         audited = replace_dataset(found.batches(findings), f"{folder}/batches")
         missing = replace_dataset(found.missing(audited), f"{folder}/missing")
-    summary = _summary(audited, findings, missing) | {"words": words.count()}
+    summary = _summary(audited, findings, missing) | {"words": read_words}
+    if not summary["batches"] and not read_words:
+        summary["warning"] = "there was no batch and no word; look whether these are the tables you mean"
+    if not summary["ok"]:
+        _name_worst(audited, summary["wrong"], f"{folder}/findings")
     if options.repair or options.confirm:
         return summary | _verified(findings, options, f"{folder}/verified")
     return summary
@@ -196,6 +208,21 @@ def _summary(batches: DataFrame, findings: DataFrame, missing: DataFrame) -> Sum
         "wrong": wrong,
         "in_flux": sum(row[2] for row in kinds),
     }
+
+
+def _name_worst(batches: DataFrame, wrong: int, folder: str) -> None:
+    """Name the batches with the most findings on stderr, and say where all findings are."""
+    worst = batches.where("wrong > 0").orderBy(F.desc("wrong"), "batch_id").limit(_MOST_NAMED + 1).collect()
+    _say(f"{wrong:,} {'finding is' if wrong == 1 else 'findings are'} wrong. Look at {folder}")
+    for row in worst[:_MOST_NAMED]:
+        key = f" ({row['user_key']})" if row["user_key"] else ""
+        _say(f"batch {row['batch_id']}{key} is {row['state']}: {row['verdict']}, {row['wrong']} wrong")
+    if len(worst) > _MOST_NAMED:
+        _say("more batches are in the dataset batches, beside it")
+
+
+def _say(line: str) -> None:
+    say(f"audit: {line}", sys.stderr)
 
 
 def _verified(findings: DataFrame, options: argparse.Namespace, folder: str) -> Summary:

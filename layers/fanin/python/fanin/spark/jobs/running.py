@@ -21,6 +21,7 @@ from fanin.spark.runtime import reach
 from fanin.spark.runtime.failures import raised_in_task, root_cause
 from fanin.spark.runtime.refused_storage import refused_storage
 from fanin.spark.runtime.rejects import rejects_folder
+from fanin.spark.runtime.saying import say
 from fanin.spark.runtime.session import quiet_session
 
 Summary: TypeAlias = dict[str, Any]
@@ -113,10 +114,10 @@ class Job:
         began = time.monotonic()
         spark = None
         try:
-            summary_file.forget_on_this_machine(folder)
+            summary_file.forget_on_this_machine(self.name, folder)
             reach.require(self.needs(options))
             with quiet_session(f"fanin {self.name}", self.settings) as spark:
-                summary_file.forget(spark, folder)
+                summary_file.forget(spark, self.name, folder)
                 summary = _warned(self.run(spark, options), getattr(options, self.input, None))
         except TooManyRejects as error:
             told = {"rejects": error.rejects, "rows": error.rows}
@@ -144,13 +145,16 @@ class Job:
         if spark is not None and code in (OK, WRONG):
             summary_file.write(spark, folder, told)
         _explain(self.name, summary, self._rejects(options))
-        print(summary_file.as_json(told, sys.stdout.encoding))
+        say(summary_file.as_json(told, sys.stdout.encoding), sys.stdout)
         return code
 
     def _options(self, arguments: Sequence[str] | None) -> argparse.Namespace:
         """The arguments; those that do not go together end the process, as an unknown one does."""
         parser = self.parser()
         options = parser.parse_args(arguments)
+        folder = getattr(options, self.output) if self.output else None
+        if folder is not None and not folder.strip():
+            parser.error(f"--{self.output} names no folder: its value is empty")
         try:
             self.check(options)
         except InvalidRequest as error:
@@ -201,11 +205,11 @@ def _explain(job: str, summary: Summary, folder: str | None) -> None:
     """Say on stderr what people should look at."""
     rejects = _left_out(summary)
     if "warning" in summary:
-        print(f"{job}: warning: {summary['warning']}", file=sys.stderr)
+        say(f"{job}: warning: {summary['warning']}", sys.stderr)
     if "detail" in summary:
-        print(f"{job}: {summary['detail']}", file=sys.stderr)
+        say(f"{job}: {summary['detail']}", sys.stderr)
     elif rejects:
         reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(rejects.items()))
         count = sum(rejects.values())
         told = f"{job}: {count} {'row is a reject' if count == 1 else 'rows are rejects'}: {reasons}"
-        print(f"{told}. Look at {folder}" if folder else told, file=sys.stderr)
+        say(f"{told}. Look at {folder}" if folder else told, sys.stderr)

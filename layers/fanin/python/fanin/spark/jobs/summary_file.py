@@ -34,37 +34,45 @@ def as_json(summary: dict[str, Any], encoding: str | None) -> str:
     return line
 
 
-def forget_on_this_machine(folder: str | None) -> None:
+def forget_on_this_machine(job: str, folder: str | None) -> None:
     """Delete an earlier run's summary without Spark, if there is a folder and it is on this machine."""
     path = (folder or "").removeprefix("file:")
     if path and ":/" not in path and not submitted():  # a cluster may mean a folder of HDFS
         with contextlib.suppress(OSError):  # the job says why it cannot write there
-            if _of_a_job(Path(path, NAME).read_text(errors="replace")):
+            if _job_of(Path(path, NAME).read_text(errors="replace")) == job:
                 Path(path, NAME).unlink()
 
 
-def _of_a_job(text: str) -> bool:
+def _job_of(text: str) -> object:
+    """The name of the job that wrote a summary; None if none did."""
     try:
         found = json.loads(text)
     except ValueError:
-        return False
-    return isinstance(found, dict) and "job" in found
+        return None
+    return found.get("job") if isinstance(found, dict) else None
 
 
-def forget(spark: SparkSession, folder: str | None) -> None:
+def forget(spark: SparkSession, job: str, folder: str | None) -> None:
     """Delete an earlier run's summary, if there is a folder, so that nobody mistakes it for this run's.
 
+    Args:
+        spark: the session.
+        job: its name.
+        folder: where it writes its summary.
+
     Raises:
-        InvalidRequest: a folder, or a file of somebody else's, has the name of the summary.
+        InvalidRequest: a folder, or a file of somebody else's, has the name of the summary; or another job
+            wrote it.
     """
     if folder is None:
         return
     place = Folder(spark, folder)
     try:
         text = place.read(NAME)
-        if text is not None and not _of_a_job(text):
+        if text is not None and (other := _job_of(text)) != job:
+            what = "no summary of a job" if other is None else f"the summary of another job, {other}"
             raise InvalidRequest(
-                f"{place.at(NAME)} is no summary of a job, and this job would replace it; name another folder"
+                f"{place.at(NAME)} is {what}, and this job would replace it; name another folder"
             )
         place.delete_file(NAME)
     except Py4JError as error:

@@ -122,8 +122,14 @@ def _in_the_way(folder: str, why: str) -> InvalidRequest:
     )
 
 
-def check_apart(spark: SparkSession, folder: str, others: Iterable[str]) -> None:
-    """Refuse a folder for rejects that is one of others that a job writes, is in one, or has one in it.
+def check_apart(spark: SparkSession, what: str, folder: str, others: Iterable[str]) -> None:
+    """Refuse a folder that is one of others that a job writes, is in one, or has one in it.
+
+    Args:
+        spark: the session.
+        what: is to be written there, in the plural, such as ``rejects``.
+        folder: where.
+        others: what else the job writes.
 
     Raises:
         InvalidRequest: names the other.
@@ -133,7 +139,7 @@ def check_apart(spark: SparkSession, folder: str, others: Iterable[str]) -> None
         there = _place(spark, other)
         if place.startswith(there) or there.startswith(place):
             raise InvalidRequest(
-                f"rejects cannot be written to {folder}, since this job writes something else to {other};"
+                f"{what} cannot be written to {folder}, since this job writes something else to {other};"
                 " name another folder for them, for example a new one beside it"
             )
 

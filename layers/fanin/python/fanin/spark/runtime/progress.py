@@ -9,6 +9,8 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Final, Self, TextIO
 
+from fanin.spark.runtime.saying import say
+
 IN_TERMINAL: Final = 0.5
 IN_LOG: Final = 60.0
 """Seconds between two looks."""
@@ -56,8 +58,7 @@ class Progress:
         if kind is None or not self._terminal:
             self._write(self.line())
         if self._terminal:
-            self._out.write("\n")
-            self._out.flush()
+            say("", self._out)
 
     def line(self) -> str:
         """How far it is, at what rate, and how long the rest takes at that rate."""
@@ -79,10 +80,9 @@ class Progress:
         if self._terminal:
             share = min(self._done() / self._total, 1.0) if self._total else 1.0
             filled = round(share * _WIDTH)
-            self._out.write(f"\r\x1b[K{'━' * filled}{'╌' * (_WIDTH - filled)} {line}")
+            say(f"\r\x1b[K{'━' * filled}{'╌' * (_WIDTH - filled)} {line}", self._out, end="")
         else:
-            self._out.write(f"{line}\n")
-        self._out.flush()
+            say(line, self._out)
 
 
 def _span(seconds: float) -> str:

@@ -33,6 +33,13 @@ _KNOWN: Final = (
         "something is in the way: {all}; name another folder",
     ),
     (re.compile(r"PATH_NOT_FOUND"), "{all}"),
+    (
+        re.compile(r"No FileSystem for scheme \"(?P<scheme>[^\"]+)\""),
+        (
+            "this Spark has no file system for paths that begin with {scheme}:; name a folder of this"
+            " machine, or run the job where Spark has one, as EMR has for s3://"
+        ),
+    ),
     (re.compile(r"No space left on device"), "the disk is full: {all}"),
 )
 

@@ -65,7 +65,9 @@ class RejectLimit:
         """
         if self.allows(rejected, rows):
             return
-        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(rejected.items()))
+        reasons = _told({reason: count for reason, count in rejected.items() if reason not in _HARMLESS})
+        if besides := {reason: count for reason, count in rejected.items() if reason in _HARMLESS}:
+            reasons += f", besides {_told(besides)}"
         out = _that_count(rejected)
         most = self._most(rows)
         if out >= rows:
@@ -89,6 +91,10 @@ class RejectLimit:
 
 
 _HARMLESS: Final = (Reason.DUPLICATE, Reason.CORRECTED)
+
+
+def _told(rejected: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {reason}" for reason, count in sorted(rejected.items()))
 
 
 def _that_count(rejected: Mapping[str, int]) -> int:
