@@ -84,12 +84,12 @@ def test_jobs_are_understood(line):
 
 
 def examples() -> list[list[str]]:
-    """The commands that the pages of the jobs show, as indented text."""
+    """The commands that the pages of the jobs show, fenced or as indented text."""
     return [
         words(command.replace("\\\n", " "))
         for page in (ROOT / "docs" / "how-to" / "spark").glob("*.md")
         for command in re.findall(
-            r"^    (python -m fanin\.spark\.jobs\.(?:.*\\\n)*.*)$", page.read_text(), re.MULTILINE
+            r"^(?: {4})?(python -m fanin\.spark\.jobs\.(?:.*\\\n)*.*)$", page.read_text(), re.MULTILINE
         )
     ]
 
