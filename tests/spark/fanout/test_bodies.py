@@ -111,6 +111,17 @@ def test_csv_without_a_schema_is_text(spark: SparkSession, tmp_path: Path) -> No
     assert left == [("8", "malformed")]
 
 
+def test_a_column_of_files_and_folders_is_not_sent(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a folder and a file that say otherwise what n is
+    spark.createDataFrame([(4, "a")], "n int, z string").write.parquet(f"{tmp_path}/in/n=3")
+
+    # When rows are sent with it, then they are refused; and without it, they are sent
+    for body in (None, "n"):
+        with pytest.raises(InvalidRequest, match="the column n is in the files and in the names of folders"):
+            bodies.read(spark, Dataset(f"{tmp_path}/in", body=body))
+    assert split(spark, Dataset(f"{tmp_path}/in", body="z")) == (["a"], [])
+
+
 @pytest.mark.parametrize("multiline", [False, True])
 def test_line_breaks_within_quotes(spark: SparkSession, tmp_path: Path, multiline: bool) -> None:
     (tmp_path / "rows.csv").write_text('id,text\n1,"two\n\nlines, really"\n2,one\n')

@@ -19,6 +19,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.dialect import UTF8, Dialect
+from fanin.spark.inputs.folder_columns import refuse_twice
 from fanin.spark.inputs.listing import FoundFile, same_file
 from fanin.spark.inputs.names import folded, quoted
 from fanin.spark.runtime.patterns import escaped
@@ -61,7 +62,8 @@ def read_csv(
     files: Sequence[FoundFile],
     dialect: Dialect,
     *,
-    base: str | None = None,
+    base: str,
+    folders: Sequence[str] = (),
     types: StructType | None = None,
 ) -> DataFrame | None:
     """Read CSV files.
@@ -70,7 +72,8 @@ def read_csv(
         spark: the session.
         files: the files.
         dialect: of all of them.
-        base: the folder whose subfolders may be columns, such as ``day=1``.
+        base: the folder whose subfolders may be columns, such as ``day=1``, or the only file.
+        folders: the columns that come from their names.
         types: the types of all columns; without them all are text.
 
     Returns:
@@ -78,8 +81,8 @@ def read_csv(
 
     Raises:
         InvalidRequest: a file has a quote that is never closed, a header that another delimiter divides, or
-            the same name twice in its header; there are too many headers; or the types are not those of the
-            columns.
+            the same name twice in its header, or one that its folders have, too; there are too many headers;
+            or the types are not those of the columns.
     """
     groups: dict[_Group, list[str]] = defaultdict(list)
     for path, found in _inspect(spark, files, dialect).items():
@@ -93,6 +96,8 @@ def read_csv(
             " in parts"
         )
     headed = {group: _names(spark, paths[0], dialect, group) for group, paths in groups.items()}
+    for group, names in headed.items():
+        refuse_twice(spark, groups[group][0], folders, names)
     if types is not None:
         _check_types(spark, types, list(headed.values()))
     frames = [
@@ -103,7 +108,7 @@ def read_csv(
             group,
             schema=_schema(spark, names, types),
             typed=types is not None,
-            base=base,
+            base=base if folders else None,
         )
         for group, names in headed.items()
         if names
