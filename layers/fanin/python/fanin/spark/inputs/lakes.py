@@ -78,7 +78,10 @@ def find_table(spark: SparkSession, files: Sequence[FoundFile]) -> TableFolder |
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         each = map if all(file.path.startswith(_LOCAL) for file in files) else pool.map
         found = chain(each(look.listed, sorted(listed)), each(look.at, sorted(asked)))
-        return next(filter(None, found), None)
+        try:
+            return next(filter(None, found), None)
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 class _Look:
