@@ -111,6 +111,56 @@ def test_csv_without_a_schema_is_text(spark: SparkSession, tmp_path: Path) -> No
     assert left == [("8", "malformed")]
 
 
+def test_a_column_of_files_and_folders_is_not_sent(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a folder and a file that say otherwise what n is
+    spark.createDataFrame([(4, "a")], "n int, z string").write.parquet(f"{tmp_path}/in/n=3")
+
+    # When rows are sent with it, then they are refused; and without it, they are sent
+    for body in (None, "n"):
+        with pytest.raises(InvalidRequest, match="the column n is in the files and in the names of folders"):
+            bodies.read(spark, Dataset(f"{tmp_path}/in", body=body))
+    assert split(spark, Dataset(f"{tmp_path}/in", body="z")) == (["a"], [])
+
+
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_numbers_of_csv_that_are_not_finite_are_left_out(
+    spark: SparkSession, any_ansi: None, tmp_path: Path, kind: str
+) -> None:
+    # Given cells that JSON has no number for, between others that Java takes for numbers
+    lines = [f'{cell},"a,""b"""' for cell in ("1e999", "-1e999", "NaN", "nan", "Inf", "-Infinity")]
+    file = tmp_path / "rows.csv"
+    file.write_text("\n".join(["x,t", "1.5,a;b", ",a;b", *lines, " 2e3 ,", '"",""', "3,4,5", "nothing,b"]))
+
+    sent, left = split(spark, Dataset(str(file), schema=f"x {kind}, t string"))
+
+    # Then their lines are left out as they came, and those that are wrong otherwise
+    assert [json.loads(one) for one in sent] == [
+        {"x": 1.5, "t": "a;b"},
+        {"x": 2000.0, "t": None},
+        {"x": None, "t": "a;b"},
+        {"x": None, "t": None},
+    ]
+    assert left == sorted((line, "malformed") for line in [*lines, "3,4,5", "nothing,b"])
+
+
+def test_a_number_that_is_not_finite_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("n;x\n1; 1e39\n2;1e38\n")
+    dataset = Dataset(str(tmp_path / "rows.csv"), schema="n int, X float", dialect=Dialect(";", quote=""))
+
+    (left,) = bodies.left_out(bodies.read(spark, dataset)).collect()
+
+    assert left["value"] == "1; 1e39"
+    assert left["detail"] == "a number is not finite, or too large for its column's type"
+
+
+def test_numbers_of_parquet_that_are_not_finite_are_sent_as_text(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.sql("SELECT double('NaN') AS a, double('Infinity') AS b, float('-Infinity') AS c")
+
+    (sent,), _ = split(spark, parquet(rows, tmp_path))
+
+    assert json.loads(sent) == {"a": "NaN", "b": "Infinity", "c": "-Infinity"}
+
+
 @pytest.mark.parametrize("multiline", [False, True])
 def test_line_breaks_within_quotes(spark: SparkSession, tmp_path: Path, multiline: bool) -> None:
     (tmp_path / "rows.csv").write_text('id,text\n1,"two\n\nlines, really"\n2,one\n')

@@ -46,6 +46,28 @@ def test_files_of_a_delta_table_are_not_read_as_they_are(
         opened(spark, f"{delta}/{below}".rstrip("/"), "parquet")
 
 
+@pytest.mark.parametrize("to", ["t/day=1", "t/day=1/old.parquet"])
+@pytest.mark.parametrize("name", ["link", "in/link"])
+def test_a_link_into_a_delta_table_is_not_read_as_it_is(
+    spark: SparkSession, delta: Path, to: str, name: str
+) -> None:
+    link = delta.parent / name
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(delta.parent / to)
+    for path in {link, link.parent if name != link.name else link}:
+        with pytest.raises(InvalidRequest, match="t is a table of Delta, whose files also hold rows"):
+            opened(spark, path, "parquet")
+
+
+def test_a_folder_that_is_linked_into_a_delta_table_is_a_part_of_it(
+    spark: SparkSession, delta: Path, tmp_path: Path
+) -> None:
+    parquet(tmp_path / "elsewhere" / "x.parquet", item=["deleted"])
+    (delta / "day=2").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InvalidRequest, match="t is a table of Delta, whose files also hold rows"):
+        opened(spark, delta / "day=2", "parquet")
+
+
 def test_folders_of_another_machine_are_looked_at_side_by_side(
     spark: SparkSession, delta: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

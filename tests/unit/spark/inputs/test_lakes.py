@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,6 +33,7 @@ class Store:
         self.paths = paths
         self.denied: set[str] = set()
         self.listed: list[str] = []
+        self.seconds = 0.0
 
     def session(self) -> Any:
         path = lambda text: SimpleNamespace(text=text, getFileSystem=lambda _conf: self)  # noqa: E731
@@ -44,6 +46,7 @@ class Store:
     def globStatus(self, path: Any) -> list[str]:  # noqa: N802
         folder, _, pattern = path.text.rpartition("/")
         self.listed.append(folder)
+        time.sleep(self.seconds)
         if folder in self.denied:
             raise Denied
         below = [one.removeprefix(f"{folder}/") for one in self.paths if one.startswith(f"{folder}/")]
@@ -105,6 +108,17 @@ def test_a_table_is_found_above_the_files_and_beside_them(log: str, kind: str, r
 
     assert find_table(store.session(), files("day=1/a.parquet")) == TableFolder(root, kind)
     assert table_at(store.session(), root) == TableFolder(root, kind)
+
+
+def test_after_a_table_is_found_other_folders_are_not_looked_at() -> None:
+    # Given a table of many folders, the first of which has its log, and a store that takes its time
+    names = [f"day={number:03}/a.parquet" for number in range(300)]
+    store = Store(f"{PLACE}/day=000/_delta_log/0.json", *(f"{PLACE}/{name}" for name in names))
+    store.seconds = 0.01
+
+    assert find_table(store.session(), files(*names)) == TableFolder(f"{PLACE}/day=000", "Delta")
+
+    assert len(store.listed) < len(names) / 2
 
 
 def test_a_folder_above_that_the_job_may_not_look_into_is_no_table() -> None:

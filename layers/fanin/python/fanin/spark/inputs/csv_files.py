@@ -8,6 +8,7 @@ are not of their encoding. Then files with the same header are read together; th
 from __future__ import annotations
 
 import csv
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import reduce
@@ -15,10 +16,11 @@ from typing import Any, Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import DoubleType, FloatType, StringType, StructField, StructType
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.dialect import UTF8, Dialect
+from fanin.spark.inputs.folder_columns import refuse_twice
 from fanin.spark.inputs.listing import FoundFile, same_file
 from fanin.spark.inputs.names import folded, quoted
 from fanin.spark.runtime.patterns import escaped
@@ -27,6 +29,8 @@ from fanin.spark.runtime.unreadable import LINE, PROBLEM, WRONG_COLUMNS
 _MOST_HEADERS: Final = 100
 """Most different headers of a dataset; each is a read of its own."""
 _OTHER_DELIMITERS: Final = (";", "\t", "|", ",")
+_FORM: Final = {"sep", "quote", "escape"}
+_INFINITE: Final = "a number is not finite, or too large for its column's type"
 _UNKNOWN: Final = "\ufffd"
 """What Java makes of bytes that are not of the encoding."""
 
@@ -61,7 +65,8 @@ def read_csv(
     files: Sequence[FoundFile],
     dialect: Dialect,
     *,
-    base: str | None = None,
+    base: str,
+    folders: Sequence[str] = (),
     types: StructType | None = None,
 ) -> DataFrame | None:
     """Read CSV files.
@@ -70,7 +75,8 @@ def read_csv(
         spark: the session.
         files: the files.
         dialect: of all of them.
-        base: the folder whose subfolders may be columns, such as ``day=1``.
+        base: the folder whose subfolders may be columns, such as ``day=1``, or the only file.
+        folders: the columns that come from their names.
         types: the types of all columns; without them all are text.
 
     Returns:
@@ -78,8 +84,8 @@ def read_csv(
 
     Raises:
         InvalidRequest: a file has a quote that is never closed, a header that another delimiter divides, or
-            the same name twice in its header; there are too many headers; or the types are not those of the
-            columns.
+            the same name twice in its header, or one that its folders have, too; there are too many headers;
+            or the types are not those of the columns.
     """
     groups: dict[_Group, list[str]] = defaultdict(list)
     for path, found in _inspect(spark, files, dialect).items():
@@ -93,6 +99,8 @@ def read_csv(
             " in parts"
         )
     headed = {group: _names(spark, paths[0], dialect, group) for group, paths in groups.items()}
+    for group, names in headed.items():
+        refuse_twice(spark, groups[group][0], folders, names)
     if types is not None:
         _check_types(spark, types, list(headed.values()))
     frames = [
@@ -103,7 +111,7 @@ def read_csv(
             group,
             schema=_schema(spark, names, types),
             typed=types is not None,
-            base=base,
+            base=base if folders else None,
         )
         for group, names in headed.items()
         if names
@@ -220,9 +228,18 @@ def _read(
     options = {**_options(dialect, group), "columnNameOfCorruptRecord": LINE, "mode": "PERMISSIVE"}
     if base:
         options["basePath"] = base
-    rows = spark.read.options(**options).schema(schema).csv([escaped(path) for path in paths])
+    numbers = {
+        field.name: F.expr(f"try_cast({quoted(field.name)} AS {field.dataType.simpleString()})")
+        for field in schema
+        if isinstance(field.dataType, DoubleType | FloatType)
+    }
+    # Spark takes numbers that are not finite, and then does not say what their lines were.
+    read = StructType(
+        [StructField(field.name, StringType()) if field.name in numbers else field for field in schema]
+    )
+    rows = spark.read.options(**options).schema(read).csv([escaped(path) for path in paths])
     names = [field.name for field in rows.schema if field.name != LINE]
-    texts = [field.name for field in schema if isinstance(field.dataType, StringType)][:-1]
+    texts = [field.name for field in read if isinstance(field.dataType, StringType)][:-1]
     foreign = F.lit(False)
     if group.undecoded and texts:
         foreign = reduce(
@@ -234,10 +251,31 @@ def _read(
     if typed:
         # Spark looks at the types of the columns that are asked for only; so this asks for all of them.
         line = F.when(line.isNotNull() | row.isNull(), F.coalesce(line, row))
+    problem = F.when(line.isNotNull(), F.lit(WRONG_COLUMNS))
+    if numbers:
+        wrong = reduce(F.coalesce, (_wrong(name, number) for name, number in numbers.items()))
+        written = _written([field.name for field in schema if field.name != LINE], dialect)
+        line, problem = F.coalesce(line, F.when(wrong.isNotNull(), written)), F.coalesce(problem, wrong)
     return rows.select(
-        *(F.col(quoted(name)) for name in names),
-        F.when(foreign & line.isNull(), row).otherwise(line).alias(LINE),
+        *(numbers.get(name, F.col(quoted(name))).alias(name) for name in names),
+        F.when(foreign & F.col(LINE).isNull(), row).otherwise(line).alias(LINE),
         F.when(foreign, F.lit(f"the line has bytes that are not {dialect.encoding}; name its encoding"))
-        .when(line.isNotNull(), F.lit(WRONG_COLUMNS))
+        .otherwise(problem)
         .alias(PROBLEM),
+    )
+
+
+def _wrong(name: str, number: Column) -> Column:
+    """What is wrong with a text that is read as a number; JSON has none that is not finite."""
+    return F.when(F.abs(number) >= F.lit(math.inf), F.lit(_INFINITE)).when(
+        F.col(quoted(name)).isNotNull() & number.isNull(), F.lit(WRONG_COLUMNS)
+    )
+
+
+def _written(names: Sequence[str], dialect: Dialect) -> Column:
+    """A line with these columns."""
+    form = {name: str(value) for name, value in dialect.csv_options().items() if name in _FORM}
+    spaces = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
+    return F.to_csv(
+        F.struct(*(F.col(quoted(name)).cast("string").alias(name) for name in names)), form | spaces
     )

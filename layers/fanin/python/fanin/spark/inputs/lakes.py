@@ -6,6 +6,7 @@ replaced rows come back.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -72,13 +73,17 @@ def find_table(spark: SparkSession, files: Sequence[FoundFile]) -> TableFolder |
         if name.endswith(".metadata.json") and folder.endswith("/metadata"):
             return TableFolder(folder.rpartition("/")[0], "Iceberg")
     look = _Look(spark)
-    holding = Counter(file.path.rpartition("/")[0] for file in files)
+    paths = [file.path for file in files]
+    holding = Counter(path.rpartition("/")[0] for path in {*paths, *map(_followed, paths)})
     listed = {folder for folder, count in holding.items() if count <= _PAGE}
     asked = {folder for one in holding for folder in _upwards(one)} - listed
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        each = map if all(file.path.startswith(_LOCAL) for file in files) else pool.map
+        each = map if all(path.startswith(_LOCAL) for path in paths) else pool.map
         found = chain(each(look.listed, sorted(listed)), each(look.at, sorted(asked)))
-        return next(filter(None, found), None)
+        try:
+            return next(filter(None, found), None)
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 class _Look:
@@ -107,6 +112,12 @@ class _Look:
             if is_denied(error):
                 return False  # a folder above the dataset, which the job may not look into
             raise
+
+
+def _followed(path: str) -> str:
+    """The path of the file itself, where links of this machine lead to it."""
+    local = path.removeprefix(_LOCAL)
+    return path if local == path else _LOCAL + os.path.realpath(local)
 
 
 def _upwards(folder: str) -> Iterator[str]:

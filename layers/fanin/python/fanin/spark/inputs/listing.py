@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from glob import glob
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
@@ -14,6 +17,8 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.patterns import escaped, is_pattern
 from fanin.spark.runtime.places import canonical
+
+_LOCAL: Final = "file:"
 
 
 class FoundFile(NamedTuple):
@@ -40,7 +45,7 @@ def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
         path: a file, a folder, or a pattern. A file or folder of that very name comes before a pattern.
 
     Raises:
-        InvalidRequest: the path does not exist, or names a hidden file.
+        InvalidRequest: the path does not exist, or names a hidden file; or a link leads to nothing.
     """
     files = spark.read.format("binaryFile").option("recursiveFileLookup", True)
     try:
@@ -56,7 +61,42 @@ def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
             f"{path} cannot be read: Spark ignores files whose names begin with a dot or an underscore;"
             " rename it"
         )
+    if dead := next(_dead_links(spark, path), None):
+        raise InvalidRequest(
+            f"{path} cannot be read: {dead} is a link to {dead.readlink()}, which is not there; mend or"
+            " delete the link"
+        )
     return found
+
+
+def _dead_links(spark: SparkSession, path: str) -> Iterator[Path]:
+    """Links of this machine that are in a dataset and lead to nothing: Hadoop does not list them.
+
+    Python's patterns are those of Hadoop but for braces and backslashes; with these, nothing is found.
+    """
+    whole = qualified(spark, path)
+    local = whole.removeprefix(_LOCAL)
+    if local == whole:
+        return
+    literal = not is_pattern(path) or as_literal(spark, path) != path
+    seen: set[str] = set()
+    for root in [local] if literal else sorted(glob(local)):  # noqa: PTH207  Path.glob leaves out dead links
+        if _is_dead(Path(root)):
+            yield Path(root)
+        for folder, folders, names in os.walk(root, followlinks=True):
+            real = os.path.realpath(folder)
+            folders[:] = [] if real in seen else [one for one in folders if not _ignored(one)]
+            seen.add(real)
+            yield from filter(_is_dead, (Path(folder, name) for name in names))
+
+
+def _is_dead(path: Path) -> bool:
+    return path.is_symlink() and not path.exists() and not _ignored(path.name)
+
+
+def _ignored(name: str) -> bool:
+    """Whether Spark passes over what has this name."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def fingerprint(files: Sequence[FoundFile]) -> dict[str, Any]:

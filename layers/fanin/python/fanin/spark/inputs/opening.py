@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from fanin.errors import FaninError, InvalidRequest
 from fanin.spark.inputs.csv_files import read_csv
 from fanin.spark.inputs.dialect import Dialect
+from fanin.spark.inputs.folder_columns import by_layout, file_columns, refuse_twice
 from fanin.spark.inputs.formats import DatasetFormat, format_of_path
 from fanin.spark.inputs.json_lines import TEXT, read_json
 from fanin.spark.inputs.lakes import find_table, table_at
@@ -82,14 +83,15 @@ def open_input(
     Args:
         spark: the session.
         given: the dataset.
-        fields: what is read of JSON, and the columns of a dataset without files.
+        fields: what the job needs, which is read of JSON, and is the columns of a dataset without files; with
+            none it needs all columns.
         types: types of the columns of CSV; without them all are text.
         replaced: folders that the job replaces, folder → the argument that names it, as errors say it.
 
     Raises:
         InvalidRequest: the dataset does not exist, is a table that was not asked for as such, is not of its
-            format, its files do not fit together, or are in a folder that the job replaces. Says which file,
-            where Spark does.
+            format, its files do not fit together, or are in a folder that the job replaces; or a column is
+            in the files and in the names of folders. Says which file, where Spark does.
     """
     format_ = _format(spark, given)
     if not format_.of_files:
@@ -107,11 +109,13 @@ def open_input(
     if given.format is None and format_ is DatasetFormat.PARQUET:
         _refuse_other_formats(files)
 
-    def part(base: str | None, some: Sequence[FoundFile]) -> DataFrame | None:
-        read = partial(_read, spark, some, format_, given.dialect)
-        return _opened(given.path, partial(read, fields=fields, types=types, base=base))
+    base = _base(spark, given.path)
 
-    parts = [part(base, some) for base, some in _by_layout(_base(spark, given.path, files), files)]
+    def part(folders: Sequence[str], some: Sequence[FoundFile]) -> DataFrame | None:
+        read = partial(_read, spark, some, format_, given.dialect)
+        return _opened(given.path, partial(read, fields=fields, types=types, base=base, folders=folders))
+
+    parts = [part(folders, some) for folders, some in by_layout(base, files).items()]
     headed = [part for part in parts if part is not None]
     rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), headed) if headed else None
     if rows is None:
@@ -169,33 +173,26 @@ def _read(
     *,
     fields: Sequence[str],
     types: StructType | None,
-    base: str | None,
+    base: str,
+    folders: Sequence[str],
 ) -> DataFrame | None:
     if format_ is DatasetFormat.CSV:
-        return read_csv(spark, files, dialect, base=base, types=types)
+        return read_csv(spark, files, dialect, base=base, folders=folders, types=types)
     if format_ is DatasetFormat.JSON:
         return read_json(spark, files, dialect, fields)
     reader = spark.read.format(format_.value).option("mergeSchema", True)
-    if base:
+    if folders:
         reader = reader.option("basePath", base)
-    return reader.load([escaped(file.path) for file in files])
+    rows = reader.load([escaped(file.path) for file in files])
+    if folders:
+        refuse_twice(spark, files[0].path, folders, file_columns(rows), needed=fields)
+    return rows
 
 
-def _base(spark: SparkSession, path: str, files: Sequence[FoundFile]) -> str | None:
-    """The folder whose subfolders may be columns, such as ``day=1``; None if the dataset is a single file."""
+def _base(spark: SparkSession, path: str) -> str:
+    """The folder whose subfolders may be columns, such as ``day=1``, or the only file."""
     root = path.rstrip("/") if as_literal(spark, path) != path else literal_root(path)
-    base = qualified(spark, root or "/")
-    return None if len(files) == 1 and files[0].path == base else base
-
-
-def _by_layout(base: str | None, files: Sequence[FoundFile]) -> list[tuple[str | None, Sequence[FoundFile]]]:
-    """The files of each layout of folders that are columns; Spark reads files of only one at a time."""
-    layouts: dict[tuple[str, ...], list[FoundFile]] = {}
-    for file in files:
-        folders = file.path.removeprefix(base or file.path).split("/")[:-1]
-        names = tuple(folder.partition("=")[0] for folder in folders if "=" in folder)
-        layouts.setdefault(names, []).append(file)
-    return [(base if names else None, some) for names, some in layouts.items()]
+    return qualified(spark, root or "/")
 
 
 def _table(spark: SparkSession, path: str, format_: DatasetFormat) -> DataFrame:
