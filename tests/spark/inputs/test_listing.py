@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat
-from fanin.spark.inputs.listing import _dead_links
+from fanin.spark.inputs.listing import _wrong_links
 from fanin.spark.inputs.opening import Input, fingerprint_of, open_input
 from tests.spark.datasets import FIELDS, opened, parquet
 
@@ -90,13 +90,31 @@ def test_links_that_are_not_of_the_dataset_may_be_dead(
     assert opened(spark, tmp_path / path) == [("a", None)]
 
 
-def test_a_folder_that_holds_itself_is_looked_through_once(spark: SparkSession, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).symlink_to(tmp_path)
-    (tmp_path / "dead").symlink_to("gone")
-    (tmp_path / "itself").symlink_to("itself")
+@pytest.mark.parametrize("above", [".", "..", "../..", "../../in/sub"])
+def test_a_link_to_a_folder_that_it_is_in_is_named(spark: SparkSession, tmp_path: Path, above: str) -> None:
+    # Given a folder of a dataset that a link in it leads back to, or to one above
+    parquet(tmp_path / "in" / "sub" / "x.parquet", item=["a"])
+    link = tmp_path / "in" / "sub" / "again"
+    link.symlink_to(above)
 
-    assert {link.name for link in _dead_links(spark, str(tmp_path))} == {"dead", "itself"}
+    # Then its rows are not read some forty times
+    with pytest.raises(InvalidRequest) as refused:
+        opened(spark, tmp_path / "in")
+    assert f"{link} is a link to {above}, which is a folder that it is in; mend" in str(refused.value)
+
+
+def test_links_to_folders_beside_are_followed(spark: SparkSession, tmp_path: Path) -> None:
+    parquet(tmp_path / "in" / "sub" / "x.parquet", item=["a"])
+    parquet(tmp_path / "other" / "y.parquet", item=["b"])
+    (tmp_path / "in" / "more").symlink_to(tmp_path / "other")
+    assert sorted(opened(spark, tmp_path / "in")) == [("a", None), ("b", None)]
+
+
+def test_links_that_lead_to_each_other_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    for name, other in (("a", "b"), ("b", "a"), ("itself", "itself")):
+        (tmp_path / name).symlink_to(other)
+    told = [why.partition(" is a link")[0] for why in _wrong_links(spark, str(tmp_path))]
+    assert sorted(told) == [f"{tmp_path}/{name}" for name in ("a", "b", "itself")]
 
 
 def test_a_file_that_has_the_name_of_a_pattern_is_looked_at_by_its_name(

@@ -45,7 +45,8 @@ def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
         path: a file, a folder, or a pattern. A file or folder of that very name comes before a pattern.
 
     Raises:
-        InvalidRequest: the path does not exist, or names a hidden file; or a link leads to nothing.
+        InvalidRequest: the path does not exist, or names a hidden file; or a link leads to nothing, or to a
+            folder that it is in.
     """
     files = spark.read.format("binaryFile").option("recursiveFileLookup", True)
     try:
@@ -61,37 +62,42 @@ def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
             f"{path} cannot be read: Spark ignores files whose names begin with a dot or an underscore;"
             " rename it"
         )
-    if dead := next(_dead_links(spark, path), None):
-        raise InvalidRequest(
-            f"{path} cannot be read: {dead} is a link to {dead.readlink()}, which is not there; mend or"
-            " delete the link"
-        )
+    if why := next(_wrong_links(spark, path), None):
+        raise InvalidRequest(f"{path} cannot be read: {why}; mend or delete the link")
     return found
 
 
-def _dead_links(spark: SparkSession, path: str) -> Iterator[Path]:
-    """Links of this machine that are in a dataset and lead to nothing: Hadoop does not list them.
+def _wrong_links(spark: SparkSession, path: str) -> Iterator[str]:
+    """Links of this machine in a dataset that lead to nothing, or to a folder that they are in.
 
-    Python's patterns are those of Hadoop but for braces and backslashes; with these, nothing is found.
+    Hadoop does not list the first, and lists what is in the second some forty times. Python's patterns are
+    those of Hadoop but for braces and backslashes; with these, nothing is found.
     """
     whole = qualified(spark, path)
     local = whole.removeprefix(_LOCAL)
     if local == whole:
         return
     literal = not is_pattern(path) or as_literal(spark, path) != path
-    seen: set[str] = set()
     for root in [local] if literal else sorted(glob(local)):  # noqa: PTH207  Path.glob leaves out dead links
-        if _is_dead(Path(root)):
-            yield Path(root)
+        if why := _wrong(Path(root)):
+            yield why
+        seen: set[str] = set()
         for folder, folders, names in os.walk(root, followlinks=True):
             real = os.path.realpath(folder)
             folders[:] = [] if real in seen else [one for one in folders if not _ignored(one)]
             seen.add(real)
-            yield from filter(_is_dead, (Path(folder, name) for name in names))
+            yield from filter(None, (_wrong(Path(folder, name)) for name in (*folders, *names)))
 
 
-def _is_dead(path: Path) -> bool:
-    return path.is_symlink() and not path.exists() and not _ignored(path.name)
+def _wrong(path: Path) -> str | None:
+    """What is wrong with a link; None if nothing is, or Spark passes over it."""
+    if not path.is_symlink() or _ignored(path.name):
+        return None
+    if not path.exists():
+        return f"{path} is a link to {path.readlink()}, which is not there"
+    if path.parent.resolve().is_relative_to(path.resolve()):
+        return f"{path} is a link to {path.readlink()}, which is a folder that it is in"
+    return None
 
 
 def _ignored(name: str) -> bool:
