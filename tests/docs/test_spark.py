@@ -176,8 +176,8 @@ def test_the_script_for_glue_sets_the_names_of_the_tables(monkeypatch):
         r"^ +```python\n((?:(?!```).)*getResolvedOptions.*?)^ +```$", GLUE, re.MULTILINE | re.DOTALL
     )
     exec(dedent(script), {})  # noqa: S102
-    # Then the environment has the names of the tables, and nothing of Glue's
-    assert environment == given
+    # Then the environment has the names of the tables and the region, and nothing of Glue's
+    assert environment == {**given, "AWS_DEFAULT_REGION": "eu-west-1"}
     # which are all that a job needs
     assert Service.from_env(given)
 
