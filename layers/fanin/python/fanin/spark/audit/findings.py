@@ -128,7 +128,7 @@ def word_findings(words: DataFrame) -> DataFrame:
     early = _Find(
         "judged and not ended and expires_at < batch_expires_at",
         _sql(Kind.EXPIRES_EARLY),
-        "concat(batch_expires_at - expires_at, ' seconds before its batch')",
+        "concat(batch_expires_at - expires_at, ' s before its batch')",
     )
     return _explode(words, [*present, early], "word_id")
 
