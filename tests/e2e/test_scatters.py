@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 import urllib.request
 import uuid
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,6 +27,19 @@ pytestmark = pytest.mark.emulator
 
 def received(deployment: Deployment, url: str) -> list[ReceivedMessage]:
     return eventually(lambda: [from_queue(message) for message in deployment.receive(url)])
+
+
+class NotedJobs:
+    """Notes the jobs that are left to the worker."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.sent: list[Any] = []
+
+    def send(self, jobs: Iterable[Any]) -> None:
+        some = [*jobs]
+        self.sent += some
+        self._inner.send(some)
 
 
 def put(claim: Any, payload: bytes) -> None:
@@ -116,10 +131,10 @@ def test_a_topic_that_is_too_large_for_a_start_is_listed_by_the_worker(
         tracker.directory.register(Register(topic, f"car-{i}", url))
     request = Scatter("report!", topic=topic)
     ports = connect(Settings.from_env())
-    first, again = (
-        ScatterService(LedgerService(ports), at_once=0).start(request, key=topic) for _ in range(2)
-    )
-    assert first.starting
+    jobs = NotedJobs(ports.jobs)
+    service = ScatterService(LedgerService(replace(ports, jobs=jobs)), at_once=0)
+    first, again = (service.start(request, key=topic) for _ in range(2))
+    assert jobs.sent[0]["chunk"] is None  # lists them first
     assert first.batch.batch_id == again.batch.batch_id
     # When they reply to what they get
     for i, url in enumerate(urls):
