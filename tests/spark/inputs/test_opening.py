@@ -6,6 +6,8 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -27,6 +29,15 @@ def test_types_that_do_not_fit_together_are_refused(spark: SparkSession, tmp_pat
     parquet(tmp_path / "1.parquet", item=["a"])
     parquet(tmp_path / "2.parquet", item=[5])
     with pytest.raises(InvalidRequest, match=r"(?i)merg"):
+        opened(spark, tmp_path)
+
+
+def test_times_in_nanoseconds_are_refused_with_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
+    # Given times as pandas writes them
+    times = pa.array([1_790_000_000_123_456_789], pa.timestamp("ns"))
+    pq.write_table(pa.table({"item": ["a"], "at": times}), tmp_path / "x.parquet")
+
+    with pytest.raises(InvalidRequest, match=r'in pandas by to_parquet\(\.\.\., coerce_timestamps="us"\)'):
         opened(spark, tmp_path)
 
 

@@ -37,6 +37,11 @@ from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
 _T = TypeVar("_T")
 _NO_SOURCE: Final = "DATA_SOURCE_NOT_FOUND"
+_NANOSECONDS: Final = "TIMESTAMP(NANOS"
+_OF_PANDAS: Final = (
+    ". Spark reads no times in nanoseconds; write the files with microseconds, in pandas by"
+    ' to_parquet(..., coerce_timestamps="us")'
+)
 
 
 @dataclass(frozen=True)
@@ -220,7 +225,9 @@ def _opened(path: str, reader: Callable[[], _T]) -> _T:
     except FaninError:
         raise
     except (PySparkException, Py4JJavaError) as error:
-        raise InvalidRequest(f"{path} cannot be read: {root_cause(error)}") from error
+        cause = root_cause(error)
+        advice = _OF_PANDAS if _NANOSECONDS in cause else ""
+        raise InvalidRequest(f"{path} cannot be read: {cause}{advice}") from error
 
 
 def _readable(rows: DataFrame) -> DataFrame:
