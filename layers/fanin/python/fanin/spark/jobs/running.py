@@ -20,7 +20,7 @@ from fanin.spark.jobs import summary_file
 from fanin.spark.runtime import reach
 from fanin.spark.runtime.failures import raised_in_task, root_cause
 from fanin.spark.runtime.refused_storage import refused_storage
-from fanin.spark.runtime.rejects import rejects_folder
+from fanin.spark.runtime.rejects import in_words, rejects_folder
 from fanin.spark.runtime.saying import say
 from fanin.spark.runtime.session import quiet_session
 
@@ -110,7 +110,7 @@ class Job:
             SystemExit: with the exit code 2 if the arguments are wrong.
         """
         options = self._options(arguments)
-        folder: str | None = getattr(options, self.output) if self.output else None
+        folder = self._folder(options)
         began = time.monotonic()
         spark = None
         try:
@@ -152,7 +152,7 @@ class Job:
         """The arguments; those that do not go together end the process, as an unknown one does."""
         parser = self.parser()
         options = parser.parse_args(arguments)
-        folder = getattr(options, self.output) if self.output else None
+        folder = self._folder(options)
         if folder is not None and not folder.strip():
             parser.error(f"--{self.output} names no folder: its value is empty")
         try:
@@ -161,12 +161,16 @@ class Job:
             parser.error(str(error))
         return options
 
+    def _folder(self, options: argparse.Namespace) -> str | None:
+        """The folder of the job; None if it has none."""
+        return getattr(options, self.output) if self.output else None
+
     def _rejects(self, options: argparse.Namespace) -> str | None:
         """The folder of the rows that were left out; None if the job has none."""
-        if self.output is None:
+        if (folder := self._folder(options)) is None:
             return None
         named: str | None = getattr(options, "rejects", None)
-        return rejects_folder(named, getattr(options, self.output))
+        return rejects_folder(named, folder)
 
 
 def _spark_failed(error: PySparkException | Py4JError) -> Summary:
@@ -209,7 +213,8 @@ def _explain(job: str, summary: Summary, folder: str | None) -> None:
     if "detail" in summary:
         say(f"{job}: {summary['detail']}", sys.stderr)
     elif rejects:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(rejects.items()))
         count = sum(rejects.values())
-        told = f"{job}: {count} {'row is a reject' if count == 1 else 'rows are rejects'}: {reasons}"
+        told = (
+            f"{job}: {count} {'row is a reject' if count == 1 else 'rows are rejects'}: {in_words(rejects)}"
+        )
         say(f"{told}. Look at {folder}" if folder else told, sys.stderr)

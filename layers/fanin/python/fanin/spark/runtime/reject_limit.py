@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.errors import InvalidRequest, TooManyRejects
 from fanin.spark.runtime.datasets import read_dataset
-from fanin.spark.runtime.rejects import SCHEMA, Reason
+from fanin.spark.runtime.rejects import SCHEMA, Reason, in_words
 from fanin.spark.runtime.unreadable import UNREADABLE, WRONG_COLUMNS
 
 MOST_SHOWN: Final = 200
@@ -65,10 +65,11 @@ class RejectLimit:
         """
         if self.allows(rejected, rows):
             return
-        reasons = _told({reason: count for reason, count in rejected.items() if reason not in _HARMLESS})
-        if besides := {reason: count for reason, count in rejected.items() if reason in _HARMLESS}:
-            reasons += f", besides {_told(besides)}"
-        out = _that_count(rejected)
+        counting = _that_count(rejected)
+        reasons = in_words(counting)
+        if besides := {reason: count for reason, count in rejected.items() if reason not in counting}:
+            reasons += f", besides {in_words(besides)}"
+        out = sum(counting.values())
         most = self._most(rows)
         if out >= rows:
             limit, what = "that is all of them", "mend the rows"
@@ -83,7 +84,7 @@ class RejectLimit:
 
     def allows(self, rejected: Mapping[str, int], rows: int) -> bool:
         """Whether so many rows may be left out."""
-        out, most = _that_count(rejected), self._most(rows)
+        out, most = sum(_that_count(rejected).values()), self._most(rows)
         return not out or (out <= most if most is not None else out < rows)
 
     def _most(self, rows: int) -> int | None:
@@ -93,12 +94,8 @@ class RejectLimit:
 _HARMLESS: Final = (Reason.DUPLICATE, Reason.CORRECTED)
 
 
-def _told(rejected: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {reason}" for reason, count in sorted(rejected.items()))
-
-
-def _that_count(rejected: Mapping[str, int]) -> int:
-    return sum(count for reason, count in rejected.items() if reason not in _HARMLESS)
+def _that_count(rejected: Mapping[str, int]) -> Mapping[str, int]:
+    return {reason: count for reason, count in rejected.items() if reason not in _HARMLESS}
 
 
 class Commonest(NamedTuple):

@@ -144,6 +144,11 @@ def write_few_rejects(
     return dict(Counter(row.reason for row in rejects))
 
 
+def in_words(rejected: Mapping[str, int]) -> str:
+    """Reason → number of rows, as people are told it: ``2 malformed, 1 null``."""
+    return ", ".join(f"{count} {reason}" for reason, count in sorted(rejected.items()))
+
+
 def count_by_reason(rejects: DataFrame) -> dict[str, int]:
     """Reason → number of rows, of rows of ``SCHEMA``."""
     return {row["reason"]: row["count"] for row in rejects.groupBy("reason").count().collect()}
