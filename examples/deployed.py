@@ -2,51 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import signal
+from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
-from fanin.local import CHECKOUT, CONTEXT, INPUTS, Stack, deploy, down, synthesize, up
+from fanin.errors import FaninError
+from fanin.local import CHECKOUT, INPUTS, App, Stack, down, log_file, up
+from fanin.local.locks import exclusive
+from fanin.local.steps import Steps
+
+
+def example(folder: Path, *sources: str) -> App:
+    """The app of an example, which has the stack of fanin, too.
+
+    Args:
+        folder: of the example.
+        sources: files and folders in it from which its stacks follow, besides ``app.py``.
+    """
+    inputs = [CHECKOUT / name for name in INPUTS] + [folder / name for name in ("app.py", *sources)]
+    return App(folder / "app.py", inputs)
 
 
 @contextmanager
-def deployed(
-    root: Path, example: Path, say: Callable[[str], None], *, sources: Sequence[str], auth: bool = False
-) -> Iterator[tuple[Stack, dict[str, str]]]:
+def deployed(root: Path, step: Steps, app: App | None = None, *, auth: bool = False) -> Iterator[Stack]:
     """Start an emulator with fanin and an example deployed to it, and stop it afterwards.
 
     Args:
         root: folder whose ``.fanin`` folder gets the state and the log of the emulator.
-        example: folder of the example.
-        say: called with a line of text before each step that takes long.
-        sources: files and folders of the example from which its stacks follow, including ``app.py``.
+        step: shows what happens.
+        app: of the example; None deploys fanin alone.
         auth: verify signatures and enforce policies.
 
-    Yields:
-        The stack of fanin, and the outputs of all stacks.
+    Raises:
+        LocalStackFailed: this demo runs already, or the stack cannot be deployed.
     """
-    down(root)  # an earlier run may have been killed
-    try:
-        stack = up(root, auth=auth, report=say)
-        say("deploying the example")
-        yield stack, beside(stack, example, sources)
-    finally:
-        say("stopping the emulator")
-        down(root)
-
-
-def beside(stack: Stack, example: Path, sources: Sequence[str]) -> dict[str, str]:
-    """Deploy an example to the emulator on which fanin runs.
-
-    Args:
-        stack: the stack of fanin.
-        example: folder of the example.
-        sources: as for ``deployed``.
-
-    Returns:
-        The outputs of all stacks.
-    """
-    assembly = CHECKOUT / ".fanin" / "cdk.out" / example.name
-    inputs = [CHECKOUT / name for name in INPUTS] + [example / name for name in sources]
-    synthesize(example / "app.py", assembly, inputs=inputs, context=CONTEXT)
-    return deploy(assembly, stack.endpoint_url)
+    runs = (
+        f"this demo runs here already, since {datetime.now().astimezone():%H:%M:%S}; its state is in {root}\n"
+        "Wait until it ends, or interrupt it there."
+    )
+    with exclusive(root / ".fanin" / "demo.lock", runs):
+        down(root)  # an earlier run may have been killed
+        try:
+            yield up(root, app=app, auth=auth, report=step)
+        except FaninError as error:
+            error.add_note(f"the emulator's log: {log_file(root)}")
+            raise
+        finally:
+            # A second Ctrl-C would leave it running.
+            before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+            step("stopping the emulator")
+            down(root)
+            step.done()
+            signal.signal(signal.SIGINT, before)

@@ -11,22 +11,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
-import sys
 import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from examples.catalog.mending import mend, opened, wake
@@ -34,8 +31,9 @@ from examples.catalog.meter import Meter
 from examples.catalog.report import Counts, Outcome, metrics, report
 from examples.catalog.rows import Catalog, comes_again
 from examples.catalog.site import Site, metered, site
-from fanin import Diagnosis, FaninError, TrackedBatch, Tracker
+from fanin import Diagnosis, TrackedBatch, Tracker
 from fanin.local import CHECKOUT
+from fanin.local.steps import Steps
 
 HOME = CHECKOUT / ".fanin" / "demo"
 LONGEST = 900  # seconds after which the demo gives up
@@ -132,7 +130,9 @@ def run(
     catalog: Catalog,
     tracker: Tracker,
     console: Console,
+    *,
     metering: AbstractContextManager[Meter | None],
+    step: Steps,
 ) -> bool:
     """Fan out, wait for the event, redrive what failed, and print the results.
 
@@ -142,6 +142,7 @@ def run(
         tracker: of the same stack.
         console: for the results.
         metering: counts the rows that fanin writes; a null context where nothing can count them.
+        step: shows what happens.
 
     Returns:
         Whether all counts agree.
@@ -156,13 +157,15 @@ def run(
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         console=console,
+        disable=not console.is_terminal,
     )
     with metering as meter:
         listener.start()
         user_key = f"airports-{uuid.uuid4().hex[:8]}"
         execution = wake(place, user_key)
         batch_id = opened(tracker, user_key)
-        console.print(f"[dim]· an execution of Step Functions waits for the end of batch {batch_id}")
+        fanning = f"fanning {len(catalog.rows):,} airports out as batch {batch_id}, and waiting for its end"
+        (step.line if console.is_terminal else step)(fanning)
         asked: Diagnosis | None = None
         started = time.monotonic()
         try:
@@ -184,9 +187,10 @@ def run(
                     time.sleep(0.2)
                 bar.update(doing, completed=tracker.status(batch_id, exact=True).done_min)
             took = time.monotonic() - started
+            step("reading what the functions have counted")
             counts = settled_counts(place, catalog)
             writes, first_imported = Counter(meter.writes if meter else {}), imported(place)
-            mended = mend(place, tracker, batch_id, execution, console)
+            mended = mend(place, tracker, batch_id, execution, step)
         finally:
             listener.stop()
         heard = listener.of(batch_id)
@@ -206,35 +210,20 @@ def run(
             mended=mended,
             imported_at_last=imported(place),
         )
+    step.done()
     return report(outcome, place.stack, console)
 
 
-def main() -> int:
-    """Run the demo; the exit code is 0 only if all counts agree."""
+def main(arguments: Sequence[str], step: Steps) -> bool:
+    """Run the demo; whether all counts agree."""
     parser = argparse.ArgumentParser(description="Fan a catalog out on the local stack.")
     parser.add_argument("--items", default="5000", help="number of airports, or all")
     parser.add_argument(
         "--root", type=Path, default=HOME, help="folder for the state and the log of the emulator"
     )
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.items != "all" and not options.items.isdecimal():
         parser.error(f"--items is {options.items!r}; it must be a number, or all")
     catalog = Catalog.load(None if options.items == "all" else max(1, int(options.items)))
-    console = Console()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
-    try:
-        with site(options.root, lambda step: console.print(f"[dim]· {step}")) as place:
-            tracker = Tracker.local(options.root)
-            return 0 if run(place, catalog, tracker, console, metered(place)) else 1
-    except KeyboardInterrupt:
-        console.print("[yellow]interrupted; everything is stopped")
-        return 130
-    except (FaninError, BotoCoreError, ClientError, TimeoutError) as error:
-        console.print(
-            f"[red]{escape(str(error))}\n[dim]the emulator's log: {options.root / '.fanin' / 'emulator.log'}"
-        )
-        return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    with site(options.root, step) as place:
+        return run(place, catalog, Tracker.local(options.root), Console(), metering=metered(place), step=step)

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from examples.catalog.site import Site
 from fanin import ErrorGroup, Progress, Redriving, State, Tracker
+from fanin.local.steps import Steps
 
 PATIENCE = 300  # seconds that a batch or an execution may take
 SHOWN = 5  # errors that are printed
@@ -71,19 +71,17 @@ class Mended:
         )
 
 
-def mend(place: Site, tracker: Tracker, batch_id: int, execution: str, console: Console) -> Mended:
+def mend(place: Site, tracker: Tracker, batch_id: int, execution: str, step: Steps) -> Mended:
     """Look at the failures, fix the consumer, and redrive.
 
     Raises:
         TimeoutError: the second batch or the execution has not ended in time.
     """
     errors = tracker.errors(batch_id)
-    console.rule("fanin failures --by-error")
-    console.print(_table(errors))
-    console.print("[dim]· the consumer is fixed: from now on it leaves out what is malformed")
+    step("fixing the consumer: from now on it leaves out what is malformed")
     _configure(place, LENIENT="yes")
+    step(f"fanin redrive {batch_id}, and waiting for the end of the new batch")
     redriven = tracker.redrive(batch_id)
-    console.print(f"[dim]· fanin redrive {batch_id}: {redriven.items} items in batch {redriven.batch_id}")
     again = tracker.redrive(batch_id)
     retry = tracker.wait(redriven.batch_id or batch_id, timeout=PATIENCE)
     return Mended(errors, redriven, again, retry, _ended(place, execution))
@@ -129,9 +127,10 @@ def _configure(place: Site, **variables: str) -> None:
     lambdas.update_function_configuration(FunctionName=name, Environment={"Variables": known | variables})
 
 
-def _table(errors: tuple[ErrorGroup, ...]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(justify="right")
+def table(errors: tuple[ErrorGroup, ...]) -> Table:
+    """What `fanin failures --by-error` shows."""
+    shown = Table.grid(padding=(0, 2))
+    shown.add_column(justify="right")
     for group in errors[:SHOWN]:
-        table.add_row(f"[bold]{group.failed}", escape(group.error), f"[dim]such as: {escape(group.example)}")
-    return table
+        shown.add_row(f"[bold]{group.failed}", escape(group.error), f"[dim]such as: {escape(group.example)}")
+    return shown

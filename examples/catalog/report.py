@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from examples.catalog.mending import Mended
+from examples.catalog.mending import Mended, table
 from examples.catalog.rows import Catalog
 from fanin import Diagnosis, Progress, Severity, State, Verdict, names
 from fanin.local import Stack
@@ -150,6 +150,8 @@ def report(outcome: Outcome, stack: Stack, console: Console) -> bool:
         console.rule("fanin why, while it ran")
         for finding in outcome.asked.findings:
             console.print(f"[bold]{escape(finding.title)}[/]: {escape(finding.detail)}")
+    console.rule("fanin failures --by-error")
+    console.print(table(outcome.mended.errors))
     console.rule("figures")
     console.print(_figures(outcome, stack))
     console.rule("checks")
@@ -161,9 +163,9 @@ def report(outcome: Outcome, stack: Stack, console: Console) -> bool:
 
 def _figures(outcome: Outcome, stack: Stack) -> Table:
     items, writes = len(outcome.catalog.rows), outcome.writes
-    table = Table.grid(padding=(0, 2))
-    table.add_column(justify="right")
-    table.add_column()
+    shown = Table.grid(padding=(0, 2))
+    shown.add_column(justify="right")
+    shown.add_column()
     rows = [
         (f"{items:,}", f"items, {items + outcome.catalog.again:,} messages sent"),
         (f"{outcome.counts.first:,}", "first: marked done by this acknowledgement and none before"),
@@ -180,5 +182,5 @@ def _figures(outcome: Outcome, stack: Stack) -> Table:
         )
         rows.insert(-2, (f"{writes.total() / items:.3f}", meaning))
     for value, meaning in rows:
-        table.add_row(f"[bold]{value}", meaning)
-    return table
+        shown.add_row(f"[bold]{value}", meaning)
+    return shown

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from examples.catalog.meter import Meter
-from examples.deployed import deployed
+from examples.deployed import deployed, example
 from fanin.local import Stack
+from fanin.local.steps import Steps
 
 HERE = Path(__file__).parent
-SOURCES = ("app.py", "stack.py", "consumer", "opener")
+APP = example(HERE, "stack.py", "consumer", "opener")
 
 
 @dataclass(frozen=True)
@@ -33,15 +34,15 @@ class Site:
 
 
 @contextmanager
-def site(root: Path, say: Callable[[str], None]) -> Iterator[Site]:
+def site(root: Path, step: Steps) -> Iterator[Site]:
     """Start an emulator with fanin and the example deployed to it, and stop it afterwards.
 
     Args:
         root: folder whose ``.fanin`` folder gets the state and the log of the emulator.
-        say: called with a line of text before each step that takes long.
+        step: shows what happens.
     """
-    with deployed(root, HERE, say, sources=SOURCES) as (stack, outputs):
-        yield Site(stack, outputs, functions(stack), reader(stack, stack.ack_queue_url))
+    with deployed(root, step, APP) as stack:
+        yield Site(stack, stack.outputs, functions(stack), reader(stack, stack.ack_queue_url))
 
 
 def functions(stack: Stack, name: str = "fanin") -> list[str]:

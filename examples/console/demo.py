@@ -10,66 +10,41 @@ Ctrl-C stops everything, the emulator included.
 from __future__ import annotations
 
 import argparse
-import signal
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from examples.console.world import World
-from fanin import FaninError, Tracker
+from examples.deployed import deployed
+from fanin import Tracker
 from fanin.console.serve import serve
-from fanin.local import CHECKOUT, down, up
+from fanin.local import CHECKOUT
+from fanin.local.steps import Steps
 
 HOME = CHECKOUT / ".fanin" / "demo-ui"
 
 
-def run(root: Path, *, port: int | None, browser: bool) -> None:
-    """Serve the console of a busy stack until somebody interrupts it.
-
-    Args:
-        root: folder whose ``.fanin`` folder gets the state and the log of the emulator.
-        port: of the console; None takes a free one.
-        browser: open it in a browser.
-    """
-    down(root)  # an earlier run may have been killed
-    try:
-        up(root, report=lambda step: print(f"· {step}", flush=True))
-        tracker = Tracker.local(root)
-        world = World(tracker)
-        try:
-            print("· sending messages", flush=True)
-            world.start()
-            serve(
-                tracker.services,
-                name="demo",
-                write=True,
-                port=port,
-                browser=browser,
-                report=lambda line: print(line, flush=True),
-            )
-        finally:
-            world.stop()
-    finally:
-        print("· stopping the emulator", flush=True)
-        down(root)
-
-
-def main() -> int:
-    """Run the demo until Ctrl-C."""
+def main(arguments: Sequence[str], step: Steps) -> bool:
+    """Serve the console of a busy stack until somebody interrupts it."""
     parser = argparse.ArgumentParser(description="Show the console of a busy local stack.")
     parser.add_argument("--port", type=int, help="TCP port of the console")
     parser.add_argument("--no-browser", action="store_true", help="print the link only")
     parser.add_argument("--root", type=Path, default=HOME, help="folder for the emulator's state")
-    options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
-    try:
-        run(options.root, port=options.port, browser=not options.no_browser)
-    except KeyboardInterrupt:
-        return 0
-    except FaninError as error:
-        print(f"{error}\nthe emulator's log: {options.root / '.fanin' / 'emulator.log'}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    options = parser.parse_args(arguments)
+    with deployed(options.root, step):
+        tracker = Tracker.local(options.root)
+        world = World(tracker)
+        try:
+            step("sending messages")
+            world.start()
+            step.done()
+            serve(
+                tracker.services,
+                name="demo",
+                write=True,
+                port=options.port,
+                browser=not options.no_browser,
+                report=lambda line: print(line, flush=True),
+            )
+        finally:
+            world.stop()
+    return True

@@ -13,20 +13,16 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import signal
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import boto3
-from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
-from rich.markup import escape
 
-from examples.deployed import deployed
+from examples.deployed import deployed, example
 from examples.fleet.log import FIRST, Week
 from examples.fleet.mishaps import InTunnel, Mute
 from examples.fleet.office import Office
@@ -36,11 +32,12 @@ from examples.fleet.road import Road
 from examples.fleet.roster import ALPINE, HARBOUR, WORKSHOP, Fleet
 from examples.fleet.summary import Outcome, summary
 from examples.fleet.wording import TOPIC
-from fanin import FaninError, Tracker
+from fanin import Tracker
 from fanin.local import CHECKOUT, Stack, environment
+from fanin.local.steps import Steps
 
 HERE = Path(__file__).parent
-SOURCES = ("app.py", "stack.py", "wording.py")
+APP = example(HERE, "stack.py", "wording.py")
 HOME = CHECKOUT / ".fanin" / "demo-fleet"
 MAX_RETRIES = 2
 LEAST = timedelta(seconds=5)  # the shortest timeout of a scatter
@@ -163,8 +160,8 @@ def _week(text: str) -> Week:
     return week
 
 
-def main() -> int:
-    """Run the demo; the exit code is 0 only if every promise holds."""
+def main(arguments: Sequence[str], step: Steps) -> bool:
+    """Run the demo; whether every promise holds."""
     parser = argparse.ArgumentParser(
         description="Gather the weekly reports of two fleets on the local stack."
     )
@@ -172,23 +169,9 @@ def main() -> int:
     parser.add_argument(
         "--root", type=Path, default=HOME, help="folder for the state and the log of the emulator"
     )
-    options = parser.parse_args()
-    console = Console()
-    say = lambda step: console.print(f"[dim]· {escape(step)}", highlight=False)  # noqa: E731
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
-    try:
-        with deployed(options.root, HERE, say, sources=SOURCES, auth=True) as (stack, outputs):
-            os.environ.update(environment(stack))
-            outcomes, together = run(stack, outputs, options.week, options.root / "reports", say)
-            return 0 if summary(outcomes, together, console) else 1
-    except KeyboardInterrupt:
-        console.print("[yellow]interrupted; everything is stopped")
-        return 130
-    except (FaninError, BotoCoreError, ClientError, TimeoutError, ValueError) as error:
-        log = options.root / ".fanin" / "emulator.log"
-        console.print(f"[red]{escape(str(error))}\n[dim]the emulator's log: {log}")
-        return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    options = parser.parse_args(arguments)
+    with deployed(options.root, step, APP, auth=True) as stack:
+        os.environ.update(environment(stack))
+        outcomes, together = run(stack, stack.outputs, options.week, options.root / "reports", step)
+        step.done()
+        return summary(outcomes, together, Console())

@@ -11,28 +11,26 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import signal
-import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from rich.console import Console
-from rich.markup import escape
 
+from examples.deployed import deployed
 from examples.pipeline.consumers import Consumers, Events
 from examples.pipeline.flights import ROWS, unpack
 from examples.pipeline.quiet import quiet_children
 from examples.pipeline.summary import Outcome, summary
 from examples.pipeline.vehicles import Vehicle, Vehicles
-from fanin import FaninError, Tracker
-from fanin.local import CHECKOUT, Stack, down, environment, up
+from fanin import Tracker
+from fanin.local import CHECKOUT, Stack, environment
+from fanin.local.steps import Steps
 from fanin.spark import Job, Summary, quiet_session
 from fanin.spark.jobs import ack, audit, fan_out, report
 
@@ -182,8 +180,8 @@ def register(vehicles: Vehicles, flights: DataFrame) -> Crew:
     return crew
 
 
-def main() -> int:
-    """Run the demo; the exit code is 0 only if every promise held."""
+def main(arguments: Sequence[str], step: Steps) -> bool:
+    """Run the demo; whether every promise held."""
     parser = argparse.ArgumentParser(
         description="The Spark pipeline on the flights that left New York in 2013."
     )
@@ -193,30 +191,12 @@ def main() -> int:
         help=f"carriers of the flights, two letters each, like AS,F9,HA, or {ALL}; by default {CARRIER}",
     )
     parser.add_argument("--root", type=Path, default=HOME, help="folder for all files")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     console = Console()
-    say = lambda step: console.print(f"[dim]· {escape(step)}", highlight=False, soft_wrap=True)  # noqa: E731
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
     carriers = [] if options.carriers == ALL else options.carriers.split(",")
     what = f"the flights of {', '.join(carriers)}" if carriers else f"all {ROWS:,} flights"
     console.print(STORY.format(what=what), highlight=False, soft_wrap=True)
-    down(options.root)  # an earlier run may have been killed
-    try:
-        stack = up(options.root, report=say)
+    with deployed(options.root, step) as stack:
         os.environ.update(environment(stack))
-        outcome = run(stack, options.root, carriers, say)
-    except KeyboardInterrupt:
-        console.print("[yellow]interrupted; everything is stopped")
-        return 130
-    except (FaninError, BotoCoreError, ClientError, TimeoutError) as error:
-        log = options.root / ".fanin" / "emulator.log"
-        console.print(f"[red]{escape(str(error))}\n[dim]the emulator's log: {log}")
-        return 1
-    finally:
-        say("stopping the emulator")
-        down(options.root)
-    return 0 if summary(outcome, console) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        outcome = run(stack, options.root, carriers, step)
+    return summary(outcome, console)

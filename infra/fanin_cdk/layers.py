@@ -13,6 +13,7 @@ import jsii
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from fanin.local.packages import installer
 from fanin_cdk.assets import REQUIREMENTS, CopyPackage, check_versions
 from fanin_cdk.settings import Settings
 
@@ -191,7 +192,7 @@ def foreign(processor: str, python: str) -> list[str]:
 
 @jsii.implements(cdk.ILocalBundling)
 class PipInstall:
-    """Bundles a requirements file with pip.
+    """Bundles the packages of a requirements file.
 
     Args:
         requirements: the file.
@@ -214,16 +215,12 @@ class PipInstall:
         """Install into the ``python`` folder of the layer; the CDK calls this.
 
         Raises:
-            subprocess.CalledProcessError: pip failed; it has printed the reason to standard error.
+            subprocess.CalledProcessError: the installer failed; it has printed the reason to standard error.
         """
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        # Only pip has the options for another machine.
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        command = [*pip, *self._target] if self._target else installer()
         # A file of an index whose content is not the one that was pinned is refused.
-        command += [
-            "--require-hashes",
-            "--requirement",
-            str(self._requirements),
-            "--target",
-            f"{output_dir}/python",
-        ]
-        subprocess.run([*command, *self._target], check=True)  # noqa: S603
+        pinned = ["--require-hashes", "--requirement", str(self._requirements)]
+        subprocess.run([*command, *pinned, "--target", f"{output_dir}/python"], check=True)  # noqa: S603
         return True

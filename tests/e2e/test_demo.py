@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def demo(tmp_path):
     """Starts the demo, and stops it at the end of the test."""
-    command = [sys.executable, "-m", "examples.catalog.demo", "--items", "120", "--root", str(tmp_path)]
+    command = [sys.executable, "-m", "examples", "catalog", "--items", "120", "--root", str(tmp_path)]
     process = subprocess.Popen(  # noqa: S603
         command,
         cwd=ROOT,
@@ -50,7 +50,7 @@ def test_it_adds_up(demo, tmp_path):
 def test_ctrl_c_cleans_up(demo, tmp_path):
     # Given a demo whose emulator is up
     for line in demo.stdout:
-        if "deploying the example" in line:
+        if "fanning" in line:
             break
     assert status(tmp_path).state == "up"
 

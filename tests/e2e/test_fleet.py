@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from examples.deployed import beside
 from examples.fleet import demo
 from examples.fleet.log import Week, week_log
 from examples.fleet.roster import ALPINE, HARBOUR
-from fanin.local import Stack
+from fanin.local import CHECKOUT, CONTEXT, Stack, deploy, synthesize
 
 pytestmark = pytest.mark.emulator
 
@@ -23,7 +22,9 @@ BEFORE = Week(2026, 45)
 @pytest.fixture
 def outputs(stack: Stack, local_environment: None) -> Iterator[dict[str, str]]:
     """The example's stack, deployed beside fanin during the test."""
-    yield beside(stack, demo.HERE, demo.SOURCES)
+    assembly = CHECKOUT / ".fanin" / "cdk.out" / "fleet"
+    synthesize(demo.APP.file, assembly, inputs=demo.APP.inputs, context=CONTEXT)
+    yield deploy(assembly, stack.endpoint_url)
     stack.client("cloudformation").delete_stack(StackName="fanin-fleet")
 
 

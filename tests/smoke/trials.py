@@ -18,6 +18,7 @@ from examples.catalog.rows import Catalog
 from examples.catalog.site import Site, functions, reader
 from fanin import Tracker, names
 from fanin.local import CHECKOUT
+from fanin.local.steps import Steps
 from tests.smoke.account import Deployed
 
 SMOKE: Final = "FANIN_SMOKE"
@@ -52,7 +53,9 @@ def catalog(deployed: Deployed, items: int, console: Console) -> bool:
         reader(deployed, deployed.ack_queue_url),
     )
     tracker = Tracker.from_env()
-    return demo.run(place, Catalog.load(items), tracker, console, nullcontext())
+    return demo.run(
+        place, Catalog.load(items), tracker, console, metering=nullcontext(), step=Steps(sys.stdout)
+    )
 
 
 def scan(deployed: Deployed, folder: Path) -> bool:

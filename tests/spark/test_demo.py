@@ -11,7 +11,7 @@ import pytest
 @pytest.mark.emulator
 def test_the_pipeline_holds_what_it_promises(tmp_path: Path) -> None:
     # Given the flights of one carrier, when the demo runs to its end
-    command = [sys.executable, "-m", "examples.pipeline.demo", "--carriers", "HA", "--root", str(tmp_path)]
+    command = [sys.executable, "-m", "examples", "pipeline", "--carriers", "HA", "--root", str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)  # noqa: S603
 
     # Then every promise held, and its page is there

@@ -31,7 +31,7 @@ def _no_log(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_frames_are_delivered_whatever_happens() -> None:
-    run_state_machine_as_test(FrameMachine, settings=quick(150, 50))
+    run_state_machine_as_test(FrameMachine, settings=quick(60, 50))
 
 
 @pytest.mark.soak
@@ -100,6 +100,7 @@ claim_one = MemoryWords._claim
 release = SqliteRepeatBuffer.release
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("where", "name", "mutant"),
     [

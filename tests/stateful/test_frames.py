@@ -14,7 +14,7 @@ from tests.stateful.frames import simulate
 from tests.stateful.model import Broken
 from tests.stateful.scheduler import Stuck
 
-SEEDS = 150
+SEEDS = 60
 ENOUGH = 100
 
 
@@ -48,6 +48,7 @@ def forget_at_once(self: Repeater) -> int:
 claim_one = MemoryWords._claim
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("where", "name", "mutant"),
     [(MemoryWords, "_claim", take_all), (Repeater, "tick", forget_at_once)],

@@ -58,7 +58,7 @@ def in_memory(width: int) -> type[LedgerMachine]:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_ledger_in_memory_does_as_plain_sets_do(width: int) -> None:
-    run_state_machine_as_test(in_memory(width), settings=quick(150, 50))
+    run_state_machine_as_test(in_memory(width), settings=quick(60, 50))
 
 
 @pytest.mark.soak

@@ -29,7 +29,7 @@ def _two_recipients_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_scatters_do_as_plain_sets_do() -> None:
-    run_state_machine_as_test(ScatterMachine, settings=quick(120, 40))
+    run_state_machine_as_test(ScatterMachine, settings=quick(50, 40))
 
 
 @pytest.mark.soak
@@ -98,6 +98,7 @@ count = Replies._count
 postpone = Gather.postpone
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("where", "name", "mutant"),
     [

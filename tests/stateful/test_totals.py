@@ -115,6 +115,7 @@ carry_up = Settler._carry_up
 for_totals = Tally.for_totals
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("where", "name", "mutant"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -32,9 +33,11 @@ def up(
     Repeating the command deploys what has changed since.
     """
     from fanin.local import up as start
+    from fanin.local.steps import Steps
 
+    with Steps(sys.stderr) as step:
+        stack = start(port=port, auth=auth, report=step)
     run = session(ctx)
-    stack = start(port=port, auth=auth, report=run.remark)
     shown = [
         ("api", stack.api_url),
         ("aws endpoint", stack.endpoint_url),

@@ -58,6 +58,7 @@ class Stack:
         router_arn: function that the rules of routes call.
         buffer_prefix: prefix of the names of the queues that fanin makes for buffers.
         buffer_dead_letters_arn: queue for the dead letters of those queues.
+        outputs: of all stacks that were deployed together, by name.
     """
 
     endpoint_url: str
@@ -90,6 +91,7 @@ class Stack:
     router_arn: str
     buffer_prefix: str
     buffer_dead_letters_arn: str
+    outputs: dict[str, str]
 
     def session(self) -> boto3.Session:
         """A boto3 session with the root user's keys, whatever the environment holds."""

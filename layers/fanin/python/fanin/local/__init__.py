@@ -24,18 +24,20 @@ service; an unknown key with ``UnrecognizedClientException`` or ``InvalidClientT
 from fanin.client.local_profile import variables as environment
 from fanin.client.local_stack import Stack, read
 from fanin.local.deploy import deploy
-from fanin.local.stack import CHECKOUT, CONTEXT, INPUTS, Status, down, status, up
+from fanin.local.stack import CHECKOUT, CONTEXT, INPUTS, App, Status, down, log_file, status, up
 from fanin.local.synth import synthesize
 
 __all__ = [
     "CHECKOUT",
     "CONTEXT",
     "INPUTS",
+    "App",
     "Stack",
     "Status",
     "deploy",
     "down",
     "environment",
+    "log_file",
     "read",
     "status",
     "synthesize",

@@ -24,6 +24,7 @@ from typing import Final
 
 from fanin.errors import LocalStackFailed
 from fanin.local import locks
+from fanin.local.packages import installer
 
 VERSION: Final = "1.5.33"
 HOST: Final = "127.0.0.1"
@@ -85,12 +86,10 @@ def install(home: Path, report: Callable[[str], None]) -> Path:
         ready = home / f"ministack-{VERSION}-python{sys.version_info.major}.{sys.version_info.minor}"
         if ready.exists() and python.exists():
             return python
-        report(f"installing the emulator, ministack {VERSION}; this happens once")
-        # The pip of this environment installs into the new one, which then needs neither ensurepip nor
-        # virtualenv.
+        report(f"installing the emulator, ministack {VERSION}, once")
+        # Without pip the new environment needs neither ensurepip nor virtualenv.
         _run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(home)])
-        pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
-        _run([*pip, "--disable-pip-version-check", f"ministack=={VERSION}"])
+        _run([*installer(python), f"ministack=={VERSION}"])
         ready.touch()
         return python
 

@@ -41,7 +41,7 @@ def describe(emulator: Emulator, outputs: Mapping[str, str], *, log_file: Path, 
 
     Args:
         emulator: where it was deployed to.
-        outputs: of the stack, by name.
+        outputs: of all stacks, by name.
         log_file: the emulator's log.
         fingerprint: hash of the assembly that was deployed.
 
@@ -64,6 +64,7 @@ def describe(emulator: Emulator, outputs: Mapping[str, str], *, log_file: Path, 
         port=emulator.port,
         log_file=str(log_file),
         fingerprint=fingerprint,
+        outputs=dict(outputs),
         **{field: outputs[output] for field, output in OUTPUTS.items()},
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -32,6 +32,22 @@ CONTEXT: Final[Mapping[str, object]] = {
 
 
 @dataclass(frozen=True)
+class App:
+    """A CDK app with the stack of fanin, and perhaps others beside it.
+
+    Attributes:
+        file: the script.
+        inputs: files and folders from which its stacks follow.
+    """
+
+    file: Path
+    inputs: Sequence[Path]
+
+
+FANIN: Final = App(CHECKOUT / "app.py", [CHECKOUT / name for name in INPUTS])
+
+
+@dataclass(frozen=True)
 class Status:
     """Whether the local stack runs.
 
@@ -53,6 +69,7 @@ def up(
     port: int | None = None,
     auth: bool | None = None,
     context: Mapping[str, object] | None = None,
+    app: App | None = None,
     report: Callable[[str], None] = lambda _: None,
 ) -> Stack:
     """Start the emulator and deploy the real stack to it; steps that are already done are skipped.
@@ -66,6 +83,7 @@ def up(
         auth: verify signatures and enforce the policies of the functions; None keeps the choice of a running
             emulator, and otherwise means False.
         context: CDK settings (docs/reference/settings.md), on top of ``CONTEXT``.
+        app: what is deployed; None takes fanin alone.
         report: called with a line of text before each step that takes long.
 
     Returns:
@@ -78,8 +96,8 @@ def up(
     """
     _check_checkout()
     if root is not None:
-        return _up(root, port, auth, context, report)
-    stack = _up(CHECKOUT, port, auth, context, report)
+        return _up(root, port, auth, context=context, app=app or FANIN, report=report)
+    stack = _up(CHECKOUT, port, auth, context=context, app=app or FANIN, report=report)
     try:
         local_roots.remember(CHECKOUT)
     except OSError as error:
@@ -91,13 +109,17 @@ def _up(
     root: Path,
     port: int | None,
     auth: bool | None,
+    *,
     context: Mapping[str, object] | None,
+    app: App,
     report: Callable[[str], None],
 ) -> Stack:
     folder = root / FOLDER
     with locks.exclusive(folder / "up.lock"):
         running = _emulator(folder, port, auth, report)
-        assembly = _assembly({**CONTEXT, **(context or {})}, report)
+        settings = {**CONTEXT, **(context or {})}
+        assembly = CHECKOUT / FOLDER / "cdk.out" / _name(app, settings)
+        synthesize(app.file, assembly, inputs=app.inputs, context=settings, report=report)
         wanted = fingerprint(assembly)
         known = local_stack.read(root)
         if known and outputs.runs_on(known, running) and known.fingerprint == wanted:
@@ -105,7 +127,7 @@ def _up(
         local_stack.remove(root)
         report("deploying")
         deployed = deploy(assembly, running.endpoint_url)
-        stack = outputs.describe(running, deployed, log_file=emulator.log_file(folder), fingerprint=wanted)
+        stack = outputs.describe(running, deployed, log_file=log_file(root), fingerprint=wanted)
         local_stack.write(root, stack)
         return stack
 
@@ -134,14 +156,23 @@ def status(root: Path | None = None) -> Status:
     root = root or CHECKOUT
     folder = root / FOLDER
     running, known = emulator.running(folder), local_stack.read(root)
-    log_file = emulator.log_file(folder)
+    log = log_file(root)
     if running is None:
-        return Status("down", None, log_file)
+        return Status("down", None, log)
     if not running.healthy():
-        return Status("unhealthy", None, log_file)
+        return Status("unhealthy", None, log)
     if known is None or not outputs.runs_on(known, running):
-        return Status("starting", None, log_file)
-    return Status("up", known, log_file)
+        return Status("starting", None, log)
+    return Status("up", known, log)
+
+
+def log_file(root: Path | None = None) -> Path:
+    """The file to which the emulator and the functions in it log.
+
+    Args:
+        root: as for ``up``.
+    """
+    return emulator.log_file((root or CHECKOUT) / FOLDER)
 
 
 def _emulator(
@@ -161,17 +192,10 @@ def _check_checkout() -> None:
     if not (CHECKOUT / "app.py").exists():
         raise LocalStackFailed(
             "the local stack needs a checkout of fanin, and this fanin was installed without one; "
-            "clone the repository, and run there: pip install -e '.[dev]'"
+            "clone the repository, and run there: pip install -e '.[cli,infra]' -e infra"
         )
 
 
-def _assembly(context: Mapping[str, object], report: Callable[[str], None]) -> Path:
-    assembly = CHECKOUT / FOLDER / "cdk.out" / _name(context)
-    report("synthesizing the stack, if it has changed")
-    synthesize(CHECKOUT / "app.py", assembly, inputs=[CHECKOUT / name for name in INPUTS], context=context)
-    return assembly
-
-
-def _name(context: Mapping[str, object]) -> str:
-    """Name of the assembly's folder; each context has a folder of its own."""
-    return hashlib.sha256(json.dumps(context, sort_keys=True).encode()).hexdigest()[:8]
+def _name(app: App, context: Mapping[str, object]) -> str:
+    """Name of the assembly's folder; each app and context has a folder of its own."""
+    return hashlib.sha256(json.dumps([str(app.file), context], sort_keys=True).encode()).hexdigest()[:8]

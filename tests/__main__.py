@@ -1,0 +1,92 @@
+"""Runs the tests stage by stage: ``python -m tests [STAGE ...]``, all if none is named. ``make test`` does.
+
+Every stage runs, also after one has failed. A table and one sum come last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.cpu import Figures, read
+
+ROOT: Final = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Tests that run in one call of pytest.
+
+    Attributes:
+        name: as people call it.
+        paths: of the tests.
+        options: more options of pytest.
+        workers: processes that run them.
+    """
+
+    name: str
+    paths: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    workers: int = 2
+
+
+FAST: Final = ("unit", "behaviour", "stateful", "integration", "oracle", "npm", "infra", "docs", "mutants")
+STAGES: Final = (
+    Stage("fast", tuple(f"tests/{folder}" for folder in FAST), workers=max(2, min(4, os.cpu_count() or 2))),
+    Stage("e2e", ("tests/e2e",)),
+    Stage("browser", ("tests/browser",)),
+    # Spark tests share a session, and those of one file what it has cached.
+    Stage("spark", ("tests/spark",), ("--no-loadscope-reorder", "-p", "no:schemathesis")),
+)
+
+
+def run(stage: Stage) -> Figures | None:
+    """Run a stage; its figures, or None if pytest could not even collect it."""
+    file = ROOT / ".fanin" / "tests" / f"{stage.name}.json"
+    file.unlink(missing_ok=True)
+    measured = ("-p", "tests.cpu", "--figures", str(file))
+    spread = ("--dist", "loadfile", "--numprocesses", str(stage.workers))
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-m",
+        "not soak",
+        *measured,
+        *spread,
+        *stage.options,
+        *stage.paths,
+    ]
+    print(f"== {stage.name}: {' '.join(stage.paths)}", flush=True)
+    ended = subprocess.run(command, cwd=ROOT, check=False, env={**os.environ, "FANIN_SCREENSHOTS": "1"})  # noqa: S603
+    figures = read(file)
+    return figures if figures and (ended.returncode == 0) == (figures.count("failed") == 0) else None
+
+
+def main() -> int:
+    """Run what is asked for; the exit code is 1 if anything failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__)
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help=", ".join(stage.name for stage in STAGES))
+    wanted = parser.parse_args().stages
+    if unknown := set(wanted) - {stage.name for stage in STAGES}:
+        parser.error(f"there is no stage {', '.join(sorted(unknown))}")
+    results = {stage.name: run(stage) for stage in STAGES if not wanted or stage.name in wanted}
+    print(f"\n{'stage':8} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8} {'CPU s':>7}")
+    for name, figures in results.items():
+        print(f"{name:8} {figures or 'broke off: see above'}")
+    passed, failed = (
+        sum(figures.count(outcome) for figures in results.values() if figures)
+        for outcome in ("passed", "failed")
+    )
+    failed += sum(figures is None for figures in results.values())
+    print(f"{passed} passed, {failed} failed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""What each test costs in CPU seconds, its child processes' included.
+
+A plugin of pytest, ``-p tests.cpu --figures FILE``: each worker measures its tests, and one file gets the
+outcome and the cost of all. ``python -m tests`` uses it for every stage, and ``python -m tests.cpu``, that is
+``make slow``, prints the dearest tests of the last run. The first test of a worker that takes a fixture of
+the session pays for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+PROPERTY: Final = "cpu"
+FOLDER: Final = Path(__file__).parents[1] / ".fanin" / "tests"
+STARTED: Final = pytest.StashKey[float]()
+
+
+@dataclass
+class Figures:
+    """What became of the tests of a stage.
+
+    Attributes:
+        outcomes: test → ``passed``, ``failed`` or ``skipped``.
+        cpu: test → CPU seconds.
+        seconds: that the stage took by the clock.
+    """
+
+    outcomes: dict[str, str] = field(default_factory=dict)
+    cpu: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0
+
+    def count(self, outcome: str) -> int:
+        """Number of tests that ended so."""
+        return Counter(self.outcomes.values())[outcome]
+
+    def __str__(self) -> str:
+        passed, failed, skipped = (self.count(outcome) for outcome in ("passed", "failed", "skipped"))
+        return f"{passed:7} {failed:7} {skipped:8} {self.seconds:8.0f} {sum(self.cpu.values()):7.0f}"
+
+
+def read(file: Path) -> Figures | None:
+    """The figures of a stage; None if it did not get to its end."""
+    return Figures(**json.loads(file.read_text())) if file.exists() else None
+
+
+def spent() -> float:
+    """CPU seconds of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+class Collector:
+    """Collects what the workers report, and writes it at the end."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._began = time.monotonic()
+        self._figures = Figures()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.outcome != "passed" or report.when == "call":
+            self._figures.outcomes[report.nodeid] = report.outcome
+        if seconds := dict(report.user_properties).get(PROPERTY):
+            self._figures.cpu[report.nodeid] = round(float(str(seconds)), 3)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._figures.outcomes[report.nodeid] = "failed"
+
+    def pytest_sessionfinish(self) -> None:
+        self._figures.seconds = time.monotonic() - self._began
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._file.write_text(json.dumps(asdict(self._figures)))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--figures", help="file for the outcome and the CPU seconds of each test")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.figures and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Collector(Path(config.option.figures)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    item.stash[STARTED] = spent()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+    report = yield
+    if call.when == "teardown":
+        report.user_properties.append((PROPERTY, spent() - item.stash[STARTED]))
+    return report
+
+
+def slowest(most: int) -> Iterator[str]:
+    """The dearest tests of the last run of each stage, and what share of all they cost."""
+    costs = {
+        name: cost
+        for file in FOLDER.glob("*.json")
+        if (found := read(file))
+        for name, cost in found.cpu.items()
+    }
+    total, so_far = sum(costs.values()), 0.0
+    for name, cost in sorted(costs.items(), key=lambda it: -it[1])[:most]:
+        so_far += cost
+        yield f"{cost:7.2f} s {so_far / total:6.1%}  {name}"
+    yield f"{total:7.0f} s         in all, {len(costs):,} tests"
+
+
+if __name__ == "__main__":
+    print("\n".join(slowest(int(sys.argv[1]) if len(sys.argv) > 1 else 50)))
