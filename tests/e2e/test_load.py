@@ -23,7 +23,7 @@ from fanin.domain.batch import Batch, State
 from fanin.domain.ids import Group
 from fanin.errors import BatchClosed, FaninError, PartlyMarked, ServiceUnavailable, Throttled
 
-pytestmark = pytest.mark.soak
+pytestmark = pytest.mark.soak(long=True)
 
 ITEMS = int(os.environ.get("FANIN_LOAD_ITEMS", "1000000"))
 PAGE = 10_000

@@ -128,5 +128,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seeds", type=int, default=1_000_000)
     parser.add_argument("--minutes", type=lambda text: float(text) if text else None, default=None)
+    parser.add_argument("--first", type=int, help="number of the first seed, whatever was played before")
     options = parser.parse_args()
+    if options.first is not None:
+        Notes(options.first).write(NOTES)
     sys.exit(not soak(NOTES, seeds=options.seeds, minutes=options.minutes))

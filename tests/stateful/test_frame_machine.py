@@ -34,7 +34,7 @@ def test_frames_are_delivered_whatever_happens() -> None:
     run_state_machine_as_test(FrameMachine, settings=quick(60, 50))
 
 
-@pytest.mark.soak
+@pytest.mark.soak(long=True)
 @pytest.mark.parametrize("width", [2, 3, 64])
 def test_frames_are_delivered_so_for_a_long_time(width: int) -> None:
     machine = type("Wide", (FrameMachine,), {"width": width})

@@ -24,7 +24,7 @@ def test_every_payload_has_its_effect_however_the_steps_interleave_and_crash(ttl
         simulate(seed, ttl=ttl)
 
 
-@pytest.mark.soak
+@pytest.mark.soak(long=True)
 @pytest.mark.parametrize("ttl", [86_400, 60])
 def test_the_same_for_a_long_time(ttl: int) -> None:
     first = int(os.environ.get("FANIN_FIRST_SEED", str(SEEDS)))

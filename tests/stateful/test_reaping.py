@@ -122,7 +122,7 @@ def test_a_batch_that_is_left_to_the_reaper_ends_as_what_it_is() -> None:
     assert {row.partial for row in ends} == {True, False}
 
 
-@pytest.mark.soak
+@pytest.mark.soak(long=True)
 def test_the_same_for_a_long_time() -> None:
     play_all(20_000)
 

@@ -32,7 +32,7 @@ def test_scatters_do_as_plain_sets_do() -> None:
     run_state_machine_as_test(ScatterMachine, settings=quick(50, 40))
 
 
-@pytest.mark.soak
+@pytest.mark.soak(long=True)
 @pytest.mark.parametrize("width", [2, 3, 64])
 def test_scatters_do_so_for_a_long_time(width: int) -> None:
     machine = type("Wide", (ScatterMachine,), {"width": width})

@@ -1,0 +1,83 @@
+"""All that takes long: ``python -m tests.soak``, which is ``make soak``; hours.
+
+The simulation of a million seeds, the model's deep runs, the mutants, the tests that are marked ``soak``, and
+the wheels as a user gets them. Every part runs, also after one has failed.
+
+With ``--minutes 2`` a sample of it, another one for each commit: half of the time for seeds, half for tests.
+A test that takes long by itself, ``@pytest.mark.soak(long=True)``, is in no sample. This file is also the
+plugin of pytest that takes the sample.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[1]
+
+
+def commit() -> int:
+    """A number that is another for each commit."""
+    command = ["git", "rev-parse", "HEAD"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    return int(done.stdout[:6] or "0", 16)
+
+
+def parts(minutes: float | None) -> Iterator[tuple[str, ...]]:
+    """The commands, as words after ``python``."""
+    tests = ("-m", "pytest", "-m", "soak", "tests")
+    if minutes is not None:
+        half = minutes / 2
+        yield ("-m", "tests.stateful.soak", "--minutes", str(half), "--first", str(commit()))
+        yield (*tests, "-p", "tests.soak", "--sample-seconds", str(60 * half))
+        return
+    yield ("-m", "tests.stateful.soak")
+    yield ("-m", "tests.model", "--deep")
+    yield ("-m", "tests.mutants")
+    yield tests
+    yield (".ci/dist.py",)
+
+
+def main() -> int:
+    """Run everything, or a sample; the exit code is 1 if a part has failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser.add_argument("--minutes", type=lambda text: float(text) if text else None, default=None)
+    failed = []
+    for words in parts(parser.parse_args().minutes):
+        print(f"== {' '.join(words)}", flush=True)
+        if subprocess.run([sys.executable, *words], cwd=ROOT, check=False).returncode:  # noqa: S603
+            failed.append(" ".join(words))
+    print("\n".join(f"failed: {words}" for words in failed) or "all of it passed")
+    return bool(failed)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sample-seconds", type=float, help="begin no test after so many seconds")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    marks = {item: item.get_closest_marker("soak") for item in items}
+    items[:] = [item for item in items if (mark := marks[item]) and not mark.kwargs.get("long")]
+    random.Random(commit()).shuffle(items)  # noqa: S311
+    config.stash[ENDS] = time.monotonic() + config.option.sample_seconds
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if time.monotonic() > item.config.stash[ENDS]:
+        pytest.skip("the time of the sample is over")
+
+
+ENDS: Final = pytest.StashKey[float]()
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    sys.exit(main())
