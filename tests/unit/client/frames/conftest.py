@@ -14,7 +14,7 @@ from fanin.app.frames.service import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services, patterns
 from fanin.client.consuming.acknowledging import LedgerAcknowledger
-from fanin.client.frames.envelopes import Envelope
+from fanin.client.frames.envelopes import Envelope, JsonCodec, ProtobufCodec
 from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
 from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiver
 from fanin.client.frames.repeater import Repeater
@@ -23,6 +23,11 @@ from fanin.client.tracker import Tracker
 from fanin.domain.frames import OpenFrame
 
 CHANNEL = "https://sqs/replies"
+CODECS = [JsonCodec(), ProtobufCodec()]
+
+
+def envelopes(count: int, *, size: int = 1) -> list[Envelope]:
+    return [Envelope(7, index, bytes([index]) * size) for index in range(count)]
 
 
 class Crash(BaseException):
@@ -66,6 +71,14 @@ class World:
             clock=self.seconds,
             max_frames=max_frames,
         )
+
+    def sender(self, *payloads: bytes, buffer: Any = None, **options: Any) -> Repeater:
+        """A repeater that has sent these payloads."""
+        repeater = self.repeater(buffer, **options)
+        for payload in payloads:
+            repeater.put(payload)
+        repeater.flush()
+        return repeater
 
     def notices(self) -> list[Notice]:
         messages = self.memory.channels.queues[CHANNEL]
