@@ -11,6 +11,7 @@ from moto import mock_aws
 
 from fanin import Tracker
 from fanin.adapters.memory import Memory
+from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 
 
@@ -86,6 +87,16 @@ class Faulty:
             return answer(real, arguments) if answer else real(**arguments)
 
         return call
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def ledger(memory: Memory) -> Recorder:
+    return Recorder(LedgerService(memory.ports()))
 
 
 @pytest.fixture

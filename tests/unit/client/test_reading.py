@@ -15,11 +15,6 @@ from fanin.domain.targets import TargetType, When
 
 
 @pytest.fixture
-def memory() -> Memory:
-    return Memory()
-
-
-@pytest.fixture
 def tracker(memory) -> Tracker:
     return Tracker(SimpleNamespace(ledger=LedgerService(memory.ports())))
 
@@ -80,11 +75,6 @@ def test_a_picture_is_followed_down_to_an_item(tracker):
     assert tracker.ack(left.item)[0].first == 1
 
 
-def test_batches_of_a_state_are_followed_over_pages(tracker):
-    opened = {tracker.open().batch_id for _ in range(20)}
-    assert {batch.batch_id for batch in tracker.iter_batches("open")} == opened
-
-
 def test_batches_of_a_user_key_are_followed_over_pages(tracker, memory, monkeypatch):
     # Given 20 batches of a key, every second one cancelled, and pages of three
     monkeypatch.setattr("fanin.client.reading.MAX_PAGE", 3)
@@ -138,15 +128,8 @@ def test_wait_looks_more_and_more_rarely_and_gives_up_at_its_time():
     batch_id = tracker.open().batch_id
 
     # When nothing happens for 20 seconds
-    with pytest.raises(TimeoutError, match="still open after 20 s"):
-        tracker.wait(batch_id, 20)
+    with pytest.raises(TimeoutError, match=r"still open after 20\.0 s"):
+        tracker.wait(batch_id, timedelta(seconds=20))
 
     # Then each wait was twice as long as the one before, up to five seconds, and the last one is cut short
     assert clock.slept == [0.25, 0.5, 1, 2, 4, 5, 5, 2.25]
-
-
-def test_wait_has_an_end(tracker):
-    with tracker.batch() as batch:
-        batch.add(1)
-    with pytest.raises(TimeoutError, match=r"closed after 0\.05 s"):
-        batch.wait(timedelta(seconds=0.05))

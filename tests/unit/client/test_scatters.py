@@ -63,11 +63,6 @@ def message(memory: Memory, scatters: ScatterService, **attributes: str) -> Rece
     return ReceivedMessage("m", sent.body, item, {**sent.attributes, **attributes}, None, 1, {})
 
 
-def test_a_key_of_people_reaches_the_service(calls: ScatterCalls) -> None:
-    first, second = (calls.start([QUEUE], "x", key="mine") for _ in range(2))
-    assert first.batch.batch_id == second.batch.batch_id
-
-
 def test_what_is_given_to_start_reaches_the_service() -> None:
     started: list[tuple[Scatter, str | None]] = []
 

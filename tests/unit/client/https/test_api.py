@@ -16,11 +16,7 @@ from fanin.domain.principals import Principal
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
     AccessDenied,
-    BatchClosed,
     BatchGone,
-    BatchNotFound,
-    IdempotencyKeyReused,
-    InvalidItemId,
     InvalidRequest,
     ItemHasChild,
     LimitReached,
@@ -81,11 +77,7 @@ class TestRequests:
         assert (script.requests[0].url, script.requests[0].body) == (f"{URL}/v1/buffers/jobs", None)
         assert answer == {}
 
-    def test_a_url_that_is_none_is_refused(self):
-        with pytest.raises(NotConfigured, match="ApiUrl"):
-            HttpsApi("abc123.execute-api.eu-west-1.amazonaws.com")
-
-    @pytest.mark.parametrize("url", ["", "ftp://example.com", "//example.com", "execute-api"])
+    @pytest.mark.parametrize("url", ["", "ftp://example.com", "abc123.execute-api.eu-west-1.amazonaws.com"])
     def test_a_url_is_http_or_https(self, url):
         with pytest.raises(NotConfigured, match="is not the URL of an API; take the output ApiUrl"):
             HttpsApi(url)
@@ -129,13 +121,6 @@ class TestRetries:
         assert receipts == ()
         assert waits.seconds == [1, 2]
 
-    def test_it_gives_up_after_its_attempts(self, ledger_of, waits):
-        script = Script(*[problem(503, "throttled")] * 4)
-        with pytest.raises(Throttled):
-            ledger_of(script).status(7)
-        assert len(script.requests) == 4
-        assert waits.seconds == [1, 2, 4]
-
     def test_retry_after_is_kept_up_to_a_bound(self, api_of, waits):
         # Given
         script = Script(
@@ -151,13 +136,7 @@ class TestRetries:
     @pytest.mark.parametrize(
         ("answer", "error"),
         [
-            (problem(400, "invalid-request"), InvalidRequest),
-            (problem(400, "invalid-item-id"), InvalidItemId),
-            (problem(413, "request-too-large"), RequestTooLarge),
-            (problem(409, "idempotency-key-reused"), IdempotencyKeyReused),
-            (problem(404, "batch-not-found"), BatchNotFound),
             (problem(410, "batch-gone"), BatchGone),
-            (problem(409, "batch-closed"), BatchClosed),
             (problem(429, "limit-reached", retry_after=3), LimitReached),
             (problem(403, "access-denied"), AccessDenied),
         ],
@@ -209,9 +188,7 @@ class TestRetries:
         assert api.call(RECEIPTS, "POST", "/acks", {}, repeatable=False) == ()
         assert len(script.requests) == 2
 
-    @pytest.mark.parametrize(
-        "body", [b"not json", b'{"batches": "soon"}', b"[]", b"{}", b'"x"', b"null", b"[" * 100_000]
-    )
+    @pytest.mark.parametrize("body", [b"not json", b"{}", b"null", b"[" * 100_000])
     def test_an_answer_of_another_version_says_what_to_check(self, body):
         script = Script(Response(200, {}, body))
         api = HttpsApi(URL, sign=unsigned, transport=script, attempts=1)
@@ -269,20 +246,17 @@ class TestRefusals:
     def test_an_answer_that_is_no_problem_of_ours_is_told_by_its_status(self, status, body, error):
         assert type(error_of(Response(status, {}, body))) is error
 
-    def test_a_refusal_by_the_gateway_says_what_to_do(self):
-        error = error_of(Response(403, {}, b'{"message":"Forbidden"}'))
-        assert "credentials" in str(error)
-        assert "Forbidden" in str(error)
-
     @pytest.mark.parametrize(
         ("status", "said", "advice"),
         [
+            (403, b'{"message":"Forbidden"}', "check that your credentials"),
+            (404, b'{"message":"Not Found"}', "check the URL of the API"),
             (413, b'{"message":"Request Entity Too Large"}', "send the request in parts"),
             (415, b'{"message":"Unsupported Media Type"}', "look for a proxy that changes headers"),
             (429, b'{"message":"Too Many Requests"}', "send fewer requests at a time"),
         ],
     )
-    def test_other_refusals_by_the_gateway_do_as_well(self, status, said, advice):
+    def test_a_refusal_by_the_gateway_says_what_to_do(self, status, said, advice):
         error = error_of(Response(status, {}, said))
         assert f"HTTP {status}: {json.loads(said)['message']}; " in str(error)
         assert advice in str(error)

@@ -10,7 +10,6 @@ import pytest
 
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Fanin
-from fanin.app.services import Services
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.services import HttpsServices
@@ -102,10 +101,6 @@ def test_buffers_are_listed_a_page_at_a_time(services: Fanin) -> None:
 
 class TestWaiting:
     """A take waits in the client: while a request waits in the service, a function is paid for."""
-
-    @pytest.fixture
-    def gateway(self, direct: Services) -> Gateway:
-        return Gateway(direct)
 
     @pytest.fixture
     def pauses(self) -> list[float]:

@@ -8,6 +8,8 @@ import pytest
 
 from fanin.adapters.backoff import Backoff
 
+REAL_WAIT = Backoff.wait
+
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):

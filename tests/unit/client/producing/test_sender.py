@@ -12,18 +12,12 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from fanin import Message
 from fanin.adapters.backoff import Backoff
 from fanin.client.producing.sender import Sender
-from fanin.errors import AccessDenied, NotConfigured, RequestTooLarge, ServiceUnavailable, Throttled
+from fanin.errors import AccessDenied, RequestTooLarge, ServiceUnavailable, Throttled
 from tests.unit.client.conftest import received
 from tests.unit.client.producing.conftest import items_of, partly
 
 
 class TestRequests:
-    def test_they_go_in_tens(self, tracker, faulty, queue):
-        with tracker.batch() as batch:
-            batch.send(queue, ["x"] * 25)
-        sizes = [len(request["Entries"]) for name, request in faulty.requests if name == "send_message_batch"]
-        assert sorted(sizes) == [5, 10, 10]
-
     def test_bodies_attributes_and_delay(self, tracker, sqs, queue):
         # Given
         messages = [
@@ -70,13 +64,15 @@ class TestFifo:
 
     @pytest.mark.parametrize(("name", "most"), [("fifo_queue", 1), ("queue", 4)])
     def test_requests_overlap_only_where_order_does_not_matter(self, request, tracker, faulty, name, most):
-        # Given: a queue that takes its time
+        # Given: a queue that answers when as many requests are there as may be
         queue_url, running, seen = request.getfixturevalue(name), set(), []
+        all_there = threading.Barrier(most)
 
         def slow(real, arguments):
             running.add(threading.get_ident())
             seen.append(len(running))
-            time.sleep(0.02)
+            all_there.wait(timeout=60)
+            time.sleep(0.005)  # in which one more would be seen
             running.discard(threading.get_ident())
             return real(**arguments)
 
@@ -95,10 +91,6 @@ class TestFifo:
 
 
 class TestFailures:
-    @pytest.fixture
-    def producer(self, tracker, faulty, queue):
-        return tracker, faulty, queue
-
     def test_only_entries_that_failed_are_sent_again(self, tracker, faulty, sqs, queue):
         # Given: a queue that refuses each message the first time
         seen: set[str] = set()
@@ -150,32 +142,21 @@ class TestFailures:
         # Then: FIFO drops the repeat by the item id
         assert [message["Body"] for message in received(sqs, fifo_queue)] == ["a", "b"]
 
-    @pytest.mark.parametrize(
-        ("refusal", "error", "tries"),
-        [
-            (("AccessDenied", 403), AccessDenied, 1),
-            (("AWS.SimpleQueueService.NonExistentQueue", 400), NotConfigured, 1),
-            (("ServiceUnavailable", 503), ServiceUnavailable, 6),
-        ],
-    )
-    def test_a_queue_that_cannot_be_used_ends_the_send(self, producer, refusal, error, tries):
+    def test_a_queue_that_may_not_be_used_ends_the_send_at_once(self, tracker, faulty, queue):
         # Given
-        tracker, faulty, queue = producer
-        code, status = refusal
-
         def refuse(real, arguments):
             response = {
-                "Error": {"Code": code, "Message": ""},
-                "ResponseMetadata": {"HTTPStatusCode": status},
+                "Error": {"Code": "AccessDenied", "Message": ""},
+                "ResponseMetadata": {"HTTPStatusCode": 403},
             }
             raise ClientError(response, "SendMessageBatch")
 
         faulty.instead("send_message_batch", refuse)
         # When
-        with pytest.raises(error, match="work"), tracker.batch() as batch:
+        with pytest.raises(AccessDenied, match="work"), tracker.batch() as batch:
             batch.send(queue, ["x"])
         # Then
-        assert len([name for name, _ in faulty.requests if name == "send_message_batch"]) == tries
+        assert [name for name, _ in faulty.requests].count("send_message_batch") == 1
 
     def test_a_stream_without_end_is_not_read_ahead(self, tracker, faulty, queue):
         # Given
@@ -206,7 +187,8 @@ def send(faulty, queue, *messages, **options):
 def test_a_message_is_too_large_by_its_attributes_too(faulty, queue):
     # Given room for 200 bytes, a body of 100, and an attribute of as many
     message = Message("x" * 100, attributes={"more": "y" * 100})
-    with pytest.raises(RequestTooLarge, match="item 1:g:0 has 231 bytes, but a request may have 200"):
+    said = r"item 1:g:0 has 231 bytes, but a request may have 200; .* S3"
+    with pytest.raises(RequestTooLarge, match=said):
         send(faulty, queue, message, request_bytes=200)
     assert faulty.requests == []
 
