@@ -15,20 +15,21 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 
 
+@pytest.fixture(scope="session")
+def client() -> Any:
+    """Made once, since that takes longer than most tests; what it talks to is new for each of them."""
+    with pytest.MonkeyPatch.context() as environment, mock_aws():
+        for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
+            environment.delenv(name, raising=False)
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            environment.setenv(name, "test")
+        return boto3.client("sqs", region_name="us-east-1")
+
+
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+def sqs(client: Any) -> Iterator[Any]:
     with mock_aws():
-        yield
-
-
-@pytest.fixture
-def sqs(aws: None) -> Any:
-    return boto3.client("sqs")
+        yield client
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -103,8 +104,9 @@ def test_on_a_full_disk_a_frame_that_is_complete_makes_room(tmp_path: Path) -> N
     buffer.close()
 
 
-def test_two_senders_never_share_a_file(tmp_path: Path) -> None:
+def test_two_senders_never_share_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both would send the same envelopes, each in frames of its own."""
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, timeout=0))  # nobody will close it
     first = SqliteRepeatBuffer(tmp_path / "buffer.db", power_safe=True)
     fill(first, 1)
     with pytest.raises(ServiceUnavailable, match=r"buffer\.db cannot be used now: .*no other process"):

@@ -79,7 +79,7 @@ class TestFifo:
         faulty.instead("send_message_batch", slow)
         # When
         with tracker.batch() as batch:
-            batch.send(queue_url, map(str, range(120)), workers=4)
+            batch.send(queue_url, map(str, range(40)), workers=4)
         # Then
         assert max(seen) == most
 
