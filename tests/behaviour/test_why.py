@@ -71,18 +71,6 @@ def test_messages_that_nobody_receives_wait(service: InMemoryService, tracker: T
     assert (one.range.start, one.range.stop, one.known) == (0, 3, Known.WAITING)
 
 
-def test_messages_that_a_consumer_holds_are_in_flight(service: InMemoryService, tracker: Tracker) -> None:
-    queue = service.queue("work", visibility_timeout=7_200)
-    batch = sent(tracker, queue)
-    service.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)
-
-    diagnosis = tracker.why(batch)
-
-    assert codes(diagnosis) == [Code.IN_FLIGHT]
-    assert found(diagnosis, Code.IN_FLIGHT).severity is Severity.INFO
-    assert [one.known for one in diagnosis.missing] == [Known.IN_FLIGHT]
-
-
 def test_a_consumer_that_raises_is_told_with_its_last_error(
     service: InMemoryService, tracker: Tracker
 ) -> None:
@@ -125,19 +113,6 @@ def test_a_consumer_that_never_acknowledges_makes_messages_vanish(
     assert "probably" in diagnosis.findings[0].detail
 
 
-def test_messages_past_the_retention_of_their_queue_have_expired(
-    service: InMemoryService, tracker: Tracker
-) -> None:
-    queue = service.queue("work", attributes={"MessageRetentionPeriod": "60"})
-    batch = sent(tracker, queue)
-
-    service.advance(timedelta(seconds=61))
-    diagnosis = tracker.why(batch)
-
-    assert codes(diagnosis) == [Code.EXPIRED]
-    assert diagnosis.findings[0].evidence["retention"] == 60
-
-
 def test_dead_letters_that_nobody_reads_are_told(service: InMemoryService, tracker: Tracker) -> None:
     # Given a queue whose dead letters no function fails
     grave = service.queue("grave")
@@ -158,19 +133,6 @@ def test_dead_letters_that_nobody_reads_are_told(service: InMemoryService, track
     assert diagnosis.findings[0].evidence == {"queue": "work", "dead_letter_queue": "grave", "messages": 3}
 
 
-def test_an_item_whose_child_batch_runs_names_it(service: InMemoryService, tracker: Tracker) -> None:
-    parent = tracker.open()
-    group = tracker.add(parent.batch_id, 1)
-    tracker.close(parent.batch_id)
-    child = tracker.open(parent_item=group[0])
-    tracker.add(child.batch_id, 2)
-
-    diagnosis = tracker.why(parent.batch_id)
-
-    assert found(diagnosis, Code.CHILD_RUNNING).evidence["child"] == child.batch_id
-    assert [one.known for one in diagnosis.missing] == [Known.CHILD_RUNNING]
-
-
 def test_a_slow_batch_is_never_called_stuck(service: InMemoryService, tracker: Tracker) -> None:
     # Given a process that takes ten messages in four minutes, without an event source mapping
     queue = service.queue("work")
@@ -189,17 +151,6 @@ def test_a_slow_batch_is_never_called_stuck(service: InMemoryService, tracker: T
     assert slow.evidence["done_min"] == 110
     assert slow.evidence["eta_seconds"] == 240
     assert [event.detail_type for event in service.events_of(batch)] == []
-
-
-def test_a_queue_that_is_gone_is_told(service: InMemoryService, tracker: Tracker) -> None:
-    queue = service.queue("work")
-    batch = sent(tracker, queue)
-    service.sqs.delete_queue(QueueUrl=queue)
-
-    diagnosis = tracker.why(batch)
-
-    assert diagnosis.findings[0].title == "The queue is gone"
-    assert Code.NOT_SEEN in codes(diagnosis)
 
 
 class TestStalled:

@@ -92,10 +92,6 @@ class TestCurrent:
         monkeypatch.chdir(folder)
         return folder
 
-    def test_a_stack_is_found_from_anywhere(self, root: Path, file: Path) -> None:
-        local_roots.remember(root)
-        assert local_stack.current() == STACK
-
     def test_one_in_the_folder_itself_goes_before_it(self, root: Path, file: Path, elsewhere: Path) -> None:
         local_roots.remember(root)
         (elsewhere / FOLDER).mkdir()

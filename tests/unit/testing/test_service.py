@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -111,23 +112,6 @@ class TestQueues:
         service.consume(url, lambda event, _context: seen.append(event["Records"][0]["body"]))
         assert seen == ["x"]
 
-    def test_a_message_that_dies_fails_its_item(self, service: InMemoryService) -> None:
-        url = service.queue("rows", max_receives=3, visibility_timeout=10)
-        tries: list[int] = []
-
-        def handle(message: ReceivedMessage) -> None:
-            tries.append(message.receive_count)
-            raise RuntimeError
-
-        service.consume(url, service.tracker.sqs_handler(handle))
-        with service.tracker.batch() as batch:
-            batch.send(url, ["deadly"])
-        service.advance(HOUR)
-        assert tries == [1, 2, 3]
-        (failure,) = service.tracker.failures(batch.id).failures
-        assert failure.reason == "dead letter: received 4 times from rows: RuntimeError"
-        assert kinds(service) == ["Batch Completed"]
-
     def test_a_dead_letter_of_no_batch_is_kept(self, service: InMemoryService) -> None:
         url = service.queue("rows", max_receives=1, visibility_timeout=1)
         service.sqs.send_message(QueueUrl=url, MessageBody="whose am I?")
@@ -218,22 +202,6 @@ class TestFaults:
         with service.tracker.batch(limit=8) as batch:
             assert batch.send(url, (f"{n}" for n in range(40))) == 40
         service.advance(HOUR)
-        assert kinds(service) == ["Batch Completed"]
-
-    def test_a_caller_that_dies_gets_the_error(self, service: InMemoryService) -> None:
-        service.on_call = Fault("words.clear", error=RuntimeError("dead"))
-        group = service.tracker.add(service.tracker.open().batch_id, 1)
-        with pytest.raises(RuntimeError):
-            service.tracker.ack(group)
-        assert service.tracker.ack(group)[0].ranged == 1
-
-    def test_a_lost_answer_counts_once(self, service: InMemoryService) -> None:
-        service.on_call = Fault("words.clear", "after")
-        with service.tracker.batch() as batch:
-            group = batch.add(1)
-        with pytest.raises(ServiceUnavailable):
-            service.tracker.ack(group[0])
-        service.tracker.ack(group[0])
         assert kinds(service) == ["Batch Completed"]
 
 
@@ -410,38 +378,31 @@ assert Tracker.in_memory().open().state == "open"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)  # noqa: S603
 
 
-class TestRefusals:
-    """What SQS and the clock would refuse is refused with what was expected and what came."""
-
-    def test_a_start_has_a_time_zone(self) -> None:
-        with pytest.raises(InvalidRequest, match="no time zone"):
-            InMemoryService(start=datetime(2030, 1, 1))  # noqa: DTZ001
-
-    @pytest.mark.parametrize("time", [timedelta(seconds=-1), 60])
-    def test_time_does_not_run_back(self, service: InMemoryService, time: Any) -> None:
-        before = service.now
-        with pytest.raises(InvalidRequest, match="timedelta"):
-            service.advance(time)
-        assert service.now == before
-
-    @pytest.mark.parametrize("of", [{"max_receives": 0}, {"visibility_timeout": 43_201}])
-    def test_a_queue_s_numbers_are_those_of_sqs(self, service: InMemoryService, of: dict[str, int]) -> None:
-        with pytest.raises(InvalidRequest, match=next(iter(of))):
-            service.queue("work", **of)
-
-    @pytest.mark.parametrize("batch_size", [0, 10_001])
-    def test_a_consumer_takes_some_messages(self, service: InMemoryService, batch_size: int) -> None:
-        with pytest.raises(InvalidRequest, match="batch_size"):
-            service.consume(service.queue(), lambda event, context: None, batch_size=batch_size)
-
-    def test_a_share_is_a_part_of_one(self, service: InMemoryService) -> None:
-        with pytest.raises(InvalidRequest, match="share"):
-            service.deliver_twice(service.queue(), share=2)
-
-
 def test_faults_that_were_given_at_the_start_stop_when_on_call_is_taken_away() -> None:
     service = InMemoryService(on_call=Fault("batches.create", times=100))
     with pytest.raises(ServiceUnavailable):
         service.tracker.open()
     service.on_call = None
     assert service.tracker.open().batch_id
+
+
+@pytest.mark.parametrize(
+    ("call", "about"),
+    [
+        (lambda _: InMemoryService(start=datetime(2030, 1, 1)), "no time zone"),  # noqa: DTZ001
+        (lambda service: service.advance(timedelta(seconds=-1)), "timedelta"),
+        (lambda service: service.advance(60), "timedelta"),
+        (lambda service: service.queue("work", max_receives=0), "max_receives"),
+        (lambda service: service.queue("work", visibility_timeout=43_201), "visibility_timeout"),
+        (lambda service: service.consume(service.queue(), print, batch_size=0), "batch_size"),
+        (lambda service: service.consume(service.queue(), print, batch_size=10_001), "batch_size"),
+        (lambda service: service.deliver_twice(service.queue(), share=2), "share"),
+    ],
+)
+def test_what_sqs_and_the_clock_would_refuse_is_refused(
+    service: InMemoryService, call: Callable[[InMemoryService], object], about: str
+) -> None:
+    before = service.now
+    with pytest.raises(InvalidRequest, match=about):
+        call(service)
+    assert service.now == before

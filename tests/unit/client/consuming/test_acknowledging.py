@@ -418,15 +418,6 @@ class TestMessagesOfFailures:
             }
         ]
 
-    def test_large_messages_are_failed_in_several_requests(self, tracker, batch):
-        group = batch.add(6)
-        outcomes = [ItemOutcome(item, "torn", KeptMessage("x" * 1_000_000)) for item in group]
-
-        assert unacknowledged(LedgerAcknowledger(tracker), outcomes) == set()
-
-        assert tracker.kept_message(group[5]) == KeptMessage("x" * 1_000_000)
-        assert [(one.error, one.failed, one.kept) for one in tracker.errors(batch.id)] == [("torn", 6, 6)]
-
     def test_what_goes_to_the_spare_keeps_its_message(self, tracker, batch):
         spared = []
 

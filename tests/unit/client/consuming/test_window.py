@@ -11,7 +11,7 @@ import pytest
 from fanin import ItemFailed, ReceivedMessage, Retry
 from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome
 from fanin.client.consuming.skipping import Skipping
-from fanin.client.consuming.window import MessageWindow, check_handler
+from fanin.client.consuming.window import MessageWindow
 from fanin.client.ended_batches import EndedBatches
 from fanin.client.items_in_hand import IN_HAND
 from fanin.domain import ids
@@ -24,7 +24,6 @@ from fanin.errors import (
     BatchNotFound,
     FaninError,
     InvalidItemId,
-    InvalidRequest,
     ServiceUnavailable,
     Throttled,
 )
@@ -210,12 +209,6 @@ def test_a_message_is_dropped_only_if_its_batch_is_gone_for_certain(
     assert ("m1" in again) is not dropped
     assert (marked == ["1:g:0"]) is ("m2" not in again)
     assert (f"item {item} was handled, and its message is dropped" in caplog.text) is dropped
-
-
-@pytest.mark.parametrize("handle", [None, "handle", 5])
-def test_a_handler_that_cannot_be_called_is_refused(handle: object) -> None:
-    with pytest.raises(InvalidRequest, match="a handler must be a function of a ReceivedMessage"):
-        check_handler(handle)
 
 
 class TestRetries:

@@ -193,16 +193,6 @@ class TestFailures:
         assert waits == [0.1, 0.2, 0.4, 0.8, 1.6]
         assert batch.status().batch.state is State.CANCELLED
 
-    def test_a_caller_may_fail_what_was_not_sent_and_go_on(self, tracker, faulty, queue):
-        faulty.instead("send_message_batch", partly(lambda entry: entry["MessageBody"] == "3"))
-        with tracker.batch() as batch:
-            try:
-                batch.send(queue, map(str, range(5)))
-            except SendFailed as failed:
-                tracker.fail(failed.items, "not sent")
-        assert batch.status(exact=True).done_min == 1
-        assert batch.row.state is State.CLOSED
-
 
 @pytest.fixture
 def added(tracker, monkeypatch) -> list[int]:
