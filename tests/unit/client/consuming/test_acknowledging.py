@@ -195,17 +195,18 @@ class TestEstimated:
         return tracker.status(group.batch_id).batch.acked
 
     @staticmethod
-    def lose(monkeypatch, tracker, call):
-        """Lose the answer to the first call of a kind."""
+    def lose(monkeypatch, tracker, call, *, done=True, meanwhile=lambda: None):
+        """Lose the answer to the first call of a kind, or the call itself, while something happens."""
         make = getattr(tracker.ledger, call)
-        lost = []
+        answers = iter([OutcomeUnknown("no answer")])
 
         def lossy(*args, **kwargs):
-            receipts = make(*args, **kwargs)
-            if not lost:
-                lost.append(args)
-                raise OutcomeUnknown("no answer")
-            return receipts
+            for error in answers:
+                if done:
+                    make(*args, **kwargs)
+                meanwhile()
+                raise error
+            return make(*args, **kwargs)
 
         monkeypatch.setattr(tracker.ledger, call, lossy)
 
@@ -231,15 +232,7 @@ class TestEstimated:
         self, tracker, batch, monkeypatch, caplog
     ):
         group = batch.add(2)
-        ack = tracker.ledger.ack
-        answers = iter([OutcomeUnknown("no answer")])
-
-        def lossy(*args, **kwargs):
-            for error in answers:
-                raise error
-            return ack(*args, **kwargs)
-
-        monkeypatch.setattr(tracker.ledger, "ack", lossy)
+        self.lose(monkeypatch, tracker, "ack", done=False)
         assert unacknowledged(tracker.acknowledger(), [ItemOutcome(item) for item in group]) == set()
         assert tracker.status(batch.id, exact=True).done_min == 2
         assert "estimated" not in caplog.text
@@ -303,18 +296,12 @@ class TestEstimated:
     ):
         # Given a call with an item of a batch that is removed while the answer is lost
         group = batch.add(1)
-        ack = tracker.ledger.ack
-        answers = iter([OutcomeUnknown("no answer")])
 
-        def lossy(*args, **kwargs):
-            for error in answers:
-                ack(*args, **kwargs)
-                tracker.cancel(batch.id)
-                tracker.remove(batch.id)
-                raise error
-            return ack(*args, **kwargs)
+        def remove():
+            tracker.cancel(batch.id)
+            tracker.remove(batch.id)
 
-        monkeypatch.setattr(tracker.ledger, "ack", lossy)
+        self.lose(monkeypatch, tracker, "ack", meanwhile=remove)
         outcomes = [ItemOutcome(group[0]), ItemOutcome(estimated[0])]
 
         # When they are acknowledged, then only that item's message comes again
