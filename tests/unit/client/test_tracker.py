@@ -96,11 +96,6 @@ class TestChildOfTheMessage:
             with pytest.raises(ItemHasChild):
                 tracker.open(parent_item=item)
 
-    def test_outside_of_a_handler_a_second_batch_is_refused(self, tracker, item):
-        tracker.open(parent_item=item)
-        with pytest.raises(ItemHasChild):
-            tracker.open(parent_item=item)
-
     @pytest.mark.parametrize(
         ("on_error", "error", "state"),
         [

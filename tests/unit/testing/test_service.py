@@ -58,12 +58,6 @@ class TestTime:
         assert service.tracker.wait(batch.batch_id).batch.state == "timed_out"
         assert HOUR <= service.now - start < HOUR + timedelta(seconds=5)
 
-    def test_a_wait_that_is_over_is_told_so(self, service: InMemoryService) -> None:
-        batch, start = service.tracker.open(), service.now
-        with pytest.raises(TimeoutError):
-            service.tracker.wait(batch.batch_id, timeout=HOUR)
-        assert service.now == start + HOUR
-
 
 class TestSeed:
     @staticmethod

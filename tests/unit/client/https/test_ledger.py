@@ -32,8 +32,6 @@ from fanin.errors import (
 from fanin.wire import batches, items
 from tests.unit.client.https.conftest import OUTAGES, URL, Script, Waits, https, ok, problem
 
-GROUP = {"batch_id": 7, "id": "00000000-0000-8000-8000-000000000000", "upto": 3}
-
 
 @pytest.fixture
 def there(direct: Services) -> LedgerService:
@@ -111,31 +109,12 @@ def test_an_acknowledgement_carries_items_ranges_and_counts(ledger_of):
     }
 
 
-def test_an_add_whose_answer_was_lost_is_repeated_under_the_same_key(ledger_of, waits):
-    # Given: a connection that is cut after the service has written
-    script = Script(ServiceUnavailable("connection reset"), ok(GROUP, 201))
-    # When
-    group = ledger_of(script).add(7, 3)
-    # Then
-    keys = [request.headers["Idempotency-Key"] for request in script.requests]
-    assert group.upto == 3
-    assert keys[0] == keys[1]
-    assert len(waits.seconds) == 1
-
-
 @pytest.mark.parametrize("call", ["add", "open"])
-def test_a_call_without_a_key_gets_one_of_its_own_and_a_given_key_is_kept(ledger_of, there, call):
-    row = ok(batches.BATCH.encode(there.open(OpenBatch())), 201)
-    script = Script(*[ok(GROUP) if call == "add" else row] * 3)
-    ledger = ledger_of(script)
-    # When
+def test_a_call_without_a_key_gets_one_of_its_own_and_a_given_key_is_kept(gateway, over_https, there, call):
+    arguments = (OpenBatch(),) if call == "open" else (there.open(OpenBatch()).batch_id, 3)
     for options in ({}, {}, {"key": "mine"}):
-        if call == "add":
-            ledger.add(7, 3, **options)
-        else:
-            ledger.open(OpenBatch(), **options)
-    # Then
-    first, second, third = (request.headers["Idempotency-Key"] for request in script.requests)
+        getattr(over_https.ledger, call)(*arguments, **options)
+    first, second, third = (request.headers["Idempotency-Key"] for request in gateway.requests)
     assert first != second
     assert third == "mine"
 
@@ -143,14 +122,15 @@ def test_a_call_without_a_key_gets_one_of_its_own_and_a_given_key_is_kept(ledger
 class TestLostAnswers:
     """A call takes effect once, although its answer is lost and the library sends it again."""
 
-    def test_an_opening_leaves_one_batch(self, gateway, over_https, memory):
+    def test_what_is_opened_or_added_is_there_once(self, gateway, over_https, memory):
         gateway.lost = 2
         batch = over_https.ledger.open(OpenBatch(user_key="k"))
-        assert [row.batch_id for row in memory.batches.page(State.OPEN).batches] == [batch.batch_id]
-
-    def test_a_frame_is_opened_once(self, gateway, over_https, memory):
+        gateway.lost = 2
+        assert over_https.ledger.add(batch.batch_id, 3).upto == 3
         gateway.lost = 2
         frame = over_https.frames.open(OpenFrame(3))
+        (opened,) = memory.batches.page(State.OPEN).batches
+        assert (opened.batch_id, opened.items) == (batch.batch_id, 3)
         assert [row.batch_id for row in memory.batches.page(State.CLOSED).batches] == [frame.frame_id]
 
     @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from fanin.errors import IdempotencyKeyReused, InvalidRequest, LimitReached, Thr
 from tests.unit.client.conftest import received
 from tests.unit.client.producing.conftest import items_of, partly
 
+REFUSE_BAD = partly(lambda entry: entry["MessageBody"].startswith("bad"), sender_fault=True)
+
 
 class TestSend:
     def test_each_message_carries_an_item_of_the_batch(self, tracker, sqs, queue):
@@ -55,25 +57,45 @@ def test_one_message_instead_of_several_is_refused_and_adds_nothing(tracker, que
 
 
 class TestBounded:
-    @pytest.mark.parametrize(("limit", "messages"), [(1, 9), (3, 9), (8, 50)])
-    def test_a_full_batch_holds_the_producer_until_items_are_done(  # noqa: PLR0917
-        self, tracker, sqs, queue, monkeypatch, limit, messages
-    ):
-        # Given: a batch of few pending items, and a consumer that works whenever the producer waits
-        done = []
+    @pytest.fixture
+    def done(self, tracker, sqs, queue, monkeypatch) -> list[int]:
+        """How many messages a consumer has done, each time that the producer waited."""
+        found: list[int] = []
+        end = time.monotonic() + 30
 
         def consume(self, attempt, at_least=None):
-            assert attempt < 500, "the producer waits for messages that it has not sent"
+            assert time.monotonic() < end, "the producer waits for what cannot come"
             time.sleep(0.002)  # the last messages may be on their way
             messages = received(sqs, queue)
-            done.append(len(messages))
+            found.append(len(messages))
             tracker.ack(items_of(messages))
 
         monkeypatch.setattr(Backoff, "wait", consume)
-        # When
+        return found
+
+    @pytest.fixture
+    def answered(self, tracker, monkeypatch):
+        """Makes a ledger that answers additions with these errors first."""
+        add = tracker.ledger.add
+
+        def answered(errors):
+            left = iter(errors)
+
+            def added(batch_id, count, *, key):
+                for error in left:
+                    raise error
+                return add(batch_id, count, key=key)
+
+            monkeypatch.setattr(tracker.ledger, "add", added)
+
+        return answered
+
+    @pytest.mark.parametrize(("limit", "messages"), [(1, 9), (3, 9), (8, 50)])
+    def test_a_full_batch_holds_the_producer_until_items_are_done(  # noqa: PLR0917
+        self, tracker, sqs, queue, done, limit, messages
+    ):
         with tracker.batch(limit=limit) as batch:
             assert batch.send(queue, map(str, range(messages))) == messages
-        # Then
         tracker.ack(items_of(received(sqs, queue)))
         assert max(done) <= limit
         assert batch.status().batch.state is State.COMPLETE
@@ -94,50 +116,28 @@ class TestBounded:
         assert waits == [0.5, 1, 2, 4, 8, 16, 20, 20]
 
     def test_a_throttled_addition_is_repeated_however_long_the_batch_was_full(
-        self, tracker, queue, monkeypatch, waits
+        self, tracker, queue, answered, waits
     ):
         # Given a batch that is full for long, a ledger that throttles eight times, and all of it once more
-        add = tracker.ledger.add
-        answers = iter(2 * [*[LimitReached("full")] * 20, *[Throttled("slow down")] * 8])
-
-        def added(batch_id, count, *, key):
-            for error in answers:
-                raise error
-            return add(batch_id, count, key=key)
-
-        monkeypatch.setattr(tracker.ledger, "add", added)
+        answered(2 * [*[LimitReached("full")] * 20, *[Throttled("slow down")] * 8])
         # When, Then
         with tracker.batch(limit=8) as batch:
             assert batch.send(queue, ["a"]) == 1
         assert len(waits) == 56
 
-    def test_a_full_batch_is_asked_again_no_sooner_than_it_says(self, tracker, queue, monkeypatch, waits):
+    def test_a_full_batch_is_asked_again_no_sooner_than_it_says(self, tracker, queue, answered, waits):
         # Given a batch that is full twelve times, and says when to come back
-        add, full = tracker.ledger.add, iter(range(12))
-
-        def added(batch_id, count, *, key):
-            if next(full, None) is not None:
-                raise LimitReached("full", retry_after=3)
-            return add(batch_id, count, key=key)
-
-        monkeypatch.setattr(tracker.ledger, "add", added)
+        answered([LimitReached("full", retry_after=3)] * 12)
         # When, Then it is never given up
         with tracker.batch(limit=8) as batch:
             assert batch.send(queue, ["a"]) == 1
         assert waits == [3, 3, 3, 4, 8, 16, 20, 20, 20, 20, 20, 20]
 
-    @pytest.mark.parametrize("full", [(1, 1), (4, 4), (8, 7)], ids=str)
-    def test_refused_messages_that_keep_it_full_end_the_wait(self, tracker, faulty, queue, monkeypatch, full):
-        # Given a batch that refused messages fill, and a consumer that works whenever the producer waits
-        def consume(self, attempt, at_least=None):
-            assert attempt < 500, "the producer waits for room that cannot come"
-            time.sleep(0.002)
-            tracker.ack(items_of(received(faulty, queue)))
-
-        limit, bad = full
-        monkeypatch.setattr(Backoff, "wait", consume)
-        refuse = partly(lambda entry: entry["MessageBody"].startswith("bad"), sender_fault=True)
-        faulty.instead("send_message_batch", refuse)
+    @pytest.mark.parametrize(("limit", "bad"), [(1, 1), (4, 4), (8, 7)])
+    @pytest.mark.usefixtures("done")
+    def test_refused_messages_that_keep_it_full_end_the_wait(self, tracker, faulty, queue, limit, bad):
+        # Given a batch that refused messages fill
+        faulty.instead("send_message_batch", REFUSE_BAD)
         messages = [*(f"bad {n}" for n in range(bad)), *(f"good {n}" for n in range(20))]
         # When
         with pytest.raises(SendFailed, match="they keep the batch full") as raised:
@@ -149,13 +149,9 @@ class TestBounded:
         assert messages[len(begun) :][: len(error.unsent)] == [message.text for message in error.unsent]
         assert error.unsent
 
-    def test_refused_messages_that_leave_room_end_nothing(self, tracker, faulty, sqs, queue, monkeypatch):
-        def consume(self, attempt, at_least=None):
-            tracker.ack(items_of(received(sqs, queue)))
-
-        monkeypatch.setattr(Backoff, "wait", consume)
-        refuse = partly(lambda entry: entry["MessageBody"].startswith("bad"), sender_fault=True)
-        faulty.instead("send_message_batch", refuse)
+    @pytest.mark.usefixtures("done")
+    def test_refused_messages_that_leave_room_end_nothing(self, tracker, faulty, queue):
+        faulty.instead("send_message_batch", REFUSE_BAD)
         batch = tracker.attach(tracker.open(limit=8).batch_id)
         with pytest.raises(SendFailed, match="2 of 42 messages") as raised:
             batch.send(queue, ["bad", "bad", *map(str, range(40))])
@@ -165,8 +161,7 @@ class TestBounded:
 class TestFailures:
     def test_what_the_queue_refuses_can_be_failed_at_once_with_its_message(self, tracker, faulty, queue):
         # Given a queue that refuses two messages of thirty for good
-        refuse = partly(lambda entry: entry["MessageBody"].startswith("bad"), sender_fault=True)
-        faulty.instead("send_message_batch", refuse)
+        faulty.instead("send_message_batch", REFUSE_BAD)
         messages = [Message(f"{'bad' * (n in {3, 25})}{n}", attributes={"n": n}) for n in range(30)]
         # When their items are failed as the answers come
         failed = pytest.raises(SendFailed, match=r"2 of 30 messages .*InternalError: sorry")
@@ -230,27 +225,20 @@ def test_what_was_sent_is_noted_for_a_diagnosis(tracker, faulty, queue, monkeypa
     monkeypatch.setattr(tracker, "note_sent", lambda batch_id, sent: noted.append((batch_id, sent)))
     batch = tracker.attach(tracker.open().batch_id)
     batch.add(5)
-    refuse = partly(lambda entry: entry["MessageBody"] == "bad", sender_fault=True)
-    faulty.instead("send_message_batch", refuse)
+    faulty.instead("send_message_batch", REFUSE_BAD)
     # When
     with pytest.raises(SendFailed):
         batch.send(queue, ["a", "b", "bad", "c"], block=2)
     # Then it knows which items have messages, and in which queue
-    assert noted == [
-        (batch.id, SentItems(queue, 5, 7)),
-        (batch.id, SentItems(queue, 8, 9)),
-    ]
+    assert noted == [(batch.id, SentItems(queue, 5, 7)), (batch.id, SentItems(queue, 8, 9))]
 
 
 def test_it_shows_its_state_as_last_closed_or_cancelled(tracker):
-    batch = tracker.attach(tracker.open(user_key="k").batch_id)
-    assert repr(batch) == f"TrackedBatch({batch.id}, open)"
-    group = batch.add(1, key="once")
-    assert batch.add(1, key="once") == group
-    assert batch.close().state is State.CLOSED
-    assert repr(batch) == f"TrackedBatch({batch.id}, closed)"
-    assert batch.cancel().state is State.CANCELLED
-    assert batch.row.state is State.CANCELLED
+    batch = tracker.attach(tracker.open().batch_id)
+    assert batch.add(1, key="once") == batch.add(1, key="once")
+    assert (batch.close().state, batch.row.state) == (State.CLOSED, State.CLOSED)
+    assert (batch.cancel().state, batch.row.state) == (State.CANCELLED, State.CANCELLED)
+    assert repr(batch) == f"TrackedBatch({batch.id}, cancelled)"
     assert batch.wait(timeout=0).batch.state is State.CANCELLED
 
 
