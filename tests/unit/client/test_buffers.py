@@ -52,15 +52,6 @@ def test_a_producer_waits_as_long_as_the_buffer_is_full(buffers: Buffers) -> Non
     assert waits == [1, 1, pytest.approx(1.8)]
 
 
-def test_a_producer_that_will_not_wait_is_told(buffers: Buffers) -> None:
-    buffers.define("jobs", 1)
-    producer = Producer(buffers, "jobs")
-    producer.put_now("a")
-    with pytest.raises(LimitReached) as rejected:
-        producer.put_now("b")
-    assert rejected.value.retry_after == 1
-
-
 def test_a_producer_gives_up_in_time(buffers: Buffers) -> None:
     buffers.define("jobs", 1)
     clock = SimpleNamespace(at=0.0)

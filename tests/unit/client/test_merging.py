@@ -76,15 +76,6 @@ class TestRepeatRest:
         assert [receipt.first for receipt in merge_receipts(receipts)] == [3]
         assert waits == [1, 2]
 
-    def test_in_the_end_the_rest_is_raised_with_all_receipts(self) -> None:
-        backoff = Backoff(tries=3, sleep=lambda _: None)
-
-        with pytest.raises(PartlyMarked, match="slow down") as found:
-            repeat_rest(self.one_at_a_time([]), Acks(items=list("abcdef")), backoff)
-
-        assert found.value.rest.items == ["d", "e", "f"]
-        assert [receipt.first for receipt in found.value.receipts] == [3]
-
     @pytest.mark.parametrize(
         ("error", "told"),
         [

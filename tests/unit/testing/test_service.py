@@ -29,7 +29,7 @@ from fanin.client.frames.sqs_notices import queue_notices
 from fanin.client.frames.sqs_receiver import SqsReceiver
 from fanin.client.frames.sqs_transport import SqsTransport
 from fanin.domain.scatter import Recipient
-from fanin.errors import InvalidRequest, LimitReached, NotConfigured, ServiceUnavailable
+from fanin.errors import InvalidRequest, NotConfigured, ServiceUnavailable
 from fanin.testing import Fault, InMemoryService
 
 HOUR = timedelta(hours=1)
@@ -325,14 +325,6 @@ class TestPatterns:
         # Then all arrive once, and it hears that they did
         assert sorted(effects) == [f"{n}".encode() for n in range(10)]
         assert repeater.tick() == 0
-
-    def test_a_producer_waits_for_room_by_its_clock(self, service: InMemoryService) -> None:
-        service.tracker.buffers.define("jobs", 1)
-        service.tracker.producer("jobs").put("a")
-        start = service.now
-        with pytest.raises(LimitReached):
-            service.tracker.producer("jobs").put("b", timeout=60)
-        assert timedelta(minutes=1) <= service.now - start < timedelta(minutes=2)
 
     def test_work_that_was_taken_comes_again(self, service: InMemoryService) -> None:
         service.tracker.buffers.define("jobs", 2)

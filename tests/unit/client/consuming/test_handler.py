@@ -2,38 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from fanin import ItemFailed
 from fanin.client.consuming import handler
-from fanin.domain.batch import State
 from fanin.errors import InvalidRequest, NotConfigured, Throttled
-from tests.unit.client.conftest import received
 from tests.unit.client.consuming.conftest import ARN, event, failed, raising, record
-
-
-def test_a_round_is_acknowledged_by_one_call(tracker, batch, monkeypatch):
-    # Given
-    calls = []
-    ack = tracker.ledger.ack
-    monkeypatch.setattr(tracker.ledger, "ack", lambda *a, **k: calls.append(a) or ack(*a, **k))
-    handled = []
-
-    @tracker.sqs_handler
-    def handle(message):
-        handled.append((message.body, message.item))
-
-    group = batch.add(10)
-    batch.close()
-    # When
-    response = handle(event(group))
-    # Then
-    assert response == {"batchItemFailures": []}
-    assert handled == [(str(n), item) for n, item in enumerate(group)]
-    assert len(calls) == 1
-    assert batch.status().batch.state is State.COMPLETE
 
 
 def test_an_error_brings_back_its_message_only(tracker, batch):
@@ -57,33 +30,6 @@ def test_what_could_not_be_acknowledged_comes_again_all_of_it(tracker, batch, mo
     response = handle(event([*group, None]))
     # Then: the message without an item is not among them
     assert failed(response) == ["m0", "m1", "m2"]
-
-
-def test_through_the_ack_queue(tracker, batch, sqs, ack_queue):
-    # Given
-    @tracker.sqs_handler(via="queue")
-    def handle(message):
-        if message.body == "1":
-            raise ItemFailed("torn")
-
-    group = batch.add(3)
-    # When
-    assert failed(handle(event(group))) == []
-    # Then: nothing is marked yet; one message tells it all
-    [message] = received(sqs, ack_queue)
-    assert json.loads(message["Body"]) == {
-        "items": [group[0], group[2]],
-        "failures": [
-            {
-                "item": group[1],
-                "reason": "torn",
-                "message": {"body": "1"},
-                "attempts": 1,
-                "source": ARN,
-            }
-        ],
-    }
-    assert batch.status().done_max == 0
 
 
 def test_fifo_stops_a_group_at_its_first_failure(tracker, batch):

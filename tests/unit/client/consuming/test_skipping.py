@@ -75,31 +75,6 @@ def test_a_warm_consumer_does_at_most_one_of_fifty_that_remain(
     assert (consumer.skipped, consumer.poll()) == (60 - len(work.done), 0)
 
 
-def test_the_process_that_cancels_does_none(service: InMemoryService, queue_url: str, work: Work) -> None:
-    batch_id = sent(service, queue_url, 25)
-    consumer = service.tracker.consumer(queue_url, work, wait=0)
-    consumer.poll()
-
-    service.tracker.cancel(batch_id)
-    while consumer.poll():
-        pass
-
-    assert (len(work.done), consumer.skipped) == (10, 15)
-
-
-def test_a_complete_batch_needs_no_work_either(service: InMemoryService, queue_url: str, work: Work) -> None:
-    service.deliver_twice(queue_url)
-    sent(service, queue_url, 5)
-    consumer = service.tracker.consumer(queue_url, work, wait=0)
-
-    consumer.poll()
-    service.advance(timedelta(minutes=1))
-    while consumer.poll():
-        pass
-
-    assert (sorted(work.done), consumer.skipped > 0) == (list("01234"), True)
-
-
 def test_false_does_all_the_work(service: InMemoryService, queue_url: str, work: Work) -> None:
     service.tracker.cancel(sent(service, queue_url, 3))
     consumer = service.tracker.consumer(queue_url, work, wait=0, skip_ended=False)

@@ -188,24 +188,38 @@ ENVELOPES = [Envelope(7, index, b"") for index in range(8)]
 
 
 class Claims:
-    """Frames whose claims fail: ``error(ticket)`` for the first ticket of which it gives one."""
+    """Frames whose claims are answered after so many seconds, or fail.
 
-    def __init__(self, error: Callable[[Ticket], Exception | None]) -> None:
-        self._error = error
-        self.asked: list[list[int]] = []
+    Attributes:
+        error: the error of a ticket, if its claim fails.
+        asked: the indices and the lease of each claim.
+        handled: index of each envelope, and how much of its lease was left when it was handled.
+    """
+
+    def __init__(
+        self, seconds: float = 0.0, error: Callable[[int], Exception | None] = lambda _: None
+    ) -> None:
+        self.seconds = seconds
+        self.error = error
+        self.now = self._ends = 0.0
+        self.asked: list[tuple[list[int], int]] = []
+        self.handled: list[tuple[int, float]] = []
 
     def claim(self, tickets: Sequence[Ticket], *, lease: int) -> list[Claim]:
-        self.asked.append([ticket.index for ticket in tickets])
+        self.asked.append(([ticket.index for ticket in tickets], lease))
+        self._ends = self.now + lease
+        self.now += self.seconds
         for ticket in tickets:
-            if error := self._error(ticket):
+            if error := self.error(ticket.index):
                 raise error
         return [Claim(ticket, Hold.CLAIMED, f"item {ticket.index}", lease) for ticket in tickets]
 
+    def receiver(self, lease: int = 30, work: float = 0.0) -> IdempotentReceiver:
+        def handle(delivery: Delivery) -> None:
+            self.handled.append((delivery.envelope.index, self._ends - self.now))
+            self.now += work
 
-def receive(error: Callable[[Ticket], Exception | None]) -> tuple[list[Disposition], Claims]:
-    claims = Claims(error)
-    receiver = IdempotentReceiver(claims, lambda _: None, lambda _: None, lease=30, clock=lambda: 0)  # type: ignore[arg-type]
-    return receiver.receive(ENVELOPES[:4]), claims
+        return IdempotentReceiver(self, handle, lambda _: None, lease=lease, clock=lambda: self.now)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -216,41 +230,15 @@ def receive(error: Callable[[Ticket], Exception | None]) -> tuple[list[Dispositi
 def test_an_envelope_that_cannot_be_claimed_affects_no_other(
     error: Exception, disposition: Disposition
 ) -> None:
-    dispositions, _ = receive(lambda ticket: error if ticket.index == 2 else None)
+    claims = Claims(error=lambda index: error if index == 2 else None)
+    dispositions = claims.receiver().receive(ENVELOPES[:4])
     assert dispositions == [*[Disposition.HANDLED] * 2, disposition, Disposition.HANDLED]
 
 
 def test_claims_that_are_throttled_are_not_repeated_here() -> None:
-    dispositions, claims = receive(lambda _: Throttled("slow down"))
-    assert dispositions == [Disposition.REDELIVER] * 4
-    assert claims.asked == [[0]]
-
-
-class SlowClaims(Claims):
-    """Frames whose claims are answered so many seconds after they were made."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(lambda _: None)
-        self._seconds = seconds
-        self.now = 0.0
-        self.leases: list[int] = []
-        self.handled: list[tuple[int, float]] = []
-        """Index of each envelope, and how much of its lease was left when it was handled."""
-        self._ends = 0.0
-
-    def claim(self, tickets: Sequence[Ticket], *, lease: int) -> list[Claim]:
-        claims = super().claim(tickets, lease=lease)
-        self.leases.append(lease)
-        self._ends = self.now + lease
-        self.now += self._seconds
-        return claims
-
-    def receiver(self, lease: int, work: float = 0.0) -> IdempotentReceiver:
-        def handle(delivery: Delivery) -> None:
-            self.handled.append((delivery.envelope.index, self._ends - self.now))
-            self.now += work
-
-        return IdempotentReceiver(self, handle, lambda _: None, lease=lease, clock=lambda: self.now)  # type: ignore[arg-type]
+    claims = Claims(error=lambda _: Throttled("slow down"))
+    assert claims.receiver().receive(ENVELOPES[:4]) == [Disposition.REDELIVER] * 4
+    assert claims.asked == [([0], 30)]
 
 
 @pytest.mark.parametrize(("lease", "seconds"), [(1, 4.0), (5, 1.3), (10, 0.3)])
@@ -258,7 +246,7 @@ def test_however_slow_claims_are_a_short_lease_gets_on(
     lease: int, seconds: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Given envelopes that come again until they are handled
-    claims = SlowClaims(seconds)
+    claims = Claims(seconds)
     receiver, left = claims.receiver(lease, work=0.1), ENVELOPES
     for _ in range(2):
         found = receiver.receive(left)
@@ -268,22 +256,16 @@ def test_however_slow_claims_are_a_short_lease_gets_on(
     assert sorted(index for index, _ in claims.handled) == list(range(8))
     assert all(rest >= lease / 2 + seconds for _, rest in claims.handled)
     # And the receiver says when it took a longer lease than it was given
-    assert ("taking one of" in caplog.text) is (max(claims.leases) > lease)
+    assert ("taking one of" in caplog.text) is (max(taken for _, taken in claims.asked) > lease)
 
 
 def test_a_claim_that_was_not_answered_says_nothing_about_how_long_claims_take() -> None:
     # Given a service that does not answer for a minute, and then at once
-    claims = SlowClaims(0.0)
-    receiver, answer = claims.receiver(5), claims.claim
-
-    def busy(tickets: Sequence[Ticket], *, lease: int) -> list[Claim]:
-        claims.now += 60
-        raise Throttled("slow down")
-
-    claims.claim = busy  # type: ignore[method-assign]
+    claims = Claims(60, lambda _: Throttled("slow down"))
+    receiver = claims.receiver(5)
     for _ in range(2):
         assert receiver.receive(ENVELOPES[:1]) == [Disposition.REDELIVER]
-    claims.claim = answer  # type: ignore[method-assign]
+    claims.seconds, claims.error = 0, lambda _: None
     # Then the next lease is as it was asked for
     assert receiver.receive(ENVELOPES[:1]) == [Disposition.HANDLED]
-    assert claims.leases == [5]
+    assert claims.asked[-1] == ([0], 5)

@@ -210,14 +210,6 @@ def test_the_item_id_is_never_overwritten_by_an_attribute(faulty, queue):
     assert entry["MessageAttributes"]["fanin-item"]["StringValue"] == "1:g:0"
 
 
-def test_an_entry_is_not_sent_more_often_than_allowed(faulty, queue, waits):
-    faulty.instead("send_message_batch", partly(lambda entry: True))
-    sender = Sender(faulty, queue, group_id="g", attempts=4, backoff=Backoff(base=1, cap=4))
-    assert list(sender.send([[("1:g:0", Message("a"))]])) == [(0, {"1:g:0": "InternalError: sorry"})]
-    assert len(faulty.requests) == 4
-    assert waits == [1, 2, 4]
-
-
 def test_a_queue_that_does_not_answer_is_asked_six_times_and_no_wait_is_longer_than_20_s(
     faulty, queue, waits
 ):
