@@ -31,15 +31,6 @@ def failed(response):
     return [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
 
 
-def raising(error):
-    """A call that raises."""
-
-    def call(*_, **__):
-        raise error
-
-    return call
-
-
 @pytest.fixture
 def batch(tracker):
     return tracker.attach(tracker.open(user_key="k").batch_id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import replace
 
 import pytest
@@ -28,8 +27,7 @@ from fanin.errors import (
     ServiceUnavailable,
     Throttled,
 )
-from tests.unit.client.conftest import received
-from tests.unit.client.consuming.conftest import raising
+from tests.unit.client.conftest import raising, received
 
 
 class TestAckLater:
@@ -56,7 +54,6 @@ class TestUndelivered:
     @pytest.mark.parametrize("error", [InvalidItemId, BatchNotFound])
     def test_halving_finds_every_bad_one_in_few_calls(self, error, caplog):
         # Given
-        caplog.set_level(logging.ERROR)
         bad, told, calls = {"17", "501"}, [], 0
 
         def acknowledge(outcomes):
@@ -72,9 +69,10 @@ class TestUndelivered:
         assert untold == bad
         assert len(told) == len(set(told)) == 998
         assert calls < 45
+        assert "item '17' was refused, its message comes again: bad" in caplog.messages
 
     @pytest.mark.parametrize("error", [Throttled, ServiceUnavailable, AccessDenied])
-    def test_an_error_that_blames_no_item_leaves_all_of_them_after_one_call(self, error):
+    def test_an_error_that_blames_no_item_leaves_all_of_them_after_one_call(self, error, caplog):
         calls = []
 
         def unavailable(outcomes):
@@ -83,6 +81,7 @@ class TestUndelivered:
 
         assert unacknowledged(unavailable, [ItemOutcome("a"), ItemOutcome("b", "torn")]) == {"a", "b"}
         assert calls == [2]
+        assert "2 items could not be acknowledged and come again: not now" in caplog.text
 
 
 def test_one_request_has_what_is_done_what_failed_and_what_brings_totals():

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.exceptions import EndpointConnectionError
 
-from fanin.adapters.backoff import Backoff
 from fanin.client.consuming.consumer import Consumer
 from fanin.domain.batch import State
 from fanin.errors import AccessDenied, InvalidRequest, NotConfigured, Throttled
-from tests.unit.client.conftest import received
-from tests.unit.client.consuming.conftest import raising
+from tests.unit.client.conftest import raising, received, refusal
 
 
 @pytest.fixture
@@ -91,15 +87,9 @@ def test_fifo_stops_a_group_at_its_first_failure(tracker, fifo_queue):
 
 
 def test_it_waits_longer_and_longer_up_to_20_s_and_begins_anew_after_an_answer(
-    tracker, queue, faulty, monkeypatch
+    tracker, queue, faulty, longest_waits
 ):
     # Given a queue that does not answer seven times, then once, and then again not
-    waits: list[float] = []
-    monkeypatch.setattr(
-        Backoff,
-        "wait",
-        lambda self, attempt: waits.append(replace(self, fraction=lambda: 1.0).delay(attempt)),
-    )
     answers = iter([False] * 7 + [True, False])
 
     def answer(real, arguments):
@@ -110,9 +100,9 @@ def test_it_waits_longer_and_longer_up_to_20_s_and_begins_anew_after_an_answer(
     faulty.instead("receive_message", answer)
     # When
     consumer = tracker.consumer(queue, lambda message: None, wait=0)
-    consumer.run(until=lambda: len(waits) == 8)
+    consumer.run(until=lambda: len(longest_waits) == 8)
     # Then
-    assert waits == [0.5, 1, 2, 4, 8, 16, 20, 0.5]
+    assert longest_waits == [0.5, 1, 2, 4, 8, 16, 20, 0.5]
 
 
 def test_a_consumer_that_skips_nothing_has_skipped_none(tracker, queue, sent):
@@ -150,11 +140,7 @@ def test_it_asks_the_queue_for_what_it_was_told(tracker, queue, faulty, options,
     ("code", "error"), [("AccessDenied", AccessDenied), ("QueueDoesNotExist", NotConfigured)]
 )
 def test_it_gives_up_where_waiting_does_not_help(tracker, queue, faulty, code, error):
-    def refuse(real, arguments):
-        response = {"Error": {"Code": code, "Message": ""}, "ResponseMetadata": {"HTTPStatusCode": 400}}
-        raise ClientError(response, "ReceiveMessage")
-
-    faulty.instead("receive_message", refuse)
+    faulty.instead("receive_message", raising(refusal(code)))
     with pytest.raises(error, match=queue):
         tracker.consumer(queue, lambda message: None, wait=0).run()
 

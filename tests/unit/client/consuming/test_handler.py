@@ -6,7 +6,8 @@ import pytest
 
 from fanin.client.consuming import handler
 from fanin.errors import InvalidRequest, NotConfigured, Throttled
-from tests.unit.client.consuming.conftest import ARN, event, failed, raising, record
+from tests.unit.client.conftest import raising
+from tests.unit.client.consuming.conftest import ARN, event, failed, record
 
 
 def test_an_error_brings_back_its_message_only(tracker, batch):

@@ -52,11 +52,13 @@ def test_what_the_buffer_does_not_hold_is_not_sent() -> None:
 
 @pytest.mark.parametrize("error", [Throttled("busy"), ServiceUnavailable("no way"), OSError("cut off")])
 def test_a_transport_that_fails_is_not_tried_with_the_rest(
-    error: Exception,
+    error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     wire = Wire(at_120=error)
     assert EnvelopeSender(wire, filled(300)).send(7, [(0, 300)]) == Sending(held=True, failed=True)
     assert wire.calls == [100, 100]
+    assert "100 envelopes of frame 7 from index 100 were not sent, repeating them later: " in caplog.text
+    assert str(error) in caplog.text
 
 
 @pytest.mark.parametrize("error", [InvalidRequest("odd"), ZeroDivisionError()], ids=["refusal", "defect"])

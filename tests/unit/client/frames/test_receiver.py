@@ -105,7 +105,7 @@ def test_what_is_handled_fast_is_claimed_and_acknowledged_together(world: World)
     assert asked == [1, 9, 10]
 
 
-def test_what_waited_too_long_for_others_is_not_begun(world: World) -> None:
+def test_what_waited_too_long_for_others_is_not_begun(world: World, caplog: pytest.LogCaptureFixture) -> None:
     # Given a handler that was fast, and is slow once
     send(world, 4)
     seen: list[bytes] = []
@@ -117,6 +117,7 @@ def test_what_waited_too_long_for_others_is_not_begun(world: World) -> None:
     found = world.receiver(handle).receive(world.queue)
     assert found == [*[Disposition.HANDLED] * 2, *[Disposition.REDELIVER] * 2]
     assert seen == [b"0", b"1"]
+    assert "10.0 s of its lease of 30 s were over before it was begun" in caplog.text
 
 
 @pytest.mark.parametrize("skew", [-3_600, 3_600])
@@ -223,16 +224,19 @@ class Claims:
 
 
 @pytest.mark.parametrize(
-    ("error", "disposition"),
-    [(BatchGone("long ago"), Disposition.DROPPED), (KeyError("odd"), Disposition.REDELIVER)],
-    ids=["gone", "defect"],
+    ("error", "disposition", "logged"),
+    [
+        (BatchGone("long ago"), Disposition.DROPPED, "an envelope of frame 7 was refused: long ago"),
+        (KeyError("odd"), Disposition.REDELIVER, "1 envelopes could not be claimed and come again: 'odd'"),
+    ],
 )
 def test_an_envelope_that_cannot_be_claimed_affects_no_other(
-    error: Exception, disposition: Disposition
+    caplog: pytest.LogCaptureFixture, error: Exception, disposition: Disposition, logged: str
 ) -> None:
     claims = Claims(error=lambda index: error if index == 2 else None)
     dispositions = claims.receiver().receive(ENVELOPES[:4])
     assert dispositions == [*[Disposition.HANDLED] * 2, disposition, Disposition.HANDLED]
+    assert logged in caplog.messages
 
 
 def test_claims_that_are_throttled_are_not_repeated_here() -> None:

@@ -163,8 +163,16 @@ def test_run_flushes_and_ticks_with_a_pause_until_told_to_stop(world: World) -> 
     assert [at - began for _, at in rounds] == [0, 2_000, 4_000]
 
 
-@pytest.mark.parametrize("fault", [OSError("disconnected"), ZeroDivisionError()], ids=["fault", "defect"])
-def test_a_reply_channel_that_fails_holds_up_nothing(world: World, fault: Exception) -> None:
+@pytest.mark.parametrize(
+    ("fault", "logged"),
+    [
+        (OSError("gone"), "the reply channel cannot be read now, trying again later: gone"),
+        (ZeroDivisionError(), "the reply channel cannot be read"),
+    ],
+)
+def test_a_reply_channel_that_fails_holds_up_nothing(
+    world: World, caplog: pytest.LogCaptureFixture, fault: Exception, logged: str
+) -> None:
     # Given a repeater that cannot read its reply channel, and an envelope that was lost
     repeater = world.sender(b"a")
     repeater._notices = lambda: (_ for _ in ()).throw(fault)
@@ -176,10 +184,11 @@ def test_a_reply_channel_that_fails_holds_up_nothing(world: World, fault: Except
 
     # Then it repeats it
     assert [envelope.payload for envelope in world.queue] == [b"a"]
+    assert logged in caplog.messages
 
 
 def test_a_frame_that_cannot_be_checked_is_checked_later(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     repeater = world.sender(b"a")
     world.queue.clear()
@@ -187,6 +196,7 @@ def test_a_frame_that_cannot_be_checked_is_checked_later(
         patch.setattr(FrameService, "status", lambda *_, **__: (_ for _ in ()).throw(Throttled("later")))
         world.clock.advance(6_000)
         assert repeater.tick() == 1
+    assert "cannot be checked now, trying again later: later" in caplog.text
     assert repeater.tick() == 1
     assert world.queue == []
     world.clock.advance(40_000)
@@ -228,7 +238,9 @@ def go_on(world: World, repeater: Repeater, minutes: int) -> Counter[bytes]:
     return tries
 
 
-def test_what_can_never_be_sent_is_set_aside_and_the_others_go_on(world: World) -> None:
+def test_what_can_never_be_sent_is_set_aside_and_the_others_go_on(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     # Given two payloads that the queue never takes, among hundreds
     transport = Picky(world)
     payloads = [b"bad" if n in (3, 250) else b"%d" % n for n in range(600)]
@@ -241,6 +253,7 @@ def test_what_can_never_be_sent_is_set_aside_and_the_others_go_on(world: World) 
     assert [(one.payload, one.reason) for one in repeater.set_aside()] == [(b"bad", "too long")] * 2
     assert repeater.buffer.usage == Usage(2, 6)
     assert repeater.tick() == 0
+    assert "envelope 3 of frame" in caplog.text
 
 
 def test_put_refuses_what_the_transport_can_never_send(world: World) -> None:
@@ -367,7 +380,9 @@ def test_no_further_page_is_read_while_the_transport_fails(
     assert len(asked) == 1
 
 
-def test_a_full_disk_stops_nothing_for_good(world: World, tmp_path: Path) -> None:
+def test_a_full_disk_stops_nothing_for_good(
+    world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     # Given a sender whose disk is full
     buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
     repeater, rounds = world.repeater(buffer, size=1_000), iter(range(20))
@@ -379,6 +394,7 @@ def test_a_full_disk_stops_nothing_for_good(world: World, tmp_path: Path) -> Non
     # When it runs, Then it goes on without a frame, opening one only
     repeater.run(lambda: next(rounds) == 4)
     assert world.queue == []
+    assert "no frame can be opened now, trying again later: there is no room" in caplog.text
     assert len({new.batch_id for _, new in world.memory.batches.changes}) == 1
     # When there is room again, Then everything is sent
     limit_disk(buffer, 10_000)

@@ -100,7 +100,9 @@ class TestBounded:
         assert max(done) <= limit
         assert batch.status().batch.state is State.COMPLETE
 
-    def test_an_addition_that_is_throttled_for_good_is_given_up(self, tracker, queue, monkeypatch, waits):
+    def test_an_addition_that_is_throttled_for_good_is_given_up(
+        self, tracker, queue, monkeypatch, longest_waits
+    ):
         keys = []
 
         def throttled(batch_id, count, *, key):
@@ -113,25 +115,27 @@ class TestBounded:
         assert batch.status().batch.state is State.CANCELLED
         # Then it was repeated eight times, under one key, after waits that grow
         assert (len(keys), len(set(keys))) == (9, 1)
-        assert waits == [0.5, 1, 2, 4, 8, 16, 20, 20]
+        assert longest_waits == [0.5, 1, 2, 4, 8, 16, 20, 20]
 
     def test_a_throttled_addition_is_repeated_however_long_the_batch_was_full(
-        self, tracker, queue, answered, waits
+        self, tracker, queue, answered, longest_waits
     ):
         # Given a batch that is full for long, a ledger that throttles eight times, and all of it once more
         answered(2 * [*[LimitReached("full")] * 20, *[Throttled("slow down")] * 8])
         # When, Then
         with tracker.batch(limit=8) as batch:
             assert batch.send(queue, ["a"]) == 1
-        assert len(waits) == 56
+        assert len(longest_waits) == 56
 
-    def test_a_full_batch_is_asked_again_no_sooner_than_it_says(self, tracker, queue, answered, waits):
+    def test_a_full_batch_is_asked_again_no_sooner_than_it_says(
+        self, tracker, queue, answered, longest_waits
+    ):
         # Given a batch that is full twelve times, and says when to come back
         answered([LimitReached("full", retry_after=3)] * 12)
         # When, Then it is never given up
         with tracker.batch(limit=8) as batch:
             assert batch.send(queue, ["a"]) == 1
-        assert waits == [3, 3, 3, 4, 8, 16, 20, 20, 20, 20, 20, 20]
+        assert longest_waits == [3, 3, 3, 4, 8, 16, 20, 20, 20, 20, 20, 20]
 
     @pytest.mark.parametrize(("limit", "bad"), [(1, 1), (4, 4), (8, 7)])
     @pytest.mark.usefixtures("done")
@@ -180,12 +184,14 @@ class TestFailures:
         assert batch.status().batch.failed == 2
         assert len(received(faulty, queue)) == 28
 
-    def test_a_queue_that_is_busy_is_waited_for_up_to_three_seconds(self, tracker, faulty, queue, waits):
+    def test_a_queue_that_is_busy_is_waited_for_up_to_three_seconds(
+        self, tracker, faulty, queue, longest_waits
+    ):
         """A moment is too short: what is given up has to be sent again, or failed, by people."""
         faulty.instead("send_message_batch", partly(lambda entry: True))
         with pytest.raises(SendFailed), tracker.batch() as batch:
             batch.send(queue, ["a"])
-        assert waits == [0.1, 0.2, 0.4, 0.8, 1.6]
+        assert longest_waits == [0.1, 0.2, 0.4, 0.8, 1.6]
         assert batch.status().batch.state is State.CANCELLED
 
 

@@ -7,13 +7,13 @@ import time
 from itertools import islice
 
 import pytest
-from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.exceptions import EndpointConnectionError
 
 from fanin import Message
 from fanin.adapters.backoff import Backoff
 from fanin.client.producing.sender import Sender
 from fanin.errors import AccessDenied, RequestTooLarge, ServiceUnavailable, Throttled
-from tests.unit.client.conftest import received
+from tests.unit.client.conftest import raising, received, refusal
 from tests.unit.client.producing.conftest import items_of, partly
 
 
@@ -144,14 +144,7 @@ class TestFailures:
 
     def test_a_queue_that_may_not_be_used_ends_the_send_at_once(self, tracker, faulty, queue):
         # Given
-        def refuse(real, arguments):
-            response = {
-                "Error": {"Code": "AccessDenied", "Message": ""},
-                "ResponseMetadata": {"HTTPStatusCode": 403},
-            }
-            raise ClientError(response, "SendMessageBatch")
-
-        faulty.instead("send_message_batch", refuse)
+        faulty.instead("send_message_batch", raising(refusal("AccessDenied", 403)))
         # When
         with pytest.raises(AccessDenied, match="work"), tracker.batch() as batch:
             batch.send(queue, ["x"])
@@ -211,19 +204,16 @@ def test_the_item_id_is_never_overwritten_by_an_attribute(faulty, queue):
 
 
 def test_a_queue_that_does_not_answer_is_asked_six_times_and_no_wait_is_longer_than_20_s(
-    faulty, queue, waits
+    faulty, queue, longest_waits
 ):
-    def silent(real, arguments):
-        raise EndpointConnectionError(endpoint_url=queue)
-
-    faulty.instead("send_message_batch", silent)
+    faulty.instead("send_message_batch", raising(EndpointConnectionError(endpoint_url=queue)))
     block = [("1:g:0", Message("a"))]
 
     with pytest.raises(ServiceUnavailable):
         list(Sender(faulty, queue, group_id="g").send([block]))
-    assert (len(faulty.requests), waits) == (6, [0.1, 0.2, 0.4, 0.8, 1.6])
+    assert (len(faulty.requests), longest_waits) == (6, [0.1, 0.2, 0.4, 0.8, 1.6])
 
-    waits.clear()
+    longest_waits.clear()
     with pytest.raises(ServiceUnavailable):
         list(Sender(faulty, queue, group_id="g", attempts=10).send([block]))
-    assert waits[5:] == [3.2, 6.4, 12.8, 20]
+    assert longest_waits[5:] == [3.2, 6.4, 12.8, 20]
