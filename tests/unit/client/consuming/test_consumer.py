@@ -150,18 +150,6 @@ def test_it_stops_before_a_poll_when_told_to(tracker, queue, faulty):
     assert faulty.requests == []
 
 
-def test_a_message_that_cannot_be_read_comes_again_alone(tracker, queue, sent, faulty, sqs):
-    def garble(real, arguments):
-        answer = real(**arguments)
-        del answer["Messages"][0]["Body"]
-        return answer
-
-    faulty.instead("receive_message", garble)
-    tracker.consumer(queue, lambda message: None, wait=0, visibility_timeout=0).poll()
-    assert len(received(sqs, queue)) == 1
-    assert sent.status(exact=True).done_min == 4
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

@@ -94,12 +94,3 @@ def test_an_event_without_messages_is_an_answer_too(tracker):
 def test_an_event_of_another_service_is_refused(tracker, other):
     with pytest.raises(InvalidRequest, match=r"SQS.*map a queue to this function"):
         tracker.sqs_handler(lambda message: pytest.fail("handled"))(other)
-
-
-def test_a_record_that_cannot_be_read_comes_again_alone(tracker, batch):
-    group = batch.add(3)
-    records = event(group)
-    del records["Records"][0]["body"]
-    records["Records"][2]["attributes"]["ApproximateReceiveCount"] = "many"
-    assert failed(tracker.sqs_handler(lambda message: None)(records)) == ["m0", "m2"]
-    assert batch.status(exact=True).done_min == 1

@@ -30,16 +30,12 @@ def envelopes(count: int, *, size: int = 1) -> list[Envelope]:
     return [Envelope(7, index, bytes([index]) * size) for index in range(count)]
 
 
-class Crash(BaseException):
-    """A process dies."""
-
-
 class World:
     """A service in memory, a queue between sender and receivers, and a clock that they share."""
 
-    def __init__(self, on_call: Callable[[str, str], None] | None = None) -> None:
+    def __init__(self) -> None:
         self.clock = FixedClock()
-        self.memory = Memory(clock=self.clock, on_call=on_call)
+        self.memory = Memory(clock=self.clock)
         self.memory.channels.queues[CHANNEL] = []
         self.queue: list[Envelope] = []
         self.announced = 0

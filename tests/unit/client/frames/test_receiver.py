@@ -13,7 +13,7 @@ from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiv
 from fanin.client.tracker import Tracker
 from fanin.domain.frames import Claim, Hold, Ticket
 from fanin.errors import BatchGone, InvalidRequest, ItemFailed, Throttled
-from tests.unit.client.frames.conftest import Crash, World
+from tests.unit.client.frames.conftest import World
 
 
 def test_handles_each_envelope_once_and_drops_its_copies(world: World) -> None:
@@ -53,23 +53,6 @@ def test_an_envelope_can_fail_for_good(world: World) -> None:
     assert world.take(world.receiver(handle)) == [Disposition.HANDLED]
     (failure,) = world.process().failures(repeater.buffer.frames()[0]).failures
     assert failure.reason == "no such customer"
-
-
-def test_a_receiver_that_dies_loses_nothing(world: World) -> None:
-    world.sender(b"a")
-    attempts: list[str] = []
-
-    def handle(delivery: Delivery) -> None:
-        attempts.append(delivery.item)
-        if len(attempts) == 1:
-            raise Crash
-
-    with pytest.raises(Crash):
-        world.receiver(handle).receive(world.queue)
-    assert world.take(world.receiver(handle)) == [Disposition.REDELIVER]
-    world.clock.advance(30_000)
-    assert world.take(world.receiver(handle)) == [Disposition.HANDLED]
-    assert (len(attempts), len(set(attempts))) == (2, 1)
 
 
 def send(world: World, count: int) -> None:
@@ -159,13 +142,6 @@ def test_acknowledging_through_the_ack_queue_is_refused(world: World) -> None:
     later = QueueAcknowledger(None, "https://sqs/acks")  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match=r"pass tracker\.acknowledger\(\"api\"\)"):
         IdempotentReceiver(world.frames(), lambda _: None, later)
-
-
-def test_one_bad_envelope_spoils_only_itself(world: World) -> None:
-    send(world, 3)
-    bad = [Envelope(5, 0, b"no such frame"), Envelope(world.queue[0].frame, 3, b"beyond it")]
-    dispositions = world.receiver(lambda _: None).receive([bad[0], *world.queue, bad[1]])
-    assert dispositions == [Disposition.REDELIVER, *[Disposition.HANDLED] * 3, Disposition.REDELIVER]
 
 
 def test_an_acknowledgement_that_fails_brings_the_envelope_again(world: World) -> None:

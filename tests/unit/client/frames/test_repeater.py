@@ -21,7 +21,7 @@ from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.client.frames.transport import Notice
 from fanin.domain.frames import Frame, OpenFrame
 from fanin.errors import BufferFull, EnvelopesRefused, InvalidRequest, ServiceUnavailable, Throttled
-from tests.unit.client.frames.conftest import Crash, World
+from tests.unit.client.frames.conftest import World
 from tests.unit.client.frames.test_sqlite_repeat_buffer import limit_disk
 
 
@@ -78,34 +78,6 @@ def test_sends_what_a_frame_left_that_was_given_up_in_a_new_one(world: World) ->
         world.take(world.receiver(lambda delivery: seen.update([delivery.payload])))
     assert repeater.buffer.frames() != old
     assert seen == {b"a": 1, b"b": 1}
-
-
-def test_a_sender_that_died_goes_on_where_its_buffer_is(world: World, tmp_path: Path) -> None:
-    # Given a sender that died with one frame sent, one assigned but not sent, and one payload waiting
-    def dies(_: object) -> None:
-        raise Crash
-
-    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
-    first = world.repeater(buffer, size=2)
-    for payload in (b"a", b"b", b"c"):
-        first.put(payload)
-    with pytest.raises(Crash):
-        world.repeater(buffer, transport=dies, size=2).flush()
-    buffer.close()
-
-    # When another one opens the buffer
-    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
-    second = world.repeater(buffer, size=2)
-    second.tick()
-    second.flush()
-
-    # Then everything is sent and handled
-    seen: list[bytes] = []
-    world.take(world.receiver(lambda delivery: seen.append(delivery.payload)))
-    assert sorted(seen) == [b"a", b"b", b"c"]
-    world.announce()
-    assert second.tick() == 0
-    buffer.close()
 
 
 def test_a_frame_completed_while_the_sender_was_away(world: World, tmp_path: Path) -> None:
@@ -356,6 +328,10 @@ def test_a_frame_is_kept_while_any_page_lists_what_the_buffer_holds(
     world.clock.advance(6_000)
     assert repeater.tick() == 1
     assert [envelope.payload for envelope in world.queue] == lost[1:]
+    # When all that is missing was set aside, then the frame is forgotten
+    repeater.buffer.set_aside(repeater.buffer.frames()[0], {3: "never"})
+    world.clock.advance(60_000)
+    assert repeater.tick() == 0
 
 
 def test_no_further_page_is_read_while_the_transport_fails(
