@@ -7,11 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from fanin import ItemState, Tracker
+from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import State
-from fanin.domain.targets import TargetType, When
 
 
 @pytest.fixture
@@ -57,24 +56,6 @@ def test_items_that_are_added_while_an_exact_status_counts_are_not_in_it(tracker
     assert (counted.batch.items, counted.done_min) == (100_000, 1_563)
 
 
-def test_a_picture_is_followed_down_to_an_item(tracker):
-    # Given 5,000 items, of which one is not done
-    group = tracker.add(tracker.open().batch_id, 5_000)
-    tracker.ack(group[:4_242])
-    tracker.ack(group[4_243:])
-
-    # When a reader goes down from the root, into the first cell that is not done
-    picture = tracker.picture(group.batch_id)
-    while picture.level:
-        cell = next(cell for cell in picture.cells if cell.done_min < cell.size)
-        picture = tracker.picture(group.batch_id, level=picture.level - 1, number=cell.number)
-
-    # Then it arrives at the item
-    (left,) = [item for item in picture.items if not item.state.done]
-    assert (left.ordinal, left.state) == (4_242, ItemState.PENDING)
-    assert tracker.ack(left.item)[0].first == 1
-
-
 def test_batches_of_a_user_key_are_followed_over_pages(tracker, memory, monkeypatch):
     # Given 20 batches of a key, every second one cancelled, and pages of three
     monkeypatch.setattr("fanin.client.reading.MAX_PAGE", 3)
@@ -91,15 +72,6 @@ def test_batches_of_a_user_key_are_followed_over_pages(tracker, memory, monkeypa
     assert [batch.batch_id for batch in tracker.iter_batches(user_key="nightly")] == newest
     assert [batch.batch_id for batch in tracker.iter_batches("open", user_key="nightly")] == newest[1::2]
     assert [b.batch_id for b in tracker.list("cancelled", user_key="nightly", limit=2).batches] == newest[:1]
-
-
-def test_targets_are_those_of_the_batch_without_their_secrets(tracker):
-    held = "a token that lets its holder end the task"
-    batch = tracker.open(on_end=[{"type": "step_functions", "when": "complete", "task_token": held}])
-    (report,) = tracker.targets(batch.batch_id)
-    assert (report.type, report.when) == (TargetType.STEP_FUNCTIONS, When.COMPLETE)
-    assert held not in repr(report)
-    assert tracker.targets(tracker.open().batch_id) == ()
 
 
 def test_wait_returns_when_the_batch_has_ended(tracker):

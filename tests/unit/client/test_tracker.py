@@ -27,14 +27,6 @@ def tracker(ledger) -> Tracker:
 
 
 class TestWithBatch:
-    def test_it_opens_and_closes(self, tracker):
-        with tracker.batch(user_key="catalog-42") as batch:
-            group = batch.add(3)
-            assert batch.status().batch.state is State.OPEN
-        assert batch.row.state is State.CLOSED
-        [receipt] = tracker.ack(list(group))
-        assert (receipt.user_key, receipt.first, receipt.complete) == ("catalog-42", 3, True)
-
     def test_an_error_cancels_it_and_passes_through(self, tracker):
         with pytest.raises(KeyboardInterrupt), tracker.batch() as batch:
             raise KeyboardInterrupt

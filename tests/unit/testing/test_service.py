@@ -19,10 +19,7 @@ from fanin import (
     MemoryRepeatBuffer,
     Message,
     OpenFrame,
-    PutEvent,
-    PutRoute,
     ReceivedMessage,
-    Register,
     Repeater,
 )
 from fanin.client.frames.sqs_notices import queue_notices
@@ -51,12 +48,6 @@ class TestTime:
         service.advance(HOUR)
         service.tracker.ack(service.tracker.add(service.tracker.open().batch_id, 10))
         assert service.now == start + HOUR
-
-    def test_waiting_lets_it_pass(self, service: InMemoryService) -> None:
-        batch = service.tracker.open(deadline=HOUR)
-        start = service.now
-        assert service.tracker.wait(batch.batch_id).batch.state == "timed_out"
-        assert HOUR <= service.now - start < HOUR + timedelta(seconds=5)
 
 
 class TestSeed:
@@ -163,24 +154,6 @@ class TestQueues:
 
 
 class TestFaults:
-    def test_messages_that_come_twice_count_once(self, service: InMemoryService) -> None:
-        url, seen = service.queue(), Counter[str]()
-        service.deliver_twice(url)
-        service.consume(url, service.tracker.sqs_handler(lambda message: seen.update([message.body])))
-        with service.tracker.batch() as batch:
-            batch.send(url, (f"{n}" for n in range(20)))
-        assert set(seen.values()) == {2}
-        assert kinds(service) == ["Batch Completed"]
-        assert batch.status(exact=True).done_min == 20
-
-    def test_an_outage_is_waited_out(self, service: InMemoryService) -> None:
-        url, start = service.queue(), service.now
-        service.on_call = fault = Fault("sqs.send_message_batch", times=3)
-        with service.tracker.batch() as batch:
-            assert batch.send(url, ["x"]) == 1
-        assert fault.left == 0
-        assert service.now > start
-
     def test_a_full_batch_is_waited_for_while_others_work(self, service: InMemoryService) -> None:
         # Given a bounded batch whose consumer is slow to come back
         url = service.queue(visibility_timeout=30)
@@ -332,15 +305,6 @@ class TestPatterns:
         assert service.tracker.buffers.take("jobs", wait=0, visibility_timeout=40)
         assert not service.tracker.buffers.take("jobs", wait=20)
         assert [work.payload for work in service.tracker.buffers.take("jobs", wait=20)] == ["a"]
-
-    def test_events_that_nobody_gets_are_told(self, service: InMemoryService) -> None:
-        tracker, url = service.tracker, service.queue("desk", channel=True)
-        tracker.directory.register(Register("desks", "north", url))
-        tracker.routing.put(PutRoute("orders", {"detail-type": ["Placed"]}, "desks"))
-        tracker.routing.publish(PutEvent("shop", "Placed", {"n": 1}))
-        tracker.routing.publish(PutEvent("shop", "Lost", {"n": 2}))
-        assert [event.detail["n"] for event in service.unrouted] == [2]
-        assert kinds(service) == ["Instance Registered", "Placed", "Lost"]
 
 
 def test_it_needs_nothing_but_fanin_itself() -> None:

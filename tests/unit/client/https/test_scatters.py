@@ -17,9 +17,9 @@ from fanin.client.https.scatters import HttpsScatters
 from fanin.client.https.transport import unsigned
 from fanin.domain.claim_checks import ClaimCheckRequest
 from fanin.domain.scatter import Recipient, Reply, Scatter
-from fanin.errors import CorrelationIdAlive, ServiceUnavailable
+from fanin.errors import ServiceUnavailable
 from fanin.wire import scatters as wire
-from tests.unit.client.https.conftest import URL, Gateway, Script, ok, problem
+from tests.unit.client.https.conftest import URL, Gateway, Script, ok
 
 QUEUE = "https://sqs/car"
 
@@ -58,11 +58,6 @@ def test_a_start_is_repeated_under_the_same_key_when_its_answer_is_lost(
     first, second = (request.headers[names.IDEMPOTENCY_HEADER] for request in script.requests)
     assert first == second == (key or first)
     assert len(first) >= 8 or key
-
-
-def test_a_living_correlation_id_is_told_as_such() -> None:
-    with pytest.raises(CorrelationIdAlive):
-        HttpsScatters(api(Script(problem(409, "correlation-id-alive")))).start(Scatter("x", topic="t"))
 
 
 def test_a_scatter_lives_the_same_life_over_the_api_and_on_the_stores(
