@@ -76,35 +76,34 @@ def test_verify_adds_up_its_pages(memory):
 def test_what_is_given_to_open_reaches_the_ledger(tracker, ledger, memory):
     deadline = memory.clock.now() + 60_000
     parent = tracker.add(tracker.open().batch_id, 1)[0]
+    as_it_is = {
+        "user_key": "k",
+        "deadline": deadline,
+        "limit": 5,
+        "parent_item": parent,
+        "metadata": {"a": "b"},
+        "tolerated_failures": Tolerance(percent=5),
+    }
+    target = {"type": "step_functions", "when": "complete", "task_token": "token"}
     tracker.open(
-        user_key="k",
-        deadline=deadline,
+        **as_it_is,
         on_deadline="complete",
-        limit=5,
-        parent_item=parent,
-        metadata={"a": "b"},
         stall_after=timedelta(minutes=5),
         keep="reason",
         on_failure="hold",
-        tolerated_failures=Tolerance(percent=5),
-        on_end=[{"type": "step_functions", "when": "complete", "task_token": "token"}],
+        on_end=[target],
         totals=["rows", "cents"],
         key="mine",
     )
     ((name, (request,), options),) = ledger.calls[2:]
     assert (name, options) == ("open", {"key": "mine"})
     assert request == OpenBatch(
-        user_key="k",
-        deadline=deadline,
+        **as_it_is,
         on_deadline=OnDeadline.COMPLETE,
-        limit=5,
-        parent_item=parent,
-        metadata={"a": "b"},
         stall_after=300,
         keep=Keep.REASON,
         on_failure=OnFailure.HOLD,
-        tolerated_failures=Tolerance(percent=5),
-        on_end=targets([{"type": "step_functions", "when": "complete", "task_token": "token"}]),
+        on_end=targets([target]),
         totals=("rows", "cents"),
     )
 

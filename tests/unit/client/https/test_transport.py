@@ -138,10 +138,7 @@ class TestIdentity:
         identity = Identity()
         assert identity.region_name == "us-west-2"
         assert identity.get_credentials().access_key == "ENVIRONMENT"
-
-    def test_what_is_given_goes_before_all(self, monkeypatch):
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "ENVIRONMENT")
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+        # But what is given goes before all
         identity = Identity(Credentials("GIVEN", "s"), "ap-south-1")
         assert (identity.region_name, identity.get_credentials().access_key) == ("ap-south-1", "GIVEN")
 
