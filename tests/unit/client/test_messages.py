@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanin import InvalidRequest, ReceivedMessage
+from fanin import ReceivedMessage
 from fanin.client.messages import attribute_value, from_lambda, from_queue
 
 FROM_LAMBDA: dict[str, Any] = {
@@ -93,19 +93,3 @@ def test_an_attribute_is_written_with_its_type(value: Any, expected: dict[str, A
 def test_a_message_knows_its_batch_and_its_place(item, batch_id, index):
     message = ReceivedMessage("m", "body", item, {}, None, 1, {})
     assert (message.batch_id, message.index) == (batch_id, index)
-
-
-class TestTotals:
-    def test_what_is_added_adds_up(self):
-        message = from_lambda({"messageId": "m", "body": "b", "attributes": {}})
-        message.add(rows=800, cents=-5)
-        message.add(rows=12)
-        assert message.totals == {"rows": 812, "cents": -5}
-
-    def test_what_is_not_a_whole_number_is_refused_and_adds_nothing(self):
-        message = from_lambda({"messageId": "m", "body": "b", "attributes": {}})
-        message.add(rows=1)
-        for values in ({"cents": 1, "rows": 1.5}, {"rows": 2**53}):
-            with pytest.raises(InvalidRequest, match="whole number"):
-                message.add(**values)
-        assert message.totals == {"rows": 1}

@@ -51,13 +51,6 @@ while True:
     buffer.close()
 
 
-def payloads_that_wait(buffer: SqliteRepeatBuffer) -> list[bytes]:
-    """What waits for a frame; it has one afterwards."""
-    count = buffer.waiting
-    buffer.assign(99, count)
-    return payloads(buffer, 99, (0, count))
-
-
 def limit_disk(buffer: SqliteRepeatBuffer, pages: int) -> None:
     """Let the file have no more than so many pages than now, as on a disk that is full beyond them."""
     ((now,),) = buffer._database.execute("PRAGMA page_count").fetchall()
@@ -114,7 +107,8 @@ def test_two_senders_never_share_a_file(tmp_path: Path, monkeypatch: pytest.Monk
     # But when the first one is closed, the next one goes on
     first.close()
     second = SqliteRepeatBuffer(tmp_path / "buffer.db")
-    assert payloads_that_wait(second) == [b"payload 0"]
+    second.assign(7, 1)
+    assert payloads(second, 7, (0, 9)) == [b"payload 0"]
     second.close()
 
 
@@ -126,42 +120,28 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     assert path.read_text().startswith("something else")
 
 
-def test_a_file_of_the_version_before_is_read(tmp_path: Path) -> None:
-    # Given a file without the table of what was set aside
-    path = tmp_path / "buffer.db"
-    before = SqliteRepeatBuffer(path)
-    fill(before, 2)
-    before._database.execute("DROP TABLE set_aside")
-    before.close()
-    # When it is opened, and an envelope is set aside for a reason that SQLite cannot store as it is
-    buffer = SqliteRepeatBuffer(path)
-    buffer.assign(7, 2)
-    buffer.set_aside(7, {1: "cannot write '\ud800'"})
-    assert payloads(buffer, 7, (0, 2)) == [b"payload 0"]
-    buffer.close()
-
-    # Then that survives the process, with what can be read of the reason
-    again = SqliteRepeatBuffer(path)
-    assert ([one.reason for one in again.aside()], again.usage) == (["cannot write '?'"], Usage(2, 18))
-    again.close()
-
-
 def test_the_file_of_an_earlier_version_is_taken_over(tmp_path: Path) -> None:
-    # Given a file whose envelopes do not say from how many frames they were missing
+    # Given a file that knows neither from how many frames envelopes were missing, nor what was set aside
     path = tmp_path / "buffer.db"
     with sqlite3.connect(path) as database:
         database.executescript(
             "CREATE TABLE envelopes (number INTEGER PRIMARY KEY AUTOINCREMENT, frame INTEGER, place INTEGER,"
             " content_type TEXT NOT NULL, payload BLOB NOT NULL);"
-            "INSERT INTO envelopes (frame, place, content_type, payload) VALUES (7, 0, 'text/plain', x'61');"
+            "INSERT INTO envelopes (frame, place, content_type, payload)"
+            " VALUES (7, 0, 'text/plain', x'61'), (7, 1, 'text/plain', x'62');"
         )
     database.close()
-    # When it is opened, twice
-    SqliteRepeatBuffer(path).close()
+    # When it is opened, and an envelope is set aside for a reason that SQLite cannot store as it is
     buffer = SqliteRepeatBuffer(path)
-    # Then its envelopes are there, and are counted from now on
+    buffer.set_aside(7, {1: "cannot write '\ud800'"})
+    buffer.close()
+    # Then that survives the process, with what can be read of the reason
+    buffer = SqliteRepeatBuffer(path)
+    assert [(one.payload, one.reason) for one in buffer.aside()] == [(b"b", "cannot write '?'")]
+    assert buffer.usage == Usage(2, 2)
+    # And the other is counted from now on
     assert buffer.release(7, [(0, 1)], others_delivered=True, max_frames=2) == 0
     buffer.assign(8, 1)
     assert buffer.release(8, [(0, 1)], max_frames=2) == 1
-    assert [one.payload for one in buffer.aside()] == [b"a"]
+    assert [one.payload for one in buffer.aside()] == [b"a", b"b"]
     buffer.close()
