@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -265,15 +266,15 @@ def test_what_was_acknowledged_within_the_window_is_not_acknowledged_again() -> 
 
 
 @pytest.mark.parametrize(
-    ("source", "raw", "said"),
+    ("options", "raw", "said"),
     [
-        ("https://sqs/w", {}, "https://sqs/w"),  # a consumer that polls knows its queue
-        ("", {"messageId": "m1", "body": "b", "eventSourceARN": "arn:q"}, "arn:q"),  # Lambda says it
-        ("", {}, ""),
+        ({"source": "https://sqs/w"}, {}, "https://sqs/w"),  # a consumer that polls knows its queue
+        ({}, {"messageId": "m1", "body": "b", "eventSourceARN": "arn:q"}, "arn:q"),  # Lambda says it
+        ({}, {}, ""),
     ],
 )
 def test_a_failure_has_its_message_a_reason_that_can_be_sent_and_where_it_came_from(
-    source: str, raw: dict[str, str], said: str
+    options: dict[str, Any], raw: dict[str, str], said: str
 ) -> None:
     """Without that, a redrive does not know where to send the message."""
 
@@ -281,7 +282,7 @@ def test_a_failure_has_its_message_a_reason_that_can_be_sent_and_where_it_came_f
         raise ItemFailed("torn \udcff")
 
     acknowledged = Acknowledged()
-    window = MessageWindow(handle, acknowledged, source=source)
+    window = MessageWindow(handle, acknowledged, **options)
 
     window.handle(replace(message("m1", "1:g:0"), raw=raw))
     window.acknowledge()
