@@ -49,6 +49,11 @@ class TestTime:
         service.tracker.ack(service.tracker.add(service.tracker.open().batch_id, 10))
         assert service.now == start + HOUR
 
+    def test_batches_idle_since_are_expired_by_it(self, service: InMemoryService) -> None:
+        service.tracker.open()
+        service.advance(HOUR)
+        assert service.tracker.expire("open", idle_since=-timedelta(minutes=40)).batches == 1
+
 
 class TestSeed:
     @staticmethod

@@ -94,3 +94,8 @@ def test_an_event_without_messages_is_an_answer_too(tracker):
 def test_an_event_of_another_service_is_refused(tracker, other):
     with pytest.raises(InvalidRequest, match=r"SQS.*map a queue to this function"):
         tracker.sqs_handler(lambda message: pytest.fail("handled"))(other)
+
+
+def test_a_handler_must_be_a_function(tracker):
+    with pytest.raises(InvalidRequest, match="not str; pass the function itself"):
+        tracker.sqs_handler("handle")
