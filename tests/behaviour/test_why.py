@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from fanin import Code, Diagnosis, Finding, Known, ReceivedMessage, ServiceUnavailable, Severity, Tracker
+from fanin import Code, Diagnosis, Finding, Known, ReceivedMessage, Severity, Tracker
 from fanin.testing import InMemoryService
-
-HALF_AN_HOUR = timedelta(minutes=30)
 
 
 @pytest.fixture
@@ -36,17 +34,6 @@ def sent(tracker: Tracker, queue: str, items: int = 3, **options: Any) -> int:
     with tracker.batch(**options) as batch:
         batch.send(queue, [str(n) for n in range(items)])
     return batch.id
-
-
-def test_a_batch_that_is_open_with_all_items_done_only_waits_for_its_close(tracker: Tracker) -> None:
-    batch = tracker.open()
-    tracker.ack(tracker.add(batch.batch_id, 5))
-
-    diagnosis = tracker.why(batch.batch_id)
-
-    assert codes(diagnosis) == [Code.OPEN_NOT_CLOSED]
-    assert "All 5 items are done" in diagnosis.findings[0].detail
-    assert (diagnosis.done_min, diagnosis.done_max, diagnosis.missing) == (5, 5, ())
 
 
 def test_items_that_were_added_and_not_sent_are_told_from_those_that_were(
@@ -82,18 +69,6 @@ def test_messages_that_nobody_receives_wait(service: InMemoryService, tracker: T
     assert late.findings[0].evidence == {"queue": "work", "visible": 3, "in_flight": 0}
     (one,) = late.missing
     assert (one.range.start, one.range.stop, one.known) == (0, 3, Known.WAITING)
-
-
-def test_messages_that_a_consumer_holds_are_in_flight(service: InMemoryService, tracker: Tracker) -> None:
-    queue = service.queue("work", visibility_timeout=7_200)
-    batch = sent(tracker, queue)
-    service.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)
-
-    diagnosis = tracker.why(batch)
-
-    assert codes(diagnosis) == [Code.IN_FLIGHT]
-    assert found(diagnosis, Code.IN_FLIGHT).severity is Severity.INFO
-    assert [one.known for one in diagnosis.missing] == [Known.IN_FLIGHT]
 
 
 def test_a_consumer_that_raises_is_told_with_its_last_error(
@@ -138,27 +113,6 @@ def test_a_consumer_that_never_acknowledges_makes_messages_vanish(
     assert "probably" in diagnosis.findings[0].detail
 
 
-def test_purged_messages_have_vanished(service: InMemoryService, tracker: Tracker) -> None:
-    queue = service.queue("work")
-    batch = sent(tracker, queue)
-    service.sqs.purge_queue(QueueUrl=queue)
-
-    assert codes(tracker.why(batch)) == [Code.VANISHED]
-
-
-def test_messages_past_the_retention_of_their_queue_have_expired(
-    service: InMemoryService, tracker: Tracker
-) -> None:
-    queue = service.queue("work", attributes={"MessageRetentionPeriod": "60"})
-    batch = sent(tracker, queue)
-
-    service.advance(timedelta(seconds=61))
-    diagnosis = tracker.why(batch)
-
-    assert codes(diagnosis) == [Code.EXPIRED]
-    assert diagnosis.findings[0].evidence["retention"] == 60
-
-
 def test_dead_letters_that_nobody_reads_are_told(service: InMemoryService, tracker: Tracker) -> None:
     # Given a queue whose dead letters no function fails
     grave = service.queue("grave")
@@ -179,36 +133,6 @@ def test_dead_letters_that_nobody_reads_are_told(service: InMemoryService, track
     assert diagnosis.findings[0].evidence == {"queue": "work", "dead_letter_queue": "grave", "messages": 3}
 
 
-def test_a_dead_letter_says_the_source_queue_and_the_last_error(
-    service: InMemoryService, tracker: Tracker
-) -> None:
-    queue = service.queue("work", max_receives=3, visibility_timeout=30)
-
-    @tracker.sqs_handler
-    def handle(_message: ReceivedMessage) -> None:
-        raise ValueError("no such customer")
-
-    service.consume(queue, handle)
-    batch = sent(tracker, queue, 1)
-    service.advance(timedelta(minutes=5))
-
-    (failure,) = tracker.iter_failures(batch)
-    assert failure.reason == "dead letter: received 4 times from work: ValueError: no such customer"
-
-
-def test_an_item_whose_child_batch_runs_names_it(service: InMemoryService, tracker: Tracker) -> None:
-    parent = tracker.open()
-    group = tracker.add(parent.batch_id, 1)
-    tracker.close(parent.batch_id)
-    child = tracker.open(parent_item=group[0])
-    tracker.add(child.batch_id, 2)
-
-    diagnosis = tracker.why(parent.batch_id)
-
-    assert found(diagnosis, Code.CHILD_RUNNING).evidence["child"] == child.batch_id
-    assert [one.known for one in diagnosis.missing] == [Known.CHILD_RUNNING]
-
-
 def test_a_slow_batch_is_never_called_stuck(service: InMemoryService, tracker: Tracker) -> None:
     # Given a process that takes ten messages in four minutes, without an event source mapping
     queue = service.queue("work")
@@ -227,35 +151,6 @@ def test_a_slow_batch_is_never_called_stuck(service: InMemoryService, tracker: T
     assert slow.evidence["done_min"] == 110
     assert slow.evidence["eta_seconds"] == 240
     assert [event.detail_type for event in service.events_of(batch)] == []
-
-
-def test_a_deadline_that_is_near_is_told(service: InMemoryService, tracker: Tracker) -> None:
-    batch = tracker.open(deadline=timedelta(minutes=8))
-    tracker.add(batch.batch_id, 1)
-
-    assert found(tracker.why(batch.batch_id), Code.DEADLINE_NEAR).evidence == {"seconds_left": 480}
-
-
-def test_a_queue_that_is_gone_is_told(service: InMemoryService, tracker: Tracker) -> None:
-    queue = service.queue("work")
-    batch = sent(tracker, queue)
-    service.sqs.delete_queue(QueueUrl=queue)
-
-    diagnosis = tracker.why(batch)
-
-    assert diagnosis.findings[0].title == "The queue is gone"
-    assert Code.NOT_SEEN in codes(diagnosis)
-
-
-def test_a_batch_that_has_ended_says_so(tracker: Tracker) -> None:
-    batch = tracker.open()
-    tracker.add(batch.batch_id, 3)
-    tracker.cancel(batch.batch_id)
-
-    diagnosis = tracker.why(batch.batch_id)
-
-    assert codes(diagnosis) == [Code.ENDED]
-    assert [one.range.stop for one in diagnosis.missing] == [3]
 
 
 class TestStalled:
@@ -290,15 +185,6 @@ class TestStalled:
         assert first.id != second.id
         assert (first.detail["done_min"], second.detail["done_min"]) == (0, 10)
 
-    def test_messages_in_flight_are_no_stall(self, service: InMemoryService, tracker: Tracker) -> None:
-        queue = service.queue("work", visibility_timeout=43_200)
-        batch = sent(tracker, queue)
-        service.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)
-
-        service.advance(timedelta(hours=3))
-
-        assert service.events_of(batch) == []
-
     def test_its_time_is_an_option_of_the_batch(self, service: InMemoryService, tracker: Tracker) -> None:
         queue = service.queue("work")
         quick = sent(tracker, queue, stall_after=timedelta(minutes=2))
@@ -309,29 +195,3 @@ class TestStalled:
 
         service.advance(timedelta(days=1))
         assert service.events_of(never) == []
-
-    def test_a_bus_that_is_down_delays_the_event_and_loses_none(
-        self, service: InMemoryService, tracker: Tracker
-    ) -> None:
-
-        batch = sent(tracker, service.queue("work"))
-
-        def fail(call: str, moment: str) -> None:
-            if (call, moment) == ("events.publish", "before"):
-                raise ServiceUnavailable("the bus is down")
-
-        service.on_call = fail
-        service.advance(timedelta(hours=1))
-        assert service.events_of(batch) == []
-
-        service.on_call = lambda _call, _moment: None
-        service.advance(HALF_AN_HOUR)
-        assert [event.detail_type for event in service.events_of(batch)] == ["Batch Stalled"]
-
-    def test_a_buffer_waits_for_good_reasons(self, service: InMemoryService, tracker: Tracker) -> None:
-
-        tracker.buffers.define("orders", 10)
-
-        service.advance(timedelta(days=2))
-
-        assert [event for event in service.events if event.detail_type == "Batch Stalled"] == []

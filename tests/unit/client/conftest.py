@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from fanin import Tracker
+from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
+from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 
 
+@pytest.fixture(scope="session")
+def client() -> Any:
+    """Made once, since that takes longer than most tests; what it talks to is new for each of them."""
+    with pytest.MonkeyPatch.context() as environment, mock_aws():
+        for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
+            environment.delenv(name, raising=False)
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            environment.setenv(name, "test")
+        return boto3.client("sqs", region_name="us-east-1")
+
+
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+def sqs(client: Any) -> Iterator[Any]:
     with mock_aws():
-        yield
-
-
-@pytest.fixture
-def sqs(aws: None) -> Any:
-    return boto3.client("sqs")
+        yield client
 
 
 @pytest.fixture
@@ -89,6 +94,16 @@ class Faulty:
 
 
 @pytest.fixture
+def memory() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def ledger(memory: Memory) -> Recorder:
+    return Recorder(LedgerService(memory.ports()))
+
+
+@pytest.fixture
 def faulty(sqs: Any) -> Faulty:
     return Faulty(sqs)
 
@@ -96,6 +111,33 @@ def faulty(sqs: Any) -> Faulty:
 @pytest.fixture
 def tracker(faulty: Faulty, ack_queue: str) -> Tracker:
     return Tracker(Services(Memory().ports()), lambda: faulty, ack_queue)
+
+
+@pytest.fixture
+def longest_waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The longest that each wait may be, in seconds; nobody waits."""
+    found: list[float] = []
+
+    def wait(backoff: Backoff, attempt: int, at_least: float | None = None) -> None:
+        found.append(replace(backoff, fraction=lambda: 1.0).delay(attempt, at_least))
+
+    monkeypatch.setattr(Backoff, "wait", wait)
+    return found
+
+
+def refusal(code: str, status: int = 400, text: str = "sorry") -> ClientError:
+    """An error of SQS."""
+    response = {"Error": {"Code": code, "Message": text}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(response, "SendMessage")  # type: ignore[arg-type]
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    """A call that raises."""
+
+    def call(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return call
 
 
 def received(sqs: Any, queue_url: str) -> list[dict[str, Any]]:

@@ -12,11 +12,8 @@ from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import Memory
 from fanin.adapters.system import SystemClock
 from fanin.app.api import Buffers
-from fanin.app.buffers.service import BufferService
 from fanin.app.services import Services
 from fanin.client.buffers import ROOM_WAITS, Producer, Taker
-from fanin.client.https.buffers import HttpsBuffers
-from fanin.client.https.transport import unsigned
 from fanin.domain.buffer import Outcome
 from fanin.errors import ItemFailed, LimitReached
 from tests.unit.client.https.conftest import Gateway, https
@@ -53,15 +50,6 @@ def test_a_producer_waits_as_long_as_the_buffer_is_full(buffers: Buffers) -> Non
     # Then it waited no less than it was asked to, and longer each time
     assert accepted.outcome is Outcome.WAITING
     assert waits == [1, 1, pytest.approx(1.8)]
-
-
-def test_a_producer_that_will_not_wait_is_told(buffers: Buffers) -> None:
-    buffers.define("jobs", 1)
-    producer = Producer(buffers, "jobs")
-    producer.put_now("a")
-    with pytest.raises(LimitReached) as rejected:
-        producer.put_now("b")
-    assert rejected.value.retry_after == 1
 
 
 def test_a_producer_gives_up_in_time(buffers: Buffers) -> None:
@@ -117,30 +105,6 @@ def test_a_producer_of_a_tracker_waits_longer_and_longer_up_to_ten_seconds(
     producer.put("b")
     # Then
     assert waits == [1, 1, 2, 4, 8, 10, 10]
-
-
-def test_a_taker_gives_back_what_went_well(buffers: Buffers, memory: Memory) -> None:
-    # Given four pieces of work, of which the third fails once
-    buffers.define("jobs", 9)
-    buffers.put("jobs", list("abcd"))
-    handled: list[str] = []
-
-    def handle(payload: str) -> None:
-        if payload == "c" and "c" not in handled:
-            handled.append("c")
-            raise RuntimeError("once")
-        handled.append(payload)
-
-    taker = Taker(buffers, "jobs", wait=0)
-    with pytest.raises(RuntimeError, match="once"):
-        taker.run(handle, until_empty=True)
-    assert buffers.status("jobs").pending == 1
-
-    # When its time has passed, then what is left comes again
-    memory.clock.advance(60_000)
-    assert taker.run(handle, until_empty=True) == 1
-    assert handled == ["a", "b", "c", "d", "c"]
-    assert buffers.status("jobs").pending == 0
 
 
 def test_a_payload_that_always_fails_holds_up_no_other(
@@ -212,14 +176,3 @@ def test_what_was_done_is_reported_even_if_the_process_is_told_to_end(buffers: B
     with pytest.raises(KeyboardInterrupt):
         Taker(buffers, "jobs", wait=0).run(handle)
     assert buffers.status("jobs").pending == 2
-
-
-def test_a_tracker_has_buffers_producers_and_takers() -> None:
-    tracker = Tracker.in_memory()
-    tracker.buffers.define("jobs", 2)
-    tracker.producer("jobs").put("a")
-    found: list[str] = []
-    assert tracker.taker("jobs", wait=0).run(found.append, until_empty=True) == 1
-    assert found == ["a"]
-    assert isinstance(tracker.buffers, BufferService)
-    assert isinstance(Tracker.over_https("https://x.example.com", sign=unsigned).buffers, HttpsBuffers)

@@ -79,20 +79,6 @@ def test_the_local_profile_finds_the_stack_that_was_started_last_from_any_folder
         Tracker.local(tmp_path)
 
 
-def test_no_local_stack_says_how_to_start_one(monkeypatch):
-    monkeypatch.setenv("FANIN_PROFILE", "local")
-    with pytest.raises(NotConfigured, match="fanin local up"):
-        Tracker.from_env()
-
-
-@pytest.mark.parametrize("text", ["{", "{}", "[]"])
-@pytest.mark.usefixtures("local_stack")
-def test_a_description_of_another_version_says_what_to_do(tmp_path, text):
-    (tmp_path / ".fanin/local.json").write_text(text)
-    with pytest.raises(NotConfigured, match="again"):
-        Tracker.local()
-
-
 def test_another_profile_is_refused(monkeypatch):
     monkeypatch.setenv("FANIN_PROFILE", "prod")
     with pytest.raises(NotConfigured, match="prod"):
@@ -131,12 +117,6 @@ def test_tables_half_named_say_which_is_missing():
 
 class TestInMemory:
     """``Tracker.in_memory()`` behaves as a deployed service does, by the machine's clock."""
-
-    def test_a_child_completes_its_parent(self):
-        tracker = Tracker.in_memory()
-        with tracker.batch() as parent, tracker.batch(parent_item=parent.add(1)[0]):
-            pass
-        assert parent.status().batch.state == "complete"
 
     def test_a_deadline_ends_a_batch(self):
         tracker = Tracker.in_memory()

@@ -46,11 +46,6 @@ def test_a_note_that_cannot_be_written_is_logged_and_harms_nothing(
     ]
 
 
-def test_why_says_what_went_wrong() -> None:
-    with pytest.raises(Throttled):
-        DiagnosticCalls(lambda: Failing(Throttled("busy"))).why(7)
-
-
 def test_more_attempts_than_one_call_takes_go_in_several() -> None:
     tracker = Tracker.in_memory()
     group = tracker.add(tracker.open().batch_id, 1_500)

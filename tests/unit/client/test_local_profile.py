@@ -41,8 +41,9 @@ def test_the_profile_comes_before_the_names_of_another_stack(
     assert profiled(other) == other
 
 
-@pytest.mark.parametrize("config", ["", "[default]\nignore_configured_endpoint_urls = true\n"])
-@pytest.mark.parametrize("ignored", ["true", None])
+@pytest.mark.parametrize(
+    ("config", "ignored"), [("", "true"), ("[default]\nignore_configured_endpoint_urls = true\n", None)]
+)
 def test_no_service_of_the_profile_is_where_the_environment_has_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, config: str, ignored: str | None
 ) -> None:

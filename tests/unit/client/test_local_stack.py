@@ -37,11 +37,6 @@ class TestOwn:
         local_stack.remove(root)
         assert local_stack.read(root) is None
 
-    def test_writing_again_replaces_the_whole_description(self, root: Path, file: Path) -> None:
-        local_stack.write(root, replace(STACK, bus="b"))
-        assert local_stack.read(root) == replace(STACK, bus="b")
-        assert json.loads(file.read_text())["bus"] == "b"
-
     def test_what_another_version_wrote_is_not_read(self, root: Path, file: Path) -> None:
         file.write_text(json.dumps(json.loads(file.read_text()) | {"new_in_this_version": 1}))
         assert local_stack.read(root) is None
@@ -55,11 +50,6 @@ class TestOwn:
 
 
 class TestNearest:
-    def test_it_is_found_from_a_folder_below(self, root: Path, file: Path) -> None:
-        below = root / "a" / "b"
-        below.mkdir(parents=True)
-        assert local_stack.nearest(below) == local_stack.nearest(root) == STACK
-
     def test_of_two_the_nearer_one_counts(self, root: Path, file: Path) -> None:
         inner = root / "inner"
         (inner / FOLDER).mkdir(parents=True)
@@ -101,10 +91,6 @@ class TestCurrent:
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         monkeypatch.chdir(folder)
         return folder
-
-    def test_a_stack_is_found_from_anywhere(self, root: Path, file: Path) -> None:
-        local_roots.remember(root)
-        assert local_stack.current() == STACK
 
     def test_one_in_the_folder_itself_goes_before_it(self, root: Path, file: Path, elsewhere: Path) -> None:
         local_roots.remember(root)

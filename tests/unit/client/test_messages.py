@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanin import InvalidRequest, Message, ReceivedMessage
+from fanin import ReceivedMessage
 from fanin.client.messages import attribute_value, from_lambda, from_queue
 
 FROM_LAMBDA: dict[str, Any] = {
@@ -81,19 +81,6 @@ def test_an_attribute_is_written_with_its_type(value: Any, expected: dict[str, A
 
 
 @pytest.mark.parametrize(
-    ("sendable", "text"),
-    [("text", "text"), ({"name": "Zürich"}, '{"name": "Zürich"}'), (Message({"n": 1}), '{"n": 1}')],
-)
-def test_anything_that_can_be_sent_becomes_a_message(sendable: Any, text: str) -> None:
-    assert Message.of(sendable).text == text
-
-
-def test_a_message_is_taken_as_it_is() -> None:
-    message = Message("x", delay=60)
-    assert Message.of(message) is message
-
-
-@pytest.mark.parametrize(
     ("item", "batch_id", "index"),
     [
         ("7:g:12", 7, 12),
@@ -106,21 +93,3 @@ def test_a_message_is_taken_as_it_is() -> None:
 def test_a_message_knows_its_batch_and_its_place(item, batch_id, index):
     message = ReceivedMessage("m", "body", item, {}, None, 1, {})
     assert (message.batch_id, message.index) == (batch_id, index)
-
-
-class TestTotals:
-    def test_what_is_added_adds_up(self):
-        message = from_lambda({"messageId": "m", "body": "b", "attributes": {}})
-        message.add(rows=800, cents=-5)
-        message.add(rows=12)
-        assert message.totals == {"rows": 812, "cents": -5}
-
-    @pytest.mark.parametrize("values", [{"rows": 1.5}, {"rows": True}, {"rows": 2**53 + 1}, {"rows": "1"}])
-    def test_what_is_not_a_whole_number_is_refused_and_adds_nothing(self, values):
-        message = from_lambda({"messageId": "m", "body": "b", "attributes": {}})
-        message.add(rows=1)
-        with pytest.raises(InvalidRequest, match="whole number"):
-            message.add(cents=1, **values)
-        with pytest.raises(InvalidRequest, match="whole number"):
-            message.add(rows=2**53)
-        assert message.totals == {"rows": 1}

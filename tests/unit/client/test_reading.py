@@ -7,16 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from fanin import ItemState, Tracker
+from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import State
-from fanin.domain.targets import TargetType, When
-
-
-@pytest.fixture
-def memory() -> Memory:
-    return Memory()
 
 
 @pytest.fixture
@@ -62,29 +56,6 @@ def test_items_that_are_added_while_an_exact_status_counts_are_not_in_it(tracker
     assert (counted.batch.items, counted.done_min) == (100_000, 1_563)
 
 
-def test_a_picture_is_followed_down_to_an_item(tracker):
-    # Given 5,000 items, of which one is not done
-    group = tracker.add(tracker.open().batch_id, 5_000)
-    tracker.ack(group[:4_242])
-    tracker.ack(group[4_243:])
-
-    # When a reader goes down from the root, into the first cell that is not done
-    picture = tracker.picture(group.batch_id)
-    while picture.level:
-        cell = next(cell for cell in picture.cells if cell.done_min < cell.size)
-        picture = tracker.picture(group.batch_id, level=picture.level - 1, number=cell.number)
-
-    # Then it arrives at the item
-    (left,) = [item for item in picture.items if not item.state.done]
-    assert (left.ordinal, left.state) == (4_242, ItemState.PENDING)
-    assert tracker.ack(left.item)[0].first == 1
-
-
-def test_batches_of_a_state_are_followed_over_pages(tracker):
-    opened = {tracker.open().batch_id for _ in range(20)}
-    assert {batch.batch_id for batch in tracker.iter_batches("open")} == opened
-
-
 def test_batches_of_a_user_key_are_followed_over_pages(tracker, memory, monkeypatch):
     # Given 20 batches of a key, every second one cancelled, and pages of three
     monkeypatch.setattr("fanin.client.reading.MAX_PAGE", 3)
@@ -101,15 +72,6 @@ def test_batches_of_a_user_key_are_followed_over_pages(tracker, memory, monkeypa
     assert [batch.batch_id for batch in tracker.iter_batches(user_key="nightly")] == newest
     assert [batch.batch_id for batch in tracker.iter_batches("open", user_key="nightly")] == newest[1::2]
     assert [b.batch_id for b in tracker.list("cancelled", user_key="nightly", limit=2).batches] == newest[:1]
-
-
-def test_targets_are_those_of_the_batch_without_their_secrets(tracker):
-    held = "a token that lets its holder end the task"
-    batch = tracker.open(on_end=[{"type": "step_functions", "when": "complete", "task_token": held}])
-    (report,) = tracker.targets(batch.batch_id)
-    assert (report.type, report.when) == (TargetType.STEP_FUNCTIONS, When.COMPLETE)
-    assert held not in repr(report)
-    assert tracker.targets(tracker.open().batch_id) == ()
 
 
 def test_wait_returns_when_the_batch_has_ended(tracker):
@@ -138,15 +100,8 @@ def test_wait_looks_more_and_more_rarely_and_gives_up_at_its_time():
     batch_id = tracker.open().batch_id
 
     # When nothing happens for 20 seconds
-    with pytest.raises(TimeoutError, match="still open after 20 s"):
-        tracker.wait(batch_id, 20)
+    with pytest.raises(TimeoutError, match=r"still open after 20\.0 s"):
+        tracker.wait(batch_id, timedelta(seconds=20))
 
     # Then each wait was twice as long as the one before, up to five seconds, and the last one is cut short
     assert clock.slept == [0.25, 0.5, 1, 2, 4, 5, 5, 2.25]
-
-
-def test_wait_has_an_end(tracker):
-    with tracker.batch() as batch:
-        batch.add(1)
-    with pytest.raises(TimeoutError, match=r"closed after 0\.05 s"):
-        batch.wait(timedelta(seconds=0.05))

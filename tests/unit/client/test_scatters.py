@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -63,11 +64,6 @@ def message(memory: Memory, scatters: ScatterService, **attributes: str) -> Rece
     return ReceivedMessage("m", sent.body, item, {**sent.attributes, **attributes}, None, 1, {})
 
 
-def test_a_key_of_people_reaches_the_service(calls: ScatterCalls) -> None:
-    first, second = (calls.start([QUEUE], "x", key="mine") for _ in range(2))
-    assert first.batch.batch_id == second.batch.batch_id
-
-
 def test_what_is_given_to_start_reaches_the_service() -> None:
     started: list[tuple[Scatter, str | None]] = []
 
@@ -76,46 +72,29 @@ def test_what_is_given_to_start_reaches_the_service() -> None:
             started.append((scatter, key))
 
     calls = ScatterCalls(Service(), lambda: None)  # type: ignore[arg-type,return-value]
+    as_it_is: dict[str, Any] = {
+        "where": {"colour": "red"},
+        "type": "Report",
+        "attributes": {"urgent": "yes"},
+        "correlation_id": "mine",
+        "max_retries": 2,
+        "quorum": 0.5,
+        "user_key": "week-47",
+        "metadata": {"a": "b"},
+    }
+    target = {"type": "sqs", "queue_url": QUEUE}
+    minute = timedelta(minutes=1)
 
-    calls.start(
-        "cars",
-        {"week": 47},
-        where={"colour": "red"},
-        type="Report",
-        attributes={"urgent": "yes"},
-        correlation_id="mine",
-        timeout=timedelta(minutes=1),
-        max_retries=2,
-        quorum=0.5,
-        user_key="week-47",
-        metadata={"a": "b"},
-        on_end=[{"type": "sqs", "queue_url": QUEUE}],
-        totals=["km"],
-        key="k",
-    )
+    calls.start("cars", {"week": 47}, timeout=minute, on_end=[target], totals=["km"], key="k", **as_it_is)
     calls.start([QUEUE, Recipient("x", "https://sqs/x")], "now")
 
-    assert started == [
-        (
-            Scatter(
-                '{"week": 47}',
-                topic="cars",
-                where={"colour": "red"},
-                type="Report",
-                attributes={"urgent": "yes"},
-                correlation_id="mine",
-                timeout=60,
-                max_retries=2,
-                quorum=0.5,
-                user_key="week-47",
-                metadata={"a": "b"},
-                on_end=(Target(TargetType.SQS, queue_url=QUEUE),),
-                totals=("km",),
-            ),
-            "k",
-        ),
-        (Scatter("now", [Recipient("", QUEUE), Recipient("x", "https://sqs/x")]), None),
-    ]
+    (with_all, key), (plain, no_key) = started
+    assert (key, no_key) == ("k", None)
+    on_end = (Target(TargetType.SQS, queue_url=QUEUE),)
+    assert with_all == Scatter(
+        '{"week": 47}', topic="cars", timeout=60, on_end=on_end, totals=("km",), **as_it_is
+    )
+    assert plain == Scatter("now", [Recipient("", QUEUE), Recipient("x", "https://sqs/x")])
 
 
 def test_people_write_objects_and_spans(

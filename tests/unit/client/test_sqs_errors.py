@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from botocore import exceptions
-from botocore.exceptions import ClientError
 
 from fanin.client.sqs_errors import blames_content, queue_errors, refusal_text
 from fanin.errors import (
@@ -16,13 +15,9 @@ from fanin.errors import (
     ServiceUnavailable,
     Throttled,
 )
+from tests.unit.client.conftest import refusal
 
 URL = "https://sqs.eu-west-1.amazonaws.com/123456789012/work"
-
-
-def refusal(code: str, status: int = 400, text: str = "sorry") -> ClientError:
-    response = {"Error": {"Code": code, "Message": text}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return ClientError(response, "SendMessage")
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from fanin import names
+from fanin.adapters.memory import Memory
 from fanin.entry import wiring
+from fanin.entry.http import application
 from fanin.entry.observe import counted
 from fanin.entry.observe import metrics as metrics_of_process
+from tests.unit.entry.conftest import CONTEXT
 
 FUNCTIONS = Path(__file__).parents[3] / "functions"
 
@@ -32,6 +35,11 @@ class Queue:
 def _no_metrics_of_other_tests() -> None:
     metrics_of_process.clear_metrics()
     counted.clear()
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory()
 
 
 @pytest.fixture
@@ -56,6 +64,24 @@ def load(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def posted(path: str, body: object, **headers: str) -> Any:
+    """The answer of the API's function to a POST."""
+    application._application.cache_clear()
+    event = {
+        "rawPath": path,
+        "headers": headers,
+        "requestContext": {
+            "http": {"method": "POST", "path": path},
+            "requestId": "r",
+            "stage": "$default",
+        },
+        "body": json.dumps(body),
+    }
+    answer = load("api").handler(event, CONTEXT)
+    application._application.cache_clear()
+    return answer
 
 
 def metrics(capsys) -> dict[str, list[float]]:

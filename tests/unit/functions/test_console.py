@@ -7,6 +7,7 @@ import pytest
 from fanin.adapters.memory import Memory
 from fanin.console import behind_api
 from fanin.entry import wiring
+from tests.unit.entry.conftest import CONTEXT
 from tests.unit.functions.conftest import load
 
 
@@ -25,19 +26,7 @@ def test_it_hands_requests_to_the_console(monkeypatch, path) -> None:
         "requestContext": {"http": {"method": "GET", "path": path, "sourceIp": "192.0.2.1"}},
         "isBase64Encoded": False,
     }
-    answer = load("console").handler(event, _context())
+    answer = load("console").handler(event, CONTEXT)
     # Then the console answers it
     assert answer["statusCode"] == 200
     assert "No batches here" in answer["body"]
-
-
-def _context():
-    from types import SimpleNamespace
-
-    return SimpleNamespace(
-        function_name="console",
-        memory_limit_in_mb=512,
-        invoked_function_arn="arn:aws:lambda:eu-west-1:123456789012:function:console",
-        aws_request_id="1",
-        get_remaining_time_in_millis=lambda: 30_000,
-    )

@@ -22,11 +22,6 @@ EVENT = {"id": "e-1", "source": "shop", "detail-type": "Placed", "detail": {"kin
 
 
 @pytest.fixture
-def memory() -> Memory:
-    return Memory()
-
-
-@pytest.fixture
 def services(memory: Memory, monkeypatch) -> Services:
     services = Services(memory.ports())
     monkeypatch.setattr(wiring, "services", lambda: services)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from fanin import names
@@ -13,17 +11,11 @@ from fanin.app.services import Services, patterns
 from fanin.domain.batch import Batch, State
 from fanin.domain.frames import OpenFrame
 from fanin.entry import wiring
-from fanin.entry.http import application
 from tests.unit.entry.conftest import CONTEXT
 from tests.unit.entry.test_streams import image, record
-from tests.unit.functions.conftest import load, metrics
+from tests.unit.functions.conftest import load, metrics, posted
 
 TTL = 60
-
-
-@pytest.fixture
-def memory() -> Memory:
-    return Memory()
 
 
 @pytest.fixture
@@ -57,20 +49,7 @@ def told(batch: Batch, capsys) -> dict[str, list[float]]:
 
 
 def test_the_api_counts_frames_that_are_opened(services: Services, capsys) -> None:
-    application._application.cache_clear()
-    event = {
-        "rawPath": "/v1/frames",
-        "headers": {},
-        "requestContext": {
-            "http": {"method": "POST", "path": "/v1/frames"},
-            "requestId": "r",
-            "stage": "$default",
-        },
-        "body": json.dumps({"size": 2}),
-    }
-    answer = load("api").handler(event, CONTEXT)
-    application._application.cache_clear()
-    assert answer["statusCode"] == 201
+    assert posted("/v1/frames", {"size": 2})["statusCode"] == 201
     assert metrics(capsys) == {names.METRIC_FRAMES_OPENED: [1.0]}
 
 

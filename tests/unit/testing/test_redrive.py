@@ -39,19 +39,6 @@ def test_a_large_redrive_is_finished_when_the_call_returns(fifo: bool) -> None:
     assert [one.items for one in tracker.redrives(batch.id)] == [1_200, 0]
 
 
-def test_an_error_that_is_given_as_text_is_one_error_and_not_its_letters() -> None:
-    # Given a failure whose error begins with a letter of another's
-    tracker = InMemoryService().tracker
-    with tracker.batch() as batch:
-        disk, socket = batch.add(2)
-    tracker.fail(disk, "disk full")
-    tracker.fail(socket, "socket closed")
-    # When one error is named
-    found = tracker.redrive(batch.id, errors="disk full", dry_run=True)
-    # Then the other failure is not meant
-    assert (found.not_kept, found.not_kept_items, found.errors) == (1, (0,), ("disk full",))
-
-
 def consume(service: InMemoryService, tracker, queue: str, seen: list[str]) -> None:
     @tracker.sqs_handler
     def handle(message) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,17 +19,14 @@ from fanin import (
     MemoryRepeatBuffer,
     Message,
     OpenFrame,
-    PutEvent,
-    PutRoute,
     ReceivedMessage,
-    Register,
     Repeater,
 )
 from fanin.client.frames.sqs_notices import queue_notices
 from fanin.client.frames.sqs_receiver import SqsReceiver
 from fanin.client.frames.sqs_transport import SqsTransport
 from fanin.domain.scatter import Recipient
-from fanin.errors import InvalidRequest, LimitReached, NotConfigured, ServiceUnavailable
+from fanin.errors import InvalidRequest, NotConfigured, ServiceUnavailable
 from fanin.testing import Fault, InMemoryService
 
 HOUR = timedelta(hours=1)
@@ -44,31 +42,11 @@ def kinds(service: InMemoryService) -> list[str]:
 
 
 class TestTime:
-    def test_it_stands_still(self, service: InMemoryService) -> None:
-        start = service.now
-        service.tracker.ack(service.tracker.add(service.tracker.open().batch_id, 10))
-        assert service.now == start == datetime(2026, 11, 23, 9, tzinfo=UTC)
-
-    def test_it_starts_where_it_is_told_to(self) -> None:
+    def test_it_starts_where_it_is_told_to_and_stands_still(self) -> None:
         start = datetime(2030, 1, 1, tzinfo=UTC)
         service = InMemoryService(start=start)
         service.advance(HOUR)
-        assert service.now == start + HOUR
-
-    def test_a_timedelta_counts_from_the_services_clock(self, service: InMemoryService) -> None:
-        batch = service.tracker.open(deadline=HOUR)
-        assert batch.deadline == (service.now + HOUR).timestamp() * 1000
-
-    def test_waiting_lets_it_pass(self, service: InMemoryService) -> None:
-        batch = service.tracker.open(deadline=HOUR)
-        start = service.now
-        assert service.tracker.wait(batch.batch_id).batch.state == "timed_out"
-        assert HOUR <= service.now - start < HOUR + timedelta(seconds=5)
-
-    def test_a_wait_that_is_over_is_told_so(self, service: InMemoryService) -> None:
-        batch, start = service.tracker.open(), service.now
-        with pytest.raises(TimeoutError):
-            service.tracker.wait(batch.batch_id, timeout=HOUR)
+        service.tracker.ack(service.tracker.add(service.tracker.open().batch_id, 10))
         assert service.now == start + HOUR
 
     def test_batches_idle_since_are_expired_by_it(self, service: InMemoryService) -> None:
@@ -91,15 +69,6 @@ class TestSeed:
 
 
 class TestQueues:
-    def test_work_is_sent_and_consumed(self, service: InMemoryService) -> None:
-        url, seen = service.queue("rows"), Counter[str]()
-        with service.tracker.batch() as batch:
-            assert batch.send(url, (f"{n}" for n in range(100))) == 100
-        consumer = service.tracker.consumer(url, lambda message: seen.update([message.body]))
-        consumer.run(until=lambda: batch.status().batch.state.terminal)
-        assert set(seen.values()) == {1}
-        assert kinds(service) == ["Batch Completed"]
-
     @pytest.mark.parametrize("via", ["api", "queue"])
     def test_a_lambda_handler_is_called_as_messages_come(self, service: InMemoryService, via: Any) -> None:
         # Given a handler that gives one message up, and gets another the second time only
@@ -132,23 +101,6 @@ class TestQueues:
         service.sqs.send_message(QueueUrl=url, MessageBody="x")
         service.consume(url, lambda event, _context: seen.append(event["Records"][0]["body"]))
         assert seen == ["x"]
-
-    def test_a_message_that_dies_fails_its_item(self, service: InMemoryService) -> None:
-        url = service.queue("rows", max_receives=3, visibility_timeout=10)
-        tries: list[int] = []
-
-        def handle(message: ReceivedMessage) -> None:
-            tries.append(message.receive_count)
-            raise RuntimeError
-
-        service.consume(url, service.tracker.sqs_handler(handle))
-        with service.tracker.batch() as batch:
-            batch.send(url, ["deadly"])
-        service.advance(HOUR)
-        assert tries == [1, 2, 3]
-        (failure,) = service.tracker.failures(batch.id).failures
-        assert failure.reason == "dead letter: received 4 times from rows: RuntimeError"
-        assert kinds(service) == ["Batch Completed"]
 
     def test_a_dead_letter_of_no_batch_is_kept(self, service: InMemoryService) -> None:
         url = service.queue("rows", max_receives=1, visibility_timeout=1)
@@ -199,9 +151,6 @@ class TestQueues:
         service.advance(HOUR)
         assert seen == [start + timedelta(seconds=90)]
 
-    def test_each_has_a_name_of_its_own(self, service: InMemoryService) -> None:
-        assert service.queue() != service.queue()
-
     def test_one_that_is_not_there(self, service: InMemoryService) -> None:
         with pytest.raises(NotConfigured, match=r"service\.queue"):
             service.consume("https://sqs/rows", lambda _event, _context: None)
@@ -210,24 +159,6 @@ class TestQueues:
 
 
 class TestFaults:
-    def test_messages_that_come_twice_count_once(self, service: InMemoryService) -> None:
-        url, seen = service.queue(), Counter[str]()
-        service.deliver_twice(url)
-        service.consume(url, service.tracker.sqs_handler(lambda message: seen.update([message.body])))
-        with service.tracker.batch() as batch:
-            batch.send(url, (f"{n}" for n in range(20)))
-        assert set(seen.values()) == {2}
-        assert kinds(service) == ["Batch Completed"]
-        assert batch.status(exact=True).done_min == 20
-
-    def test_an_outage_is_waited_out(self, service: InMemoryService) -> None:
-        url, start = service.queue(), service.now
-        service.on_call = fault = Fault("sqs.send_message_batch", times=3)
-        with service.tracker.batch() as batch:
-            assert batch.send(url, ["x"]) == 1
-        assert fault.left == 0
-        assert service.now > start
-
     def test_a_full_batch_is_waited_for_while_others_work(self, service: InMemoryService) -> None:
         # Given a bounded batch whose consumer is slow to come back
         url = service.queue(visibility_timeout=30)
@@ -244,30 +175,6 @@ class TestFaults:
             assert batch.send(url, (f"{n}" for n in range(40))) == 40
         service.advance(HOUR)
         assert kinds(service) == ["Batch Completed"]
-
-    def test_a_caller_that_dies_gets_the_error(self, service: InMemoryService) -> None:
-        service.on_call = Fault("words.clear", error=RuntimeError("dead"))
-        group = service.tracker.add(service.tracker.open().batch_id, 1)
-        with pytest.raises(RuntimeError):
-            service.tracker.ack(group)
-        assert service.tracker.ack(group)[0].ranged == 1
-
-    def test_a_lost_answer_counts_once(self, service: InMemoryService) -> None:
-        service.on_call = Fault("words.clear", "after")
-        with service.tracker.batch() as batch:
-            group = batch.add(1)
-        with pytest.raises(ServiceUnavailable):
-            service.tracker.ack(group[0])
-        service.tracker.ack(group[0])
-        assert kinds(service) == ["Batch Completed"]
-
-    def test_on_call_may_be_given_at_the_start(self) -> None:
-        seen: list[str] = []
-        service = InMemoryService(on_call=lambda call, _moment: seen.append(call))
-        service.tracker.open()
-        assert "batches.create" in seen
-        assert service.on_call("x", "before") is None
-        assert seen[-1] == "x"
 
 
 def scenario(service: InMemoryService, patience: int) -> int:
@@ -397,29 +304,12 @@ class TestPatterns:
         assert sorted(effects) == [f"{n}".encode() for n in range(10)]
         assert repeater.tick() == 0
 
-    def test_a_producer_waits_for_room_by_its_clock(self, service: InMemoryService) -> None:
-        service.tracker.buffers.define("jobs", 1)
-        service.tracker.producer("jobs").put("a")
-        start = service.now
-        with pytest.raises(LimitReached):
-            service.tracker.producer("jobs").put("b", timeout=60)
-        assert timedelta(minutes=1) <= service.now - start < timedelta(minutes=2)
-
     def test_work_that_was_taken_comes_again(self, service: InMemoryService) -> None:
         service.tracker.buffers.define("jobs", 2)
         service.tracker.producer("jobs").put("a")
         assert service.tracker.buffers.take("jobs", wait=0, visibility_timeout=40)
         assert not service.tracker.buffers.take("jobs", wait=20)
         assert [work.payload for work in service.tracker.buffers.take("jobs", wait=20)] == ["a"]
-
-    def test_events_that_nobody_gets_are_told(self, service: InMemoryService) -> None:
-        tracker, url = service.tracker, service.queue("desk", channel=True)
-        tracker.directory.register(Register("desks", "north", url))
-        tracker.routing.put(PutRoute("orders", {"detail-type": ["Placed"]}, "desks"))
-        tracker.routing.publish(PutEvent("shop", "Placed", {"n": 1}))
-        tracker.routing.publish(PutEvent("shop", "Lost", {"n": 2}))
-        assert [event.detail["n"] for event in service.unrouted] == [2]
-        assert kinds(service) == ["Instance Registered", "Placed", "Lost"]
 
 
 def test_it_needs_nothing_but_fanin_itself() -> None:
@@ -443,38 +333,31 @@ assert Tracker.in_memory().open().state == "open"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)  # noqa: S603
 
 
-class TestRefusals:
-    """What SQS and the clock would refuse is refused with what was expected and what came."""
-
-    def test_a_start_has_a_time_zone(self) -> None:
-        with pytest.raises(InvalidRequest, match="no time zone"):
-            InMemoryService(start=datetime(2030, 1, 1))  # noqa: DTZ001
-
-    @pytest.mark.parametrize("time", [timedelta(seconds=-1), 60])
-    def test_time_does_not_run_back(self, service: InMemoryService, time: Any) -> None:
-        before = service.now
-        with pytest.raises(InvalidRequest, match="timedelta"):
-            service.advance(time)
-        assert service.now == before
-
-    @pytest.mark.parametrize("of", [{"max_receives": 0}, {"visibility_timeout": 43_201}])
-    def test_a_queue_s_numbers_are_those_of_sqs(self, service: InMemoryService, of: dict[str, int]) -> None:
-        with pytest.raises(InvalidRequest, match=next(iter(of))):
-            service.queue("work", **of)
-
-    @pytest.mark.parametrize("batch_size", [0, 10_001])
-    def test_a_consumer_takes_some_messages(self, service: InMemoryService, batch_size: int) -> None:
-        with pytest.raises(InvalidRequest, match="batch_size"):
-            service.consume(service.queue(), lambda event, context: None, batch_size=batch_size)
-
-    def test_a_share_is_a_part_of_one(self, service: InMemoryService) -> None:
-        with pytest.raises(InvalidRequest, match="share"):
-            service.deliver_twice(service.queue(), share=2)
-
-
-def test_faults_stop_when_on_call_is_taken_away() -> None:
+def test_faults_that_were_given_at_the_start_stop_when_on_call_is_taken_away() -> None:
     service = InMemoryService(on_call=Fault("batches.create", times=100))
     with pytest.raises(ServiceUnavailable):
         service.tracker.open()
     service.on_call = None
     assert service.tracker.open().batch_id
+
+
+@pytest.mark.parametrize(
+    ("call", "about"),
+    [
+        (lambda _: InMemoryService(start=datetime(2030, 1, 1)), "no time zone"),  # noqa: DTZ001
+        (lambda service: service.advance(timedelta(seconds=-1)), "timedelta"),
+        (lambda service: service.advance(60), "timedelta"),
+        (lambda service: service.queue("work", max_receives=0), "max_receives"),
+        (lambda service: service.queue("work", visibility_timeout=43_201), "visibility_timeout"),
+        (lambda service: service.consume(service.queue(), print, batch_size=0), "batch_size"),
+        (lambda service: service.consume(service.queue(), print, batch_size=10_001), "batch_size"),
+        (lambda service: service.deliver_twice(service.queue(), share=2), "share"),
+    ],
+)
+def test_what_sqs_and_the_clock_would_refuse_is_refused(
+    service: InMemoryService, call: Callable[[InMemoryService], object], about: str
+) -> None:
+    before = service.now
+    with pytest.raises(InvalidRequest, match=about):
+        call(service)
+    assert service.now == before

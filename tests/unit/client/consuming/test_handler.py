@@ -2,39 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from botocore.exceptions import EndpointConnectionError
 
-from fanin import ItemFailed
 from fanin.client.consuming import handler
-from fanin.domain.batch import State
 from fanin.errors import InvalidRequest, NotConfigured, Throttled
-from tests.unit.client.conftest import received
+from tests.unit.client.conftest import raising
 from tests.unit.client.consuming.conftest import ARN, event, failed, record
-
-
-def test_a_round_is_acknowledged_by_one_call(tracker, batch, monkeypatch):
-    # Given
-    calls = []
-    ack = tracker.ledger.ack
-    monkeypatch.setattr(tracker.ledger, "ack", lambda *a, **k: calls.append(a) or ack(*a, **k))
-    handled = []
-
-    @tracker.sqs_handler
-    def handle(message):
-        handled.append((message.body, message.item))
-
-    group = batch.add(10)
-    batch.close()
-    # When
-    response = handle(event(group))
-    # Then
-    assert response == {"batchItemFailures": []}
-    assert handled == [(str(n), item) for n, item in enumerate(group)]
-    assert len(calls) == 1
-    assert batch.status().batch.state is State.COMPLETE
 
 
 def test_an_error_brings_back_its_message_only(tracker, batch):
@@ -48,122 +21,16 @@ def test_an_error_brings_back_its_message_only(tracker, batch):
     assert [span.start for span in tracker.iter_missing(batch.id)] == [3, 7]
 
 
-def test_all_failing_is_an_answer_too(tracker, batch):
-    @tracker.sqs_handler
-    def handle(message):
-        raise ValueError(message.body)
-
-    assert failed(handle(event(batch.add(2)))) == ["m0", "m1"]
-
-
-def test_item_failed_marks_it_failed_and_deletes_the_message(tracker, batch):
-    @tracker.sqs_handler
-    def handle(message):
-        if message.body == "1":
-            raise ItemFailed("no such airport \udcff")
-
-    group = batch.add(3)
-    batch.close()
-    assert failed(handle(event(group))) == []
-    [failure] = tracker.iter_failures(batch.id)
-    assert (failure.ordinal, failure.item, failure.reason) == (1, group[1], "no such airport ?")
-    assert batch.status().batch.state is State.COMPLETE
-
-
-def test_a_scatter_s_message_is_done_by_a_reply_and_not_by_being_handled(tracker, batch):
-    # Given messages that name a queue for replies, of which one can never be answered
-    @tracker.sqs_handler
-    def handle(message):
-        if message.body == "1":
-            raise ItemFailed("log is torn")
-
-    asked = event(batch.add(3))
-    for one in asked["Records"]:
-        one["messageAttributes"]["fanin-reply-to"] = {"stringValue": "https://sqs/replies"}
-    # When they are handled
-    assert failed(handle(asked)) == []
-    # Then the one is failed, and the others wait for their replies
-    assert [failure.ordinal for failure in tracker.iter_failures(batch.id)] == [1]
-    assert [(span.start, span.stop) for span in tracker.iter_missing(batch.id)] == [(0, 1), (2, 3)]
-
-
-def test_a_message_without_an_item_is_handled_and_that_is_all(tracker):
-    handled = []
-
-    @tracker.sqs_handler
-    def handle(message):
-        handled.append(message.item)
-        if message.body == "1":
-            raise ItemFailed("not wanted")
-
-    assert failed(handle(event([None, None]))) == []
-    assert handled == [None, None]
-
-
 def test_what_could_not_be_acknowledged_comes_again_all_of_it(tracker, batch, monkeypatch):
     # Given: a ledger that is out of reach
-    def throttled(*args, **kwargs):
-        raise Throttled("slow down")
-
     handle = tracker.sqs_handler(lambda message: None)
     group = batch.add(3)
-    monkeypatch.setattr(tracker.ledger, "ack", throttled)
+    monkeypatch.setattr(tracker.ledger, "ack", raising(Throttled("slow down")))
     monkeypatch.setattr(tracker, "_ack_queue_url", None)
     # When
     response = handle(event([*group, None]))
     # Then: the message without an item is not among them
     assert failed(response) == ["m0", "m1", "m2"]
-
-
-def test_a_refused_id_spoils_only_itself(tracker, batch, caplog):
-    # Given: a forged id among nine genuine ones
-    group = batch.add(10)
-    other = tracker.add(tracker.open().batch_id, 10)
-    forged = f"{batch.id}:{other.id}:4"
-    items = [*group[:4], forged, *group[5:]]
-    handle = tracker.sqs_handler(lambda message: None)
-    # When
-    response = handle(event(items))
-    # Then
-    assert failed(response) == ["m4"]
-    assert [span.start for span in tracker.iter_missing(batch.id)] == [4]
-    assert forged in caplog.text
-
-
-def test_through_the_ack_queue(tracker, batch, sqs, ack_queue):
-    # Given
-    @tracker.sqs_handler(via="queue")
-    def handle(message):
-        if message.body == "1":
-            raise ItemFailed("torn")
-
-    group = batch.add(3)
-    # When
-    assert failed(handle(event(group))) == []
-    # Then: nothing is marked yet; one message tells it all
-    [message] = received(sqs, ack_queue)
-    assert json.loads(message["Body"]) == {
-        "items": [group[0], group[2]],
-        "failures": [
-            {
-                "item": group[1],
-                "reason": "torn",
-                "message": {"body": "1"},
-                "attempts": 1,
-                "source": ARN,
-            }
-        ],
-    }
-    assert batch.status().done_max == 0
-
-
-def test_an_ack_queue_that_does_not_answer_brings_all_back(tracker, batch, faulty):
-    def cut(real, arguments):
-        raise EndpointConnectionError(endpoint_url="https://sqs")
-
-    faulty.instead("send_message", cut)
-    handle = tracker.sqs_handler(via="queue")(lambda message: None)
-    assert failed(handle(event(batch.add(2)))) == ["m0", "m1"]
 
 
 def test_fifo_stops_a_group_at_its_first_failure(tracker, batch):
@@ -189,9 +56,10 @@ def test_fifo_stops_a_group_at_its_first_failure(tracker, batch):
     assert [span.start for span in tracker.iter_missing(batch.id)] == [2, 4]
 
 
-def test_a_fifo_round_that_fails_whole_is_an_answer_too(tracker, batch):
+@pytest.mark.parametrize("queue", [{}, {"group": "g", "arn": f"{ARN}.fifo"}], ids=["standard", "fifo"])
+def test_a_round_that_fails_whole_is_an_answer_too(tracker, batch, queue):
     handle = tracker.sqs_handler(lambda message: 1 / 0)
-    assert failed(handle(event(batch.add(2), group="g", arn=f"{ARN}.fifo"))) == ["m0", "m1"]
+    assert failed(handle(event(batch.add(2), **queue))) == ["m0", "m1"]
 
 
 def test_the_function_keeps_its_name_and_can_be_tested_alone(tracker):
@@ -209,19 +77,6 @@ def test_without_powertools_it_says_what_to_install(tracker, monkeypatch):
         tracker.sqs_handler(lambda message: None)
 
 
-def test_messages_of_a_batch_that_was_removed_are_handled_once(tracker, batch):
-    # Given a message whose batch is removed while it is on its way, and one of a living batch
-    group = batch.add(1)
-    batch.cancel()
-    tracker.remove(batch.id)
-    living = tracker.add(tracker.open().batch_id, 1)
-    handled = []
-    handle = tracker.sqs_handler(skip_ended=False)(lambda message: handled.append(message.item))
-    # When, then
-    assert failed(handle(event([group[0], living[0]]))) == []
-    assert handled == [group[0], living[0]]
-
-
 def test_an_event_without_messages_is_an_answer_too(tracker):
     assert tracker.sqs_handler(lambda message: None)({"Records": []}) == {"batchItemFailures": []}
 
@@ -229,9 +84,7 @@ def test_an_event_without_messages_is_an_answer_too(tracker):
 @pytest.mark.parametrize(
     "other",
     [
-        {},
         None,
-        [],
         {"Records": None},
         {"detail-type": "Batch Completed", "detail": {}},
         {"Records": [{"eventSource": "aws:s3", "s3": {}}]},
@@ -241,15 +94,6 @@ def test_an_event_without_messages_is_an_answer_too(tracker):
 def test_an_event_of_another_service_is_refused(tracker, other):
     with pytest.raises(InvalidRequest, match=r"SQS.*map a queue to this function"):
         tracker.sqs_handler(lambda message: pytest.fail("handled"))(other)
-
-
-def test_a_record_that_cannot_be_read_comes_again_alone(tracker, batch):
-    group = batch.add(3)
-    records = event(group)
-    del records["Records"][0]["body"]
-    records["Records"][2]["attributes"]["ApproximateReceiveCount"] = "many"
-    assert failed(tracker.sqs_handler(lambda message: None)(records)) == ["m0", "m2"]
-    assert batch.status(exact=True).done_min == 1
 
 
 def test_a_handler_must_be_a_function(tracker):

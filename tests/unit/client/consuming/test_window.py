@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from fanin import ItemFailed, ReceivedMessage, Retry
 from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome
 from fanin.client.consuming.skipping import Skipping
-from fanin.client.consuming.window import MessageWindow, check_handler
+from fanin.client.consuming.window import MessageWindow
 from fanin.client.ended_batches import EndedBatches
 from fanin.client.items_in_hand import IN_HAND
 from fanin.domain import ids
@@ -24,7 +25,6 @@ from fanin.errors import (
     BatchNotFound,
     FaninError,
     InvalidItemId,
-    InvalidRequest,
     ServiceUnavailable,
     Throttled,
 )
@@ -57,26 +57,14 @@ def test_all_messages_are_handled_and_acknowledged_in_one_call() -> None:
     # When
     window.handle(message("m1", "1:g:0"))
     window.handle(message("m2", "1:g:1"))
+    window.handle(message("m3", None))  # of no batch
     assert acknowledged.calls == []
     again = window.acknowledge()
 
     # Then
-    assert handled == ["body of m1", "body of m2"]
+    assert handled == ["body of m1", "body of m2", "body of m3"]
     assert acknowledged.calls == [[ItemOutcome("1:g:0"), ItemOutcome("1:g:1")]]
     assert again == set()
-
-
-def test_item_failed_becomes_a_failure_whose_reason_can_be_sent() -> None:
-    def handle(_: ReceivedMessage) -> None:
-        raise ItemFailed("no such airport \udcff")
-
-    acknowledged = Acknowledged()
-    window = MessageWindow(handle, acknowledged)
-    window.handle(message("m1", "1:g:0"))
-    window.acknowledge()
-    assert acknowledged.calls == [
-        [ItemOutcome("1:g:0", "no such airport ?", KeptMessage("body of m1"), attempts=1)]
-    ]
 
 
 def test_another_error_is_raised_and_its_message_not_acknowledged() -> None:
@@ -89,40 +77,22 @@ def test_another_error_is_raised_and_its_message_not_acknowledged() -> None:
     assert acknowledged.calls == [[ItemOutcome("1")]]
 
 
-def test_a_message_without_an_item_is_not_acknowledged() -> None:
-    window = MessageWindow(lambda _: None, lambda _: pytest.fail("acknowledged"))
-    window.handle(message("m1", None))
-    assert window.acknowledge() == set()
-
-
-def test_the_message_of_a_scatter_waits_for_its_reply_unless_it_failed() -> None:
+@pytest.mark.parametrize("waits_for", ["reply", "child"])
+def test_an_item_that_waits_for_a_reply_or_a_child_is_not_marked_unless_it_failed(waits_for: str) -> None:
     def handle(message: ReceivedMessage) -> None:
-        if message.message_id == "m2":
-            raise ItemFailed("log is torn")
-
-    acknowledged = Acknowledged()
-    window = MessageWindow(handle, acknowledged)
-    for name, item in (("m1", "1:g:0"), ("m2", "1:g:1")):
-        window.handle(message(name, item, **{ATTRIBUTE_REPLY_TO: "https://sqs/replies"}))
-    window.acknowledge()
-    ((outcome,),) = acknowledged.calls
-    assert (outcome.item, outcome.failure) == ("1:g:1", "log is torn")
-
-
-def test_an_item_that_its_handler_left_to_a_child_is_not_marked_unless_it_failed() -> None:
-    def handle(message: ReceivedMessage) -> None:
-        IN_HAND.leave_to_child(message.item or "")
+        if waits_for == "child":
+            IN_HAND.leave_to_child(message.item or "")
         if message.message_id == "m2":
             raise ItemFailed("the catalog is torn")
 
     acknowledged = Acknowledged()
     window = MessageWindow(handle, acknowledged)
-    window.handle(message("m1", "1:g:0"))
-    window.handle(message("m2", "1:g:1"))
-    again = window.acknowledge()
+    attributes = {ATTRIBUTE_REPLY_TO: "https://sqs/replies"} if waits_for == "reply" else {}
+    for name, item in (("m1", "1:g:0"), ("m2", "1:g:1")):
+        window.handle(message(name, item, **attributes))
+    assert window.acknowledge() == set()
     ((outcome,),) = acknowledged.calls
     assert (outcome.item, outcome.failure) == ("1:g:1", "the catalog is torn")
-    assert again == set()
 
 
 def test_what_is_added_to_an_item_that_is_left_to_a_child_is_logged_since_it_counts_nowhere(
@@ -212,12 +182,6 @@ def test_a_message_is_dropped_only_if_its_batch_is_gone_for_certain(
     assert (f"item {item} was handled, and its message is dropped" in caplog.text) is dropped
 
 
-@pytest.mark.parametrize("handle", [None, "handle", 5])
-def test_a_handler_that_cannot_be_called_is_refused(handle: object) -> None:
-    with pytest.raises(InvalidRequest, match="a handler must be a function of a ReceivedMessage"):
-        check_handler(handle)
-
-
 class TestRetries:
     """Attempts that fail again are noted, and nothing else is."""
 
@@ -302,24 +266,26 @@ def test_what_was_acknowledged_within_the_window_is_not_acknowledged_again() -> 
 
 
 @pytest.mark.parametrize(
-    ("source", "raw", "said"),
+    ("options", "raw", "said"),
     [
-        ("https://sqs/w", {}, "https://sqs/w"),  # a consumer that polls knows its queue
-        ("", {"messageId": "m1", "body": "b", "eventSourceARN": "arn:q"}, "arn:q"),  # Lambda says it
-        ("", {}, ""),
+        ({"source": "https://sqs/w"}, {}, "https://sqs/w"),  # a consumer that polls knows its queue
+        ({}, {"messageId": "m1", "body": "b", "eventSourceARN": "arn:q"}, "arn:q"),  # Lambda says it
+        ({}, {}, ""),
     ],
 )
-def test_a_failure_says_where_its_message_came_from(source: str, raw: dict[str, str], said: str) -> None:
-    """Without it, a redrive does not know where to send the message."""
+def test_a_failure_has_its_message_a_reason_that_can_be_sent_and_where_it_came_from(
+    options: dict[str, Any], raw: dict[str, str], said: str
+) -> None:
+    """Without that, a redrive does not know where to send the message."""
 
     def handle(_: ReceivedMessage) -> None:
-        raise ItemFailed("torn")
+        raise ItemFailed("torn \udcff")
 
     acknowledged = Acknowledged()
-    window = MessageWindow(handle, acknowledged, source=source)
+    window = MessageWindow(handle, acknowledged, **options)
 
     window.handle(replace(message("m1", "1:g:0"), raw=raw))
     window.acknowledge()
 
-    ((outcome,),) = acknowledged.calls
-    assert (outcome.source, outcome.attempts) == (said, 1)
+    kept = KeptMessage(raw.get("body", "body of m1"))
+    assert acknowledged.calls == [[ItemOutcome("1:g:0", "torn ?", kept, attempts=1, source=said)]]

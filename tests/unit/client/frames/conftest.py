@@ -14,7 +14,7 @@ from fanin.app.frames.service import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services, patterns
 from fanin.client.consuming.acknowledging import LedgerAcknowledger
-from fanin.client.frames.envelopes import Envelope
+from fanin.client.frames.envelopes import Envelope, JsonCodec, ProtobufCodec
 from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
 from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiver
 from fanin.client.frames.repeater import Repeater
@@ -23,18 +23,19 @@ from fanin.client.tracker import Tracker
 from fanin.domain.frames import OpenFrame
 
 CHANNEL = "https://sqs/replies"
+CODECS = [JsonCodec(), ProtobufCodec()]
 
 
-class Crash(BaseException):
-    """A process dies."""
+def envelopes(count: int, *, size: int = 1) -> list[Envelope]:
+    return [Envelope(7, index, bytes([index]) * size) for index in range(count)]
 
 
 class World:
     """A service in memory, a queue between sender and receivers, and a clock that they share."""
 
-    def __init__(self, on_call: Callable[[str, str], None] | None = None) -> None:
+    def __init__(self) -> None:
         self.clock = FixedClock()
-        self.memory = Memory(clock=self.clock, on_call=on_call)
+        self.memory = Memory(clock=self.clock)
         self.memory.channels.queues[CHANNEL] = []
         self.queue: list[Envelope] = []
         self.announced = 0
@@ -66,6 +67,14 @@ class World:
             clock=self.seconds,
             max_frames=max_frames,
         )
+
+    def sender(self, *payloads: bytes, buffer: Any = None, **options: Any) -> Repeater:
+        """A repeater that has sent these payloads."""
+        repeater = self.repeater(buffer, **options)
+        for payload in payloads:
+            repeater.put(payload)
+        repeater.flush()
+        return repeater
 
     def notices(self) -> list[Notice]:
         messages = self.memory.channels.queues[CHANNEL]

@@ -31,10 +31,6 @@ def checks(found: CheckSchedule, time: Time, seconds: int) -> list[float]:
     return due
 
 
-def test_frames_that_were_there_before_are_due_at_once(time: Time) -> None:
-    assert list(schedule(time, 7, 8).due()) == [7, 8]
-
-
 def test_a_frame_is_due_after_waits_that_grow(time: Time) -> None:
     found = schedule(time)
     found.add(7)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanin.client.frames.envelopes import OCTETS, Codec, Envelope, JsonCodec, ProtobufCodec
@@ -21,14 +21,15 @@ ENVELOPES = st.builds(
 
 
 @pytest.mark.parametrize("codec", [JsonCodec(), ProtobufCodec()])
+@settings(max_examples=25)
 @given(envelope=ENVELOPES)
 def test_what_is_written_is_read(codec: Codec, envelope: Envelope) -> None:
     assert codec.decode(codec.encode(envelope)) == envelope
     assert codec.decode_text(codec.encode_text(envelope)) == envelope
 
 
-@pytest.mark.parametrize("content_type", [OCTETS, "application/json", "application/avro"])
-@pytest.mark.parametrize("size", [0, 1, 127, 128, 100_000, 3_000_000])
+@pytest.mark.parametrize("content_type", [OCTETS, "application/avro"])
+@pytest.mark.parametrize("size", [0, 128, 3_000_000])
 def test_protobuf_takes_at_most_20_bytes_over_the_payload(size: int, content_type: str) -> None:
     envelope = Envelope(2**32 - 1, 2**32 - 1, b"x" * size, content_type)
     assert len(ProtobufCodec().encode(envelope)) - size <= 20
@@ -74,6 +75,8 @@ def test_json_is_for_people_where_the_payload_is() -> None:
 def test_what_is_no_json_envelope_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest):
         JsonCodec().decode_text(text)
+    with pytest.raises(InvalidRequest):
+        JsonCodec().decode(b"\xff")
 
 
 @pytest.mark.parametrize(
@@ -93,15 +96,9 @@ def test_what_is_no_json_envelope_is_refused(text: str) -> None:
 def test_what_is_no_protobuf_envelope_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidRequest):
         ProtobufCodec().decode(data)
-    with pytest.raises(InvalidRequest):
-        ProtobufCodec().decode_text(base64.b64encode(data).decode())
-
-
-def test_what_is_no_text_is_refused() -> None:
-    with pytest.raises(InvalidRequest):
-        JsonCodec().decode(b"\xff")
-    with pytest.raises(InvalidRequest):
-        ProtobufCodec().decode_text("not base64!")
+    for text in (base64.b64encode(data).decode(), "not base64!"):
+        with pytest.raises(InvalidRequest):
+            ProtobufCodec().decode_text(text)
 
 
 @pytest.mark.parametrize("codec", [JsonCodec(), ProtobufCodec()])

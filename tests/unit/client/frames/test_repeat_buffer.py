@@ -56,14 +56,9 @@ def test_entries_wait_until_a_frame_takes_them_in_order(make: Make) -> None:
     assert payloads(buffer, 7, (1, 99)) == [b"payload 1", b"payload 2"]
     assert payloads(buffer, 8, (0, 9)) == []
 
-
-def test_a_frame_is_dropped_whole(make: Make) -> None:
-    buffer = make()
-    fill(buffer, 5)
-    buffer.assign(7, 3)
-    buffer.drop(7)
-    buffer.drop(7)
-
+    # And a frame is dropped whole
+    for _ in range(2):
+        buffer.drop(7)
     assert (buffer.frames(), buffer.waiting, buffer.usage) == ([], 2, Usage(2, 18))
 
 
@@ -71,27 +66,19 @@ def test_of_a_frame_that_was_given_up_what_is_missing_waits_again(make: Make) ->
     buffer = make()
     fill(buffer, 5)
     buffer.assign(7, 5)
-    buffer.release(7, [(1, 2), (3, 5)])
+    buffer.release(7, [(1, 2), (3, 2**32)])  # it need not be known how large the frame was
 
     assert (buffer.frames(), buffer.waiting, buffer.usage) == ([], 3, Usage(3, 27))
     buffer.assign(8, 3)
     assert payloads(buffer, 8, (0, 3)) == [b"payload 1", b"payload 3", b"payload 4"]
 
 
-def test_all_of_a_frame_waits_again_if_it_is_not_known_how_large_it_was(make: Make) -> None:
-    buffer = make()
-    fill(buffer, 3)
-    buffer.assign(7, 3)
-    buffer.release(7, [(0, 2**32)])
-
-    assert (buffer.frames(), buffer.waiting, buffer.usage) == ([], 3, Usage(3, 27))
-
-
 def test_it_is_full_at_its_bound_of_envelopes(make: Make) -> None:
     buffer = make(max_envelopes=3)
     fill(buffer, 3)
     buffer.assign(7, 2)
-    with pytest.raises(BufferFull) as full:
+    said = "holds 3 envelopes of 27 bytes and may hold 3 of .*; wait until"
+    with pytest.raises(BufferFull, match=said) as full:
         buffer.put(b"")
     assert full.value.retry_after == 1
 
@@ -115,13 +102,6 @@ def test_frames_are_listed_oldest_first(make: Make) -> None:
     for frame in (9, 3, 5):
         buffer.assign(frame, 1)
     assert buffer.frames() == [9, 3, 5]
-
-
-def test_what_a_full_buffer_says(make: Make) -> None:
-    buffer = make(max_envelopes=2, max_bytes=5)
-    buffer.put(b"12345")
-    with pytest.raises(BufferFull, match="holds 1 envelopes of 5 bytes and may hold 2 of 5; wait until"):
-        buffer.put(b"6")
 
 
 def test_what_can_never_be_sent_is_set_aside_with_the_reason(make: Make) -> None:
@@ -181,7 +161,7 @@ def test_what_was_set_aside_is_put_back_or_discarded(make: Make) -> None:
     assert payloads(buffer, 8, (0, 1)) == [b"payload 0"]
 
 
-@pytest.mark.parametrize("bounds", [{"max_envelopes": 0}, {"max_bytes": -1}, {"max_envelopes": "9"}])
+@pytest.mark.parametrize("bounds", [{"max_envelopes": 0}, {"max_bytes": 0}])
 def test_bounds_that_hold_nothing_are_refused(make: Make, bounds: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest, match="must be a whole number from 1"):
         make(**bounds)

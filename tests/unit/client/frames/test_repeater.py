@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,17 +19,14 @@ from fanin.client.frames.repeat_buffer import Usage
 from fanin.client.frames.repeater import Repeater
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.client.frames.transport import Notice
-from fanin.domain.batch import State
 from fanin.domain.frames import Frame, OpenFrame
 from fanin.errors import BufferFull, EnvelopesRefused, InvalidRequest, ServiceUnavailable, Throttled
-from tests.unit.client.frames.conftest import CHANNEL, Crash, World
+from tests.unit.client.frames.conftest import World
 from tests.unit.client.frames.test_sqlite_repeat_buffer import limit_disk
 
 
 def test_forgets_a_frame_when_it_hears_that_it_is_complete(world: World) -> None:
-    repeater = world.repeater()
-    repeater.put(b"a")
-    repeater.flush()
+    repeater = world.sender(b"a")
     world.take(world.receiver(lambda _: None))
     world.announce()
     reads = world.memory.accesses.reads.total()
@@ -37,40 +35,8 @@ def test_forgets_a_frame_when_it_hears_that_it_is_complete(world: World) -> None
     assert world.memory.accesses.reads.total() == reads
 
 
-def test_forgets_a_complete_frame_when_it_finds_out_by_itself(world: World) -> None:
-    repeater = world.repeater()
-    repeater.put(b"a")
-    repeater.flush()
-    world.take(world.receiver(lambda _: None))
-    world.clock.advance(6_000)
-    assert repeater.tick() == 0
-
-
-def test_repeats_what_is_missing_and_waits_longer_each_time(world: World) -> None:
-    repeater = world.repeater()
-    for number in range(5):
-        repeater.put(bytes([number]))
-    repeater.flush()
-    lost = world.queue[1::2]
-    world.queue = world.queue[::2]
-    world.take(world.receiver(lambda _: None))
-
-    sent = []
-    for _ in range(300):
-        world.clock.advance(1_000)
-        repeater.tick()
-        sent.append(len(world.queue))
-        world.queue.clear()
-    times = [second for second, count in enumerate(sent) if count]
-    assert {count for count in sent if count} == {len(lost)}
-    assert 5 <= len(times) <= 60
-    assert times[0] < 6
-
-
 def test_repeats_when_it_is_asked_to(world: World) -> None:
-    repeater = world.repeater()
-    repeater.put(b"a")
-    repeater.flush()
+    repeater = world.sender(b"a")
     world.queue.clear()
     repeater._outstanding._next[repeater.buffer.frames()[0]].due = 1e12
     world.clock.advance(61_000)
@@ -87,10 +53,7 @@ def test_repeats_everything_when_the_way_is_open_again(world: World) -> None:
             raise ServiceUnavailable("no way")
         sent.extend(envelopes)
 
-    repeater = world.repeater(transport=transport, size=1)
-    for payload in (b"a", b"b", b"c"):
-        repeater.put(payload)
-    repeater.flush()
+    repeater = world.sender(b"a", b"b", b"c", transport=transport, size=1)
     down = False
     repeater.put(b"d")
     repeater.flush()
@@ -99,10 +62,7 @@ def test_repeats_everything_when_the_way_is_open_again(world: World) -> None:
 
 
 def test_sends_what_a_frame_left_that_was_given_up_in_a_new_one(world: World) -> None:
-    repeater, seen = world.repeater(), Counter[bytes]()
-    for payload in (b"a", b"b"):
-        repeater.put(payload)
-    repeater.flush()
+    repeater, seen = world.sender(b"a", b"b"), Counter[bytes]()
     old = repeater.buffer.frames()
     late = world.queue.pop()
     world.take(world.receiver(lambda delivery: seen.update([delivery.payload])))
@@ -120,46 +80,9 @@ def test_sends_what_a_frame_left_that_was_given_up_in_a_new_one(world: World) ->
     assert seen == {b"a": 1, b"b": 1}
 
 
-def test_a_full_buffer_tells_the_caller(world: World) -> None:
-    repeater = world.repeater(MemoryRepeatBuffer(max_envelopes=1))
-    repeater.put(b"a")
-    with pytest.raises(BufferFull):
-        repeater.put(b"b")
-
-
-def test_a_sender_that_died_goes_on_where_its_buffer_is(world: World, tmp_path: Path) -> None:
-    # Given a sender that died with one frame sent, one assigned but not sent, and one payload waiting
-    def dies(_: object) -> None:
-        raise Crash
-
-    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
-    first = world.repeater(buffer, size=2)
-    for payload in (b"a", b"b", b"c"):
-        first.put(payload)
-    with pytest.raises(Crash):
-        world.repeater(buffer, transport=dies, size=2).flush()
-    buffer.close()
-
-    # When another one opens the buffer
-    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
-    second = world.repeater(buffer, size=2)
-    second.tick()
-    second.flush()
-
-    # Then everything is sent and handled
-    seen: list[bytes] = []
-    world.take(world.receiver(lambda delivery: seen.append(delivery.payload)))
-    assert sorted(seen) == [b"a", b"b", b"c"]
-    world.announce()
-    assert second.tick() == 0
-    buffer.close()
-
-
 def test_a_frame_completed_while_the_sender_was_away(world: World, tmp_path: Path) -> None:
     buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
-    first = world.repeater(buffer)
-    first.put(b"a")
-    first.flush()
+    world.sender(b"a", buffer=buffer)
     buffer.close()
     world.take(world.receiver(lambda _: None))
     world.announce()
@@ -171,26 +94,12 @@ def test_a_frame_completed_while_the_sender_was_away(world: World, tmp_path: Pat
     buffer.close()
 
 
-def test_a_frame_that_was_asked_for_and_never_filled_ends_by_itself(world: World) -> None:
-    repeater = world.repeater()
-    empty = world.frames().open(OpenFrame(5, reply_to=CHANNEL, ttl=60))
-    for _ in range(2):
-        world.clock.advance(61_000)
-        world.process().reap()
-        world.announce()
-        assert repeater.tick() == 0
-    assert world.frames().status(empty.frame_id).state is State.TIMED_OUT
-
-
 def test_a_frame_that_is_long_gone_is_delivered_anew_however_large_it_was(
     world: World, tmp_path: Path
 ) -> None:
     # Given a sender that died with a frame of five, which the service has long forgotten
     buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
-    first = world.repeater(buffer, size=5)
-    for number in range(5):
-        first.put(str(number).encode())
-    first.flush()
+    world.sender(*(b"%d" % number for number in range(5)), buffer=buffer, size=5)
     world.queue.clear()
     world.clock.advance(40 * 86_400_000)
 
@@ -226,31 +135,19 @@ def test_run_flushes_and_ticks_with_a_pause_until_told_to_stop(world: World) -> 
     assert [at - began for _, at in rounds] == [0, 2_000, 4_000]
 
 
-def test_run_goes_on_when_no_frame_can_be_opened(
-    world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("fault", "logged"),
+    [
+        (OSError("gone"), "the reply channel cannot be read now, trying again later: gone"),
+        (ZeroDivisionError(), "the reply channel cannot be read"),
+    ],
+)
+def test_a_reply_channel_that_fails_holds_up_nothing(
+    world: World, caplog: pytest.LogCaptureFixture, fault: Exception, logged: str
 ) -> None:
-    repeater = world.repeater()
-    repeater.put(b"a")
-    opened = FrameService.open
-    answers = iter([ServiceUnavailable("no answer"), None])
-
-    def open_frame(self: FrameService, request: OpenFrame) -> Frame:
-        if error := next(answers):
-            raise error
-        return opened(self, request)
-
-    monkeypatch.setattr(FrameService, "open", open_frame)
-    repeater.run(lambda: bool(world.queue))
-    assert [envelope.payload for envelope in world.queue] == [b"a"]
-    assert "no frame can be opened now, trying again later: no answer" in caplog.text
-
-
-def test_a_reply_channel_that_fails_holds_up_nothing(world: World, caplog: pytest.LogCaptureFixture) -> None:
     # Given a repeater that cannot read its reply channel, and an envelope that was lost
-    repeater = world.repeater()
-    repeater._notices = lambda: (_ for _ in ()).throw(OSError("disconnected"))
-    repeater.put(b"a")
-    repeater.flush()
+    repeater = world.sender(b"a")
+    repeater._notices = lambda: (_ for _ in ()).throw(fault)
     world.queue.clear()
 
     # When its time has come
@@ -259,21 +156,19 @@ def test_a_reply_channel_that_fails_holds_up_nothing(world: World, caplog: pytes
 
     # Then it repeats it
     assert [envelope.payload for envelope in world.queue] == [b"a"]
-    assert "the reply channel cannot be read now, trying again later: disconnected" in caplog.text
+    assert logged in caplog.messages
 
 
 def test_a_frame_that_cannot_be_checked_is_checked_later(
-    world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    repeater = world.repeater()
-    repeater.put(b"a")
-    repeater.flush()
+    repeater = world.sender(b"a")
     world.queue.clear()
     with monkeypatch.context() as patch:
         patch.setattr(FrameService, "status", lambda *_, **__: (_ for _ in ()).throw(Throttled("later")))
         world.clock.advance(6_000)
         assert repeater.tick() == 1
-    assert "cannot be checked now" in caplog.text
+    assert "cannot be checked now, trying again later: later" in caplog.text
     assert repeater.tick() == 1
     assert world.queue == []
     world.clock.advance(40_000)
@@ -282,51 +177,50 @@ def test_a_frame_that_cannot_be_checked_is_checked_later(
 
 
 class Picky:
-    """A transport that never takes payloads that begin with ``bad``, and says so as it was told to."""
+    """A transport that never takes payloads that are bad."""
 
-    def __init__(self, world: World, refuse: Callable[[list[Envelope]], Exception]) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
-        self._refuse = refuse
         self.calls = 0
 
     def __call__(self, envelopes: Sequence[Envelope]) -> None:
         self.calls += 1
-        bad = [envelope for envelope in envelopes if envelope.payload.startswith(b"bad")]
-        self._world.send([envelope for envelope in envelopes if envelope not in bad])
+        bad = {envelope.index: "too long" for envelope in envelopes if envelope.payload == b"bad"}
+        self._world.send([envelope for envelope in envelopes if envelope.index not in bad])
         if bad:
-            raise self._refuse(bad)
+            raise EnvelopesRefused("never", reasons=bad)
 
 
-def refused(bad: list[Envelope]) -> Exception:
-    return EnvelopesRefused("never", reasons={envelope.index: "too long" for envelope in bad})
+def go_on(world: World, repeater: Repeater, minutes: int) -> Counter[bytes]:
+    """Let time pass, in which all works but poison fails; returns how often each payload was tried."""
+    tries: Counter[bytes] = Counter()
 
+    def handle(delivery: Delivery) -> None:
+        tries[delivery.payload] += 1
+        if delivery.payload == b"poison":
+            raise RuntimeError("bad")
 
-def deliver(world: World, repeater: Repeater) -> set[bytes]:
-    """Let half an hour pass, in which everything else works."""
-    seen: set[bytes] = set()
-    for _ in range(30):
+    for _ in range(minutes):
         repeater.flush()
         repeater.tick()
-        world.take(world.receiver(lambda delivery: seen.add(delivery.payload)), most=1_000)
+        world.take(world.receiver(handle), most=1_000)
         world.process().reap()
         world.announce()
         world.clock.advance(60_000)
-    return seen
+    return tries
 
 
 def test_what_can_never_be_sent_is_set_aside_and_the_others_go_on(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Given two payloads that the queue never takes, among hundreds
-    transport = Picky(world, refused)
-    repeater = world.repeater(transport=transport, size=300)
+    transport = Picky(world)
     payloads = [b"bad" if n in (3, 250) else b"%d" % n for n in range(600)]
-    for payload in payloads:
-        repeater.put(payload)
+    repeater = world.sender(*payloads, transport=transport, size=300)
     # When
-    seen = deliver(world, repeater)
+    seen = go_on(world, repeater, 30)
     # Then all others are delivered, and no frame is kept for the two
-    assert seen == set(payloads) - {b"bad"}
+    assert seen.keys() == set(payloads) - {b"bad"}
     assert transport.calls == 6
     assert [(one.payload, one.reason) for one in repeater.set_aside()] == [(b"bad", "too long")] * 2
     assert repeater.buffer.usage == Usage(2, 6)
@@ -334,75 +228,50 @@ def test_what_can_never_be_sent_is_set_aside_and_the_others_go_on(
     assert "envelope 3 of frame" in caplog.text
 
 
-def test_what_was_set_aside_can_be_sent_again(world: World) -> None:
-    repeater = world.repeater(transport=Picky(world, refused))
-    repeater.put(b"bad")
-    deliver(world, repeater)
-    repeater._sender._transport = world.send
-    [one] = repeater.set_aside()
-    repeater.buffer.put_back(one.number)
-    assert deliver(world, repeater) == {b"bad"}
-    assert repeater.buffer.usage == Usage(0, 0)
-
-
-@pytest.mark.parametrize("error", [InvalidRequest("odd"), ValueError("odd")], ids=["refusal", "defect"])
-def test_an_error_that_one_envelope_causes_holds_up_no_other(world: World, error: Exception) -> None:
-    repeater = world.repeater(transport=Picky(world, lambda _: error), size=300)
-    payloads = [b"bad" if n in (0, 150) else b"%d" % n for n in range(300)]
-    for payload in payloads:
-        repeater.put(payload)
-    assert deliver(world, repeater) == set(payloads) - {b"bad"}
-    assert repeater.set_aside() == []
-    assert repeater.buffer.usage.envelopes == 2
-
-
-class Checking(Picky):
-    """A transport that knows what it can never send."""
-
-    def check(self, payload: bytes, content_type: str) -> None:
-        if payload.startswith(b"bad"):
-            raise InvalidRequest(f"{content_type} is never sent")
-
-
 def test_put_refuses_what_the_transport_can_never_send(world: World) -> None:
-    repeater = world.repeater(transport=Checking(world, refused))
+    class Checking(Picky):
+        def check(self, payload: bytes, content_type: str) -> None:
+            if payload == b"bad":
+                raise InvalidRequest(f"{content_type} is never sent")
+
+    repeater = world.repeater(transport=Checking(world))
     with pytest.raises(InvalidRequest, match="text/plain is never sent"):
         repeater.put(b"bad", "text/plain")
     repeater.put(b"good")
     assert repeater.buffer.usage.envelopes == 1
 
 
-@pytest.mark.parametrize("payload", ["text", None, 5, {"a": 1}])
-def test_put_refuses_what_is_not_bytes(world: World, payload: object) -> None:
-    with pytest.raises(InvalidRequest, match="a payload must be bytes, not"):
-        world.repeater().put(payload)  # type: ignore[arg-type]
+def test_put_refuses_what_is_not_bytes_of_a_content_type(world: World) -> None:
+    with pytest.raises(InvalidRequest, match="a payload must be bytes, not str"):
+        world.repeater().put("text")  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match="a content type must be text of 0 to 1024 characters"):
         world.repeater().put(b"", None)  # type: ignore[arg-type]
 
 
-def test_put_refuses_a_content_type_that_cannot_be_written_before_anything_is_kept(
-    world: World, tmp_path: Path
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        ({"size": 0}, "size must be a whole number from 1 to"),
+        ({"ttl": 59}, "ttl must be a whole number from 60 to"),
+        ({"ttl": 365 * 86_400 + 1}, "ttl must be a whole number from 60 to"),
+        ({"source": "x" * 257}, "source must be text of 0 to 256"),
+        ({"destination": "\ud800"}, "destination has one half of a surrogate pair"),
+        ({"reply_to": "x" * 257}, "reply_to must be text of 0 to 256"),
+        ({"user_key": "x" * 257}, "user_key must be text of 0 to 256"),
+    ],
+)
+def test_a_template_by_which_no_frame_can_be_opened_is_refused_at_once(
+    world: World, template: dict[str, Any], why: str
 ) -> None:
-    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
-    for repeater in (world.repeater(), world.repeater(buffer)):
-        with pytest.raises(InvalidRequest, match="a content type has one half of a surrogate pair"):
-            repeater.put(b"a", "text/\ud800")
-        assert repeater.buffer.usage == Usage(0, 0)
-    buffer.close()
+    with pytest.raises(InvalidRequest, match=f"the template's {why}"):
+        Repeater(
+            world.frames(), world.send, MemoryRepeatBuffer(), template=OpenFrame(**{"size": 10, **template})
+        )
 
 
-@pytest.mark.parametrize("field", ["source", "destination", "reply_to", "user_key"])
-def test_a_template_by_which_no_frame_can_be_opened_is_refused_at_once(world: World, field: str) -> None:
-    for bad, why in (("\ud800", "has one half of a surrogate pair"), ("x" * 257, "must be text of 0 to 256")):
-        template = OpenFrame(10, **{field: bad})
-        with pytest.raises(InvalidRequest, match=f"the template's {field} {why}"):
-            Repeater(world.frames(), world.send, MemoryRepeatBuffer(), template=template)
-
-
-@pytest.mark.parametrize("ttl", [59, 365 * 86_400 + 1])
-def test_a_template_with_a_ttl_that_no_frame_may_have_is_refused_at_once(world: World, ttl: int) -> None:
-    with pytest.raises(InvalidRequest, match="the template's ttl must be a whole number from 60 to"):
-        Repeater(world.frames(), world.send, MemoryRepeatBuffer(), template=OpenFrame(10, ttl=ttl))
+def test_a_transport_that_cannot_be_called_is_refused_at_once(world: World) -> None:
+    with pytest.raises(InvalidRequest, match="transport must be a function, not str"):
+        world.repeater(transport="https://sqs/work")
 
 
 def every_other(world: World, repeater: Repeater, count: int) -> list[bytes]:
@@ -459,6 +328,10 @@ def test_a_frame_is_kept_while_any_page_lists_what_the_buffer_holds(
     world.clock.advance(6_000)
     assert repeater.tick() == 1
     assert [envelope.payload for envelope in world.queue] == lost[1:]
+    # When all that is missing was set aside, then the frame is forgotten
+    repeater.buffer.set_aside(repeater.buffer.frames()[0], {3: "never"})
+    world.clock.advance(60_000)
+    assert repeater.tick() == 0
 
 
 def test_no_further_page_is_read_while_the_transport_fails(
@@ -483,7 +356,9 @@ def test_no_further_page_is_read_while_the_transport_fails(
     assert len(asked) == 1
 
 
-def test_a_full_disk_stops_nothing_for_good(world: World, tmp_path: Path) -> None:
+def test_a_full_disk_stops_nothing_for_good(
+    world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     # Given a sender whose disk is full
     buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
     repeater, rounds = world.repeater(buffer, size=1_000), iter(range(20))
@@ -495,6 +370,7 @@ def test_a_full_disk_stops_nothing_for_good(world: World, tmp_path: Path) -> Non
     # When it runs, Then it goes on without a frame, opening one only
     repeater.run(lambda: next(rounds) == 4)
     assert world.queue == []
+    assert "no frame can be opened now, trying again later: there is no room" in caplog.text
     assert len({new.batch_id for _, new in world.memory.batches.changes}) == 1
     # When there is room again, Then everything is sent
     limit_disk(buffer, 10_000)
@@ -504,18 +380,9 @@ def test_a_full_disk_stops_nothing_for_good(world: World, tmp_path: Path) -> Non
 
 
 def test_notices_that_nobody_understands_are_ignored(world: World) -> None:
-    repeater = world.repeater()
-    repeater.put(b"a")
-    repeater.flush()
+    repeater = world.sender(b"a")
     repeater._notices = lambda: [Notice("Complete Frame", 10**30), Notice("Frame Ended", -1)]
     assert repeater.tick() == 1
-
-
-def test_whatever_the_reply_channel_raises_holds_up_nothing(world: World) -> None:
-    repeater = world.repeater()
-    repeater._notices = lambda: 1 / 0  # type: ignore[assignment,return-value]
-    repeater.put(b"a")
-    repeater.run(lambda: bool(world.queue))
 
 
 def test_what_a_repeater_does_unless_told_otherwise(world: World) -> None:
@@ -537,62 +404,30 @@ def test_what_a_repeater_does_unless_told_otherwise(world: World) -> None:
     assert (repeater.tick(), len(world.queue)) == (2, 1_001)
 
 
-def test_arguments_that_cannot_work_are_refused_at_once(world: World) -> None:
-    with pytest.raises(InvalidRequest, match="transport must be a function, not str"):
-        world.repeater(transport="https://sqs/work")
-    with pytest.raises(InvalidRequest, match="the template's size must be a whole number from 1"):
-        world.repeater(size=0)
-
-
-def fail_on_poison(world: World, repeater: Repeater, minutes: int) -> int:
-    """Let time pass, in which receivers handle everything but poison; returns how often they tried that."""
-    tries: list[bytes] = []
-
-    def handle(delivery: Delivery) -> None:
-        if delivery.payload == b"poison":
-            tries.append(delivery.payload)
-            raise RuntimeError("bad")
-
-    for _ in range(minutes):
-        repeater.flush()
-        repeater.tick()
-        world.take(world.receiver(handle), most=1_000)
-        world.process().reap()
-        world.announce()
-        world.clock.advance(60_000)
-    return len(tries)
-
-
-@pytest.mark.parametrize("durable", [False, True])
 def test_an_envelope_that_receivers_never_handle_is_set_aside(
-    world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture, durable: bool
+    world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Given an envelope on which every receiver fails, among others
-    buffer = SqliteRepeatBuffer(tmp_path / "buffer.db") if durable else MemoryRepeatBuffer()
-    repeater = world.repeater(buffer, max_frames=3)
-    for payload in (b"a", b"poison", b"b"):
-        repeater.put(payload)
+    repeater = world.sender(b"a", b"poison", b"b", max_frames=3)
     # When receivers work for an hour
-    assert fail_on_poison(world, repeater, 60) > 3
+    assert go_on(world, repeater, 60)[b"poison"] > 3
     # Then the sender has given it up, and nobody tries it any more
     (aside,) = repeater.set_aside()
     assert aside.payload == b"poison"
     assert aside.reason.startswith("it was missing from 3 frames")
     assert "1 envelopes of frame" in caplog.text
     world.queue.clear()
-    assert fail_on_poison(world, repeater, 30) == 0
+    assert go_on(world, repeater, 30)[b"poison"] == 0
     # When it is put back, Then it has as many frames again
-    buffer.put_back(aside.number)
+    repeater.buffer.put_back(aside.number)
     repeater.put(b"c")
-    assert fail_on_poison(world, repeater, 60) > 3
+    assert go_on(world, repeater, 60)[b"poison"] > 3
     assert [one.payload for one in repeater.set_aside()] == [b"poison"]
 
 
 def test_an_outage_of_all_receivers_sets_nothing_aside(world: World) -> None:
     # Given receivers that are away for hours, in which many frames time out
-    repeater = world.repeater(max_frames=2)
-    repeater.put(b"a")
-    repeater.put(b"b")
+    repeater = world.sender(b"a", b"b", max_frames=2)
     for _ in range(200):
         repeater.flush()
         repeater.tick()
@@ -602,14 +437,12 @@ def test_an_outage_of_all_receivers_sets_nothing_aside(world: World) -> None:
         world.clock.advance(60_000)
     # When they are back, Then everything is delivered
     assert repeater.set_aside() == []
-    assert deliver(world, repeater) == {b"a", b"b"}
+    assert go_on(world, repeater, 30).keys() == {b"a", b"b"}
 
 
 def test_whoever_wants_it_repeats_poison_for_ever(world: World) -> None:
-    repeater = world.repeater(max_frames=None)
-    for payload in (b"a", b"poison"):
-        repeater.put(payload)
-    fail_on_poison(world, repeater, 120)
+    repeater = world.sender(b"a", b"poison", max_frames=None)
+    go_on(world, repeater, 120)
     assert repeater.set_aside() == []
     assert repeater.buffer.usage.envelopes == 1
     with pytest.raises(InvalidRequest, match="max_frames must be a whole number from 1"):

@@ -7,17 +7,10 @@ from typing import Any
 
 import pytest
 
-from fanin.client.frames.envelopes import Envelope, JsonCodec, ProtobufCodec
 from fanin.client.frames.sqs_notices import queue_notices
 from fanin.client.frames.transport import Notice
 from fanin.errors import InvalidRequest
 from tests.unit.client.conftest import Faulty
-
-CODECS = [JsonCodec(), ProtobufCodec()]
-
-
-def envelopes(count: int, *, size: int = 1) -> list[Envelope]:
-    return [Envelope(7, index, bytes([index]) * size) for index in range(count)]
 
 
 def test_notices_are_read_and_everything_is_deleted(sqs: Any, queue: str) -> None:
@@ -41,25 +34,18 @@ def test_notices_are_read_and_everything_is_deleted(sqs: Any, queue: str) -> Non
     assert "Messages" not in sqs.receive_message(QueueUrl=queue)
 
 
-def test_an_empty_reply_channel_is_only_read(faulty: Faulty, queue: str) -> None:
-    assert list(queue_notices(faulty, queue, wait=1)()) == []  # type: ignore[arg-type]
-    [(name, arguments)] = faulty.requests
-    asked = {"QueueUrl": queue, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 1}
-    assert (name, arguments) == ("receive_message", asked)
+@pytest.mark.parametrize(("options", "wait"), [({}, 0), ({"wait": 1}, 1)])
+def test_an_empty_reply_channel_is_only_read(
+    faulty: Faulty, queue: str, options: dict[str, int], wait: int
+) -> None:
+    assert list(queue_notices(faulty, queue, **options)()) == []  # type: ignore[arg-type]
+    asked = {"QueueUrl": queue, "MaxNumberOfMessages": 10, "WaitTimeSeconds": wait}
+    assert faulty.requests == [("receive_message", asked)]
 
 
-def test_a_reply_channel_is_read_without_waiting_unless_told_otherwise(faulty: Faulty, queue: str) -> None:
-    list(queue_notices(faulty, queue)())  # type: ignore[arg-type]
-    [(_, arguments)] = faulty.requests
-    assert arguments["WaitTimeSeconds"] == 0
-
-
-@pytest.mark.parametrize("wait", [-1, 21, "20"])
-def test_a_wait_that_sqs_does_not_know_is_refused(faulty: Faulty, queue: str, wait: int) -> None:
-    with pytest.raises(InvalidRequest, match="wait must be a whole number from 0 to 20"):
-        queue_notices(faulty, queue, wait=wait)  # type: ignore[arg-type]
-
-
-def test_a_url_that_nobody_can_send_is_refused(faulty: Faulty) -> None:
+def test_a_wait_or_a_url_that_sqs_does_not_take_is_refused(faulty: Faulty, queue: str) -> None:
+    for wait in (-1, 21):
+        with pytest.raises(InvalidRequest, match="wait must be a whole number from 0 to 20"):
+            queue_notices(faulty, queue, wait=wait)  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match="queue_url has one half of a surrogate pair"):
         queue_notices(faulty, "https://sqs/\ud800")  # type: ignore[arg-type]

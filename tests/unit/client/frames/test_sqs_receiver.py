@@ -7,18 +7,13 @@ from typing import Any
 
 import pytest
 
-from fanin.client.frames.envelopes import Envelope, JsonCodec, ProtobufCodec
+from fanin.client.frames.envelopes import Envelope, JsonCodec
 from fanin.client.frames.receiver import Disposition
 from fanin.client.frames.sqs_receiver import SqsReceiver
 from fanin.client.frames.sqs_transport import SqsTransport
 from fanin.errors import InvalidRequest
 from tests.unit.client.conftest import Faulty
-
-CODECS = [JsonCodec(), ProtobufCodec()]
-
-
-def envelopes(count: int, *, size: int = 1) -> list[Envelope]:
-    return [Envelope(7, index, bytes([index]) * size) for index in range(count)]
+from tests.unit.client.frames.conftest import CODECS, envelopes
 
 
 class Receiver:
@@ -85,25 +80,18 @@ def test_polling_deletes_what_is_settled_and_leaves_the_rest(sqs: Any, queue: st
     }
 
 
-def test_polling_an_empty_queue_deletes_nothing(faulty: Faulty, queue: str) -> None:
-    receiver = Receiver()
-    assert SqsReceiver(receiver).poll(faulty, queue, wait=0) == 0  # type: ignore[arg-type]
-    assert [name for name, _ in faulty.requests] == ["receive_message"]
-
-
-def test_it_asks_for_ten_messages_and_waits_for_them_as_long_as_sqs_can(faulty: Faulty, queue: str) -> None:
+def test_it_asks_for_ten_messages_for_as_long_as_sqs_can_and_of_none_deletes_none(
+    faulty: Faulty, queue: str
+) -> None:
     faulty.instead("receive_message", lambda real, arguments: {})
-    SqsReceiver(Receiver()).poll(faulty, queue)  # type: ignore[arg-type]
+    assert SqsReceiver(Receiver()).poll(faulty, queue) == 0  # type: ignore[arg-type]
     asked = {"QueueUrl": queue, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 20}
     assert faulty.requests == [("receive_message", asked)]
 
 
-@pytest.mark.parametrize("wait", [-1, 21, "20"])
-def test_a_wait_that_sqs_does_not_know_is_refused(faulty: Faulty, queue: str, wait: int) -> None:
-    with pytest.raises(InvalidRequest, match="wait must be a whole number from 0 to 20"):
-        SqsReceiver(Receiver()).poll(faulty, queue, wait=wait)  # type: ignore[arg-type]
-
-
-def test_a_url_that_nobody_can_send_is_refused(faulty: Faulty) -> None:
+def test_a_wait_or_a_url_that_sqs_does_not_take_is_refused(faulty: Faulty, queue: str) -> None:
+    for wait in (-1, 21):
+        with pytest.raises(InvalidRequest, match="wait must be a whole number from 0 to 20"):
+            SqsReceiver(Receiver()).poll(faulty, queue, wait=wait)  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match="queue_url has one half of a surrogate pair"):
         SqsReceiver(Receiver()).poll(faulty, "https://sqs/\ud800")  # type: ignore[arg-type]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
-from fanin.adapters.backoff import Backoff
 from fanin.client.https.api import NOTHING, HttpsApi, error_of, key_header, keyed
 from fanin.client.https.ledger import HttpsLedger
 from fanin.client.https.transport import NotSent, Response, unsigned
@@ -16,11 +15,7 @@ from fanin.domain.principals import Principal
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
     AccessDenied,
-    BatchClosed,
     BatchGone,
-    BatchNotFound,
-    IdempotencyKeyReused,
-    InvalidItemId,
     InvalidRequest,
     ItemHasChild,
     LimitReached,
@@ -53,39 +48,28 @@ class TestRequests:
         api = HttpsApi(f"{URL}/", sign=unsigned, transport=script)
         # When
         query = {"cursor": "a/b= ü&", "limit": 3, "state": None}
-        api.call(RECEIPTS, "POST", "/acks", {"items": ["☂"]}, query=query, headers={"Key": "k"})
+        api.call(RECEIPTS, "POST", "/acks", {"items": ["☂", "\ud83d"]}, query=query, headers={"Key": "k"})
         # Then
         (request,) = script.requests
-        assert (request.method, request.url) == (
-            "POST",
-            f"{URL}/v1/acks?cursor=a%2Fb%3D%20%C3%BC%26&limit=3",
-        )
+        url = f"{URL}/v1/acks?cursor=a%2Fb%3D%20%C3%BC%26&limit=3"
+        assert (request.method, request.url) == ("POST", url)
         assert request.headers == {"Content-Type": "application/json", "Key": "k"}
-        assert json.loads(request.body) == {"items": ["☂"]}
+        assert json.loads(request.body) == {"items": ["☂", "\ud83d"]}
 
-    @pytest.mark.parametrize("value", [{1, 2}, float("nan"), b"x"])
-    def test_what_json_cannot_write_is_refused_and_not_sent(self, value):
+    @pytest.mark.parametrize("value", [{1, 2}, float("nan")])
+    def test_what_json_cannot_write_is_refused_and_not_sent(self, api_of, value):
         script = Script()
         with pytest.raises(InvalidRequest, match=r"^the request cannot be written as JSON"):
-            HttpsApi(URL, sign=unsigned, transport=script).call(RECEIPTS, "POST", "/events", {"a": [value]})
+            api_of(script).call(RECEIPTS, "POST", "/events", {"a": [value]})
         assert script.requests == []
 
-    def test_half_of_a_surrogate_pair_is_sent_as_an_escape(self):
-        script = Script(Response(200, {}, b'{"batches": []}'))
-        HttpsApi(URL, sign=unsigned, transport=script).call(RECEIPTS, "POST", "/acks", {"a": "\ud83d"})
-        assert script.requests[0].body == b'{"a":"\\ud83d"}'
-
-    def test_a_call_without_a_body_or_a_query_has_neither(self):
+    def test_a_call_without_a_body_or_a_query_has_neither(self, api_of):
         script = Script(Response(204, {}, b""))
-        answer = HttpsApi(URL, sign=unsigned, transport=script).call(NOTHING, "DELETE", "/buffers/jobs")
+        answer = api_of(script).call(NOTHING, "DELETE", "/buffers/jobs")
         assert (script.requests[0].url, script.requests[0].body) == (f"{URL}/v1/buffers/jobs", None)
         assert answer == {}
 
-    def test_a_url_that_is_none_is_refused(self):
-        with pytest.raises(NotConfigured, match="ApiUrl"):
-            HttpsApi("abc123.execute-api.eu-west-1.amazonaws.com")
-
-    @pytest.mark.parametrize("url", ["", "ftp://example.com", "//example.com", "execute-api"])
+    @pytest.mark.parametrize("url", ["", "ftp://example.com", "abc123.execute-api.eu-west-1.amazonaws.com"])
     def test_a_url_is_http_or_https(self, url):
         with pytest.raises(NotConfigured, match="is not the URL of an API; take the output ApiUrl"):
             HttpsApi(url)
@@ -108,15 +92,11 @@ class TestRetries:
         "fault",
         [
             Response(429, {}, b'{"message":"Too Many Requests"}'),
-            Response(500, {}, b'{"message":"Internal Server Error"}'),
             Response(502, {}, b"<html>bad gateway</html>"),
-            Response(504, {}, b""),
             problem(503, "throttled"),
             problem(503, "service-unavailable"),
             ServiceUnavailable("no answer"),
-            Response(200, {}, b"not json"),
             Response(200, {}, b'{"batches": "soon"}'),
-            Response(200, {}, b"[]"),
         ],
         ids=str,
     )
@@ -128,13 +108,6 @@ class TestRetries:
         # Then
         assert receipts == ()
         assert waits.seconds == [1, 2]
-
-    def test_it_gives_up_after_its_attempts(self, ledger_of, waits):
-        script = Script(*[problem(503, "throttled")] * 4)
-        with pytest.raises(Throttled):
-            ledger_of(script).status(7)
-        assert len(script.requests) == 4
-        assert waits.seconds == [1, 2, 4]
 
     def test_retry_after_is_kept_up_to_a_bound(self, api_of, waits):
         # Given
@@ -151,13 +124,7 @@ class TestRetries:
     @pytest.mark.parametrize(
         ("answer", "error"),
         [
-            (problem(400, "invalid-request"), InvalidRequest),
-            (problem(400, "invalid-item-id"), InvalidItemId),
-            (problem(413, "request-too-large"), RequestTooLarge),
-            (problem(409, "idempotency-key-reused"), IdempotencyKeyReused),
-            (problem(404, "batch-not-found"), BatchNotFound),
             (problem(410, "batch-gone"), BatchGone),
-            (problem(409, "batch-closed"), BatchClosed),
             (problem(429, "limit-reached", retry_after=3), LimitReached),
             (problem(403, "access-denied"), AccessDenied),
         ],
@@ -175,11 +142,10 @@ class TestRetries:
         assert waits.seconds == []
         assert raised.value.retry_after == (3 if error is LimitReached else None)
 
-    def test_a_call_that_may_not_be_repeated_is_not_when_its_answer_was_lost(self, waits):
+    def test_a_call_that_may_not_be_repeated_is_not_when_its_answer_was_lost(self, api_of, waits):
         script = Script(ServiceUnavailable("no answer"), ok({"batches": []}))
-        api = HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff)
         with pytest.raises(OutcomeUnknown, match="no answer; POST /acks may have taken effect") as raised:
-            api.call(RECEIPTS, "POST", "/acks", {}, repeatable=False)
+            api_of(script).call(RECEIPTS, "POST", "/acks", {}, repeatable=False)
         assert (len(script.requests), waits.seconds) == (1, [])
         assert (raised.value.retryable, raised.value.retry_after) == (False, None)
 
@@ -194,46 +160,34 @@ class TestRetries:
         # Then
         assert asked == [3]
 
-    def test_a_call_that_found_no_connection_is_sent_again_whatever_it_does(self, api_of):
-        script = Script(NotSent("refused"), ok({"batches": []}))
+    @pytest.mark.parametrize("fault", [NotSent("refused"), problem(503, "throttled")], ids=["cut", "busy"])
+    def test_a_call_that_was_not_made_or_throttled_is_sent_again_whatever_it_does(self, api_of, fault):
+        script = Script(fault, ok({"batches": []}))
         assert api_of(script).call(RECEIPTS, "POST", "/acks", {}, repeatable=False) == ()
+        assert len(script.requests) == 2
 
     def test_a_service_that_does_not_know_the_outcome_itself_is_not_asked_again(self, api_of):
         script = Script(problem(409, "outcome-unknown"))
         with pytest.raises(OutcomeUnknown, match="about outcome-unknown"):
             api_of(script).call(RECEIPTS, "POST", "/acks", {})
 
-    def test_it_is_when_it_was_throttled_since_nothing_was_done(self, waits):
-        script = Script(problem(503, "throttled"), ok({"batches": []}))
-        api = HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff)
-        assert api.call(RECEIPTS, "POST", "/acks", {}, repeatable=False) == ()
-        assert len(script.requests) == 2
-
-    @pytest.mark.parametrize(
-        "body", [b"not json", b'{"batches": "soon"}', b"[]", b"{}", b'"x"', b"null", b"[" * 100_000]
-    )
+    @pytest.mark.parametrize("body", [b"not json", b"{}", b"null", b"[" * 100_000])
     def test_an_answer_of_another_version_says_what_to_check(self, body):
         script = Script(Response(200, {}, body))
         api = HttpsApi(URL, sign=unsigned, transport=script, attempts=1)
         with pytest.raises(ServiceUnavailable, match="check that the URL is that of a fanin API"):
             api.call(RECEIPTS, "POST", "/acks", {})
 
-    def test_a_call_is_sent_six_times_unless_told_otherwise(self, monkeypatch):
-        # Given a service that never answers
-        waits: list[float] = []
-        monkeypatch.setattr(
-            Backoff,
-            "wait",
-            lambda self, attempt, at_least: waits.append(replace(self, fraction=lambda: 1.0).delay(attempt)),
-        )
+    def test_a_call_is_sent_six_times_unless_told_otherwise(self, longest_waits):
         for options, expected in (({}, 6), ({"attempts": 10}, 10)):
-            waits.clear()
+            longest_waits.clear()
+            # Given a service that never answers
             script = Script(*[ServiceUnavailable("no answer")] * expected)
             # When, Then
             with pytest.raises(ServiceUnavailable, match="no answer"):
                 HttpsApi(URL, sign=unsigned, transport=script, **options).call(RECEIPTS, "POST", "/acks", {})
             assert len(script.requests) == expected
-            assert waits == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 20][: expected - 1]
+            assert longest_waits == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 20][: expected - 1]
 
 
 class TestRefusals:
@@ -251,41 +205,30 @@ class TestRefusals:
         assert type(error_of(problem(503, PartlyMarked.code, batches=[]))) is Throttled
 
     @pytest.mark.parametrize(
-        ("status", "body", "error"),
+        ("status", "body", "error", "said"),
         [
-            (403, b'{"message":"Forbidden"}', AccessDenied),
-            (401, b"", AccessDenied),
-            (404, b'{"message":"Not Found"}', NotConfigured),
-            (405, b"", NotConfigured),
-            (413, b'{"message":"Request Too Long"}', RequestTooLarge),
-            (415, b'{"message":"Unsupported Media Type"}', UnsupportedMediaType),
-            (429, b"", Throttled),
-            (503, b"\xff\xfe", ServiceUnavailable),
-            (418, b"[1]", InvalidRequest),
-            (400, b'{"type":"about:blank"}', InvalidRequest),
-            (502, b"[" * 100_000, ServiceUnavailable),
+            (401, b"", AccessDenied, "HTTP 401: ; check that your credentials"),
+            (403, b'{"message":"Forbidden"}', AccessDenied, "HTTP 403: Forbidden; check that your cred"),
+            (404, b'{"message":"No"}', NotConfigured, "HTTP 404: No; there is no such route, so check the U"),
+            (405, b"", NotConfigured, "HTTP 405: ; there is no such route"),
+            (413, b'{"message":"Too Large"}', RequestTooLarge, "HTTP 413: Too Large; send the request in p"),
+            (415, b'{"message":"No"}', UnsupportedMediaType, "HTTP 415: No; .* a proxy that changes headers"),
+            (
+                429,
+                b'{"message":"Too Many"}',
+                Throttled,
+                "HTTP 429: Too Many; .*send fewer requests at a time",
+            ),
+            (503, b"\xff\xfe", ServiceUnavailable, "HTTP 503: "),
+            (418, b"[1]", InvalidRequest, "HTTP 418: "),
+            (400, b'{"type":"about:blank"}', InvalidRequest, "HTTP 400: "),
+            (502, b"[" * 100_000, ServiceUnavailable, "HTTP 502: "),
         ],
     )
-    def test_an_answer_that_is_no_problem_of_ours_is_told_by_its_status(self, status, body, error):
-        assert type(error_of(Response(status, {}, body))) is error
-
-    def test_a_refusal_by_the_gateway_says_what_to_do(self):
-        error = error_of(Response(403, {}, b'{"message":"Forbidden"}'))
-        assert "credentials" in str(error)
-        assert "Forbidden" in str(error)
-
-    @pytest.mark.parametrize(
-        ("status", "said", "advice"),
-        [
-            (413, b'{"message":"Request Entity Too Large"}', "send the request in parts"),
-            (415, b'{"message":"Unsupported Media Type"}', "look for a proxy that changes headers"),
-            (429, b'{"message":"Too Many Requests"}', "send fewer requests at a time"),
-        ],
-    )
-    def test_other_refusals_by_the_gateway_do_as_well(self, status, said, advice):
-        error = error_of(Response(status, {}, said))
-        assert f"HTTP {status}: {json.loads(said)['message']}; " in str(error)
-        assert advice in str(error)
+    def test_an_answer_that_is_no_problem_of_ours_is_told_by_its_status(self, status, body, error, said):
+        found = error_of(Response(status, {}, body))
+        assert type(found) is error
+        assert re.match(said, str(found))
 
     def test_a_message_falls_back_to_the_title_and_the_code(self):
         body = {"type": "urn:fanin:problem:batch-gone"}

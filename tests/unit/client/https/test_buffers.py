@@ -10,13 +10,12 @@ import pytest
 
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Fanin
-from fanin.app.services import Services
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Request, Response, unsigned
 from fanin.domain.buffer import Outcome
-from fanin.errors import BufferNotFound, FaninError, InvalidRequest, LimitReached, OutcomeUnknown
+from fanin.errors import BufferNotFound, FaninError, InvalidRequest, OutcomeUnknown
 from tests.unit.client.https.conftest import URL, Gateway, ok, problem
 
 
@@ -66,17 +65,6 @@ def test_a_put_whose_answer_was_lost_is_repeated_only_with_a_key(
     assert buffers.status("jobs").pending == 2
 
 
-def test_a_full_buffer_is_told_at_once_and_when_to_come_back(
-    over_https: HttpsServices, gateway: Gateway
-) -> None:
-    over_https.buffers.define("jobs", 1)
-    over_https.buffers.put("jobs", ["a"])
-    gateway.requests.clear()
-    with pytest.raises(LimitReached) as refused:
-        over_https.buffers.put("jobs", ["b"])
-    assert (refused.value.retry_after, len(gateway.requests)) == (1, 1)
-
-
 def test_what_a_take_says_is_what_is_taken(over_https: HttpsServices, gateway: Gateway) -> None:
     over_https.buffers.define("jobs", 9)
     over_https.buffers.put("jobs", ["a"])
@@ -102,10 +90,6 @@ def test_buffers_are_listed_a_page_at_a_time(services: Fanin) -> None:
 
 class TestWaiting:
     """A take waits in the client: while a request waits in the service, a function is paid for."""
-
-    @pytest.fixture
-    def gateway(self, direct: Services) -> Gateway:
-        return Gateway(direct)
 
     @pytest.fixture
     def pauses(self) -> list[float]:

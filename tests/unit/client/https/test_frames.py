@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from fanin.app.api import Fanin
 from fanin.client.https.services import HttpsServices
 from fanin.domain.batch import State
 from fanin.domain.frames import Hold, OpenFrame, Ticket
 from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE
-from fanin.errors import BatchNotFound, ChannelRefused, InvalidRequest
 from tests.unit.client.https.conftest import Gateway
 
 
@@ -65,14 +62,3 @@ def test_a_claim_whose_answer_was_lost_is_made_again(over_https: HttpsServices, 
     claims = over_https.frames.claim([Ticket(frame.frame_id, 0)])
     assert len(gateway.requests) == 2
     assert [claim.hold for claim in claims] == [Hold.LEASED]  # by the call whose answer was lost
-
-
-def test_refusals_are_the_same(services: Fanin) -> None:
-    with pytest.raises(BatchNotFound):
-        services.frames.status(5)
-    with pytest.raises(BatchNotFound):
-        services.frames.claim([Ticket(5, 0)])
-    with pytest.raises(InvalidRequest):
-        services.frames.open(OpenFrame(0))
-    with pytest.raises(ChannelRefused):
-        services.frames.open(OpenFrame(1, reply_to="https://sqs/none"))

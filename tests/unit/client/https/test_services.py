@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.adapters.memory import Memory
-from fanin.app.scatters.service import ScatterService
-from fanin.app.services import Services
 from fanin.client.https.buffers import HttpsBuffers
-from fanin.client.https.scatters import HttpsScatters
 from fanin.client.https.services import HttpsServices
 from fanin.domain.acks import Failure
 from fanin.domain.batch import OnFailure, OpenBatch, State
@@ -123,8 +120,3 @@ def test_no_request_is_made_before_a_call() -> None:
     assert isinstance(services.buffers, HttpsBuffers)
     made = {type(getattr(services, name)) for name in ("ledger", "frames", "directory", "routing")}
     assert (len(made), script.requests) == (4, [])
-
-
-def test_scatters_are_reached_as_their_ledger_is() -> None:
-    assert isinstance(https(Script()).scatters, HttpsScatters)
-    assert isinstance(Services(Memory().ports()).scatters, ScatterService)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -85,20 +84,10 @@ def test_an_answer_that_cannot_be_unpacked_is_no_answer(root):
         Urllib3Transport()(Request("GET", f"{root}/broken", {}, None))
 
 
-def test_a_request_that_found_no_connection_was_not_sent(root):
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
-    with pytest.raises(NotSent, match="check the URL and the network"):
-        Urllib3Transport()(Request("POST", url, {}, b"{}"))
-    with pytest.raises(ServiceUnavailable) as cut:
+def test_a_connection_cut_after_the_request_is_sent_once_and_told(root):
+    with pytest.raises(ServiceUnavailable, match=r"no answer from 127\.0\.0\.1") as cut:
         Urllib3Transport()(Request("POST", f"{root}/cut", {}, b"{}"))
     assert not isinstance(cut.value, NotSent)
-
-
-def test_a_connection_cut_after_the_request_is_sent_once_and_told(root):
-    with pytest.raises(ServiceUnavailable, match=r"no answer from 127\.0\.0\.1"):
-        Urllib3Transport()(Request("POST", f"{root}/cut", {}, b"{}"))
     assert len(Server.seen) == 1
 
 
@@ -107,18 +96,13 @@ def test_a_redirect_is_not_followed_since_its_target_is_not_what_was_signed(root
     assert len(Server.seen) == 1
 
 
-def test_no_one_listening_is_told(root):
-    with pytest.raises(ServiceUnavailable):
-        Urllib3Transport(connect_timeout=0.2)(Request("GET", "http://127.0.0.1:9", {}, None))
-
-
 def test_a_connection_is_waited_for_5_seconds_and_an_answer_longer_than_the_gateway_takes(monkeypatch):
     made = []
     real = urllib3.PoolManager
     monkeypatch.setattr(urllib3, "PoolManager", lambda **options: made.append(options) or real(**options))
     transport = Urllib3Transport()
     for _ in range(2):
-        with pytest.raises(NotSent):
+        with pytest.raises(NotSent, match="check the URL and the network"):
             transport(Request("GET", "http://127.0.0.1:9", {}, None))
     (options,) = made  # one pool for all requests
     assert options["maxsize"] == 16
@@ -154,10 +138,7 @@ class TestIdentity:
         identity = Identity()
         assert identity.region_name == "us-west-2"
         assert identity.get_credentials().access_key == "ENVIRONMENT"
-
-    def test_what_is_given_goes_before_all(self, monkeypatch):
-        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "ENVIRONMENT")
-        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+        # But what is given goes before all
         identity = Identity(Credentials("GIVEN", "s"), "ap-south-1")
         assert (identity.region_name, identity.get_credentials().access_key) == ("ap-south-1", "GIVEN")
 

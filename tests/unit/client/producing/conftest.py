@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from fanin.adapters.backoff import Backoff
+
+REAL_WAIT = Backoff.wait
 
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):
     monkeypatch.setattr(Backoff, "wait", lambda self, attempt, at_least=None: None)
-
-
-@pytest.fixture
-def waits(monkeypatch) -> list[float]:
-    """The longest that each wait may be, in seconds; nobody waits."""
-    found: list[float] = []
-
-    def wait(backoff: Backoff, attempt: int, at_least: float | None = None) -> None:
-        found.append(replace(backoff, fraction=lambda: 1.0).delay(attempt, at_least))
-
-    monkeypatch.setattr(Backoff, "wait", wait)
-    return found
 
 
 def items_of(messages):
