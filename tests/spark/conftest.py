@@ -51,7 +51,6 @@ about the same time."""
 SLOWEST_FIRST = (
     "jobs/deployed/test_ack",
     "emr/deployed/test_submitted",
-    "fleet_report/test_report",
     "fleet_report/deployed/test_asking",
     "ack/test_steps",
     "audit/test_findings",

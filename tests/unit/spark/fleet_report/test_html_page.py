@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 import pytest
 
 from fanin.spark.fleet_report.asking import AskedFleet
-from fanin.spark.fleet_report.charts import HALF, SIZE
 from fanin.spark.fleet_report.contents import FLEETS, Odometers, Ranked, Report
 from fanin.spark.fleet_report.html_page import render_page
 
@@ -206,20 +205,6 @@ def test_each_figure_stands_beside_that_of_the_week_before(report: Report) -> No
     assert "1,852, +100.0 %" in text
 
 
-def test_nothing_before_is_nothing_on_the_page(report: Report) -> None:
-    # Given a period before in which nobody drove or filled up, when the page is made
-    nothing = dict.fromkeys(report.total, 0) | {"l_per_100km": None, "cost_per_100km": None}
-    text = text_of(replace(report, weeks_before=[WEEKS[0]], total_before=nothing))
-
-    # Then there is no change that would have to be divided by nothing
-    assert "before: 0 km" in text
-    assert "before: 0 km," not in text
-    assert not re.search(r"nan|inf\b|None", text, re.IGNORECASE)
-
-    # And without a period before there is nothing at all
-    assert "before" not in text_of(report)
-
-
 def test_one_is_singular(report: Report) -> None:
     # Given a report of one vehicle with one trip, that is missing, of one row
     one = dict(report.total) | {"vehicles": 1, "trips": 1}
@@ -298,15 +283,3 @@ def test_odometers_that_do_not_add_up_are_named(report: Report) -> None:
         replace(report, odometers=Odometers(9, {}, []))
     )
     assert "dometer" not in text_of(report)
-
-
-def test_a_chart_without_a_neighbour_is_as_wide_as_the_page(report: Report) -> None:
-    # Given reports with two charts and with three, when their pages are made
-    wide, half = (f'viewBox="0 0 {width} {height}"' for width, height in (SIZE, HALF))
-    dry = replace(report, total={**report.total, "fill_ups": 0}, missing={})
-    missing = replace(dry, missing=report.missing)
-
-    # Then the second of two takes the width, and the second and third of three share it
-    assert render_page(dry).count(wide) == 2
-    assert render_page(missing).count(wide) == 1
-    assert render_page(missing).count(half) == 1
