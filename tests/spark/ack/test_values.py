@@ -25,7 +25,11 @@ pytestmark = pytest.mark.usefixtures("any_ansi")
             {3.0: 3, -0.0: 0, float(EXACT - 1): EXACT - 1, None: None},
             [0.5, -2.5, float(EXACT), -float(EXACT), float(EXACT + 2), 1e300, *map(float, ("inf", "nan"))],
         ),
-        ("float", {16.0: 16, 2.0**24 - 1: 2**24 - 1}, [1.5, 2.0**24, -(2.0**24), 2.0**53]),
+        (
+            "float",
+            {16.0: 16, 2.0**24 - 1: 2**24 - 1, 1 - 2.0**24: 1 - 2**24},
+            [1.5, 2.0**24, -(2.0**24), 2.0**53],
+        ),
         (
             "decimal(38,2)",
             {Decimal("812.00"): 812, Decimal(-EXACT): -EXACT, None: None},

@@ -36,7 +36,8 @@ HIDDEN = [".git/x", "_archive/x", "_notes", ".partners"]
 
 
 def test_a_folder_with_anything_else_stays_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
-    # Given datasets of an earlier run
+    # Given datasets of an earlier run, which found an empty folder
+    (tmp_path / "made").mkdir()
     replace_dataset(spark.range(3), f"{tmp_path}/made")
     for name in (*OTHERS, *HIDDEN):
         # with something of somebody's

@@ -148,6 +148,35 @@ class TestJob:
             fan_out(spark, service, FanOut(Dataset(dataset.path, body="id"), queue, first.folder, "mine"))
         assert waiting(queue) == 3
 
+    def test_a_queue_that_is_not_there_is_told_before_anything_is_staged(
+        self, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "rows.csv").write_text("n\n1\n")
+        command = ("--input", tmp_path / "rows.csv", "--queue", f"{new_queue()}x")
+
+        code, told = job(capsys, *command, "--staging", tmp_path / "staging")
+
+        assert (code, told["error"]) == (3, "not-configured")
+        assert "This run has staged and sent nothing" in told["detail"]
+        assert "batch_id" not in told
+        assert not (tmp_path / "staging").exists()
+
+    def test_other_data_at_the_same_path_is_another_fan_out(
+        self, spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        # Given a fan-out of yesterday's file
+        file, queue = tmp_path / "rows.csv", new_queue()
+        file.write_text("n\n1\n2\n")
+        command = ("--input", file, "--queue", queue, "--staging", tmp_path / "staging")
+        job(capsys, *command)
+
+        # When today's file has its place, then the staging does not serve for it
+        file.write_text("n\n3\n4\n5\n")
+        code, told = job(capsys, *command)
+        assert (code, told["error"]) == (3, "invalid-request")
+        assert "other data at the same place" in told["detail"]
+        assert waiting(queue) == 2
+
     def test_too_many_rejects_send_nothing(
         self, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

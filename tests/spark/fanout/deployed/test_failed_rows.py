@@ -118,6 +118,27 @@ def test_the_job_sends_each_failed_row_once_as_a_batch_that_retries_the_first(
     assert waiting(queue) == 0
 
 
+def test_rows_and_kept_messages_are_never_both_sent(
+    spark: SparkSession, service: Service, tmp_path: Path
+) -> None:
+    # Given failures with their messages, of which a redrive has sent one
+    queue, tracker = new_queue(), service.tracker()
+    tracker.sqs.tag_queue(QueueUrl=queue, Tags={"fanin:tracked": "work"})
+    first = fanned(spark, service, tmp_path, kept=queue)
+    one = next(iter(tracker.iter_failures(first))).ordinal
+    before = tracker.redrive(first, ranges=[(one, one + 1)])
+    assert before.items == 1
+
+    # When the rows are sent, and then all messages are to be redriven
+    told = fan_out(spark, service, again(tmp_path, first, queue))
+    after = tracker.redrive(first)
+
+    # Then each leaves out what another has sent
+    assert (told["rows"], told["sent"], told["already"]) == (3, 3, 1)
+    assert (after.items, after.already) == (0, 4)
+    assert waiting(queue) == 4
+
+
 def test_a_driver_that_dies_again_and_again_is_continued(
     spark: SparkSession, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
