@@ -54,7 +54,9 @@ SLOWEST_FIRST = (
     "fleet_report/deployed/test_asking",
     "ack/test_steps",
     "audit/test_findings",
-    "fanout/test_staging",
+    "jobs/test_audit",
+    "audit/test_verdicts",
+    "jobs/test_interrupting",
     "fanout/deployed/test_driver",
     "fanout/deployed/test_sink",
 )

@@ -95,9 +95,8 @@ def test_tasks_that_die_half_way_add_nothing_twice(
     assert totals_of(service, batch) == ({"rows": ITEMS * (ITEMS + 1) // 2}, True)
 
 
-@pytest.mark.parametrize("strategy", [Strategy.PAGES, Strategy.SQL])
 def test_only_words_of_batches_without_totals_are_lifted(
-    spark: SparkSession, service: Service, tmp_path: Path, strategy: Strategy
+    spark: SparkSession, service: Service, tmp_path: Path
 ) -> None:
     # Given all items of a batch with totals, and of one without
     summed, _ = opened(service, "rows", items=4_096)
@@ -107,7 +106,7 @@ def test_only_words_of_batches_without_totals_are_lifted(
         f"{ids} AS batch_id", "id % 4096 AS ordinal", "IF(id < 4096, 2, NULL) AS rows"
     )
 
-    done = acknowledge(rows, service, work=str(tmp_path / "work"), strategy=strategy, totals=["rows"])
+    done = acknowledge(rows, service, work=str(tmp_path / "work"), totals=["rows"])
 
     # Then one is written word by word, the other at its root
     assert (done.first, done.ranged, done.words, done.completed) == (4_096, 4_096, 64 + 1, 2)
@@ -122,8 +121,6 @@ def test_tasks_do_not_read_the_files_of_a_run_with_totals(
     with pytest.raises(InvalidRequest, match="choose the strategy pages or sql"):
         acknowledge(rows, service, work=str(tmp_path), strategy=Strategy.PARQUET, totals=["rows"])
     assert list(tmp_path.iterdir()) == []
-    done = acknowledge(rows, service, work=str(tmp_path / "work"), totals=["rows"])
-    assert (done.ok, done.totals) == (True, {"rows": 0})
 
 
 def test_values_are_read_from_text(

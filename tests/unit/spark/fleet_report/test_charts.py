@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from fanin.spark.fleet_report.charts import COLOURS, Chart, Series, bars, horizontal_bars, lines
+from fanin.spark.fleet_report.charts import COLOURS, HALF, Chart, Series, bars, horizontal_bars, lines
 
 WEEKS = [f"2024-W{n:02}" for n in range(10, 22)]
 
@@ -42,6 +42,18 @@ class TestEveryChart:
     def test_may_lack_values(self, draw):
         gaps = Chart("gaps", WEEKS[:3], [Series("north", [1, None, 2])], "{:g}".format)
         assert draw(gaps).startswith("<svg")
+
+
+def test_a_chart_has_the_size_it_is_given():
+    assert parsed(bars(chart())).attrib["viewBox"] == f"0 0 {HALF[0]} {HALF[1]}"
+
+
+def test_horizontal_bars_are_as_high_as_they_need_to_be():
+    heights = [
+        int(parsed(horizontal_bars(chart(labels=WEEKS[:count]))).attrib["viewBox"].split()[3])
+        for count in (1, 4, 12)
+    ]
+    assert heights == [50 + 26 * count for count in (1, 4, 12)]
 
 
 def test_the_first_label_of_horizontal_bars_is_on_top():

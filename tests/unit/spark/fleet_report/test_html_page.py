@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from fanin.spark.fleet_report.asking import AskedFleet
+from fanin.spark.fleet_report.charts import HALF, SIZE
 from fanin.spark.fleet_report.contents import FLEETS, Odometers, Ranked, Report
 from fanin.spark.fleet_report.html_page import render_page
 
@@ -283,3 +284,15 @@ def test_odometers_that_do_not_add_up_are_named(report: Report) -> None:
         replace(report, odometers=Odometers(9, {}, []))
     )
     assert "dometer" not in text_of(report)
+
+
+def test_a_chart_without_a_neighbour_is_as_wide_as_the_page(report: Report) -> None:
+    # Given reports with two charts and with three, when their pages are made
+    wide, half = (f'viewBox="0 0 {width} {height}"' for width, height in (SIZE, HALF))
+    dry = replace(report, total={**report.total, "fill_ups": 0}, missing={})
+    missing = replace(dry, missing=report.missing)
+
+    # Then the second of two takes the width, and the second and third of three share it
+    assert render_page(dry).count(wide) == 2
+    assert render_page(missing).count(wide) == 1
+    assert render_page(missing).count(half) == 1
