@@ -51,11 +51,12 @@ about the same time."""
 SLOWEST_FIRST = (
     "jobs/deployed/test_ack",
     "emr/deployed/test_submitted",
-    "fleet_report/test_report",
     "fleet_report/deployed/test_asking",
     "ack/test_steps",
     "audit/test_findings",
-    "fanout/test_staging",
+    "jobs/test_audit",
+    "audit/test_verdicts",
+    "jobs/test_interrupting",
     "fanout/deployed/test_driver",
     "fanout/deployed/test_sink",
 )

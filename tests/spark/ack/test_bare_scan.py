@@ -9,15 +9,16 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from fanin.spark.ack.bare_scan import bare_files
+from tests.spark.datasets import parquet
 from tests.spark.setting import setting
 
 Made = Callable[[SparkSession, str], DataFrame]
 
 
-@pytest.fixture
-def folder(spark: SparkSession, tmp_path: Path) -> str:
+@pytest.fixture(scope="module")
+def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Two files with the columns ``ordinal`` and ``day``, in a folder with a space in its name."""
-    folder = f"{tmp_path}/two files"
+    folder = f"{tmp_path_factory.mktemp('scan')}/two files"
     spark.range(100).selectExpr("id AS ordinal", "id % 2 AS day").repartition(2).write.parquet(folder)
     return folder
 
@@ -62,21 +63,20 @@ def test_anything_else_has_none(spark: SparkSession, folder: str, made: Made) ->
     rows.unpersist()
 
 
-def test_columns_from_names_of_folders_are_not_in_the_files(spark: SparkSession, folder: str) -> None:
-    spark.read.parquet(folder).write.partitionBy("day").parquet(f"{folder}/by day")
-    assert bare_files(spark.read.parquet(f"{folder}/by day")) is None
-    assert bare_files(spark.read.parquet(f"{folder}/by day/day=0")) is not None
+def test_columns_from_names_of_folders_are_not_in_the_files(spark: SparkSession, tmp_path: Path) -> None:
+    parquet(tmp_path / "day=0" / "x.parquet", ordinal=[1])
+    assert bare_files(spark.read.parquet(f"{tmp_path}")) is None
+    assert bare_files(spark.read.parquet(f"{tmp_path}/day=0")) is not None
 
 
 def test_rows_that_leave_out_the_reasons_of_the_files_are_left_to_spark(
-    spark: SparkSession, folder: str
+    spark: SparkSession, tmp_path: Path
 ) -> None:
-    told = spark.read.parquet(folder).withColumnRenamed("day", "Reason")
-    told.write.parquet(f"{folder}/told")
-    rows = spark.read.parquet(f"{folder}/told")
+    parquet(tmp_path / "x.parquet", ordinal=[1], Reason=["torn"])
+    rows = spark.read.parquet(f"{tmp_path}")
     assert bare_files(rows) is not None
     assert bare_files(rows.drop("Reason")) is None
-    assert bare_files(spark.read.schema("ordinal bigint").parquet(f"{folder}/told")) is None
+    assert bare_files(spark.read.schema("ordinal bigint").parquet(f"{tmp_path}")) is None
 
 
 def test_files_that_spark_may_skip_are_left_to_spark(spark: SparkSession, folder: str) -> None:
@@ -84,8 +84,8 @@ def test_files_that_spark_may_skip_are_left_to_spark(spark: SparkSession, folder
         assert bare_files(spark.read.parquet(folder)) is None
 
 
-def test_files_that_cannot_be_read_here_are_left_to_spark(spark: SparkSession, folder: str) -> None:
-    rows = spark.read.parquet(folder)
-    for path in Path(folder).glob("*.parquet"):
-        path.write_bytes(b"not Parquet any more")
+def test_files_that_cannot_be_read_here_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    parquet(tmp_path / "x.parquet", ordinal=[1])
+    rows = spark.read.parquet(f"{tmp_path}")
+    (tmp_path / "x.parquet").write_bytes(b"not Parquet any more")
     assert bare_files(rows) is None

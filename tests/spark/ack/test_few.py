@@ -12,9 +12,16 @@ from fanin.spark.ack.input_schema import InputSchema
 from tests.spark.given import Given, batch
 
 
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred rows are few, in four tasks."""
+    monkeypatch.setattr(few, "ROWS", 100)
+    monkeypatch.setattr(few, "TASKS", 4)
+
+
 def test_what_comes_to_the_driver_does_not_grow_with_the_partitions(spark: SparkSession) -> None:
     # Given rows that are few in each partition, and many in all
-    partitions, each = 4 * few.TASKS, 2_600
+    partitions, each = 4 * few.TASKS, 26
     rows = spark.range(0, partitions * each, 1, partitions).selectExpr("concat('order ', id) AS item")
     schema = InputSchema.of(rows.columns, None)
 
@@ -26,16 +33,16 @@ def test_what_comes_to_the_driver_does_not_grow_with_the_partitions(spark: Spark
 
 
 def test_few_rows_in_many_partitions_are_few(spark: SparkSession) -> None:
-    rows = spark.range(0, 300, 1, 3 * few.TASKS).selectExpr("id AS ordinal")
+    rows = spark.range(0, 100, 1, 3 * few.TASKS).selectExpr("id AS ordinal")
     schema = InputSchema.of(rows.columns, 7)
 
-    found = few.coalesce_few(rows, schema, Given((batch(7, 300),)))
+    found = few.coalesce_few(rows, schema, Given((batch(7, 100),)))
 
-    # Then the four words that are whole and the last one are a word of the level above
+    # Then the word that is whole is a bit of the level above
     assert found is not None
-    assert (found.rows, found.rejects) == (300, [])
+    assert (found.rows, found.rejects) == (100, [])
     marks = {(row["level"], row["mask"]) for row in found.marks.to_pylist()}
-    assert marks == {(0, (1 << 44) - 1), (1, 0b1111)}
+    assert marks == {(0, (1 << 36) - 1), (1, 0b1)}
 
 
 @pytest.mark.parametrize("columns", ["item string", "batch_id long, ordinal long"])

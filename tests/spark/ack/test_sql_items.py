@@ -8,14 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import NullType
 
-from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import LONGEST, InputSchema
-from fanin.spark.ack.sql_items import normalize, resolve, split_names
-from tests.spark.given import Given, batch, block
+from fanin.spark.ack.sql_items import normalize
 
-BATCH = batch(7, 5_000)
-SOURCE = Given((BATCH,))
-GROUP = block(BATCH, 10, 100)
 BY_ID, BY_ORDINAL = InputSchema(by_id=True), InputSchema(by_id=False)
 OF_BATCH = InputSchema(by_id=False, batch_id=7)
 
@@ -59,16 +54,6 @@ def test_floating_point_numbers_without_a_fraction_are_taken(spark: SparkSession
     assert all(one is not None for one in raw[5:])
 
 
-@pytest.mark.parametrize(
-    ("schema", "columns"), [(BY_ID, "item binary"), (BY_ORDINAL, "batch_id long, ordinal array<int>")]
-)
-def test_columns_of_other_types_are_refused_before_anything_is_read(
-    spark: SparkSession, schema: InputSchema, columns: str
-) -> None:
-    with pytest.raises(InvalidRequest, match=r"the column (item|ordinal) has the type (binary|array<int>)"):
-        normalize(spark.createDataFrame([], columns), schema)
-
-
 def test_no_more_is_read_of_a_value_than_an_id_may_have(spark: SparkSession) -> None:
     rows = spark.createDataFrame([("x" * 10_000,), ("7:g:1",)], "item string")
     assert [len(row["item"]) for row in normalize(rows, BY_ID).collect()] == [LONGEST, 5]
@@ -80,53 +65,3 @@ def test_no_more_is_read_of_a_value_than_an_id_may_have(spark: SparkSession) -> 
 
     rows = spark.createDataFrame([("x" * 10_000,)], "ordinal string")
     assert len(normalize(rows, OF_BATCH).head()["raw"]) < 2 * LONGEST
-
-
-@pytest.mark.usefixtures("any_ansi")
-def test_ids_are_split_at_their_last_colon(spark: SparkSession) -> None:
-    values = ["7:g:0", "7:g:12", "7:g:01", ":5", "7:g:12345678901", "x", "a\nb:3", "", None]
-    rows = normalize(spark.createDataFrame([(value,) for value in values], "item string"), BY_ID)
-
-    found = {
-        row["value"]: (row["name"], row["index"], row["empty"]) for row in split_names(rows, BY_ID).collect()
-    }
-
-    assert found == {
-        "7:g:0": ("7:g", 0, False),
-        "7:g:12": ("7:g", 12, False),
-        "7:g:01": (None, None, False),
-        ":5": ("", 5, False),
-        "7:g:12345678901": (None, None, False),
-        "x": (None, None, False),
-        "a\nb:3": ("a\nb", 3, False),
-        "": (None, None, False),
-        None: (None, None, True),
-    }
-
-
-def test_rows_resolve_to_their_items_or_to_the_reason_why_not(spark: SparkSession) -> None:
-    values = [f"{GROUP.prefix}:3", f"{GROUP.prefix}:100", "nonsense", None]
-    rows = normalize(spark.createDataFrame([(value,) for value in values], "item string"), BY_ID)
-
-    found = resolve(rows, BY_ID, SOURCE).collect()
-
-    assert {
-        row["value"]: (row["batch_id"], row["ordinal"], row["reason"], row["detail"]) for row in found
-    } == {
-        f"{GROUP.prefix}:3": (7, 13, None, None),
-        f"{GROUP.prefix}:100": (7, None, "foreign", "there are 100 items"),
-        "nonsense": (None, None, "malformed", "it names no item"),
-        None: (None, None, "null", "it names no item"),
-    }
-
-
-def test_ordinals_of_a_given_batch_resolve_without_looking_for_batches(spark: SparkSession) -> None:
-    rows = normalize(spark.createDataFrame([(3,), (5_000,), (-1,)], "ordinal long"), OF_BATCH)
-
-    found = resolve(rows, OF_BATCH, SOURCE).collect()
-
-    assert {json.loads(row["value"])["ordinal"]: (row["ordinal"], row["reason"]) for row in found} == {
-        3: (3, None),
-        5_000: (None, "foreign"),
-        -1: (None, "foreign"),
-    }

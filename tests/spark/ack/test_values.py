@@ -20,49 +20,26 @@ pytestmark = pytest.mark.usefixtures("any_ansi")
     ("kind", "good", "bad"),
     [
         ("long", {0: 0, 5: 5, -EXACT: -EXACT, EXACT: EXACT, None: None}, [EXACT + 1, -EXACT - 1, -(2**63)]),
-        ("tinyint", {-128: -128, None: None}, []),
         (
             "double",
             {3.0: 3, -0.0: 0, float(EXACT - 1): EXACT - 1, None: None},
-            [
-                0.5,
-                -2.5,
-                float(EXACT),
-                -float(EXACT),
-                float(EXACT + 2),
-                1e300,
-                float("inf"),
-                float("-inf"),
-                float("nan"),
-            ],
+            [0.5, -2.5, float(EXACT), -float(EXACT), float(EXACT + 2), 1e300, *map(float, ("inf", "nan"))],
         ),
-        ("float", {16.0: 16, 2.0**24 - 1: 2**24 - 1}, [1.5, 2.0**24, -(2.0**24), 2.0**53]),
+        (
+            "float",
+            {16.0: 16, 2.0**24 - 1: 2**24 - 1, 1 - 2.0**24: 1 - 2**24},
+            [1.5, 2.0**24, -(2.0**24), 2.0**53],
+        ),
         (
             "decimal(38,2)",
             {Decimal("812.00"): 812, Decimal(-EXACT): -EXACT, None: None},
             [Decimal("0.01"), Decimal(EXACT + 1), Decimal(10) ** 35],
         ),
         ("decimal(38,38)", {Decimal("0E-38"): 0}, [Decimal("1E-38"), Decimal("1E-4")]),
-        ("decimal(4,2)", {Decimal("99.00"): 99}, [Decimal("99.99")]),
         (
             "string",
             {"812": 812, "-7": -7, "5.0": 5, "007": 7, str(EXACT): EXACT, None: None},
-            [
-                "",
-                " 1",
-                "1\n",
-                "1.5",
-                "1e3",
-                "x",
-                "+1",
-                "--1",
-                "9" * 18,
-                "9" * 40,
-                "1_000",
-                "٣",
-                "NaN",
-                "true",
-            ],
+            ["", " 1", "1\n", "1.5", "1e3", "x", "+1", "--1", "9" * 18, "9" * 40, "1_000", "٣", "NaN"],
         ),
         ("void", {None: None}, []),
     ],
@@ -84,7 +61,7 @@ def test_whole_numbers_count_and_other_values_are_odd(
     assert all(why.startswith("total rows is not a whole number within ±2⁵³: ") for why in odd.values())
 
 
-@pytest.mark.parametrize("kind", ["boolean", "binary", "date", "timestamp", "array<int>", "struct<a:int>"])
+@pytest.mark.parametrize("kind", ["boolean", "date", "array<int>"])
 def test_a_column_that_cannot_hold_numbers_is_refused(spark: SparkSession, kind: str) -> None:
     rows = spark.createDataFrame([], f"item string, rows {kind}")
 

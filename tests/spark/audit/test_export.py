@@ -25,9 +25,8 @@ def home(tmp_path: Path) -> Path:
     return write_export(tmp_path, "words", [rows(1, 2), [], rows(3)], at=AT, prefix="daily")
 
 
-@pytest.mark.parametrize("suffix", ["", "/", "/manifest-summary.json"])
-def test_an_export_is_read_by_its_folder_or_its_summary(spark: SparkSession, home: Path, suffix: str) -> None:
-    found = export.read(spark, f"{home}{suffix}")
+def test_an_export_is_read_by_its_folder(spark: SparkSession, home: Path) -> None:
+    found = export.read(spark, f"{home}/")
 
     assert (found.folder, found.at, sorted(found.items.values())) == (str(home), AT, [0, 1, 2])
     lines = found.lines(spark)
@@ -49,12 +48,6 @@ def test_an_export_of_an_empty_table_has_no_lines(spark: SparkSession, tmp_path:
     lines = found.lines(spark)
     assert (lines.columns, lines.count()) == (["value", "source"], 0)
     found.check(lines)
-
-
-def test_rows_that_were_lost_are_noticed(spark: SparkSession, home: Path) -> None:
-    found = export.read(spark, str(home))
-    with pytest.raises(ExportDamaged, match="holds 0 rows, and its manifest says 1"):
-        found.check(found.lines(spark).where("value NOT LIKE '%\"3\"%'"))
 
 
 def test_a_folder_without_an_export_is_refused_with_what_to_name(spark: SparkSession, tmp_path: Path) -> None:

@@ -100,6 +100,10 @@ def test_the_detail_says_what_contradicts_what(case: Case) -> None:
     assert details["expires_early"] == {"1 s before its batch", "3456000 s before its batch"}
     assert details["early"] == {"1 item is pending", "70 items are pending"}
     assert all(detail.startswith("under open#") for detail in details["misfiled"])
+    # And a word that nobody wrote is shown as it came, but not a batch, which has a salt
+    shown = {detail for detail in details["malformed_row"] if detail is not None}
+    assert shown < details["malformed_row"]
+    assert all('"word_id"' in detail for detail in shown)
 
 
 def test_totals_are_what_the_leaves_add_up_to(world: World, case: Case) -> None:
@@ -116,6 +120,13 @@ def test_totals_are_what_the_leaves_add_up_to(world: World, case: Case) -> None:
         row.batch_id: row.totals for row in sure
     }
     assert {case.batches[row.batch_id]["totals"] for row in rows if not row.totals} == {None}
+    # And a sum that no number holds is null, and stops nothing
+    (most,) = (
+        dict(row["totals"])
+        for row in case.batches.values()
+        if row["totals"] and ("rows", None) in row["totals"]
+    )
+    assert most == {"rows": None, "cents": -3_334}
     # And findings name the total
     details = {row["detail"] for row in case.datasets["findings"] if row["kind"] == "wrong_total"}
     assert {"rows: 1 in the row, 833 in the words", "65 tallies for 64 words that are done"} <= details

@@ -344,7 +344,10 @@ def planted(tables: Tables) -> set[Found]:  # noqa: PLR0915
             {"expires_at": {"N": str(2**63 - 1)}},
             {"t0": {"N": str(MAX_SUM + 1)}},
             {"t1": {"N": str(-MAX_SUM - 1)}},
+            {"t1": {"N": "9" * 38}},
             {"t2": {"N": "1e3"}},
+            {"summed": {"N": "-1"}},
+            {"carried": {"N": "x"}},
         )
     ):
         expected.add(wrong(batch, "malformed_row", tables.set_word(batch, 0, number, FULL - 1, **others)))
@@ -358,6 +361,10 @@ def planted(tables: Tables) -> set[Found]:  # noqa: PLR0915
         {"created_at": {"S": "now"}},
         {"closed_at": {"S": "now"}},
         {"mode": {"N": "1"}},
+        {"totals": {"S": "rows rows, cents"}},
+        {"totals": {"S": "a b c d e"}},
+        {"totals": {"N": "1"}},
+        {"t0": {"N": "0.5"}},
         {"items": {"N": str(-(2**63))}},
         {"acked": {"N": str(2**63 - 1)}},
         *({name: {"N": str(2**63 - 1)}} for name in TIMES),

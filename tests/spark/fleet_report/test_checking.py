@@ -10,7 +10,7 @@ from pyspark.testing import assertDataFrameEqual
 
 from fanin.errors import InvalidRequest
 from fanin.spark.fleet_report.checking import check, read, rejected_rows, valid_rows
-from fanin.spark.fleet_report.telemetry import FILL_UPS, FLIGHTS, TRIPS, Feed
+from fanin.spark.fleet_report.telemetry import FILL_UPS, FLIGHTS, TRIPS
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.opening import Input
 
@@ -48,31 +48,19 @@ CASES = [
 ]
 
 
-def written(rows: list[dict], path: Path, form: str) -> str:
-    """Rows of text as a dataset of a format, with a column too many."""
-    names = ["more", "odometer_m", "sent_at", *reversed(GOOD)]
-    file = path / f"trips.{form}"
-    if form == "csv":
-        lines = [",".join(names), *(",".join(row.get(name) or "" for name in names) for row in rows)]
-    else:
-        lines = [json.dumps({"more": 1, **row}) for row in rows]
-    file.write_text("\n".join(lines) + "\n")
-    return str(file)
-
-
 def verdicts(judged: DataFrame) -> list[tuple]:
     return sorted(tuple(row) for row in rejected_rows(judged).select("reason", "detail").collect())
 
 
-@pytest.mark.parametrize("form", ["csv", "json"])
-def test_each_row_counts_or_says_why_not(
-    spark: SparkSession, any_ansi: None, tmp_path: Path, form: str
-) -> None:
-    # Given rows of text, good ones and bad ones
-    path = written([{**GOOD, **change} for change, *_ in CASES], tmp_path, form)
+def test_each_row_counts_or_says_why_not(spark: SparkSession, any_ansi: None, tmp_path: Path) -> None:
+    # Given rows of text, good ones and bad ones, with a column too many
+    names = ["more", "odometer_m", "sent_at", *reversed(GOOD)]
+    rows = [{**GOOD, **change} for change, *_ in CASES]
+    lines = [",".join(names), *(",".join(row.get(name) or "" for name in names) for row in rows)]
+    (tmp_path / "trips.csv").write_text("\n".join(lines))
 
     # When they are checked
-    judged = check(read(spark, Input(str(path)), TRIPS), TRIPS).cache()
+    judged = check(read(spark, Input(f"{tmp_path}/trips.csv"), TRIPS), TRIPS).cache()
 
     # Then the bad ones have their reason, and each of all is there once
     assert verdicts(judged) == sorted((why, detail) for _, why, detail in CASES if why)
@@ -149,15 +137,6 @@ def test_a_line_that_is_not_json_is_kept_as_it_came(spark: SparkSession, tmp_pat
     assert [tuple(row) for row in rejected_rows(judged).collect()] == [
         ('{"fleet": "nor', "malformed", "the line cannot be read in its format")
     ]
-
-
-@pytest.mark.parametrize("feed", [TRIPS, FILL_UPS, FLIGHTS], ids=["trips", "fill_ups", "flights"])
-@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
-def test_an_empty_folder_is_a_dataset_without_rows(
-    spark: SparkSession, tmp_path: Path, feed: Feed, form: str
-) -> None:
-    # Given a folder without a file, when it is read and checked, then there are no rows
-    assert check(read(spark, Input(str(tmp_path), DatasetFormat(form)), feed), feed).count() == 0
 
 
 def test_a_dataset_of_other_columns_is_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -248,6 +227,35 @@ def test_of_a_trip_that_is_sent_again_the_latest_row_counts(spark: SparkSession)
             *[("corrected", "a row with the same trip_id was sent later")] * 3,
             *[("duplicate", "another row has the same trip_id")] * 2,
         ]
+
+
+def test_flights_are_trips(spark: SparkSession, tmp_path: Path) -> None:
+    # Given a flight that left late, one that left early, one that did not leave, one that landed elsewhere
+    file = tmp_path / "flights.csv"
+    file.write_text(
+        "carrier,tailnum,flight,origin,time_hour,minute,dep_delay,distance,air_time\n"
+        "UA,N1,15,EWR,2013-01-01T05:00:00Z,15,50,1400,227\n"
+        "UA,N2,15,EWR,2013-01-01T05:00:00Z,0,-4,1,1\n"
+        "UA,N1,16,EWR,2013-01-01T06:00:00Z,0,NA,1400,NA\n"
+        "UA,N1,17,EWR,2013-01-01T07:00:00Z,0,1,1400,NA\n"
+        "UA,NA,18,EWR,2013-01-01T07:00:00Z,0,1,1400,227\n"
+    )
+
+    # When they are checked
+    judged = check(read(spark, Input(str(file)), FLIGHTS), FLIGHTS)
+
+    # Then the first two are trips of metres and seconds, from when they left
+    number, day = "UA-15-EWR-2013-01-01T05:00:00Z", datetime(2013, 1, 1, tzinfo=UTC)
+    trips = [
+        ("UA", "N1", number, day.replace(hour=6, minute=5), 2_253_082, 13_620),
+        ("UA", "N2", number, day.replace(hour=4, minute=56), 1_609, 60),
+    ]
+    assertDataFrameEqual(valid_rows(judged, FLIGHTS), spark.createDataFrame(trips, TRIPS.schema))
+    assert verdicts(judged) == [
+        ("null", "tailnum is null"),
+        ("null", "the flight was cancelled"),
+        ("null", "the flight was diverted"),
+    ]
 
 
 def test_fill_ups_at_one_time_are_as_many_as_their_ids(spark: SparkSession) -> None:

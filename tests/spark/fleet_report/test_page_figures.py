@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples.pipeline.cars import write
+from fanin.spark.fleet_report.report import DATASETS
 from fanin.spark.jobs.report import JOB
 from fanin.spark.jobs.running import Summary
 
@@ -75,6 +76,9 @@ def test_the_sums_are_those_of_the_rows_that_were_sent_last(
     # Given trips of which some were corrected, when the report is made, then its sums are those of pandas
     assert summary["ok"]
     assert summary["rejects"]["corrected"] > 0
+    # And the datasets that are looked at before are those that are written
+    made = {str(file.parent.relative_to(folder / "report")) for file in folder.rglob("_SUCCESS")}
+    assert made == set(DATASETS)
     found = dataset(folder, "vehicle_week").query("trips > 0").set_index([*WHOSE])[SUMS].sort_index()
     pd.testing.assert_frame_equal(found, of(driven, WEEK, WHOSE), check_dtype=False)
 

@@ -1,11 +1,9 @@
 """Rollups of telemetry, against figures worked out by hand."""
 
-import random
 from datetime import UTC, date, datetime
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 from pyspark.testing import assertDataFrameEqual
 
 from fanin.spark.fleet_report import asking
@@ -126,39 +124,6 @@ def test_a_vehicle_without_fill_ups_does_not_drive_on_nothing(spark: SparkSessio
     # When the fleet is rolled up, then it takes 6 l per 100 km, not 3
     for rolled in (fleet.fleet_weeks(weeks, vehicles), fleet.fleets(vehicles, 1)):
         assert [(row["fuelled_m"], row["l_per_100km"]) for row in rolled.collect()] == [(100_000, 6.0)]
-
-
-def test_fleets_add_up_to_their_vehicles(spark: SparkSession) -> None:
-    # Given five hundred random trips and a hundred fill-ups of 30 vehicles in five fleets
-    dice = random.Random(4)  # noqa: S311
-    whose = [(f"f{n % 5}", f"v{n}") for n in range(30)]
-    when = lambda: datetime(2024, 1, 1, tzinfo=UTC).timestamp() + dice.randrange(8 * SECONDS)  # noqa: E731
-    trips = [
-        (*dice.choice(whose), str(n), datetime.fromtimestamp(when(), UTC), dice.randrange(90_000), 3_600)
-        for n in range(500)
-    ]
-    fill_ups = [
-        (*dice.choice(whose), str(n), datetime.fromtimestamp(when(), UTC), dice.randrange(90_000), 99)
-        for n in range(100)
-    ]
-    period = Period.parse("2024-W02", "2024-W06")
-
-    # When they are rolled up
-    weeks = fleet.vehicle_weeks(
-        spark.createDataFrame(trips, TRIPS.schema), spark.createDataFrame(fill_ups, FILL_UPS.schema)
-    ).cache()
-    vehicles = fleet.vehicle_totals(weeks, period, asking.no_answers(spark)).cache()
-    within = weeks.where(period.holds("week"))
-
-    # Then every sum is the same at each level, and what the lists say
-    sums = [F.sum(name) for name in fleet.SUMS]
-    at_each = {
-        tuple(level.agg(*sums).collect()[0])
-        for level in (within, vehicles, fleet.fleet_weeks(within, vehicles), fleet.fleets(vehicles, 5))
-    }
-    inside = [row for row in trips if period.first <= row[3].date() < date(2024, 2, 12)]
-    (found,) = at_each
-    assert found[:2] == (len(inside), sum(row[4] for row in inside))
 
 
 def test_the_missing_have_their_reasons(vehicles: DataFrame, spark: SparkSession) -> None:

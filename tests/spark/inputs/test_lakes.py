@@ -38,7 +38,7 @@ def iceberg(tmp_path: Path) -> Path:
     return tmp_path / "i"
 
 
-@pytest.mark.parametrize("below", ["", "day=1", "day=1/old.parquet", "*", ".."])
+@pytest.mark.parametrize("below", ["day=1", "day=1/old.parquet", "*", ".."])
 def test_files_of_a_delta_table_are_not_read_as_they_are(
     spark: SparkSession, delta: Path, below: str
 ) -> None:
@@ -47,14 +47,11 @@ def test_files_of_a_delta_table_are_not_read_as_they_are(
 
 
 @pytest.mark.parametrize("to", ["t/day=1", "t/day=1/old.parquet"])
-@pytest.mark.parametrize("name", ["link", "in/link"])
-def test_a_link_into_a_delta_table_is_not_read_as_it_is(
-    spark: SparkSession, delta: Path, to: str, name: str
-) -> None:
-    link = delta.parent / name
-    link.parent.mkdir(exist_ok=True)
+def test_a_link_into_a_delta_table_is_not_read_as_it_is(spark: SparkSession, delta: Path, to: str) -> None:
+    link = delta.parent / "in" / "link"
+    link.parent.mkdir()
     link.symlink_to(delta.parent / to)
-    for path in {link, link.parent if name != link.name else link}:
+    for path in (link, link.parent):
         with pytest.raises(InvalidRequest, match="t is a table of Delta, whose files also hold rows"):
             opened(spark, path, "parquet")
 
@@ -87,7 +84,7 @@ def test_folders_of_another_machine_are_looked_at_side_by_side(
         opened(spark, delta / "day=1", "parquet")
 
 
-@pytest.mark.parametrize("below", ["", "data", "data/a.parquet", ".."])
+@pytest.mark.parametrize("below", ["data", ".."])
 def test_files_of_an_iceberg_table_are_not_read_as_they_are(
     spark: SparkSession, iceberg: Path, below: str
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from fanin.spark.inputs.opening import Input, fingerprint_of, open_input
 from tests.spark.datasets import FIELDS, opened, parquet
 
 
-@pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("format_", ["csv", "parquet"])
 def test_the_same_files_are_read_whatever_the_format(
     spark: SparkSession, tmp_path: Path, format_: str
 ) -> None:
@@ -30,24 +29,15 @@ def test_the_same_files_are_read_whatever_the_format(
         if format_ == "parquet":
             parquet(file, item=[text])
         else:
-            file.write_text(f"item\n{text}\n" if format_ == "csv" else json.dumps({"item": text}))
+            file.write_text(f"item\n{text}\n")
 
-    for path in (root, f"file:{root}", f"file://{root}/"):
+    for path in (root, f"file://{root}/"):
         found = open_input(spark, Input(str(path), DatasetFormat(format_)), fields=FIELDS).rows.select("item")
         assert {row[0] for row in found.collect()} == {name.rpartition("/")[2] for name in names}
 
     one = f"{root}/[1] {{x}}.{format_}"
     assert [row[0] for row in opened(spark, one)] == ["[1] {x}"]
     assert [row[0] for row in opened(spark, f"{root}/s*/*.{format_}")] == ["y"]
-
-
-def test_folders_may_be_columns(spark: SparkSession, tmp_path: Path) -> None:
-    for name in ("batch_id=7", "batch_id=8"):
-        parquet(tmp_path / name / "x.parquet", ordinal=[3])
-
-    rows = open_input(spark, Input(str(tmp_path)), fields=[]).rows
-
-    assert {(row["batch_id"], row["ordinal"]) for row in rows.collect()} == {(7, 3), (8, 3)}
 
 
 @pytest.mark.parametrize("path", ["nowhere", "nowhere/*", "_hidden.csv"])
@@ -60,7 +50,7 @@ def test_what_is_not_there_or_hidden_is_refused_by_its_name(
     assert str(refused.value).startswith(f"{tmp_path}/{path} cannot be read: ")
 
 
-@pytest.mark.parametrize("path", ["in", "in/", "in/s*", "in/sub", "in/sub/*.parquet", "in/sub/dead.parquet"])
+@pytest.mark.parametrize("path", ["in", "in/s*", "in/sub/*.parquet", "in/sub/dead.parquet"])
 def test_a_link_to_nothing_is_named(spark: SparkSession, tmp_path: Path, path: str) -> None:
     parquet(tmp_path / "in" / "sub" / "x.parquet", item=["a"])
     dead = tmp_path / "in" / "sub" / "dead.parquet"
@@ -76,7 +66,7 @@ def test_a_link_to_nothing_is_named(spark: SparkSession, tmp_path: Path, path: s
         assert said in str(refused.value)
 
 
-@pytest.mark.parametrize("path", ["in", "in/*.parquet", "in/x.parquet", "in/[x].parquet"])
+@pytest.mark.parametrize("path", ["in", "in/*.parquet", "in/x.parquet"])
 def test_links_that_are_not_of_the_dataset_may_be_dead(
     spark: SparkSession, tmp_path: Path, path: str
 ) -> None:
@@ -90,7 +80,7 @@ def test_links_that_are_not_of_the_dataset_may_be_dead(
     assert opened(spark, tmp_path / path) == [("a", None)]
 
 
-@pytest.mark.parametrize("above", [".", "..", "../..", "../../in/sub"])
+@pytest.mark.parametrize("above", [".", "../.."])
 def test_a_link_to_a_folder_that_it_is_in_is_named(spark: SparkSession, tmp_path: Path, above: str) -> None:
     # Given a folder of a dataset that a link in it leads back to, or to one above
     parquet(tmp_path / "in" / "sub" / "x.parquet", item=["a"])
@@ -130,7 +120,10 @@ def test_a_file_that_has_the_name_of_a_pattern_is_looked_at_by_its_name(
 
 
 @pytest.mark.parametrize("format_", ["csv", "json", "parquet", "orc"])
-def test_a_folder_of_empty_files_has_no_rows(spark: SparkSession, tmp_path: Path, format_: str) -> None:
+def test_a_folder_without_files_or_of_empty_ones_has_no_rows(
+    spark: SparkSession, tmp_path: Path, format_: str
+) -> None:
+    assert opened(spark, tmp_path, format_) == []
     (tmp_path / f"0.{format_}").write_text("")
     assert opened(spark, tmp_path, format_) == []
     assert opened(spark, tmp_path / f"0.{format_}") == []
@@ -150,11 +143,8 @@ def test_a_fingerprint_is_of_names_sizes_and_times(spark: SparkSession, tmp_path
 @pytest.mark.parametrize(
     ("path", "folder"),
     [
-        ("work/rejects", "work/rejects/"),
         ("work/rejects/part-0.parquet", "work//rejects"),
-        ("work", "work/rejects"),
         ("*/rejects", "work/rejects"),
-        ("file:{root}/work/../work", "{root}/work/rejects"),
         ("link", "file:{root}/work/rejects"),
         ("work/rejects", "link/rejects"),
     ],
@@ -174,7 +164,7 @@ def test_a_dataset_in_a_folder_that_is_replaced_is_refused(
         open_input(spark, Input(path), fields=FIELDS, replaced={folder: "--work"})
 
 
-@pytest.mark.parametrize("folder", ["work/rejects", "acks-2", "ac", "acks/_work"])
+@pytest.mark.parametrize("folder", ["acks-2", "ac", "acks/_work"])
 def test_a_dataset_beside_what_is_replaced_is_read(spark: SparkSession, tmp_path: Path, folder: str) -> None:
     parquet(tmp_path / "acks" / "part-0.parquet", item=["x"])
     replaced = {f"{tmp_path}/{folder}": "--work"}
@@ -182,7 +172,7 @@ def test_a_dataset_beside_what_is_replaced_is_read(spark: SparkSession, tmp_path
     assert found.rows.count() == 1
 
 
-@pytest.mark.parametrize("path", ["acks", "acks/", "link", "work/../acks"])
+@pytest.mark.parametrize("path", ["acks/", "link"])
 def test_a_folder_in_the_dataset_is_refused_before_it_is_written(
     spark: SparkSession, tmp_path: Path, path: str
 ) -> None:

@@ -62,17 +62,6 @@ def test_a_folder_of_other_files_is_not_taken_for_parquet(spark: SparkSession, t
     assert opened(spark, tmp_path / "in", "csv") == [("a", None)]
 
 
-def test_a_session_without_the_source_says_what_it_needs(spark: SparkSession, tmp_path: Path) -> None:
-    # Given nobody who says the format, when a folder is a table, then its own format is taken
-    (tmp_path / "d" / "_delta_log").mkdir(parents=True)
-    (tmp_path / "d" / "_delta_log" / "00000000000000000000.json").write_text("{}")
-    (tmp_path / "i" / "metadata").mkdir(parents=True)
-    (tmp_path / "i" / "metadata" / "v1.metadata.json").write_text("{}")
-    for path, name in ((tmp_path / "d", "delta"), (tmp_path / "i", "iceberg")):
-        with pytest.raises(InvalidRequest, match=f"no source {name}; start Spark with its package"):
-            opened(spark, path)
-
-
 def test_a_table_of_the_catalog_is_read_by_its_name(spark: SparkSession) -> None:
     spark.createDataFrame([("a", "torn")], "item string, Reason string").createOrReplaceTempView("acks")
 

@@ -25,8 +25,9 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("spark", "unasked")
-@pytest.mark.parametrize("input_", ["rejects", "merged", "rows/part-0.parquet", "", "*"])
-@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+@pytest.mark.parametrize(
+    ("input_", "more"), [("rejects", []), ("merged", []), ("rows/part-0.parquet", []), ("*", ["--dry-run"])]
+)
 def test_a_dataset_that_the_job_would_replace_is_refused_and_stays(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], *, input_: str, more: list[str]
 ) -> None:
@@ -45,25 +46,6 @@ def test_a_dataset_that_the_job_would_replace_is_refused_and_stays(
     assert summary["error"] == "invalid-request"
     assert f"has files in {work}/" in summary["detail"]
     assert sorted(work.rglob("*")) == before
-
-
-@pytest.mark.usefixtures("spark", "unasked")
-@pytest.mark.parametrize("name", ["acks", "acks.csv", "acks.jsonl", "acks/*"])
-def test_a_path_that_does_not_exist_is_not_an_empty_dataset(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, name: str
-) -> None:
-    # Given a path where there is nothing: a folder, a file of each format, or a pattern
-    path = f"{tmp_path}/{name}"
-
-    # When what is there should be acknowledged
-    code = JOB.main(["--input", path, "--work", f"{tmp_path}/work"])
-
-    # Then the job says so, and has done nothing
-    assert code == FAILED
-    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert summary["error"] == "invalid-request"
-    assert summary["detail"].startswith(f"{path} cannot be read: ")
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -11,20 +11,6 @@ from fanin.errors import InvalidRequest, NotConfigured
 from tests.spark.weekly import datasets, run
 
 
-def test_a_report_of_everything_needs_a_name(spark: SparkSession, tmp_path: Path) -> None:
-    # Given no weeks, when vehicles are to be asked, then the report must have a key, or its second run
-    # would get the answers of the first
-    arguments = [*datasets(tmp_path)[:4], "--output", f"{tmp_path}/out"]
-    with pytest.raises(InvalidRequest, match="name the report by --key"):
-        run(spark, *arguments)
-
-    # And a topic for each fleet; and one way to say the weeks
-    with pytest.raises(InvalidRequest, match=r"must have .fleet. in it"):
-        run(spark, *arguments, "--key", "k", "--topic", "all")
-    with pytest.raises(InvalidRequest, match="leave out --from and --to"):
-        run(spark, *arguments, "--week", "2024-W10", "--to", "2024-W11")
-
-
 def test_without_a_stack_nobody_is_asked_and_the_first_week_has_nothing_before(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,7 +75,6 @@ def test_a_folder_where_the_page_is_to_be_is_refused_before_anything_is_read(
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        (["vehicle/trips.csv"], r"trips\.csv is in it"),
         (["trips.csv", "fleet/notes.txt"], r"notes\.txt is in it"),
         (["trips.csv", "report.html"], r"report\.html is no report"),
     ],

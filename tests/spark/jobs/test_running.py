@@ -8,18 +8,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.errors import NotConfigured, TooManyRejects
-from fanin.spark.jobs.running import FAILED, OK, WRONG, Job, Summary
+from fanin.spark.jobs.running import FAILED, OK, Job, Summary
 
 Run = Callable[[SparkSession, argparse.Namespace], Summary]
 
 
 def job(run: Run) -> Job:
     return Job("a-job", "does something", lambda parser: parser.add_argument("--n", type=int), run)
-
-
-def refuse(spark: SparkSession, options: argparse.Namespace) -> Summary:
-    raise NotConfigured("the environment names no table")
 
 
 def read_nothing(spark: SparkSession, options: argparse.Namespace) -> Summary:
@@ -30,11 +25,9 @@ def read_nothing(spark: SparkSession, options: argparse.Namespace) -> Summary:
     ("run", "code", "told"),
     [
         (lambda spark, options: {"ok": True, "n": options.n}, OK, {"ok": True, "n": 7}),
-        (lambda spark, options: {"ok": False}, WRONG, {"ok": False}),
-        (refuse, FAILED, {"ok": False, "error": "not-configured"}),
         (read_nothing, FAILED, {"ok": False, "error": "invalid-request"}),
     ],
-    ids=["well", "wrong", "refused", "a path that is not there"],
+    ids=["well", "a path that is not there"],
 )
 def test_the_exit_code_and_the_last_line_agree(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], run: Run, code: int, told: Summary
@@ -72,15 +65,12 @@ def test_the_summary_has_the_root_cause(
     assert told.err.splitlines()[-1] == f"a-job: {detail}"
 
 
-@pytest.mark.parametrize(("run", "left"), [(None, True), (refuse, False)], ids=["ended", "refused"])
 def test_the_summary_of_a_job_that_ran_to_its_end_is_in_its_folder(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path, run: Run | None, left: bool
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    # Given a job with a folder, that leaves rows out, or cannot run
+    # Given a job with a folder, that leaves rows out
     counts = {"ok": True, "rows": 9, "rejects": {"null": 2, "malformed": 1}, "batch_id": 7}
-    made = Job(
-        "a-job", "does", lambda one: one.add_argument("--out"), run or (lambda *_: counts), output="out"
-    )
+    made = Job("a-job", "does", lambda one: one.add_argument("--out"), lambda *_: counts, output="out")
 
     # When it is run
     made.main(["--out", f"{tmp_path}/a b"])
@@ -88,21 +78,7 @@ def test_the_summary_of_a_job_that_ran_to_its_end_is_in_its_folder(
     # Then its summary says first what was left out, in its folder as well, and people are told
     told = capsys.readouterr()
     line = told.out.splitlines()[-1]
-    file = tmp_path / "a b" / "summary.json"
-    assert file.exists() is left
-    if left:
-        assert file.read_text() == f"{line}\n"
-        assert list(json.loads(line)) == ["job", "ok", "batch_id", "rejects", "rows", "seconds"]
-        where = f"Look at {tmp_path}/a b/rejects"
-        assert told.err.splitlines()[-1] == f"a-job: 3 rows are rejects: 1 malformed, 2 null. {where}"
-
-
-def test_too_many_rejects_are_wrong_and_counted(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(spark: SparkSession, options: argparse.Namespace) -> Summary:
-        raise TooManyRejects("5 of 5 rows are rejects", rejects={"null": 5}, rows=5)
-
-    assert job(fail).main([]) == WRONG
-    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (summary["error"], summary["rejects"], summary["rows"]) == ("too-many-rejects", {"null": 5}, 5)
+    assert (tmp_path / "a b" / "summary.json").read_text() == f"{line}\n"
+    assert list(json.loads(line)) == ["job", "ok", "batch_id", "rejects", "rows", "seconds"]
+    where = f"Look at {tmp_path}/a b/rejects"
+    assert told.err.splitlines()[-1] == f"a-job: 3 rows are rejects: 1 malformed, 2 null. {where}"

@@ -10,7 +10,6 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from fanin.errors import InvalidRequest
 from fanin.spark.runtime.files import Folder
 
 
@@ -78,19 +77,6 @@ def test_an_error_that_is_not_about_a_file_in_the_way_is_raised(folder: Folder, 
     (tmp_path / "made").write_text("not a folder")
     with pytest.raises(Py4JJavaError):
         folder.write("note", "text", replace=False)
-
-
-@pytest.mark.parametrize("replace", [True, False])
-def test_a_folder_of_the_name_of_a_file_is_refused(folder: Folder, tmp_path: Path, replace: bool) -> None:
-    (tmp_path / "made" / "note").mkdir(parents=True)
-    told = f"{tmp_path}/made/note is a folder, and this job has a file of that name"
-    with pytest.raises(InvalidRequest, match=told):
-        folder.write("note", "text", replace=replace)
-    with pytest.raises(InvalidRequest, match=told):
-        folder.read("note")
-    with pytest.raises(InvalidRequest, match=told):
-        folder.delete_file("note")
-    assert [path.name for path in tmp_path.rglob("*")] == ["made", "note"]
 
 
 def test_a_dataset_is_finished_when_spark_says_so(

@@ -32,14 +32,6 @@ def test_rejects_are_written_and_counted_by_reason(spark: SparkSession, tmp_path
     }
 
 
-def test_rejects_of_an_earlier_run_are_replaced(spark: SparkSession, tmp_path: Path) -> None:
-    folder = f"{tmp_path}/rejects"
-    write_rejects(spark.createDataFrame([("x", Reason.NULL.value, None)], SCHEMA), folder)
-
-    assert write_rejects(spark.createDataFrame([], SCHEMA), folder) == {}
-    assert spark.read.schema(SCHEMA).parquet(folder).count() == 0
-
-
 def test_no_rejects_are_written_as_an_empty_dataset_is(spark: SparkSession, tmp_path: Path) -> None:
     # Given rejects of an earlier run
     folder = f"{tmp_path}/rejects"
@@ -99,17 +91,3 @@ def test_rejects_that_cannot_be_looked_at_are_not_replaced(
     monkeypatch.setattr(datasets, "root_cause", str)
     with pytest.raises(InvalidRequest, match="it cannot be read: java"):
         check_rejects_folder(spark, f"{tmp_path}/rejects")
-
-
-def test_an_absent_or_empty_folder_and_earlier_rejects_may_be_replaced(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # Given a folder that is not there, is empty, has what a driver left that died, or has rejects
-    folder = tmp_path / "rejects"
-    check_rejects_folder(spark, str(folder))
-    folder.mkdir()
-    check_rejects_folder(spark, str(folder))
-    (folder / "_temporary").mkdir()
-    check_rejects_folder(spark, str(folder))
-    write_none(spark, str(folder))
-    check_rejects_folder(spark, str(folder))

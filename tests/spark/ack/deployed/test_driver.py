@@ -40,14 +40,6 @@ def test_tasks_that_die_half_way_change_nothing(
     assert pending == set(range(ITEMS)) - set(chosen)
 
 
-def test_nothing_to_acknowledge_is_well(spark: SparkSession, service: Service, tmp_path: Path) -> None:
-    rows = spark.createDataFrame([], "item string, reason string")
-
-    done = acknowledge(rows, service, work=str(tmp_path / "work"))
-
-    assert (done.ok, done.rows, done.writes, done.strategy) == (True, 0, 0, Strategy.SQL)
-
-
 def test_a_forecast_writes_nothing_and_looks_at_the_table(
     spark: SparkSession, service: Service, tmp_path: Path
 ) -> None:

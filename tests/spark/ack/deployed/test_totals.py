@@ -22,7 +22,7 @@ from tests.spark.items import written
 
 pytestmark = pytest.mark.emulator
 
-ITEMS = 5_000
+ITEMS = 1_200
 
 
 def opened(service: Service, *totals: str, items: int = ITEMS) -> tuple[Batch, Group]:
@@ -95,9 +95,8 @@ def test_tasks_that_die_half_way_add_nothing_twice(
     assert totals_of(service, batch) == ({"rows": ITEMS * (ITEMS + 1) // 2}, True)
 
 
-@pytest.mark.parametrize("strategy", [Strategy.PAGES, Strategy.SQL])
 def test_only_words_of_batches_without_totals_are_lifted(
-    spark: SparkSession, service: Service, tmp_path: Path, strategy: Strategy
+    spark: SparkSession, service: Service, tmp_path: Path
 ) -> None:
     # Given all items of a batch with totals, and of one without
     summed, _ = opened(service, "rows", items=4_096)
@@ -107,27 +106,11 @@ def test_only_words_of_batches_without_totals_are_lifted(
         f"{ids} AS batch_id", "id % 4096 AS ordinal", "IF(id < 4096, 2, NULL) AS rows"
     )
 
-    done = acknowledge(rows, service, work=str(tmp_path / "work"), strategy=strategy, totals=["rows"])
+    done = acknowledge(rows, service, work=str(tmp_path / "work"), totals=["rows"])
 
     # Then one is written word by word, the other at its root
     assert (done.first, done.ranged, done.words, done.completed) == (4_096, 4_096, 64 + 1, 2)
     assert totals_of(service, summed) == ({"rows": 2 * 4_096}, True)
-
-
-def test_items_of_a_batch_with_totals_may_bring_nothing(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
-    """A run without totals leaves whole words of such a batch on level 0 as well."""
-    batch, _ = opened(service, "rows", items=4_096)
-    service.ledger().mark({batch.batch_id: []})
-
-    done = acknowledge(
-        spark.range(4_096).toDF("ordinal"), service, work=str(tmp_path / "work"), batch_id=batch.batch_id
-    )
-
-    assert (done.first, done.ranged, done.words, done.completed) == (4_096, 0, 64, 1)
-    assert "totals" not in done.summary()
-    assert totals_of(service, batch) == ({"rows": 0}, True)
 
 
 def test_tasks_do_not_read_the_files_of_a_run_with_totals(
@@ -138,23 +121,16 @@ def test_tasks_do_not_read_the_files_of_a_run_with_totals(
     with pytest.raises(InvalidRequest, match="choose the strategy pages or sql"):
         acknowledge(rows, service, work=str(tmp_path), strategy=Strategy.PARQUET, totals=["rows"])
     assert list(tmp_path.iterdir()) == []
-    done = acknowledge(rows, service, work=str(tmp_path / "work"), totals=["rows"])
-    assert (done.ok, done.totals) == (True, {"rows": 0})
 
 
-@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_values_are_read_from_text(
-    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Given a value, none, one that is no number, and in JSON one as text
+    # Given a value, none, one that is no number, and one as text
     _, group = opened(service, "rows", items=10)
     values: list[object] = [812, None, "many", "-3"]
-    text = {
-        "csv": ["item,rows", *(f"{group[n]},{'' if one is None else one}" for n, one in enumerate(values))],
-        "jsonl": [json.dumps({"item": group[n], "rows": one}) for n, one in enumerate(values)],
-    }
-    file = tmp_path / f"acks.{suffix}"
-    file.write_text("\n".join(text[suffix]))
+    file = tmp_path / "acks.jsonl"
+    file.write_text("\n".join(json.dumps({"item": group[n], "rows": one}) for n, one in enumerate(values)))
     base = ["--input", str(file), "--work", str(tmp_path / "work")]
 
     # When the job reads them, and when it is asked for a column that is not there

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import random
 from collections import Counter
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -18,6 +16,7 @@ from fanin.spark.jobs import ack
 from fanin.spark.jobs.ack import JOB
 from fanin.spark.jobs.running import FAILED
 from fanin.spark.runtime.service import Service
+from tests.spark.datasets import parquet
 from tests.spark.items import ITEMS, filled, written
 
 pytestmark = pytest.mark.emulator
@@ -108,17 +107,6 @@ def test_few_rows_are_acknowledged_as_many_are(
     assert left_out[0] == left_out[1]
 
 
-def test_a_small_dataset_without_rejects_has_an_empty_dataset_of_them(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
-    _, group = filled(service)
-    folder = written(tmp_path / "acks", item=[group[0]])
-
-    assert JOB.main(["--input", folder, "--work", f"{tmp_path}/work"]) == 0
-
-    assert spark.read.parquet(f"{tmp_path}/work/rejects").select("value", "reason", "detail").collect() == []
-
-
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("most", [ack.SMALL, 0], ids=["few", "many"])
 def test_rejects_do_not_replace_what_is_somebody_elses(
@@ -152,34 +140,8 @@ def test_rejects_do_not_replace_what_is_somebody_elses(
     assert service.ledger().status(batch.batch_id, exact=True).done_min == 0
 
 
-@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_text_is_read_by_its_suffix_and_a_bad_line_is_a_reject(
-    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
-) -> None:
-    # Given every item of a batch as text, in a file with one bad line
-    batch, group = filled(service)
-    lines = ["item", *group] if suffix == "csv" else [json.dumps({"item": item}) for item in group]
-    file = tmp_path / f"acks.{suffix}"
-    file.write_text("\n".join([*lines, "{nonsense"]))
-
-    # When the job gets only its path
-    code = JOB.main(["--input", str(file), "--work", str(tmp_path / "work")])
-
-    # Then the batch is complete, and the line is among the rejects as it came
-    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (code, summary["rows"], summary["distinct"]) == (0, ITEMS + 1, ITEMS)
-    assert service.ledger().status(batch.batch_id).batch.state is State.COMPLETE
-    rejects = spark.read.parquet(str(tmp_path / "work" / "rejects")).select("value", "reason")
-    assert [tuple(row) for row in rejects.collect()] == [("{nonsense", "malformed")]
-
-
-@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
 def test_every_file_counts_by_the_names_of_its_columns(
-    spark: SparkSession,
-    service: Service,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    form: str,
+    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Given files of one folder, one with the columns in another order, one with reasons, in another case
     batch, group = filled(service)
@@ -191,21 +153,10 @@ def test_every_file_counts_by_the_names_of_its_columns(
         ("sub/d", {"item": "x" * 10_000}),
     ]
     for name, row in rows:
-        file = folder / f"{name}.{form}"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if form == "parquet":
-            pq.write_table(pa.table({column: [value] for column, value in row.items()}), file)
-        elif form == "csv":
-            with file.open("w", newline="") as opened:
-                writer = csv.DictWriter(opened, list(row))
-                writer.writeheader()
-                writer.writerow(row)
-        else:
-            file.write_text(json.dumps(row))
+        parquet(folder / f"{name}.parquet", **{column: [value] for column, value in row.items()})
 
     # When they are acknowledged
-    arguments = ["--input", str(folder), "--format", form, "--work", str(tmp_path / "work")]
-    code = JOB.main(arguments)
+    code = JOB.main(["--input", str(folder), "--work", str(tmp_path / "work")])
 
     # Then the items of the column item are done, nobody else's, and one has failed
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -265,35 +216,14 @@ def test_too_many_rejects_acknowledge_nothing(
     assert service.ledger().pending(batch.batch_id, 0, 2) == set()
 
 
-def test_ordinals_of_pandas_are_floating_point_numbers(
-    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    batch, _ = filled(service)
-    folder = written(tmp_path / "acks", ordinal=[0.0, None, 2.0, 3.5])
-
-    assert JOB.main(["--input", folder, "--work", f"{tmp_path}/work", "--batch", str(batch.batch_id)]) == 0
-
-    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (summary["distinct"], summary["rejects"]) == (2, {"null": 1, "malformed": 1})
-    assert summary["batch_id"] == batch.batch_id
-    assert service.ledger().pending(batch.batch_id, 0, 5) == {1, 3, 4}
-
-
-@pytest.mark.parametrize(
-    "options", [[], ["--format", "csv"], ["--format", "json"], ["--batch", "7"]], ids=" ".join
-)
 def test_an_empty_folder_is_nothing_to_acknowledge(
-    spark: SparkSession,
-    service: Service,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    options: list[str],
+    spark: SparkSession, service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Given a folder without a file
     (tmp_path / "acks").mkdir()
 
     # When it is acknowledged
-    code = JOB.main(["--input", str(tmp_path / "acks"), "--work", str(tmp_path / "work"), *options])
+    code = JOB.main(["--input", str(tmp_path / "acks"), "--work", str(tmp_path / "work")])
 
     # Then all is well, and nothing was to be done
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from fanin.domain.acks import Failure, ItemRange
 from fanin.spark.outcome.driver import outcomes
 from fanin.spark.runtime.service import Service
-from tests.spark.items import ITEMS, filled
+from tests.spark.items import filled
 
 pytestmark = pytest.mark.emulator
 
@@ -45,18 +45,3 @@ def test_rows_keep_their_columns_and_get_an_outcome(spark: SparkSession, service
         (7, "unknown", "it names no item"),
     ]
     assert batch.batch_id
-
-
-def test_rows_may_have_ordinals_alone(spark: SparkSession, service: Service) -> None:
-    batch, group = filled(service)
-    service.ledger().ack([group[1]])
-    frame = (
-        spark.range(0, 3)
-        .selectExpr("id AS ordinal")
-        .unionByName(spark.createDataFrame([(ITEMS,)], "ordinal long"))
-    )
-
-    told = outcomes(frame, service, batch_id=batch.batch_id).orderBy("ordinal").collect()
-
-    assert [row["outcome"] for row in told] == ["pending", "done", "pending", "unknown"]
-    assert told[3]["why"] == f"there are {ITEMS} items"

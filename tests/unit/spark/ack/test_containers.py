@@ -34,11 +34,6 @@ def test_pages_unpack_to_the_items_that_were_packed(pages: list[set[int]]) -> No
     }
 
 
-def test_a_page_without_items_has_no_container() -> None:
-    assert packed([], []) == []
-    assert [number for number, _ in packed([], [5])] == [1]
-
-
 def test_dense_pages_are_bitmaps_and_sparse_ones_are_offsets() -> None:
     (_, sparse), (_, dense) = packed(list(range(SPARSE - 1)), list(range(SPARSE)))
 

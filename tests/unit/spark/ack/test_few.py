@@ -18,7 +18,7 @@ from fanin.spark.ack.schemas import Records
 from fanin.spark.runtime import reject_limit, rejects
 from fanin.spark.runtime.reject_limit import RejectLimit
 from fanin.spark.runtime.rejects import Reject
-from tests.spark.given import Given, batch, block, items_of, minimal, rows_of, shuffled
+from tests.spark.given import Given, batch, items_of, minimal, rows_of, shuffled
 from tests.unit.spark.runtime.file_systems import FileSystem
 
 ROW = batch(7, 300_000)
@@ -72,18 +72,6 @@ def test_a_task_gives_nothing_that_takes_too_many_bytes() -> None:
         assert (row["bits"], row["reason"], row["detail"]) == (None, None, few._MORE)
 
 
-def test_ids_and_what_is_left_out() -> None:
-    prefix = block(ROW, 100, 50).prefix
-    items = [f"{prefix}:3", None, "x", f"{prefix}:50"]
-    rows = pa.RecordBatch.from_pydict({"item": pa.array(items, pa.string()), "_fails": [False] * 4})
-    found = rows_of(few.coalesce_few_task(GIVEN, IDS, rows=9, size=few.BYTES)([rows]))
-    assert {(row["value"], row["reason"]) for row in found if row["reason"]} == {
-        (None, "null"),
-        ("x", "malformed"),
-        (f"{prefix}:50", "foreign"),
-    }
-
-
 def test_the_driver_lifts_to_the_minimal_cover() -> None:
     # Given whole windows of a batch, the whole batch but one item, and single items
     chosen = [*range(262_144), *range(262_200, 300_000, 3)]
@@ -98,10 +86,6 @@ def test_the_driver_lifts_to_the_minimal_cover() -> None:
     assert marks == sorted(marks, key=lambda one: (one[2] << 6 * one[1], one[1]))
     unsigned = {Mark(level, number, mask & (1 << 64) - 1) for _, level, number, mask in marks}
     assert unsigned == minimal(set(chosen), 3)
-
-
-def test_nothing_is_no_marks() -> None:
-    assert few._marks([], GIVEN).num_rows == 0
 
 
 def test_too_many_rejects_are_told_before_anything_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:

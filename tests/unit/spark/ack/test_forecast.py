@@ -114,7 +114,6 @@ WARMED: Final = {"WarmThroughput": {"ReadUnitsPerSecond": 12_000, "WriteUnitsPer
             *(5_000, WARM),
         ),
         (ON_DEMAND | {"OnDemandThroughput": {"MaxWriteRequestUnits": -1}}, QUOTA, WARM),
-        (ON_DEMAND | {"ProvisionedThroughput": {"WriteCapacityUnits": 0}}, QUOTA, WARM),
         # as the local stack describes it
         (ON_DEMAND | {"ProvisionedThroughput": {"WriteCapacityUnits": 5}}, QUOTA, WARM),
         (ON_DEMAND | WARMED, QUOTA, 30_000),
@@ -124,7 +123,6 @@ WARMED: Final = {"WarmThroughput": {"ReadUnitsPerSecond": 12_000, "WriteUnitsPer
         # provisioned throughput does not grow
         ({"ProvisionedThroughput": {"WriteCapacityUnits": 700}} | WARMED, 700, 700),
         ({"ProvisionedThroughput": {"WriteCapacityUnits": 0}}, QUOTA, WARM),
-        ({}, QUOTA, WARM),
         (None, QUOTA, WARM),
     ],
 )

@@ -6,11 +6,12 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from fanin.domain.batch import Batch, Mode
+from fanin.domain.batch import Batch, Mode, OpenBatch
 from fanin.domain.ids import MAX_BATCH_ID, Block
 from fanin.spark.ack.issued import IssuedItems, Refused, StoredBatches
 from fanin.spark.runtime.rejects import Reason
 from tests.spark.given import batch, block
+from tests.unit.spark.conftest import MemoryStack
 
 BATCH = batch(7, 5_000)
 GONE = batch(9, 10, expires_at=1)
@@ -119,24 +120,12 @@ def test_what_is_remembered_is_bounded(
     assert len(issued._found) <= 2
 
 
-def test_stored_batches_are_those_of_the_stack() -> None:
-    # Given a stack in memory
-    from fanin.adapters.memory import Memory
-    from fanin.app.ledger.service import LedgerService
-    from fanin.domain.batch import OpenBatch
-
-    memory = Memory()
-    ledger = LedgerService(memory.ports())
-    row = ledger.open(OpenBatch())
-
-    class Stack:
-        def ledger(self) -> LedgerService:
-            return ledger
-
-    stored = StoredBatches(Stack())  # type: ignore[arg-type]
+def test_stored_batches_are_those_of_the_stack(stack: MemoryStack) -> None:
+    row = stack.ledger().open(OpenBatch())
+    stored = StoredBatches(stack)  # type: ignore[arg-type]
 
     assert stored.read([row.batch_id, row.batch_id + 1]) == {row.batch_id: row}
-    assert stored.now() == memory.clock.now()
+    assert stored.now() == stack.memory.clock.now()
 
 
 def test_items_of_a_batch_with_totals_are_marked_on_level_0(reader: Reader) -> None:

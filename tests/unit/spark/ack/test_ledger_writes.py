@@ -72,28 +72,6 @@ def test_marks_clear_their_bits_and_the_batch_completes(ledger: LedgerService) -
     assert ledger.status(batch.batch_id).batch.state is State.COMPLETE
 
 
-def test_marks_that_come_again_are_duplicates(ledger: LedgerService) -> None:
-    batch, _ = opened(ledger, 100)
-    record = marks_of(batch.batch_id, [Mark(0, 0, 0b111)])
-
-    first, again = (results(mark([record], ledger))[0] for _ in range(2))
-
-    assert (first["first"], first["duplicates"]) == (3, 0)
-    assert (again["first"], again["duplicates"]) == (0, 3)
-
-
-def test_calls_carry_a_bounded_number_of_words(
-    ledger: LedgerService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given room for two words in a call
-    monkeypatch.setattr("fanin.spark.ack.ledger_writes._AT_ONCE", 2)
-    batch, _ = opened(ledger, 500)
-
-    told = results(mark([marks_of(batch.batch_id, [Mark(0, n, 1) for n in range(5)])], ledger))
-
-    assert [row["words"] for row in told] == [2, 2, 1]
-
-
 def test_a_store_that_refuses_a_fifth_is_written_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     # Given a table that refuses a fifth of all writes, of words and of batches
     drawn, waits = random.Random(7), list[float]()  # noqa: S311
@@ -118,24 +96,6 @@ def test_a_store_that_refuses_a_fifth_is_written_to_the_end(monkeypatch: pytest.
     assert sum(row["first"] + row["duplicates"] for row in told) == 64 * 50
     assert waits
     assert memory.accesses.refused["words.clear"] <= 2
-
-
-def test_a_store_that_refuses_everything_ends_the_task(
-    ledger: LedgerService, memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits = list[float]()
-    backoff = Backoff(tries=5, cap=20, sleep=waits.append)
-    monkeypatch.setattr("fanin.spark.ack.ledger_writes.PATIENT", backoff)
-    batch, _ = opened(ledger, 100)
-
-    def refuse(call: str, _: str) -> None:
-        if call == "words.clear":
-            raise Throttled("refused")
-
-    memory.accesses._on_call = refuse
-    with pytest.raises(Throttled, match="refused"):
-        results(mark([marks_of(batch.batch_id, [Mark(0, 0, 1)])], ledger))
-    assert len(waits) == 4
 
 
 def test_a_store_that_refuses_slowly_ends_the_task_too(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from fanin.domain.tree import Mark, Tree
-from fanin.spark.ack.lifting import lift, lift_task, lift_windows
-from tests.spark.given import Given, batch, items_of, minimal, rows_of
+from fanin.spark.ack.lifting import lift_task, lift_windows
+from tests.spark.given import Given, batch, minimal, rows_of
 
 MASK = Tree().full
 WORDS = 4_096
@@ -31,15 +29,6 @@ def lifted(words: np.ndarray, *, windows: list[int], root: int) -> set[Mark]:
     return {Mark(row["level"], row["number"], row["mask"] & MASK) for row in rows}
 
 
-def test_a_partial_window_has_the_cover_of_the_tree() -> None:
-    # Given a range of the items of the second window of a batch
-    start, stop = WORDS * 64 + 70, WORDS * 64 + 9_000
-
-    found = lifted(windows_of(range(70, 9_000)), windows=[1], root=3)
-
-    assert found == set(Tree().cover(start, stop, 64**4))
-
-
 def test_whole_windows_are_bits_of_level_3() -> None:
     whole = range(WORDS * 64)
 
@@ -53,17 +42,6 @@ def test_nothing_is_lifted_above_the_root() -> None:
     found = lifted(windows_of(range(WORDS * 64)), windows=[0], root=2)
 
     assert found == {Mark(2, 0, MASK)}
-
-
-def test_windows_without_acknowledged_items_give_no_marks() -> None:
-    assert lifted(windows_of(range(0)), windows=[3], root=3) == set()
-
-
-def test_whole_words_go_up_level_by_level_and_partial_ones_stay() -> None:
-    # Given 64 whole words and a partial one
-    words = dict.fromkeys(range(64), MASK) | {64: 5}
-
-    assert set(lift(words, 3, 9)) == {Mark(5, 0, 1), Mark(3, 64, 5)}
 
 
 @pytest.mark.parametrize("items", [64**4, 64**4 + 1, 64**5])
@@ -83,9 +61,3 @@ def test_levels_above_windows_are_lifted_to_the_root_and_no_further(items: int) 
     # Then they are the cover by its definition, three levels up
     marks = {Mark(row["level"] - 3, row["number"], row["mask"] & MASK) for row in found}
     assert marks == minimal(set(range(windows)), Tree().root_level(items) - 3)
-
-
-def test_items_of_marks_are_counted_once() -> None:
-    assert items_of([(1, 0, 1, -(2**63)), (1, 1, 0, 1)]) == Counter(
-        [(1, 127), *((1, ordinal) for ordinal in range(64))]
-    )

@@ -113,7 +113,3 @@ def test_rejects_and_numbers_of_rows_go_through() -> None:
         ("x", "malformed", "because", None),
         (None, None, None, 12),
     ]
-
-
-def test_nothing_to_merge_is_nothing() -> None:
-    assert rows_of(merge_task(SOURCE, ORDINALS)([])) == []

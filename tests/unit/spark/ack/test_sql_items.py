@@ -30,10 +30,6 @@ def test_a_batch_is_a_block_of_all_its_items() -> None:
     ]
 
 
-def test_a_page_without_names_gives_nothing() -> None:
-    assert found(InputSchema(by_id=True)) == []
-
-
 def test_a_block_has_the_totals_of_its_batch() -> None:
     record = pa.RecordBatch.from_pydict({"name": pa.array(["7", "9", "8"], pa.string())})
     source = Given((BATCH, batch(9, 10, totals={"rows": 0, "cents": 0})))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from pyspark import StorageLevel
@@ -47,27 +47,16 @@ class Rows:
         self.kept = False
 
 
-class Place:
-    """A folder that remembers what was deleted."""
-
-    deleted: ClassVar[list[str]] = []
-
-    def __init__(self, spark: object, path: str) -> None:
-        self.path = path
-
-    def at(self, name: str) -> str:
-        return f"{self.path}/{name}"
-
-    def delete(self, name: str) -> None:
-        self.deleted.append(self.at(name))
+def folder(_spark: object, path: str) -> Any:
+    """A folder that is not there."""
+    return SimpleNamespace(path=path, at=lambda name: f"{path}/{name}", delete=lambda _name: None)
 
 
 @pytest.fixture(autouse=True)
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every micro-batch is large; and nothing is deleted yet."""
-    monkeypatch.setattr(stream, "Folder", Place)
+    """Every micro-batch is large."""
+    monkeypatch.setattr(stream, "Folder", folder)
     monkeypatch.setattr(stream, "acknowledge_few", lambda *_, **__: None)
-    Place.deleted.clear()
 
 
 @pytest.fixture
@@ -98,17 +87,6 @@ def test_each_micro_batch_has_folders_of_its_own(asked):
     ]
 
 
-def test_rejects_stay_in_the_work_folder_unless_another_is_named(asked):
-    stream.ack_stream(object(), work="/scratch")(Rows(), 0)
-    assert asked[0]["rejects"] == "/scratch/epoch=0/rejects"
-
-
-def test_what_the_steps_passed_to_each_other_is_deleted(asked):
-    stream.ack_stream(object(), work="/scratch")(Rows(), 7)
-    names = ("rows", "failures", "merged", "failed")
-    assert Place.deleted == [f"/scratch/epoch=7/{name}" for name in names]
-
-
 def test_a_small_micro_batch_is_acknowledged_at_once(monkeypatch, asked):
     calls, heard = [], []
 
@@ -122,7 +100,7 @@ def test_a_small_micro_batch_is_acknowledged_at_once(monkeypatch, asked):
     )
     handle(Rows(), 5)
     assert (calls, asked) == ([(True, {"rejects": "/scratch/epoch=5/rejects", "batch_id": 7})], [])
-    assert (heard, Place.deleted) == ([(5, DONE)], [])
+    assert heard == [(5, DONE)]
 
 
 @pytest.mark.parametrize(("partitions", "read"), [(32, False), (33, True)])
@@ -137,15 +115,6 @@ def test_micro_batches_with_totals_go_the_long_way(monkeypatch, asked):
     monkeypatch.setattr(stream, "acknowledge_few", lambda *_, **__: DONE)
     stream.ack_stream(object(), work="/scratch", totals=["rows"])(Rows(), 5)
     assert len(asked) == 1
-
-
-def test_the_caller_hears_what_each_micro_batch_did(asked):
-    heard = []
-    handle = stream.ack_stream(
-        object(), work="/scratch", on_done=lambda epoch, done: heard.append((epoch, done))
-    )
-    handle(Rows(), 5)
-    assert heard == [(5, DONE)]
 
 
 def test_a_micro_batch_that_fails_is_not_kept_in_memory(monkeypatch):

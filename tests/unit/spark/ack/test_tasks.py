@@ -38,10 +38,3 @@ def test_no_rows_are_no_chunks() -> None:
 def test_a_task_without_rows_says_that_it_read_none() -> None:
     task = coalesce_task(Given((batch(7, 9),)), InputSchema(by_id=False, batch_id=7))
     assert [row["rows"] for row in rows_of(task([]))] == [0]
-
-
-@pytest.mark.parametrize("failed", [False, True])
-def test_pages_say_whether_their_items_failed(failed: bool) -> None:
-    task = coalesce_task(Given((batch(7, 9),)), InputSchema(by_id=False, batch_id=7), failed=failed)
-    pages = [row for row in rows_of(task([record(1, 2)])) if row["bits"]]
-    assert [page["failed"] for page in pages] == [failed]

@@ -67,7 +67,7 @@ def intervals(word: Word, mask: int, items: int) -> list[tuple[int, int]]:
 
 
 @given(forests(), st.integers(1, 13))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_the_union_is_that_of_sets_however_the_pages_are_cut(words: dict[Word, int], size: int) -> None:
     # Given words, some of which lie below cleared bits, and every one of them finished
     whole = page(

@@ -9,13 +9,18 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pyarrow as pa
+import pyspark
 import pytest
 
 import fanin
 from fanin.errors import InvalidRequest
 from fanin.spark.emr.packing import ENTRY, Package
+from fanin.spark.jobs.running import USAGE
 
 SOURCE = Path(fanin.__file__).parent
+INSTALLED = {str(Path(one.__file__).parents[1]) for one in (pyspark, pa)}
+"""As entries of PYTHONPATH these folders bring their packages, but no editable installation."""
 
 
 def test_all_of_the_package_is_in_it_and_nothing_that_python_left_there():
@@ -31,27 +36,34 @@ def test_all_of_the_package_is_in_it_and_nothing_that_python_left_there():
     assert package.entry == found[ENTRY]
 
 
-def test_other_code_is_another():
-    package = Package.installed()
-    assert Package(package.content + b" ", package.entry).digest != package.digest
+def ran(folder: Path, package: Package, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a Python that knows fanin from the zip alone."""
+    (folder / "fanin.zip").write_bytes(package.content)
+    return subprocess.run(  # noqa: S603
+        [sys.executable, "-S", *command],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "fanin.zip"), *INSTALLED])},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
 
 
 def test_it_runs_from_the_zip_and_packs_itself_to_the_same_bytes(tmp_path):
-    # Given a process that knows fanin from the zip alone
     package = Package.installed()
-    (tmp_path / "fanin.zip").write_bytes(package.content)
     code = "from fanin.spark.emr.packing import Package; print(Package.installed().digest)"
-    # When
-    found = subprocess.run(  # noqa: S603
-        [sys.executable, "-S", "-c", code],
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "fanin.zip")},
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-    )
-    # Then
-    assert found.stdout.strip() == package.digest
+    assert ran(tmp_path, package, "-c", code).stdout.strip() == package.digest
+    assert Package(package.content + b" ", package.entry).digest != package.digest
+
+
+def test_a_name_that_is_not_a_job_fails_the_run(tmp_path):
+    package = Package.installed()
+    (tmp_path / "job.py").write_bytes(package.entry)
+
+    run = ran(tmp_path, package, "job.py", "nothing")
+
+    assert run.returncode == USAGE
+    assert "say which job: ack, audit, fan-out, report" in run.stderr
 
 
 class TestWheels:
@@ -65,18 +77,12 @@ class TestWheels:
         # Then
         assert (package.content, package.entry) == (wheel.read_bytes(), b"the entry of the wheel")
 
-    def test_another_zip_is_refused(self, tmp_path):
-        other = tmp_path / "other.whl"
-        with zipfile.ZipFile(other, "w") as packed:
+    def test_any_other_file_is_refused(self, tmp_path):
+        with zipfile.ZipFile(tmp_path / "other.whl", "w") as packed:
             packed.writestr("other/__init__.py", "")
-        with pytest.raises(InvalidRequest, match=r"other\.whl is not a wheel of fanin"):
-            Package.wheel(other)
-
-    def test_a_file_that_is_not_a_zip_is_refused(self, tmp_path):
         (tmp_path / "fanin.whl").write_text("not a zip")
-        with pytest.raises(InvalidRequest, match=r"fanin\.whl is not a wheel of fanin"):
-            Package.wheel(tmp_path / "fanin.whl")
-
-    def test_a_file_that_is_not_there(self, tmp_path):
+        for name in ("other", "fanin"):
+            with pytest.raises(InvalidRequest, match=rf"{name}\.whl is not a wheel of fanin"):
+                Package.wheel(tmp_path / f"{name}.whl")
         with pytest.raises(InvalidRequest, match="No such file"):
             Package.wheel(tmp_path / "nowhere.whl")

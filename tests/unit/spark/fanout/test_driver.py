@@ -30,12 +30,9 @@ def plan(**request: object) -> FanOut:
     return FanOut(Dataset("/rows"), "https://queue", "/staging", request=OpenBatch(**request))  # type: ignore[arg-type]
 
 
-def test_it_is_refused_before_spark_or_the_stack_is_asked() -> None:
+def test_a_wrong_batch_or_queue_is_refused_before_spark_or_the_stack_is_asked() -> None:
     with pytest.raises(InvalidRequest, match="cannot have a limit"):
         fan_out(None, None, plan(limit=5))  # type: ignore[arg-type]
-
-
-def test_what_is_no_queue_is_refused_before_spark_or_the_stack_is_asked() -> None:
     with pytest.raises(InvalidRequest, match="is not the URL of a queue"):
         fan_out(None, None, FanOut(Dataset("/rows"), "work", "/staging"))  # type: ignore[arg-type]
 
@@ -104,35 +101,6 @@ def note(system: FileSystem, batch: Batch, noted: str) -> None:
         messages.begin()
     if noted == "all":
         messages.finish(messages.new())
-
-
-@pytest.mark.usefixtures("without_spark")
-@pytest.mark.parametrize(
-    ("noted", "why"),
-    [
-        ("none", "none of its rows was sent"),
-        ("some", "perhaps not all of its rows were sent"),
-        ("all", None),
-    ],
-)
-def test_a_batch_that_its_deadline_completed_is_well_only_if_all_of_it_was_sent(
-    stack: MemoryStack, noted: str, why: str | None
-) -> None:
-    # Given a driver that died, and a deadline that completed its batch
-    system = FileSystem()
-    session = session_of(system)
-    asked = plan(deadline=stack.memory.clock.now() + 60_000, on_deadline=OnDeadline.COMPLETE)
-    batch = completed_by_its_deadline(stack, asked.request)
-    note(system, batch, noted)
-
-    # When it is run again, then it says what to do unless all was sent
-    told = driver._send(session, stack, asked, STAGING, driver.Watching(lambda _: None, False))  # type: ignore[arg-type]
-    assert told["state"] == "complete"
-    assert ("detail" in told) is (why is not None)
-    if why:
-        assert why in told["detail"]
-        command = f"--retry-of {batch.batch_id} --failed-from /staging --and-pending and a new --staging"
-        assert command in told["detail"]
 
 
 @pytest.mark.usefixtures("without_spark")

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from fanin.adapters.memory.world import FixedClock
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch
-from fanin.errors import IdempotencyKeyReused, InvalidItemId, InvalidRequest
+from fanin.errors import InvalidRequest
 from fanin.spark.fanout.earlier_batch import EarlierBatch, retrying
 from fanin.spark.fanout.opening import check_request, default_key, first_ordinal, open_batch
 from fanin.spark.fanout.staging import Staging
@@ -64,10 +64,6 @@ def test_what_a_fan_out_cannot_do_is_refused_with_what_to_do(request_, why, what
     assert what_to_do in str(refused.value)
 
 
-def test_a_plain_request_is_taken() -> None:
-    check_request(OpenBatch(user_key="mine", parent_item="7:g:0", metadata={"a": "b"}))
-
-
 def test_every_option_of_the_request_reaches_the_batch(stack: MemoryStack) -> None:
     # Given a request with all that a fan-out can do
     parent = stack.tracker().open().batch_id
@@ -108,19 +104,6 @@ def test_a_second_driver_gets_the_same_batch_and_the_same_items(stack: MemorySta
     first, again = (opened(stack, OpenBatch(user_key="mine"), STAGING) for _ in range(2))
     assert (first[0].batch_id, first[1]) == (again[0].batch_id, again[1])
     assert stack.tracker().status(first[0].batch_id).batch.items == 7
-
-
-def test_another_parent_under_the_same_key_is_another_fan_out(stack: MemoryStack) -> None:
-    parent = stack.tracker().open().batch_id
-    items = stack.tracker().add(parent, 2)
-    opened(stack, OpenBatch(parent_item=items[0]), STAGING)
-    with pytest.raises(IdempotencyKeyReused):
-        opened(stack, OpenBatch(parent_item=items[1]), STAGING)
-
-
-def test_a_parent_that_was_never_issued_is_refused(stack: MemoryStack) -> None:
-    with pytest.raises(InvalidItemId):
-        opened(stack, OpenBatch(parent_item="nonsense"), STAGING)
 
 
 def test_without_rows_or_after_the_close_there_is_nothing_to_add(stack: MemoryStack) -> None:

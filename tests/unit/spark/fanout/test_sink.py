@@ -156,6 +156,24 @@ class TestWriting:
         row = tracker.status(batch).batch
         assert (row.state, row.items, row.failed) == (State.COMPLETE, 8, 3)
 
+    def test_an_attempt_adds_nothing_after_the_commit(self, stack):
+        # Given an attempt that has sent one page when another is committed in its place
+        batch = opened(stack)
+        made = writer(stack, batch)
+        counts = made.write(iter([page("a", "b")]))
+
+        def pages():
+            yield page("a", "b")
+            made.commit([counts])
+            yield page("a", "b")
+
+        # When it goes on, then it is refused, and the batch waits for the messages of the other alone
+        with pytest.raises(BatchClosed):
+            made.write(pages())
+        found = stack.tracker().status(batch).batch
+        assert (found.state, found.items) == (State.CLOSED, 4)
+        assert [(one.start, one.stop) for one in stack.tracker().iter_missing(batch)] == [(0, 2)]
+
     def test_a_message_that_the_queue_refuses_fails_the_write(self, stack):
         stack.sqs.refuses.add("b")
         with pytest.raises(SendFailed, match="refuses the message of item"):
@@ -173,16 +191,6 @@ class TestWriting:
         tracker = stack.tracker()
         assert [(one.start, one.stop) for one in tracker.iter_missing(batch)] == [(2, 5)]
         assert tracker.status(batch).batch.state is State.CLOSED
-
-    def test_the_batch_is_complete_when_those_are_done(self, stack):
-        batch = opened(stack)
-        made = writer(stack, batch)
-        made.write(iter([page("lost")]))
-        made.commit([made.write(iter([page("a")]))])
-
-        stack.tracker().ack([item for item, body in stack.sqs.sent.items() if body == "a"])
-
-        assert stack.tracker().status(batch).batch.state is State.COMPLETE
 
     def test_the_commit_marks_the_other_items_of_a_batch_with_totals_in_calls_that_are_small_enough(
         self, stack, monkeypatch

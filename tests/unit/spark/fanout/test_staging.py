@@ -15,11 +15,6 @@ from tests.unit.spark.runtime.file_systems import FileSystem
 NOTE = {"source": {}, "attempt": "rows-1", "schema": StructType().jsonValue(), "counts": [[0, 3]]}
 
 
-def test_a_staging_has_the_rows_of_all_its_partitions() -> None:
-    assert Staging("/staging", "rows-1", StructType(), {0: 3, 5: 4}).rows == 7
-    assert Staging("/staging", "rows-1", StructType(), {}).rows == 0
-
-
 @pytest.mark.parametrize(("rows", "small"), [(0, True), (400_000, True), (400_001, False)])
 def test_a_staging_is_small_if_the_notes_of_its_tasks_are_all_read(rows: int, small: bool) -> None:
     assert Staging("/staging", "rows-1", StructType(), {0: rows}).small is small

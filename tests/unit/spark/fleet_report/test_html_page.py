@@ -206,20 +206,6 @@ def test_each_figure_stands_beside_that_of_the_week_before(report: Report) -> No
     assert "1,852, +100.0 %" in text
 
 
-def test_nothing_before_is_nothing_on_the_page(report: Report) -> None:
-    # Given a period before in which nobody drove or filled up, when the page is made
-    nothing = dict.fromkeys(report.total, 0) | {"l_per_100km": None, "cost_per_100km": None}
-    text = text_of(replace(report, weeks_before=[WEEKS[0]], total_before=nothing))
-
-    # Then there is no change that would have to be divided by nothing
-    assert "before: 0 km" in text
-    assert "before: 0 km," not in text
-    assert not re.search(r"nan|inf\b|None", text, re.IGNORECASE)
-
-    # And without a period before there is nothing at all
-    assert "before" not in text_of(report)
-
-
 def test_one_is_singular(report: Report) -> None:
     # Given a report of one vehicle with one trip, that is missing, of one row
     one = dict(report.total) | {"vehicles": 1, "trips": 1}

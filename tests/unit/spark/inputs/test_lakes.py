@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
 
+from fanin.spark.inputs import lakes
 from fanin.spark.inputs.lakes import TableFolder, find_table, table_at
 from fanin.spark.inputs.listing import FoundFile
 
@@ -27,13 +29,18 @@ class Denied(Py4JJavaError):
 
 
 class Store:
-    """Objects of a bucket, and which folders were listed."""
+    """Objects of a bucket, and which folders were listed.
+
+    Attributes:
+        quick: the beginning of the folders that are listed at once, while others wait for ``go``.
+    """
 
     def __init__(self, *paths: str) -> None:
         self.paths = paths
         self.denied: set[str] = set()
         self.listed: list[str] = []
-        self.seconds = 0.0
+        self.quick = ""
+        self.go = Event()
 
     def session(self) -> Any:
         path = lambda text: SimpleNamespace(text=text, getFileSystem=lambda _conf: self)  # noqa: E731
@@ -46,7 +53,7 @@ class Store:
     def globStatus(self, path: Any) -> list[str]:  # noqa: N802
         folder, _, pattern = path.text.rpartition("/")
         self.listed.append(folder)
-        time.sleep(self.seconds)
+        assert folder.startswith(self.quick) or self.go.wait(60)
         if folder in self.denied:
             raise Denied
         below = [one.removeprefix(f"{folder}/") for one in self.paths if one.startswith(f"{folder}/")]
@@ -110,11 +117,21 @@ def test_a_table_is_found_above_the_files_and_beside_them(log: str, kind: str, r
     assert table_at(store.session(), root) == TableFolder(root, kind)
 
 
-def test_after_a_table_is_found_other_folders_are_not_looked_at() -> None:
-    # Given a table of many folders, the first of which has its log, and a store that takes its time
+def test_after_a_table_is_found_other_folders_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a table of many folders, the first of which has its log, and a store that answers to that first
     names = [f"day={number:03}/a.parquet" for number in range(300)]
     store = Store(f"{PLACE}/day=000/_delta_log/0.json", *(f"{PLACE}/{name}" for name in names))
-    store.seconds = 0.01
+    store.quick = f"{PLACE}/day=000"
+
+    class Pool(ThreadPoolExecutor):
+        """Lets the store answer once the search has ended."""
+
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            super().shutdown(wait=False, cancel_futures=cancel_futures)
+            store.go.set()
+            super().shutdown(wait)
+
+    monkeypatch.setattr(lakes, "ThreadPoolExecutor", Pool)
 
     assert find_table(store.session(), files(*names)) == TableFolder(f"{PLACE}/day=000", "Delta")
 

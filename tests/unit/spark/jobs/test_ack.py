@@ -29,13 +29,6 @@ def test_totals_are_names_divided_by_commas():
     assert parsed("--totals", "rows, cents").totals == ("rows", "cents")
 
 
-@pytest.mark.parametrize("text", ["", "Rows", "a,b,c,d,e", "rows,rows"])
-def test_totals_that_no_batch_can_have_are_refused(text, capsys):
-    with pytest.raises(SystemExit):
-        parsed("--totals", text)
-    assert "argument --totals" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("rate", ["0", "-5", "fast", "1e9", "nan"])
 def test_a_rate_is_a_number_of_writes_a_second(rate, capsys):
     with pytest.raises(SystemExit):

@@ -23,11 +23,6 @@ def test_every_job_has_its_help(name: JobName, capsys: pytest.CaptureFixture[str
     assert f"fanin.spark.jobs.{name.replace('-', '_')}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", JobName)
-def test_a_name_finds_its_job(name: JobName) -> None:
-    assert jobs.job(name).name == name
-
-
 def test_the_other_arguments_are_the_job_s(monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
     monkeypatch.setattr(

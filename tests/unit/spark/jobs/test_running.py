@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from fanin.errors import InvalidRequest, NotConfigured
+from fanin.errors import NotConfigured
 from fanin.spark.jobs.running import FAILED, INTERRUPTED, MOST_DETAIL, OK, USAGE, WRONG, Job, Summary
 
 
@@ -134,16 +134,6 @@ def test_a_mistake_in_a_job_is_not_hidden_and_has_a_summary(sessions, capsys):
     assert "Traceback" in told.err
 
 
-def test_arguments_that_are_wrong_run_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    # Given an argument that the job does not know
-    with pytest.raises(SystemExit) as ended:
-        job(refuse).main(["--m", "7"])
-
-    # Then it says so, and ends as all command lines do
-    assert ended.value.code == USAGE
-    assert "--m" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("found", "warned"),
     [
@@ -173,17 +163,6 @@ def test_a_dataset_without_rows_is_well_but_people_are_warned(sessions, capsys, 
     # And of a job that has read none, nothing is said
     assert one.main([]) == OK
     assert "warning" not in json.loads(capsys.readouterr().out)
-
-
-def test_arguments_that_do_not_go_together_are_refused_before_anything_starts(sessions, capsys):
-    def check(options: argparse.Namespace) -> None:
-        raise InvalidRequest("pass --n or --m")
-
-    with pytest.raises(SystemExit) as ended:
-        Job("a-job", "does", lambda _: None, refuse, check=check).main([])
-    assert ended.value.code == USAGE
-    assert capsys.readouterr().err.splitlines()[-1].endswith("error: pass --n or --m")
-    assert not sessions
 
 
 ONE_SOURCE = "pass --scan, or both --batches-export and --words-export"
@@ -216,7 +195,7 @@ def test_wrong_arguments_of_a_job_start_nothing(
     assert not sessions
 
 
-@pytest.mark.parametrize(
+ANY_JOB = pytest.mark.parametrize(
     ("module", "arguments"),
     [
         ("ack", ["--input", "nowhere", "--work", "nowhere"]),
@@ -225,6 +204,9 @@ def test_wrong_arguments_of_a_job_start_nothing(
         ("report", ["--trips", "nowhere", "--output", "nowhere", "--week", "2026-W46"]),
     ],
 )
+
+
+@ANY_JOB
 def test_a_job_that_cannot_reach_what_it_needs_ends_before_it_begins(
     sessions,
     monkeypatch: pytest.MonkeyPatch,
@@ -255,15 +237,7 @@ def test_an_audit_of_exports_needs_nothing_but_the_exports() -> None:
     assert audit.needs(options) == {}
 
 
-@pytest.mark.parametrize(
-    ("module", "arguments"),
-    [
-        ("ack", ["--input", "nowhere", "--work", "nowhere"]),
-        ("audit", ["--scan", "--output", "nowhere"]),
-        ("fan_out", ["--input", "nowhere", "--queue", "https://sqs/q", "--staging", "nowhere"]),
-        ("report", ["--trips", "nowhere", "--output", "nowhere", "--week", "2026-W46"]),
-    ],
-)
+@ANY_JOB
 def test_a_table_that_is_not_named_is_told_before_spark_starts(
     sessions,
     monkeypatch: pytest.MonkeyPatch,

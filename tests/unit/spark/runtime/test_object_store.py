@@ -18,9 +18,7 @@ ENDPOINT = {"scheme": "http", "endpoint_override": "minio:9000"}
 @pytest.mark.parametrize(
     ("conf", "environment", "options"),
     [
-        ({}, {}, {}),
         ({}, {"AWS_REGION": "eu-west-1"}, {}),
-        (KEYS, {}, {"access_key": "AK", "secret_key": "SK"}),
         (
             {**KEYS, "fs.s3a.session.token": "ST"},
             {},
@@ -33,7 +31,6 @@ ENDPOINT = {"scheme": "http", "endpoint_override": "minio:9000"}
         ),
         ({**KEYS, "fs.s3a.bucket.pond.access.key": "BK"}, {}, {"access_key": "AK", "secret_key": "SK"}),
         ({"fs.s3a.endpoint.region": "eu-west-1"}, {"AWS_REGION": "us-east-1"}, {"region": "eu-west-1"}),
-        ({"fs.s3a.endpoint": "http://minio:9000/"}, {}, ENDPOINT),
         ({"fs.s3a.endpoint": "minio:9000", "fs.s3a.connection.ssl.enabled": "false"}, {}, ENDPOINT),
         ({"fs.s3a.endpoint": "minio:9000"}, {}, {**ENDPOINT, "scheme": "https"}),
         (

@@ -17,7 +17,7 @@ class Terminal(io.StringIO):
 
 
 def eventually(holds) -> None:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < until
         time.sleep(0.01)

@@ -75,10 +75,11 @@ def test_only_addresses_of_this_machine_are_the_local_stack_s(
 
 
 def test_what_does_not_answer_is_given_up_at_once_however_many_there_are(silent: str) -> None:
+    # Given so many that one after the other would take half a minute
     began = time.monotonic()
     with pytest.raises(Unreachable, match=r"no answer within 0\.3 seconds"):
-        reach.require({str(number): f"http://{silent}" for number in range(5)}, timeout=0.3)
-    assert time.monotonic() - began < 2
+        reach.require({str(number): f"http://{silent}" for number in range(100)}, timeout=0.3)
+    assert time.monotonic() - began < 15
 
 
 def test_a_name_that_nobody_knows_is_not_reached() -> None:

@@ -12,18 +12,6 @@ from fanin.spark.runtime.refused_storage import refused_storage
     ("java", "told"),
     [
         (
-            "hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: file:/a.csv",
-            "file:/a.csv is a file, so nothing can be written below it; name another folder",
-        ),
-        (
-            "Mkdirs failed to create file:/x/rows-8f/_temporary/0/_temporary/attempt_5 (exists=false, cwd=/)",
-            "the folder file:/x/rows-8f cannot be made; name a folder that this job may write",
-        ),
-        (
-            "java.io.FileNotFoundException: /a.csv (Permission denied)",
-            "this job has no permission to read or write /a.csv; give it the permission",
-        ),
-        (
             "hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: file:/my runs/a.csv",
             "file:/my runs/a.csv is a file, so nothing can be written below it; name another folder",
         ),

@@ -135,8 +135,3 @@ def test_by_default_it_is_the_stack_of_this_process(monkeypatch: pytest.MonkeyPa
     assert told["AWS_ENDPOINT_URL"] == "http://127.0.0.1:1"
     assert told.items() >= TABLES.items()
     assert "HOME" not in told
-
-
-def test_its_settings_are_those_of_the_driver() -> None:
-    settings = Service.from_env(TABLES).settings()
-    assert (settings.batches_table, settings.words_table, settings.parts_table) == ("b", "w", "p")
