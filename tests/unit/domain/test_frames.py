@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fanin.domain.batch import Batch, Kind, OpenBatch, State, touched
-from fanin.domain.frames import Claim, ClaimEnvelopes, Frame, Hold, OpenFrame, Ticket, is_marked, mark_of
+from fanin.domain.frames import ClaimEnvelopes, Frame, Hold, OpenFrame, Ticket, is_marked, mark_of
 from fanin.domain.limits import MAX_LIFETIME, MIN_IDLE_TTL
 
 NOW = 1_790_000_000_000
@@ -58,10 +57,6 @@ class TestReading:
     def test_answers_have_these_words(self) -> None:
         assert [*Hold] == ["claimed", "leased", "done", "ended"]
 
-    def test_a_frame_has_no_name_unless_its_sender_gives_one(self) -> None:
-        assert OpenFrame(size=1).batch().user_key == ""
-        assert Frame(7, State.CLOSED, size=1, ttl=60, about={}).user_key == ""
-
     def test_a_frame_shows_its_batch(self) -> None:
         assert Frame.of(BATCH) == Frame(
             frame_id=7,
@@ -73,20 +68,6 @@ class TestReading:
             missing=(),
             cursor=None,
         )
-
-    def test_a_page_of_what_is_missing_replaces_the_page_before_and_nothing_else(self) -> None:
-        frame = Frame.of(BATCH)
-        first = frame.lacking(((0, 2), (5, 6)), "next")
-        second = first.lacking(((9, 12),), None)
-
-        assert (first.missing, first.cursor) == (((0, 2), (5, 6)), "next")
-        assert (second.missing, second.cursor) == (((9, 12),), None)
-        assert replace(second, missing=()) == frame
-        assert frame.missing == ()
-
-    @pytest.mark.parametrize("hold", Hold)
-    def test_a_claim_has_no_end_unless_there_is_a_lease(self, hold: Hold) -> None:
-        assert Claim(Ticket(7, 0), hold, "7:g:0").until == 0
 
 
 class TestMark:
@@ -105,9 +86,6 @@ class TestMark:
     @given(now=TIMES, ttl=TTLS)
     def test_a_mark_takes_at_most_a_tenth_of_the_idle_time_away(self, now: int, ttl: int) -> None:
         assert now - ttl * 100 <= mark_of(now, ttl) < now
-
-    def test_a_mark_is_one_millisecond_before_a_step(self) -> None:
-        assert mark_of(NOW, 60) == touched(NOW, 60) - 1
 
     def test_the_idle_time_of_the_present_state_counts(self) -> None:
         # Given a time that is a step of an open batch's idle time, and none of a closed one's
