@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -51,6 +51,19 @@ a_tolerance = st.builds(
     percent=st.none() | st.floats(0, 100),
     min_sample=st.none() | st.integers(1, 2**40),
 )
+COMMON = {"int": numbers, "int | None": st.none() | numbers}
+
+
+def tuples(values: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(values, max_size=3).map(tuple)
+
+
+def built(kind: type[Any], **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Values of a class: its whole numbers are drawn from 0 on, also those that have a default."""
+    common = {one.name: COMMON[one.type] for one in fields(kind) if one.type in COMMON}
+    return st.builds(kind, **{**common, **given})
+
+
 batch = st.builds(
     b.Batch,
     batch_id=st.integers(0, 2**53 - 1),
@@ -96,10 +109,8 @@ failure = st.builds(
     totals=values,
 )
 result = st.builds(acks.Result, item=st.text(max_size=9), totals=values)
-failed_item = st.builds(
+failed_item = built(
     reports.FailedItem,
-    ordinal=numbers,
-    attempts=numbers,
     failed_at=maybe_times,
     kept=st.booleans(),
     redriven=st.none() | st.text(max_size=5),
@@ -115,26 +126,21 @@ route = st.builds(
 )
 
 
-def tuples(values: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
-    return st.lists(values, max_size=3).map(tuple)
-
-
-redriving = st.builds(
+ordinal_ranges = tuples(
+    st.builds(selection.OrdinalRange, start=st.integers(0, 2**40 - 1), stop=st.integers(1, 2**40))
+)
+redriving = built(
     redrives.Redriving,
-    retry_of=numbers,
-    batch_id=st.none() | numbers,
-    items=numbers,
-    already=numbers,
-    not_kept=numbers,
     not_kept_items=tuples(numbers),
     refused=st.dictionaries(st.text(max_size=9), numbers, max_size=3),
     errors=tuples(st.text(min_size=1, max_size=9)),
-    ranges=tuples(
-        st.builds(selection.OrdinalRange, start=st.integers(0, 2**40 - 1), stop=st.integers(1, 2**40))
-    ),
+    ranges=ordinal_ranges,
     queue_url=st.none() | st.text(min_size=1, max_size=9),
     started_at=maybe_times,
 )
+
+
+ticket = built(frames.Ticket, index=st.integers(0, 2**32 - 1))
 
 
 @st.composite
@@ -165,11 +171,9 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "BatchPage": (batches.BATCHES, st.builds(reports.Batches, batches=tuples(batch))),
     "Progress": (
         batches.PROGRESS,
-        st.builds(
+        built(
             reports.Progress,
             batch=batch,
-            done_min=numbers,
-            done_max=numbers,
             cost=st.none()
             | st.builds(
                 reports.Estimate,
@@ -186,10 +190,10 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
         batches.GROUP,
         st.builds(Group, batch_id=numbers, id=st.uuids().map(str), upto=st.integers(1, 2**32 - 1)),
     ),
-    "Expired": (batches.EXPIRED, st.builds(reports.Expired, batches=numbers, items=numbers)),
+    "Expired": (batches.EXPIRED, built(reports.Expired)),
     "Verdict": (
         batches.VERDICT,
-        st.builds(reports.Verdict, batch=batch, pending=numbers, disagreements=tuples(st.text(max_size=5))),
+        built(reports.Verdict, batch=batch, disagreements=tuples(st.text(max_size=5))),
     ),
     "Tolerance": (batches.TOLERANCE, a_tolerance),
     "Selection": (
@@ -197,16 +201,12 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
         st.builds(
             selection.Selection,
             errors=tuples(st.text(min_size=1, max_size=9)),
-            ranges=tuples(
-                st.builds(selection.OrdinalRange, start=numbers, stop=st.integers(1, 2**40)),
-            ),
+            ranges=ordinal_ranges,
         ),
     ),
     "ReleasedItems": (
         batches.RELEASED,
-        st.builds(
-            reports.ReleasedItems, batch=batch, released=numbers, cursor=st.none() | st.text(max_size=9)
-        ),
+        built(reports.ReleasedItems, batch=batch, cursor=st.none() | st.text(max_size=9)),
     ),
     "Acks": (
         items.ACKS,
@@ -245,73 +245,39 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     ),
     "Picture": (
         picture_shapes.PICTURE,
-        st.builds(
+        built(
             picture.Picture,
             batch=batch,
             level=st.integers(0, 6),
-            number=numbers,
             root_level=st.integers(0, 6),
-            size=numbers,
-            start=numbers,
-            stop=numbers,
             cells=tuples(
-                st.builds(
-                    picture.Cell,
-                    number=numbers,
-                    start=numbers,
-                    stop=numbers,
-                    parts=st.integers(1, 64),
-                    done_min=numbers,
-                    done_max=numbers,
-                    failed=numbers,
-                    word=st.none() | st.integers(0, 2**64 - 1),
-                )
+                built(picture.Cell, parts=st.integers(1, 64), word=st.none() | st.integers(0, 2**64 - 1))
             ),
-            items=tuples(st.builds(picture.PictureItem, ordinal=numbers, leased_until=maybe_times)),
+            items=tuples(built(picture.PictureItem, leased_until=maybe_times)),
         ),
     ),
     "FailureErrors": (
         items.ERRORS,
         st.builds(
             reports.Errors,
-            errors=tuples(
-                st.builds(
-                    reports.ErrorGroup,
-                    failed=numbers,
-                    first=numbers,
-                    kept=numbers,
-                    last_failed_at=maybe_times,
-                )
-            ),
+            errors=tuples(built(reports.ErrorGroup, last_failed_at=maybe_times)),
         ),
     ),
     "Receipts": (
         items.RECEIPTS,
-        tuples(
-            st.builds(
-                acks.Receipt,
-                batch_id=numbers,
-                first=numbers,
-                ranged=numbers,
-                late=numbers,
-                held=numbers,
-                duplicates=tuples(st.text(max_size=9)),
-            )
-        ),
+        tuples(built(acks.Receipt, duplicates=tuples(st.text(max_size=9)))),
     ),
     "Missing": (items.MISSING, st.builds(reports.Missing, ranges=tuples(missing_ranges()))),
     "FailedItems": (
         items.FAILED_ITEMS,
-        st.builds(reports.Failures, failures=tuples(st.builds(reports.FailedItem, ordinal=numbers))),
+        st.builds(reports.Failures, failures=tuples(failed_item)),
     ),
     "Redrive": (
         redrive_shapes.REDRIVE,
         st.builds(
             redrives.Redrive,
             errors=tuples(st.text(min_size=1, max_size=9)),
-            ranges=tuples(
-                st.builds(selection.OrdinalRange, start=st.integers(0, 2**40 - 1), stop=st.integers(1, 2**40))
-            ),
+            ranges=ordinal_ranges,
             queue_url=st.none() | st.text(min_size=1, max_size=9),
         ),
     ),
@@ -323,13 +289,13 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "BufferPage": (buffers.BUFFERS, st.builds(buffer.BufferPage, buffers=tuples(a_buffer))),
     "BufferLevel": (
         buffers.LEVEL,
-        st.builds(buffer.Level, buffer=a_buffer, pending=numbers, taken=numbers),
+        built(buffer.Level, buffer=a_buffer),
     ),
     "PutWork": (buffers.PUT_WORK, st.lists(st.text(min_size=1), min_size=1, max_size=10).map(tuple)),
     "AcceptedWork": (buffers.ACCEPTED, st.builds(buffer.Accepted, items=tuples(st.text(max_size=9)))),
-    "TakenWork": (buffers.TAKEN, tuples(st.builds(buffer.Work, waited_ms=numbers))),
+    "TakenWork": (buffers.TAKEN, tuples(built(buffer.Work))),
     "FailedWork": (buffers.FAILED_WORK, st.builds(buffer.FailedWork, st.text(max_size=9))),
-    "ReleasedSlots": (buffers.RELEASED, st.builds(buffer.Released, done=numbers, late=numbers)),
+    "ReleasedSlots": (buffers.RELEASED, built(buffer.Released)),
     "Registration": (directory_shapes.REGISTRATION, registration),
     "RegistrationPage": (
         directory_shapes.REGISTRATIONS,
@@ -362,32 +328,19 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     ),
     "Frame": (
         frame_shapes.FRAME,
-        st.builds(
-            frames.Frame,
-            frame_id=numbers,
-            size=numbers,
-            ttl=numbers,
-            about=strings,
-            missing=tuples(st.tuples(numbers, numbers)),
-        ),
+        built(frames.Frame, about=strings, missing=tuples(st.tuples(numbers, numbers))),
     ),
     "ClaimEnvelopes": (
         frame_shapes.CLAIM_ENVELOPES,
         st.builds(
             frames.ClaimEnvelopes,
-            tickets=tuples(st.builds(frames.Ticket, frame_id=numbers, index=st.integers(0, 2**32 - 1))),
+            tickets=tuples(ticket),
             lease=st.integers(1, 43_200),
         ),
     ),
     "EnvelopeClaims": (
         frame_shapes.CLAIMS,
-        tuples(
-            st.builds(
-                frames.Claim,
-                ticket=st.builds(frames.Ticket, frame_id=numbers, index=st.integers(0, 2**32 - 1)),
-                until=numbers,
-            )
-        ),
+        tuples(built(frames.Claim, ticket=ticket)),
     ),
     "Scatter": (
         scatters.SCATTER,
@@ -413,14 +366,11 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     ),
     "Scattered": (
         scatters.SCATTERED,
-        st.builds(
+        built(
             scatter.Scattered,
             batch=batch.map(lambda row: replace(row, items=20)),
             received=st.integers(0, 10),
             failed=st.integers(0, 10),
-            retries=numbers,
-            max_retries=numbers,
-            quorum=st.none() | numbers,
         ),
     ),
     "ReplyList": (
@@ -430,25 +380,21 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
             | st.builds(scatter.Reply, payload=st.none(), claim=st.text(min_size=1, max_size=9))
         ),
     ),
-    "ReplyReceipts": (scatters.REPLY_RECEIPTS, tuples(st.builds(scatter.ReplyReceipt, batch_id=numbers))),
+    "ReplyReceipts": (scatters.REPLY_RECEIPTS, tuples(built(scatter.ReplyReceipt))),
     "Gathered": (
         scatters.GATHERED,
         st.builds(
             scatter.Gathered,
-            replies=tuples(st.builds(scatter.GatheredReply, ordinal=numbers, payload=json, replied_at=times)),
+            replies=tuples(built(scatter.GatheredReply, payload=json, replied_at=times)),
         ),
     ),
     "MissingRecipients": (
         scatters.MISSING_RECIPIENTS,
-        st.builds(
-            scatter.MissingRecipients, recipients=tuples(st.builds(scatter.MissingRecipient, ordinal=numbers))
-        ),
+        st.builds(scatter.MissingRecipients, recipients=tuples(built(scatter.MissingRecipient))),
     ),
     "FailedRecipients": (
         scatters.FAILED_RECIPIENTS,
-        st.builds(
-            scatter.FailedRecipients, recipients=tuples(st.builds(scatter.FailedRecipient, ordinal=numbers))
-        ),
+        st.builds(scatter.FailedRecipients, recipients=tuples(built(scatter.FailedRecipient))),
     ),
     "ClaimCheckRequest": (
         scatters.CLAIM_CHECK_REQUEST,

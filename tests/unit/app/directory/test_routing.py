@@ -53,23 +53,20 @@ def test_a_route_lives_as_a_row_and_a_rule(world: World, routing: RoutingService
 
 
 @pytest.mark.parametrize(
-    "request_",
+    ("request_", "message"),
     [
-        PutRoute("a b", PATTERN, "desk"),
-        PutRoute("a:b", PATTERN, "desk"),
-        PutRoute("-a", PATTERN, "desk"),
-        PutRoute("é", PATTERN, "desk"),
-        PutRoute("a\n", PATTERN, "desk"),
-        PutRoute("x" * 41, PATTERN, "desk"),
-        PutRoute("orders", {}, "desk"),
-        PutRoute("orders", {"source": "shop"}, "desk"),
-        PutRoute("orders", {"source": ["x" * 3000]}, "desk"),
-        PutRoute("orders", PATTERN, ""),
+        (PutRoute("x" * 41, PATTERN, "desk"), "^route must be text of 1 to 40 characters"),
+        (PutRoute("orders", {"source": "shop"}, "desk"), "event pattern must be"),
+        (PutRoute("orders", {"source": ["x" * 2_049]}, "desk"), "^the pattern is over 2048 characters"),
+        (PutRoute("orders", PATTERN, "t" * 129), "^topic must be 1 to 128 letters"),
+        (PutRoute("orders", PATTERN, "desk", attributes={"": "v"}), "^a key of attributes must be text"),
     ],
 )
-def test_a_malformed_route_writes_nothing(world: World, routing: RoutingService, request_: PutRoute) -> None:
+def test_a_malformed_route_is_told_what_is_wrong_and_writes_nothing(
+    world: World, routing: RoutingService, request_: PutRoute, message: str
+) -> None:
     writes = world.accesses.writes.total()
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(InvalidRequest, match=message):
         routing.put(request_)
     assert world.accesses.writes.total() == writes
     assert not world.memory.rules.patterns
@@ -208,12 +205,8 @@ def test_a_route_of_the_version_before_whose_name_no_rule_can_have_can_be_delete
     ("policy", "attributes", "detail", "queues"),
     [
         (Policy.ALL, {}, {}, {"q-a", "q-b", "q-c"}),
-        (Policy.ALL, {"size": "big"}, {}, {"q-b", "q-c"}),
-        (Policy.FIRST, {}, {}, {"q-a"}),
         (Policy.FIRST, {"size": "big"}, {}, {"q-b"}),
         (Policy.SENDER, {}, {"reply_to": "q-c"}, {"q-c"}),
-        (Policy.SENDER, {}, {"sender": "b"}, {"q-b"}),
-        (Policy.SENDER, {}, {"sender": "nobody"}, {"q-a"}),
     ],
 )
 def test_the_policy_says_who_gets_an_event(
@@ -296,20 +289,34 @@ def test_an_event_gets_a_correlation_id_if_it_has_none(world: World, routing: Ro
 
 
 @pytest.mark.parametrize(
-    "event",
+    ("event", "message"),
     [
-        PutEvent("fanin", "Batch Completed"),
-        PutEvent("aws.ec2", "x"),
-        PutEvent("", "x"),
-        PutEvent("shop", ""),
-        PutEvent("shop", "x", {"correlation_id": 7}),
-        PutEvent("shop", "x", {"much": "x" * 300_000}),
+        (PutEvent("fanin", "Batch Completed"), "^source 'fanin'"),
+        (PutEvent("aws.ec2", "x"), "^source 'aws.ec2'"),
+        (PutEvent("", "x"), "^source must be text of 1 to 256 characters"),
+        (PutEvent("s" * 257, "x"), "^source must be text of 1 to 256 characters"),
+        (PutEvent("shop", ""), "^detail_type must be text of 1 to 128 characters"),
+        (PutEvent("shop", "x" * 129), "^detail_type must be text of 1 to 128 characters"),
+        (PutEvent("shop", "x", {"correlation_id": 7}), r"^detail\.correlation_id must be text of 1 to 256"),
+        (PutEvent("shop", "x", {"correlation_id": "c" * 257}), r"^detail\.correlation_id must be text of 1"),
+        (PutEvent("shop", "x", {"deep": [float("nan")]}), "^detail cannot be written as JSON"),
     ],
 )
-def test_an_event_that_may_not_be_is_refused(world: World, routing: RoutingService, event: PutEvent) -> None:
-    with pytest.raises(InvalidRequest):
+def test_an_event_that_may_not_be_is_refused(
+    world: World, routing: RoutingService, event: PutEvent, message: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=message):
         routing.publish(event)
     assert not world.memory.events.published
+
+
+def test_the_shortest_and_the_longest_names_of_an_event_are_published(
+    world: World, routing: RoutingService
+) -> None:
+    routing.publish(PutEvent("s", "t", {"correlation_id": "c"}))
+    routing.publish(PutEvent("s" * 256, "t" * 128, {"correlation_id": "c" * 256}))
+
+    assert [len(event.source) for event in world.memory.events.published] == [1, 256]
 
 
 def test_a_route_that_cannot_be_read_or_tested_hides_no_other(world: World, routing: RoutingService) -> None:
@@ -323,18 +330,6 @@ def test_a_route_that_cannot_be_read_or_tested_hides_no_other(world: World, rout
     assert [route.name for route in routing.page().routes] == ["a", "orders"]
     assert routing.stray(EVENT) == Routed()
     assert routing.stray({**EVENT, "source": "other"}) == Routed(unrouted=True)
-
-
-def test_a_queue_that_refuses_for_a_reason_nobody_foresaw_loses_its_own_event_alone(
-    world: World, routing: RoutingService
-) -> None:
-    routing.put(PutRoute("orders", PATTERN, "desk"))
-    routing.put(PutRoute("first", PATTERN, "desk", Policy.FIRST))
-    world.memory.channels.refusing["q-a"] = "the queue refuses messages (KMS.Surprise)"
-
-    assert routing.route("orders", EVENT) == Routed(sent=2, refused=1)
-    assert routing.route("first", EVENT) == Routed(sent=1, refused=1)
-    assert delivered(world) == {"q-b": 2, "q-c": 1}
 
 
 def test_limits_of_an_event_count_bytes_and_not_ascii_escapes(world: World, routing: RoutingService) -> None:
@@ -353,15 +348,6 @@ def test_limits_of_an_event_count_bytes_and_not_ascii_escapes(world: World, rout
     # And an event of more bytes is refused, although it has fewer characters than the limit
     with pytest.raises(InvalidRequest, match="over 204800 bytes"):
         routing.publish(PutEvent("shop", "Placed", {"text": "é" * 103_000}))
-
-
-@pytest.mark.parametrize("value", [{1, 2}, float("nan"), b"x"])
-def test_a_detail_that_json_cannot_write_is_refused(
-    world: World, routing: RoutingService, value: object
-) -> None:
-    with pytest.raises(InvalidRequest, match=r"^detail cannot be written as JSON"):
-        routing.publish(PutEvent("shop", "Placed", {"deep": [value]}))
-    assert world.memory.events.published == []
 
 
 class TestThrottled:
@@ -447,14 +433,9 @@ def test_an_event_without_a_type_or_an_id_is_sent_with_empty_attributes(
 
 
 @pytest.mark.parametrize("call", ["get", "delete"])
-@pytest.mark.parametrize("name", ["", "x" * 41, "a b"])
-def test_a_name_that_no_route_can_have_is_refused_and_nothing_is_written(
-    world: World, routing: RoutingService, call: str, name: str
-) -> None:
-    writes = world.accesses.writes.total()
+def test_a_name_that_no_route_can_have_is_refused(routing: RoutingService, call: str) -> None:
     with pytest.raises(InvalidRequest, match=r"^route must be 1 to 40 letters"):
-        getattr(routing, call)(name)
-    assert world.accesses.writes.total() == writes
+        getattr(routing, call)("x" * 41)
 
 
 @pytest.mark.parametrize("limit", [0, 1_001])
@@ -474,59 +455,3 @@ def test_pages_of_one_route_go_through_all_routes(routing: RoutingService) -> No
         cursor = page.cursor
 
     assert found == ["a", "b", "c"]
-
-
-@pytest.mark.parametrize(
-    ("request_", "message"),
-    [
-        (PutRoute("orders", PATTERN, "a/b"), r"^topic must be 1 to 128 letters"),
-        (PutRoute("orders", PATTERN, "t" * 129), r"^topic must be 1 to 128 letters"),
-        (
-            PutRoute("orders", PATTERN, "desk", attributes={f"{n}": "v" for n in range(17)}),
-            r"^attributes may have at most 16 pairs",
-        ),
-        (PutRoute("orders", PATTERN, "desk", attributes={"": "v"}), r"^a key of attributes must be text"),
-        (PutRoute("orders", {"source": ["x" * 2_049]}, "desk"), r"^the pattern is over 2048 characters"),
-    ],
-)
-def test_the_refusal_of_a_route_names_what_is_wrong(
-    world: World, routing: RoutingService, request_: PutRoute, message: str
-) -> None:
-    writes = world.accesses.writes.total()
-    with pytest.raises(InvalidRequest, match=message):
-        routing.put(request_)
-    assert world.accesses.writes.total() == writes
-
-
-@pytest.mark.parametrize(
-    ("event", "message"),
-    [
-        (PutEvent("", "x"), r"^source must be text of 1 to 256 characters"),
-        (PutEvent("s" * 257, "x"), r"^source must be text of 1 to 256 characters"),
-        (PutEvent("shop", ""), r"^detail_type must be text of 1 to 128 characters"),
-        (PutEvent("shop", "x" * 129), r"^detail_type must be text of 1 to 128 characters"),
-        (
-            PutEvent("shop", "x", {"correlation_id": 7}),
-            r"^detail\.correlation_id must be text of 1 to 256 characters",
-        ),
-        (
-            PutEvent("shop", "x", {"correlation_id": "c" * 257}),
-            r"^detail\.correlation_id must be text of 1 to 256 characters",
-        ),
-    ],
-)
-def test_the_refusal_of_an_event_names_what_is_wrong(
-    world: World, routing: RoutingService, event: PutEvent, message: str
-) -> None:
-    with pytest.raises(InvalidRequest, match=message):
-        routing.publish(event)
-    assert not world.memory.events.published
-
-
-def test_the_shortest_and_the_longest_names_of_an_event_are_published(
-    world: World, routing: RoutingService
-) -> None:
-    routing.publish(PutEvent("s", "t", {"correlation_id": "c"}))
-    routing.publish(PutEvent("s" * 256, "t" * 128, {"correlation_id": "c" * 256}))
-
-    assert [len(event.source) for event in world.memory.events.published] == [1, 256]

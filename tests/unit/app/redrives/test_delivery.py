@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from fanin import names
 from fanin.app.ports.channels import Offered, Outgoing
 from fanin.app.ports.parts import FailureRow
 from fanin.app.redrives.delivery import Delivery
@@ -41,14 +40,6 @@ def test_a_repeat_sends_under_the_same_items_and_leaves_out_what_is_done(failed:
     assert first == second
     assert failed.bodies() == {"body 0": 2, "body 2": 1, "body 3": 2}
     assert all(len(items) == 1 for items in failed.items().values())
-
-
-def test_the_item_id_of_now_takes_the_place_of_the_one_before(failed: Failed) -> None:
-    batch = failed.failures(1, groups={0: "g"})
-    new = delivery(failed).deliver(batch, run(batch, 0)).to
-    (message,) = failed.sent()
-    assert str(message.attributes[names.ITEM_ATTRIBUTE]).startswith(f"{new}:")
-    assert (message.group, message.once) == ("g", message.attributes[names.ITEM_ATTRIBUTE])
 
 
 def test_a_large_message_that_cannot_be_sent_is_kept_with_its_new_item(failed: Failed) -> None:

@@ -99,18 +99,12 @@ def test_a_target_is_parked_after_a_day(world: World, late: int, outcome: Outcom
     assert (world.kept(batch)[0].state is TargetState.PARKED) is (outcome is Outcome.PARKED)
 
 
-def test_a_target_that_refuses_for_good_is_parked_at_once(world: World) -> None:
-    world.memory.callbacks.refusing.add("never")
-    world.ended(task("never"))
-    assert world.do(world.jobs()) == [Outcome.PARKED]
-
-
-def test_a_job_of_a_target_that_is_parked_tells_it(world: World) -> None:
+def test_a_target_that_refuses_for_good_is_parked_at_once_and_a_later_job_tells_it(world: World) -> None:
     """As an operator's redelivery does, also if its own mark comes later."""
     world.memory.callbacks.refusing.add("never")
     world.ended(task("never"))
     jobs = world.jobs()
-    world.do(jobs)
+    assert world.do(jobs) == [Outcome.PARKED]
     world.memory.callbacks.refusing.clear()
     assert world.do(jobs) == [Outcome.DELIVERED]
 
