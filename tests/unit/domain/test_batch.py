@@ -16,6 +16,7 @@ from fanin.domain.batch import (
     Kind,
     Mode,
     OnDeadline,
+    OpenBatch,
     State,
     touched,
 )
@@ -42,6 +43,13 @@ def test_rows_events_and_answers_have_these_words() -> None:
     assert [*Mode] == ["exact", "estimated"]
     assert [*Kind] == ["batch", "scatter", "frame", "buffer"]
     assert [*OnDeadline] == ["time_out", "complete"]
+
+
+def test_a_new_row_is_an_open_exact_batch_without_items() -> None:
+    assert (BATCH.state, BATCH.mode, BATCH.kind) == (State.OPEN, Mode.EXACT, Kind.BATCH)
+    assert (BATCH.items, BATCH.pending_bound, BATCH.acked, BATCH.retries) == (0, 0, 0, 0)
+    assert (BATCH.user_key, dict(BATCH.metadata), BATCH.partial) == ("", {}, False)
+    assert OpenBatch().user_key == ""
 
 
 def test_an_ended_batch_can_be_read_for_a_day() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanin.domain.batch import Batch, Kind, OpenBatch, State, touched
-from fanin.domain.frames import ClaimEnvelopes, Frame, Hold, OpenFrame, Ticket, is_marked, mark_of
+from fanin.domain.frames import Claim, ClaimEnvelopes, Frame, Hold, OpenFrame, Ticket, is_marked, mark_of
 from fanin.domain.limits import MAX_LIFETIME, MIN_IDLE_TTL
 
 NOW = 1_790_000_000_000
@@ -51,6 +51,8 @@ class TestOpening:
     def test_a_frame_goes_stale_after_an_hour_and_a_lease_ends_after_30_seconds_unless_told(self) -> None:
         assert OpenFrame(size=1).batch().idle_ttl == 3_600
         assert ClaimEnvelopes([Ticket(7, 0)]).lease == 30
+        assert Claim(Ticket(7, 0), Hold.CLAIMED, "7:g:0").until == 0
+        assert Frame(7, State.CLOSED, size=1, ttl=60, about={}).user_key == ""
 
 
 class TestReading:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanin.domain.batch import Batch
-from fanin.domain.reports import Progress
+from fanin.domain.reports import Batches, Expired, Failures, Missing, Progress, Verdict
 
 BATCH = Batch(
     batch_id=1,
@@ -22,3 +22,11 @@ BATCH = Batch(
 @given(least=st.integers(0, 3), most=st.integers(0, 3))
 def test_progress_is_exact_when_its_bounds_meet(least: int, most: int) -> None:
     assert Progress(BATCH, least, most).exact is (least == most)
+
+
+def test_a_report_without_news_says_that_all_is_well_and_all_was_looked_at() -> None:
+    pages = [Missing(()), Failures(()), Batches(())]
+    assert [page.cursor for page in pages] == [None] * 3
+    assert Expired() == Expired(batches=0, items=0)
+    verdict = Verdict(BATCH, 3)
+    assert (verdict.disagreements, verdict.repaired, verdict.cursor) == ((), False, None)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.claim_checks import ClaimCheckRequest
-from fanin.domain.scatter import ReplyReceipt, Scattered
+from fanin.domain.scatter import Gathered, Reply, ReplyReceipt, Scatter, Scattered
 
 BATCH = Batch(
     batch_id=7,
@@ -56,3 +56,15 @@ def test_a_reply_is_the_first_or_late_or_a_duplicate(*, first: bool, late: bool,
 
 def test_an_upload_is_of_bytes_unless_told() -> None:
     assert ClaimCheckRequest("7:g:0", 1).content_type == "application/octet-stream"
+
+
+def test_what_is_left_out_takes_its_default() -> None:
+    """A scatter waits two minutes for all, and sends twice more."""
+    scatter = Scatter("x")
+    assert (scatter.timeout, scatter.max_retries, scatter.quorum, scatter.topic) == (120, 2, None, None)
+    assert (scatter.correlation_id, scatter.type, scatter.user_key) == (None, "", "")
+    assert (len(scatter.recipients), scatter.where, scatter.attributes, scatter.metadata) == (0, {}, {}, {})
+    assert Reply("7:g:0") == Reply("7:g:0", payload=None, claim=None)
+    assert Gathered(()).cursor is None
+    receipt = ReplyReceipt("7:g:0", 7, State.CLOSED)
+    assert (receipt.first, receipt.different, receipt.late) == (False, False, False)

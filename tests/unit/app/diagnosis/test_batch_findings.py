@@ -83,9 +83,6 @@ class TestOpen:
 
         assert Code.OPEN_NOT_CLOSED not in of(batch=batch)
 
-    def test_a_closed_batch_is_not(self) -> None:
-        assert Code.OPEN_NOT_CLOSED not in of()
-
 
 class TestNeverSent:
     SENT = (SentRow("q", 0, 40, NOW, NOW),)
@@ -141,9 +138,8 @@ class TestNeverSent:
         assert Code.NEVER_SENT not in of(NOW + HOUR, begun=True)
         assert Code.NEVER_SENT not in of(NOW + HOUR, sent_more=True)
 
-    @pytest.mark.parametrize("kind", [Kind.SCATTER, Kind.FRAME, Kind.BUFFER])
-    def test_patterns_send_by_themselves(self, kind: Kind) -> None:
-        assert Code.NEVER_SENT not in of(NOW + HOUR, replace(BATCH, kind=kind), sent=self.SENT)
+    def test_patterns_send_by_themselves(self) -> None:
+        assert Code.NEVER_SENT not in of(NOW + HOUR, replace(BATCH, kind=Kind.SCATTER), sent=self.SENT)
 
     def test_held_items_were_sent_whether_or_not_a_note_says_so(self) -> None:
         assert Code.NEVER_SENT not in of(NOW + HOUR, held={40: "no"})
@@ -156,40 +152,29 @@ class TestNeverSent:
         assert found[Code.HELD].detail.startswith("At least 1 failed item waits")
 
 
-class TestRetrying:
-    def test_the_latest_attempt_is_told_with_its_error(self) -> None:
-        # Given attempts at three items, of which the one at item 41 was the last
-        retries = {
-            40: RetryRow(40, 9, "no price", "work", NOW - 2_000),
-            41: RetryRow(41, 2, "no such customer", "other", NOW - 1_000),
-            42: RetryRow(42, 3, "no name", "work", NOW - 3_000),
-        }
+def test_the_latest_attempt_is_told_with_its_error() -> None:
+    # Given attempts at three items, of which the one at item 41 was the last
+    retries = {
+        40: RetryRow(40, 9, "no price", "work", NOW - 2_000),
+        41: RetryRow(41, 2, "no such customer", "other", NOW - 1_000),
+        42: RetryRow(42, 3, "no name", "work", NOW - 3_000),
+    }
 
-        assert of(retries=retries)[Code.RETRYING] == Finding(
-            Code.RETRYING,
-            Severity.WARNING,
-            "Handling fails and is tried again",
-            "At least 3 missing items were tried more than once. The last attempt, number 2 at item 41,"
-            " failed: no such customer",
-            "Fix the cause; the messages come again by themselves until the queue's limit of receives.",
-            {"items": 3, "item": 41, "attempt": 2, "error": "no such customer", "queue": "other"},
-        )
-
-    def test_one_item_is_told_as_one(self) -> None:
-        found = of(retries={40: RetryRow(40, 2, "no price", "", NOW)})
-
-        assert found[Code.RETRYING].detail.startswith("At least 1 missing item was tried more than once.")
-
-    def test_without_attempts_nothing_is_tried_again(self) -> None:
-        assert Code.RETRYING not in of()
+    assert of(retries=retries)[Code.RETRYING] == Finding(
+        Code.RETRYING,
+        Severity.WARNING,
+        "Handling fails and is tried again",
+        "At least 3 missing items were tried more than once. The last attempt, number 2 at item 41,"
+        " failed: no such customer",
+        "Fix the cause; the messages come again by themselves until the queue's limit of receives.",
+        {"items": 3, "item": 41, "attempt": 2, "error": "no such customer", "queue": "other"},
+    )
+    assert of(retries={40: retries[40]})[Code.RETRYING].detail.startswith("At least 1 missing item was tried")
 
 
-class TestHeld:
-    def test_held_items_wait_by_choice(self) -> None:
-        found = of(NOW + HOUR, held={41: "no such customer", 40: "no price"}, begun=True)
-
-        assert set(found) == {Code.HELD}
-        assert found[Code.HELD] == Finding(
+def test_held_items_wait_by_choice() -> None:
+    assert of(NOW + HOUR, held={41: "no such customer", 40: "no price"}, begun=True) == {
+        Code.HELD: Finding(
             Code.HELD,
             Severity.INFO,
             "Failed items are held",
@@ -199,6 +184,7 @@ class TestHeld:
             " let the batch complete with these failures: `fanin release`.",
             {"held": 2, "item": 40},
         )
+    }
 
 
 def test_a_child_that_runs_is_where_to_ask_next() -> None:
@@ -230,8 +216,7 @@ class TestSlow:
         )
 
     @pytest.mark.parametrize(
-        ("done", "rate"),
-        [(999, "0.999"), (12_345, "12.3"), (99_960, "100"), (100_400, "100"), (123_456_700, "123457")],
+        ("done", "rate"), [(12_345, "12.3"), (99_960, "100"), (100_400, "100"), (123_456_700, "123457")]
     )
     def test_a_rate_has_three_digits_and_never_an_exponent(self, done: int, rate: str) -> None:
         batch = replace(BATCH, items=10**9, touched_at=NOW + 900_000)
@@ -295,7 +280,7 @@ class TestSlow:
 
 
 class TestDeadline:
-    @pytest.mark.parametrize(("left", "told"), [(600_000, True), (600_001, False), (HOUR, False)])
+    @pytest.mark.parametrize(("left", "told"), [(600_000, True), (600_001, False)])
     def test_is_told_within_ten_minutes(self, left: int, told: bool) -> None:
         assert (Code.DEADLINE_NEAR in of(batch=replace(BATCH, deadline=NOW + left))) is told
 
@@ -315,17 +300,14 @@ class TestDeadline:
             {"seconds_left": 599},
         )
 
-    def test_its_time_is_told_in_whole_seconds(self) -> None:
-        found = of(batch=replace(BATCH, deadline=NOW + 119_000))[Code.DEADLINE_NEAR]
+    @pytest.mark.parametrize(("left", "seconds"), [(119_000, 119), (-5_000, 0)])
+    def test_its_time_is_told_in_whole_seconds_and_is_never_in_the_past(
+        self, left: int, seconds: int
+    ) -> None:
+        found = of(batch=replace(BATCH, deadline=NOW + left))[Code.DEADLINE_NEAR]
 
-        assert "is in 119 seconds;" in found.detail
-        assert found.evidence == {"seconds_left": 119}
-
-    def test_one_that_has_passed_is_not_in_the_past(self) -> None:
-        found = of(batch=replace(BATCH, deadline=NOW - 5_000))[Code.DEADLINE_NEAR]
-
-        assert "is in 0 seconds;" in found.detail
-        assert found.evidence == {"seconds_left": 0}
+        assert f"is in {seconds} seconds;" in found.detail
+        assert found.evidence == {"seconds_left": seconds}
 
     @pytest.mark.parametrize(("left", "late"), [(1_000_000, False), (999_999, True)])
     def test_one_that_the_rate_will_miss_is_a_warning(self, left: int, late: bool) -> None:

@@ -20,7 +20,7 @@ from fanin.domain.selection import OrdinalRange
 from fanin.errors import BatchGone, BatchNotFound, ChannelRefused, InvalidRequest, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash
-from tests.unit.app.redrives.conftest import QUEUE, Failed
+from tests.unit.app.redrives.conftest import FIFO, QUEUE, SMALL, Failed
 
 
 def test_failures_are_sent_again_under_the_items_of_a_new_batch(failed: Failed) -> None:
@@ -30,12 +30,11 @@ def test_failures_are_sent_again_under_the_items_of_a_new_batch(failed: Failed) 
 
     assert (done.state, done.items, done.already, done.not_kept) == (RedriveState.FINISHED, 7, 0, 0)
     assert failed.bodies() == {f"body {n}": 1 for n in range(7)}
-    assert done.batch_id is not None
-    new = failed.ledger.status(done.batch_id).batch
-    assert (new.retry_of, new.user_key, new.metadata) == (batch.batch_id, "mine", {"a": "b"})
+    new = failed.new(batch)
+    assert (new.batch_id, new.user_key, new.metadata) == (done.batch_id, "mine", {"a": "b"})
     assert (new.items, new.state) == (7, State.CLOSED)
     failed.ack_all()
-    assert failed.row(new).state is State.COMPLETE
+    assert failed.new(batch).state is State.COMPLETE
 
 
 def test_pressed_again_it_finds_nothing_left(failed: Failed) -> None:
@@ -56,17 +55,16 @@ def test_pressed_again_it_finds_nothing_left(failed: Failed) -> None:
 def test_what_fails_again_is_redriven_from_the_new_batch(failed: Failed) -> None:
     batch = failed.failures(2)
     first = failed.service().redrive(batch.batch_id)
-    assert first.batch_id is not None
     items = sorted(item for found in failed.items().values() for item in found)
     failed.ledger.fail([Failure(item, "again") for item in items])
-    failed.note(failed.ledger.status(first.batch_id).batch, items)
+    new = failed.new(batch)
+    failed.note(new, items)
 
-    second = failed.service().redrive(first.batch_id)
+    second = failed.service().redrive(new.batch_id)
 
-    assert second.items == 2
+    assert (first.batch_id, second.items) == (new.batch_id, 2)
     assert failed.service().redrive(batch.batch_id).items == 0
-    assert second.batch_id is not None
-    assert failed.ledger.status(second.batch_id).batch.retry_of == first.batch_id
+    assert second.batch_id == failed.new(new).batch_id
 
 
 def test_a_selection_by_error_and_by_range_takes_what_meets_both(failed: Failed) -> None:
@@ -122,13 +120,12 @@ def test_failures_that_cannot_be_sent_are_counted_and_left(failed: Failed) -> No
 
 
 def test_messages_go_to_the_queue_that_is_named(failed: Failed) -> None:
-    failed.memory.channels.queues["https://sqs/other.fifo"] = []
     batch = failed.failures(2, sources={0: "https://sqs/gone", 1: ""}, groups={0: "g"})
 
-    done = failed.service().redrive(batch.batch_id, Redrive(queue_url="https://sqs/other.fifo"))
+    done = failed.service().redrive(batch.batch_id, Redrive(queue_url=FIFO))
 
     assert done.items == 2
-    first, second = failed.sent("https://sqs/other.fifo")
+    first, second = failed.sent(FIFO)
     assert (first.group, first.once) == ("g", first.attributes["fanin-item"])
     assert second.group
 
@@ -145,23 +142,21 @@ def test_a_queue_that_may_not_be_used_or_a_bad_selection_is_refused_at_once(fail
 
 
 def test_a_message_that_its_queue_refuses_fails_its_new_item_and_is_kept_there(failed: Failed) -> None:
-    failed.memory.channels.queues["https://sqs/small"] = []
-    failed.memory.channels.refusing["https://sqs/small"] = "too large"
-    batch = failed.failures(4, sources={1: "https://sqs/small"})
+    batch = failed.failures(4, sources={1: SMALL})
 
     done = failed.service().redrive(batch.batch_id)
 
     assert done.items == 4
     assert done.batch_id is not None
     (note,), _ = failed.ports.parts.failures(done.batch_id)
-    assert (note.reason, note.source, note.kept) == ("redrive: too large", "https://sqs/small", IN_ROW)
+    assert (note.reason, note.source, note.kept) == ("redrive: too large", SMALL, IN_ROW)
     failed.ack_all()
-    new = failed.ledger.status(done.batch_id).batch
+    new = failed.new(batch)
     assert (new.state, new.failed) == (State.COMPLETE, 1)
     # Nothing is lost: the new batch redrives it.
-    del failed.memory.channels.refusing["https://sqs/small"]
-    assert failed.service().redrive(done.batch_id).items == 1
-    assert failed.bodies("https://sqs/small") == {"body 1": 1}
+    del failed.memory.channels.refusing[SMALL]
+    assert failed.service().redrive(new.batch_id).items == 1
+    assert failed.bodies(SMALL) == {"body 1": 1}
 
 
 def test_a_large_redrive_is_left_to_the_worker(failed: Failed) -> None:
@@ -178,7 +173,7 @@ def test_a_large_redrive_is_left_to_the_worker(failed: Failed) -> None:
     assert (done.state, done.items, done.batch_id) == (RedriveState.FINISHED, 20, begun.batch_id)
     assert failed.bodies() == {f"body {n}": 1 for n in range(20)}
     failed.ack_all()
-    assert failed.ledger.status(done.batch_id or 0).batch.state is State.COMPLETE
+    assert failed.new(batch).state is State.COMPLETE
 
 
 def test_a_job_that_comes_twice_sends_under_the_same_items(failed: Failed) -> None:
@@ -207,10 +202,8 @@ def test_an_old_job_leaves_a_redrive_alone_that_somebody_else_goes_on_with(faile
     assert failed.accesses.writes.total() == writes
 
 
-@pytest.mark.parametrize("fifo", [False, True])
-def test_a_busy_queue_leaves_the_rest_to_the_worker(failed: Failed, fifo: bool) -> None:
-    queue = QUEUE + ".fifo" * fifo
-    failed.memory.channels.queues.setdefault(queue, [])
+@pytest.mark.parametrize("queue", [QUEUE, FIFO])
+def test_a_busy_queue_leaves_the_rest_to_the_worker(failed: Failed, queue: str) -> None:
     batch = failed.failures(5, sources=dict.fromkeys(range(5), queue))
     failed.memory.channels.busy.add(queue)
 
@@ -227,9 +220,8 @@ def test_a_busy_queue_leaves_the_rest_to_the_worker(failed: Failed, fifo: bool) 
 
 def test_a_new_batch_that_is_cancelled_stops_the_redrive(failed: Failed) -> None:
     batch = failed.failures(9)
-    begun = failed.service(at_once=1).redrive(batch.batch_id)
-    assert begun.batch_id is not None
-    failed.fresh().cancel(begun.batch_id)
+    failed.service(at_once=1).redrive(batch.batch_id)
+    failed.fresh().cancel(failed.new(batch).batch_id)
 
     failed.work()
 
@@ -249,15 +241,15 @@ def test_a_new_batch_that_is_removed_stops_the_redrive_and_loses_nothing_that_wa
 ) -> None:
     # Given a redrive that breaks off on a page, and whose new batch is then cancelled and removed
     batch = failed.failures(9)
-    begun = failed.service(at_once=1).redrive(batch.batch_id)
-    assert begun.batch_id is not None
+    failed.service(at_once=1).redrive(batch.batch_id)
+    new = failed.new(batch).batch_id
     failed.crash_at(moment, "before")
     with pytest.raises(Crash):
         failed.work()
-    failed.fresh().cancel(begun.batch_id)
-    failed.fresh().remove(begun.batch_id)
+    failed.fresh().cancel(new)
+    failed.fresh().remove(new)
     if deleted:
-        failed.memory.batches._rows.pop(begun.batch_id)
+        failed.memory.batches._rows.pop(new)
 
     # When it is pressed again
     failed.clock.advance(LEASE_MS)
@@ -271,14 +263,12 @@ def test_a_new_batch_that_is_removed_stops_the_redrive_and_loses_nothing_that_wa
 
 def test_a_new_batch_that_is_removed_while_it_is_sent_to_is_replaced(failed: Failed) -> None:
     # Given a page of which the queue refuses a message
-    failed.memory.channels.queues["https://sqs/small"] = []
-    failed.memory.channels.refusing["https://sqs/small"] = "too large"
-    batch = failed.failures(3, sources={1: "https://sqs/small"})
+    batch = failed.failures(3, sources={1: SMALL})
 
     def remove() -> None:
-        (new,) = (row for row in failed.memory.batches._rows.values() if row.retry_of == batch.batch_id)
-        failed.fresh().cancel(new.batch_id)
-        failed.fresh().remove(new.batch_id)
+        new = failed.new(batch).batch_id
+        failed.fresh().cancel(new)
+        failed.fresh().remove(new)
 
     # When its new batch is removed while the page is delivered
     failed.at("batches.allocate_once", "after", remove)
@@ -296,11 +286,10 @@ def test_a_new_batch_that_is_removed_while_it_is_sent_to_is_replaced(failed: Fai
 
 def test_a_new_batch_that_was_closed_or_has_ended_by_itself_does_not_stop_it(failed: Failed) -> None:
     batch = failed.failures(9)
-    begun = failed.service(at_once=1).redrive(batch.batch_id)
-    assert begun.batch_id is not None
-    failed.fresh().close(begun.batch_id)
+    failed.service(at_once=1).redrive(batch.batch_id)
+    failed.fresh().close(failed.new(batch).batch_id)
     failed.ack_all()
-    assert failed.ledger.status(begun.batch_id).batch.state is State.COMPLETE
+    assert failed.new(batch).state is State.COMPLETE
 
     failed.work()
 
@@ -312,14 +301,13 @@ def test_a_batch_that_is_removed_while_it_is_redriven_leaves_a_new_batch_that_co
     failed: Failed,
 ) -> None:
     batch = failed.failures(9)
-    begun = failed.service(at_once=1).redrive(batch.batch_id)
-    assert begun.batch_id is not None
+    failed.service(at_once=1).redrive(batch.batch_id)
     failed.fresh().remove(batch.batch_id)
 
     failed.work()
     failed.ack_all()
 
-    assert failed.fresh().status(begun.batch_id).batch.state is State.COMPLETE
+    assert failed.new(batch).state is State.COMPLETE
 
 
 def test_a_batch_that_is_removed_during_the_call_leaves_a_new_batch_that_completes(failed: Failed) -> None:
@@ -331,9 +319,8 @@ def test_a_batch_that_is_removed_during_the_call_leaves_a_new_batch_that_complet
     with pytest.raises(BatchGone):
         failed.service().redrive(batch.batch_id)
     # Then what it has sent can complete, since nobody goes on with it
-    (new,) = (row for row in failed.memory.batches._rows.values() if row.retry_of == batch.batch_id)
     failed.ack_all()
-    assert (failed.row(new).state, failed.row(new).items) == (State.COMPLETE, 3)
+    assert (failed.new(batch).state, failed.new(batch).items) == (State.COMPLETE, 3)
     assert not failed.memory.redrives.waiting
 
 
@@ -429,9 +416,7 @@ def redriven(world: Failed, batch: Batch) -> None:
 
 def poisoned(world: Failed) -> Batch:
     """Eight failures: the queue of one refuses its message, and one has none."""
-    world.memory.channels.queues["https://sqs/small"] = []
-    world.memory.channels.refusing["https://sqs/small"] = "too large"
-    return world.failures(8, sources={1: "https://sqs/small"}, without={6})
+    return world.failures(8, sources={1: SMALL}, without={6})
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -456,10 +441,10 @@ def test_a_crash_at_any_access_loses_nothing_and_sends_each_under_one_item(
     assert (done.items, done.not_kept, done.already) == (7, 1, 0)
     assert all(len(items) == 1 for items in failed.items().values())
     assert set(failed.bodies()) == {f"body {n}" for n in (0, 2, 3, 4, 5, 7)}
-    (note,), _ = failed.ports.parts.failures(done.batch_id or 0)
+    note = failed.noted(failed.new(batch))
     assert note.kept == IN_ROW
     failed.ack_all()
-    assert failed.ledger.status(done.batch_id or 0).batch.state is State.COMPLETE
+    assert failed.new(batch).state is State.COMPLETE
 
 
 @pytest.mark.parametrize("ended", [False, True])
@@ -514,7 +499,7 @@ def test_an_answer_that_is_lost_changes_nothing(failed: Failed, call: str, nth: 
     assert (done.finished, done.items, done.not_kept, done.already) == (True, 7, 1, 0)
     assert all(len(items) == 1 for items in failed.items().values())
     failed.ack_all()
-    assert failed.ledger.status(done.batch_id or 0).batch.state is State.COMPLETE
+    assert failed.new(batch).state is State.COMPLETE
 
 
 def holding(failed: Failed, count: int) -> tuple[Batch, list[str]]:
@@ -624,7 +609,7 @@ def test_a_message_that_is_gone_or_cannot_be_read_stops_no_other(failed: Failed,
 
     assert (done.items, done.finished) == (4, True)
     assert failed.bodies() == {f"body {n}": 1 for n in (0, 2, 3)}
-    (note,), _ = failed.ports.parts.failures(done.batch_id or 0)
+    note = failed.noted(failed.new(batch))
     assert (note.reason, note.kept) == ("redrive: its kept message is gone, or cannot be read", "")
 
 
@@ -646,7 +631,7 @@ def test_a_last_page_without_anything_to_send_closes_the_new_batch(failed: Faile
     done = failed.service(page=3).redrive(batch.batch_id)
 
     assert (done.items, done.not_kept, done.finished) == (3, 1, True)
-    assert failed.ledger.status(done.batch_id or 0).batch.state is State.CLOSED
+    assert failed.new(batch).state is State.CLOSED
 
 
 def test_a_redrive_begins_with_a_record_of_its_first_page(failed: Failed) -> None:
@@ -864,7 +849,7 @@ def test_a_call_that_meets_a_busy_queue_tells_how_far_it_got(failed: Failed) -> 
     begun = failed.service().redrive(batch.batch_id)
     # Then the call says what was sent, and the worker does the rest
     assert (begun.items, begun.state) == (3, RedriveState.RUNNING)
-    assert begun.batch_id is not None
+    assert begun.batch_id == failed.new(batch).batch_id
     failed.memory.channels.busy.clear()
     failed.work()
     assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
