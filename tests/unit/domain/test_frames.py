@@ -71,6 +71,11 @@ class TestReading:
             cursor=None,
         )
 
+    def test_a_page_of_what_is_missing_replaces_the_page_before_and_nothing_else(self) -> None:
+        second = Frame.of(BATCH).lacking(((0, 2), (5, 6)), "next").lacking(((9, 12),), None)
+
+        assert second == replace(Frame.of(BATCH), missing=((9, 12),), cursor=None)
+
 
 class TestMark:
     @given(now=TIMES, ttl=TTLS)
@@ -88,6 +93,9 @@ class TestMark:
     @given(now=TIMES, ttl=TTLS)
     def test_a_mark_takes_at_most_a_tenth_of_the_idle_time_away(self, now: int, ttl: int) -> None:
         assert now - ttl * 100 <= mark_of(now, ttl) < now
+
+    def test_a_mark_is_one_millisecond_before_a_step(self) -> None:
+        assert mark_of(NOW, 60) == touched(NOW, 60) - 1
 
     def test_the_idle_time_of_the_present_state_counts(self) -> None:
         # Given a time that is a step of an open batch's idle time, and none of a closed one's
