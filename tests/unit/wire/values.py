@@ -117,7 +117,6 @@ failure = built(acks.Failure, message=st.none() | kept, attempts=st.integers(0, 
 result = built(acks.Result, totals=values)
 failed_item = built(reports.FailedItem, redriven=st.none() | st.text(max_size=5))
 a_buffer = built(buffer.Buffer, limit=st.integers(1, 1_000_000))
-registration = built(directory.Registration)
 route = built(routing.Route, pattern=st.dictionaries(st.text(max_size=3), json, max_size=2))
 
 
@@ -254,10 +253,10 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "TakenWork": (buffers.TAKEN, tuples(built(buffer.Work))),
     "FailedWork": (buffers.FAILED_WORK, built(buffer.FailedWork)),
     "ReleasedSlots": (buffers.RELEASED, built(buffer.Released)),
-    "Registration": (directory_shapes.REGISTRATION, registration),
+    "Registration": (directory_shapes.REGISTRATION, built(directory.Registration)),
     "RegistrationPage": (
         directory_shapes.REGISTRATIONS,
-        built(directory.Registrations, registrations=tuples(registration)),
+        built(directory.Registrations, registrations=tuples(built(directory.Registration))),
     ),
     "Deletion": (directory_shapes.DELETED, st.booleans()),
     "Route": (directory_shapes.ROUTE, route),
@@ -284,20 +283,16 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "EnvelopeClaims": (frame_shapes.CLAIMS, tuples(built(frames.Claim, ticket=ticket))),
     "Scatter": (
         scatters.SCATTER,
-        st.builds(
+        built(
             scatter.Scatter,
             body=a_name,
             recipients=tuples(built(scatter.Recipient, channel=a_name)),
             topic=st.none() | a_name,
-            where=strings,
-            type=some_text,
             attributes=st.dictionaries(st.text(max_size=3), st.text(min_size=1, max_size=3), max_size=3),
             correlation_id=st.none() | a_name,
             timeout=st.integers(5, 86_400),
             max_retries=st.integers(0, 10),
             quorum=st.none() | st.integers(1, 9) | st.floats(0.1, 0.9),
-            user_key=some_text,
-            metadata=strings,
         ),
     ),
     "Scattered": (
