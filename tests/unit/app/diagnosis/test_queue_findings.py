@@ -171,8 +171,8 @@ class TestTrouble:
                 Code.THROTTLED,
                 Severity.WARNING,
                 "The consumer is throttled",
-                "Lambda refused 1,200 invocations of importer in the last 15 minutes. Each counts as a receive"
-                " of its messages.",
+                "Lambda refused 1,200 invocations of importer in the last 15 minutes. Each counts as a"
+                " receive of its messages.",
                 "Raise the function's reserved concurrency or the account's limit, or set the event source"
                 " mapping's maximum concurrency below it.",
                 {"queue": "work", "function": "importer", "throttles": 1_200},
@@ -268,12 +268,6 @@ class TestEmpty:
 
         assert found == {Code.VANISHED: self.vanished(Severity.WARNING, f" {LAG}")}
 
-    @pytest.mark.parametrize(
-        "counts", [{"visible": 1}, {"in_flight": 1}, {"delayed": 1}], ids=["visible", "in flight", "delayed"]
-    )
-    def test_a_queue_with_a_message_is_not_empty(self, counts: dict[str, int]) -> None:
-        assert Code.VANISHED not in of(seen(EMPTY._replace(**counts), ENABLED))
-
     def test_a_note_of_some_of_the_missing_items_is_enough(self) -> None:
         missing = (MissingRange(0, 5, ""), MissingRange(20, 25, ""))
 
@@ -327,11 +321,6 @@ class TestEmpty:
             {"queue": "work", "visible": 0, "in_flight": 0, "retention": 3_600},
         )
         assert set(found) == ({Code.EXPIRED, Code.VANISHED} if vanished else {Code.EXPIRED})
-
-    def test_a_moment_before_their_retention_ends_they_have_not_expired(self) -> None:
-        report = seen(EMPTY._replace(retention=3_600), ENABLED)
-
-        assert set(of(report, NOW + HOUR - 1)) == {Code.VANISHED}
 
     def test_of_several_notes_the_first_and_the_last_message_count(self) -> None:
         # Given notes of missing items from several times, and an older and a newer one of items that are done
