@@ -24,6 +24,14 @@ class Town(World):
     ) -> Registration:
         return self.directory.register(Register(topic, name, channel, *more, **lease))
 
+    def refuse(self, call: str, error: Exception) -> None:
+        """Let the next such access fail, before it does anything."""
+
+        def fail() -> None:
+            raise error
+
+        self.at(call, "before", fail)
+
     def members(self, topic: str, attributes: dict[str, str] | None = None) -> list[str]:
         """Names of those who are registered."""
         return [one.name for one in self.directory.members(topic, attributes)]

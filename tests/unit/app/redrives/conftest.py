@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import pytest
 
 from fanin import names
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.app.redrives.records import LEASE_MS
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnFailure
@@ -32,6 +33,17 @@ class Failed(World):
         super().__init__(width)
         self.memory.channels.queues |= {QUEUE: [], FIFO: [], SMALL: []}
         self.memory.channels.refusing[SMALL] = "too large"
+
+    def later(self, passing: int, call: str, moment: str, action: Callable[[], object]) -> None:
+        """Do something once, when so many such accesses have passed."""
+        for _ in range(passing):
+            self.at(call, moment, lambda: None)
+        self.at(call, moment, action)
+
+    def worker_dies(self) -> None:
+        """Its job is gone, and its lease ends."""
+        self.memory.redrives.waiting.clear()
+        self.clock.advance(LEASE_MS)
 
     def service(self, page: int = 3, at_once: int = 100) -> RedriveService:
         """A process that starts now."""

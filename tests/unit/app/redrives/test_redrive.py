@@ -309,8 +309,7 @@ def test_a_job_that_got_further_before_it_failed_is_not_tried_again_but_followed
     failed.service(page=1, at_once=1).redrive(batch.batch_id)
     (job,) = failed.memory.redrives.waiting
     service = failed.service(page=1)
-    failed.at("parts.mark_redriven", "before", lambda: None)
-    failed.at("parts.mark_redriven", "before", lambda: failed.memory.channels.busy.add(QUEUE))
+    failed.later(1, "parts.mark_redriven", "before", lambda: failed.memory.channels.busy.add(QUEUE))
 
     def work() -> None:
         service.work(job["batch_id"], job["redrive"], job["owner"], until=failed.clock.now() + 60_000)
@@ -392,6 +391,15 @@ def redriven(world: Failed, batch: Batch) -> None:
     world.work()
 
 
+def dies(failed: Failed, batch: Batch, call: str, nth: int, moment: str) -> None:
+    """Press, and die at an access."""
+    for _ in range(nth):
+        failed.at(call, moment, lambda: None)
+    failed.crash_at(call, moment)
+    with pytest.raises(Crash):
+        redriven(failed, batch)
+
+
 def poisoned(world: Failed) -> Batch:
     """Eight failures: the queue of one refuses its message, and one has none."""
     return world.failures(8, sources={1: SMALL}, without={6})
@@ -403,17 +411,11 @@ def test_a_crash_at_any_access_loses_nothing_and_sends_each_under_one_item(
     failed: Failed, call: str, nth: int, moment: str
 ) -> None:
     batch = poisoned(failed)
-    for _ in range(nth):
-        failed.at(call, moment, lambda: None)
-    failed.crash_at(call, moment)
-    with pytest.raises(Crash):
-        redriven(failed, batch)
+    dies(failed, batch, call, nth, moment)
     assert failed.happened
-    failed.memory.redrives.waiting.clear()
-    failed.clock.advance(LEASE_MS)
+    failed.worker_dies()
 
-    done = failed.service(at_once=1).redrive(batch.batch_id)
-    failed.work()
+    redriven(failed, batch)
 
     done = next(one for one in failed.service().redrives(batch.batch_id).redrives if one.items)
     assert (done.items, done.not_kept, done.already) == (7, 1, 0)
@@ -434,11 +436,7 @@ def test_a_crash_while_held_items_are_redriven_sends_each_under_its_own_id_or_af
     # Given a redrive of held items that dies
     batch = failed.failures(5, live=True)
     own = {f"body {row.ordinal}": row.item for row in failed.ports.parts.failures(batch.batch_id)[0]}
-    for _ in range(nth):
-        failed.at(call, moment, lambda: None)
-    failed.crash_at(call, moment)
-    with pytest.raises(Crash):
-        redriven(failed, batch)
+    dies(failed, batch, call, nth, moment)
     failed.memory.redrives.waiting.clear()
     if ended:
         failed.fresh().cancel(batch.batch_id)
@@ -698,8 +696,7 @@ def test_of_two_who_go_on_for_a_dead_worker_at_the_same_moment_one_does(failed: 
     # Given a redrive whose worker has died
     batch = failed.failures(9)
     failed.service(at_once=1).redrive(batch.batch_id)
-    failed.memory.redrives.waiting.clear()
-    failed.clock.advance(LEASE_MS)
+    failed.worker_dies()
     # When two calls find it at the same moment
     failed.at("records.put", "before", lambda: failed.service(at_once=1).redrive(batch.batch_id))
     late = failed.service(at_once=1).redrive(batch.batch_id)
@@ -718,9 +715,7 @@ def test_a_call_that_stalled_hands_nothing_over_when_another_has_gone_on(failed:
         failed.clock.advance(LEASE_MS)
         failed.service(at_once=1).redrive(batch.batch_id)
 
-    for _ in range(3):
-        failed.at("parts.mark_redriven", "before", lambda: None)
-    failed.at("parts.mark_redriven", "before", meanwhile)
+    failed.later(3, "parts.mark_redriven", "before", meanwhile)
     # When it wakes up
     late = failed.service().redrive(batch.batch_id)
     # Then it leaves the redrive to the other, whose job is the only one
@@ -820,9 +815,7 @@ def test_a_number_that_cannot_be_the_id_of_a_batch_is_refused(failed: Failed, ba
 def test_a_call_that_meets_a_busy_queue_tells_how_far_it_got(failed: Failed) -> None:
     # Given a queue that becomes busy after the first page
     batch = failed.failures(9)
-    for _ in range(3):
-        failed.at("parts.mark_redriven", "before", lambda: None)
-    failed.at("parts.mark_redriven", "before", lambda: failed.memory.channels.busy.add(QUEUE))
+    failed.later(3, "parts.mark_redriven", "before", lambda: failed.memory.channels.busy.add(QUEUE))
     # When the failures are redriven
     begun = failed.service().redrive(batch.batch_id)
     # Then the call says what was sent, and the worker does the rest, once the queue takes it
