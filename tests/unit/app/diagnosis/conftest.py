@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fanin.adapters.memory import Memory
@@ -13,11 +15,16 @@ from fanin.app.ports.events import Event
 from fanin.app.ports.inspection import Figures, QueueReport
 from fanin.app.services import Services
 from fanin.domain.batch import Batch, OpenBatch
-from fanin.domain.diagnosis import SentItems
+from fanin.domain.diagnosis import Code, Finding, SentItems
 from fanin.domain.ids import Group
 from fanin.errors import Throttled
 
 URL = "https://sqs/1/work"
+
+
+def only(code: Code, *rest: Any) -> dict[Code, Finding]:
+    """One finding, and no other."""
+    return {code: Finding(code, *rest)}
 
 
 class Scene:
