@@ -17,7 +17,7 @@ REQUESTS = 4
 
 
 @pytest.mark.parametrize("apart", [1, 64, 4_097, 99_999_989])
-def test_a_batch_of_a_billion_takes_at_most_a_hundred_reads(scene: Scene, apart: int) -> None:
+def test_a_batch_of_a_billion_takes_at_most_a_hundred_reads_and_no_write(scene: Scene, apart: int) -> None:
     # Given a batch of 10⁹ items of which a few are done or missing far apart, with notes of everything
     batch, group = scene.batch(BILLION)
     places = [n * apart for n in range(20) if n * apart < BILLION - 1]
@@ -33,27 +33,19 @@ def test_a_batch_of_a_billion_takes_at_most_a_hundred_reads(scene: Scene, apart:
     scene.diagnostics.note_retries([Retry(group[n], 2, "no") for n in range(1_000)])
     for n in range(6):
         scene.ledger.open(OpenBatch(parent_item=group[places[n] + (apart <= 64)]))
-    before = scene.accesses.reads.total()
+    before, writes = scene.accesses.reads.total(), scene.accesses.writes.copy()
     looks = scene.accesses.sends["inspection.look"]
 
     # When it is asked why it is not finished
     scene.diagnostics.why(batch.batch_id)
 
-    # Then that takes at most 100 reads, each row of a listing and each request to a queue counted
+    # Then that takes at most 100 reads, each row of a listing and request to a queue counted, and no write
     reads = scene.accesses.reads.total() - before
     rows = gathering.SENT - 1 + gathering.RETRIES - 1
     requests = REQUESTS * (scene.accesses.sends["inspection.look"] - looks)
     assert 0 < requests <= REQUESTS * gathering.QUEUES
     assert reads + rows + requests <= MOST_READS == 100
-
-
-def test_it_writes_nothing(scene: Scene) -> None:
-    batch, _ = scene.batch(1_000)
-    before = scene.accesses.writes.copy()
-
-    scene.facts(batch)
-
-    assert scene.accesses.writes == before
+    assert scene.accesses.writes == writes
 
 
 def test_a_small_batch_is_known_exactly(scene: Scene) -> None:
@@ -175,6 +167,10 @@ def test_children_of_the_first_missing_items_are_looked_for(scene: Scene) -> Non
 
     # Then those of the first four missing items are known
     assert {at: child.batch_id for at, child in found.items()} == {at: children[at] for at in (2, 3, 5, 6)}
+
+    # And one that has ended does no work any more
+    scene.ledger.cancel(children[2])
+    assert set(scene.facts(batch).children) == {3, 5, 6}
 
 
 def test_a_large_batch_is_bounded(scene: Scene) -> None:
@@ -330,11 +326,3 @@ def test_a_batch_that_completes_while_it_is_looked_at_has_ended(scene: Scene) ->
     facts = gather(scene.ports, row)
 
     assert facts.batch.state.terminal
-
-
-def test_a_child_that_has_ended_does_no_work_any_more(scene: Scene) -> None:
-    batch, group = scene.batch(3)
-    child = scene.ledger.open(OpenBatch(parent_item=group[1]))
-    assert list(scene.facts(batch).children) == [1]
-    scene.ledger.cancel(child.batch_id)
-    assert list(scene.facts(batch).children) == []
