@@ -66,12 +66,9 @@ def in_the_bucket(failed: Failed, batch: Batch) -> None:
     failed.memory.claims.objects |= {row.kept: b'{"body": "large %d"}' % row.ordinal for row in large}
 
 
-@pytest.mark.parametrize("live", [False, True])
-def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(
-    failed: Failed, live: bool
-) -> None:
+def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(failed: Failed) -> None:
     # Given a page of messages that may have a quarter of a gigabyte
-    batch = failed.failures(40, live=live)
+    batch = failed.failures(40)
     in_the_bucket(failed, batch)
     claims = failed.memory.claims
     together: list[int] = []

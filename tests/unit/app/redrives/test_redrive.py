@@ -52,21 +52,6 @@ def test_pressed_again_it_finds_nothing_left(failed: Failed) -> None:
     assert page[0] == first
 
 
-def test_what_fails_again_is_redriven_from_the_new_batch(failed: Failed) -> None:
-    batch = failed.failures(2)
-    first = failed.service().redrive(batch.batch_id)
-    items = sorted(item for found in failed.items().values() for item in found)
-    failed.ledger.fail([Failure(item, "again") for item in items])
-    new = failed.new(batch)
-    failed.note(new, items)
-
-    second = failed.service().redrive(new.batch_id)
-
-    assert (first.batch_id, second.items) == (new.batch_id, 2)
-    assert failed.service().redrive(batch.batch_id).items == 0
-    assert second.batch_id == failed.new(new).batch_id
-
-
 def test_a_selection_by_error_and_by_range_takes_what_meets_both(failed: Failed) -> None:
     reasons = {n: f"row {n} of 'a'" if n % 2 else "no disk" for n in range(8)}
     batch = failed.failures(8, reasons=reasons)
@@ -147,9 +132,11 @@ def test_a_message_that_its_queue_refuses_fails_its_new_item_and_is_kept_there(f
     failed.ack_all()
     new = failed.new(batch)
     assert (new.state, new.failed) == (State.COMPLETE, 1)
-    # Nothing is lost: the new batch redrives it.
+    # Nothing is lost: the new batch redrives it, and the first one does not.
     del failed.memory.channels.refusing[SMALL]
+    assert failed.service().redrive(batch.batch_id).items == 0
     assert failed.service().redrive(new.batch_id).items == 1
+    assert failed.new(new).items == 1
     assert failed.bodies(SMALL) == {"body 1": 1}
 
 
@@ -168,18 +155,6 @@ def test_a_large_redrive_is_left_to_the_worker(failed: Failed) -> None:
     assert failed.bodies() == {f"body {n}": 1 for n in range(20)}
     failed.ack_all()
     assert failed.new(batch).state is State.COMPLETE
-
-
-def test_a_job_that_comes_twice_sends_under_the_same_items(failed: Failed) -> None:
-    batch = failed.failures(9)
-    failed.service(at_once=1).redrive(batch.batch_id)
-    (job,) = failed.memory.redrives.waiting
-    failed.memory.redrives.waiting.append(job)
-
-    failed.work()
-
-    assert all(len(items) == 1 for items in failed.items().values())
-    assert len(failed.items()) == 9
 
 
 def test_an_old_job_leaves_a_redrive_alone_that_somebody_else_goes_on_with(failed: Failed) -> None:
@@ -768,6 +743,7 @@ def test_a_job_tells_how_far_it_got_and_hands_the_rest_to_the_next(failed: Faile
     assert done is not None
     assert (done.items, done.state) == (12, RedriveState.FINISHED)
     assert len(failed.memory.redrives.waiting) == 2
+    assert failed.bodies() == {f"body {n}": 1 for n in range(12)}
 
 
 def test_redrives_are_listed_by_time_up_to_the_rows_that_a_call_may_read(failed: Failed) -> None:
