@@ -49,7 +49,7 @@ class TestOpening:
         assert OpenFrame(size=1, destination="b").batch().metadata == {"destination": "b"}
 
     def test_a_frame_goes_stale_after_an_hour_and_a_lease_ends_after_30_seconds_unless_told(self) -> None:
-        assert OpenFrame(size=1).batch().idle_ttl == 3_600
+        assert OpenFrame(size=1).batch() == OpenBatch(kind=Kind.FRAME, size=1, idle_ttl=3_600, user_key="")
         assert ClaimEnvelopes([Ticket(7, 0)]).lease == 30
         assert Claim(Ticket(7, 0), Hold.CLAIMED, "7:g:0").until == 0
         assert Frame(7, State.CLOSED, size=1, ttl=60, about={}).user_key == ""
