@@ -9,27 +9,10 @@ from fanin.domain.buffer import Outcome, check_payloads
 from fanin.errors import InvalidRequest, RequestTooLarge
 
 
-@pytest.mark.parametrize(
-    "payload",
-    [
-        "a",
-        " ",
-        "\t\n\r",
-        "~\x7f\x80\xff",
-        "\ud7ff\ue000\ufffd",
-        "\U00010000\U0010ffff",
-        "☂" * 1_000,
-        "\\u0000",
-    ],
-)
-def test_text_of_xml_is_a_payload(payload: str) -> None:
-    check_payloads([payload])
-
-
-@pytest.mark.parametrize("code", [0, 1, 8, 0x0B, 0x0C, 0x0E, 0x1F, 0xFFFE, 0xFFFF])
-def test_other_characters_are_refused_with_their_place(code: int) -> None:
-    with pytest.raises(InvalidRequest, match=rf"payload 1 has U\+{code:04X} at 3, which no SQS"):
-        check_payloads(["fine", f"abc{chr(code)}"])
+def test_characters_that_no_queue_takes_are_refused_with_their_place() -> None:
+    check_payloads([" \t\n\r~\x7f\x80\xff", "\\u0000"])
+    with pytest.raises(InvalidRequest, match=r"payload 1 has U\+0000 at 3, which no SQS"):
+        check_payloads(["fine", "abc\0"])
 
 
 @pytest.mark.parametrize("half", ["\ud800", "\udbff\x20"])

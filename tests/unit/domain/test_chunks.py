@@ -27,12 +27,3 @@ def test_a_stream_without_end_is_read_one_page_ahead_at_most():
     numbers = count()
     assert list(islice(chunks(numbers, max_items=3), 2)) == [[0, 1, 2], [3, 4, 5]]
     assert next(numbers) <= 7
-
-
-def test_a_thing_larger_than_a_chunk_may_be_is_a_chunk_of_its_own():
-    cut = chunks(["a", "long", "b", "c"], max_items=9, size_of=len, max_bytes=3)
-    assert list(cut) == [["a"], ["long"], ["b", "c"]]
-
-
-def test_an_empty_stream_has_no_chunks():
-    assert list(chunks([], max_items=3)) == []

@@ -28,8 +28,9 @@ def written(memory):
     return sum(memory.accesses.writes.values())
 
 
-@pytest.mark.parametrize("items", [1, 64, 65, 5_000, 20_000])
-@pytest.mark.parametrize("together", [1, 10, 64])
+@pytest.mark.parametrize(
+    ("items", "together"), [(1, 1), (64, 64), (65, 1), (65, 10), (500, 1), (5_000, 10), (20_000, 64)]
+)
 def test_the_plan_is_no_lower_than_what_the_ledger_writes(items, together):
     # Given
     memory = Memory()
@@ -45,7 +46,7 @@ def test_the_plan_is_no_lower_than_what_the_ledger_writes(items, together):
     assert written(memory) <= planned <= written(memory) + 32
 
 
-@pytest.mark.parametrize("items", [1, 64, 5_000, 10**6, 10**9])
+@pytest.mark.parametrize("items", [1, 64, 5_000, 10**9])
 def test_the_plan_of_one_range_is_no_lower_than_what_the_ledger_writes(items):
     memory = Memory()
     tracker = Tracker(Services(memory.ports()))
@@ -56,7 +57,7 @@ def test_the_plan_of_one_range_is_no_lower_than_what_the_ledger_writes(items):
     assert written(memory) <= planned <= written(memory) + 32
 
 
-@pytest.mark.parametrize("items", [1, 64, 65, 10_000, 70_000, 300_000])
+@pytest.mark.parametrize("items", [1, 64, 65, 10_001, 70_000])
 def test_the_plan_of_ranges_of_a_batch_with_totals_is_no_lower_than_what_the_ledger_writes(items):
     # Given
     memory = Memory()
@@ -72,24 +73,23 @@ def test_the_plan_of_ranges_of_a_batch_with_totals_is_no_lower_than_what_the_led
     assert written(memory) <= planned <= written(memory) + 32
 
 
-@pytest.mark.parametrize("items", [10**6, 10**9, 2**40])
-def test_ranges_of_a_batch_with_totals_take_a_write_for_64_items(items):
-    assert way("ranges of a batch with totals", items).writes == pytest.approx(items / 64, rel=0.04)
+def test_ranges_of_a_batch_with_totals_take_a_write_for_64_items():
+    assert way("ranges of a batch with totals", 10**9).writes == pytest.approx(10**9 / 64, rel=0.04)
 
 
-@pytest.mark.parametrize("done", [0, 1, 64, 3_000, 5_000])
+@pytest.mark.parametrize("done", [0, 1, 64, 1_000])
 def test_what_a_batch_has_spent_is_no_lower_than_what_the_ledger_has_written(done):
     # Given a batch of which some items are done, each by itself, and some of these failed
     memory = Memory()
     tracker = Tracker(Services(memory.ports()))
     with tracker.batch(user_key="half") as batch:
-        group = batch.add(5_000)
+        group = batch.add(1_000)
     failed = done // 100
     for item in group[failed:done]:
         tracker.ack(item)
     Services(memory.ports()).ledger.fail([Failure(item, "no") for item in group[:failed]])
     # When
-    dearest = spent(5_000, done, failed)[0]
+    dearest = spent(1_000, done, failed)[0]
     # Then
     assert written(memory) <= dearest.writes <= written(memory) + 32 + 2 * failed
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,17 +49,15 @@ class TestOpening:
         assert OpenFrame(size=1, destination="b").batch().metadata == {"destination": "b"}
 
     def test_a_frame_goes_stale_after_an_hour_and_a_lease_ends_after_30_seconds_unless_told(self) -> None:
-        assert OpenFrame(size=1).batch().idle_ttl == 3_600
+        assert OpenFrame(size=1).batch() == OpenBatch(kind=Kind.FRAME, size=1, idle_ttl=3_600, user_key="")
         assert ClaimEnvelopes([Ticket(7, 0)]).lease == 30
+        assert Claim(Ticket(7, 0), Hold.CLAIMED, "7:g:0").until == 0
+        assert Frame(7, State.CLOSED, size=1, ttl=60, about={}).user_key == ""
 
 
 class TestReading:
     def test_answers_have_these_words(self) -> None:
         assert [*Hold] == ["claimed", "leased", "done", "ended"]
-
-    def test_a_frame_has_no_name_unless_its_sender_gives_one(self) -> None:
-        assert OpenFrame(size=1).batch().user_key == ""
-        assert Frame(7, State.CLOSED, size=1, ttl=60, about={}).user_key == ""
 
     def test_a_frame_shows_its_batch(self) -> None:
         assert Frame.of(BATCH) == Frame(
@@ -75,18 +72,9 @@ class TestReading:
         )
 
     def test_a_page_of_what_is_missing_replaces_the_page_before_and_nothing_else(self) -> None:
-        frame = Frame.of(BATCH)
-        first = frame.lacking(((0, 2), (5, 6)), "next")
-        second = first.lacking(((9, 12),), None)
+        second = Frame.of(BATCH).lacking(((0, 2), (5, 6)), "next").lacking(((9, 12),), None)
 
-        assert (first.missing, first.cursor) == (((0, 2), (5, 6)), "next")
-        assert (second.missing, second.cursor) == (((9, 12),), None)
-        assert replace(second, missing=()) == frame
-        assert frame.missing == ()
-
-    @pytest.mark.parametrize("hold", Hold)
-    def test_a_claim_has_no_end_unless_there_is_a_lease(self, hold: Hold) -> None:
-        assert Claim(Ticket(7, 0), hold, "7:g:0").until == 0
+        assert second == replace(Frame.of(BATCH), missing=((9, 12),), cursor=None)
 
 
 class TestMark:

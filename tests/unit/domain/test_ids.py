@@ -47,6 +47,7 @@ class TestBatchIds:
         assert batch == float(batch)
         assert batch >> 12 == now - 1_735_689_600_000
         assert batch & 4095 == bits
+        assert ids.made_at(batch) == now
 
     @given(batch_ids)
     def test_read_back(self, batch: int) -> None:
@@ -123,35 +124,16 @@ class TestGroupIds:
     @pytest.mark.parametrize(
         "text",
         [
-            "",
-            ":",
-            "5",
-            "5:",
-            ":%s",
-            "x:%s",
-            "05:%s",
-            "\uff15:%s",
-            "-5:%s",
-            "9007199254740992:%s",
-            "5:{%s}",
-            "5:urn:uuid:%s",
-            "5:%s ",
-            "5:00000000-0000-4000-8000-000000000001",
-            "5:00000000-0000-8000-8000-000000000000",
-            "5::%s",
+            *("", ":", "5", "5:", ":%s", "x:%s", "05:%s", "\uff15:%s", "-5:%s", "9007199254740992:%s"),
+            *("5:{%s}", "5:urn:uuid:%s", "5:%s ", "5::%s", "5:%S"),
+            *("5:00000000-0000-4000-8000-000000000001", "5:00000000-0000-8000-8000-000000000000"),
         ],
     )
     def test_are_refused_unless_written_as_they_were_given(self, text: str) -> None:
-        group = ids.issue(5, 0, 3, SALT).group_id
-
-        with pytest.raises(InvalidItemId):
-            ids.parse_prefix(text.replace("%s", group))
-
-    def test_are_refused_in_capitals(self) -> None:
         group = ids.issue(5, 0xABCDEF, 3, SALT).group_id
 
         with pytest.raises(InvalidItemId):
-            ids.parse_prefix(f"5:{group.upper()}")
+            ids.parse_prefix(text.replace("%s", group).replace("%S", group.upper()))
 
 
 class TestItemIds:
@@ -161,13 +143,6 @@ class TestItemIds:
         index = data.draw(st.integers(0, block.size - 1))
 
         assert ids.parse_item(group[index]) == (block, block.first + index)
-
-    @pytest.mark.parametrize("bad", ["3", "03", "x", "-1", ""])
-    def test_the_first_bad_index_is_named(self, bad: str) -> None:
-        block = ids.issue(5, 0, 3, SALT)
-
-        with pytest.raises(InvalidItemId, match=f":{bad} does not end in a whole number from 0 to 2"):
-            ids.parse_indices(block, ["0", bad, "1", "y"])
 
     def test_are_refused_without_any_colon(self) -> None:
         with pytest.raises(InvalidItemId, match="is not <batch id>:<group id>:<index>"):
@@ -182,9 +157,6 @@ class TestItemIds:
     def test_are_grouped_by_whatever_stands_before_their_last_colon(self) -> None:
         assert ids.group_by_prefix(["-:1", ":::2"]) == {"-": ["1"], "::": ["2"]}
 
-    def test_without_any_give_nothing(self) -> None:
-        assert ids.group_by_prefix([]) == {}
-
     @pytest.mark.parametrize("item", [5, None, b"5:x:0", ["5"]])
     def test_are_text(self, item: object) -> None:
         with pytest.raises(InvalidItemId):
@@ -193,32 +165,18 @@ class TestItemIds:
     @pytest.mark.parametrize(
         "index",
         [
-            "",
-            "01",
-            "00",
-            "+1",
-            "-1",
-            " 1",
-            "1 ",
-            "1\n",
-            "\uff11",
-            "1.0",
-            "1_0",
-            "0x1",
-            "1,2",
-            ",",
-            "10",
-            "9" * 40,
+            *("", "01", "00", "+1", "-1", " 1", "1 ", "1\n", "\uff11", "1.0", "1_0", "0x1", "1,2", ","),
+            *("10", "9" * 40),
         ],
     )
-    @pytest.mark.parametrize("beside", [[], ["0"], ["0", "1"]])
+    @pytest.mark.parametrize(("before", "after"), [([], []), (["0", "1"], []), (["0"], ["1", "y"])])
     def test_are_refused_unless_their_index_is_canonical_and_in_range(
-        self, index: str, beside: list[str]
+        self, index: str, before: list[str], after: list[str]
     ) -> None:
         block = ids.issue(5, 70, 10, SALT)
 
-        with pytest.raises(InvalidItemId, match="whole number from 0") as refused:
-            ids.parse_indices(block, [*beside, index])
+        with pytest.raises(InvalidItemId, match="whole number from 0 to 9,") as refused:
+            ids.parse_indices(block, [*before, index, *after])
 
         assert f"{block.prefix}:{index[:32]} " in str(refused.value)
 
@@ -240,8 +198,3 @@ class TestGroup:
         assert self.group[3] in self.group
         with pytest.raises(IndexError):
             self.group[10]
-
-
-@pytest.mark.parametrize("at", [1_735_689_600_000, 1_790_000_000_123])
-def test_a_batch_id_says_when_it_was_made(at: int) -> None:
-    assert ids.made_at(ids.batch_id(at, 4_095)) == at

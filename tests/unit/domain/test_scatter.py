@@ -54,32 +54,17 @@ def test_a_reply_is_the_first_or_late_or_a_duplicate(*, first: bool, late: bool,
         assert receipt.duplicate is duplicate
 
 
-def test_a_scatter_waits_two_minutes_for_all_and_sends_twice_more_unless_told() -> None:
-    scatter = Scatter("x")
-
-    assert (scatter.timeout, scatter.max_retries, scatter.quorum) == (120, 2, None)
-    assert (scatter.topic, scatter.correlation_id) == (None, None)
-    assert (len(scatter.recipients), scatter.where, scatter.attributes, scatter.metadata) == (0, {}, {}, {})
-
-
-def test_a_reply_says_nothing_unless_it_has_a_payload_or_a_claim() -> None:
-    assert Reply("7:g:0") == Reply("7:g:0", payload=None, claim=None)
-
-
 def test_an_upload_is_of_bytes_unless_told() -> None:
     assert ClaimCheckRequest("7:g:0", 1).content_type == "application/octet-stream"
 
 
-def test_a_page_of_replies_is_the_last_unless_it_has_a_cursor() -> None:
+def test_what_is_left_out_takes_its_default() -> None:
+    """A scatter waits two minutes for all, and sends twice more."""
+    scatter = Scatter("x")
+    assert (scatter.timeout, scatter.max_retries, scatter.quorum, scatter.topic) == (120, 2, None, None)
+    assert (scatter.correlation_id, scatter.type, scatter.user_key) == (None, "", "")
+    assert (len(scatter.recipients), scatter.where, scatter.attributes, scatter.metadata) == (0, {}, {}, {})
+    assert Reply("7:g:0") == Reply("7:g:0", payload=None, claim=None)
     assert Gathered(()).cursor is None
-
-
-def test_a_receipt_says_nothing_of_another_payload_unless_there_was_one() -> None:
     receipt = ReplyReceipt("7:g:0", 7, State.CLOSED)
-
     assert (receipt.first, receipt.different, receipt.late) == (False, False, False)
-    assert receipt.duplicate
-
-
-def test_a_message_has_no_type_and_a_scatter_no_name_unless_given() -> None:
-    assert (Scatter("hello").type, Scatter("hello").user_key) == ("", "")

@@ -18,20 +18,24 @@ def test_ranges_and_errors_must_both_match() -> None:
 
     assert [n for n in range(10) if selection.takes(n, "no customer 812")] == [0, 1, 2, 8]
     assert not selection.takes(0, "no price")
+    assert (selection.stop, Selection().stop) == (9, None)
 
 
 @pytest.mark.parametrize(
     "error", ["no customer <n> in <text>", "no customer 5 in 'x'", "no customer", "no customer 77"]
 )
 def test_an_error_is_named_by_its_group_by_a_reason_or_by_its_beginning(error: str) -> None:
-    assert Selection(errors=[error]).takes(0, "no customer 812 in 'b'")
+    assert Selection(errors=["disk", error]).takes(0, "no customer 812 in 'b'")
+    assert not Selection(errors=["customer"]).takes(0, "no customer 812 in 'b'")
 
 
 @pytest.mark.parametrize(
     ("selection", "said"),
     [
         (Selection(ranges=[OrdinalRange(3, 3)]), "the start of a range must be a whole number from 0 to 2"),
+        (Selection(ranges=[OrdinalRange(-1, 2)]), "the start of a range must be a whole number from 0 to 1"),
         (Selection(ranges=[OrdinalRange(0, 0)]), "the end of a range must be a whole number from 1"),
+        (Selection(ranges=[OrdinalRange(0, 2**41)]), "the end of a range must be a whole number from 1"),
         (Selection(errors=[""]), "an error must be text of 1 to 1024 characters"),
     ],
 )

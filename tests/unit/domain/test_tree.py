@@ -51,23 +51,17 @@ class TestCover:
         assert at == stop
 
     @given(ranges())
-    def test_has_two_marks_a_level_at_the_most_lowest_first_and_none_above_the_root(
+    def test_marks_bits_of_at_most_two_words_a_level_lowest_first_and_none_above_the_root(
         self, case: tuple[Tree, int, int, int]
     ) -> None:
         tree, n, start, stop = case
 
-        levels = [mark.level for mark in tree.cover(start, stop, n)]
+        marks = list(tree.cover(start, stop, n))
 
+        levels = [mark.level for mark in marks]
         assert levels == sorted(levels)
         assert max(Counter(levels).values(), default=0) <= 2
         assert max(levels, default=0) <= tree.root_level(n)
-
-    @given(ranges())
-    def test_marks_existing_bits_of_different_words(self, case: tuple[Tree, int, int, int]) -> None:
-        tree, n, start, stop = case
-
-        marks = list(tree.cover(start, stop, n))
-
         assert len({(mark.level, mark.number) for mark in marks}) == len(marks)
         assert all(0 < mark.mask <= tree.full for mark in marks)
 
@@ -89,10 +83,6 @@ class TestShape:
 
     def test_an_empty_batch_has_its_root_at_the_bottom(self) -> None:
         assert Tree().root_level(0) == 0
-
-    @pytest.mark.parametrize(("n", "depth"), [(64, 1), (65, 2), (64**2, 2), (10**9, 5), (2**40, 7)])
-    def test_depth(self, n: int, depth: int) -> None:
-        assert Tree().root_level(n) + 1 == depth
 
     @pytest.mark.parametrize("width", SMALL)
     def test_residue_has_the_bits_of_children_that_do_not_exist(self, width: int) -> None:
@@ -172,9 +162,6 @@ class TestMarks:
         assert found == set(ordinals)
         assert all(masks.values())
 
-    def test_bit_63_is_a_positive_number(self) -> None:
-        assert Tree().marks([63]) == {0: 1 << 63}
-
 
 class TestRuns:
     @given(st.sets(st.integers(0, 60)))
@@ -184,9 +171,6 @@ class TestRuns:
         assert [i for start, stop in found for i in range(start, stop)] == sorted(ordinals)
         assert all(a[1] < b[0] for a, b in pairwise(found))
         assert all(start < stop for start, stop in found)
-
-    def test_nothing_has_no_runs(self) -> None:
-        assert list(runs([])) == []
 
 
 @given(
@@ -254,6 +238,3 @@ class TestAncestors:
 
         assert parent.level == level + 1
         assert items_below(tree, parent) == [(number * tree.span(level), (number + 1) * tree.span(level))]
-
-    def test_of_a_tree_of_one_word_are_none(self) -> None:
-        assert list(Tree(4).ancestors(0, 4)) == []

@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanin.errors import InvalidRequest
@@ -22,6 +22,7 @@ SENDABLE = re.compile("[\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
 """What SQS takes, see "SendMessage" in its API Reference."""
 
 
+@settings(max_examples=30)
 @given(ANY_JSON)
 def test_it_says_the_same_and_can_be_sent(value: object) -> None:
     text = compact(value)

@@ -9,27 +9,31 @@ from fanin.domain.routing import Policy, PutRoute
 from fanin.errors import InvalidRequest
 from fanin.wire.directory import PUT_ROUTE, REGISTER, REGISTRATION, decode_attributes, encode_attributes
 
+ALIVE = Registration("cars", "car-1", "q", {"colour": "red"}, 60, 0, 60_000)
 
-def test_names_come_from_the_path() -> None:
+
+def test_names_come_from_the_path_and_what_is_left_out_takes_its_default() -> None:
     wanted = Register("cars", "car-1", "https://sqs/q", {"colour": "red"}, 60)
     body = REGISTER.encode(wanted)
     assert body == {"channel": "https://sqs/q", "attributes": {"colour": "red"}, "lease": 60}
     assert REGISTER.decode(body, topic="cars", name="car-1") == wanted
     assert REGISTER.decode({"channel": "q", "lease": None}, topic="t", name="n") == Register("t", "n", "q")
-    route = PutRoute("orders", {"source": ["shop"]}, "desk", Policy.FIRST)
+    route = PutRoute("orders", {"source": ["shop"]}, "desk", Policy.SENDER, {"size": "big"})
     assert PUT_ROUTE.decode(PUT_ROUTE.encode(route), name="orders") == route
+    assert PUT_ROUTE.decode({"pattern": {}, "topic": "desk"}, name="all") == PutRoute("all", {}, "desk")
 
 
 def test_why_a_registration_ended_is_told_only_when_it_has() -> None:
-    alive = Registration("cars", "car-1", "q", {}, 60, 0, 60_000)
-    assert "reason" not in REGISTRATION.encode(alive)
-    assert REGISTRATION.encode(alive.leave(Left.QUEUE_GONE, 5))["reason"] == "queue gone"
+    left = ALIVE.leave(Left.QUEUE_GONE, 5)
+    assert "reason" not in REGISTRATION.encode(ALIVE)
+    assert REGISTRATION.encode(left)["reason"] == "queue gone"
+    assert REGISTRATION.decode(REGISTRATION.encode(left)) == left
 
 
 def test_an_attribute_filter_is_one_query_parameter() -> None:
-    assert encode_attributes({}) is None
-    assert encode_attributes({"colour": "red", "region": "eu"}) == "colour=red,region=eu"
-    assert decode_attributes("colour=red,region=eu") == {"colour": "red", "region": "eu"}
-    assert decode_attributes(None) == {}
-    with pytest.raises(InvalidRequest, match="name=value"):
-        decode_attributes("colour")
+    wanted = {"colour": "red", "region": "eu=west"}
+    assert (encode_attributes(wanted), encode_attributes({})) == ("colour=red,region=eu=west", None)
+    assert (decode_attributes("colour=red,region=eu=west"), decode_attributes(None)) == (wanted, {})
+    for bad in ("red", "=red", "colour=red,blue"):
+        with pytest.raises(InvalidRequest, match="name=value"):
+            decode_attributes(bad)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from fanin.domain.scatter import Recipient, Reply, Scatter
 from fanin.wire.scatters import REPLY, SCATTER
 
@@ -30,13 +28,3 @@ def test_a_payload_may_be_null_and_a_claim_stands_alone() -> None:
     assert REPLY.encode(Reply("i")) == {"item": "i", "payload": None}
     assert REPLY.encode(Reply("i", claim="k")) == {"item": "i", "claim": "k"}
     assert REPLY.decode({"item": "i"}) == Reply("i")
-
-
-def test_a_request_reads_back_as_it_was_written() -> None:
-    for request in (
-        Scatter(
-            "x", (Recipient("a", "https://sqs/car"),), type="t", attributes={"k": "v"}, correlation_id="mine"
-        ),
-        Scatter("x", topic="t", where={"k": "v"}, timeout=5, max_retries=0, quorum=3, user_key="u"),
-    ):
-        assert SCATTER.decode(json.loads(json.dumps(SCATTER.encode(request)))) == request

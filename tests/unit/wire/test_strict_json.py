@@ -44,16 +44,11 @@ def test_any_json_is_read_as_the_standard_library_reads_it(value: object) -> Non
         ('{"a": "\\ud800"}', "a string has one half of a surrogate pair without the other"),
         (b'{"a": "\xff"}', "byte 7 is not UTF-8"),
     ],
-    ids=range(14),
 )
 def test_what_cannot_be_read_says_why(body: str | bytes, why: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         read_json(body)
     assert str(refused.value) == f"the body is not JSON: {why}"
-
-
-def test_a_whole_surrogate_pair_is_read() -> None:
-    assert read_json('{"a": "\\ud83d\\ude00"}') == {"a": "\U0001f600"}
 
 
 @pytest.mark.parametrize("text", ["2.0", "2e0", "20e-1", "2"])
@@ -90,6 +85,6 @@ def test_nesting_has_a_limit_that_does_not_depend_on_the_caller(left: str, right
 
 
 def test_many_values_side_by_side_are_not_deep() -> None:
-    wide = [{"n": [n]} for n in range(5_000)]
+    wide = [{"n": [n]} for n in range(2 * MAX_DEPTH)]
     assert read_json(json.dumps(wide)) == wide
     assert math.isclose(read_json("1.5"), 1.5)

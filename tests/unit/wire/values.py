@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -51,6 +51,32 @@ a_tolerance = st.builds(
     percent=st.none() | st.floats(0, 100),
     min_sample=st.none() | st.integers(1, 2**40),
 )
+some_text = st.text(max_size=9)
+a_name = st.text(min_size=1, max_size=9)
+COMMON = {
+    "bool": st.booleans(),
+    "int": numbers,
+    "int | None": st.none() | numbers,
+    "str": some_text,
+    "str | None": st.none() | some_text,
+    "Mapping[str, str]": strings,
+}
+TIMES = {"int": times, "int | None": maybe_times}
+
+
+def tuples(values: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(values, max_size=3).map(tuple)
+
+
+def built(kind: type[Any], **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Values of a class, with all its attributes: numbers from 0 on, and times where their names say so."""
+    for one in fields(kind):
+        types = TIMES if one.name.endswith("_at") or one.name in ("since", "until") else COMMON
+        if one.name not in given and one.type in types:
+            given[one.name] = types[one.type]
+    return st.builds(kind, **given)
+
+
 batch = st.builds(
     b.Batch,
     batch_id=st.integers(0, 2**53 - 1),
@@ -77,9 +103,8 @@ batch = st.builds(
     totals=sums,
     totals_before=sums,
 ).map(lambda row: replace(row, touched_at=row.active_at, held_more=row.may_hold_more))
-kept = st.builds(
+kept = built(
     KeptMessage,
-    body=st.text(max_size=9),
     attributes=st.dictionaries(
         st.text(min_size=1, max_size=5),
         st.builds(MessageAttribute, st.just("String"), st.text(max_size=5))
@@ -88,53 +113,27 @@ kept = st.builds(
     ),
     group_id=st.none() | st.text(min_size=1, max_size=5),
 )
-failure = st.builds(
-    acks.Failure,
-    reason=st.text(max_size=9),
-    message=st.none() | kept,
-    attempts=st.integers(0, 9),
-    totals=values,
+failure = built(acks.Failure, message=st.none() | kept, attempts=st.integers(0, 9), totals=values)
+result = built(acks.Result, totals=values)
+failed_item = built(reports.FailedItem, redriven=st.none() | st.text(max_size=5))
+a_buffer = built(buffer.Buffer, limit=st.integers(1, 1_000_000))
+route = built(routing.Route, pattern=st.dictionaries(st.text(max_size=3), json, max_size=2))
+
+
+ordinal_ranges = tuples(
+    built(selection.OrdinalRange, start=st.integers(0, 2**40 - 1), stop=st.integers(1, 2**40))
 )
-result = st.builds(acks.Result, item=st.text(max_size=9), totals=values)
-failed_item = st.builds(
-    reports.FailedItem,
-    ordinal=numbers,
-    attempts=numbers,
-    failed_at=maybe_times,
-    kept=st.booleans(),
-    redriven=st.none() | st.text(max_size=5),
-    held=st.booleans(),
-)
-a_buffer = st.builds(buffer.Buffer, limit=st.integers(1, 1_000_000), batch_id=numbers)
-registration = st.builds(directory.Registration, attributes=strings, lease=numbers, since=times, until=times)
-route = st.builds(
-    routing.Route,
-    pattern=st.dictionaries(st.text(max_size=3), json, max_size=2),
-    attributes=strings,
-    since=times,
-)
-
-
-def tuples(values: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
-    return st.lists(values, max_size=3).map(tuple)
-
-
-redriving = st.builds(
+redriving = built(
     redrives.Redriving,
-    retry_of=numbers,
-    batch_id=st.none() | numbers,
-    items=numbers,
-    already=numbers,
-    not_kept=numbers,
     not_kept_items=tuples(numbers),
-    refused=st.dictionaries(st.text(max_size=9), numbers, max_size=3),
-    errors=tuples(st.text(min_size=1, max_size=9)),
-    ranges=tuples(
-        st.builds(selection.OrdinalRange, start=st.integers(0, 2**40 - 1), stop=st.integers(1, 2**40))
-    ),
-    queue_url=st.none() | st.text(min_size=1, max_size=9),
-    started_at=maybe_times,
+    refused=st.dictionaries(some_text, numbers, max_size=3),
+    errors=tuples(a_name),
+    ranges=ordinal_ranges,
+    queue_url=st.none() | a_name,
 )
+
+
+ticket = built(frames.Ticket, index=st.integers(0, 2**32 - 1))
 
 
 @st.composite
@@ -162,76 +161,57 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
         ),
     ),
     "Batch": (batches.BATCH, batch),
-    "BatchPage": (batches.BATCHES, st.builds(reports.Batches, batches=tuples(batch))),
+    "BatchPage": (batches.BATCHES, built(reports.Batches, batches=tuples(batch))),
     "Progress": (
         batches.PROGRESS,
-        st.builds(
+        built(
             reports.Progress,
             batch=batch,
-            done_min=numbers,
-            done_max=numbers,
             cost=st.none()
-            | st.builds(
+            | built(
                 reports.Estimate,
                 dollars=dollars,
                 at_least=dollars,
                 at_most=dollars,
-                region=st.text(max_size=9),
-                since=st.text(max_size=9),
+                since=some_text,
                 estimate=st.just(True),
             ),
         ),
     ),
-    "Group": (
-        batches.GROUP,
-        st.builds(Group, batch_id=numbers, id=st.uuids().map(str), upto=st.integers(1, 2**32 - 1)),
-    ),
-    "Expired": (batches.EXPIRED, st.builds(reports.Expired, batches=numbers, items=numbers)),
+    "Group": (batches.GROUP, built(Group, id=st.uuids().map(str), upto=st.integers(1, 2**32 - 1))),
+    "Expired": (batches.EXPIRED, built(reports.Expired)),
     "Verdict": (
         batches.VERDICT,
-        st.builds(reports.Verdict, batch=batch, pending=numbers, disagreements=tuples(st.text(max_size=5))),
+        built(reports.Verdict, batch=batch, disagreements=tuples(st.text(max_size=5))),
     ),
     "Tolerance": (batches.TOLERANCE, a_tolerance),
     "Selection": (
         selections.SELECTION,
-        st.builds(
-            selection.Selection,
-            errors=tuples(st.text(min_size=1, max_size=9)),
-            ranges=tuples(
-                st.builds(selection.OrdinalRange, start=numbers, stop=st.integers(1, 2**40)),
-            ),
-        ),
+        built(selection.Selection, errors=tuples(a_name), ranges=ordinal_ranges),
     ),
-    "ReleasedItems": (
-        batches.RELEASED,
-        st.builds(
-            reports.ReleasedItems, batch=batch, released=numbers, cursor=st.none() | st.text(max_size=9)
-        ),
-    ),
+    "ReleasedItems": (batches.RELEASED, built(reports.ReleasedItems, batch=batch)),
     "Acks": (
         items.ACKS,
-        st.builds(
+        built(
             acks.Acks,
-            items=tuples(st.text(max_size=9)),
+            items=tuples(some_text),
             ranges=tuples(
-                st.builds(
+                built(
                     acks.ItemRange,
                     start=st.integers(0, 2**32 - 1),
                     stop=st.none() | st.integers(1, 2**32 - 1),
                 )
             ),
-            counts=tuples(
-                st.builds(acks.Count, batch_id=numbers, n=st.integers(1, 2**32 - 1), totals=values)
-            ),
+            counts=tuples(built(acks.Count, n=st.integers(1, 2**32 - 1), totals=values)),
             failures=st.just(()),
             results=tuples(result),
         ),
     ),
     "QueuedAcks": (
         items.QUEUED_ACKS,
-        st.builds(
+        built(
             acks.Acks,
-            items=tuples(st.text(max_size=9)),
+            items=tuples(some_text),
             ranges=st.just(()),
             counts=st.just(()),
             failures=tuples(failure),
@@ -241,225 +221,112 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "FailItems": (items.FAILURES, tuples(failure)),
     "FailedMessage": (
         items.FAILED_MESSAGE,
-        st.builds(reports.FailedMessage, failure=failed_item, message=st.none() | kept),
+        built(reports.FailedMessage, failure=failed_item, message=st.none() | kept),
     ),
     "Picture": (
         picture_shapes.PICTURE,
-        st.builds(
+        built(
             picture.Picture,
             batch=batch,
             level=st.integers(0, 6),
-            number=numbers,
             root_level=st.integers(0, 6),
-            size=numbers,
-            start=numbers,
-            stop=numbers,
             cells=tuples(
-                st.builds(
-                    picture.Cell,
-                    number=numbers,
-                    start=numbers,
-                    stop=numbers,
-                    parts=st.integers(1, 64),
-                    done_min=numbers,
-                    done_max=numbers,
-                    failed=numbers,
-                    word=st.none() | st.integers(0, 2**64 - 1),
-                )
+                built(picture.Cell, parts=st.integers(1, 64), word=st.none() | st.integers(0, 2**64 - 1))
             ),
-            items=tuples(st.builds(picture.PictureItem, ordinal=numbers, leased_until=maybe_times)),
+            items=tuples(built(picture.PictureItem, leased_until=maybe_times)),
         ),
     ),
-    "FailureErrors": (
-        items.ERRORS,
-        st.builds(
-            reports.Errors,
-            errors=tuples(
-                st.builds(
-                    reports.ErrorGroup,
-                    failed=numbers,
-                    first=numbers,
-                    kept=numbers,
-                    last_failed_at=maybe_times,
-                )
-            ),
-        ),
-    ),
-    "Receipts": (
-        items.RECEIPTS,
-        tuples(
-            st.builds(
-                acks.Receipt,
-                batch_id=numbers,
-                first=numbers,
-                ranged=numbers,
-                late=numbers,
-                held=numbers,
-                duplicates=tuples(st.text(max_size=9)),
-            )
-        ),
-    ),
-    "Missing": (items.MISSING, st.builds(reports.Missing, ranges=tuples(missing_ranges()))),
-    "FailedItems": (
-        items.FAILED_ITEMS,
-        st.builds(reports.Failures, failures=tuples(st.builds(reports.FailedItem, ordinal=numbers))),
-    ),
+    "FailureErrors": (items.ERRORS, built(reports.Errors, errors=tuples(built(reports.ErrorGroup)))),
+    "Receipts": (items.RECEIPTS, tuples(built(acks.Receipt, duplicates=tuples(some_text)))),
+    "Missing": (items.MISSING, built(reports.Missing, ranges=tuples(missing_ranges()))),
+    "FailedItems": (items.FAILED_ITEMS, built(reports.Failures, failures=tuples(failed_item))),
     "Redrive": (
         redrive_shapes.REDRIVE,
-        st.builds(
-            redrives.Redrive,
-            errors=tuples(st.text(min_size=1, max_size=9)),
-            ranges=tuples(
-                st.builds(selection.OrdinalRange, start=st.integers(0, 2**40 - 1), stop=st.integers(1, 2**40))
-            ),
-            queue_url=st.none() | st.text(min_size=1, max_size=9),
-        ),
+        built(redrives.Redrive, errors=tuples(a_name), ranges=ordinal_ranges, queue_url=st.none() | a_name),
     ),
-    "Redrivings": (
-        redrive_shapes.REDRIVINGS,
-        st.builds(redrives.Redrivings, redrives=tuples(redriving)),
-    ),
+    "Redrivings": (redrive_shapes.REDRIVINGS, built(redrives.Redrivings, redrives=tuples(redriving))),
     "Buffer": (buffers.BUFFER, a_buffer),
-    "BufferPage": (buffers.BUFFERS, st.builds(buffer.BufferPage, buffers=tuples(a_buffer))),
-    "BufferLevel": (
-        buffers.LEVEL,
-        st.builds(buffer.Level, buffer=a_buffer, pending=numbers, taken=numbers),
-    ),
+    "BufferPage": (buffers.BUFFERS, built(buffer.BufferPage, buffers=tuples(a_buffer))),
+    "BufferLevel": (buffers.LEVEL, built(buffer.Level, buffer=a_buffer)),
     "PutWork": (buffers.PUT_WORK, st.lists(st.text(min_size=1), min_size=1, max_size=10).map(tuple)),
-    "AcceptedWork": (buffers.ACCEPTED, st.builds(buffer.Accepted, items=tuples(st.text(max_size=9)))),
-    "TakenWork": (buffers.TAKEN, tuples(st.builds(buffer.Work, waited_ms=numbers))),
-    "FailedWork": (buffers.FAILED_WORK, st.builds(buffer.FailedWork, st.text(max_size=9))),
-    "ReleasedSlots": (buffers.RELEASED, st.builds(buffer.Released, done=numbers, late=numbers)),
-    "Registration": (directory_shapes.REGISTRATION, registration),
+    "AcceptedWork": (buffers.ACCEPTED, built(buffer.Accepted, items=tuples(some_text))),
+    "TakenWork": (buffers.TAKEN, tuples(built(buffer.Work))),
+    "FailedWork": (buffers.FAILED_WORK, built(buffer.FailedWork)),
+    "ReleasedSlots": (buffers.RELEASED, built(buffer.Released)),
+    "Registration": (directory_shapes.REGISTRATION, built(directory.Registration)),
     "RegistrationPage": (
         directory_shapes.REGISTRATIONS,
-        st.builds(directory.Registrations, registrations=tuples(registration)),
+        built(directory.Registrations, registrations=tuples(built(directory.Registration))),
     ),
     "Deletion": (directory_shapes.DELETED, st.booleans()),
     "Route": (directory_shapes.ROUTE, route),
-    "RoutePage": (directory_shapes.ROUTES, st.builds(routing.Routes, routes=tuples(route))),
+    "RoutePage": (directory_shapes.ROUTES, built(routing.Routes, routes=tuples(route))),
     "PutEvent": (
         directory_shapes.PUT_EVENT,
-        st.builds(
+        built(
             routing.PutEvent,
-            source=st.text(min_size=1, max_size=9),
-            detail_type=st.text(min_size=1, max_size=9),
+            source=a_name,
+            detail_type=a_name,
             detail=st.dictionaries(st.text(max_size=3), json, max_size=2),
         ),
     ),
-    "EventSent": (directory_shapes.SENT, st.builds(routing.Sent)),
+    "EventSent": (directory_shapes.SENT, built(routing.Sent)),
     "OpenFrame": (
         frame_shapes.OPEN_FRAME,
-        st.builds(
-            frames.OpenFrame,
-            size=st.integers(1, 2**32 - 1),
-            source=st.text(max_size=9),
-            destination=st.text(max_size=9),
-            reply_to=st.text(max_size=9),
-            ttl=st.integers(60, 31_536_000),
-            user_key=st.text(max_size=9),
-        ),
+        built(frames.OpenFrame, size=st.integers(1, 2**32 - 1), ttl=st.integers(60, 31_536_000)),
     ),
-    "Frame": (
-        frame_shapes.FRAME,
-        st.builds(
-            frames.Frame,
-            frame_id=numbers,
-            size=numbers,
-            ttl=numbers,
-            about=strings,
-            missing=tuples(st.tuples(numbers, numbers)),
-        ),
-    ),
+    "Frame": (frame_shapes.FRAME, built(frames.Frame, missing=tuples(st.tuples(numbers, numbers)))),
     "ClaimEnvelopes": (
         frame_shapes.CLAIM_ENVELOPES,
-        st.builds(
-            frames.ClaimEnvelopes,
-            tickets=tuples(st.builds(frames.Ticket, frame_id=numbers, index=st.integers(0, 2**32 - 1))),
-            lease=st.integers(1, 43_200),
-        ),
+        built(frames.ClaimEnvelopes, tickets=tuples(ticket), lease=st.integers(1, 43_200)),
     ),
-    "EnvelopeClaims": (
-        frame_shapes.CLAIMS,
-        tuples(
-            st.builds(
-                frames.Claim,
-                ticket=st.builds(frames.Ticket, frame_id=numbers, index=st.integers(0, 2**32 - 1)),
-                until=numbers,
-            )
-        ),
-    ),
+    "EnvelopeClaims": (frame_shapes.CLAIMS, tuples(built(frames.Claim, ticket=ticket))),
     "Scatter": (
         scatters.SCATTER,
-        st.builds(
+        built(
             scatter.Scatter,
-            body=st.text(min_size=1, max_size=9),
-            recipients=tuples(
-                st.builds(
-                    scatter.Recipient, channel=st.text(min_size=1, max_size=9), name=st.text(max_size=9)
-                )
-            ),
-            topic=st.none() | st.text(min_size=1, max_size=9),
-            where=strings,
-            type=st.text(max_size=9),
+            body=a_name,
+            recipients=tuples(built(scatter.Recipient, channel=a_name)),
+            topic=st.none() | a_name,
             attributes=st.dictionaries(st.text(max_size=3), st.text(min_size=1, max_size=3), max_size=3),
-            correlation_id=st.none() | st.text(min_size=1, max_size=9),
+            correlation_id=st.none() | a_name,
             timeout=st.integers(5, 86_400),
             max_retries=st.integers(0, 10),
             quorum=st.none() | st.integers(1, 9) | st.floats(0.1, 0.9),
-            user_key=st.text(max_size=9),
-            metadata=strings,
         ),
     ),
     "Scattered": (
         scatters.SCATTERED,
-        st.builds(
+        built(
             scatter.Scattered,
             batch=batch.map(lambda row: replace(row, items=20)),
             received=st.integers(0, 10),
             failed=st.integers(0, 10),
-            retries=numbers,
-            max_retries=numbers,
-            quorum=st.none() | numbers,
         ),
     ),
     "ReplyList": (
         scatters.REPLIES,
         tuples(
-            st.builds(scatter.Reply, payload=json, claim=st.none())
-            | st.builds(scatter.Reply, payload=st.none(), claim=st.text(min_size=1, max_size=9))
+            built(scatter.Reply, payload=json, claim=st.none())
+            | built(scatter.Reply, payload=st.none(), claim=a_name)
         ),
     ),
-    "ReplyReceipts": (scatters.REPLY_RECEIPTS, tuples(st.builds(scatter.ReplyReceipt, batch_id=numbers))),
+    "ReplyReceipts": (scatters.REPLY_RECEIPTS, tuples(built(scatter.ReplyReceipt))),
     "Gathered": (
         scatters.GATHERED,
-        st.builds(
-            scatter.Gathered,
-            replies=tuples(st.builds(scatter.GatheredReply, ordinal=numbers, payload=json, replied_at=times)),
-        ),
+        built(scatter.Gathered, replies=tuples(built(scatter.GatheredReply, payload=json))),
     ),
     "MissingRecipients": (
         scatters.MISSING_RECIPIENTS,
-        st.builds(
-            scatter.MissingRecipients, recipients=tuples(st.builds(scatter.MissingRecipient, ordinal=numbers))
-        ),
+        built(scatter.MissingRecipients, recipients=tuples(built(scatter.MissingRecipient))),
     ),
     "FailedRecipients": (
         scatters.FAILED_RECIPIENTS,
-        st.builds(
-            scatter.FailedRecipients, recipients=tuples(st.builds(scatter.FailedRecipient, ordinal=numbers))
-        ),
+        built(scatter.FailedRecipients, recipients=tuples(built(scatter.FailedRecipient))),
     ),
     "ClaimCheckRequest": (
         scatters.CLAIM_CHECK_REQUEST,
-        st.builds(
-            claim_checks.ClaimCheckRequest,
-            size=st.integers(1, 2**30),
-            content_type=st.text(min_size=1, max_size=9),
-        ),
+        built(claim_checks.ClaimCheckRequest, size=st.integers(1, 2**30), content_type=a_name),
     ),
-    "ClaimCheck": (
-        scatters.CLAIM_CHECK,
-        st.builds(claim_checks.ClaimCheck, headers=strings, expires_at=times),
-    ),
+    "ClaimCheck": (scatters.CLAIM_CHECK, built(claim_checks.ClaimCheck)),
 }

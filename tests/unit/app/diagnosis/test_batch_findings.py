@@ -11,6 +11,7 @@ from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.domain.batch import Batch, Kind, OnDeadline, State
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.reports import MissingRange
+from tests.unit.app.diagnosis.conftest import only
 
 NOW = 1_790_000_000_000
 HOUR = 3_600_000
@@ -83,9 +84,6 @@ class TestOpen:
 
         assert Code.OPEN_NOT_CLOSED not in of(batch=batch)
 
-    def test_a_closed_batch_is_not(self) -> None:
-        assert Code.OPEN_NOT_CLOSED not in of()
-
 
 class TestNeverSent:
     SENT = (SentRow("q", 0, 40, NOW, NOW),)
@@ -95,8 +93,7 @@ class TestNeverSent:
 
         found = of(batch=replace(BATCH, items=2_000), sent=self.SENT, missing=apart)
 
-        assert set(found) == {Code.NEVER_SENT}
-        assert found[Code.NEVER_SENT] == Finding(
+        assert found == only(
             Code.NEVER_SENT,
             Severity.WARNING,
             "Items were probably never sent",
@@ -126,8 +123,7 @@ class TestNeverSent:
     def test_where_nothing_was_noted_nothing_is_claimed(self, now: int, severity: Severity) -> None:
         found = of(now, replace(BATCH, items=1_000))
 
-        assert set(found) == {Code.NEVER_SENT}
-        assert found[Code.NEVER_SENT] == Finding(
+        assert found == only(
             Code.NEVER_SENT,
             severity,
             "There is no note that messages were sent",
@@ -141,9 +137,8 @@ class TestNeverSent:
         assert Code.NEVER_SENT not in of(NOW + HOUR, begun=True)
         assert Code.NEVER_SENT not in of(NOW + HOUR, sent_more=True)
 
-    @pytest.mark.parametrize("kind", [Kind.SCATTER, Kind.FRAME, Kind.BUFFER])
-    def test_patterns_send_by_themselves(self, kind: Kind) -> None:
-        assert Code.NEVER_SENT not in of(NOW + HOUR, replace(BATCH, kind=kind), sent=self.SENT)
+    def test_patterns_send_by_themselves(self) -> None:
+        assert Code.NEVER_SENT not in of(NOW + HOUR, replace(BATCH, kind=Kind.SCATTER), sent=self.SENT)
 
     def test_held_items_were_sent_whether_or_not_a_note_says_so(self) -> None:
         assert Code.NEVER_SENT not in of(NOW + HOUR, held={40: "no"})
@@ -156,49 +151,37 @@ class TestNeverSent:
         assert found[Code.HELD].detail.startswith("At least 1 failed item waits")
 
 
-class TestRetrying:
-    def test_the_latest_attempt_is_told_with_its_error(self) -> None:
-        # Given attempts at three items, of which the one at item 41 was the last
-        retries = {
-            40: RetryRow(40, 9, "no price", "work", NOW - 2_000),
-            41: RetryRow(41, 2, "no such customer", "other", NOW - 1_000),
-            42: RetryRow(42, 3, "no name", "work", NOW - 3_000),
-        }
+def test_the_latest_attempt_is_told_with_its_error() -> None:
+    # Given attempts at three items, of which the one at item 41 was the last
+    retries = {
+        40: RetryRow(40, 9, "no price", "work", NOW - 2_000),
+        41: RetryRow(41, 2, "no such customer", "other", NOW - 1_000),
+        42: RetryRow(42, 3, "no name", "work", NOW - 3_000),
+    }
 
-        assert of(retries=retries)[Code.RETRYING] == Finding(
-            Code.RETRYING,
-            Severity.WARNING,
-            "Handling fails and is tried again",
-            "At least 3 missing items were tried more than once. The last attempt, number 2 at item 41,"
-            " failed: no such customer",
-            "Fix the cause; the messages come again by themselves until the queue's limit of receives.",
-            {"items": 3, "item": 41, "attempt": 2, "error": "no such customer", "queue": "other"},
-        )
-
-    def test_one_item_is_told_as_one(self) -> None:
-        found = of(retries={40: RetryRow(40, 2, "no price", "", NOW)})
-
-        assert found[Code.RETRYING].detail.startswith("At least 1 missing item was tried more than once.")
-
-    def test_without_attempts_nothing_is_tried_again(self) -> None:
-        assert Code.RETRYING not in of()
+    assert of(retries=retries)[Code.RETRYING] == Finding(
+        Code.RETRYING,
+        Severity.WARNING,
+        "Handling fails and is tried again",
+        "At least 3 missing items were tried more than once. The last attempt, number 2 at item 41,"
+        " failed: no such customer",
+        "Fix the cause; the messages come again by themselves until the queue's limit of receives.",
+        {"items": 3, "item": 41, "attempt": 2, "error": "no such customer", "queue": "other"},
+    )
+    assert of(retries={40: retries[40]})[Code.RETRYING].detail.startswith("At least 1 missing item was")
 
 
-class TestHeld:
-    def test_held_items_wait_by_choice(self) -> None:
-        found = of(NOW + HOUR, held={41: "no such customer", 40: "no price"}, begun=True)
-
-        assert set(found) == {Code.HELD}
-        assert found[Code.HELD] == Finding(
-            Code.HELD,
-            Severity.INFO,
-            "Failed items are held",
-            "2 failed items wait for a decision, because the batch was opened to hold them. Item 40"
-            " failed: no price",
-            "Fix the cause and send them again with `fanin redrive`, acknowledge those whose work is done, or"
-            " let the batch complete with these failures: `fanin release`.",
-            {"held": 2, "item": 40},
-        )
+def test_held_items_wait_by_choice() -> None:
+    assert of(NOW + HOUR, held={41: "no such customer", 40: "no price"}, begun=True) == only(
+        Code.HELD,
+        Severity.INFO,
+        "Failed items are held",
+        "2 failed items wait for a decision, because the batch was opened to hold them. Item 40"
+        " failed: no price",
+        "Fix the cause and send them again with `fanin redrive`, acknowledge those whose work is done, or"
+        " let the batch complete with these failures: `fanin release`.",
+        {"held": 2, "item": 40},
+    )
 
 
 def test_a_child_that_runs_is_where_to_ask_next() -> None:
@@ -218,8 +201,7 @@ class TestSlow:
     def test_says_rate_and_time_left(self) -> None:
         found = of(NOW + 1_000_000, begun=True, done_min=40, batch=replace(BATCH, touched_at=NOW + 900_000))
 
-        assert set(found) == {Code.SLOW}
-        assert found[Code.SLOW] == Finding(
+        assert found == only(
             Code.SLOW,
             Severity.INFO,
             "The batch is moving",
@@ -230,8 +212,7 @@ class TestSlow:
         )
 
     @pytest.mark.parametrize(
-        ("done", "rate"),
-        [(999, "0.999"), (12_345, "12.3"), (99_960, "100"), (100_400, "100"), (123_456_700, "123457")],
+        ("done", "rate"), [(12_345, "12.3"), (99_960, "100"), (100_400, "100"), (123_456_700, "123457")]
     )
     def test_a_rate_has_three_digits_and_never_an_exponent(self, done: int, rate: str) -> None:
         batch = replace(BATCH, items=10**9, touched_at=NOW + 900_000)
@@ -295,7 +276,7 @@ class TestSlow:
 
 
 class TestDeadline:
-    @pytest.mark.parametrize(("left", "told"), [(600_000, True), (600_001, False), (HOUR, False)])
+    @pytest.mark.parametrize(("left", "told"), [(600_000, True), (600_001, False)])
     def test_is_told_within_ten_minutes(self, left: int, told: bool) -> None:
         assert (Code.DEADLINE_NEAR in of(batch=replace(BATCH, deadline=NOW + left))) is told
 
@@ -315,17 +296,14 @@ class TestDeadline:
             {"seconds_left": 599},
         )
 
-    def test_its_time_is_told_in_whole_seconds(self) -> None:
-        found = of(batch=replace(BATCH, deadline=NOW + 119_000))[Code.DEADLINE_NEAR]
+    @pytest.mark.parametrize(("left", "seconds"), [(119_000, 119), (-5_000, 0)])
+    def test_its_time_is_told_in_whole_seconds_and_is_never_in_the_past(
+        self, left: int, seconds: int
+    ) -> None:
+        found = of(batch=replace(BATCH, deadline=NOW + left))[Code.DEADLINE_NEAR]
 
-        assert "is in 119 seconds;" in found.detail
-        assert found.evidence == {"seconds_left": 119}
-
-    def test_one_that_has_passed_is_not_in_the_past(self) -> None:
-        found = of(batch=replace(BATCH, deadline=NOW - 5_000))[Code.DEADLINE_NEAR]
-
-        assert "is in 0 seconds;" in found.detail
-        assert found.evidence == {"seconds_left": 0}
+        assert f"is in {seconds} seconds;" in found.detail
+        assert found.evidence == {"seconds_left": seconds}
 
     @pytest.mark.parametrize(("left", "late"), [(1_000_000, False), (999_999, True)])
     def test_one_that_the_rate_will_miss_is_a_warning(self, left: int, late: bool) -> None:
@@ -352,8 +330,7 @@ class TestUnexplained:
     def test_what_nothing_explains_is_said_to_be_so(self) -> None:
         found = of(NOW + STEP + HOUR, replace(BATCH, items=2_000), begun=True, done_max=40)
 
-        assert set(found) == {Code.UNEXPLAINED}
-        assert found[Code.UNEXPLAINED] == Finding(
+        assert found == only(
             Code.UNEXPLAINED,
             Severity.WARNING,
             "Items are missing, and nothing that fanin can see says why",
@@ -423,8 +400,7 @@ class TestEnded:
 
         found = of(batch=self.ENDED, held={40: "no"}, queues=[waiting], done_min=40, done_max=done_max)
 
-        assert set(found) == {Code.ENDED}
-        assert found[Code.ENDED] == Finding(
+        assert found == only(
             Code.ENDED,
             Severity.INFO,
             "The batch has ended: it is cancelled",

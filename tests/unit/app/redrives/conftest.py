@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import pytest
 
 from fanin import names
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.app.redrives.records import LEASE_MS
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnFailure
@@ -20,15 +21,29 @@ from fanin.domain.limits import MAX_FAILURES
 from fanin.wire.messages import KEPT_MESSAGE
 from tests.unit.app.conftest import World
 
-QUEUE = "https://sqs/work"
+QUEUE, FIFO = "https://sqs/work", "https://sqs/work.fifo"
+SMALL = "https://sqs/small"
+"""A queue that refuses each message."""
 
 
 class Failed(World):
-    """A world with a queue, whose failures keep their messages."""
+    """A world with queues, whose failures keep their messages."""
 
     def __init__(self, width: int = 4) -> None:
         super().__init__(width)
-        self.memory.channels.queues[QUEUE] = []
+        self.memory.channels.queues |= {QUEUE: [], FIFO: [], SMALL: []}
+        self.memory.channels.refusing[SMALL] = "too large"
+
+    def later(self, passing: int, call: str, moment: str, action: Callable[[], object]) -> None:
+        """Do something once, when so many such accesses have passed."""
+        for _ in range(passing):
+            self.at(call, moment, lambda: None)
+        self.at(call, moment, action)
+
+    def worker_dies(self) -> None:
+        """Its job is gone, and its lease ends."""
+        self.memory.redrives.waiting.clear()
+        self.clock.advance(LEASE_MS)
 
     def service(self, page: int = 3, at_once: int = 100) -> RedriveService:
         """A process that starts now."""
@@ -83,6 +98,16 @@ class Failed(World):
             if n not in without
         }
         self.ports.parts.put_messages(batch.batch_id, messages, expires_at=batch.expires_at)
+
+    def new(self, batch: Batch) -> Batch:
+        """The batch that retries another one, as it is now."""
+        (found,) = (row for row in self.memory.batches._rows.values() if row.retry_of == batch.batch_id)
+        return self.fresh().status(found.batch_id).batch
+
+    def noted(self, batch: Batch) -> FailureRow:
+        """The only failure of a batch."""
+        (note,), _ = self.ports.parts.failures(batch.batch_id)
+        return note
 
     def sent(self, queue: str = QUEUE) -> list[Outgoing]:
         return self.memory.channels.queues[queue]

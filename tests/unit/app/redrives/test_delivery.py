@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pytest
 
-from fanin import names
 from fanin.app.ports.channels import Offered, Outgoing
 from fanin.app.ports.parts import FailureRow
 from fanin.app.redrives.delivery import Delivery
@@ -19,7 +17,7 @@ from fanin.domain.failures import Keep, KeptMessage
 from fanin.domain.limits import MAX_FAILED_MESSAGES, MAX_KEPT_IN_ROW
 from fanin.domain.redrives import Redrive
 from fanin.errors import BatchGone, Throttled
-from tests.unit.app.redrives.conftest import QUEUE, Failed
+from tests.unit.app.redrives.conftest import FIFO, QUEUE, SMALL, Failed
 
 
 def delivery(world: Failed) -> Delivery:
@@ -43,27 +41,19 @@ def test_a_repeat_sends_under_the_same_items_and_leaves_out_what_is_done(failed:
     assert all(len(items) == 1 for items in failed.items().values())
 
 
-def test_the_item_id_of_now_takes_the_place_of_the_one_before(failed: Failed) -> None:
-    batch = failed.failures(1, groups={0: "g"})
-    new = delivery(failed).deliver(batch, run(batch, 0)).to
-    (message,) = failed.sent()
-    assert str(message.attributes[names.ITEM_ATTRIBUTE]).startswith(f"{new}:")
-    assert (message.group, message.once) == ("g", message.attributes[names.ITEM_ATTRIBUTE])
-
-
 def test_a_large_message_that_cannot_be_sent_is_kept_with_its_new_item(failed: Failed) -> None:
     # Given a message in the bucket that no row can hold, and a queue that refuses it
     batch = failed.failures(1)
     failed.memory.claims.objects["key"] = b'{"body": "%s"}' % (b"x" * MAX_KEPT_IN_ROW)
-    (row,), _ = failed.ports.parts.failures(batch.batch_id)
+    row = failed.noted(batch)
     failed.ports.parts.put_failures(
         batch.batch_id, [FailureRow(0, row.item, "x", 1, 1, QUEUE, "key")], expires_at=2**40
     )
     failed.memory.channels.refusing[QUEUE] = "too large"
     # When it is delivered
-    new = delivery(failed).deliver(batch, run(batch, 0)).to
+    delivery(failed).deliver(batch, run(batch, 0))
     # Then the new item has failed, and has the message
-    found = failed.fresh().failure(new or 0, 0)
+    found = failed.fresh().failure(failed.new(batch).batch_id, 0)
     assert found.failure.reason == "redrive: too large"
     assert found.message == KeptMessage("x" * MAX_KEPT_IN_ROW)
 
@@ -76,12 +66,9 @@ def in_the_bucket(failed: Failed, batch: Batch) -> None:
     failed.memory.claims.objects |= {row.kept: b'{"body": "large %d"}' % row.ordinal for row in large}
 
 
-@pytest.mark.parametrize("live", [False, True])
-def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(
-    failed: Failed, live: bool
-) -> None:
+def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(failed: Failed) -> None:
     # Given a page of messages that may have a quarter of a gigabyte
-    batch = failed.failures(40, live=live)
+    batch = failed.failures(40)
     in_the_bucket(failed, batch)
     claims = failed.memory.claims
     together: list[int] = []
@@ -102,8 +89,8 @@ def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(
 def test_a_queue_that_vanished_after_the_failures_were_taken_fails_their_items(failed: Failed) -> None:
     batch = failed.failures(1)
     del failed.memory.channels.queues[QUEUE]
-    new = delivery(failed).deliver(batch, run(batch, 0)).to
-    (note,), _ = failed.ports.parts.failures(new or 0)
+    delivery(failed).deliver(batch, run(batch, 0))
+    note = failed.noted(failed.new(batch))
     assert (note.reason, bool(note.kept)) == ("redrive: its queue is gone", True)
 
 
@@ -117,12 +104,11 @@ def test_messages_behind_one_that_waits_are_not_sent_before_it(
     failed: Failed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given a FIFO queue that is busy for a moment
-    queue, count = "https://sqs/a.fifo", 40
-    batch = failed.failures(count, sources=dict.fromkeys(range(count), queue))
+    count = 40
+    batch = failed.failures(count, sources=dict.fromkeys(range(count), FIFO))
     in_the_bucket(failed, batch)
     channels = failed.memory.channels
-    channels.queues[queue] = []
-    channels.busy.add(queue)
+    channels.busy.add(FIFO)
     offer = channels.offer
 
     def offers(messages: Sequence[Outgoing]) -> Offered:
@@ -135,23 +121,20 @@ def test_messages_behind_one_that_waits_are_not_sent_before_it(
     with pytest.raises(Throttled):
         delivery(failed).deliver(batch, run(batch, *range(count)))
     # Then the last does not overtake the first
-    assert not failed.bodies(queue)
+    assert not failed.bodies(FIFO)
     delivery(failed).deliver(batch, run(batch, *range(count)))
-    assert [message.body for message in failed.sent(queue)] == [f"large {n}" for n in range(count)]
+    assert [message.body for message in failed.sent(FIFO)] == [f"large {n}" for n in range(count)]
 
 
 def test_a_busy_queue_does_not_keep_what_another_refused_from_being_noted(failed: Failed) -> None:
     # Given two messages, one to a queue that is busy and one to a queue that refuses it
-    batch = failed.failures(2, sources={1: "https://sqs/small"})
-    failed.memory.channels.queues["https://sqs/small"] = []
-    failed.memory.channels.refusing["https://sqs/small"] = "too large"
+    batch = failed.failures(2, sources={1: SMALL})
     failed.memory.channels.busy.add(QUEUE)
     # When they are delivered
     with pytest.raises(Throttled):
         delivery(failed).deliver(batch, run(batch, 0, 1))
     # Then the one has failed with its message while the other waits
-    (new,) = (row for row in failed.memory.batches._rows.values() if row.retry_of == batch.batch_id)
-    assert failed.fresh().failure(new.batch_id, 1).message == KeptMessage("body 1")
+    assert failed.fresh().failure(failed.new(batch).batch_id, 1).message == KeptMessage("body 1")
 
 
 def test_a_live_batch_stays_open_when_its_held_items_were_sent(failed: Failed) -> None:
@@ -178,9 +161,10 @@ def test_the_new_batch_is_like_the_one_that_it_retries(failed: Failed, mode: Mod
     asked = {"user_key": "mine", "metadata": {"a": "b"}, "totals": ("rows",), "keep": Keep.REASON}
     batch = failed.failures(1, mode=mode, **asked)
     # When its failure is delivered
-    new = failed.row(replace(batch, batch_id=delivery(failed).deliver(batch, run(batch, 0)).to or 0))
+    delivery(failed).deliver(batch, run(batch, 0))
+    new = failed.new(batch)
     # Then the new batch has all that, too, and begins anew
-    assert (new.retry_of, new.mode, new.items, new.state) == (batch.batch_id, mode, 1, State.OPEN)
+    assert (new.mode, new.items, new.state) == (mode, 1, State.OPEN)
     assert {name: getattr(new, name) for name in asked} == {name: getattr(batch, name) for name in asked}
 
 
@@ -230,36 +214,31 @@ def test_no_batch_takes_the_place_of_one_that_ended_when_the_failures_are_gone(f
     with pytest.raises(BatchGone):
         delivery(failed).deliver(batch, run(batch, 0))
     assert failed.happened
-    (new,) = (row for row in failed.memory.batches._rows.values() if row.retry_of == batch.batch_id)
-    assert new.state is State.CANCELLED
+    assert failed.new(batch).state is State.CANCELLED
     assert not failed.sent()
 
 
 def test_a_message_without_a_group_gets_that_of_its_batch_on_a_fifo_queue(failed: Failed) -> None:
     # Given a failure from a FIFO queue, and one from another, both without a group
-    fifo = "https://sqs/a.fifo"
-    failed.memory.channels.queues[fifo] = []
-    batch = failed.failures(2, sources={0: fifo})
+    batch = failed.failures(2, sources={0: FIFO})
     # When they are delivered
     new = delivery(failed).deliver(batch, run(batch, 0, 1)).to
     # Then FIFO gets the group that it requires, and the other none
-    assert [message.group for message in failed.sent(fifo)] == [str(new)]
+    assert [message.group for message in failed.sent(FIFO)] == [str(new)]
     assert [message.group for message in failed.sent()] == [None]
 
 
 def test_a_fifo_queue_takes_a_held_item_once_for_each_of_its_failures(failed: Failed) -> None:
     # Given a held item from a FIFO queue
-    fifo = "https://sqs/a.fifo"
-    failed.memory.channels.queues[fifo] = []
-    batch = failed.failures(1, live=True, sources={0: fifo})
-    (note,), _ = failed.ports.parts.failures(batch.batch_id)
+    batch = failed.failures(1, live=True, sources={0: FIFO})
+    note = failed.noted(batch)
     # When it is delivered, by two workers, and once more after it has failed again
     for _ in range(2):
         delivery(failed).deliver(batch, run(batch, 0))
-    failed.note(batch, [note.item], sources={0: fifo})
+    failed.note(batch, [note.item], sources={0: FIFO})
     delivery(failed).deliver(batch, run(batch, 0))
     # Then the queue drops the second, and no other
-    assert [message.once for message in failed.sent(fifo)] == [
+    assert [message.once for message in failed.sent(FIFO)] == [
         f"{note.item}/{note.failed_at}",
         f"{note.item}/{note.failed_at}",
         f"{note.item}/{note.failed_at + 1}",
@@ -269,6 +248,6 @@ def test_a_fifo_queue_takes_a_held_item_once_for_each_of_its_failures(failed: Fa
 def test_a_long_refusal_is_cut_to_the_length_of_a_reason(failed: Failed) -> None:
     batch = failed.failures(1)
     failed.memory.channels.refusing[QUEUE] = "x" * 2_000
-    new = delivery(failed).deliver(batch, run(batch, 0)).to
-    (note,), _ = failed.ports.parts.failures(new or 0)
+    delivery(failed).deliver(batch, run(batch, 0))
+    note = failed.noted(failed.new(batch))
     assert note.reason == "redrive: " + "x" * (1_024 - len("redrive: "))

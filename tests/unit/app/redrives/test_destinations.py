@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fanin.app.redrives.destinations import Destinations
-from tests.unit.app.redrives.conftest import QUEUE, Failed
+from tests.unit.app.redrives.conftest import FIFO, QUEUE, Failed
 
 
 def looked_at(failed: Failed, monkeypatch) -> list[str]:
@@ -35,8 +35,7 @@ def test_a_queue_is_looked_at_once_a_minute(failed: Failed, monkeypatch) -> None
 
 
 def test_a_fifo_queue_may_be_sent_to_again(failed: Failed) -> None:
-    failed.memory.channels.queues["https://sqs/a.fifo"] = []
-    assert Destinations(failed.ports).url("https://sqs/a.fifo") == "https://sqs/a.fifo"
+    assert Destinations(failed.ports).url(FIFO) == FIFO
 
 
 def test_only_the_thousand_queues_that_were_looked_at_last_are_remembered(

@@ -57,7 +57,7 @@ def test_the_notes_of_a_plan_are_found_though_others_were_written_since(failed: 
 def test_a_later_note_of_a_taken_item_counts_again_only_where_it_is_held(failed: Failed) -> None:
     for live in (True, False):
         batch = failed.failures(1, live=live)
-        (row,), _ = failed.ports.parts.failures(batch.batch_id)
+        row = failed.noted(batch)
         failed.ports.parts.mark_redriven(
             batch.batch_id, "other", {0: row.failed_at}, again=False, expires_at=2**40
         )

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.app.ports.parts import IN_ROW
 from fanin.app.redrives.planning import LISTED
 from fanin.app.redrives.records import LEASE_MS, PREFIX, Run, save
 from fanin.app.redrives.redrive import RedriveService
@@ -20,7 +20,7 @@ from fanin.domain.selection import OrdinalRange
 from fanin.errors import BatchGone, BatchNotFound, ChannelRefused, InvalidRequest, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash
-from tests.unit.app.redrives.conftest import QUEUE, Failed
+from tests.unit.app.redrives.conftest import FIFO, QUEUE, SMALL, Failed
 
 
 def test_failures_are_sent_again_under_the_items_of_a_new_batch(failed: Failed) -> None:
@@ -30,12 +30,11 @@ def test_failures_are_sent_again_under_the_items_of_a_new_batch(failed: Failed) 
 
     assert (done.state, done.items, done.already, done.not_kept) == (RedriveState.FINISHED, 7, 0, 0)
     assert failed.bodies() == {f"body {n}": 1 for n in range(7)}
-    assert done.batch_id is not None
-    new = failed.ledger.status(done.batch_id).batch
-    assert (new.retry_of, new.user_key, new.metadata) == (batch.batch_id, "mine", {"a": "b"})
+    new = failed.new(batch)
+    assert (new.batch_id, new.user_key, new.metadata) == (done.batch_id, "mine", {"a": "b"})
     assert (new.items, new.state) == (7, State.CLOSED)
     failed.ack_all()
-    assert failed.row(new).state is State.COMPLETE
+    assert failed.new(batch).state is State.COMPLETE
 
 
 def test_pressed_again_it_finds_nothing_left(failed: Failed) -> None:
@@ -53,34 +52,13 @@ def test_pressed_again_it_finds_nothing_left(failed: Failed) -> None:
     assert page[0] == first
 
 
-def test_what_fails_again_is_redriven_from_the_new_batch(failed: Failed) -> None:
-    batch = failed.failures(2)
-    first = failed.service().redrive(batch.batch_id)
-    assert first.batch_id is not None
-    items = sorted(item for found in failed.items().values() for item in found)
-    failed.ledger.fail([Failure(item, "again") for item in items])
-    failed.note(failed.ledger.status(first.batch_id).batch, items)
-
-    second = failed.service().redrive(first.batch_id)
-
-    assert second.items == 2
-    assert failed.service().redrive(batch.batch_id).items == 0
-    assert second.batch_id is not None
-    assert failed.ledger.status(second.batch_id).batch.retry_of == first.batch_id
-
-
 def test_a_selection_by_error_and_by_range_takes_what_meets_both(failed: Failed) -> None:
     reasons = {n: f"row {n} of 'a'" if n % 2 else "no disk" for n in range(8)}
     batch = failed.failures(8, reasons=reasons)
 
-    exact = failed.service().redrive(
-        batch.batch_id, Redrive(errors=["row <n> of <text>"], ranges=[OrdinalRange(0, 4)])
-    )
-    begun = failed.service().redrive(batch.batch_id, Redrive(errors=["no"]))
-    other = failed.service().redrive(batch.batch_id, Redrive(errors=["disk"]))
-
-    assert (exact.items, begun.items, other.items) == (2, 4, 0)
-    assert failed.bodies() == {f"body {n}": 1 for n in (0, 1, 2, 3, 4, 6)}
+    request = Redrive(errors=["row <n> of <text>"], ranges=[OrdinalRange(0, 4)])
+    assert failed.service().redrive(batch.batch_id, request).items == 2
+    assert failed.bodies() == {"body 1": 1, "body 3": 1}
 
 
 def test_overlapping_selections_send_each_failure_once(failed: Failed) -> None:
@@ -107,58 +85,59 @@ def test_a_dry_run_counts_and_writes_nothing(failed: Failed) -> None:
 
 def test_failures_that_cannot_be_sent_are_counted_and_left(failed: Failed) -> None:
     batch = failed.failures(6, without={0, 5}, sources={2: "https://sqs/gone"})
+    service = failed.service()
 
-    done = failed.service().redrive(batch.batch_id)
+    done = service.redrive(batch.batch_id)
 
     assert (done.items, done.not_kept, done.not_kept_items) == (3, 2, (0, 5))
     ((why, count),) = done.refused.items()
     assert "https://sqs/gone" in why
     assert count == 1
-    # The queue is made again: the failure was not taken, so the next redrive sends it.
+    # The queue is made again: the failure was not taken, so the next redrive looks again, and sends it.
     failed.memory.channels.queues["https://sqs/gone"] = []
-    assert failed.service().redrive(batch.batch_id).items == 1
+    assert service.redrive(batch.batch_id).items == 1
     assert failed.bodies("https://sqs/gone") == {"body 2": 1}
 
 
 def test_messages_go_to_the_queue_that_is_named(failed: Failed) -> None:
-    failed.memory.channels.queues["https://sqs/other.fifo"] = []
     batch = failed.failures(2, sources={0: "https://sqs/gone", 1: ""}, groups={0: "g"})
 
-    done = failed.service().redrive(batch.batch_id, Redrive(queue_url="https://sqs/other.fifo"))
+    done = failed.service().redrive(batch.batch_id, Redrive(queue_url=FIFO))
 
     assert done.items == 2
-    first, second = failed.sent("https://sqs/other.fifo")
+    first, second = failed.sent(FIFO)
     assert (first.group, first.once) == ("g", first.attributes["fanin-item"])
     assert second.group
 
 
-def test_a_queue_that_may_not_be_used_is_refused_at_once(failed: Failed) -> None:
+def test_a_queue_that_may_not_be_used_or_a_bad_selection_is_refused_at_once(failed: Failed) -> None:
     batch = failed.failures(1)
     writes = failed.accesses.writes.total()
 
     with pytest.raises(ChannelRefused, match=r"https://sqs/gone"):
         failed.service().redrive(batch.batch_id, Redrive(queue_url="https://sqs/gone"))
+    with pytest.raises(InvalidRequest, match="an error"):
+        failed.service().redrive(batch.batch_id, Redrive(errors=[""]))
     assert failed.accesses.writes.total() == writes
 
 
 def test_a_message_that_its_queue_refuses_fails_its_new_item_and_is_kept_there(failed: Failed) -> None:
-    failed.memory.channels.queues["https://sqs/small"] = []
-    failed.memory.channels.refusing["https://sqs/small"] = "too large"
-    batch = failed.failures(4, sources={1: "https://sqs/small"})
+    batch = failed.failures(4, sources={1: SMALL})
 
     done = failed.service().redrive(batch.batch_id)
 
     assert done.items == 4
-    assert done.batch_id is not None
-    (note,), _ = failed.ports.parts.failures(done.batch_id)
-    assert (note.reason, note.source, note.kept) == ("redrive: too large", "https://sqs/small", IN_ROW)
+    note = failed.noted(failed.new(batch))
+    assert (note.reason, note.source, note.kept) == ("redrive: too large", SMALL, IN_ROW)
     failed.ack_all()
-    new = failed.ledger.status(done.batch_id).batch
+    new = failed.new(batch)
     assert (new.state, new.failed) == (State.COMPLETE, 1)
-    # Nothing is lost: the new batch redrives it.
-    del failed.memory.channels.refusing["https://sqs/small"]
-    assert failed.service().redrive(done.batch_id).items == 1
-    assert failed.bodies("https://sqs/small") == {"body 1": 1}
+    # Nothing is lost: the new batch redrives it, and the first one does not.
+    del failed.memory.channels.refusing[SMALL]
+    assert failed.service().redrive(batch.batch_id).items == 0
+    assert failed.service().redrive(new.batch_id).items == 1
+    assert failed.new(new).items == 1
+    assert failed.bodies(SMALL) == {"body 1": 1}
 
 
 def test_a_large_redrive_is_left_to_the_worker(failed: Failed) -> None:
@@ -175,32 +154,7 @@ def test_a_large_redrive_is_left_to_the_worker(failed: Failed) -> None:
     assert (done.state, done.items, done.batch_id) == (RedriveState.FINISHED, 20, begun.batch_id)
     assert failed.bodies() == {f"body {n}": 1 for n in range(20)}
     failed.ack_all()
-    assert failed.ledger.status(done.batch_id or 0).batch.state is State.COMPLETE
-
-
-def test_a_job_that_comes_twice_sends_under_the_same_items(failed: Failed) -> None:
-    batch = failed.failures(9)
-    failed.service(at_once=1).redrive(batch.batch_id)
-    (job,) = failed.memory.redrives.waiting
-    failed.memory.redrives.waiting.append(job)
-
-    failed.work()
-
-    assert all(len(items) == 1 for items in failed.items().values())
-    assert len(failed.items()) == 9
-
-
-def test_pressing_again_goes_on_where_a_worker_died(failed: Failed) -> None:
-    batch = failed.failures(9)
-    failed.service(at_once=1).redrive(batch.batch_id)
-    failed.memory.redrives.waiting.clear()  # the worker dies with its job
-    assert not failed.service().redrive(batch.batch_id).finished
-
-    failed.clock.advance(LEASE_MS)
-    done = failed.service().redrive(batch.batch_id)
-
-    assert (done.finished, done.items) == (True, 9)
-    assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
+    assert failed.new(batch).state is State.COMPLETE
 
 
 def test_an_old_job_leaves_a_redrive_alone_that_somebody_else_goes_on_with(failed: Failed) -> None:
@@ -217,29 +171,10 @@ def test_an_old_job_leaves_a_redrive_alone_that_somebody_else_goes_on_with(faile
     assert failed.accesses.writes.total() == writes
 
 
-@pytest.mark.parametrize("fifo", [False, True])
-def test_a_busy_queue_leaves_the_rest_to_the_worker(failed: Failed, fifo: bool) -> None:
-    queue = QUEUE + ".fifo" * fifo
-    failed.memory.channels.queues.setdefault(queue, [])
-    batch = failed.failures(5, sources=dict.fromkeys(range(5), queue))
-    failed.memory.channels.busy.add(queue)
-
-    begun = failed.service().redrive(batch.batch_id)
-    (job,) = failed.memory.redrives.waiting
-    with pytest.raises(Throttled):
-        failed.service().work(job["batch_id"], job["redrive"], job["owner"], until=0)
-
-    assert (begun.finished, begun.items) == (False, 0)
-    failed.memory.channels.busy.clear()
-    failed.work()
-    assert failed.bodies(queue) == {f"body {n}": 1 for n in range(5)}
-
-
 def test_a_new_batch_that_is_cancelled_stops_the_redrive(failed: Failed) -> None:
     batch = failed.failures(9)
-    begun = failed.service(at_once=1).redrive(batch.batch_id)
-    assert begun.batch_id is not None
-    failed.fresh().cancel(begun.batch_id)
+    failed.service(at_once=1).redrive(batch.batch_id)
+    failed.fresh().cancel(failed.new(batch).batch_id)
 
     failed.work()
 
@@ -259,15 +194,15 @@ def test_a_new_batch_that_is_removed_stops_the_redrive_and_loses_nothing_that_wa
 ) -> None:
     # Given a redrive that breaks off on a page, and whose new batch is then cancelled and removed
     batch = failed.failures(9)
-    begun = failed.service(at_once=1).redrive(batch.batch_id)
-    assert begun.batch_id is not None
+    failed.service(at_once=1).redrive(batch.batch_id)
+    new = failed.new(batch).batch_id
     failed.crash_at(moment, "before")
     with pytest.raises(Crash):
         failed.work()
-    failed.fresh().cancel(begun.batch_id)
-    failed.fresh().remove(begun.batch_id)
+    failed.fresh().cancel(new)
+    failed.fresh().remove(new)
     if deleted:
-        failed.memory.batches._rows.pop(begun.batch_id)
+        failed.memory.batches._rows.pop(new)
 
     # When it is pressed again
     failed.clock.advance(LEASE_MS)
@@ -281,14 +216,12 @@ def test_a_new_batch_that_is_removed_stops_the_redrive_and_loses_nothing_that_wa
 
 def test_a_new_batch_that_is_removed_while_it_is_sent_to_is_replaced(failed: Failed) -> None:
     # Given a page of which the queue refuses a message
-    failed.memory.channels.queues["https://sqs/small"] = []
-    failed.memory.channels.refusing["https://sqs/small"] = "too large"
-    batch = failed.failures(3, sources={1: "https://sqs/small"})
+    batch = failed.failures(3, sources={1: SMALL})
 
     def remove() -> None:
-        (new,) = (row for row in failed.memory.batches._rows.values() if row.retry_of == batch.batch_id)
-        failed.fresh().cancel(new.batch_id)
-        failed.fresh().remove(new.batch_id)
+        new = failed.new(batch).batch_id
+        failed.fresh().cancel(new)
+        failed.fresh().remove(new)
 
     # When its new batch is removed while the page is delivered
     failed.at("batches.allocate_once", "after", remove)
@@ -300,17 +233,16 @@ def test_a_new_batch_that_is_removed_while_it_is_sent_to_is_replaced(failed: Fai
     (done,) = failed.service().redrives(batch.batch_id).redrives
     assert (done.finished, done.items) == (True, 3)
     failed.ack_all()
-    found = failed.fresh().status(done.batch_id or 0).batch
+    found = failed.fresh().status(done.batch_id or 0).batch  # of two that retry the batch
     assert (found.state, found.failed) == (State.COMPLETE, 1)
 
 
 def test_a_new_batch_that_was_closed_or_has_ended_by_itself_does_not_stop_it(failed: Failed) -> None:
     batch = failed.failures(9)
-    begun = failed.service(at_once=1).redrive(batch.batch_id)
-    assert begun.batch_id is not None
-    failed.fresh().close(begun.batch_id)
+    failed.service(at_once=1).redrive(batch.batch_id)
+    failed.fresh().close(failed.new(batch).batch_id)
     failed.ack_all()
-    assert failed.ledger.status(begun.batch_id).batch.state is State.COMPLETE
+    assert failed.new(batch).state is State.COMPLETE
 
     failed.work()
 
@@ -322,14 +254,13 @@ def test_a_batch_that_is_removed_while_it_is_redriven_leaves_a_new_batch_that_co
     failed: Failed,
 ) -> None:
     batch = failed.failures(9)
-    begun = failed.service(at_once=1).redrive(batch.batch_id)
-    assert begun.batch_id is not None
+    failed.service(at_once=1).redrive(batch.batch_id)
     failed.fresh().remove(batch.batch_id)
 
     failed.work()
     failed.ack_all()
 
-    assert failed.fresh().status(begun.batch_id).batch.state is State.COMPLETE
+    assert failed.new(batch).state is State.COMPLETE
 
 
 def test_a_batch_that_is_removed_during_the_call_leaves_a_new_batch_that_completes(failed: Failed) -> None:
@@ -341,9 +272,8 @@ def test_a_batch_that_is_removed_during_the_call_leaves_a_new_batch_that_complet
     with pytest.raises(BatchGone):
         failed.service().redrive(batch.batch_id)
     # Then what it has sent can complete, since nobody goes on with it
-    (new,) = (row for row in failed.memory.batches._rows.values() if row.retry_of == batch.batch_id)
     failed.ack_all()
-    assert (failed.row(new).state, failed.row(new).items) == (State.COMPLETE, 3)
+    assert (failed.new(batch).state, failed.new(batch).items) == (State.COMPLETE, 3)
     assert not failed.memory.redrives.waiting
 
 
@@ -354,8 +284,7 @@ def test_a_job_that_got_further_before_it_failed_is_not_tried_again_but_followed
     failed.service(page=1, at_once=1).redrive(batch.batch_id)
     (job,) = failed.memory.redrives.waiting
     service = failed.service(page=1)
-    failed.at("parts.mark_redriven", "before", lambda: None)
-    failed.at("parts.mark_redriven", "before", lambda: failed.memory.channels.busy.add(QUEUE))
+    failed.later(1, "parts.mark_redriven", "before", lambda: failed.memory.channels.busy.add(QUEUE))
 
     def work() -> None:
         service.work(job["batch_id"], job["redrive"], job["owner"], until=failed.clock.now() + 60_000)
@@ -373,25 +302,11 @@ def test_a_job_that_got_further_before_it_failed_is_not_tried_again_but_followed
     assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
 
 
-def test_a_queue_that_was_mended_is_found_when_it_is_pressed_again(failed: Failed) -> None:
-    batch = failed.failures(2, sources={1: "https://sqs/late"})
-    service = failed.service()
-    assert service.redrive(batch.batch_id).refused.keys()
-
-    failed.memory.channels.queues["https://sqs/late"] = []
-
-    assert service.redrive(batch.batch_id).items == 1
-    assert failed.bodies("https://sqs/late") == {"body 1": 1}
-
-
-@pytest.mark.parametrize("kind", [Kind.SCATTER, Kind.FRAME, Kind.BUFFER])
-def test_failures_of_a_pattern_are_not_redriven(failed: Failed, kind: Kind) -> None:
+def test_failures_of_a_pattern_are_not_redriven(failed: Failed) -> None:
     """Whoever gets such a message replies to its scatter, or acknowledges to its frame."""
-    batch = failed.failures(1, kind=kind)
+    batch = failed.failures(1, kind=Kind.SCATTER)
 
-    with pytest.raises(InvalidRequest, match=f"the batch of a {kind}"):
-        failed.service().redrive(batch.batch_id)
-    with pytest.raises(InvalidRequest, match=f"the batch of a {kind}"):
+    with pytest.raises(InvalidRequest, match="the batch of a scatter"):
         failed.service().redrive(batch.batch_id, Redrive(dry_run=True))
 
 
@@ -422,20 +337,6 @@ def test_a_held_item_that_was_done_meanwhile_is_not_sent(failed: Failed) -> None
     assert set(failed.bodies()) == {"body 0", "body 2"}
 
 
-def test_a_batch_that_ends_while_held_items_are_redriven_gets_a_new_one(failed: Failed) -> None:
-    batch = failed.failures(3, live=True)
-    failed.crash_at("channels.send", "before")
-    with pytest.raises(Crash):
-        failed.service().redrive(batch.batch_id)
-    failed.ledger.cancel(batch.batch_id)
-    failed.clock.advance(LEASE_MS)
-
-    done = failed.service().redrive(batch.batch_id)
-
-    assert done.batch_id not in {None, batch.batch_id}
-    assert failed.bodies() == {f"body {n}": 1 for n in range(3)}
-
-
 def test_a_note_of_an_item_that_did_not_fail_is_ignored(failed: Failed) -> None:
     batch, (group,) = failed.batch(2)
     failed.ledger.ack([group[0]])
@@ -445,56 +346,6 @@ def test_a_note_of_an_item_that_did_not_fail_is_ignored(failed: Failed) -> None:
 
     assert failed.service().redrive(batch.batch_id).items == 1
     assert set(failed.bodies()) == {"body 1"}
-
-
-def test_an_estimated_batch_is_redriven_when_it_has_ended(failed: Failed) -> None:
-    batch, (group,) = failed.batch(2, mode=Mode.ESTIMATED)
-    failed.ledger.fail([Failure(item, "x") for item in group])
-    failed.note(batch, list(group))
-    with pytest.raises(InvalidRequest, match="has ended"):
-        failed.service().redrive(batch.batch_id)
-    failed.ledger.close(batch.batch_id)
-
-    done = failed.service().redrive(batch.batch_id)
-
-    assert done.items == 2
-    assert failed.ledger.status(done.batch_id or 0).batch.mode is Mode.ESTIMATED
-
-
-def test_a_message_in_the_bucket_is_sent(failed: Failed) -> None:
-    batch = failed.failures(2)
-    failed.memory.claims.objects["key"] = b'{"body": "large"}'
-    row = FailureRow(1, failed.ports.parts.failures(batch.batch_id)[0][1].item, "x", 1, 9, QUEUE, "key")
-    failed.ports.parts.put_failures(batch.batch_id, [row], expires_at=batch.expires_at)
-
-    assert failed.service().redrive(batch.batch_id).items == 2
-    assert set(failed.bodies()) == {"body 0", "large"}
-
-
-def test_a_message_that_is_gone_fails_its_new_item(failed: Failed) -> None:
-    batch = failed.failures(2)
-    failed.ports.parts.delete_messages(batch.batch_id, [1])
-
-    done = failed.service().redrive(batch.batch_id)
-
-    assert done.items == 2
-    (note,), _ = failed.ports.parts.failures(done.batch_id or 0)
-    assert (note.reason, note.kept) == ("redrive: its kept message is gone, or cannot be read", "")
-
-
-def test_bad_requests_write_nothing(failed: Failed) -> None:
-    batch = failed.failures(1)
-    writes = failed.accesses.writes.total()
-
-    with pytest.raises(InvalidRequest, match="start of a range"):
-        failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(4, 4)]))
-    with pytest.raises(InvalidRequest, match="an error"):
-        failed.service().redrive(batch.batch_id, Redrive(errors=[""]))
-    with pytest.raises(BatchNotFound):
-        failed.service().redrive(77)
-    with pytest.raises(BatchNotFound):
-        failed.service().redrives(77)
-    assert failed.accesses.writes.total() == writes
 
 
 def _accesses(live: bool = False) -> list[tuple[str, int]]:
@@ -515,11 +366,18 @@ def redriven(world: Failed, batch: Batch) -> None:
     world.work()
 
 
+def dies(failed: Failed, batch: Batch, call: str, nth: int, moment: str) -> None:
+    """Press, and die at an access."""
+    for _ in range(nth):
+        failed.at(call, moment, lambda: None)
+    failed.crash_at(call, moment)
+    with pytest.raises(Crash):
+        redriven(failed, batch)
+
+
 def poisoned(world: Failed) -> Batch:
     """Eight failures: the queue of one refuses its message, and one has none."""
-    world.memory.channels.queues["https://sqs/small"] = []
-    world.memory.channels.refusing["https://sqs/small"] = "too large"
-    return world.failures(8, sources={1: "https://sqs/small"}, without={6})
+    return world.failures(8, sources={1: SMALL}, without={6})
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -528,26 +386,20 @@ def test_a_crash_at_any_access_loses_nothing_and_sends_each_under_one_item(
     failed: Failed, call: str, nth: int, moment: str
 ) -> None:
     batch = poisoned(failed)
-    for _ in range(nth):
-        failed.at(call, moment, lambda: None)
-    failed.crash_at(call, moment)
-    with pytest.raises(Crash):
-        redriven(failed, batch)
+    dies(failed, batch, call, nth, moment)
     assert failed.happened
-    failed.memory.redrives.waiting.clear()
-    failed.clock.advance(LEASE_MS)
+    failed.worker_dies()
 
-    done = failed.service(at_once=1).redrive(batch.batch_id)
-    failed.work()
+    redriven(failed, batch)
 
     done = next(one for one in failed.service().redrives(batch.batch_id).redrives if one.items)
     assert (done.items, done.not_kept, done.already) == (7, 1, 0)
     assert all(len(items) == 1 for items in failed.items().values())
     assert set(failed.bodies()) == {f"body {n}" for n in (0, 2, 3, 4, 5, 7)}
-    (note,), _ = failed.ports.parts.failures(done.batch_id or 0)
+    note = failed.noted(failed.new(batch))
     assert note.kept == IN_ROW
     failed.ack_all()
-    assert failed.ledger.status(done.batch_id or 0).batch.state is State.COMPLETE
+    assert failed.new(batch).state is State.COMPLETE
 
 
 @pytest.mark.parametrize("ended", [False, True])
@@ -559,11 +411,7 @@ def test_a_crash_while_held_items_are_redriven_sends_each_under_its_own_id_or_af
     # Given a redrive of held items that dies
     batch = failed.failures(5, live=True)
     own = {f"body {row.ordinal}": row.item for row in failed.ports.parts.failures(batch.batch_id)[0]}
-    for _ in range(nth):
-        failed.at(call, moment, lambda: None)
-    failed.crash_at(call, moment)
-    with pytest.raises(Crash):
-        redriven(failed, batch)
+    dies(failed, batch, call, nth, moment)
     failed.memory.redrives.waiting.clear()
     if ended:
         failed.fresh().cancel(batch.batch_id)
@@ -602,7 +450,7 @@ def test_an_answer_that_is_lost_changes_nothing(failed: Failed, call: str, nth: 
     assert (done.finished, done.items, done.not_kept, done.already) == (True, 7, 1, 0)
     assert all(len(items) == 1 for items in failed.items().values())
     failed.ack_all()
-    assert failed.ledger.status(done.batch_id or 0).batch.state is State.COMPLETE
+    assert failed.new(batch).state is State.COMPLETE
 
 
 def holding(failed: Failed, count: int) -> tuple[Batch, list[str]]:
@@ -700,19 +548,20 @@ def test_a_late_worker_does_not_undo_what_was_taken_after_the_end(failed: Failed
     assert {body: len(ids) for body, ids in failed.items().items()} == {"body 0": 1, "body 1": 1}
 
 
-@pytest.mark.parametrize(
-    "torn", [b"{", b"[]", b'{"attributes": 1}', b'{"body": "x", "attributes": {"a": {}}}', b"\xff"]
-)
-def test_a_message_that_cannot_be_read_stops_no_other(failed: Failed, torn: bytes) -> None:
+@pytest.mark.parametrize("torn", [None, b"{", b"[]", b'{"body": "x", "attributes": {"a": {}}}', b"\xff"])
+def test_a_message_that_is_gone_or_cannot_be_read_stops_no_other(failed: Failed, torn: bytes | None) -> None:
     batch = failed.failures(4)
-    failed.ports.parts.put_messages(batch.batch_id, {1: torn}, expires_at=batch.expires_at)
+    if torn is None:
+        failed.ports.parts.delete_messages(batch.batch_id, [1])
+    else:
+        failed.ports.parts.put_messages(batch.batch_id, {1: torn}, expires_at=batch.expires_at)
 
     done = failed.service().redrive(batch.batch_id)
 
     assert (done.items, done.finished) == (4, True)
     assert failed.bodies() == {f"body {n}": 1 for n in (0, 2, 3)}
-    (note,), _ = failed.ports.parts.failures(done.batch_id or 0)
-    assert note.kept == ""
+    note = failed.noted(failed.new(batch))
+    assert (note.reason, note.kept) == ("redrive: its kept message is gone, or cannot be read", "")
 
 
 @pytest.mark.parametrize("ended", [False, True])
@@ -733,7 +582,7 @@ def test_a_last_page_without_anything_to_send_closes_the_new_batch(failed: Faile
     done = failed.service(page=3).redrive(batch.batch_id)
 
     assert (done.items, done.not_kept, done.finished) == (3, 1, True)
-    assert failed.ledger.status(done.batch_id or 0).batch.state is State.CLOSED
+    assert failed.new(batch).state is State.CLOSED
 
 
 def test_a_redrive_begins_with_a_record_of_its_first_page(failed: Failed) -> None:
@@ -747,29 +596,13 @@ def test_a_redrive_begins_with_a_record_of_its_first_page(failed: Failed) -> Non
     _, _, first = failed.memory.records.changes[0]
     assert first is not None
     assert (first.name, first.expires_at) == ("redrive/75549a8a255852f2/000000", batch.expires_at)
-    assert len(first.value["owner"]) == 16
-    assert first.value == {
-        "errors": [],
-        "ranges": [],
-        "queue_url": None,
-        "generation": 0,
-        "started_at": now,
-        "owner": first.value["owner"],
-        "until": now + 120_000,
-        "page": {
-            "number": 0,
-            "before": None,
-            "after": first.value["page"]["after"],
-            "last": False,
-            "plan": [[0, now], [2, now]],
-            "taken": None,
-            "ended": False,
-        },
-        "part": 0,
-        "to": None,
-        "done": False,
-        "counts": {"items": 0, "already": 0, "not_kept": 1, "not_kept_items": [1], "refused": {}},
-    }
+    value, page = first.value, first.value["page"]
+    assert len(value["owner"]) == 16
+    assert (value["generation"], value["started_at"], value["until"]) == (0, now, now + 120_000)
+    assert (value["part"], value["to"], value["done"]) == (0, None, False)
+    assert (page["number"], page["before"], page["last"], page["ended"]) == (0, None, False, False)
+    assert (page["plan"], page["taken"]) == ([[0, now], [2, now]], None)
+    assert (value["counts"]["items"], value["counts"]["not_kept_items"]) == (0, [1])
 
 
 @pytest.mark.parametrize(("count", "state"), [(1_000, RedriveState.FINISHED), (1_001, RedriveState.RUNNING)])
@@ -838,8 +671,7 @@ def test_of_two_who_go_on_for_a_dead_worker_at_the_same_moment_one_does(failed: 
     # Given a redrive whose worker has died
     batch = failed.failures(9)
     failed.service(at_once=1).redrive(batch.batch_id)
-    failed.memory.redrives.waiting.clear()
-    failed.clock.advance(LEASE_MS)
+    failed.worker_dies()
     # When two calls find it at the same moment
     failed.at("records.put", "before", lambda: failed.service(at_once=1).redrive(batch.batch_id))
     late = failed.service(at_once=1).redrive(batch.batch_id)
@@ -858,9 +690,7 @@ def test_a_call_that_stalled_hands_nothing_over_when_another_has_gone_on(failed:
         failed.clock.advance(LEASE_MS)
         failed.service(at_once=1).redrive(batch.batch_id)
 
-    for _ in range(3):
-        failed.at("parts.mark_redriven", "before", lambda: None)
-    failed.at("parts.mark_redriven", "before", meanwhile)
+    failed.later(3, "parts.mark_redriven", "before", meanwhile)
     # When it wakes up
     late = failed.service().redrive(batch.batch_id)
     # Then it leaves the redrive to the other, whose job is the only one
@@ -878,7 +708,9 @@ def test_a_worker_counts_as_alive_for_two_minutes(failed: Failed) -> None:
     failed.clock.advance(119_999)
     assert failed.service().redrive(batch.batch_id).items == 3
     failed.clock.advance(1)
-    assert failed.service().redrive(batch.batch_id).items == 9
+    done = failed.service().redrive(batch.batch_id)
+    assert (done.finished, done.items) == (True, 9)
+    assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
 
 
 def test_a_job_of_a_redrive_that_is_finished_or_not_there_does_nothing(failed: Failed) -> None:
@@ -911,6 +743,7 @@ def test_a_job_tells_how_far_it_got_and_hands_the_rest_to_the_next(failed: Faile
     assert done is not None
     assert (done.items, done.state) == (12, RedriveState.FINISHED)
     assert len(failed.memory.redrives.waiting) == 2
+    assert failed.bodies() == {f"body {n}": 1 for n in range(12)}
 
 
 def test_redrives_are_listed_by_time_up_to_the_rows_that_a_call_may_read(failed: Failed) -> None:
@@ -958,14 +791,12 @@ def test_a_number_that_cannot_be_the_id_of_a_batch_is_refused(failed: Failed, ba
 def test_a_call_that_meets_a_busy_queue_tells_how_far_it_got(failed: Failed) -> None:
     # Given a queue that becomes busy after the first page
     batch = failed.failures(9)
-    for _ in range(3):
-        failed.at("parts.mark_redriven", "before", lambda: None)
-    failed.at("parts.mark_redriven", "before", lambda: failed.memory.channels.busy.add(QUEUE))
+    failed.later(3, "parts.mark_redriven", "before", lambda: failed.memory.channels.busy.add(QUEUE))
     # When the failures are redriven
     begun = failed.service().redrive(batch.batch_id)
-    # Then the call says what was sent, and the worker does the rest
+    # Then the call says what was sent, and the worker does the rest, once the queue takes it
     assert (begun.items, begun.state) == (3, RedriveState.RUNNING)
-    assert begun.batch_id is not None
+    assert begun.batch_id == failed.new(batch).batch_id
     failed.memory.channels.busy.clear()
     failed.work()
     assert failed.bodies() == {f"body {n}": 1 for n in range(9)}

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.ledger.service import LedgerService
-from fanin.app.ports import Defaults, Ports
+from fanin.app.ports import Defaults
 from fanin.app.targets.delivery import Outcome, deliver
 from fanin.app.targets.jobs import Job
 from fanin.app.targets.records import TargetRecord, read_targets
-from fanin.domain.batch import Batch, OpenBatch
+from fanin.domain.acks import Failure
+from fanin.domain.batch import Batch
 from fanin.domain.targets import Target, TargetType, When
+from tests.unit.app import conftest
 
 QUEUE = "memory:next"
 URL = "https://hooks.example.com/x"
@@ -23,28 +23,23 @@ def task(token: str = "token", when: When = When.ANY) -> Target:  # noqa: S107
     return Target(TargetType.STEP_FUNCTIONS, when, task_token=token)
 
 
-class World:
+class World(conftest.World):
     """A service in memory, whose jobs are done one by one."""
 
     def __init__(self) -> None:
-        self.clock = FixedClock()
-        self.memory = Memory(clock=self.clock)
+        super().__init__()
         self.memory.channels.queues[QUEUE] = []
-        self.ports: Ports = self.memory.ports(Defaults(webhook_hosts="hooks.example.com"))
-        self.ledger = LedgerService(self.ports)
+        self.ports = self.memory.ports(Defaults(webhook_hosts="hooks.example.com"))
+        self.ledger = self.fresh()
 
     def ended(self, *targets: Target, fail: bool = False) -> Batch:
         """A batch with one item and these targets, which has ended and was announced."""
-        batch = self.ledger.open(OpenBatch(on_end=targets))
-        group = self.ledger.add(batch.batch_id, 1)
-        self.ledger.close(batch.batch_id)
+        batch, (group,) = self.batch(1, closed=True, on_end=targets)
         if fail:
-            from fanin.domain.acks import Failure
-
             self.ledger.fail([Failure(group[0], "broken")])
         else:
             self.ledger.ack(list(group))
-        row = self.memory.batches.read([batch.batch_id])[batch.batch_id]
+        row = self.row(batch)
         self.ledger.announce(row)
         return row
 

@@ -11,6 +11,7 @@ from fanin import names
 from fanin.app.ports.callbacks import Notice
 from fanin.app.targets.delivery import Outcome, deliver
 from fanin.app.targets.records import change
+from fanin.domain.batch import Batch
 from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType, When
 from fanin.errors import ServiceUnavailable, TargetRefused
 from fanin.wire.times import encode_time
@@ -99,18 +100,12 @@ def test_a_target_is_parked_after_a_day(world: World, late: int, outcome: Outcom
     assert (world.kept(batch)[0].state is TargetState.PARKED) is (outcome is Outcome.PARKED)
 
 
-def test_a_target_that_refuses_for_good_is_parked_at_once(world: World) -> None:
-    world.memory.callbacks.refusing.add("never")
-    world.ended(task("never"))
-    assert world.do(world.jobs()) == [Outcome.PARKED]
-
-
-def test_a_job_of_a_target_that_is_parked_tells_it(world: World) -> None:
+def test_a_target_that_refuses_for_good_is_parked_at_once_and_a_later_job_tells_it(world: World) -> None:
     """As an operator's redelivery does, also if its own mark comes later."""
     world.memory.callbacks.refusing.add("never")
     world.ended(task("never"))
     jobs = world.jobs()
-    world.do(jobs)
+    assert world.do(jobs) == [Outcome.PARKED]
     world.memory.callbacks.refusing.clear()
     assert world.do(jobs) == [Outcome.DELIVERED]
 
@@ -127,30 +122,28 @@ def test_a_failure_that_is_noted_late_does_not_undo_a_delivery(world: World) -> 
     batch = world.ended(task())
     (job,) = world.jobs()
 
-    def other_copy(call: str, moment: str) -> None:
-        if (call, moment) == ("callbacks.call", "before"):
-            world.memory.accesses._on_call = lambda _call, _moment: None
-            deliver(world.ports, job)
-            raise ServiceUnavailable("no answer")
+    def other_copy() -> None:
+        deliver(world.ports, job)
+        raise ServiceUnavailable("no answer")
 
-    world.memory.accesses._on_call = other_copy
+    world.at("callbacks.call", "before", other_copy)
     # When
     assert deliver(world.ports, job) is Outcome.NOTHING
     # Then
     assert world.kept(batch)[0].state is TargetState.DELIVERED
 
 
+def note_failure(world: World, batch: Batch) -> None:
+    """Another job fails to tell the target, and notes it."""
+    (kept,) = world.kept(batch)
+    change(world.ports.records, batch.batch_id, kept, state=TargetState.FAILED, attempts=kept.attempts + 1)
+
+
 def test_a_delivery_is_marked_although_a_failure_was_noted_meanwhile(world: World) -> None:
     batch = world.ended(task())
     (job,) = world.jobs()
 
-    def fails_elsewhere(call: str, moment: str) -> None:
-        if (call, moment) == ("callbacks.call", "after"):
-            world.memory.accesses._on_call = lambda _call, _moment: None
-            (kept,) = world.kept(batch)
-            change(world.ports.records, batch.batch_id, kept, state=TargetState.FAILED, attempts=1)
-
-    world.memory.accesses._on_call = fails_elsewhere
+    world.at("callbacks.call", "after", lambda: note_failure(world, batch))
     assert deliver(world.ports, job) is Outcome.DELIVERED
     (kept,) = world.kept(batch)
     assert (kept.state, kept.attempts) == (TargetState.DELIVERED, 2)
@@ -160,21 +153,15 @@ def test_a_target_whose_record_others_change_all_the_time_is_told_again_later(wo
     # Given other copies of the job that note failures before every write
     batch = world.ended(task())
     (job,) = world.jobs()
-    busy = True
 
-    def fails_elsewhere(call: str, moment: str) -> None:
-        nonlocal busy
-        if busy and (call, moment) == ("records.put", "before"):
-            busy = False
-            (kept,) = world.kept(batch)
-            change(world.ports.records, batch.batch_id, kept, state=TargetState.FAILED, attempts=1)
-            busy = True
+    def fails_elsewhere() -> None:
+        note_failure(world, batch)
+        world.at("records.put", "before", fails_elsewhere)
 
-    world.memory.accesses._on_call = fails_elsewhere
+    world.at("records.put", "before", fails_elsewhere)
     # When the target was told, then the job is not taken for done, since nothing says that it was told
     with pytest.raises(ServiceUnavailable, match="target 0 of batch"):
         deliver(world.ports, job)
-    busy = False
     assert world.kept(batch)[0].state is TargetState.FAILED
 
 

@@ -54,8 +54,6 @@ def test_a_batch_without_targets_makes_no_jobs_and_no_reads(world: World) -> Non
         (State.COMPLETE, 1, False, False),
         (State.COMPLETE, 0, True, False),
         (State.TIMED_OUT, 0, False, False),
-        (State.CANCELLED, 0, False, False),
-        (State.ORPHANED, 0, False, False),
     ],
 )
 def test_only_complete_without_failures_is_a_success(
