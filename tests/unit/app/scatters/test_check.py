@@ -136,11 +136,3 @@ def test_a_body_may_take_200_kilobytes_of_json_with_its_quotes_and_escapes(chara
     check(scatter(body=body + rest))
     with pytest.raises(RequestTooLarge, match="the body is over 204800 bytes; send a claim check"):
         check(scatter(body=body + rest + "x"))
-
-
-def test_all_recipients_are_checked_and_not_only_the_first() -> None:
-    for place in range(3):
-        to = [ONE] * 3
-        to[place] = Recipient("car", "")
-        with pytest.raises(InvalidRequest, match="channel"):
-            check(scatter(recipients=to))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from fanin.app.directory.service import DirectoryService
+from fanin.app.scatters.service import ScatterService
 from fanin.domain.acks import Failure
 from fanin.domain.batch import OpenBatch, State
+from fanin.domain.directory import Register
 from fanin.domain.scatter import FailedRecipient, MissingRecipient, Recipient, Scatter, Scattered
 from fanin.errors import BatchNotFound, InvalidRequest
-from tests.unit.app.scatters.test_service import Fleet
-
-
-@pytest.fixture
-def fleet() -> Fleet:
-    return Fleet()
+from tests.unit.app.scatters.conftest import Fleet
 
 
 def missing(fleet: Fleet, scattered: Scattered, limit: int = 100) -> list[list[str]]:
@@ -60,15 +58,7 @@ def test_who_is_missing_is_still_known_when_the_scatter_has_ended(fleet: Fleet) 
     assert missing(fleet, scattered) == [["car 0", "car 2"]]
 
 
-def test_nobody_is_missing_when_all_have_replied(fleet: Fleet) -> None:
-    scattered = fleet.start(3)
-    fleet.work()
-    for n in range(3):
-        fleet.reply(n)
-    assert missing(fleet, scattered) == [[]]
-
-
-@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+@pytest.mark.parametrize("limit", [2, 100])
 def test_pages_have_every_missing_recipient_once(fleet: Fleet, limit: int) -> None:
     # Given recipients of several chunks of records, every third of whom replied
     fleet.recipients(1)
@@ -134,16 +124,12 @@ def test_failed_recipients_come_page_by_page_with_their_reasons(fleet: Fleet) ->
     batch_id = scattered.batch.batch_id
     fleet.ledger.fail([Failure(fleet.item(n), f"reason {n}") for n in (4, 0, 2)])
 
-    found, cursor = [], None
-    while True:
-        page = fleet.scatters.failed_recipients(batch_id, cursor=cursor, limit=2)
-        assert len(page.recipients) <= 2
-        found += page.recipients
-        cursor = page.cursor
-        if cursor is None:
-            break
+    first = fleet.scatters.failed_recipients(batch_id, limit=2)
+    rest = fleet.scatters.failed_recipients(batch_id, cursor=first.cursor, limit=2)
 
-    assert found == [FailedRecipient(n, f"car {n}", f"reason {n}") for n in (0, 2, 4)]
+    assert first.recipients == tuple(FailedRecipient(n, f"car {n}", f"reason {n}") for n in (0, 2))
+    assert rest.recipients == (FailedRecipient(4, "car 4", "reason 4"),)
+    assert rest.cursor is None
 
 
 @pytest.mark.parametrize("call", ["missing_recipients", "failed_recipients"])
@@ -166,10 +152,6 @@ class TestRefusals:
 
 def test_while_a_large_topic_is_being_listed_nobody_is_missing(fleet: Fleet) -> None:
     # Given a scatter whose recipients the worker has yet to list
-    from fanin.app.directory.service import DirectoryService
-    from fanin.app.scatters.service import ScatterService
-    from fanin.domain.directory import Register
-
     fleet.recipients(1)
     for n in range(2):
         DirectoryService(fleet.ports).register(Register("topic", f"car-{n}", "https://sqs/car-0"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanin import names
@@ -61,6 +61,7 @@ def payloads(store: ReplyStore, *ordinals: int) -> dict[int, Any]:
 
 
 class TestPartitions:
+    @settings(max_examples=25)
     @given(BATCH_IDS, BATCH_IDS, st.integers(0, 10**6), st.integers(0, 10**6))
     def test_no_two_scatters_share_one_and_none_is_that_of_a_batch(
         self, one: int, other: int, first: int, second: int
@@ -137,7 +138,7 @@ class TestFirst:
 
 
 class TestLarge:
-    @pytest.mark.parametrize(("size", "stored"), [(INLINE - 2, 0), (INLINE - 1, 1)])
+    @pytest.mark.parametrize(("size", "stored"), [(4_094, 0), (4_095, 1)])
     def test_over_four_kilobytes_of_json_are_put_into_the_bucket(
         self, memory: Memory, store: ReplyStore, size: int, stored: int
     ) -> None:
@@ -146,7 +147,7 @@ class TestLarge:
         assert len(memory.claims.objects) == stored
         assert all(is_claim_of(key, 7, 5) for key in memory.claims.objects)
         (record,) = memory.records.read(namespace(7, 5), [reply_name(5)]).values()
-        assert len(json.dumps(record.value)) < INLINE + 100
+        assert len(json.dumps(record.value)) < 4_196
         assert payloads(store, 5) == {5: "x" * size}
 
     def test_an_object_is_put_into_the_bucket_as_its_json_without_spaces(
@@ -159,14 +160,6 @@ class TestLarge:
         assert payloads(store, 0) == {0: payload}
         (stored,) = memory.claims.objects.values()
         assert stored == json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()
-
-    @pytest.mark.parametrize(("size", "stored"), [(4_096, 0), (4_097, 1)])
-    def test_four_kilobytes_are_4096_bytes(
-        self, memory: Memory, store: ReplyStore, size: int, stored: int
-    ) -> None:
-        keep(store, 5, "x" * (size - len('""')))
-
-        assert len(memory.claims.objects) == stored
 
     @pytest.mark.parametrize(("last", "replies"), [(0, 256), (1, 255)])
     def test_a_page_has_a_mebibyte_of_payloads(self, store: ReplyStore, last: int, replies: int) -> None:
@@ -268,22 +261,6 @@ class TestVersionBefore:
 
 
 class TestClaimKey:
-    @pytest.mark.parametrize(
-        ("seconds", "days"),
-        [
-            (1, 2),
-            (2 * DAY, 2),
-            (2 * DAY + 1, 4),
-            (31 * DAY, 32),
-            (limits.MAX_LIFETIME + RETENTION, 366),
-        ],
-    )
-    def test_the_bucket_keeps_a_claim_as_long_as_its_batch(self, seconds: int, days: int) -> None:
-        """Whatever the setting for new batches is meanwhile."""
-        batch = replace(BATCH, expires_at=1_000 + seconds)
-
-        assert claim_key(batch, 5, "name", 1_000_000) == f"days-{days}/7/5/name"
-
     def test_no_batch_lives_longer_than_the_bucket_keeps_a_claim(self) -> None:
         assert names.CLAIM_DAYS[-1] * DAY >= limits.MAX_LIFETIME + RETENTION
         assert list(names.CLAIM_DAYS) == sorted(names.CLAIM_DAYS)
