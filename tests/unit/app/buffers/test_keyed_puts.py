@@ -34,10 +34,10 @@ def put(town: Town, *payloads: str) -> Accepted:
     return town.process().put("jobs", payloads, key="order-7")
 
 
-def die(world: World, town: Town, *payloads: str, sent: int) -> None:
+def die(town: Town, *payloads: str, sent: int) -> None:
     """Put work in under the key, and die when so many of its messages are sent."""
     for _ in range(sent - 1):
-        world.at("channels.send", "after", lambda: None)
+        town.world.at("channels.send", "after", lambda: None)
     moment = "after" if sent else "before"
     town.die("channels.send", moment, lambda buffers: buffers.put("jobs", payloads, key="order-7"))
 
@@ -47,16 +47,14 @@ def batches(world: World) -> list[State]:
 
 
 class TestOnce:
-    def test_a_process_behind_a_new_definition_goes_on_in_the_new_queue(
-        self, world: World, town: Town
-    ) -> None:
+    def test_a_process_behind_a_new_definition_goes_on_in_the_new_queue(self, town: Town) -> None:
         # Given a process that remembers a buffer, which is deleted and defined again
         behind = town.process()
         behind.status("jobs")
         town.process().delete("jobs")
         town.process().define("jobs", 2)
         # And a put into the new one that died between its slots and its messages
-        die(world, town, "a", sent=0)
+        die(town, "a", sent=0)
 
         # When that process repeats the put
         behind.put("jobs", ["a"], key="order-7")
@@ -103,7 +101,7 @@ class TestOnce:
         assert town.take() == ["a"]
 
     def test_slots_whose_batch_was_cancelled_are_taken_anew(self, world: World, town: Town) -> None:
-        die(world, town, "a", sent=0)
+        die(town, "a", sent=0)
         buffers = town.process()
         buffers._ledger.cancel(buffers.list().buffers[0].batch_id)
 
@@ -112,9 +110,9 @@ class TestOnce:
         assert town.take() == ["a"]
         assert batches(world) == [State.CANCELLED, State.OPEN]
 
-    def test_a_repeat_sends_those_that_were_not_sent(self, world: World, town: Town) -> None:
+    def test_a_repeat_sends_those_that_were_not_sent(self, town: Town) -> None:
         # Given a put that dies between its messages, of which the first is worked on
-        die(world, town, "a", "b", sent=1)
+        die(town, "a", "b", sent=1)
         assert town.take() == ["a"]
 
         put(town, "a", "b")
@@ -144,31 +142,27 @@ class TestOnce:
 
 
 class TestFailing:
-    def test_slots_are_not_given_up_that_another_call_with_the_key_sent_for(
-        self, world: World, town: Town
-    ) -> None:
+    def test_slots_are_not_given_up_that_another_call_with_the_key_sent_for(self, town: Town) -> None:
         # Given two calls with one key, of which the second cannot send
         def second() -> None:
-            world.at("channels.send", "before", lambda: fail(ServiceUnavailable("no queue")))
+            town.world.at("channels.send", "before", lambda: fail(ServiceUnavailable("no queue")))
             with pytest.raises(ServiceUnavailable):
                 put(town, "a")
 
-        world.at("channels.send", "before", second)
+        town.world.at("channels.send", "before", second)
         put(town, "a")
 
         # Then the work that the first was told is in, is in
-        assert world.happened
+        assert town.world.happened
         assert town.take() == ["a"]
 
-    def test_a_queue_that_is_gone_refuses_and_leaves_the_slots_to_a_repeat(
-        self, world: World, town: Town
-    ) -> None:
+    def test_a_queue_that_is_gone_refuses_and_leaves_the_slots_to_a_repeat(self, town: Town) -> None:
         queue = town.process().list().buffers[0].queue
-        del world.memory.channels.queues[queue]
+        del town.world.memory.channels.queues[queue]
         with pytest.raises(ChannelRefused):
             put(town, "a")
 
-        world.memory.channels.queues[queue] = []
+        town.world.memory.channels.queues[queue] = []
         put(town, "a")
 
         assert town.take() == ["a"]
@@ -186,20 +180,20 @@ class TestFailing:
 class TestAfterRetention:
     """A repeat sends again only what is neither finished nor possibly still in the queue."""
 
-    def put_two(self, world: World, town: Town) -> Accepted:
+    def put_two(self, town: Town) -> Accepted:
         """Put two payloads in, and finish the first."""
         first = put(town, "a", "b")
-        world.ledger.ack([first.items[0]])
+        town.world.ledger.ack([first.items[0]])
         return first
 
-    def expire(self, world: World) -> None:
+    def expire(self, town: Town) -> None:
         """Let so much time pass that no message can exist."""
-        world.clock.advance(HOUR + MARGIN_MS)
+        town.world.clock.advance(HOUR + MARGIN_MS)
 
-    def test_what_is_done_is_not_put_in_again_with_what_was_lost(self, world: World, town: Town) -> None:
+    def test_what_is_done_is_not_put_in_again_with_what_was_lost(self, town: Town) -> None:
         # Given a put of two payloads, of which one is done, and the message of the other has expired
-        first = self.put_two(world, town)
-        self.expire(world)
+        first = self.put_two(town)
+        self.expire(town)
         assert town.messages() == []
 
         # When it is repeated, then only the other is put in, and the answer names the item that it has now
@@ -211,12 +205,12 @@ class TestAfterRetention:
         assert town.pending() == 1
         assert town.take() == ["b"]
 
-    def test_what_was_reclaimed_is_put_in_again_alone(self, world: World, town: Town) -> None:
+    def test_what_was_reclaimed_is_put_in_again_alone(self, town: Town) -> None:
         # Given lost work whose slot a put that found the buffer full has reclaimed
-        first = self.put_two(world, town)
+        first = self.put_two(town)
         with pytest.raises(LimitReached):
             town.process().put("jobs", ["x", "y"])
-        self.expire(world)
+        self.expire(town)
         town.process().put("jobs", ["x", "y"])
         assert town.take() == ["x", "y"]
 
@@ -227,9 +221,9 @@ class TestAfterRetention:
 
     def test_what_its_consumer_gave_up_is_finished(self, world: World, town: Town) -> None:
         # Given work of which one part died as a dead letter, and the other is done
-        first = self.put_two(world, town)
+        first = self.put_two(town)
         world.ledger.fail([Failure(first.items[1], "received 5 times from jobs without success")])
-        self.expire(world)
+        self.expire(town)
 
         # When its put is repeated, then nothing is put in
         assert put(town, "a", "b").items == first.items
@@ -237,17 +231,17 @@ class TestAfterRetention:
         assert town.pending() == 0
 
     def test_what_may_still_be_in_the_queue_is_not_put_in_again(self, world: World, town: Town) -> None:
-        first = self.put_two(world, town)
+        first = self.put_two(town)
         world.clock.advance(HOUR - 1)
 
         assert put(town, "a", "b").items == first.items
         world.clock.advance(1)
         assert put(town, "a", "b").items != first.items
 
-    def test_what_is_lost_again_is_put_in_again(self, world: World, town: Town) -> None:
-        self.put_two(world, town)
+    def test_what_is_lost_again_is_put_in_again(self, town: Town) -> None:
+        self.put_two(town)
         for _ in range(3):
-            self.expire(world)
+            self.expire(town)
             put(town, "a", "b")
             assert town.messages() == ["b"]
 
@@ -260,7 +254,7 @@ class TestAfterRetention:
             town.process().define(name, 2)
             first = town.process().put(name, ["a", "b"], key="order-7")
             world.ledger.ack([first.items[0]])
-            self.expire(world)
+            self.expire(town)
 
         for name in town.die_at_every_step(
             half_lost, lambda buffers, name: buffers.put(name, ["a", "b"], key="order-7")
@@ -272,7 +266,7 @@ class TestAfterRetention:
 
     def test_work_that_is_done_while_it_is_given_up_is_finished(self, world: World, town: Town) -> None:
         # Given a put that dies after its message is sent, and slots that are too old then
-        die(world, town, "a", sent=1)
+        die(town, "a", sent=1)
         town.process().put("jobs", ["x"])
         world.clock.advance(SEND_MS + 1)
 
@@ -296,11 +290,9 @@ class TestRenewal:
         assert town.take() == ["x"]
 
     @pytest.mark.parametrize("renewed", [False, True])
-    def test_work_that_was_done_before_its_put_was_answered_is_in(
-        self, world: World, town: Town, renewed: bool
-    ) -> None:
+    def test_work_that_was_done_before_its_put_was_answered_is_in(self, town: Town, renewed: bool) -> None:
         # Given a put that dies after its messages are sent, and whose work is done
-        die(world, town, "a", "b", sent=2)
+        die(town, "a", "b", sent=2)
         assert town.take() == ["a", "b"]
         if renewed:
             self.renew(town)
@@ -311,9 +303,9 @@ class TestRenewal:
         assert town.pending() == 0
         assert put(town, "a", "b") == again
 
-    def test_work_that_was_not_done_before_is_put_in_alone(self, world: World, town: Town) -> None:
+    def test_work_that_was_not_done_before_is_put_in_alone(self, town: Town) -> None:
         # Given a put that dies between its messages; the work of the first is done, and the batch cancelled
-        die(world, town, "a", "b", sent=1)
+        die(town, "a", "b", sent=1)
         assert town.take() == ["a"]
         town.process()._ledger.cancel(town.process().list().buffers[0].batch_id)
         self.renew(town)
@@ -331,7 +323,7 @@ class TestRenewal:
 
         assert town.take() == ["a"]
 
-    def test_work_in_a_batch_that_came_after_the_note_is_known_too(self, world: World, town: Town) -> None:
+    def test_work_in_a_batch_that_came_after_the_note_is_known_too(self, town: Town) -> None:
         # Given a put that finds its batch closed, so goes to another one, and dies when it has sent
         slow = town.process()
         slow.status("jobs")
@@ -349,7 +341,7 @@ class TestRenewal:
         for _ in range(5):
             town.process().put("jobs", ["x"])
             town.take()
-        die(world, town, "a", sent=1)
+        die(town, "a", sent=1)
         assert town.take() == ["a"]
         self.renew(town)
         world.clock.advance(HOUR)
@@ -388,7 +380,7 @@ class TestLate:
 
     def test_work_put_in_late_under_its_key_is_not_given_up(self, world: World, town: Town) -> None:
         # Given slots of a key without a message, and a mark above them
-        die(world, town, "a", sent=0)
+        die(town, "a", sent=0)
         town.process().put("jobs", ["b"])
         assert town.take() == ["b"]
 
@@ -403,23 +395,21 @@ class TestLate:
             town.process().put("jobs", ["d"])
         assert town.take() == ["a", "c"]
 
-    def test_work_put_in_late_into_a_buffer_that_drains_is_not_given_up(
-        self, world: World, town: Town
-    ) -> None:
+    def test_work_put_in_late_into_a_buffer_that_drains_is_not_given_up(self, town: Town) -> None:
         # Given slots of a key in a buffer whose batch closes then
-        die(world, town, "a", sent=0)
+        die(town, "a", sent=0)
         town.process().define("jobs", 3)
 
         # When the put is repeated late, then the slots are given up for others, and not later
-        world.clock.advance(HOUR - 60_000)
+        town.world.clock.advance(HOUR - 60_000)
         put(town, "a")
-        world.clock.advance(MARGIN_MS + 120_000)
+        town.world.clock.advance(MARGIN_MS + 120_000)
         town.process().put("jobs", ["b"])
         assert town.take() == ["a", "b"]
 
     def test_work_whose_slots_were_given_up_is_put_in_under_its_key(self, world: World, town: Town) -> None:
         # Given slots that a put that found the buffer full has given up
-        die(world, town, "a", "b", sent=0)
+        die(town, "a", "b", sent=0)
         with pytest.raises(LimitReached):
             town.process().put("jobs", ["c"])
         world.clock.advance(HOUR + MARGIN_MS)
@@ -431,36 +421,32 @@ class TestLate:
         assert put(town, "a", "b") == first
         assert town.take() == ["a", "b"]
 
-    def test_slots_that_are_too_old_make_room_for_those_that_replace_them(
-        self, world: World, town: Town
-    ) -> None:
-        die(world, town, "a", "b", sent=0)
+    def test_slots_that_are_too_old_make_room_for_those_that_replace_them(self, town: Town) -> None:
+        die(town, "a", "b", sent=0)
         with pytest.raises(LimitReached):
             town.process().put("jobs", ["c"])
-        world.clock.advance(SEND_MS + 1)
+        town.world.clock.advance(SEND_MS + 1)
 
         put(town, "a", "b")
 
         assert town.take() == ["a", "b"]
 
-    def test_whoever_is_overtaken_by_a_later_repeat_is_not_accepted_by_mistake(
-        self, world: World, town: Town
-    ) -> None:
+    def test_whoever_is_overtaken_by_a_later_repeat_is_not_accepted_by_mistake(self, town: Town) -> None:
         # Given a call that stops between its messages and the note of them, while a mark is made
-        die(world, town, "a", sent=0)
+        die(town, "a", sent=0)
         town.process().put("jobs", ["b"])
         town.take()
 
         def later() -> None:
-            world.clock.advance(SEND_MS - 1)
+            town.world.clock.advance(SEND_MS - 1)
             put(town, "a")
 
-        world.clock.advance(10)
-        world.at("channels.send", "after", later)
+        town.world.clock.advance(10)
+        town.world.at("channels.send", "after", later)
         put(town, "a")
 
         # Then both were told of work that is in, and the message of the first is void
-        assert world.happened
+        assert town.world.happened
         assert town.take() == ["a"]
 
     def test_slots_that_an_earlier_version_took_are_not_given_up(self, world: World, town: Town) -> None:

@@ -44,17 +44,12 @@ def buffers(world: World, town: Town) -> BufferService:
     return buffers
 
 
-@pytest.fixture
-def anew(town: Town) -> Callable[[], None]:
+def anew(town: Town, *, queue: str | None = None) -> None:
     """Another process deletes the buffer, defines it anew and puts work in."""
-
-    def anew() -> None:
-        other = town.process()
-        other.delete("jobs")
-        other.define("jobs", 2)
-        other.put("jobs", ["theirs"])
-
-    return anew
+    other = town.process()
+    other.delete("jobs")
+    other.define("jobs", 2, queue=queue)
+    other.put("jobs", ["theirs"])
 
 
 def fail(error: Exception) -> None:
@@ -110,9 +105,7 @@ def test_a_put_is_accepted_whole_or_rejected_whole(town: Town, buffers: BufferSe
     assert town.take() == ["a", "b", "c"]
 
 
-def test_status_counts_what_waits_and_below_zero_who_waits(
-    world: World, town: Town, buffers: BufferService
-) -> None:
+def test_status_counts_what_waits_and_below_zero_who_waits(town: Town, buffers: BufferService) -> None:
     # Given two slots in use, of which one is taken
     buffers.put("jobs", ["a", "b"])
     buffers.take("jobs")
@@ -122,8 +115,8 @@ def test_status_counts_what_waits_and_below_zero_who_waits(
     # When all is taken, and a consumer that has found nothing waits
     buffers.take("jobs")
     waiting: list[int] = []
-    world.at("queues.receive", "before", lambda: None)
-    world.at("queues.receive", "before", lambda: waiting.append(town.process().status("jobs").count))
+    town.world.at("queues.receive", "before", lambda: None)
+    town.world.at("queues.receive", "before", lambda: waiting.append(town.process().status("jobs").count))
     assert buffers.take("jobs") == []
 
     # Then the count says so, while it waits
@@ -131,12 +124,12 @@ def test_status_counts_what_waits_and_below_zero_who_waits(
     assert buffers.status("jobs").count == 0
 
 
-def test_a_put_is_ready_when_a_consumer_waits_already(
-    world: World, town: Town, buffers: BufferService
-) -> None:
+def test_a_put_is_ready_when_a_consumer_waits_already(town: Town, buffers: BufferService) -> None:
     # Given a consumer that found nothing, and waits
     outcomes: list[Outcome] = []
-    world.at("directory.put", "after", lambda: outcomes.append(town.process().put("jobs", ["a"]).outcome))
+    town.world.at(
+        "directory.put", "after", lambda: outcomes.append(town.process().put("jobs", ["a"]).outcome)
+    )
     work = buffers.take("jobs")
 
     # Then the put that came meanwhile was ready, and the consumer has the work
@@ -386,23 +379,19 @@ class TestLostAnswers:
         assert mine == town.process().list().buffers[0]
         assert len(states(world)) == 1
 
-    def test_a_buffer_that_was_defined_and_changed_since_is_left_as_it_is(
-        self, world: World, town: Town
-    ) -> None:
+    def test_a_buffer_that_was_defined_and_changed_since_is_left_as_it_is(self, town: Town) -> None:
         def change() -> None:
             town.process().define("jobs", 7)
             town.process().put("jobs", ["theirs"] * 7)
 
-        LostAnswers(world.memory).lose("directory.put", change)
+        LostAnswers(town.world.memory).lose("directory.put", change)
         town.process().define("jobs", 3)
 
         assert town.process().list().buffers[0].limit == 7
         assert town.take() == ["theirs"] * 7
 
-    def test_a_buffer_that_was_defined_and_deleted_since_stays_deleted(
-        self, world: World, town: Town
-    ) -> None:
-        LostAnswers(world.memory).lose("directory.put", lambda: town.process().delete("jobs"))
+    def test_a_buffer_that_was_defined_and_deleted_since_stays_deleted(self, town: Town) -> None:
+        LostAnswers(town.world.memory).lose("directory.put", lambda: town.process().delete("jobs"))
 
         town.process().define("jobs", 3)
 
@@ -414,12 +403,11 @@ class TestLostAnswers:
         assert buffers.define("jobs", 5).limit == 5
         assert town.take() == ["theirs"]
 
-    @pytest.mark.usefixtures("buffers")
     def test_a_deletion_leaves_a_buffer_alone_that_was_defined_anew_meanwhile(
-        self, world: World, town: Town, anew: Callable[[], None]
+        self, world: World, town: Town, buffers: BufferService
     ) -> None:
-        LostAnswers(world.memory).lose("directory.put", anew)
-        town.process().delete("jobs")
+        LostAnswers(world.memory).lose("directory.put", lambda: anew(town))
+        buffers.delete("jobs")
 
         assert town.take() == ["theirs"]
 
@@ -443,32 +431,22 @@ class TestSlowCalls:
         ("call", "moment"),
         [("channels.send", "after"), ("directory.page", "before"), ("batches.allocate", "after")],
     )
-    def test_a_put_does_not_write_over_the_new_buffer(
-        self, world: World, town: Town, call: str, moment: str
-    ) -> None:
+    def test_a_put_does_not_write_over_the_new_buffer(self, town: Town, call: str, moment: str) -> None:
         # Given a put into a buffer on a queue that outlives it
-        world.memory.channels.queues[MINE] = []
+        town.world.memory.channels.queues[MINE] = []
         town.process().define("jobs", 3, queue=MINE)
-
-        def anew() -> None:
-            other = town.process()
-            other.delete("jobs")
-            other.define("jobs", 2, queue=MINE)
-            other.put("jobs", ["theirs"])
-
-        world.at(call, moment, anew)
+        town.world.at(call, moment, lambda: anew(town, queue=MINE))
         town.process().put("jobs", ["mine"])
 
         assert town.process().list().buffers[0].limit == 2
         assert "theirs" in town.take()
 
     @pytest.mark.parametrize(("call", "moment"), [("batches.end", "after"), ("queues.delete", "before")])
-    @pytest.mark.usefixtures("buffers")
     def test_a_deletion_does_not_delete_the_queue_of_the_new_buffer(
-        self, world: World, town: Town, anew: Callable[[], None], call: str, moment: str
+        self, world: World, town: Town, buffers: BufferService, call: str, moment: str
     ) -> None:
-        world.at(call, moment, anew)
-        town.process().delete("jobs")
+        world.at(call, moment, lambda: anew(town))
+        buffers.delete("jobs")
 
         assert town.take() == ["theirs"]
 
@@ -523,19 +501,17 @@ class TestQueueOfAnother:
         buffers.define("thumbnails", 2, queue=MINE)
         buffers.define("thumbnails", 3, queue=MINE)
 
-    def test_is_refused_while_two_are_defined_at_once(
-        self, world: World, town: Town, buffers: BufferService
-    ) -> None:
+    def test_is_refused_while_two_are_defined_at_once(self, town: Town, buffers: BufferService) -> None:
         # Given two buffers that are defined with one queue, each after both have looked at the others
         def other() -> None:
             with pytest.raises(Throttled, match=f"renders is being defined with queue {MINE}"):
                 town.process().define("thumbnails", 2, queue=MINE)
 
-        world.at("directory.page", "after", other)
+        town.world.at("directory.page", "after", other)
         buffers.define("renders", 2, queue=MINE)
 
         # Then the second gets it neither at once nor later
-        assert world.happened
+        assert town.world.happened
         with pytest.raises(InvalidRequest, match="belongs to buffer renders"):
             town.process().define("thumbnails", 2, queue=MINE)
         assert [one.name for one in buffers.list().buffers] == ["jobs", "renders"]
@@ -571,17 +547,13 @@ class TestUnreadable:
         record = world.memory.directory.read("/buffers", ["broken"])["broken"]
         world.memory.directory.put("/buffers", "broken", {"queue": self.QUEUE}, expires_at=record.expires_at)
 
-    def test_is_set_aside_in_a_list(self, town: Town) -> None:
-        page = town.process().list()
-
-        assert [one.name for one in page.buffers] == ["jobs"]
-        assert page.unreadable == ("broken",)
-
-    def test_hinders_no_other_buffer(self, town: Town) -> None:
+    def test_is_set_aside_in_a_list_and_hinders_no_other_buffer(self, town: Town) -> None:
         town.process().define("renders", 2, queue=MINE)
         town.process().define("thumbnails", 2)
 
-        assert len(town.process().list().buffers) == 3
+        page = town.process().list()
+        assert [one.name for one in page.buffers] == ["jobs", "renders", "thumbnails"]
+        assert page.unreadable == ("broken",)
 
     def test_keeps_its_queue(self, town: Town) -> None:
         with pytest.raises(InvalidRequest, match="belongs to buffer broken"):
