@@ -15,10 +15,15 @@ from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
 from fanin.app.scatters.service import ScatterService
 from fanin.app.services import patterns
+from fanin.domain.batch import Batch
+from fanin.domain.ids import issue
 from fanin.domain.scatter import Recipient, Reply, ReplyReceipt, Scatter, Scattered
 from tests.unit.app.conftest import Crash, World
 
 REPLY_TO = "https://sqs/replies"
+NOW = 1_790_000_000_000
+BATCH = Batch(7, b"s", NOW, NOW, expires_at=2**40, open_idle_ttl=60, closed_idle_ttl=60)
+"""A batch that is about to be opened."""
 
 
 class Fleet(World):
@@ -51,6 +56,18 @@ class Fleet(World):
 
     def start(self, n: int, **options: Any) -> Scattered:
         return self.scatters.start(Scatter("report!", self.recipients(n), **options))
+
+    def ask(self, n: int, **options: Any) -> Batch:
+        """The batch of a scatter to ``n`` recipients, of one queue; its jobs are dropped."""
+        self.recipients(1)
+        to = [Recipient(f"car {i}", "https://sqs/car-0") for i in range(n)]
+        started = self.scatters.start(Scatter("x", to, **options))
+        self.memory.jobs.waiting.clear()
+        return self.row(started.batch)
+
+    def nth(self, batch: Batch, i: int) -> str:
+        """The item id of a recipient."""
+        return f"{issue(batch.batch_id, 0, batch.items, batch.salt).prefix}:{i}"
 
     def work(self) -> None:
         """Do all jobs that wait, as the worker does."""

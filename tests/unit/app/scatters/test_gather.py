@@ -14,10 +14,10 @@ from fanin.app.ports.events import Event
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.records import Plan, read_plan
 from fanin.app.scatters.service import ScatterService
-from fanin.domain import ids, limits
+from fanin.domain import limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OpenBatch, State
-from fanin.domain.scatter import Recipient, Scatter
+from fanin.domain.scatter import Scatter
 from tests.lost_answers import LostAnswers
 from tests.unit.app.scatters.conftest import Fleet
 
@@ -33,23 +33,11 @@ class Crowd(Fleet):
         super().__init__()
         self.gather = Gather(self.ports)
 
-    def ask(self, n: int, **options: Any) -> Batch:
-        """Start a scatter to ``n`` recipients, of one queue; its jobs are dropped."""
-        self.recipients(1)
-        to = [Recipient(f"car {i}", "https://sqs/car-0") for i in range(n)]
-        started = self.scatters.start(Scatter("x", to, **options))
-        self.memory.jobs.waiting.clear()
-        return self.row(started.batch)
-
-    def items(self, batch: Batch, ordinals: set[int]) -> list[str]:
-        prefix = ids.issue(batch.batch_id, 0, batch.items, batch.salt).prefix
-        return [f"{prefix}:{i}" for i in sorted(ordinals)]
-
     def done(self, batch: Batch, *ordinals: int) -> None:
-        self.ledger.ack(self.items(batch, set(ordinals)))
+        self.ledger.ack([self.nth(batch, i) for i in ordinals])
 
     def failed(self, batch: Batch, *ordinals: int) -> None:
-        self.ledger.fail([Failure(item, "broken") for item in self.items(batch, set(ordinals))])
+        self.ledger.fail([Failure(self.nth(batch, i), "broken") for i in ordinals])
 
     def plan(self, batch: Batch) -> Plan:
         return read_plan(self.ports.records, batch.batch_id)

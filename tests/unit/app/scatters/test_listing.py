@@ -14,24 +14,15 @@ from fanin.app.scatters import records as scatter_records
 from fanin.app.scatters.listing import Listing
 from fanin.app.scatters.records import read_chunk, read_names
 from fanin.domain import limits
-from fanin.domain.batch import Batch
 from fanin.domain.directory import Registration
 from fanin.domain.scatter import Scatter
 from fanin.errors import RequestTooLarge
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import World
+from tests.unit.app.scatters.conftest import BATCH
 
 FOREVER = 2**60
 SCATTER = Scatter("x", topic="town")
-BATCH = Batch(
-    batch_id=7,
-    salt=b"s",
-    created_at=0,
-    touched_at=0,
-    expires_at=2**40,
-    open_idle_ttl=60,
-    closed_idle_ttl=60,
-)
 
 
 @pytest.fixture(autouse=True)

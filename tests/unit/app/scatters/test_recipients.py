@@ -7,18 +7,18 @@ import pytest
 from fanin.app.directory.service import DirectoryService
 from fanin.app.scatters.service import ScatterService
 from fanin.domain.acks import Failure
-from fanin.domain.batch import OpenBatch, State
+from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.directory import Register
-from fanin.domain.scatter import FailedRecipient, MissingRecipient, Recipient, Scatter, Scattered
+from fanin.domain.scatter import FailedRecipient, MissingRecipient, Scatter
 from fanin.errors import BatchNotFound, InvalidRequest
 from tests.unit.app.scatters.conftest import Fleet
 
 
-def missing(fleet: Fleet, scattered: Scattered, limit: int = 100) -> list[list[str]]:
+def missing(fleet: Fleet, batch: Batch, limit: int = 100) -> list[list[str]]:
     """The names of the missing, a list for each page."""
     pages, cursor = [], None
     while True:
-        page = fleet.scatters.missing_recipients(scattered.batch.batch_id, cursor=cursor, limit=limit)
+        page = fleet.scatters.missing_recipients(batch.batch_id, cursor=cursor, limit=limit)
         pages.append([one.name for one in page.recipients])
         cursor = page.cursor
         if cursor is None:
@@ -55,23 +55,18 @@ def test_who_is_missing_is_still_known_when_the_scatter_has_ended(fleet: Fleet) 
     fleet.ring(11)
 
     assert fleet.scatters.status(scattered.batch.batch_id).batch.state is State.COMPLETE
-    assert missing(fleet, scattered) == [["car 0", "car 2"]]
+    assert missing(fleet, scattered.batch) == [["car 0", "car 2"]]
 
 
 @pytest.mark.parametrize("limit", [2, 100])
 def test_pages_have_every_missing_recipient_once(fleet: Fleet, limit: int) -> None:
     # Given recipients of several chunks of records, every third of whom replied
-    fleet.recipients(1)
-    scattered = fleet.scatters.start(
-        Scatter("x", [Recipient(f"{n}", "https://sqs/car-0") for n in range(250)])
-    )
-    batch_id = scattered.batch.batch_id
-    group = fleet.ledger.missing(batch_id).ranges[0].group
-    fleet.ledger.ack([f"{group}:{n}" for n in range(0, 250, 3)])
+    batch = fleet.ask(250)
+    fleet.ledger.ack([fleet.nth(batch, n) for n in range(0, 250, 3)])
 
-    pages = missing(fleet, scattered, limit)
+    pages = missing(fleet, batch, limit)
 
-    assert [name for page in pages for name in page] == [f"{n}" for n in range(250) if n % 3]
+    assert [name for page in pages for name in page] == [f"car {n}" for n in range(250) if n % 3]
     assert all(len(page) == limit for page in pages[:-1])
     assert 0 < len(pages[-1]) <= limit
 
@@ -84,7 +79,7 @@ def test_bits_are_read_a_bounded_number_at_a_time(fleet: Fleet, monkeypatch: pyt
     for n in range(9):
         fleet.reply(n)
 
-    assert missing(fleet, scattered, 1) == [["car 9"], ["car 10"]]
+    assert missing(fleet, scattered.batch, 1) == [["car 9"], ["car 10"]]
 
 
 def test_a_window_with_exactly_a_page_of_the_missing_does_not_end_the_list(
@@ -101,7 +96,7 @@ def test_a_window_with_exactly_a_page_of_the_missing_does_not_end_the_list(
     page = fleet.scatters.missing_recipients(scattered.batch.batch_id, limit=2)
     assert [one.ordinal for one in page.recipients] == [1, 3]
     assert page.cursor == "6"
-    assert missing(fleet, scattered, 2) == [["car 1", "car 3"], ["car 6", "car 7"]]
+    assert missing(fleet, scattered.batch, 2) == [["car 1", "car 3"], ["car 6", "car 7"]]
 
 
 def test_a_reply_between_two_pages_hides_nobody(fleet: Fleet) -> None:
@@ -158,6 +153,6 @@ def test_while_a_large_topic_is_being_listed_nobody_is_missing(fleet: Fleet) -> 
     scattered = ScatterService(fleet.ledger, at_once=0).start(Scatter("x", topic="topic"))
 
     assert scattered.starting
-    assert missing(fleet, scattered) == [[]]
+    assert missing(fleet, scattered.batch) == [[]]
     fleet.work()
-    assert missing(fleet, scattered) == [["car-0", "car-1"]]
+    assert missing(fleet, scattered.batch) == [["car-0", "car-1"]]

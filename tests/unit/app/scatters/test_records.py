@@ -14,20 +14,10 @@ from fanin.adapters.memory import Memory
 from fanin.app.ports.records import Records
 from fanin.app.scatters import records as scatter_records
 from fanin.app.scatters.records import Chunk, Plan
-from fanin.domain.batch import Batch
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import BatchNotFound
+from tests.unit.app.scatters.conftest import BATCH
 
-NOW = 1_790_000_000_000
-BATCH = Batch(
-    batch_id=7,
-    salt=b"s",
-    created_at=NOW,
-    touched_at=NOW,
-    expires_at=NOW // 1000 + 60,
-    open_idle_ttl=60,
-    closed_idle_ttl=60,
-)
 OTHER = replace(BATCH, batch_id=8)
 PLAN = Plan("c", 120, 2, None)
 
@@ -151,10 +141,13 @@ class TestMessage:
 
 
 class TestRecipients:
-    @pytest.mark.parametrize("count", [1, 99, 100, 101, 200])
-    def test_each_chunk_has_its_recipients_by_their_numbers(self, records: Records, count: int) -> None:
+    def put(self, records: Records, count: int) -> None:
         scatter_records.put_message(records, BATCH, Scatter("body"))
         scatter_records.put_recipients(records, BATCH, people(count))
+
+    @pytest.mark.parametrize("count", [1, 99, 100, 101, 200])
+    def test_each_chunk_has_its_recipients_by_their_numbers(self, records: Records, count: int) -> None:
+        self.put(records, count)
 
         found: dict[int, Recipient] = {}
         for chunk in scatter_records.chunks(count):
@@ -184,8 +177,7 @@ class TestRecipients:
     def test_those_who_got_the_message_of_a_wave_are_left_out_of_its_repeat_alone(
         self, records: Records
     ) -> None:
-        scatter_records.put_message(records, BATCH, Scatter("body"))
-        scatter_records.put_recipients(records, BATCH, people(103))
+        self.put(records, 103)
 
         scatter_records.put_asked(records, BATCH, 1, 2, [100])
         scatter_records.put_asked(records, BATCH, 1, 2, [102])
@@ -203,8 +195,7 @@ class TestRecipients:
                 scatter_records.put_asked(memory.records, BATCH, 1, 2, [others.pop()])
 
         memory = Memory(on_call=overtake)
-        scatter_records.put_message(memory.records, BATCH, Scatter("body"))
-        scatter_records.put_recipients(memory.records, BATCH, people(103))
+        self.put(memory.records, 103)
 
         scatter_records.put_asked(memory.records, BATCH, 1, 2, [100])
 
@@ -219,8 +210,7 @@ class TestRecipients:
                     memory.records._write("7", stored._replace(version=stored.version + 1))
 
         memory = Memory(on_call=overtake)
-        scatter_records.put_message(memory.records, BATCH, Scatter("body"))
-        scatter_records.put_recipients(memory.records, BATCH, people(103))
+        self.put(memory.records, 103)
         scatter_records.put_asked(memory.records, BATCH, 1, 2, [102])
 
         scatter_records.put_asked(memory.records, BATCH, 1, 2, [100])
@@ -261,7 +251,7 @@ def test_names_of_replies_stand_for_recipients_and_sort_as_they_do() -> None:
 
 def test_records_expire_with_their_batch() -> None:
     memory = Memory()
-    records, clock = memory.records, memory.clock
+    records = memory.records
     scatter_records.put_plan(records, BATCH, PLAN)
     scatter_records.put_message(records, BATCH, Scatter("body"))
     scatter_records.put_recipients(records, BATCH, people(1))
@@ -269,7 +259,6 @@ def test_records_expire_with_their_batch() -> None:
     scatter_records.put_sent(records, BATCH)
     names = ["scatter", "message", "to/000000", "to/000001", "sent"]
 
-    assert clock.now() == NOW
     found = records.read("7", names)
     assert {name: record.expires_at for name, record in found.items()} == dict.fromkeys(
         names, BATCH.expires_at

@@ -15,22 +15,14 @@ from fanin.app.scatters.reply_store import ReplyStore, is_claim_of
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
-from fanin.domain.ids import issue
-from fanin.domain.scatter import GatheredReply, Recipient, Reply, ReplyReceipt, Scatter
+from fanin.domain.scatter import GatheredReply, Reply, ReplyReceipt
 from fanin.errors import BatchNotFound, InvalidItemId, InvalidRequest, RequestTooLarge
 from tests.lost_answers import LostAnswers
 from tests.unit.app.scatters.conftest import Fleet
 
 
 class Inbox(Fleet):
-    """A fleet, and the receiving side of one scatter.
-
-    Attributes:
-        batch_id: of the scatter that was asked last.
-    """
-
-    batch_id: int
-    _group: str
+    """A fleet, and the receiving side of the scatter that is asked last."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,26 +32,26 @@ class Inbox(Fleet):
         """The receiving side, in a process that starts now."""
         return Replies(self.fresh(), Gather(self.ports))
 
-    def ask(self, n: int, **options: Any) -> None:
-        self.recipients(1)
-        to = [Recipient(f"car {i}", "https://sqs/car-0") for i in range(n)]
-        self.batch_id = self.scatters.start(Scatter("x", to, **options)).batch.batch_id
-        batch = self.ledger.status(self.batch_id).batch
-        self._group = issue(batch.batch_id, 0, n, batch.salt).prefix
+    def ask(self, n: int, **options: Any) -> Batch:
+        self.batch_asked = super().ask(n, **options)
+        return self.batch_asked
 
-    def nth(self, i: int) -> str:
-        """The item id of a recipient."""
-        return f"{self._group}:{i}"
+    @property
+    def batch_id(self) -> int:
+        return self.batch_asked.batch_id
+
+    def item_of(self, i: int) -> str:
+        return self.nth(self.batch_asked, i)
 
     def reply(self, i: int, payload: object = None, **options: Any) -> ReplyReceipt:
         """The answer to one reply of a recipient."""
-        (receipt,) = self.receiver.reply([Reply(self.nth(i), payload, **options)])
+        (receipt,) = self.receiver.reply([Reply(self.item_of(i), payload, **options)])
         return receipt
 
     def die_replying(self, moment: str, i: int, payload: object, **options: Any) -> None:
         """Reply in a process that dies before it writes the bit, or the count."""
         with self.dying({"bit": "words.clear", "count": "batches.count"}[moment], "before"):
-            self.process().reply([Reply(self.nth(i), payload, **options)])
+            self.process().reply([Reply(self.item_of(i), payload, **options)])
 
     @property
     def asked(self) -> Batch:
@@ -79,7 +71,7 @@ class Inbox(Fleet):
                 return found
 
     def upload(self, i: int) -> str:
-        claim = self.receiver.claim(ClaimCheckRequest(self.nth(i), 10))
+        claim = self.receiver.claim(ClaimCheckRequest(self.item_of(i), 10))
         self.memory.claims.uploaded.add(claim.key)
         return claim.key
 
@@ -106,9 +98,9 @@ def test_of_each_recipient_the_first_reply_counts_and_the_others_are_duplicates(
     said: dict[int, str | None] = {}
 
     for request in requests:
-        receipts = inbox.receiver.reply([Reply(inbox.nth(i), payload) for i, payload in request])
+        receipts = inbox.receiver.reply([Reply(inbox.item_of(i), payload) for i, payload in request])
 
-        assert [receipt.item for receipt in receipts] == [inbox.nth(i) for i, _ in request]
+        assert [receipt.item for receipt in receipts] == [inbox.item_of(i) for i, _ in request]
         for (i, payload), receipt in zip(request, receipts, strict=True):
             assert receipt.first is (i not in said)
             assert receipt.different is (i in said and said[i] != payload)
@@ -132,10 +124,10 @@ def test_any_json_value_is_kept_with_the_time_of_its_first_reply(inbox: Inbox, p
 
 
 def test_one_request_may_reply_to_several_scatters(inbox: Inbox) -> None:
-    first_id, first = inbox.batch_id, inbox.nth(0)
+    first_id, first = inbox.batch_id, inbox.item_of(0)
     inbox.ask(1)
 
-    one, two = inbox.receiver.reply([Reply(first, "a"), Reply(inbox.nth(0), "b")])
+    one, two = inbox.receiver.reply([Reply(first, "a"), Reply(inbox.item_of(0), "b")])
 
     assert (one.batch_id, one.state) == (first_id, State.CLOSED)
     assert (two.batch_id, two.state) == (inbox.batch_id, State.COMPLETE)
@@ -149,12 +141,12 @@ class TestRefusals:
     def refused(self, inbox: Inbox, bad: Reply, error: type[Exception], message: str) -> None:
         before = inbox.accesses.writes.total()
         with pytest.raises(error, match=message):
-            inbox.receiver.reply([Reply(inbox.nth(0), "good"), bad])
+            inbox.receiver.reply([Reply(inbox.item_of(0), "good"), bad])
         assert inbox.accesses.writes.total() == before
         assert inbox.listed() == {}
 
     def test_a_hundred_replies_are_allowed_and_one_more_is_too_many(self, inbox: Inbox) -> None:
-        replies = [Reply(inbox.nth(0), "x")] * 101
+        replies = [Reply(inbox.item_of(0), "x")] * 101
         with pytest.raises(RequestTooLarge, match="101 replies in one call; send at most 100"):
             inbox.receiver.reply(replies)
         assert inbox.listed() == {}
@@ -167,34 +159,36 @@ class TestRefusals:
         payload += "x" * (204_800 - 2 - len(payload) * size)
 
         message = r"a payload is over 204800 bytes; upload it with a claim check: POST /v1/claim-checks"
-        self.refused(inbox, Reply(inbox.nth(1), payload + "x"), RequestTooLarge, message)
+        self.refused(inbox, Reply(inbox.item_of(1), payload + "x"), RequestTooLarge, message)
         assert inbox.reply(1, payload).first
 
     def test_a_payload_and_a_claim(self, inbox: Inbox) -> None:
-        bad = Reply(inbox.nth(1), "x", inbox.upload(1))
+        bad = Reply(inbox.item_of(1), "x", inbox.upload(1))
         self.refused(inbox, bad, InvalidRequest, "a reply has a payload or a claim, not both")
 
     @pytest.mark.parametrize("claim", ["", "x", "../1/2", "days-3/1/2", "days-2/x", "days-2/days-2/x"])
     def test_a_claim_that_was_not_given(self, inbox: Inbox, claim: str) -> None:
-        bad = Reply(inbox.nth(1), claim=claim)
+        bad = Reply(inbox.item_of(1), claim=claim)
         self.refused(inbox, bad, InvalidRequest, f"claim '{claim}' was not given for this item")
 
     def test_a_claim_of_another_recipient(self, inbox: Inbox) -> None:
         # Given recipients 1 and 11, whose keys begin alike
         inbox.ask(12)
-        bad = Reply(inbox.nth(1), claim=inbox.upload(11))
+        bad = Reply(inbox.item_of(1), claim=inbox.upload(11))
         self.refused(inbox, bad, InvalidRequest, "was not given for this item")
 
     def test_a_claim_under_which_nothing_was_uploaded(self, inbox: Inbox) -> None:
-        claim = inbox.receiver.claim(ClaimCheckRequest(inbox.nth(1), 1))
+        claim = inbox.receiver.claim(ClaimCheckRequest(inbox.item_of(1), 1))
         message = f"no payload was uploaded under claim '{claim.key}'; upload it first"
-        self.refused(inbox, Reply(inbox.nth(1), claim=claim.key), InvalidRequest, message)
+        self.refused(inbox, Reply(inbox.item_of(1), claim=claim.key), InvalidRequest, message)
 
     def test_an_item_past_the_last(self, inbox: Inbox) -> None:
-        self.refused(inbox, Reply(inbox.nth(3), "x"), InvalidItemId, "from 0 to 2, the items of its group")
+        self.refused(
+            inbox, Reply(inbox.item_of(3), "x"), InvalidItemId, "from 0 to 2, the items of its group"
+        )
 
     def test_an_item_that_the_service_did_not_issue(self, inbox: Inbox) -> None:
-        item = inbox.nth(1)
+        item = inbox.item_of(1)
         place = item.rindex(":") - 1
         forged = item[:place] + ("0" if item[place] != "0" else "1") + item[place + 1 :]
         self.refused(
@@ -246,7 +240,7 @@ class TestDeaths:
         answers.lose(
             "records.put",
             lambda: others.extend(
-                inbox.process().reply([Reply(inbox.nth(1), "two"), Reply(inbox.nth(2), "other")])
+                inbox.process().reply([Reply(inbox.item_of(1), "two"), Reply(inbox.item_of(2), "other")])
             ),
         )
 
@@ -277,15 +271,15 @@ class TestQuorum:
 
         for i in range(needed):
             assert inbox.asked.state is State.CLOSED
-            inbox.process().reply([Reply(inbox.nth(i), i)] * 2)
+            inbox.process().reply([Reply(inbox.item_of(i), i)] * 2)
 
         assert (inbox.asked.state, inbox.asked.partial) == (State.COMPLETE, needed < 6)
 
     def test_failures_and_repeats_are_not_enough(self, inbox: Inbox) -> None:
         inbox.ask(6, quorum=2)
-        inbox.ledger.fail([Failure(inbox.nth(i), "broken") for i in (3, 4)])
+        inbox.ledger.fail([Failure(inbox.item_of(i), "broken") for i in (3, 4)])
         for _ in range(5):
-            inbox.process().reply([Reply(inbox.nth(0), "x")])
+            inbox.process().reply([Reply(inbox.item_of(0), "x")])
 
         assert inbox.asked.state is State.CLOSED
 
@@ -294,7 +288,7 @@ def test_a_reply_after_the_end_is_late_and_nothing_of_it_is_stored(inbox: Inbox)
     inbox.reply(0, "in time")
     inbox.ledger.cancel(inbox.batch_id)
 
-    (receipt,) = inbox.process().reply([Reply(inbox.nth(1), "late")])
+    (receipt,) = inbox.process().reply([Reply(inbox.item_of(1), "late")])
 
     assert (receipt.late, receipt.first, receipt.duplicate) == (True, False, False)
     assert receipt.state is State.CANCELLED
@@ -308,7 +302,7 @@ def test_a_reply_after_the_end_costs_no_write(inbox: Inbox) -> None:
     before = inbox.accesses.writes.copy()
 
     for i in range(3):
-        inbox.process().reply([Reply(inbox.nth(i), "late")])
+        inbox.process().reply([Reply(inbox.item_of(i), "late")])
 
     assert inbox.accesses.writes == before
 
@@ -324,15 +318,15 @@ def test_the_reply_that_is_the_last_needs_no_count(inbox: Inbox) -> None:
 def test_a_repeat_after_the_end_is_not_late_if_it_counted_before(inbox: Inbox) -> None:
     # Given a scatter that ended with two replies and a failure of five
     inbox.ask(5, quorum=2)
-    inbox.ledger.fail([Failure(inbox.nth(3), "broken")])
-    inbox.receiver.reply([Reply(inbox.nth(i), "one") for i in (0, 1)])
+    inbox.ledger.fail([Failure(inbox.item_of(3), "broken")])
+    inbox.receiver.reply([Reply(inbox.item_of(i), "one") for i in (0, 1)])
 
     receipts = inbox.process().reply(
         [
-            Reply(inbox.nth(0), "one"),
-            Reply(inbox.nth(1), "two"),
-            Reply(inbox.nth(2), "one"),
-            Reply(inbox.nth(3), "one"),
+            Reply(inbox.item_of(0), "one"),
+            Reply(inbox.item_of(1), "two"),
+            Reply(inbox.item_of(2), "one"),
+            Reply(inbox.item_of(3), "one"),
         ]
     )
 
@@ -356,12 +350,12 @@ class TestPages:
     def test_a_page_goes_on_from_the_cursor_of_the_version_before(self, inbox: Inbox) -> None:
         # Given replies of which that version stored some, and gave the first page
         inbox.ask(30)
-        inbox.receiver.reply([Reply(inbox.nth(i), i) for i in range(20, 30)])
+        inbox.receiver.reply([Reply(inbox.item_of(i), i) for i in range(20, 30)])
         for i in range(20):
             value = {"at": 0, "payload": i}
             batch_id = str(inbox.batch_id)
             inbox.ports.records.put(batch_id, reply_name(i), value, expires_at=2**40, if_version=0)
-        inbox.ledger.ack([inbox.nth(i) for i in range(20)])
+        inbox.ledger.ack([inbox.item_of(i) for i in range(20)])
         old = inbox.ports.records.page(batch_id, prefix=REPLIES, limit=7).cursor
 
         page = inbox.receiver.page(inbox.batch_id, cursor=old, limit=2)
@@ -391,7 +385,7 @@ class TestPages:
     def test_a_page_of_neighbours_reads_few_words(self, inbox: Inbox) -> None:
         inbox.ask(2_000)
         for first in range(0, 2_000, 100):
-            inbox.receiver.reply([Reply(inbox.nth(i), i) for i in range(first, first + 100)])
+            inbox.receiver.reply([Reply(inbox.item_of(i), i) for i in range(first, first + 100)])
         before = inbox.accesses.reads.copy()
 
         inbox.receiver.page(inbox.batch_id, cursor="1000", limit=10)
@@ -401,15 +395,15 @@ class TestPages:
         assert read["records.read"] <= 2 * 10 + 2
 
     def test_an_item_that_was_acknowledged_without_a_reply_has_none(self, inbox: Inbox) -> None:
-        inbox.ledger.ack([inbox.nth(0)])
+        inbox.ledger.ack([inbox.item_of(0)])
         inbox.reply(1, "a")
 
         assert inbox.listed(1) == {1: "a"}
 
     def test_a_recipient_that_failed_has_no_reply_although_one_was_stored(self, inbox: Inbox) -> None:
-        inbox.ledger.fail([Failure(inbox.nth(1), "broken")])
+        inbox.ledger.fail([Failure(inbox.item_of(1), "broken")])
 
-        receipts = inbox.receiver.reply([Reply(inbox.nth(i), i) for i in (0, 1)])
+        receipts = inbox.receiver.reply([Reply(inbox.item_of(i), i) for i in (0, 1)])
 
         assert [receipt.first for receipt in receipts] == [True, False]
         assert inbox.listed() == {0: 0}
@@ -428,7 +422,7 @@ class TestPages:
 class TestClaims:
     @pytest.mark.parametrize("size", [1, 5 * 1024**3])
     def test_a_claim_says_where_to_upload_what_was_announced(self, inbox: Inbox, size: int) -> None:
-        claim = inbox.receiver.claim(ClaimCheckRequest(inbox.nth(1), size, "t" * 256))
+        claim = inbox.receiver.claim(ClaimCheckRequest(inbox.item_of(1), size, "t" * 256))
 
         headers = {"Content-Type": "t" * 256, "Content-Length": str(size)}
         assert claim == ClaimCheck(claim.key, f"memory://claims/{claim.key}", headers, 0)
@@ -440,10 +434,10 @@ class TestClaims:
 
         receipts = inbox.receiver.reply(
             [
-                Reply(inbox.nth(1), claim=first),
-                Reply(inbox.nth(1), claim=first),
-                Reply(inbox.nth(1), claim=second),
-                Reply(inbox.nth(1), "payload"),
+                Reply(inbox.item_of(1), claim=first),
+                Reply(inbox.item_of(1), claim=first),
+                Reply(inbox.item_of(1), claim=second),
+                Reply(inbox.item_of(1), "payload"),
             ]
         )
 
@@ -469,14 +463,14 @@ class TestClaims:
         self, inbox: Inbox, size: int, content_type: str, message: str
     ) -> None:
         with pytest.raises(InvalidRequest, match=message):
-            inbox.receiver.claim(ClaimCheckRequest(inbox.nth(1), size, content_type))
+            inbox.receiver.claim(ClaimCheckRequest(inbox.item_of(1), size, content_type))
 
     def test_an_item_that_is_not_of_a_scatter_is_refused(self, inbox: Inbox) -> None:
         _, (group,) = inbox.batch(1)
         with pytest.raises(BatchNotFound, match="is not a scatter; check the id"):
             inbox.receiver.claim(ClaimCheckRequest(group[0], 1))
         with pytest.raises(InvalidItemId):
-            inbox.receiver.claim(ClaimCheckRequest(inbox.nth(3), 1))
+            inbox.receiver.claim(ClaimCheckRequest(inbox.item_of(3), 1))
 
 
 class TestTotals:
@@ -488,7 +482,10 @@ class TestTotals:
 
         with pytest.raises(InvalidRequest, match="has no total 'miles': its totals are km"):
             inbox.receiver.reply(
-                [Reply(inbox.nth(0), 1, totals={"km": 1}), Reply(inbox.nth(1), 2, totals={"miles": 1})]
+                [
+                    Reply(inbox.item_of(0), 1, totals={"km": 1}),
+                    Reply(inbox.item_of(1), 2, totals={"miles": 1}),
+                ]
             )
         with pytest.raises(InvalidRequest, match="whole number"):
             inbox.reply(0, 1, totals={"km": 2**60})
@@ -498,7 +495,7 @@ class TestTotals:
         self, inbox: Inbox
     ) -> None:
         inbox.ask(1, totals=("km",))
-        inbox.receiver.reply([Reply(inbox.nth(0), 1, totals={"km": km}) for km in (5, 70)])
+        inbox.receiver.reply([Reply(inbox.item_of(0), 1, totals={"km": km}) for km in (5, 70)])
 
         assert inbox.asked.totals == {"km": 5}
 

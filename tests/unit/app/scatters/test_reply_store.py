@@ -23,21 +23,13 @@ from fanin.app.scatters.reply_store import (
     namespace,
 )
 from fanin.domain import ids, limits
-from fanin.domain.batch import RETENTION, Batch, State
+from fanin.domain.batch import RETENTION, State
 from fanin.domain.scatter import Reply
 from fanin.errors import AccessDenied, NotConfigured
 from tests.lost_answers import LostAnswers
+from tests.unit.app.scatters.conftest import BATCH
 
 DAY = 86_400
-BATCH = Batch(
-    batch_id=7,
-    salt=b"s",
-    created_at=0,
-    touched_at=0,
-    expires_at=2**40,
-    open_idle_ttl=60,
-    closed_idle_ttl=60,
-)
 LARGE = "x" * INLINE
 BATCH_IDS = st.integers(0, ids.MAX_BATCH_ID)
 
