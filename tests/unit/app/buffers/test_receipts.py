@@ -15,6 +15,7 @@ from fanin.errors import InvalidRequest
 
 ITEM = f"{ids.issue(7, 100, 3, b'salt').prefix}:2"
 """The third of three items that begin at ordinal 100."""
+FIRST = f"{ids.issue(0, 0, 1, b'salt').prefix}:0"
 LONGEST = 4_096
 
 
@@ -24,8 +25,9 @@ def packed(value: object) -> str:
 
 
 @pytest.mark.parametrize("handle", ["delivery-1", "", "AQEB+/==", "a b\n", "☂", "h" * 1_024])
-def test_a_receipt_reads_back_as_it_was_written(handle: str) -> None:
-    assert receipts.read(receipts.write(ITEM, handle)) == Receipt(7, ITEM, handle)
+@pytest.mark.parametrize(("batch_id", "item"), [(7, ITEM), (0, FIRST)])
+def test_a_receipt_reads_back_as_it_was_written(batch_id: int, item: str, handle: str) -> None:
+    assert receipts.read(receipts.write(item, handle)) == Receipt(batch_id, item, handle)
 
 
 @pytest.mark.parametrize("padding", range(4))
@@ -37,12 +39,6 @@ def test_a_receipt_is_text_for_urls_whatever_its_length(padding: int) -> None:
 
     assert re.fullmatch("[A-Za-z0-9_-]+", token)
     assert receipts.read(token).handle == handle
-
-
-def test_the_first_item_of_the_first_batch_has_a_receipt() -> None:
-    item = f"{ids.issue(0, 0, 1, b'salt').prefix}:0"
-
-    assert receipts.read(receipts.write(item, "h")) == Receipt(0, item, "h")
 
 
 def test_a_receipt_is_read_up_to_its_greatest_length_and_no_further() -> None:

@@ -90,7 +90,7 @@ def test_work_is_taken_as_it_was_put_and_done_once(world: World, town: Town, buf
     assert [(one.payload, one.waited_ms) for one in work] == [("a", 1_500), ("b", 1_500)]
     assert (first.done, first.late) == (2, 0)
     assert (again.done, again.late) == (0, 2)
-    assert town.take() == []
+    assert town.messages() == []
 
 
 def test_a_put_is_accepted_whole_or_rejected_whole(town: Town, buffers: BufferService) -> None:

@@ -110,14 +110,6 @@ class TestAdmit:
 
 
 class TestTake:
-    def test_takes_the_slots_of_a_key_once(self, process: Process, entry: Entry) -> None:
-        batch = entry.buffer.batch_id
-        first = process.slots.take(entry, batch, 2, "order-7")
-        again = process.another().slots.take(entry, batch, 2, "order-7")
-
-        assert again == first
-        assert process.pending(entry) == 2
-
     def test_finds_slots_in_an_earlier_batch_and_takes_none_there(
         self, process: Process, entry: Entry
     ) -> None:

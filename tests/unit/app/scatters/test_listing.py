@@ -15,7 +15,7 @@ from fanin.app.scatters.listing import Listing
 from fanin.app.scatters.records import read_chunk, read_names
 from fanin.domain import limits
 from fanin.domain.directory import Registration
-from fanin.domain.scatter import Scatter
+from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import RequestTooLarge
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import World
@@ -97,9 +97,11 @@ def test_a_full_last_chunk_is_followed_by_an_empty_one_that_says_so(world: World
 
     assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=2) is None
     assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1) == 6
-    last = read_chunk(world.ports.records, BATCH, 2)
+    before, last = (read_chunk(world.ports.records, BATCH, number) for number in (1, 2))
+    assert before is not None
+    assert before.recipients == tuple(Recipient(f"car-0{i}", f"https://sqs/{i}") for i in (3, 4, 5))
     assert last is not None
-    assert (last.recipients, last.end) == ((), True)
+    assert (before.end, last.recipients, last.end) == (False, (), True)
 
 
 def test_it_stops_when_its_time_is_over(world: World) -> None:
@@ -196,17 +198,6 @@ def test_only_those_with_the_attributes_and_a_lease_that_runs_are_listed(world: 
     assert listed(world, count) == [0, 3, 6, 7]
 
 
-def test_recipients_keep_the_names_and_channels_of_their_registrations(world: World) -> None:
-    register(world, 5)
-    Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
-
-    chunk = read_chunk(world.ports.records, BATCH, 0)
-
-    assert chunk is not None
-    (to,) = chunk.recipients
-    assert (to.name, to.channel) == ("car-05", "https://sqs/5")
-
-
 def test_a_listing_goes_on_from_the_page_where_it_stopped(world: World) -> None:
     register(world, *range(12))
     Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=3)
@@ -214,14 +205,6 @@ def test_a_listing_goes_on_from_the_page_where_it_stopped(world: World) -> None:
 
     assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER) == 12
     assert world.accesses.reads["directory.page"] - before == 2  # of the six of the whole topic
-
-
-def test_batches_are_listed_apart(world: World) -> None:
-    register(world, *range(4))
-    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER) == 4
-    register(world, 4)
-
-    assert Listing(world.ports).resume(replace(BATCH, batch_id=8), SCATTER, until=FOREVER) == 5
 
 
 @pytest.mark.parametrize("most", [5, 6, 7])

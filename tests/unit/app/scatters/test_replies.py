@@ -171,38 +171,29 @@ class TestRefusals:
         bad = Reply(inbox.item_of(1), claim=claim)
         self.refused(inbox, bad, InvalidRequest, f"claim '{claim}' was not given for this item")
 
-    def test_a_claim_of_another_recipient(self, inbox: Inbox) -> None:
+    def test_a_claim_of_another_recipient_and_one_under_which_nothing_was_uploaded(
+        self, inbox: Inbox
+    ) -> None:
         # Given recipients 1 and 11, whose keys begin alike
         inbox.ask(12)
         bad = Reply(inbox.item_of(1), claim=inbox.upload(11))
         self.refused(inbox, bad, InvalidRequest, "was not given for this item")
 
-    def test_a_claim_under_which_nothing_was_uploaded(self, inbox: Inbox) -> None:
-        claim = inbox.receiver.claim(ClaimCheckRequest(inbox.item_of(1), 1))
-        message = f"no payload was uploaded under claim '{claim.key}'; upload it first"
-        self.refused(inbox, Reply(inbox.item_of(1), claim=claim.key), InvalidRequest, message)
+        key = inbox.receiver.claim(ClaimCheckRequest(inbox.item_of(1), 1)).key
+        message = f"no payload was uploaded under claim '{key}'; upload it first"
+        self.refused(inbox, Reply(inbox.item_of(1), claim=key), InvalidRequest, message)
 
-    def test_an_item_past_the_last(self, inbox: Inbox) -> None:
-        self.refused(
-            inbox, Reply(inbox.item_of(3), "x"), InvalidItemId, "from 0 to 2, the items of its group"
-        )
-
-    def test_an_item_that_the_service_did_not_issue(self, inbox: Inbox) -> None:
+    def test_an_item_that_was_not_issued_for_a_scatter(self, inbox: Inbox) -> None:
         item = inbox.item_of(1)
         place = item.rindex(":") - 1
         forged = item[:place] + ("0" if item[place] != "0" else "1") + item[place + 1 :]
-        self.refused(
-            inbox, Reply(forged, "x"), InvalidItemId, "was not issued by this service, and nothing was done"
-        )
-
-    def test_an_item_of_a_plain_batch(self, inbox: Inbox) -> None:
         batch, (group,) = inbox.batch(1)
-        self.refused(
-            inbox,
-            Reply(group[0], "x"),
-            BatchNotFound,
-            f"batch {batch.batch_id} is not a scatter; check the id",
-        )
+        for bad, error, message in (
+            (inbox.item_of(3), InvalidItemId, "from 0 to 2, the items of its group"),
+            (forged, InvalidItemId, "was not issued by this service, and nothing was done"),
+            (group[0], BatchNotFound, f"batch {batch.batch_id} is not a scatter; check the id"),
+        ):
+            self.refused(inbox, Reply(bad, "x"), error, message)
 
 
 class TestDeaths:

@@ -74,16 +74,6 @@ class TestSending:
         assert [len(fleet.got(i)) for i in range(3)] == [2, 1, 2]
         assert [fleet.item(i) for i in range(3)] == first
 
-    def test_many_recipients_are_sent_to_in_chunks(self, fleet: Fleet) -> None:
-        to = [Recipient(f"{i}", "https://sqs/car-0") for i in range(250)]
-        fleet.recipients(1)
-
-        fleet.scatters.start(Scatter("x", to))
-        assert len(fleet.memory.jobs.waiting) == 3
-        fleet.work()
-
-        assert len({message.attributes[names.ITEM_ATTRIBUTE] for message in fleet.got(0)}) == 250
-
     def test_a_queue_that_takes_nothing_fails_its_recipient(self, fleet: Fleet) -> None:
         scattered = fleet.start(2)
         del fleet.memory.channels.queues["https://sqs/car-1"]

@@ -11,7 +11,6 @@ from fanin import names
 from fanin.app.directory.service import TOPIC_PREFIX
 from fanin.app.ledger.reservation import namespace_of
 from fanin.app.ledger.service import LedgerService
-from fanin.app.scatters import gather
 from fanin.app.scatters import records as scatter_records
 from fanin.app.scatters.service import ScatterService
 from fanin.domain import limits
@@ -369,16 +368,6 @@ class TestLargeTopic:
         town.ledger.cancel(started.batch.batch_id)
         ScatterService(town.fresh()).work(job["batch_id"], None, 0)
         assert town.memory.jobs.waiting == []
-
-    def test_an_alarm_asks_for_the_listing_that_nobody_did(self, town: Town) -> None:
-        town.register(*range(8))
-        started = town.ask(max_retries=0)
-        town.memory.jobs.waiting.clear()
-
-        town.ring(gather.RESTART_MS // 1000)
-        found = town.settled(started)
-
-        assert (found.batch.items, found.retries) == (8, 0)
 
     def test_too_many_are_told_at_once_or_cancelled(
         self, town: Town, monkeypatch: pytest.MonkeyPatch
