@@ -32,6 +32,9 @@ class Sender(World):
         self.memory.channels.queues[CHANNEL] = []
         self.notices = FrameNotices(self.ports)
 
+    def fresh(self) -> LedgerService:
+        return LedgerService(self.ports, patterns(self.ports))
+
     def open(self, size: int = 10, reply_to: str = CHANNEL) -> Batch:
         """The batch of a frame."""
         return self.ledger.open(OpenFrame(size, "orders", "billing", reply_to, TTL, "day 7").batch())
@@ -135,10 +138,9 @@ class TestEnded:
         frame = world.open()
         world.ledger.cancel(frame.batch_id)
         world.break_channel(ValueError("the queue wants something else"))
-        ledger = LedgerService(world.ports, patterns(world.ports))
 
         with pytest.raises(ValueError, match="wants something else"):
-            ledger.announce(world.row(frame))
+            world.fresh().announce(world.row(frame))
 
         assert [event.detail_type for event in world.memory.events.published] == ["Frame Cancelled"]
 
@@ -279,7 +281,6 @@ class TestIdle:
 
 def test_a_frame_whose_channel_fails_harms_no_other_batch(world: Sender) -> None:
     # Given a stale frame whose channel fails in a way that nobody has foreseen, and idle batches
-    process = LedgerService(world.ports, patterns(world.ports))
     frame = world.open()
     idle = [world.batch(1, idle_ttl=120, closed=True)[0] for _ in range(20)]
     world.clock.advance(5 * STALE)
@@ -287,9 +288,9 @@ def test_a_frame_whose_channel_fails_harms_no_other_batch(world: Sender) -> None
     failed: list[int] = []
 
     # When the reaper comes twice
-    first = process.reap(report=lambda batch_id, _: failed.append(batch_id))
+    first = world.fresh().reap(report=lambda batch_id, _: failed.append(batch_id))
     world.clock.advance(5 * STALE)
-    second = process.reap()
+    second = world.fresh().reap()
 
     # Then the others end, and so does the frame; what went wrong is reported
     assert (first.orphaned, first.failed, failed) == (20, 1, [frame.batch_id])

@@ -45,6 +45,12 @@ class Crowd(Fleet):
     def postpone(self, batch: Batch) -> Batch | None:
         return self.gather.postpone(self.ledger, batch)
 
+    def postponed(self, batch: Batch) -> Batch:
+        """The row of a scatter that is not given up."""
+        row = self.postpone(batch)
+        assert row is not None
+        return row
+
     def tell(self, batch: Batch, detail: dict[str, Any] | None = None) -> Event:
         event = Event("7.end", "Batch Ended", {"failures": [], **(detail or {})}, 5)
         return self.gather.ended(self.ledger, self.row(batch), event)
@@ -64,12 +70,11 @@ class TestPostponing:
         batch = crowd.row(batch)
         crowd.clock.advance(10_000)
 
-        row = crowd.postpone(batch)
+        row = crowd.postponed(batch)
 
         assert crowd.memory.jobs.waiting == [
             {"batch_id": batch.batch_id, "chunk": chunk, "wave": 1} for chunk in (0, 2)
         ]
-        assert row is not None
         assert (row.retries, row.deadline, row.state) == (1, crowd.clock.at + 10_000, State.CLOSED)
         assert row == crowd.row(batch)
         assert crowd.memory.timers.alarms[batch.batch_id] == row.deadline
@@ -82,9 +87,8 @@ class TestPostponing:
         started = crowd.clock.at
         crowd.clock.advance(10_000 + late)
 
-        row = crowd.postpone(batch)
+        row = crowd.postponed(batch)
 
-        assert row is not None
         assert row.deadline == started + until
 
     def test_an_alarm_that_works_on_an_old_row_counts_no_second_retry(self, crowd: Crowd) -> None:
@@ -106,10 +110,9 @@ class TestPostponing:
             crowd.postpone(crowd.row(batch))
 
         LostAnswers(crowd.memory).lose("batches.postpone", other)
-        row = crowd.postpone(batch)
+        row = crowd.postponed(batch)
 
         assert row == crowd.row(batch)
-        assert row is not None
         assert (row.retries, row.deadline) == (2, crowd.clock.at + 10_000)
 
     @pytest.mark.parametrize("retries", [0, 2])
@@ -156,10 +159,9 @@ class TestListingAgain:
         batch = self.start(crowd)
         crowd.clock.at = batch.deadline or 0
 
-        row = crowd.postpone(batch)
+        row = crowd.postponed(batch)
 
         assert crowd.memory.jobs.waiting == [{"batch_id": batch.batch_id, "chunk": None, "wave": 0}]
-        assert row is not None
         assert (row.state, row.retries, row.deadline) == (State.OPEN, 1, crowd.clock.at + 300_000)
         assert crowd.memory.timers.alarms[batch.batch_id] == row.deadline
 
@@ -167,15 +169,13 @@ class TestListingAgain:
         batch = self.start(crowd)
         for _ in range(10):
             crowd.clock.at = crowd.row(batch).deadline or 0
-            row = crowd.postpone(crowd.row(batch))
-            assert row is not None
+            row = crowd.postponed(crowd.row(batch))
             assert row.state is State.OPEN
         assert len(crowd.memory.jobs.waiting) == 10
 
         crowd.clock.at = crowd.row(batch).deadline or 0
-        row = crowd.postpone(crowd.row(batch))
+        row = crowd.postponed(crowd.row(batch))
 
-        assert row is not None
         assert row.state is crowd.row(batch).state is State.TIMED_OUT
         assert len(crowd.memory.jobs.waiting) == 10
 
