@@ -324,18 +324,14 @@ class TestMark:
         process.clock.advance(1)
         assert process.marked(3).marks == ((first, 1), (process.clock.at, 3))
 
-    def test_never_tells_of_fewer_items_than_the_one_before(self, process: Process, entry: Entry) -> None:
-        process.marked(7)
-        process.clock.advance(entry.retention * 1000)
-
-        assert [items for _, items in process.marked(4).marks] == [7, 7]
-
-    def test_drops_the_oldest_of_too_many(self, process: Process, entry: Entry) -> None:
-        for items in range(MARKS + 3):
+    def test_drops_the_oldest_of_too_many_and_never_tells_of_fewer_items_than_the_one_before(
+        self, process: Process, entry: Entry
+    ) -> None:
+        for items in (*range(MARKS + 3), 4):
             last = process.marked(items)
             process.clock.advance(entry.retention * 1000)
 
-        assert [items for _, items in last.marks] == list(range(3, MARKS + 3))
+        assert [items for _, items in last.marks] == [*range(4, MARKS + 3), MARKS + 2]
 
     def test_of_a_record_that_changed_meanwhile_is_left_out(self, process: Process, entry: Entry) -> None:
         theirs = process.another().write(entry._replace(renew_at=7))

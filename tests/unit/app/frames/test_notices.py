@@ -239,27 +239,27 @@ class TestIdle:
         assert world.idle(frame) is None
         assert world.idle(frame) is State.TIMED_OUT
 
-    @pytest.mark.parametrize("error", [ValueError(), AccessDenied("the key of the queue is another's")])
-    def test_gives_up_a_frame_whose_channel_fails_and_says_so(self, world: Sender, error: Exception) -> None:
+    @pytest.mark.parametrize(
+        ("error", "given_up"),
+        [
+            (ValueError(), True),
+            (AccessDenied("the key of the queue is another's"), True),
+            (Throttled("later"), False),
+            (ServiceUnavailable("no answer"), False),
+        ],
+    )
+    def test_asks_again_where_the_channel_failed_for_now_and_else_gives_the_frame_up_and_says_so(
+        self, world: Sender, error: Exception, given_up: bool
+    ) -> None:
         frame = world.stalled()
         world.break_channel(error)
 
         with pytest.raises(type(error)):
             world.idle(frame)
 
-        assert is_marked(world.row(frame))
-        assert world.idle(frame) is State.TIMED_OUT
-
-    @pytest.mark.parametrize("error", [Throttled("later"), ServiceUnavailable("no answer")])
-    def test_asks_again_where_the_channel_failed_for_now(self, world: Sender, error: Exception) -> None:
-        frame = world.stalled()
-        world.break_channel(error)
-        with pytest.raises(type(error)):
-            world.idle(frame)
-        assert not is_marked(world.row(frame))
-
-        assert world.idle(frame) is None
-        assert [body["type"] for body in world.told()] == ["Repeat Requested"]
+        assert is_marked(world.row(frame)) is given_up
+        assert world.idle(frame) is (State.TIMED_OUT if given_up else None)
+        assert [body["type"] for body in world.told()] == ([] if given_up else ["Repeat Requested"])
 
     @pytest.mark.parametrize(
         ("call", "moment", "messages"),

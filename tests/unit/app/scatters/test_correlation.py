@@ -168,9 +168,15 @@ class TestClaim:
             assert refused.value.retry_after == 1
         assert world.happened
 
-    def test_a_claim_whose_answer_was_lost_is_this_batch_s_own(self, world: World) -> None:
+    @pytest.mark.parametrize("renewal", [False, True])
+    def test_a_claim_or_a_renewal_whose_answer_was_lost_is_this_batch_s_own(
+        self, world: World, renewal: bool
+    ) -> None:
         # Given others who want the id while the claim is repeated
         batch = drafted(world)
+        if renewal:
+            claim(world, batch)
+            world.clock.advance(30_000)
 
         def other() -> None:
             with pytest.raises(CorrelationIdAlive):
@@ -180,13 +186,6 @@ class TestClaim:
 
         assert claim(world, batch) == world.clock.at
         assert holder(world) == 7
-
-    def test_a_renewal_whose_answer_was_lost_is_this_batch_s_own(self, world: World) -> None:
-        claim(world, drafted(world))
-        world.clock.advance(30_000)
-        LostAnswers(world.memory).lose("directory.put")
-
-        assert claim(world, drafted(world)) == world.clock.at
 
     def test_another_scatter_that_drew_the_same_batch_id_is_refused(self, world: World) -> None:
         claim(world, drafted(world))

@@ -244,26 +244,21 @@ class TestEnough:
         else:
             assert row == before
 
-    def test_a_second_look_changes_nothing(self, crowd: Crowd) -> None:
+    @pytest.mark.parametrize("cancelled", [False, True])
+    def test_a_scatter_that_has_ended_stays_as_it_is(self, crowd: Crowd, cancelled: bool) -> None:
         batch = crowd.ask(3, quorum=1)
         crowd.done(batch, 0)
         plan = crowd.plan(batch)
-        crowd.gather.end_if_enough(crowd.ledger, crowd.row(batch), plan)
+        if cancelled:
+            crowd.ledger.cancel(batch.batch_id)
+        else:
+            crowd.gather.end_if_enough(crowd.ledger, crowd.row(batch), plan)
         before = crowd.row(batch)
         crowd.clock.advance(1_000)
 
-        crowd.gather.end_if_enough(crowd.ledger, before, plan)
+        crowd.gather.end_if_enough(crowd.ledger, batch, plan)
 
         assert crowd.row(batch) == before
-
-    def test_a_scatter_that_was_cancelled_stays_so(self, crowd: Crowd) -> None:
-        batch = crowd.ask(3, quorum=1)
-        crowd.done(batch, 0)
-        crowd.ledger.cancel(batch.batch_id)
-
-        crowd.gather.end_if_enough(crowd.ledger, batch, crowd.plan(batch))
-
-        assert crowd.row(batch).state is State.CANCELLED
 
 
 class TestTelling:
