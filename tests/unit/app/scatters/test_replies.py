@@ -33,29 +33,29 @@ class Inbox(Fleet):
         return Replies(self.fresh(), Gather(self.ports))
 
     def ask(self, n: int, **options: Any) -> Batch:
-        self.batch_asked = super().ask(n, **options)
-        return self.batch_asked
+        self.scatter = super().ask(n, **options)
+        return self.scatter
 
     @property
     def batch_id(self) -> int:
-        return self.batch_asked.batch_id
+        return self.scatter.batch_id
 
     def item_of(self, i: int) -> str:
-        return self.nth(self.batch_asked, i)
+        return self.nth(self.scatter, i)
 
     def reply(self, i: int, payload: object = None, **options: Any) -> ReplyReceipt:
         """The answer to one reply of a recipient."""
         (receipt,) = self.receiver.reply([Reply(self.item_of(i), payload, **options)])
         return receipt
 
-    def die_replying(self, moment: str, i: int, payload: object, **options: Any) -> None:
-        """Reply in a process that dies before it writes the bit, or the count."""
-        with self.dying({"bit": "words.clear", "count": "batches.count"}[moment], "before"):
+    def die_before(self, call: str, i: int, payload: object, **options: Any) -> None:
+        """Reply in a process that dies when it has stored the payload, or when it has set the bit."""
+        with self.dying(call, "before"):
             self.process().reply([Reply(self.item_of(i), payload, **options)])
 
     @property
-    def asked(self) -> Batch:
-        """The batch of the scatter, with its exact totals."""
+    def now(self) -> Batch:
+        """The batch of the scatter as it is now, with its exact totals."""
         return self.ledger.status(self.batch_id, exact=True).batch
 
     def listed(self, limit: int = 100) -> dict[int, Any]:
@@ -202,7 +202,7 @@ class TestDeaths:
         self, inbox: Inbox, again: str
     ) -> None:
         # Given a process that died after it stored a payload, which does not count yet
-        inbox.die_replying("bit", 1, "one")
+        inbox.die_before("words.clear", 1, "one")
         assert inbox.listed() == {}
 
         # When the recipient says the same, or something else
@@ -216,11 +216,11 @@ class TestDeaths:
     def test_a_repeat_counts_towards_the_quorum_that_nobody_counted(self, inbox: Inbox) -> None:
         # Given a process that died between the bit and the count
         inbox.ask(3, quorum=1)
-        inbox.die_replying("count", 1, "one")
-        assert inbox.asked.state is State.CLOSED
+        inbox.die_before("batches.count", 1, "one")
+        assert inbox.now.state is State.CLOSED
 
         assert inbox.reply(1, "one").duplicate
-        assert inbox.asked.state is State.COMPLETE
+        assert inbox.now.state is State.COMPLETE
 
     def test_a_reply_whose_answer_was_lost_is_the_first_whatever_else_comes_meanwhile(
         self, inbox: Inbox
@@ -250,7 +250,7 @@ class TestDeaths:
 
         inbox.reply(1, "one")
 
-        assert inbox.asked.state is State.CLOSED
+        assert inbox.now.state is State.CLOSED
 
 
 class TestQuorum:
@@ -261,10 +261,10 @@ class TestQuorum:
         inbox.ask(6, quorum=quorum)
 
         for i in range(needed):
-            assert inbox.asked.state is State.CLOSED
+            assert inbox.now.state is State.CLOSED
             inbox.process().reply([Reply(inbox.item_of(i), i)] * 2)
 
-        assert (inbox.asked.state, inbox.asked.partial) == (State.COMPLETE, needed < 6)
+        assert (inbox.now.state, inbox.now.partial) == (State.COMPLETE, needed < 6)
 
     def test_failures_and_repeats_are_not_enough(self, inbox: Inbox) -> None:
         inbox.ask(6, quorum=2)
@@ -272,7 +272,7 @@ class TestQuorum:
         for _ in range(5):
             inbox.process().reply([Reply(inbox.item_of(0), "x")])
 
-        assert inbox.asked.state is State.CLOSED
+        assert inbox.now.state is State.CLOSED
 
 
 def test_a_reply_after_the_end_is_late_and_nothing_of_it_is_stored(inbox: Inbox) -> None:
@@ -480,7 +480,7 @@ class TestTotals:
         inbox.ask(1, totals=("km",))
         inbox.receiver.reply([Reply(inbox.item_of(0), 1, totals={"km": km}) for km in (5, 70)])
 
-        assert inbox.asked.totals == {"km": 5}
+        assert inbox.now.totals == {"km": 5}
 
     @pytest.mark.parametrize(
         ("stored", "again", "km"), [({"km": 5}, "one", 5), ({"km": 5}, "two", 5), ({}, "two", 0)]
@@ -490,11 +490,11 @@ class TestTotals:
     ) -> None:
         # Given a process that died after it stored a payload, with values or without
         inbox.ask(1, totals=("km",))
-        inbox.die_replying("bit", 0, "one", totals=stored)
+        inbox.die_before("words.clear", 0, "one", totals=stored)
 
         # When the recipient replies once more, with other values
         inbox.reply(0, again, totals={"km": 70})
 
         # Then payload and values are of the same reply
         assert inbox.listed() == {0: "one"}
-        assert inbox.asked.totals == {"km": km}
+        assert inbox.now.totals == {"km": km}

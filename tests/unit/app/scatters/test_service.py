@@ -97,17 +97,17 @@ class TestSending:
         assert (event.detail["received"], event.detail["missing_count"]) == (0, 0)
 
     @pytest.mark.parametrize(
-        ("request_", "error"),
+        ("scatter", "error"),
         [
             (Scatter("", [Recipient("", "https://sqs/car-0")]), InvalidRequest),
             (Scatter("x", [Recipient("", "https://sqs/untagged")]), ChannelRefused),
         ],
     )
     def test_a_bad_request_writes_nothing(
-        self, fleet: Fleet, request_: Scatter, error: type[Exception]
+        self, fleet: Fleet, scatter: Scatter, error: type[Exception]
     ) -> None:
         with pytest.raises(error):
-            fleet.scatters.start(request_)
+            fleet.scatters.start(scatter)
         assert fleet.accesses.writes.total() == 0
 
 
