@@ -1,15 +1,15 @@
-"""What tests of buffers share: processes on the stores of a world, and an SDK that repeats writes."""
+"""What tests of buffers share: processes on the stores of a world, some of which die."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from fanin.app.buffers.service import BufferService
-from tests.unit.app.conftest import World
-
-T = TypeVar("T")
+from tests.stateful.fuse import Fuse
+from tests.stateful.scheduler import Crash as BurntDown
+from tests.unit.app.conftest import Crash, World
 
 
 class Town:
@@ -34,10 +34,41 @@ class Town:
             buffers.done(name, [one.receipt for one in work])
         return found
 
+    def pending(self, name: str = "jobs") -> int:
+        return self.process().status(name).pending
+
     def messages(self, name: str = "jobs") -> list[str]:
         """The payloads of all messages in the queue, void ones included."""
         queue = self.process()._records.refresh(name).buffer.queue
         return [held.message.body for held in self.world.memory.queues._kept(queue)]
+
+    def die(self, call: str, moment: str, action: Callable[[BufferService], object]) -> None:
+        """Let a process that starts now die at an access to a store."""
+        self.world.crash_at(call, moment)
+        with pytest.raises(Crash):
+            action(self.process())
+
+    def die_at_every_step(
+        self, prepare: Callable[[str], object], action: Callable[[BufferService, str], object]
+    ) -> Iterator[str]:
+        """Let a process die at its first access to a store, the next at its second, and so on.
+
+        Yields:
+            The name of a buffer for each, the last of which lived on.
+        """
+        fuse = Fuse()
+        self.world.memory.accesses._on_call = fuse.on_call
+        for step in range(100):
+            name, lived = f"jobs-{step}", True
+            prepare(name)
+            try:
+                fuse.burn(step, lambda: action(self.process(), name))  # noqa: B023
+            except BurntDown:
+                lived = False
+            yield name
+            if lived:
+                break
+        assert 8 < step < 99
 
 
 @pytest.fixture

@@ -81,45 +81,27 @@ def test_of_two_messages_of_one_item_that_come_together_one_is_handed_out(desk: 
     assert desk.payloads() == ["charge card", "b"]
 
 
-def test_work_says_what_it_is_and_how_long_it_waited(world: World, desk: Desk) -> None:
+@pytest.mark.parametrize(("later", "waited"), [(1_500, 1_500), (-5_000, 0)])
+def test_work_says_what_it_is_and_how_long_it_waited_also_if_the_clock_of_the_queue_is_ahead(
+    world: World, desk: Desk, later: int, waited: int
+) -> None:
     (item,) = desk.put("a")
-    world.clock.advance(1_500)
+    world.clock.advance(later)
 
     (work,) = desk.receive()
 
-    assert (work.payload, work.waited_ms) == ("a", 1_500)
+    assert (work.payload, work.waited_ms) == ("a", waited)
     receipt = receipts.read(work.receipt)
     assert (receipt.item, receipt.batch_id) == (item, desk.buffer.batch_id)
 
 
-def test_the_receipt_removes_the_message(world: World, desk: Desk) -> None:
-    desk.put("a", "b")
-    first, _ = desk.receive()
-
-    world.ports.queues.remove(desk.buffer.queue, [receipts.read(first.receipt).handle])
-
-    assert desk.kept == ["b"]
-
-
-def test_a_queue_whose_clock_is_ahead_makes_no_work_wait_less_than_nothing(world: World, desk: Desk) -> None:
-    desk.put("a")
-    world.clock.advance(-5 * SECOND)
-
-    (work,) = desk.receive()
-
-    assert work.waited_ms == 0
-
-
-def test_an_empty_buffer_gives_nothing(world: World, desk: Desk) -> None:
-    assert desk.receive() == []
-    assert world.accesses.sends["queues.remove"] == 0
-
-
-def test_no_more_is_received_than_was_asked_for(desk: Desk) -> None:
+def test_no_more_is_received_than_was_asked_for(world: World, desk: Desk) -> None:
     desk.put("a", "b", "c")
 
     assert desk.payloads(most=2) == ["a", "b"]
     assert desk.payloads(most=2) == ["c"]
+    assert desk.payloads(most=2) == []
+    assert world.accesses.sends["queues.remove"] == 0
 
 
 def test_work_is_hidden_for_as_long_as_was_asked_for(world: World, desk: Desk) -> None:
@@ -132,68 +114,51 @@ def test_work_is_hidden_for_as_long_as_was_asked_for(world: World, desk: Desk) -
     assert desk.payloads() == ["a"]
 
 
-class Noting(MemoryQueues):
-    """Queues that note how long a receive would wait."""
+class Slow(MemoryQueues):
+    """Queues that note how long a receive would wait, and take a second for each."""
 
     waits: list[int]
 
     def receive(self, queue: str, *, most: int, wait: int, visibility_timeout: int | None) -> list[Received]:
         self.waits.append(wait)
-        return super().receive(queue, most=most, wait=wait, visibility_timeout=visibility_timeout)
-
-
-class Slow(MemoryQueues):
-    """Queues that take a second for each receive."""
-
-    def receive(self, queue: str, *, most: int, wait: int, visibility_timeout: int | None) -> list[Received]:
         assert isinstance(self._clock, FixedClock)
         self._clock.advance(SECOND)
         return super().receive(queue, most=most, wait=wait, visibility_timeout=visibility_timeout)
 
 
-def test_the_queue_waits_for_the_first_message_as_long_as_was_asked_for(world: World, desk: Desk) -> None:
-    queues = Noting(world.memory.channels, world.accesses, world.clock)
+def receive_slowly(world: World, desk: Desk, *, wait: int) -> list[int]:
+    """Receive nothing from such queues, and tell how long each receive would wait."""
+    queues = Slow(world.memory.channels, world.accesses, world.clock)
     queues.waits = []
     ports = replace(world.ports, queues=queues)
+    deliveries = Deliveries(ports, world.fresh(), BufferRecords(ports))
+    assert deliveries.receive(desk.buffer, 1, wait, None) == []
+    return queues.waits
 
-    Deliveries(ports, world.fresh(), BufferRecords(ports)).receive(desk.buffer, 1, 17, None)
 
-    assert queues.waits == [17]
+def test_the_queue_waits_for_the_first_message_as_long_as_was_asked_for(world: World, desk: Desk) -> None:
+    assert receive_slowly(world, desk, wait=17) == [17]
 
 
 class TestVoid:
-    def test_is_a_message_whose_item_is_done(self, desk: Desk) -> None:
+    @pytest.mark.parametrize(
+        ("done", "most", "left"), [([1], 10, ["a", "c"]), ([0, 1], 1, ["c"]), ([0, 1, 2], 1, [])]
+    )
+    def test_is_a_message_whose_item_is_done_and_does_not_count_as_received(
+        self, desk: Desk, done: list[int], most: int, left: list[str]
+    ) -> None:
         items = desk.put("a", "b", "c")
-        desk.ledger.ack([items[1]])
+        desk.ledger.ack([items[index] for index in done])
 
-        assert desk.payloads() == ["a", "c"]
-        assert desk.kept == ["a", "c"]
+        assert desk.payloads(most=most) == left
+        assert desk.kept == left
 
     def test_does_not_make_a_receive_wait_anew(self, world: World, desk: Desk) -> None:
         desk.ledger.ack(desk.put("a", "b"))
-        queues = Noting(world.memory.channels, world.accesses, world.clock)
-        queues.waits = []
-        ports = replace(world.ports, queues=queues)
         for _ in range(2):
-            world.at("queues.remove", "after", lambda: world.clock.advance(7 * SECOND))
+            world.at("queues.remove", "after", lambda: world.clock.advance(6 * SECOND))
 
-        Deliveries(ports, world.fresh(), BufferRecords(ports)).receive(desk.buffer, 1, 17, None)
-
-        assert queues.waits == [17, 10, 3]
-
-    def test_does_not_count_as_received(self, desk: Desk) -> None:
-        # Given two void messages before one that is not
-        items = desk.put("a", "b", "c")
-        desk.ledger.ack(items[:2])
-
-        assert desk.payloads(most=1) == ["c"]
-        assert desk.kept == ["c"]
-
-    def test_is_all_there_is_then_nothing_is_received_and_nothing_stays(self, desk: Desk) -> None:
-        desk.ledger.ack(desk.put("a", "b"))
-
-        assert desk.payloads(most=1) == []
-        assert desk.kept == []
+        assert receive_slowly(world, desk, wait=17) == [17, 10, 3]
 
     def test_is_what_the_buffer_kept_from_an_earlier_batch(self, desk: Desk) -> None:
         # Given a buffer that goes on with a new batch
@@ -212,17 +177,23 @@ class TestVoid:
         desk.buffer = before
         assert desk.payloads() == ["new"]
 
-    @pytest.mark.parametrize("how", ["expired", "removed"])
-    def test_is_a_message_of_a_batch_that_is_gone(self, world: World, desk: Desk, how: str) -> None:
+    @pytest.mark.parametrize("how", ["expired", "removed", "cancelled", "cancelled and replaced"])
+    def test_is_work_of_a_batch_that_is_gone_or_was_cancelled(
+        self, world: World, desk: Desk, how: str
+    ) -> None:
         desk.put("a")
+        rows, batch_id = world.memory.batches._rows, desk.buffer.batch_id
         if how == "removed":
-            del world.memory.batches._rows[desk.buffer.batch_id]
+            del rows[batch_id]
+        elif how == "expired":
+            rows[batch_id] = replace(rows[batch_id], expires_at=0)
         else:
-            row = world.memory.batches._rows[desk.buffer.batch_id]
-            world.memory.batches._rows[desk.buffer.batch_id] = replace(row, expires_at=0)
+            desk.ledger.cancel(batch_id)
+        if how == "cancelled and replaced":
+            desk.put("b")
 
-        assert desk.payloads() == []
-        assert desk.kept == []
+        assert "a" not in desk.payloads()
+        assert "a" not in desk.kept
 
     def test_is_dropped_later_if_its_receiver_dies_before_it_could(self, world: World, desk: Desk) -> None:
         desk.ledger.ack(desk.put("a"))
@@ -245,16 +216,6 @@ class TestVoid:
         assert world.happened
         assert desk.kept == []
 
-    @pytest.mark.parametrize("ended", ["cancelled", "cancelled and replaced"])
-    def test_is_work_of_a_batch_that_was_cancelled(self, desk: Desk, ended: str) -> None:
-        desk.put("a")
-        desk.ledger.cancel(desk.buffer.batch_id)
-        if ended == "cancelled and replaced":
-            desk.put("b")
-
-        assert "a" not in desk.payloads()
-        assert "a" not in desk.kept
-
 
 class TestForeign:
     @pytest.mark.parametrize(
@@ -273,13 +234,22 @@ class TestForeign:
 
         assert desk.payloads(most=1) == ["a"]
 
-    @pytest.mark.parametrize("state", ["open", "cancelled", "unknown"])
-    @pytest.mark.parametrize("kind", [Kind.BATCH, Kind.BUFFER, Kind.SCATTER])
+    @pytest.mark.parametrize(
+        ("kind", "user_key", "state"),
+        [
+            (Kind.BATCH, "jobs", "cancelled"),
+            (Kind.SCATTER, "jobs", "cancelled"),
+            (Kind.BUFFER, "others", "cancelled"),
+            (Kind.BUFFER, "others", "unknown"),
+            (Kind.BATCH, "jobs", "open"),
+            (Kind.BUFFER, "jobs", "open"),  # might be its next one, or of another service with the same names
+        ],
+    )
     def test_items_are_left_to_those_who_sent_them(
-        self, world: World, desk: Desk, kind: Kind, state: str
+        self, world: World, desk: Desk, kind: Kind, user_key: str, state: str
     ) -> None:
         # Given a message that carries an item of a batch that was never this buffer's
-        _, (group,) = world.batch(1, kind=kind, user_key="jobs" if kind is not Kind.BUFFER else "others")
+        _, (group,) = world.batch(1, kind=kind, user_key=user_key)
         if state == "cancelled":
             world.ledger.cancel(group.batch_id)
         if state == "unknown":
@@ -290,22 +260,12 @@ class TestForeign:
         assert desk.payloads() == ["a"]
         assert desk.kept == ["strange", "a"]
 
-    def test_work_of_a_batch_of_this_buffer_that_lives_is_left(self, world: World, desk: Desk) -> None:
-        # Given a batch that might be its next one, or that of another service with the same names
-        _, (group,) = world.batch(1, kind=Kind.BUFFER, user_key="jobs")
-        desk.send("strange", {names.ITEM_ATTRIBUTE: group[0]})
-
-        assert desk.payloads() == []
-        assert desk.kept == ["strange"]
-
     def test_messages_do_not_hold_a_receive_up_for_long(self, world: World, desk: Desk) -> None:
         for _ in range(100):
             desk.send("foreign", {})
-        queues = Slow(world.memory.channels, world.accesses, world.clock)
-        ports = replace(world.ports, queues=queues)
         started = world.clock.at
 
-        assert Deliveries(ports, world.fresh(), BufferRecords(ports)).receive(desk.buffer, 1, 0, None) == []
+        receive_slowly(world, desk, wait=0)
 
         assert world.clock.at - started == SIFT_MS + SECOND
 

@@ -16,6 +16,7 @@ from fanin.errors import IdempotencyKeyReused, InvalidRequest
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import World
 
+KEY = IdempotencyKey.of("order-7")
 OLD = "7:group:0"
 
 
@@ -32,8 +33,8 @@ def entry(world: World) -> Entry:
 
 
 def test_a_note_is_made_once(keys: PutKeys, entry: Entry) -> None:
-    first = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
-    again = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+    first = keys.find(entry, KEY, ["a"])
+    again = keys.find(entry, KEY, ["a"])
 
     assert first.new
     assert not again.new
@@ -43,7 +44,7 @@ def test_a_note_is_made_once(keys: PutKeys, entry: Entry) -> None:
 
 
 def test_a_note_is_stored_where_every_version_looks_for_it(world: World, keys: PutKeys, entry: Entry) -> None:
-    keys.find(entry, IdempotencyKey.of("order-7"), ["a", "b"])
+    keys.find(entry, KEY, ["a", "b"])
 
     row = world.ports.records.read(str(entry.born), ["put/order-7"])["put/order-7"]
     assert row.value.keys() >= {"digest", "round", "group", "sent_at", "given_up"}
@@ -55,23 +56,17 @@ def test_a_note_whose_first_answer_was_lost_may_be_anothers(
 ) -> None:
     LostAnswers(world.memory).lose("records.put", lambda: None)
 
-    assert not keys.find(entry, IdempotencyKey.of("order-7"), ["a"]).new
+    assert not keys.find(entry, KEY, ["a"]).new
 
 
-@pytest.mark.parametrize("payloads", [["b"], ["a", "b"], ["a", ""], ["ab"]])
-def test_a_note_stands_for_its_payloads(keys: PutKeys, entry: Entry, payloads: list[str]) -> None:
-    keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+@pytest.mark.parametrize("payloads", [["a"], ["a", "b", ""], ["b", "a"], ["ab"], ['a", "b']])
+def test_a_note_stands_for_its_payloads_in_their_order(
+    keys: PutKeys, entry: Entry, payloads: list[str]
+) -> None:
+    keys.find(entry, KEY, ["a", "b"])
 
     with pytest.raises(IdempotencyKeyReused, match="'order-7' was used to put other payloads"):
-        keys.find(entry, IdempotencyKey.of("order-7"), payloads)
-
-
-def test_payloads_count_in_their_order_and_as_they_are_split(keys: PutKeys, entry: Entry) -> None:
-    keys.find(entry, IdempotencyKey.of("order-7"), ["a", "b"])
-
-    for payloads in (["b", "a"], ["ab"], ['a", "b']):
-        with pytest.raises(IdempotencyKeyReused):
-            keys.find(entry, IdempotencyKey.of("order-7"), payloads)
+        keys.find(entry, KEY, payloads)
 
 
 @pytest.mark.parametrize("key", ["", "x" * 129])
@@ -83,61 +78,47 @@ def test_a_key_that_cannot_be_is_refused_and_nothing_is_written(
     assert world.accesses.writes["records.put"] == 0
 
 
-def test_what_was_sent_is_kept(world: World, keys: PutKeys, entry: Entry) -> None:
-    assert keys.keep(entry, keys.find(entry, IdempotencyKey.of("order-7"), ["a"]), [OLD])
+def test_what_was_sent_is_kept_by_each_call_that_sent_it(world: World, keys: PutKeys, entry: Entry) -> None:
+    note = keys.find(entry, KEY, ["a"])
 
-    note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
-    assert (note.items, note.left, note.sent_at) == ((OLD,), (), world.clock.at)
+    assert keys.keep(entry, note, [OLD])
+    assert keys.keep(entry, note, [OLD])
+
+    kept = keys.find(entry, KEY, ["a"])
+    assert (kept.items, kept.left, kept.sent_at) == ((OLD,), (), world.clock.at)
 
 
 def test_what_was_sent_is_kept_though_the_answer_was_lost(world: World, keys: PutKeys, entry: Entry) -> None:
-    note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
-    LostAnswers(world.memory).lose(
-        "records.put", lambda: keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
-    )
+    note = keys.find(entry, KEY, ["a"])
+    LostAnswers(world.memory).lose("records.put", lambda: keys.find(entry, KEY, ["a"]))
 
-    assert keys.keep(entry, note, [OLD])
-
-
-def test_of_two_calls_that_sent_the_same_both_keep_it(keys: PutKeys, entry: Entry) -> None:
-    note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
-
-    assert keys.keep(entry, note, [OLD])
     assert keys.keep(entry, note, [OLD])
 
 
 def test_slots_that_were_given_up_are_not_kept(keys: PutKeys, entry: Entry) -> None:
-    # Given two calls that saw the same note, of which one gives up its slots
-    note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+    # Given three calls that saw the same note, of which two give up its slots
+    note = keys.find(entry, KEY, ["a"])
+    keys.put_again(entry, note, [OLD], [0])
     keys.put_again(entry, note, [OLD], [0])
 
-    # Then the other has sent in vain, and both go on with other slots
+    # Then the other has sent in vain, and all go on with the same other slots
     assert not keys.keep(entry, note, [OLD])
-    again = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+    again = keys.find(entry, KEY, ["a"])
     assert (again.items, again.left, again.replaced, again.round) == ((OLD,), (0,), (OLD,), 1)
     assert again.slots_key not in {"order-7", note.slots_key}
     assert len(again.slots_key) <= 128
 
 
-def test_slots_are_given_up_once_by_all_who_saw_them(keys: PutKeys, entry: Entry) -> None:
-    note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
-
-    keys.put_again(entry, note, [OLD], [0])
-    keys.put_again(entry, note, [OLD], [0])
-
-    assert keys.find(entry, IdempotencyKey.of("order-7"), ["a"]).round == 1
-
-
 def test_slots_that_were_kept_are_not_given_up_by_those_who_did_not_see_it(
     keys: PutKeys, entry: Entry
 ) -> None:
-    note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+    note = keys.find(entry, KEY, ["a"])
     keys.keep(entry, note, [OLD])
 
     keys.put_again(entry, note, [OLD], [0])
     keys.move(entry._replace(buffer=replace(entry.buffer, batch_id=9)), note)
 
-    found = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+    found = keys.find(entry, KEY, ["a"])
     assert (found.items, found.left, found.batch_id) == ((OLD,), (), entry.buffer.batch_id)
 
 
@@ -153,14 +134,13 @@ def test_a_key_gives_its_payloads_slots_of_their_own(keys: PutKeys, entry: Entry
 def test_some_payloads_get_other_slots_and_the_others_keep_theirs(keys: PutKeys, entry: Entry) -> None:
     # Given a note of three payloads, of which two are put in again
     payloads = ["a", "b", "c"]
-    keys.keep(
-        entry, keys.find(entry, IdempotencyKey.of("x" * 128), payloads), ["7:one:0", "7:one:1", "7:one:2"]
-    )
-    sent = keys.find(entry, IdempotencyKey.of("x" * 128), payloads)
+    long = IdempotencyKey.of("x" * 128)
+    keys.keep(entry, keys.find(entry, long, payloads), ["7:one:0", "7:one:1", "7:one:2"])
+    sent = keys.find(entry, long, payloads)
     keys.put_again(entry, sent, sent.items, [0, 2])
 
     # Then their slots have a key of their own, and take the places of those that were given up
-    again = keys.find(entry, IdempotencyKey.of("x" * 128), payloads)
+    again = keys.find(entry, long, payloads)
     assert again.replaced == ("7:one:0", "7:one:2")
     assert again.slots_key != again._replace(left=(0, 1, 2)).slots_key
     assert len(again.slots_key) <= 128
@@ -169,12 +149,12 @@ def test_some_payloads_get_other_slots_and_the_others_keep_theirs(keys: PutKeys,
 
 def test_a_note_names_the_batch_in_which_slots_are_taken(keys: PutKeys, entry: Entry) -> None:
     renewed = entry._replace(buffer=replace(entry.buffer, batch_id=9))
-    keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
-    assert keys.find(renewed, IdempotencyKey.of("order-7"), ["a"]).batch_id == entry.buffer.batch_id
+    keys.find(entry, KEY, ["a"])
+    assert keys.find(renewed, KEY, ["a"]).batch_id == entry.buffer.batch_id
 
-    keys.move(renewed, keys.find(renewed, IdempotencyKey.of("order-7"), ["a"]))
+    keys.move(renewed, keys.find(renewed, KEY, ["a"]))
 
-    moved = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+    moved = keys.find(entry, KEY, ["a"])
     assert (moved.batch_id, moved.round, moved.slots_key) == (9, 0, "order-7")
 
 
@@ -188,21 +168,17 @@ class TestEarlierVersion:
             old = {"digest": digest, "round": 1, "group": None, "sent_at": 5, "given_up": None, **value}
             until = world.clock.at // 1000 + 60
             world.ports.records.put(str(entry.born), "put/order-7", old, expires_at=until)
-            return keys.find(entry, IdempotencyKey.of("order-7"), ["a", "b"])
+            return keys.find(entry, KEY, ["a", "b"])
 
         return store
 
-    def test_that_were_sent_are_read(self, stored: Callable[..., Note]) -> None:
-        note = stored(group="7:one")
+    def test_are_read_as_sent_or_not_sent_or_given_up(self, stored: Callable[..., Note]) -> None:
+        sent = stored(group="7:one")
+        assert (sent.items, sent.left, sent.sent_at) == (("7:one:0", "7:one:1"), (), 5)
 
-        assert (note.items, note.left, note.sent_at) == (("7:one:0", "7:one:1"), (), 5)
+        unsent = stored()
+        assert (unsent.items, unsent.left, unsent.batch_id, unsent.round) == (("", ""), (0, 1), None, 1)
 
-    def test_that_were_not_sent_are_read(self, stored: Callable[..., Note]) -> None:
-        note = stored()
-
-        assert (note.items, note.left, note.batch_id, note.round) == (("", ""), (0, 1), None, 1)
-
-    def test_that_replace_a_group_are_read(self, stored: Callable[..., Note]) -> None:
         assert stored(given_up="7:one").replaced == ("7:one:0", "7:one:1")
 
     def test_reads_what_was_sent_and_what_is_replaced(
@@ -213,37 +189,37 @@ class TestEarlierVersion:
             value = world.ports.records.read(str(entry.born), ["put/order-7"])["put/order-7"].value
             return value["group"], value["given_up"]
 
-        keys.find(entry, IdempotencyKey.of("order-7"), ["a", "b"])
+        keys.find(entry, KEY, ["a", "b"])
         assert stored() == (None, None)
-        keys.keep(entry, keys.find(entry, IdempotencyKey.of("order-7"), ["a", "b"]), ["7:one:0", "7:one:1"])
+        keys.keep(entry, keys.find(entry, KEY, ["a", "b"]), ["7:one:0", "7:one:1"])
         assert stored() == ("7:one", None)
 
         # Then a part that is put in again is not sent yet, and nothing that stays is given up
-        sent = keys.find(entry, IdempotencyKey.of("order-7"), ["a", "b"])
+        sent = keys.find(entry, KEY, ["a", "b"])
         keys.put_again(entry, sent, sent.items, [1])
         assert stored() == (None, None)
-        part = keys.find(entry, IdempotencyKey.of("order-7"), ["a", "b"])
+        part = keys.find(entry, KEY, ["a", "b"])
         keys.put_again(entry, part, part.items, [0, 1])
         assert stored() == (None, "7:one")
 
 
 def test_a_note_outlives_a_change_of_the_batch_by_a_month(world: World, keys: PutKeys, entry: Entry) -> None:
-    keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+    keys.find(entry, KEY, ["a"])
     batch, _ = world.batch()
     world.clock.at = entry.renew_at
     renewed = entry._replace(renew_at=renew_at(batch))
 
     world.clock.advance(RENEWAL * 1000 - 1000)
-    assert not keys.find(renewed, IdempotencyKey.of("order-7"), ["a"]).new
+    assert not keys.find(renewed, KEY, ["a"]).new
     world.clock.advance(1000)
-    assert keys.find(renewed, IdempotencyKey.of("order-7"), ["a"]).new
+    assert keys.find(renewed, KEY, ["a"]).new
 
 
 def test_keys_of_another_buffer_are_others(world: World, keys: PutKeys, entry: Entry) -> None:
     batch, _ = world.batch()
-    keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+    keys.find(entry, KEY, ["a"])
 
-    assert keys.find(entry._replace(born=batch.batch_id), IdempotencyKey.of("order-7"), ["b"]).new
+    assert keys.find(entry._replace(born=batch.batch_id), KEY, ["b"]).new
 
 
 def test_a_key_of_another_caller_is_another_key(world: World, keys: PutKeys, entry: Entry) -> None:
@@ -252,7 +228,7 @@ def test_a_key_of_another_caller_is_another_key(world: World, keys: PutKeys, ent
     keys.keep(entry, keys.find(entry, mine, ["a"]), [OLD])
     # When another uses the same text, for the same work and for other work
     theirs = IdempotencyKey.of("order-7", Principal("bob", "iam bob"))
-    note, third = keys.find(entry, theirs, ["a"]), IdempotencyKey.of("order-7")
+    note = keys.find(entry, theirs, ["a"])
     # Then theirs is new, with slots of its own, and each has their own note when they come again
     assert note.new
     assert note.slots_key != keys.find(entry, mine, ["a"]).slots_key
@@ -261,14 +237,14 @@ def test_a_key_of_another_caller_is_another_key(world: World, keys: PutKeys, ent
     with pytest.raises(IdempotencyKeyReused):
         keys.find(entry, theirs, ["b"])
     # And somebody without an identity has a third one
-    assert keys.find(entry, third, ["b"]).new
+    assert keys.find(entry, KEY, ["b"]).new
 
 
 def test_a_note_that_names_no_owner_is_honoured_for_everybody_and_stays_so(
     world: World, keys: PutKeys, entry: Entry
 ) -> None:
     # Given a note as the release before writes it
-    note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
+    note = keys.find(entry, KEY, ["a"])
     value = {name: part for name, part in note.value().items() if name != "owner"}
     world.memory.records.put(str(entry.born), "put/order-7", value, expires_at=2**40)
     # When callers use its key

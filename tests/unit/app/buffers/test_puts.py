@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
-from fanin.app.buffers.slots import SEND_MS
-from fanin.errors import FaninError, ServiceUnavailable, Throttled
+from fanin.app.buffers.slots import MARGIN_MS, SEND_MS
+from fanin.errors import ChannelRefused, FaninError, LimitReached, ServiceUnavailable, Throttled
 from tests.unit.app.buffers.conftest import Town
 from tests.unit.app.conftest import World
 
@@ -19,14 +21,30 @@ def fail(error: FaninError) -> None:
     raise error
 
 
+def test_a_put_notes_how_many_items_there_are_then(world: World, town: Town) -> None:
+    town.process().put("jobs", ["a", "b"])
+
+    assert town.process()._records.refresh("jobs").marks == ((world.clock.at, 2),)
+
+
 def test_a_put_that_fails_gives_its_slots_up(world: World, town: Town) -> None:
     for _ in range(3):
         world.at("channels.send", "after", lambda: fail(ServiceUnavailable("no answer")))
         with pytest.raises(ServiceUnavailable):
             town.process().put("jobs", ["a", "b"])
 
-    assert town.process().status("jobs").pending == 0
+    assert town.pending() == 0
     assert town.take() == []
+
+
+def test_a_put_into_a_queue_that_is_gone_takes_no_slot(world: World, town: Town) -> None:
+    world.memory.channels.queues.clear()
+    buffers = town.process()
+
+    with pytest.raises(ChannelRefused):
+        buffers.put("jobs", ["a", "b"])
+
+    assert buffers._slots.pending(buffers.list().buffers[0])[1] == 0
 
 
 def test_a_put_that_takes_too_long_is_not_accepted(world: World, town: Town) -> None:
@@ -37,3 +55,21 @@ def test_a_put_that_takes_too_long_is_not_accepted(world: World, town: Town) -> 
 
     town.process().put("jobs", ["a"])
     assert town.take() == ["a"]
+
+
+def test_a_producer_may_die_at_every_step_and_its_slots_come_back(world: World, town: Town) -> None:
+    for name in town.die_at_every_step(
+        lambda name: town.process().define(name, 2), lambda buffers, name: buffers.put(name, ["a", "b"])
+    ):
+        # Given a buffer that another put finds full, and messages that are all taken, or never came
+        with suppress(LimitReached):
+            town.process().put(name, ["c", "d"])
+        town.take(name)
+
+        # When no message can exist any more
+        world.clock.advance(world.memory.queues.retention * 1000 + MARGIN_MS)
+
+        # Then there is as much room as at first
+        town.process().put(name, ["e", "f"])
+        assert town.take(name) == ["e", "f"]
+        assert town.pending(name) == 0

@@ -15,6 +15,8 @@ from fanin.errors import InvalidRequest
 
 ITEM = f"{ids.issue(7, 100, 3, b'salt').prefix}:2"
 """The third of three items that begin at ordinal 100."""
+FIRST = f"{ids.issue(0, 0, 1, b'salt').prefix}:0"
+"""The first of the first batch."""
 LONGEST = 4_096
 
 
@@ -26,6 +28,7 @@ def packed(value: object) -> str:
 @pytest.mark.parametrize("handle", ["delivery-1", "", "AQEB+/==", "a b\n", "☂", "h" * 1_024])
 def test_a_receipt_reads_back_as_it_was_written(handle: str) -> None:
     assert receipts.read(receipts.write(ITEM, handle)) == Receipt(7, ITEM, handle)
+    assert receipts.read(receipts.write(FIRST, handle)) == Receipt(0, FIRST, handle)
 
 
 @pytest.mark.parametrize("padding", range(4))
@@ -37,12 +40,6 @@ def test_a_receipt_is_text_for_urls_whatever_its_length(padding: int) -> None:
 
     assert re.fullmatch("[A-Za-z0-9_-]+", token)
     assert receipts.read(token).handle == handle
-
-
-def test_the_first_item_of_the_first_batch_has_a_receipt() -> None:
-    item = f"{ids.issue(0, 0, 1, b'salt').prefix}:0"
-
-    assert receipts.read(receipts.write(item, "h")) == Receipt(0, item, "h")
 
 
 def test_a_receipt_is_read_up_to_its_greatest_length_and_no_further() -> None:

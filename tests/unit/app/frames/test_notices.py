@@ -24,34 +24,51 @@ TTL = 60
 STALE = TTL * 1_000 + 1
 
 
+class Sender(World):
+    """A world with a reply channel, on which the sender of frames is told of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.memory.channels.queues[CHANNEL] = []
+        self.notices = FrameNotices(self.ports)
+
+    def fresh(self) -> LedgerService:
+        return LedgerService(self.ports, patterns(self.ports))
+
+    def open(self, size: int = 10, reply_to: str = CHANNEL) -> Batch:
+        """The batch of a frame."""
+        return self.ledger.open(OpenFrame(size, "orders", "billing", reply_to, TTL, "day 7").batch())
+
+    def stalled(self, reply_to: str = CHANNEL) -> Batch:
+        """The batch of a frame that has made no progress for as long as it may."""
+        frame = self.open(reply_to=reply_to)
+        self.clock.advance(STALE)
+        return frame
+
+    def ack(self, frame: Batch, *indices: int) -> None:
+        prefix = ids.issue(frame.batch_id, 0, frame.items, frame.salt).prefix
+        self.ledger.ack([f"{prefix}:{index}" for index in indices])
+
+    def idle(self, frame: Batch) -> State | None:
+        """What a process that starts now does with a frame without progress."""
+        return FrameNotices(self.ports).idle(self.fresh(), self.row(frame))
+
+    def told(self) -> list[dict[str, Any]]:
+        """The bodies of the messages on the reply channel."""
+        return [json.loads(message.body) for message in self.memory.channels.queues[CHANNEL]]
+
+    def break_channel(self, error: Exception) -> None:
+        """Let the next message to the channel fail."""
+
+        def fail() -> None:
+            raise error
+
+        self.at("channels.send", "before", fail)
+
+
 @pytest.fixture
-def frames(world: World) -> FrameNotices:
-    world.memory.channels.queues[CHANNEL] = []
-    return FrameNotices(world.ports)
-
-
-def opened(world: World, size: int = 10, ttl: int = TTL, reply_to: str = CHANNEL) -> Batch:
-    """The batch of a frame."""
-    return world.ledger.open(OpenFrame(size, "orders", "billing", reply_to, ttl, "day 7").batch())
-
-
-def ack(world: World, frame: Batch, *indices: int) -> None:
-    prefix = ids.issue(frame.batch_id, 0, frame.items, frame.salt).prefix
-    world.ledger.ack([f"{prefix}:{index}" for index in indices])
-
-
-def told(world: World) -> list[dict[str, Any]]:
-    """The bodies of the messages on the reply channel."""
-    return [json.loads(message.body) for message in world.memory.channels.queues[CHANNEL]]
-
-
-def break_channel(world: World, error: Exception) -> None:
-    """Let the next message to the channel fail."""
-
-    def fail() -> None:
-        raise error
-
-    world.at("channels.send", "before", fail)
+def world() -> Sender:
+    return Sender()
 
 
 def event(batch: Batch, detail_type: str) -> Event:
@@ -59,11 +76,11 @@ def event(batch: Batch, detail_type: str) -> Event:
 
 
 class TestEnded:
-    def test_a_complete_frame_is_told_to_its_sender(self, world: World, frames: FrameNotices) -> None:
-        frame = opened(world, 2)
-        ack(world, frame, 0, 1)
+    def test_a_complete_frame_is_told_to_its_sender(self, world: Sender) -> None:
+        frame = world.open(2)
+        world.ack(frame, 0, 1)
 
-        frames.announced(world.row(frame))
+        world.notices.announced(world.row(frame))
 
         (message,) = world.memory.channels.queues[CHANNEL]
         assert json.loads(message.body) == {
@@ -78,70 +95,63 @@ class TestEnded:
         }
 
     @pytest.mark.parametrize("state", [State.TIMED_OUT, State.CANCELLED, State.ORPHANED])
-    def test_any_other_end_is_told_with_its_state(
-        self, world: World, frames: FrameNotices, state: State
-    ) -> None:
-        frame = opened(world)
+    def test_any_other_end_is_told_with_its_state(self, world: Sender, state: State) -> None:
+        frame = world.open()
         world.ports.batches.end(frame.batch_id, state, now=world.clock.at, sources=(State.CLOSED,))
 
-        frames.announced(world.row(frame))
+        world.notices.announced(world.row(frame))
 
-        (body,) = told(world)
+        (body,) = world.told()
         assert (body["type"], body["state"], body["size"]) == ("Frame Ended", state.value, 10)
 
     @pytest.mark.parametrize("end", ["Completed", "Timed Out", "Cancelled", "Orphaned"])
-    def test_its_event_is_that_of_a_batch_under_another_name(
-        self, world: World, frames: FrameNotices, end: str
-    ) -> None:
-        frame = opened(world)
+    def test_its_event_is_that_of_a_batch_under_another_name(self, world: Sender, end: str) -> None:
+        frame = world.open()
 
-        retold = frames.ended(world.ledger, frame, event(frame, f"Batch {end}"))
+        retold = world.notices.ended(world.ledger, frame, event(frame, f"Batch {end}"))
 
         assert retold == event(frame, f"Frame {end}")
-        assert told(world) == []
+        assert world.told() == []
 
-    def test_an_end_that_is_told_again_is_told_the_same(self, world: World, frames: FrameNotices) -> None:
-        frame = opened(world)
+    def test_an_end_that_is_told_again_is_told_the_same(self, world: Sender) -> None:
+        frame = world.open()
         world.ledger.cancel(frame.batch_id)
 
         for _ in range(2):
-            frames.announced(world.row(frame))
+            world.notices.announced(world.row(frame))
 
         first, second = world.memory.channels.queues[CHANNEL]
         assert first == second
 
     @pytest.mark.parametrize("reply_to", ["", CHANNEL])
-    def test_a_sender_who_cannot_be_reached_is_no_error(
-        self, world: World, frames: FrameNotices, reply_to: str
-    ) -> None:
+    def test_a_sender_who_cannot_be_reached_is_no_error(self, world: Sender, reply_to: str) -> None:
         # Given a frame without a reply channel, or with one that is gone
-        frame = opened(world, reply_to=reply_to)
+        frame = world.open(reply_to=reply_to)
         world.ledger.cancel(frame.batch_id)
         del world.memory.channels.queues[CHANNEL]
 
-        frames.announced(world.row(frame))
+        world.notices.announced(world.row(frame))
 
         assert world.accesses.sends["channels.send"] == bool(reply_to)
 
-    def test_a_channel_that_fails_keeps_the_event_from_nobody(self, world: World) -> None:
-        frame = opened(world)
+    def test_a_channel_that_fails_keeps_the_event_from_nobody(self, world: Sender) -> None:
+        frame = world.open()
         world.ledger.cancel(frame.batch_id)
-        break_channel(world, ValueError("the queue wants something else"))
-        ledger = LedgerService(world.ports, patterns(world.ports))
+        world.break_channel(ValueError("the queue wants something else"))
 
         with pytest.raises(ValueError, match="wants something else"):
-            ledger.announce(world.row(frame))
+            world.fresh().announce(world.row(frame))
 
         assert [event.detail_type for event in world.memory.events.published] == ["Frame Cancelled"]
 
 
 class TestIdle:
-    def test_asks_the_sender_to_repeat_what_is_missing(self, world: World, frames: FrameNotices) -> None:
-        frame = opened(world)
-        ack(world, frame, 0, 4, 5)
+    def test_asks_the_sender_to_repeat_what_is_missing(self, world: Sender) -> None:
+        frame = world.open()
+        world.ack(frame, 0, 4, 5)
         world.clock.advance(STALE)
 
-        assert frames.idle(world.ledger, world.row(frame)) is None
+        assert world.idle(frame) is None
 
         (message,) = world.memory.channels.queues[CHANNEL]
         assert json.loads(message.body) == {
@@ -154,25 +164,24 @@ class TestIdle:
         assert message.attributes[names.ATTRIBUTE_TYPE] == "Repeat Requested"
 
     def test_says_whether_more_is_missing_than_it_lists(
-        self, world: World, frames: FrameNotices, monkeypatch: pytest.MonkeyPatch
+        self, world: Sender, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(notices, "LISTED", 2)
-        more, all_of_it = opened(world), opened(world)
-        ack(world, more, 1, 3)
-        ack(world, all_of_it, 1)
+        more, all_of_it = world.open(), world.open()
+        world.ack(more, 1, 3)
+        world.ack(all_of_it, 1)
 
         for frame in (more, all_of_it):
-            frames.idle(world.ledger, world.row(frame))
+            world.idle(frame)
 
-        assert [(body["missing"], body["more"]) for body in told(world)] == [
+        assert [(body["missing"], body["more"]) for body in world.told()] == [
             ([[0, 1], [2, 3]], True),
             ([[0, 1], [2, 10]], False),
         ]
 
-    def test_spares_the_frame_for_another_ttl(self, world: World, frames: FrameNotices) -> None:
-        frame = opened(world)
-        world.clock.advance(STALE)
-        frames.idle(world.ledger, world.row(frame))
+    def test_spares_the_frame_for_another_ttl(self, world: Sender) -> None:
+        frame = world.stalled()
+        world.idle(frame)
 
         row = world.row(frame)
         assert is_marked(row)
@@ -181,62 +190,41 @@ class TestIdle:
         assert world.clock.at + 0.9 * TTL * 1_000 - 1 <= row.idle_at < world.clock.at + TTL * 1_000
         assert world.memory.batches.next_due() == row.idle_at
 
-    def test_gives_up_a_frame_that_it_asked_for_before_and_asks_no_more(
-        self, world: World, frames: FrameNotices
-    ) -> None:
-        frame = opened(world)
-        world.clock.advance(STALE)
-        frames.idle(world.ledger, world.row(frame))
+    def test_gives_up_a_frame_that_it_asked_for_before_and_asks_no_more(self, world: Sender) -> None:
+        frame = world.stalled()
+        world.idle(frame)
         asked = world.row(frame)
 
-        assert [frames.idle(world.ledger, asked) for _ in range(2)] == [State.TIMED_OUT] * 2
-        assert len(told(world)) == 1
+        assert [world.idle(frame) for _ in range(2)] == [State.TIMED_OUT] * 2
+        assert len(world.told()) == 1
         assert world.row(frame) == asked
 
-    def test_asks_again_after_progress(self, world: World, frames: FrameNotices) -> None:
-        frame = opened(world)
+    def test_asks_again_after_progress(self, world: Sender) -> None:
+        frame = world.open()
         for done in range(3):
             world.clock.advance(STALE)
-            assert frames.idle(world.ledger, world.row(frame)) is None
-            ack(world, frame, done)
+            assert world.idle(frame) is None
+            world.ack(frame, done)
             assert not is_marked(world.row(frame))
 
-        assert [body["missing"] for body in told(world)] == [[[0, 10]], [[1, 10]], [[2, 10]]]
+        assert [body["missing"] for body in world.told()] == [[[0, 10]], [[1, 10]], [[2, 10]]]
 
-    def test_gives_up_a_frame_at_the_end_of_its_lifetime_without_asking(
-        self, world: World, frames: FrameNotices
-    ) -> None:
-        frame = opened(world)
+    def test_gives_up_a_frame_at_the_end_of_its_lifetime_without_asking(self, world: Sender) -> None:
+        frame = world.open()
 
         world.clock.at = (frame.expires_at - RETENTION) * 1_000
-        assert frames.idle(world.ledger, frame) is State.TIMED_OUT
-        assert told(world) == []
+        assert world.idle(frame) is State.TIMED_OUT
+        assert world.told() == []
         world.clock.advance(-1)
-        assert frames.idle(world.ledger, frame) is None
-        assert len(told(world)) == 1
+        assert world.idle(frame) is None
+        assert len(world.told()) == 1
 
-    def test_asks_again_if_it_died_before_it_noted_that_it_had(
-        self, world: World, frames: FrameNotices
-    ) -> None:
-        frame = opened(world)
-        world.clock.advance(STALE)
-        world.crash_at("batches.touch", "before")
-        with pytest.raises(Crash):
-            frames.idle(world.ledger, world.row(frame))
-
-        assert FrameNotices(world.ports).idle(world.fresh(), world.row(frame)) is None
-
-        assert [body["type"] for body in told(world)] == ["Repeat Requested"] * 2
-
-    def test_leaves_the_activity_of_a_receiver_that_acknowledges_meanwhile(
-        self, world: World, frames: FrameNotices
-    ) -> None:
+    def test_leaves_the_activity_of_a_receiver_that_acknowledges_meanwhile(self, world: Sender) -> None:
         # Given a receiver that comes between the message and its note
-        frame = opened(world)
-        world.clock.advance(STALE)
-        world.at("batches.touch", "before", lambda: ack(world, frame, 0))
+        frame = world.stalled()
+        world.at("batches.touch", "before", lambda: world.ack(frame, 0))
 
-        assert frames.idle(world.ledger, world.row(frame)) is None
+        assert world.idle(frame) is None
 
         # Then the row has the receiver's activity, and the next stall is asked for again
         assert world.happened
@@ -244,72 +232,65 @@ class TestIdle:
         assert world.accesses.refused["batches.touch"] == 1
 
     @pytest.mark.parametrize("reply_to", ["", CHANNEL])
-    def test_marks_a_frame_also_where_nobody_can_be_asked(
-        self, world: World, frames: FrameNotices, reply_to: str
-    ) -> None:
-        frame = opened(world, reply_to=reply_to)
+    def test_marks_a_frame_also_where_nobody_can_be_asked(self, world: Sender, reply_to: str) -> None:
+        frame = world.stalled(reply_to)
         del world.memory.channels.queues[CHANNEL]
-        world.clock.advance(STALE)
 
-        assert frames.idle(world.ledger, world.row(frame)) is None
-        assert frames.idle(world.ledger, world.row(frame)) is State.TIMED_OUT
+        assert world.idle(frame) is None
+        assert world.idle(frame) is State.TIMED_OUT
 
-    @pytest.mark.parametrize("error", [ValueError(), AccessDenied("the key of the queue is another's")])
-    def test_gives_up_a_frame_whose_channel_fails_and_says_so(
-        self, world: World, frames: FrameNotices, error: Exception
+    @pytest.mark.parametrize(
+        ("error", "given_up"),
+        [
+            (ValueError(), True),
+            (AccessDenied("the key of the queue is another's"), True),
+            (Throttled("later"), False),
+            (ServiceUnavailable("no answer"), False),
+        ],
+    )
+    def test_asks_again_where_the_channel_failed_for_now_and_else_gives_the_frame_up_and_says_so(
+        self, world: Sender, error: Exception, given_up: bool
     ) -> None:
-        frame = opened(world)
-        world.clock.advance(STALE)
-        break_channel(world, error)
+        frame = world.stalled()
+        world.break_channel(error)
 
         with pytest.raises(type(error)):
-            frames.idle(world.ledger, world.row(frame))
+            world.idle(frame)
 
-        assert is_marked(world.row(frame))
-        assert frames.idle(world.ledger, world.row(frame)) is State.TIMED_OUT
+        assert is_marked(world.row(frame)) is given_up
+        assert world.idle(frame) is (State.TIMED_OUT if given_up else None)
+        assert [body["type"] for body in world.told()] == ([] if given_up else ["Repeat Requested"])
 
-    @pytest.mark.parametrize("error", [Throttled("later"), ServiceUnavailable("no answer")])
-    def test_asks_again_where_the_channel_failed_for_now(
-        self, world: World, frames: FrameNotices, error: Exception
+    @pytest.mark.parametrize(
+        ("call", "moment", "messages"),
+        [("channels.send", "before", 1), ("channels.send", "after", 2), ("batches.touch", "before", 2)],
+    )
+    def test_is_asked_for_before_it_is_marked(
+        self, world: Sender, call: str, moment: str, messages: int
     ) -> None:
-        frame = opened(world)
-        world.clock.advance(STALE)
-        break_channel(world, error)
-        with pytest.raises(type(error)):
-            frames.idle(world.ledger, world.row(frame))
-        assert not is_marked(world.row(frame))
-
-        assert frames.idle(world.ledger, world.row(frame)) is None
-        assert [body["type"] for body in told(world)] == ["Repeat Requested"]
-
-    @pytest.mark.parametrize("moment", ["before", "after"])
-    def test_is_asked_for_before_it_is_marked(self, world: World, frames: FrameNotices, moment: str) -> None:
         """A frame that is marked and was not asked for would be given up without a word."""
-        frame = opened(world)
-        world.clock.advance(STALE)
-        world.crash_at("channels.send", moment)
+        frame = world.stalled()
+        world.crash_at(call, moment)
         with pytest.raises(Crash):
-            frames.idle(world.ledger, world.row(frame))
+            world.idle(frame)
 
         assert not is_marked(world.row(frame))
-        assert FrameNotices(world.ports).idle(world.fresh(), world.row(frame)) is None
-        assert len(told(world)) == 1 + (moment == "after")
+        assert world.idle(frame) is None
+        assert [body["type"] for body in world.told()] == ["Repeat Requested"] * messages
 
 
-def test_a_frame_whose_channel_fails_harms_no_other_batch(world: World) -> None:
+def test_a_frame_whose_channel_fails_harms_no_other_batch(world: Sender) -> None:
     # Given a stale frame whose channel fails in a way that nobody has foreseen, and idle batches
-    process = LedgerService(world.ports, patterns(world.ports))
-    world.memory.channels.queues[CHANNEL] = []
-    frame = opened(world)
+    frame = world.open()
     idle = [world.batch(1, idle_ttl=120, closed=True)[0] for _ in range(20)]
     world.clock.advance(5 * STALE)
-    break_channel(world, KeyError("MessageGroupId"))
+    world.break_channel(KeyError("MessageGroupId"))
     failed: list[int] = []
 
     # When the reaper comes twice
-    first = process.reap(report=lambda batch_id, _: failed.append(batch_id))
+    first = world.fresh().reap(report=lambda batch_id, _: failed.append(batch_id))
     world.clock.advance(5 * STALE)
-    second = process.reap()
+    second = world.fresh().reap()
 
     # Then the others end, and so does the frame; what went wrong is reported
     assert (first.orphaned, first.failed, failed) == (20, 1, [frame.batch_id])

@@ -6,8 +6,6 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fanin.app.ports.records import Record
 from fanin.app.scatters import correlation
@@ -15,8 +13,6 @@ from fanin.domain.batch import Batch, OpenBatch
 from fanin.errors import CorrelationIdAlive, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import World
-
-SALTS = st.binary(min_size=16, max_size=16)
 
 
 def drafted(world: World, batch_id: int = 7) -> Batch:
@@ -37,6 +33,10 @@ def opened(world: World) -> Batch:
     return world.ledger.open(OpenBatch())
 
 
+def claim(world: World, batch: Batch) -> int:
+    return correlation.claim(world.ports, "mine", batch)
+
+
 def held(world: World) -> Record | None:
     return world.ports.directory.read(correlation.NAMESPACE, ["mine"]).get("mine")
 
@@ -46,61 +46,54 @@ def holder(world: World) -> int | None:
     return None if record is None else record.value["batch_id"]
 
 
-class TestDerivedFrom:
-    @given(salt=SALTS, other=SALTS)
-    def test_an_id_follows_from_the_salt_alone_and_does_not_tell_it(self, salt: bytes, other: bytes) -> None:
-        world = World()
-        made = correlation.derived_from(replace(drafted(world, 7), salt=salt))
+def test_a_derived_id_follows_from_the_salt_alone_and_does_not_tell_it(world: World) -> None:
+    made = correlation.derived_from(drafted(world, 7))
 
-        assert correlation.derived_from(replace(drafted(world, 8), salt=salt)) == made
-        assert (correlation.derived_from(replace(drafted(world, 7), salt=other)) == made) is (salt == other)
-        assert str(UUID(made)) == made
-        assert UUID(made).bytes != salt
+    assert correlation.derived_from(drafted(world, 8)) == made
+    assert correlation.derived_from(replace(drafted(world, 7), salt=b"t" * 16)) != made
+    assert str(UUID(made)) == made
+    assert UUID(made).bytes != drafted(world).salt
 
 
 class TestClaim:
     def test_a_free_id_is_held_from_now_until_the_batch_expires(self, world: World) -> None:
         batch = drafted(world)
 
-        assert correlation.claim(world.ports, "mine", batch) == world.clock.at
+        assert claim(world, batch) == world.clock.at
         now, owner = world.clock.at, correlation.derived_from(batch)
         value = {"batch_id": 7, "created_at": now, "owner": owner}
         assert held(world) == Record("mine", value, now + 1, batch.expires_at)
 
-    @pytest.mark.parametrize("later", [0, 1, 29_999])
-    def test_a_repeat_in_time_changes_nothing(self, world: World, later: int) -> None:
-        since = correlation.claim(world.ports, "mine", drafted(world))
+    @pytest.mark.parametrize(("later", "renewed"), [(0, 0), (29_999, 0), (30_000, 30_000)])
+    def test_a_repeat_in_time_changes_nothing_and_a_late_one_takes_the_id_anew(
+        self, world: World, later: int, renewed: int
+    ) -> None:
+        since = claim(world, drafted(world))
         before = held(world)
         world.clock.advance(later)
 
-        assert correlation.claim(world.ports, "mine", drafted(world)) == since
-        assert held(world) == before
-
-    def test_a_repeat_after_half_a_minute_takes_it_anew(self, world: World) -> None:
-        since = correlation.claim(world.ports, "mine", drafted(world))
-        world.clock.advance(30_000)
-
-        assert correlation.claim(world.ports, "mine", drafted(world)) == since + 30_000
+        assert claim(world, drafted(world)) == since + renewed
         assert holder(world) == 7
+        assert (held(world) == before) is (not renewed)
 
     def test_an_id_is_kept_for_a_batch_that_is_not_open_yet_for_a_minute(self, world: World) -> None:
-        correlation.claim(world.ports, "mine", drafted(world, 7))
+        claim(world, drafted(world, 7))
         world.clock.advance(59_999)
         with pytest.raises(CorrelationIdAlive):
-            correlation.claim(world.ports, "mine", drafted(world, 8))
+            claim(world, drafted(world, 8))
         assert holder(world) == 7
 
         world.clock.advance(1)
-        correlation.claim(world.ports, "mine", drafted(world, 8))
+        claim(world, drafted(world, 8))
         assert holder(world) == 8
 
     def test_an_id_is_kept_for_as_long_as_its_batch_lives(self, world: World) -> None:
         batch = opened(world)
-        correlation.claim(world.ports, "mine", batch)
+        claim(world, batch)
         world.clock.advance(3_600_000)
 
         with pytest.raises(CorrelationIdAlive) as refused:
-            correlation.claim(world.ports, "mine", drafted(world, 8))
+            claim(world, drafted(world, 8))
 
         assert str(refused.value) == (
             f"scatter {batch.batch_id} of correlation id 'mine' has not ended;"
@@ -110,39 +103,33 @@ class TestClaim:
 
     def test_an_id_of_a_batch_that_has_ended_is_taken_over_at_once(self, world: World) -> None:
         batch = opened(world)
-        correlation.claim(world.ports, "mine", batch)
+        claim(world, batch)
         world.ledger.cancel(batch.batch_id)
 
-        correlation.claim(world.ports, "mine", drafted(world, 8))
+        claim(world, drafted(world, 8))
         assert holder(world) == 8
 
     def test_an_id_of_a_batch_past_its_lifetime_is_taken_over(self, world: World) -> None:
         # Given a record that outlives its batch, whose row is still there
         batch = opened(world)
-        correlation.claim(world.ports, "mine", replace(batch, expires_at=batch.expires_at + 3_600))
+        claim(world, replace(batch, expires_at=batch.expires_at + 3_600))
         world.clock.at = batch.expires_at * 1000 - 1
         with pytest.raises(CorrelationIdAlive):
-            correlation.claim(world.ports, "mine", drafted(world, 8))
+            claim(world, drafted(world, 8))
 
         world.clock.advance(1)
-        correlation.claim(world.ports, "mine", drafted(world, 8))
+        claim(world, drafted(world, 8))
         assert holder(world) == 8
-
-    def test_ids_do_not_keep_each_other(self, world: World) -> None:
-        correlation.claim(world.ports, "mine", drafted(world, 7))
-        correlation.claim(world.ports, "yours", drafted(world, 8))
-
-        assert holder(world) == 7
 
     def test_an_id_that_is_freed_while_it_is_taken_over_is_taken_as_a_free_one(self, world: World) -> None:
         # Given a holder that has ended, and that frees its id just before another takes it over
         batch = opened(world)
-        correlation.claim(world.ports, "mine", batch)
+        claim(world, batch)
         world.ledger.cancel(batch.batch_id)
         world.at("directory.put", "before", lambda: None)
         world.at("directory.put", "before", lambda: correlation.free(world.ports, "mine", batch.batch_id))
 
-        correlation.claim(world.ports, "mine", drafted(world, 8))
+        claim(world, drafted(world, 8))
 
         assert world.happened
         assert holder(world) == 8
@@ -150,12 +137,12 @@ class TestClaim:
     def test_who_is_overtaken_while_taking_over_an_id_is_refused(self, world: World) -> None:
         # Given a holder that has ended, and another scatter that is faster to take its id
         ended, faster = opened(world), opened(world)
-        correlation.claim(world.ports, "mine", ended)
+        claim(world, ended)
         world.ledger.cancel(ended.batch_id)
-        world.at("batches.read", "after", lambda: correlation.claim(world.ports, "mine", faster))
+        world.at("batches.read", "after", lambda: claim(world, faster))
 
         with pytest.raises(CorrelationIdAlive, match=str(faster.batch_id)):
-            correlation.claim(world.ports, "mine", drafted(world, 9))
+            claim(world, drafted(world, 9))
         assert world.happened
         assert holder(world) == faster.batch_id
 
@@ -172,46 +159,45 @@ class TestClaim:
             world.at("directory.put", "before", lambda: None)  # the put of the other itself
 
         if others < correlation.TRIES:
-            assert correlation.claim(world.ports, "mine", drafted(world)) == world.clock.at
+            assert claim(world, drafted(world)) == world.clock.at
         else:
             with pytest.raises(
                 Throttled, match="other calls are claiming correlation id 'mine'; try again"
             ) as refused:
-                correlation.claim(world.ports, "mine", drafted(world))
+                claim(world, drafted(world))
             assert refused.value.retry_after == 1
         assert world.happened
 
-    def test_a_claim_whose_answer_was_lost_is_this_batch_s_own(self, world: World) -> None:
+    @pytest.mark.parametrize("renewal", [False, True])
+    def test_a_claim_or_a_renewal_whose_answer_was_lost_is_this_batch_s_own(
+        self, world: World, renewal: bool
+    ) -> None:
         # Given others who want the id while the claim is repeated
         batch = drafted(world)
+        if renewal:
+            claim(world, batch)
+            world.clock.advance(30_000)
 
         def other() -> None:
             with pytest.raises(CorrelationIdAlive):
-                correlation.claim(world.ports, "mine", drafted(world, 8))
+                claim(world, drafted(world, 8))
 
         LostAnswers(world.memory).lose("directory.put", other)
 
-        assert correlation.claim(world.ports, "mine", batch) == world.clock.at
+        assert claim(world, batch) == world.clock.at
         assert holder(world) == 7
 
-    def test_a_renewal_whose_answer_was_lost_is_this_batch_s_own(self, world: World) -> None:
-        correlation.claim(world.ports, "mine", drafted(world))
-        world.clock.advance(30_000)
-        LostAnswers(world.memory).lose("directory.put")
-
-        assert correlation.claim(world.ports, "mine", drafted(world)) == world.clock.at
-
     def test_another_scatter_that_drew_the_same_batch_id_is_refused(self, world: World) -> None:
-        correlation.claim(world.ports, "mine", drafted(world))
+        claim(world, drafted(world))
 
         with pytest.raises(CorrelationIdAlive):
-            correlation.claim(world.ports, "mine", replace(drafted(world), salt=b"t" * 16))
+            claim(world, replace(drafted(world), salt=b"t" * 16))
 
     def test_a_record_of_the_version_before_names_no_owner(self, world: World) -> None:
         value = {"batch_id": 7, "created_at": world.clock.at}
         world.ports.directory.put(correlation.NAMESPACE, "mine", value, expires_at=2**40)
 
-        assert correlation.claim(world.ports, "mine", drafted(world)) == world.clock.at
+        assert claim(world, drafted(world)) == world.clock.at
         correlation.check_held(world.ports, "mine", drafted(world))
 
 
@@ -220,11 +206,11 @@ class TestCheckHeld:
         self, world: World
     ) -> None:
         correlation.check_held(world.ports, "mine", drafted(world))
-        correlation.claim(world.ports, "mine", drafted(world))
+        claim(world, drafted(world))
         correlation.check_held(world.ports, "mine", drafted(world))
 
     def test_a_batch_whose_id_another_has_is_refused(self, world: World) -> None:
-        correlation.claim(world.ports, "mine", drafted(world, 8))
+        claim(world, drafted(world, 8))
         with pytest.raises(CorrelationIdAlive, match="scatter 8 of correlation id 'mine'"):
             correlation.check_held(world.ports, "mine", drafted(world, 7))
 
@@ -244,16 +230,16 @@ class TestCheckInTime:
 
 class TestFree:
     def test_an_id_that_is_let_go_is_free_and_a_repeat_changes_nothing(self, world: World) -> None:
-        correlation.claim(world.ports, "mine", drafted(world, 7))
+        claim(world, drafted(world, 7))
 
         for _ in range(2):
             correlation.free(world.ports, "mine", 7)
             assert held(world) is None
-        correlation.claim(world.ports, "mine", drafted(world, 8))
+        claim(world, drafted(world, 8))
         assert holder(world) == 8
 
     def test_nobody_lets_go_of_the_id_of_another(self, world: World) -> None:
-        correlation.claim(world.ports, "mine", drafted(world, 7))
+        claim(world, drafted(world, 7))
         before = held(world)
 
         correlation.free(world.ports, "mine", 8)
@@ -263,11 +249,11 @@ class TestFree:
     def test_an_id_that_another_took_while_the_answer_was_lost_stays(self, world: World) -> None:
         # Given an end that frees the id, loses the answer, and repeats itself after another has claimed it
         batch, other = opened(world), opened(world)
-        correlation.claim(world.ports, "mine", batch)
+        claim(world, batch)
         world.ledger.cancel(batch.batch_id)
         world.clock.advance(1)
         answers = LostAnswers(world.memory)
-        answers.lose("directory.delete", lambda: correlation.claim(world.ports, "mine", other))
+        answers.lose("directory.delete", lambda: claim(world, other))
 
         correlation.free(world.ports, "mine", batch.batch_id)
 
@@ -277,9 +263,9 @@ class TestFree:
     def test_an_id_that_was_taken_anew_meanwhile_stays(self, world: World) -> None:
         # Given another scatter that takes the id between the read and the delete
         batch, other = opened(world), opened(world)
-        correlation.claim(world.ports, "mine", batch)
+        claim(world, batch)
         world.ledger.cancel(batch.batch_id)
-        world.at("directory.delete", "before", lambda: correlation.claim(world.ports, "mine", other))
+        world.at("directory.delete", "before", lambda: claim(world, other))
 
         correlation.free(world.ports, "mine", batch.batch_id)
 

@@ -14,12 +14,12 @@ from fanin.app.ports.events import Event
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.records import Plan, read_plan
 from fanin.app.scatters.service import ScatterService
-from fanin.domain import ids, limits
+from fanin.domain import limits
 from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OpenBatch, State
-from fanin.domain.scatter import Recipient, Scatter
+from fanin.domain.scatter import Scatter
 from tests.lost_answers import LostAnswers
-from tests.unit.app.scatters.test_service import Fleet
+from tests.unit.app.scatters.conftest import Fleet
 
 
 class Crowd(Fleet):
@@ -33,29 +33,23 @@ class Crowd(Fleet):
         super().__init__()
         self.gather = Gather(self.ports)
 
-    def ask(self, n: int, **options: Any) -> Batch:
-        """Start a scatter to ``n`` recipients, of one queue; its jobs are dropped."""
-        self.recipients(1)
-        to = [Recipient(f"car {i}", "https://sqs/car-0") for i in range(n)]
-        started = self.scatters.start(Scatter("x", to, **options))
-        self.memory.jobs.waiting.clear()
-        return self.row(started.batch)
-
-    def items(self, batch: Batch, ordinals: set[int]) -> list[str]:
-        prefix = ids.issue(batch.batch_id, 0, batch.items, batch.salt).prefix
-        return [f"{prefix}:{i}" for i in sorted(ordinals)]
-
     def done(self, batch: Batch, *ordinals: int) -> None:
-        self.ledger.ack(self.items(batch, set(ordinals)))
+        self.ledger.ack([self.nth(batch, i) for i in ordinals])
 
     def failed(self, batch: Batch, *ordinals: int) -> None:
-        self.ledger.fail([Failure(item, "broken") for item in self.items(batch, set(ordinals))])
+        self.ledger.fail([Failure(self.nth(batch, i), "broken") for i in ordinals])
 
     def plan(self, batch: Batch) -> Plan:
         return read_plan(self.ports.records, batch.batch_id)
 
     def postpone(self, batch: Batch) -> Batch | None:
         return self.gather.postpone(self.ledger, batch)
+
+    def postponed(self, batch: Batch) -> Batch:
+        """The row of a scatter that is not given up."""
+        row = self.postpone(batch)
+        assert row is not None
+        return row
 
     def tell(self, batch: Batch, detail: dict[str, Any] | None = None) -> Event:
         event = Event("7.end", "Batch Ended", {"failures": [], **(detail or {})}, 5)
@@ -76,12 +70,11 @@ class TestPostponing:
         batch = crowd.row(batch)
         crowd.clock.advance(10_000)
 
-        row = crowd.postpone(batch)
+        row = crowd.postponed(batch)
 
         assert crowd.memory.jobs.waiting == [
             {"batch_id": batch.batch_id, "chunk": chunk, "wave": 1} for chunk in (0, 2)
         ]
-        assert row is not None
         assert (row.retries, row.deadline, row.state) == (1, crowd.clock.at + 10_000, State.CLOSED)
         assert row == crowd.row(batch)
         assert crowd.memory.timers.alarms[batch.batch_id] == row.deadline
@@ -94,9 +87,8 @@ class TestPostponing:
         started = crowd.clock.at
         crowd.clock.advance(10_000 + late)
 
-        row = crowd.postpone(batch)
+        row = crowd.postponed(batch)
 
-        assert row is not None
         assert row.deadline == started + until
 
     def test_an_alarm_that_works_on_an_old_row_counts_no_second_retry(self, crowd: Crowd) -> None:
@@ -118,13 +110,12 @@ class TestPostponing:
             crowd.postpone(crowd.row(batch))
 
         LostAnswers(crowd.memory).lose("batches.postpone", other)
-        row = crowd.postpone(batch)
+        row = crowd.postponed(batch)
 
         assert row == crowd.row(batch)
-        assert row is not None
         assert (row.retries, row.deadline) == (2, crowd.clock.at + 10_000)
 
-    @pytest.mark.parametrize("retries", [0, 1, 3])
+    @pytest.mark.parametrize("retries", [0, 2])
     def test_it_is_given_up_after_as_many_retries_as_planned(self, crowd: Crowd, retries: int) -> None:
         batch = crowd.ask(1, timeout=10, max_retries=retries)
         for _ in range(retries):
@@ -168,10 +159,9 @@ class TestListingAgain:
         batch = self.start(crowd)
         crowd.clock.at = batch.deadline or 0
 
-        row = crowd.postpone(batch)
+        row = crowd.postponed(batch)
 
         assert crowd.memory.jobs.waiting == [{"batch_id": batch.batch_id, "chunk": None, "wave": 0}]
-        assert row is not None
         assert (row.state, row.retries, row.deadline) == (State.OPEN, 1, crowd.clock.at + 300_000)
         assert crowd.memory.timers.alarms[batch.batch_id] == row.deadline
 
@@ -179,21 +169,19 @@ class TestListingAgain:
         batch = self.start(crowd)
         for _ in range(10):
             crowd.clock.at = crowd.row(batch).deadline or 0
-            row = crowd.postpone(crowd.row(batch))
-            assert row is not None
+            row = crowd.postponed(crowd.row(batch))
             assert row.state is State.OPEN
         assert len(crowd.memory.jobs.waiting) == 10
 
         crowd.clock.at = crowd.row(batch).deadline or 0
-        row = crowd.postpone(crowd.row(batch))
+        row = crowd.postponed(crowd.row(batch))
 
-        assert row is not None
         assert row.state is crowd.row(batch).state is State.TIMED_OUT
         assert len(crowd.memory.jobs.waiting) == 10
 
 
 class TestTally:
-    @settings(max_examples=30)
+    @settings(max_examples=25)
     @given(n=st.integers(1, 9), data=st.data())
     def test_replies_and_failures_are_counted_apart(self, n: int, data: st.DataObject) -> None:
         crowd = Crowd()
@@ -224,7 +212,7 @@ class TestTally:
 
 
 class TestEnough:
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(
         n=st.integers(1, 6),
         quorum=st.none() | st.integers(1, 7) | st.sampled_from([0.1, 0.2, 0.5, 0.75, 0.9]),
@@ -256,26 +244,21 @@ class TestEnough:
         else:
             assert row == before
 
-    def test_a_second_look_changes_nothing(self, crowd: Crowd) -> None:
+    @pytest.mark.parametrize("cancelled", [False, True])
+    def test_a_scatter_that_has_ended_stays_as_it_is(self, crowd: Crowd, cancelled: bool) -> None:
         batch = crowd.ask(3, quorum=1)
         crowd.done(batch, 0)
         plan = crowd.plan(batch)
-        crowd.gather.end_if_enough(crowd.ledger, crowd.row(batch), plan)
+        if cancelled:
+            crowd.ledger.cancel(batch.batch_id)
+        else:
+            crowd.gather.end_if_enough(crowd.ledger, crowd.row(batch), plan)
         before = crowd.row(batch)
         crowd.clock.advance(1_000)
 
-        crowd.gather.end_if_enough(crowd.ledger, before, plan)
+        crowd.gather.end_if_enough(crowd.ledger, batch, plan)
 
         assert crowd.row(batch) == before
-
-    def test_a_scatter_that_was_cancelled_stays_so(self, crowd: Crowd) -> None:
-        batch = crowd.ask(3, quorum=1)
-        crowd.done(batch, 0)
-        crowd.ledger.cancel(batch.batch_id)
-
-        crowd.gather.end_if_enough(crowd.ledger, batch, crowd.plan(batch))
-
-        assert crowd.row(batch).state is State.CANCELLED
 
 
 class TestTelling:

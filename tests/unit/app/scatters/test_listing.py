@@ -14,24 +14,15 @@ from fanin.app.scatters import records as scatter_records
 from fanin.app.scatters.listing import Listing
 from fanin.app.scatters.records import read_chunk, read_names
 from fanin.domain import limits
-from fanin.domain.batch import Batch
 from fanin.domain.directory import Registration
-from fanin.domain.scatter import Scatter
+from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import RequestTooLarge
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import World
+from tests.unit.app.scatters.conftest import BATCH
 
 FOREVER = 2**60
 SCATTER = Scatter("x", topic="town")
-BATCH = Batch(
-    batch_id=7,
-    salt=b"s",
-    created_at=0,
-    touched_at=0,
-    expires_at=2**40,
-    open_idle_ttl=60,
-    closed_idle_ttl=60,
-)
 
 
 @pytest.fixture(autouse=True)
@@ -106,9 +97,11 @@ def test_a_full_last_chunk_is_followed_by_an_empty_one_that_says_so(world: World
 
     assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=2) is None
     assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1) == 6
-    last = read_chunk(world.ports.records, BATCH, 2)
+    before, last = (read_chunk(world.ports.records, BATCH, number) for number in (1, 2))
+    assert before is not None
+    assert before.recipients == tuple(Recipient(f"car-0{i}", f"https://sqs/{i}") for i in (3, 4, 5))
     assert last is not None
-    assert (last.recipients, last.end) == ((), True)
+    assert (before.end, last.recipients, last.end) == (False, (), True)
 
 
 def test_it_stops_when_its_time_is_over(world: World) -> None:
@@ -135,27 +128,18 @@ def test_a_chain_of_calls_without_any_time_ends_after_as_many_as_there_are_chunk
     assert listed(world, 12) == list(range(12))
 
 
-def test_who_joins_is_listed_if_the_listing_has_yet_to_come_there(world: World) -> None:
+def test_who_joins_or_leaves_counts_if_the_listing_has_yet_to_come_there(world: World) -> None:
+    # Given a listing that stops at car 4, which then leaves
     register(world, *range(0, 12, 2))
-    Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1)  # as far as car 4
-    register(world, 1, 5, 11)
-
-    count = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
-
-    assert count == 8
-    assert listed(world, count) == [0, 2, 4, 5, 6, 8, 10, 11]
-
-
-def test_a_listing_goes_on_although_the_car_where_it_stopped_has_left(world: World) -> None:
-    register(world, *range(8))
     Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1)
-    leave(world, 2)
-    leave(world, 3)
+    register(world, 1, 5, 11)
+    leave(world, 4)
+    leave(world, 8)
 
     count = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
 
     assert count == 7
-    assert listed(world, count) == [0, 1, 2, 4, 5, 6, 7]
+    assert listed(world, count) == [0, 2, 4, 5, 6, 10, 11]
 
 
 def test_a_chunk_that_another_process_wrote_first_counts(world: World) -> None:
@@ -205,17 +189,6 @@ def test_only_those_with_the_attributes_and_a_lease_that_runs_are_listed(world: 
     assert listed(world, count) == [0, 3, 6, 7]
 
 
-def test_recipients_keep_the_names_and_channels_of_their_registrations(world: World) -> None:
-    register(world, 5)
-    Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
-
-    chunk = read_chunk(world.ports.records, BATCH, 0)
-
-    assert chunk is not None
-    (to,) = chunk.recipients
-    assert (to.name, to.channel) == ("car-05", "https://sqs/5")
-
-
 def test_a_listing_goes_on_from_the_page_where_it_stopped(world: World) -> None:
     register(world, *range(12))
     Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=3)
@@ -223,14 +196,6 @@ def test_a_listing_goes_on_from_the_page_where_it_stopped(world: World) -> None:
 
     assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER) == 12
     assert world.accesses.reads["directory.page"] - before == 2  # of the six of the whole topic
-
-
-def test_batches_are_listed_apart(world: World) -> None:
-    register(world, *range(4))
-    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER) == 4
-    register(world, 4)
-
-    assert Listing(world.ports).resume(replace(BATCH, batch_id=8), SCATTER, until=FOREVER) == 5
 
 
 @pytest.mark.parametrize("most", [5, 6, 7])
