@@ -10,7 +10,7 @@ from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Claim, Clear, Cleared, WordKey
 from fanin.domain.batch import LIVE, Batch, State
 from fanin.domain.principals import IdempotencyKey, Principal
-from fanin.errors import NotConfigured, ServiceUnavailable
+from fanin.errors import NotConfigured
 
 from .conftest import Dynamo
 
@@ -90,15 +90,6 @@ class TestWordRows:
         for mask in (0b1, FULL):
             assert dynamo.words.clear([Clear(WordKey(7, 0, 0), mask, LATER)]) == [Cleared(0, 0)]
         assert dynamo.row("words", word_id={"S": "7/0/0"}) == row
-
-    def test_a_damaged_row_is_no_endless_loop(self, dynamo: Dynamo) -> None:
-        row = {"word_id": {"S": "7/0/0"}, "word": {"N": str(FULL)}, "done": {"NS": ["5"]}}
-        dynamo.connection.put(f"{dynamo.prefix}-words", [row])
-
-        (outcome,) = dynamo.words.clear([Clear(WordKey(7, 0, 0), 1 << 5, LATER)])
-
-        assert isinstance(outcome, ServiceUnavailable)
-        assert "7/0/0" in str(outcome)
 
     def test_a_row_without_a_word_reads_as_all_ones(self, dynamo: Dynamo) -> None:
         key = WordKey(7, 0, 0)
@@ -216,31 +207,6 @@ class TestBatchRows:
             "reason": {"S": "why"},
             "expires_at": {"N": str(LATER)},
         }
-
-
-def test_a_row_that_left_the_state_after_the_index_was_read_is_not_listed(
-    dynamo: Dynamo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given an index that is behind: two batches close and one vanishes between its answer and their rows
-    batches = {batch_id: put(dynamo, batch_id) for batch_id in range(4)}
-    query = dynamo.connection.query
-
-    def behind(request: Any) -> Any:
-        answer = query(request)
-        if found := [row["batch_id"] for row in answer[0]]:
-            batch_id = int(found[0]["N"])
-            if batch_id in {0, 1}:
-                dynamo.batches.close(batch_id, now=NOW)
-            elif batch_id == 2:
-                dynamo.connection.client.delete_item(
-                    TableName=f"{dynamo.prefix}-batches", Key={"batch_id": found[0]}
-                )
-        return answer
-
-    monkeypatch.setattr(dynamo.connection, "query", behind)
-
-    # When they are listed, then only what is still there and open is
-    assert dynamo.batches.page(State.OPEN) == ([batches[3]], None)
 
 
 def test_a_table_that_is_not_there_is_a_matter_of_settings(dynamo: Dynamo) -> None:

@@ -123,10 +123,6 @@ def test_what_a_queue_will_never_take_is_told_and_holds_up_nobody(sqs: Any) -> N
     assert [m["Body"] for m in received(sqs, url)] == ["b"]
 
 
-def test_nothing_to_send_is_no_error(sqs: Any) -> None:
-    assert channels(sqs).send([]) == []
-
-
 def answers(*failures: dict[str, Any]) -> Any:
     """A client whose requests fail for some messages, one answer after the other."""
     client = boto3.client("sqs")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from botocore.stub import Stubber
 
 from fanin.adapters import cursors
@@ -13,7 +12,6 @@ from fanin.adapters.dynamodb import DynamoBatches
 from fanin.adapters.dynamodb.rows import encode
 from fanin.app.ports.batches import Page
 from fanin.domain.batch import Batch, State
-from fanin.errors import InvalidRequest
 from tests.unit.adapters.dynamodb.conftest import BATCH
 
 Asked = list[dict[str, Any]]
@@ -95,23 +93,6 @@ def test_a_row_that_is_gone_or_in_another_state_is_left_out(batches: DynamoBatch
 
     assert page.batches == [batch(8)]
     assert page.cursor is not None
-
-
-def test_a_page_is_in_the_order_of_the_index_not_of_the_rows(batches: DynamoBatches, aws: Stubber) -> None:
-    aws.add_response("query", {"Items": [place(16, 1), place(8, 2)], "LastEvaluatedKey": place(8, 2)})
-    rows(aws, batch(8), batch(16))
-
-    assert batches.page(State.OPEN, limit=2).batches == [batch(16), batch(8)]
-
-
-@pytest.mark.parametrize(
-    "cursor", ["x", cursors.encode("batches closed", 3), cursors.encode("batches open", 3, 90)]
-)
-def test_a_cursor_that_this_listing_did_not_give_asks_nothing(
-    batches: DynamoBatches, aws: Stubber, cursor: str
-) -> None:
-    with pytest.raises(InvalidRequest, match="cursor"):
-        batches.page(State.OPEN, cursor=cursor)
 
 
 class TestDue:
