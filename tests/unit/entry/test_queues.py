@@ -98,8 +98,6 @@ def test_a_message_may_carry_everything(ledger: LedgerService, group: Group) -> 
     "poison",
     [
         "nonsense",
-        {"itemz": []},
-        {"items": [7]},
         {"items": ["nonsense"]},
         {"items": ["5:00000000-0000-8010-8000-000000000000:0"]},
         {"failures": [{"item": "nonsense"}]},
@@ -242,14 +240,6 @@ class TestOverload:
         acknowledged(event({"items": [group[0], group[1], group[64]]}), ledger)
         assert measured()[names.METRIC_FIRST] == [2.0]
 
-    def test_a_defect_is_not_taken_for_overload(
-        self, ledger: LedgerService, group: Group, monkeypatch
-    ) -> None:
-        monkeypatch.setattr(ledger, "ack", lambda *_, **__: 1 // 0)
-        postponed = Postponed()
-        answer = acknowledged(event({"items": [group[0]]}), ledger, postpone=postponed)
-        assert (failed(answer), postponed) == (["m0"], [])
-
     def test_a_range_without_an_end_is_recognized(
         self, ledger: LedgerService, memory: Memory, batch: Batch
     ) -> None:
@@ -369,20 +359,6 @@ class TestEstimated:
         assert self.counted(ledger, estimated) == 1
         assert ledger.status(group.batch_id, exact=True).done_min == 1
 
-    def test_of_two_counts_in_a_message_only_the_throttled_one_is_put_back(
-        self, ledger: LedgerService, memory: Memory, estimated: Group
-    ) -> None:
-        other = ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id
-        counts = [{"batch_id": estimated.batch_id, "n": 2}, {"batch_id": other, "n": 3}]
-        throttle_word(memory, 2, "batches.count")
-        rests: list[Any] = []
-
-        answer = acknowledged(event({"counts": counts}), ledger, put_back=lambda *rest: rests.append(rest))
-
-        assert failed(answer) == []
-        assert [json.loads(rest["body"]) for rest, _ in rests] == [{"counts": counts[1:]}]
-        assert self.counted(ledger, estimated) == 2
-
     def test_a_chain_of_rests_ends_since_each_names_less_than_the_one_before(
         self, ledger: LedgerService, memory: Memory, estimated: Group
     ) -> None:
@@ -403,16 +379,6 @@ class TestEstimated:
         assert sizes == [5, 4, 3, 2, 1]
         statuses = (ledger.status(batch_id).batch.acked for batch_id in (estimated.batch_id, *others))
         assert list(statuses) == [2] * 5
-
-    def test_a_message_that_cannot_be_put_back_comes_again_whole(
-        self, ledger: LedgerService, memory: Memory, group: Group, estimated: Group
-    ) -> None:
-        def broken(_message: Any, _seconds: int) -> None:
-            raise Throttled("the queue is busy")
-
-        body = {"failures": [{"item": estimated[0]}], "items": [group[0]]}
-        throttle_word(memory, 1)
-        assert failed(acknowledged(event(body), ledger, put_back=broken)) == ["m0"]
 
     def test_a_message_of_exact_batches_comes_again_as_it_is(
         self, ledger: LedgerService, memory: Memory, batch: Batch
@@ -521,31 +487,6 @@ class TestPoison:
         assert [message["messageId"] for message in parked] == ["m9"]
         assert ledger.status(group.batch_id, exact=True).done_min == 9
         assert measured()[names.METRIC_PARKED] == [1.0]
-
-    def test_a_count_of_which_nobody_knows_is_parked_and_not_made_again(
-        self, memory: Memory, ledger: LedgerService, group: Group
-    ) -> None:
-        # Given a window with a count, whose answer is lost after it was made
-        batch = ledger.open(OpenBatch(mode=Mode.ESTIMATED))
-        ledger.add(batch.batch_id, 5)
-        parked: list[Any] = []
-        LostAnswers(memory).lose("batches.count")
-        counting = {"counts": [{"batch_id": batch.batch_id, "n": 2}]}
-
-        # When it is handled
-        answer = acknowledged(event({"items": [group[0]]}, counting), ledger, parked.append)
-
-        # Then the count was made once, its message waits for a person, and the other comes again or is done
-        assert ledger.status(batch.batch_id).batch.acked == 2
-        assert [message["messageId"] for message in parked] == ["m1"]
-        assert "m1" not in failed(answer)
-
-    def test_that_cannot_be_parked_comes_again(self, ledger: LedgerService, group: Group) -> None:
-        def broken(_message: Any) -> None:
-            raise ZeroDivisionError
-
-        answer = acknowledged(event({"items": [group[0]]}, "nonsense"), ledger, broken)
-        assert failed(answer) == ["m1"]
 
 
 def test_a_throttled_window_comes_back_whole(ledger: LedgerService, group: Group, monkeypatch) -> None:
@@ -699,17 +640,6 @@ def test_a_dead_letter_that_is_throttled_comes_again_alone(
     answer = dead_lettered({"Records": letters}, ledger, lambda _message: pytest.fail("parked"), postponed)
 
     assert failed(answer) == ["d1"] == [name for name, _ in postponed]
-
-
-def test_a_dead_letter_is_kept_when_it_can_neither_be_failed_nor_parked(
-    ledger: LedgerService, group: Group, monkeypatch
-) -> None:
-    def busy(*_args) -> None:
-        raise Throttled("slow down")
-
-    monkeypatch.setattr(ledger, "fail", busy)
-    dead = {"Records": [letter(None, "d1"), letter(group[0], "d2")]}
-    assert sorted(failed(dead_lettered(dead, ledger, busy))) == ["d1", "d2"]
 
 
 def test_the_dead_letter_of_a_buffer_frees_its_slot_and_is_kept(

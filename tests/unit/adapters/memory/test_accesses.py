@@ -73,15 +73,15 @@ def test_an_onlooker_that_blocks_one_thread_does_not_block_others() -> None:
     def stop(call: str, _moment: str) -> None:
         if call == "slow":
             stopped.set()
-            assert go_on.wait(timeout=10)
+            assert go_on.wait(timeout=60)
 
     accesses = Accesses(stop)
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(accesses.write, "slow", lambda: "slow")
-        assert stopped.wait(timeout=10)
+        assert stopped.wait(timeout=60)
         assert accesses.write("fast", lambda: "fast") == "fast"
         go_on.set()
-        assert slow.result(timeout=10) == "slow"
+        assert slow.result(timeout=60) == "slow"
 
 
 def test_an_access_that_fails_is_counted_and_leaves_the_stores_usable() -> None:
