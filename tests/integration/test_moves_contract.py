@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.batches import Activity, Done
-from fanin.domain.batch import LIVE, Cause, Kind, Mode, OnFailure, State
-from fanin.domain.tolerance import Tolerance
+from fanin.domain.batch import LIVE, Cause, Kind, Mode, State
 
 from .conftest import Stores
 from .given import HOUR, NOW, TERMINAL, new_batch, put, row_of
@@ -270,15 +269,6 @@ class TestTellStall:
 
 
 class TestFailures:
-    def test_what_becomes_of_failures_is_kept(self, stores: Stores) -> None:
-        tolerance = Tolerance(count=7, percent=0.5, min_sample=20)
-        put(stores, on_failure=OnFailure.HOLD, held_more=True, tolerated_failures=tolerance)
-        put(stores, 9, tolerated_failures=Tolerance(percent=5))
-
-        assert row_of(stores).tolerated_failures == tolerance
-        assert (row_of(stores).on_failure, row_of(stores).held_more) == (OnFailure.HOLD, True)
-        assert stores.batches.read([9])[9].tolerated_failures == Tolerance(percent=5)
-
     def test_failures_add_up_as_a_hint_while_the_batch_lives(self, stores: Stores) -> None:
         put(stores)
         first, second = (stores.batches.hint_failures(8, n) for n in (3, 4))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import boto3
 import pytest
 from botocore.stub import Stubber
 
@@ -73,17 +72,6 @@ def test_an_addition_and_the_row_of_its_key_are_one_transaction(
         f"SET {TOUCHED} {update}",
         f"(state = open) AND (items <= 1099511627772) AND ({fits}) AND (items = 6)",
     )
-
-
-@pytest.mark.parametrize("move", ["allocate", "count"])
-def test_what_adds_is_sent_by_the_client_that_repeats_nothing(aws: Stubber, client: Any, move: str) -> None:
-    once = boto3.client("dynamodb")
-    batches = DynamoBatches("batches", "parts", Connection(lambda: client, once=lambda: once))
-    with Stubber(once) as sent_once:
-        sent_once.add_response("update_item", {"Attributes": encode(BATCH)})
-        more = {"room": None} if move == "allocate" else {}
-
-        assert getattr(batches, move)(11, 4, activity=None, **more) == BATCH
 
 
 def test_a_throttled_addition_is_tried_again_since_it_added_nothing(

@@ -4,7 +4,6 @@ import pytest
 
 from fanin.adapters.memory import FixedClock, SeededRandom
 from fanin.adapters.memory.sqs import Queue, QueueStore
-from fanin.adapters.memory.sqs.queue import DEFAULTS
 from tests.unit.adapters.memory.sqs.conftest import NOW
 
 SECOND = 1000
@@ -181,21 +180,6 @@ def test_the_next_visible_message_tells_when_to_look_again(queue: Queue, clock: 
 
     clock.advance(5 * SECOND)
     assert queue.next_visible() == clock.now()
-
-
-def test_all_messages_can_be_taken_out(queue: Queue) -> None:
-    send(queue, *"ab")
-    queue.receive(1, None)
-
-    queue.clear()
-
-    assert queue.counts() == (0, 0, 0)
-
-
-def test_the_attributes_of_queues_are_their_own(queue: Queue, store: QueueStore) -> None:
-    store.change(queue, {"VisibilityTimeout": "7"})
-
-    assert store.create("other", {}, {}).attributes == DEFAULTS
 
 
 def test_a_dead_message_comes_once_whatever_was_drawn_for_its_queue(store: QueueStore, queue: Queue) -> None:
