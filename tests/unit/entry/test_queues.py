@@ -712,50 +712,37 @@ class TestMessagesOfFailures:
         assert all(ledger.failure(group.batch_id, n).message for n in range(6))
 
 
-def test_where_nothing_says_the_source_of_a_dead_letter_the_notes_of_its_item_do(
+def test_the_reason_of_a_dead_letter_names_its_source_and_the_last_error(
     ledger: LedgerService, batch: Batch
 ) -> None:
-    # Given dead letters of which one says its source, and a queue that does not tell whose they are
-    group = ledger.add(batch.batch_id, 2)
-    event = {"Records": [letter(group[0], "d1"), letter(group[1], "d2", source=False)]}
+    # Given dead letters of which one says its source, and has a last error; of the others, one is in a queue
+    # that tells whose they are
+    group = ledger.add(batch.batch_id, 3)
+    first, second, third = (letter(group[n], f"d{n}", source=n == 0) for n in range(3))
+    third["eventSourceARN"] = "arn:aws:sqs:eu-west-1:000000000000:other-dead"
     asked: list[list[str]] = []
 
     def noted(items: Sequence[str]) -> dict[str, str]:
         asked.append([*items])
-        return dict.fromkeys(items, "https://sqs.eu-west-1.amazonaws.com/1/rows")
-
-    # When the function gets them
-    queues.fail_dead_letters(event, ledger, refuse, lambda _: None, sent_queues=noted)
-
-    # Then the notes were asked about the other one, and its message can be sent back
-    assert asked == [[group[1]]]
-    found = ledger.failures(batch.batch_id).failures
-    assert [failure.reason for failure in found] == [
-        "dead letter: received 4 times from work",
-        "dead letter: received 4 times from rows",
-    ]
-    assert found[1].source == "https://sqs.eu-west-1.amazonaws.com/1/rows"
-
-
-def test_the_reason_of_a_dead_letter_names_its_source_and_the_last_error(
-    ledger: LedgerService, batch: Batch
-) -> None:
-    # Given dead letters of which one does not say its source, and the last error of the other
-    group = ledger.add(batch.batch_id, 2)
-    event = {"Records": [letter(group[0], "d1"), letter(group[1], "d2", source=False)]}
+        return dict.fromkeys(items, "https://sqs.eu-west-1.amazonaws.com/1/lines")
 
     # When the function gets them
     queues.fail_dead_letters(
-        event,
+        {"Records": [first, second, third]},
         ledger,
         refuse,
         lambda _: None,
         source_of=lambda arn: "arn:aws:sqs:eu-west-1:1:rows" if arn.endswith(":work-dead") else None,
         last_attempts=lambda items: {items[0]: RetryRow(0, 4, "no such customer", "", 0)},
+        sent_queues=noted,
     )
 
-    # Then their items have these reasons
-    assert [failure.reason for failure in ledger.failures(batch.batch_id).failures] == [
+    # Then notes were asked about the last one only, and its message can be sent back
+    assert asked == [[group[2]]]
+    found = ledger.failures(batch.batch_id).failures
+    assert [failure.reason for failure in found] == [
         "dead letter: received 4 times from work: no such customer",
         "dead letter: received 4 times from rows",
+        "dead letter: received 4 times from lines",
     ]
+    assert found[2].source == "https://sqs.eu-west-1.amazonaws.com/1/lines"

@@ -12,8 +12,7 @@ import pytest
 from fanin import names
 from fanin.adapters.memory import SeededRandom
 from fanin.adapters.system import SystemRandom
-from fanin.domain.acks import Count
-from fanin.domain.batch import Mode, OpenBatch, State
+from fanin.domain.batch import OpenBatch, State
 from fanin.domain.directory import Register
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.entry.in_memory.clock import RealClock, StandingClock
@@ -94,19 +93,6 @@ class TestTime:
         assert told(runtime) == ["Batch Orphaned"]
         row = runtime.services.ledger.status(batch.batch_id).batch
         assert row.ended_at == start + 300_000
-
-    def test_a_closed_batch_that_nobody_settled_is_found(
-        self, runtime: Runtime, clock: StandingClock
-    ) -> None:
-        # Given an estimated batch that is done, whose closer died before it could say so
-        ledger = runtime.services.ledger
-        batch = ledger.open(OpenBatch(mode=Mode.ESTIMATED))
-        ledger.add(batch.batch_id, 3)
-        ledger.ack(counts=[Count(batch.batch_id, 3)])
-        runtime.memory.batches.close(batch.batch_id, now=clock.now())
-        # When its idle time is over, Then it is completed, not orphaned
-        runtime.wait(8 * 86_400)
-        assert told(runtime) == ["Batch Completed"]
 
     def test_the_registrar_drops_who_is_over_and_whose_queue_is_gone(self, runtime: Runtime) -> None:
         directory = runtime.services.directory

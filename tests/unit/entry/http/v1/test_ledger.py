@@ -230,6 +230,7 @@ def test_answers_are_of_the_form_that_the_document_promises(call, ledger: Ledger
         ({"body": "b", "attributes": {"a": {"type": "Binary", "binary": "no base64!"}}}, "not base64"),
         ({"body": "b", "attributes": {"a": {"type": "Binary", "value": "text"}}}, "must be bytes"),
         ({"body": "b", "group_id": "g" * 129}, "group_id"),
+        ({}, "body"),
     ],
 )
 def test_a_message_that_cannot_be_kept_is_refused(call, memory: Memory, message: object, detail: str) -> None:
@@ -292,10 +293,10 @@ def test_a_plain_batch_says_nothing_of_a_tolerance(call) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-
         ({"on_failure": "hold", "mode": "estimated"}, "open the batch in exact mode"),
         ({"tolerated_failures": {}}, "needs a count, a percent, or both"),
         ({"tolerated_failures": {"percent": 101}}, "/tolerated_failures/percent must be"),
+        ({"tolerated_failures": {"count": -1}}, "/tolerated_failures/count must be"),
         ({"tolerated_failures": {"count": 1, "min_sample": 5}}, "belongs to a percent"),
     ],
 )
