@@ -185,16 +185,19 @@ def test_a_page_of_nothing_but_expired_records_still_goes_on(
     assert ([record.name for record in rest.records], rest.cursor) == (["c"], None)
 
 
-def test_a_cursor_of_another_listing_is_refused(records: Records, namespace: str, table: str) -> None:
-    records.put_all(namespace, {"a/1": {}, "a/2": {}, "b/1": {}}, expires_at=LATER)
-    cursor = records.page(namespace, prefix="a/", limit=1).cursor
-    other = cursors.encode_name(f"{'records' if table == 'directory' else 'directory'} {namespace} b/", "b/0")
-    outside = cursors.encode_name(f"{table} {namespace} b/", "a/1")
-    assert cursor is not None
+def test_a_cursor_of_another_listing_is_refused(records: Records, namespace: str) -> None:
+    for space in (namespace, namespace + "1"):
+        records.put_all(space, {"a/1": {}, "a/2": {}, "b/1": {}, "b/2": {}}, expires_at=LATER)
+    right, other_prefix, other_namespace = (
+        records.page(space, prefix=prefix, limit=1).cursor or ""
+        for space, prefix in ((namespace, "b/"), (namespace, "a/"), (namespace + "1", "b/"))
+    )
+    outside = cursors.encode_name(cursors._unpack(right)[0], "a/1")
 
-    for wrong in (cursor, other, outside):
+    for wrong in (other_prefix, other_namespace, outside):
         with pytest.raises(InvalidRequest, match="cursor"):
             records.page(namespace, prefix="b/", cursor=wrong)
+    assert [record.name for record in records.page(namespace, prefix="b/", cursor=right).records] == ["b/2"]
 
 
 def test_namespaces_are_apart(records: Records, namespace: str) -> None:

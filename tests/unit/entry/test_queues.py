@@ -715,11 +715,16 @@ class TestMessagesOfFailures:
 def test_the_reason_of_a_dead_letter_names_its_source_and_the_last_error(
     ledger: LedgerService, batch: Batch
 ) -> None:
-    # Given dead letters of which one says its source, and has a last error; of the others, one is in a queue
-    # that tells whose they are
-    group = ledger.add(batch.batch_id, 3)
-    first, second, third = (letter(group[n], f"d{n}", source=n == 0) for n in range(3))
-    third["eventSourceARN"] = "arn:aws:sqs:eu-west-1:000000000000:other-dead"
+    # Given dead letters of which one says its source; the queue of another tells whose they are; of the third
+    # nothing is known but that it was sent; and the last attempt at the fourth names its queue
+    group = ledger.add(batch.batch_id, 4)
+    letters = [letter(group[n], f"d{n}", source=n == 0) for n in range(4)]
+    for other in letters[2:]:
+        other["eventSourceARN"] = "arn:aws:sqs:eu-west-1:000000000000:other-dead"
+    last = {
+        group[0]: RetryRow(0, 4, "no such customer", "", 0),
+        group[3]: RetryRow(3, 4, "no price", "cells", 0),
+    }
     asked: list[list[str]] = []
 
     def noted(items: Sequence[str]) -> dict[str, str]:
@@ -728,21 +733,22 @@ def test_the_reason_of_a_dead_letter_names_its_source_and_the_last_error(
 
     # When the function gets them
     queues.fail_dead_letters(
-        {"Records": [first, second, third]},
+        {"Records": letters},
         ledger,
         refuse,
         lambda _: None,
         source_of=lambda arn: "arn:aws:sqs:eu-west-1:1:rows" if arn.endswith(":work-dead") else None,
-        last_attempts=lambda items: {items[0]: RetryRow(0, 4, "no such customer", "", 0)},
+        last_attempts=lambda _: last,
         sent_queues=noted,
     )
 
-    # Then notes were asked about the last one only, and its message can be sent back
+    # Then notes were asked about the third only, and its message can be sent back
     assert asked == [[group[2]]]
     found = ledger.failures(batch.batch_id).failures
     assert [failure.reason for failure in found] == [
         "dead letter: received 4 times from work: no such customer",
         "dead letter: received 4 times from rows",
         "dead letter: received 4 times from lines",
+        "dead letter: received 4 times from cells: no price",
     ]
     assert found[2].source == "https://sqs.eu-west-1.amazonaws.com/1/lines"
