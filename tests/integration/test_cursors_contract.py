@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import json
+from collections.abc import Callable
 
 import pytest
 
+from fanin.adapters import cursors
 from fanin.app.ports.parts import FailureRow
 from fanin.domain.batch import State
 from fanin.errors import InvalidRequest
@@ -15,39 +15,19 @@ from .conftest import Stores
 from .given import LATER, put
 
 
-def cursor_of(*parts: object) -> str:
-    return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
-
-
 class TestCursors:
-    MALFORMED = (
-        "",
-        "x",
-        "☂",
-        "====",
-        "a b",
-        "A" * 10_000,
-        cursor_of(),
-        cursor_of("batches open"),
-        cursor_of("batches open", -1),
-        cursor_of("batches open", 1.5),
-        cursor_of("batches open", True),
-        cursor_of("batches open", "1"),
-        cursor_of("batches open", 1, 2),
-        cursor_of("batches open", 1, 2, 2**53),
-        base64.urlsafe_b64encode(b"7").decode(),
-        base64.urlsafe_b64encode(b'{"batches open": 1}').decode(),
-        base64.urlsafe_b64encode(b"\xff\xfe").decode(),
-    )
-
-    @pytest.mark.parametrize("cursor", MALFORMED)
-    def test_a_malformed_cursor_is_refused(self, stores: Stores, cursor: str) -> None:
-        with pytest.raises(InvalidRequest, match="cursor"):
-            stores.batches.page(State.OPEN, cursor=cursor)
-        with pytest.raises(InvalidRequest, match="cursor"):
-            stores.batches.page_of_user_key("k", cursor=cursor)
-        with pytest.raises(InvalidRequest, match="cursor"):
-            stores.parts.failures(8, cursor=cursor)
+    def test_a_malformed_cursor_is_refused(self, stores: Stores) -> None:
+        by_key = cursors.listing_of("batches of", "k")
+        listings: dict[str, Callable[[str], object]] = {
+            "batches open": lambda cursor: stores.batches.page(State.OPEN, cursor=cursor),
+            by_key: lambda cursor: stores.batches.page_of_user_key("k", cursor=cursor),
+            "failures of 8": lambda cursor: stores.parts.failures(8, cursor=cursor),
+        }
+        for listing, read in listings.items():
+            short, long = cursors.encode(listing), cursors.encode(listing, 1, 2)
+            for cursor in ("", "x", short, long, cursors.encode_name(listing, "1")):
+                with pytest.raises(InvalidRequest, match="cursor"):
+                    read(cursor)
 
     def test_a_cursor_is_good_for_its_own_listing_only(self, stores: Stores) -> None:
         for batch_id in range(3):

@@ -6,11 +6,10 @@ import pytest
 
 from fanin.adapters.dynamodb.metering import Meter
 from fanin.app.ports.batches import Activity
-from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Claim, Clear, Cleared, WordKey
 from fanin.domain.batch import LIVE, Batch, State
-from fanin.domain.principals import IdempotencyKey, Principal
-from fanin.errors import NotConfigured, ServiceUnavailable
+from fanin.domain.principals import IdempotencyKey
+from fanin.errors import NotConfigured
 
 from .conftest import Dynamo
 
@@ -54,34 +53,6 @@ def put(dynamo: Dynamo, batch_id: int, **values: Any) -> Batch:
 
 
 class TestWordRows:
-    def test_a_row_holds_the_word_its_cleared_bits_and_its_time_to_live(self, dynamo: Dynamo) -> None:
-        dynamo.words.clear([Clear(KEY, 1 << 63 | 0b1, LATER)])
-
-        row = dynamo.word_row(KEY)
-
-        assert row.pop("done")["NS"].sort() is None
-        assert row == {
-            "word_id": {"S": "9007199254740991/0/17179869183"},
-            "word": {"N": str(FULL ^ (1 << 63 | 0b1))},
-            "expires_at": {"N": str(LATER)},
-        }
-
-    def test_the_largest_row_is_one_write_unit(self, dynamo: Dynamo) -> None:
-        # Given a word of which every bit was cleared by itself, all but the last as failed
-        for bit in range(64):
-            dynamo.words.clear([Clear(KEY, 1 << bit, LATER, failed=bit < 63)])
-
-        row = dynamo.word_row(KEY)
-
-        assert {name: len(typed.get("NS", [])) for name, typed in row.items()} == {
-            "word_id": 0,
-            "word": 0,
-            "done": 64,
-            "failed": 0,
-            "expires_at": 0,
-        }
-        assert size(row) < 1024
-
     def test_a_word_put_as_done_without_its_bits_is_done(self, dynamo: Dynamo) -> None:
         # Given a finished word as a bulk writer puts it
         row = {"word_id": {"S": "7/0/0"}, "word": {"N": "0"}}
@@ -90,15 +61,6 @@ class TestWordRows:
         for mask in (0b1, FULL):
             assert dynamo.words.clear([Clear(WordKey(7, 0, 0), mask, LATER)]) == [Cleared(0, 0)]
         assert dynamo.row("words", word_id={"S": "7/0/0"}) == row
-
-    def test_a_damaged_row_is_no_endless_loop(self, dynamo: Dynamo) -> None:
-        row = {"word_id": {"S": "7/0/0"}, "word": {"N": str(FULL)}, "done": {"NS": ["5"]}}
-        dynamo.connection.put(f"{dynamo.prefix}-words", [row])
-
-        (outcome,) = dynamo.words.clear([Clear(WordKey(7, 0, 0), 1 << 5, LATER)])
-
-        assert isinstance(outcome, ServiceUnavailable)
-        assert "7/0/0" in str(outcome)
 
     def test_a_row_without_a_word_reads_as_all_ones(self, dynamo: Dynamo) -> None:
         key = WordKey(7, 0, 0)
@@ -125,55 +87,6 @@ class TestWhatItTakes:
         dynamo.words.clear([Clear(KEY, 0b0110, LATER)])
         assert (meter.writes.total(), meter.refused.total()) == (3, 2)
 
-    def test_reads_go_by_the_hundred(self, dynamo: Dynamo, meter: Meter) -> None:
-        dynamo.words.read([WordKey(7, 0, n) for n in range(250)])
-
-        assert (meter.requests, meter.reads) == ({"BatchGetItem": 3}, {"BatchGetItem": 250})
-
-    def test_a_note_is_an_update_which_iam_can_limit(self, dynamo: Dynamo, meter: Meter) -> None:
-        notes = [FailureRow(n, f"8:g:{n}", "") for n in range(60)]
-        dynamo.parts.put_failures(8, notes, expires_at=LATER)
-        dynamo.parts.failures(8, limit=50)
-
-        assert meter.requests == {"UpdateItem": 60, "Query": 1}
-        assert (meter.writes, meter.reads) == ({"UpdateItem": 60}, {"Query": 50})
-
-    def test_an_addition_is_one_write_and_under_a_key_two_rows(self, dynamo: Dynamo, meter: Meter) -> None:
-        batch = put(dynamo, 8)
-        meter.reset()
-
-        dynamo.batches.allocate_once(batch, 2**32 - 1, IdempotencyKey.of("a"), activity=Activity(NOW, NOW))
-        dynamo.batches.allocate(8, 2**32 - 1, activity=None, room=None)
-
-        assert meter.writes == {"TransactWriteItems": 2, "UpdateItem": 1}
-        assert meter.reads.total() == 0
-
-    def test_a_key_of_the_release_before_is_honoured_for_every_caller(self, dynamo: Dynamo) -> None:
-        # Given the row of a key as the release before writes it
-        batch = put(dynamo, 8, items=6)
-        dynamo.connection.client.put_item(
-            TableName=f"{dynamo.prefix}-parts",
-            Item={
-                "batch_id": {"N": "8"},
-                "part": {"S": "add/run-7"},
-                "first": {"N": "2"},
-                "count": {"N": "4"},
-                "expires_at": {"N": str(LATER)},
-            },
-        )
-        # When callers repeat it, then they get its range
-        for caller in (None, Principal("ada", "iam ada"), Principal("bob", "iam bob")):
-            key = IdempotencyKey.of("run-7", caller)
-            assert dynamo.batches.allocate_once(batch, 4, key, activity=Activity(NOW, NOW)) == 2
-
-    def test_a_refused_transaction_counts_as_refused(self, dynamo: Dynamo, meter: Meter) -> None:
-        batch = put(dynamo, 8)
-
-        for _ in range(2):
-            dynamo.batches.allocate_once(batch, 1, IdempotencyKey.of("a"), activity=Activity(NOW, NOW))
-
-        assert meter.refused == {"TransactWriteItems": 1}
-
 
 class TestBatchRows:
     def keys(self, dynamo: Dynamo, batch_id: int) -> tuple[str, int]:
@@ -195,52 +108,6 @@ class TestBatchRows:
 
         dynamo.batches.end(21, State.ORPHANED, now=NOW, sources=LIVE)
         assert self.keys(dynamo, 21) == ("orphaned#5", NOW + 6)
-
-    def test_parts_carry_the_time_to_live_of_their_batch(self, dynamo: Dynamo) -> None:
-        batch = put(dynamo, 8, items=6)
-        dynamo.batches.allocate_once(batch, 4, IdempotencyKey.of("a/b"), activity=Activity(NOW, NOW))
-        dynamo.parts.put_failures(8, [FailureRow(9, "8:g:9", "why")], expires_at=LATER)
-
-        assert dynamo.row("parts", batch_id={"N": "8"}, part={"S": "add/a/b"}) == {
-            "batch_id": {"N": "8"},
-            "part": {"S": "add/a/b"},
-            "first": {"N": "6"},
-            "count": {"N": "4"},
-            "owner": {"S": "-"},
-            "expires_at": {"N": str(LATER)},
-        }
-        assert dynamo.row("parts", batch_id={"N": "8"}, part={"S": "failure/0000000000009"}) == {
-            "batch_id": {"N": "8"},
-            "part": {"S": "failure/0000000000009"},
-            "item": {"S": "8:g:9"},
-            "reason": {"S": "why"},
-            "expires_at": {"N": str(LATER)},
-        }
-
-
-def test_a_row_that_left_the_state_after_the_index_was_read_is_not_listed(
-    dynamo: Dynamo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given an index that is behind: two batches close and one vanishes between its answer and their rows
-    batches = {batch_id: put(dynamo, batch_id) for batch_id in range(4)}
-    query = dynamo.connection.query
-
-    def behind(request: Any) -> Any:
-        answer = query(request)
-        if found := [row["batch_id"] for row in answer[0]]:
-            batch_id = int(found[0]["N"])
-            if batch_id in {0, 1}:
-                dynamo.batches.close(batch_id, now=NOW)
-            elif batch_id == 2:
-                dynamo.connection.client.delete_item(
-                    TableName=f"{dynamo.prefix}-batches", Key={"batch_id": found[0]}
-                )
-        return answer
-
-    monkeypatch.setattr(dynamo.connection, "query", behind)
-
-    # When they are listed, then only what is still there and open is
-    assert dynamo.batches.page(State.OPEN) == ([batches[3]], None)
 
 
 def test_a_table_that_is_not_there_is_a_matter_of_settings(dynamo: Dynamo) -> None:

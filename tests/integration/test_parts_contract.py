@@ -50,7 +50,7 @@ class TestFailures:
         stores.parts.put_failures(8, [FailureRow(3, "8:g:3", "")], expires_at=LATER)
         stores.parts.put_failures(9, [FailureRow(4, "9:g:4", "of another batch")], expires_at=LATER)
 
-        asked = [MAX_ITEMS - 1, 3, 4]
+        asked = [MAX_ITEMS - 1, 3, 4, 3]
         assert stores.parts.reasons(8, asked) == {3: "", MAX_ITEMS - 1: f"why {MAX_ITEMS - 1} ☂"}
         assert stores.parts.reasons(8, []) == {}
 
@@ -131,14 +131,14 @@ class TestMessages:
         stores.parts.put_messages(9, {1: b"of another batch"}, expires_at=LATER)
         stores.parts.put_messages(8, {16: b"again"}, expires_at=LATER)
 
-        asked = [MAX_ITEMS - 1, 16, 5, 1]
+        asked = [MAX_ITEMS - 1, 16, 5, 1, 16]
         assert stores.parts.messages(8, asked) == {1: messages[1], 16: b"again", asked[0]: messages[asked[0]]}
         assert stores.parts.failures(8) == ([], None)
 
     def test_deleted_messages_are_gone_and_others_stay(self, stores: Stores) -> None:
         stores.parts.put_messages(8, {1: b"one", 2: b"two"}, expires_at=LATER)
 
-        stores.parts.delete_messages(8, [1, 7])
+        stores.parts.delete_messages(8, [1, 7, 1])
         stores.parts.delete_messages(8, [1])
 
         assert stores.parts.messages(8, [1, 2]) == {2: b"two"}
@@ -151,7 +151,7 @@ class TestRedriven:
         repeat = stores.parts.mark_redriven(8, "a", {1: NOW, 2: NOW, 20: NOW}, again=False, expires_at=LATER)
 
         assert (first, other, repeat) == ({1, 20}, {2}, {1, 20})
-        assert stores.parts.redriven(8, [1, 2, 3, 20]) == {
+        assert stores.parts.redriven(8, [1, 2, 3, 20, 1]) == {
             1: Redriven("a", NOW),
             2: Redriven("b", NOW),
             20: Redriven("a", NOW),
@@ -208,7 +208,7 @@ class TestRetries:
         stores.parts.put_retries(8, rows.values(), expires_at=LATER)
         stores.parts.put_retries(9, [RetryRow(3, 2, "of another batch", "", NOW)], expires_at=LATER)
 
-        assert stores.parts.retries(8, [9, 100, 3]) == {9: rows[9], 100: rows[100]}
+        assert stores.parts.retries(8, [9, 100, 3, 9]) == {9: rows[9], 100: rows[100]}
         assert stores.parts.retries(8, []) == {}
         assert stores.parts.retries_from(8, 10, limit=2) == [rows[10], rows[100]]
         assert stores.parts.retries_from(8, MAX_ITEMS, limit=2) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fanin.adapters import cursors
 from fanin.app.ports.records import Record, Records
 from fanin.errors import InvalidRequest
 
@@ -39,7 +40,7 @@ def test_a_record_is_read_as_it_was_put(records: Records, namespace: str) -> Non
 
     assert record is not None
     assert (record, wrote) == (Record("reply/1", value, record.version, LATER), True)
-    assert records.read(namespace, ["reply/1", "reply/2"]) == {"reply/1": record}
+    assert records.read(namespace, ["reply/1", "reply/2", "reply/1"]) == {"reply/1": record}
     assert records.read(namespace, []) == {}
 
 
@@ -169,13 +170,34 @@ def test_a_cursor_names_the_last_record_of_its_page(records: Records, namespace:
         records.name_of(namespace, cursor, prefix="b/")
 
 
-def test_a_cursor_of_another_listing_is_refused(records: Records, namespace: str) -> None:
-    records.put_all(namespace, {"a/1": {}, "a/2": {}, "b/1": {}}, expires_at=LATER)
-    cursor = records.page(namespace, prefix="a/", limit=1).cursor
-    assert cursor is not None
+def test_a_page_of_nothing_but_expired_records_still_goes_on(
+    stores: Stores, records: Records, namespace: str
+) -> None:
+    # Given two records at the moment in which their time is up, and one behind them that lives
+    records.put_all(namespace, {"a": {}, "b": {}}, expires_at=soon(stores))
+    records.put_all(namespace, {"c": {}}, expires_at=soon(stores) + 1)
+    stores.clock.advance(60_000)
 
-    with pytest.raises(InvalidRequest, match="cursor"):
-        records.page(namespace, prefix="b/", cursor=cursor)
+    empty = records.page(namespace, limit=2)
+    rest = records.page(namespace, cursor=empty.cursor, limit=2)
+
+    assert empty.records == []
+    assert ([record.name for record in rest.records], rest.cursor) == (["c"], None)
+
+
+def test_a_cursor_of_another_listing_is_refused(records: Records, namespace: str) -> None:
+    for space in (namespace, namespace + "1"):
+        records.put_all(space, {"a/1": {}, "a/2": {}, "b/1": {}, "b/2": {}}, expires_at=LATER)
+    right, other_prefix, other_namespace = (
+        records.page(space, prefix=prefix, limit=1).cursor or ""
+        for space, prefix in ((namespace, "b/"), (namespace, "a/"), (namespace + "1", "b/"))
+    )
+    outside = cursors.encode_name(cursors._unpack(right)[0], "a/1")
+
+    for wrong in (other_prefix, other_namespace, outside):
+        with pytest.raises(InvalidRequest, match="cursor"):
+            records.page(namespace, prefix="b/", cursor=wrong)
+    assert [record.name for record in records.page(namespace, prefix="b/", cursor=right).records] == ["b/2"]
 
 
 def test_namespaces_are_apart(records: Records, namespace: str) -> None:

@@ -143,25 +143,6 @@ def test_a_use_case_bears_another_that_does_the_same_before_the_repeat(stage: St
             assert answer == told, where
 
 
-@pytest.mark.parametrize("meanwhile", [False, True])
-def test_values_are_added_once_whatever_answer_is_lost(stage: Stage, meanwhile: bool) -> None:
-    # Given a batch of which some items were acknowledged with other values
-    case = USE_CASES["ack the last with totals"]
-    stage.play(case, None)
-    writes = stage.proxy.writes()
-    assert writes > 3
-
-    for number in range(writes):
-        # When all are acknowledged, one answer is lost, and perhaps another process does the same meanwhile
-        _, left = stage.play(case, number, meanwhile=meanwhile)
-
-        # Then the complete batch has the values of the first acknowledgement of each
-        (row,) = map(json.loads, left["batches"])
-        sums = {"t0": "10120", "t1": str(-sum(n for n in range(130) if not 60 <= n < 70))}
-        assert {name: row[name]["N"] for name in sums} == sums
-        assert (row["state"], row["totals_exact"]) == ({"S": "complete"}, {"BOOL": True})
-
-
 def without_repeats(left: dict[str, Any]) -> dict[str, Any]:
     """What is left, with each job and each message once."""
     queues = {url: set(bodies) for url, bodies in left["queues"].items()}

@@ -44,10 +44,6 @@ def test_wait_sleeps_for_that_delay() -> None:
     assert waits == [3]
 
 
-def test_one_try_waits_for_nothing() -> None:
-    assert list(Backoff(tries=1, sleep=lambda _: pytest.fail("slept"))) == [0]
-
-
 class Clock:
     """Waits take as long as they are drawn; so does what adds to ``now``."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import boto3
@@ -42,59 +43,54 @@ def client(service: str) -> Any:
 
 
 @pytest.fixture
-def step_functions() -> Any:
-    return client("stepfunctions")
-
-
-@pytest.fixture
-def lambdas() -> Any:
-    return client("lambda")
-
-
-@pytest.fixture
-def callbacks(step_functions: Any, lambdas: Any) -> AwsCallbacks:
-    return AwsCallbacks(Posts, lambda: step_functions, lambda: lambdas)  # type: ignore[arg-type]
-
-
-def test_a_task_succeeds_with_the_detail(callbacks: AwsCallbacks, step_functions: Any) -> None:
-    with Stubber(step_functions) as stub:
-        output = json.dumps({**DETAIL, "id": "7.complete"}, separators=(",", ":"))
-        stub.add_response("send_task_success", {}, {"taskToken": TOKEN, "output": output})
-        callbacks.call(TASK, DONE)
+def stepping() -> Iterator[Stubber]:
+    """The answers of Step Functions, all of which must be asked for."""
+    with Stubber(client("stepfunctions")) as stub:
+        yield stub
         stub.assert_no_pending_responses()
+
+
+@pytest.fixture
+def durable() -> Iterator[Stubber]:
+    """Those of Lambda."""
+    with Stubber(client("lambda")) as stub:
+        yield stub
+        stub.assert_no_pending_responses()
+
+
+@pytest.fixture
+def callbacks(stepping: Stubber, durable: Stubber) -> AwsCallbacks:
+    return AwsCallbacks(Posts, lambda: stepping.client, lambda: durable.client)  # type: ignore[arg-type]
+
+
+def test_a_task_succeeds_with_the_detail(callbacks: AwsCallbacks, stepping: Stubber) -> None:
+    output = json.dumps({**DETAIL, "id": "7.complete"}, separators=(",", ":"))
+    stepping.add_response("send_task_success", {}, {"taskToken": TOKEN, "output": output})
+    callbacks.call(TASK, DONE)
 
 
 def test_a_task_fails_with_an_error_to_catch_and_the_detail_as_its_cause(
-    callbacks: AwsCallbacks, step_functions: Any
+    callbacks: AwsCallbacks, stepping: Stubber
 ) -> None:
-    with Stubber(step_functions) as stub:
-        stub.add_response(
-            "send_task_failure",
-            {},
-            {"taskToken": TOKEN, "error": "fanin.BatchTimedOut", "cause": LATE.event.body},
-        )
-        callbacks.call(TASK, LATE)
-        stub.assert_no_pending_responses()
+    failure = {"taskToken": TOKEN, "error": "fanin.BatchTimedOut", "cause": LATE.event.body}
+    stepping.add_response("send_task_failure", {}, failure)
+    callbacks.call(TASK, LATE)
 
 
-def test_a_callback_of_a_durable_function_succeeds_and_fails(callbacks: AwsCallbacks, lambdas: Any) -> None:
-    with Stubber(lambdas) as stub:
-        stub.add_response(
-            "send_durable_execution_callback_success",
-            {},
-            {"CallbackId": "c2VjcmV0", "Result": DONE.event.body.encode()},
-        )
-        error = {
-            "ErrorType": "fanin.BatchTimedOut",
-            "ErrorMessage": "batch 7: Batch Timed Out",
-            "ErrorData": LATE.event.body,
-        }
-        stub.add_response(
-            "send_durable_execution_callback_failure", {}, {"CallbackId": "c2VjcmV0", "Error": error}
-        )
-        callbacks.call(CALLBACK, DONE)
-        callbacks.call(CALLBACK, LATE)
-        stub.assert_no_pending_responses()
+def test_a_callback_of_a_durable_function_succeeds_and_fails(
+    callbacks: AwsCallbacks, durable: Stubber
+) -> None:
+    success = {"CallbackId": "c2VjcmV0", "Result": DONE.event.body.encode()}
+    error = {
+        "ErrorType": "fanin.BatchTimedOut",
+        "ErrorMessage": "batch 7: Batch Timed Out",
+        "ErrorData": LATE.event.body,
+    }
+    failure = {"CallbackId": "c2VjcmV0", "Error": error}
+    durable.add_response("send_durable_execution_callback_success", {}, success)
+    durable.add_response("send_durable_execution_callback_failure", {}, failure)
+    callbacks.call(CALLBACK, DONE)
+    callbacks.call(CALLBACK, LATE)
 
 
 def test_a_webhook_is_posted_to() -> None:
@@ -115,12 +111,11 @@ def test_a_webhook_is_posted_to() -> None:
     ],
 )
 def test_who_waits_no_more_counts_as_told(
-    *, callbacks: AwsCallbacks, step_functions: Any, lambdas: Any, target: Target, method: str, code: str
+    *, callbacks: AwsCallbacks, stepping: Stubber, durable: Stubber, target: Target, method: str, code: str
 ) -> None:
-    with Stubber(step_functions if target is TASK else lambdas) as stub:
-        stub.add_client_error(method, code, http_status_code=400)
-        callbacks.call(target, LATE if method.endswith("failure") else DONE)
-        stub.assert_no_pending_responses()
+    stub = stepping if target is TASK else durable
+    stub.add_client_error(method, code, http_status_code=400)
+    callbacks.call(target, LATE if method.endswith("failure") else DONE)
 
 
 @pytest.mark.parametrize(
@@ -137,22 +132,20 @@ def test_who_waits_no_more_counts_as_told(
     ],
 )
 def test_every_other_error_of_a_callback_says_whether_a_repeat_may_help(
-    callbacks: AwsCallbacks, lambdas: Any, code: str, status: int, error: type[FaninError]
+    callbacks: AwsCallbacks, durable: Stubber, code: str, status: int, error: type[FaninError]
 ) -> None:
-    with Stubber(lambdas) as stub:
-        stub.add_client_error("send_durable_execution_callback_success", code, http_status_code=status)
-        with pytest.raises(error) as raised:
-            callbacks.call(CALLBACK, DONE)
+    durable.add_client_error("send_durable_execution_callback_success", code, http_status_code=status)
+    with pytest.raises(error) as raised:
+        callbacks.call(CALLBACK, DONE)
     assert type(raised.value) is error
 
 
-def test_every_error_that_lambda_declares_for_a_callback_is_known(lambdas: Any) -> None:
+def test_every_error_that_lambda_declares_for_a_callback_is_known() -> None:
+    model = client("lambda").meta.service_model
     declared = {
         shape.name
         for end in ("Failure", "Success")
-        for shape in lambdas.meta.service_model.operation_model(
-            f"SendDurableExecutionCallback{end}"
-        ).error_shapes
+        for shape in model.operation_model(f"SendDurableExecutionCallback{end}").error_shapes
     }
     assert declared == {
         "CallbackTimeoutException",
@@ -179,12 +172,11 @@ def test_every_error_that_lambda_declares_for_a_callback_is_known(lambdas: Any) 
     ],
 )
 def test_other_errors_say_whether_a_repeat_may_help_and_never_the_token(
-    callbacks: AwsCallbacks, step_functions: Any, code: str, status: int, error: type[FaninError]
+    callbacks: AwsCallbacks, stepping: Stubber, code: str, status: int, error: type[FaninError]
 ) -> None:
-    with Stubber(step_functions) as stub:
-        stub.add_client_error("send_task_success", code, f"bad token {TOKEN}", http_status_code=status)
-        with pytest.raises(error) as raised:
-            callbacks.call(TASK, DONE)
+    stepping.add_client_error("send_task_success", code, f"bad token {TOKEN}", http_status_code=status)
+    with pytest.raises(error) as raised:
+        callbacks.call(TASK, DONE)
     assert type(raised.value) is error
     assert TOKEN not in str(raised.value)
 

@@ -29,7 +29,7 @@ def test_a_name_reads_back(name: str) -> None:
     assert cursors.decode_name(LISTING, cursors.encode_name(LISTING, name)) == name
 
 
-@pytest.mark.parametrize("number", range(40))
+@pytest.mark.parametrize("number", [1, 2, 3])  # of which one needs no padding
 def test_a_cursor_needs_no_escape_in_a_query_string(number: int) -> None:
     assert re.fullmatch(r"[\w-]+", cursors.encode_name(LISTING, "☂?>" * number), re.ASCII)
 

@@ -65,10 +65,12 @@ class Aws:
         self.queries.append(query)
         return {"MetricDataResults": [{"Id": key, "Values": values} for key, values in self.values.items()]}
 
-    def look(self, *urls: str) -> list[QueueReport]:
+    def inspection(self, clock: FixedClock) -> AwsQueueInspection:
         clients: Any = self
-        inspection = AwsQueueInspection(FixedClock(), lambda: clients, lambda: clients, lambda: clients)
-        return inspection.look(urls)
+        return AwsQueueInspection(clock, lambda: clients, lambda: clients, lambda: clients)
+
+    def look(self, *urls: str) -> list[QueueReport]:
+        return self.inspection(FixedClock()).look(urls)
 
 
 @pytest.fixture
@@ -111,9 +113,7 @@ def test_a_queue_without_dead_letters_and_consumers_takes_two_requests(aws: Aws)
     assert aws.asked == ["queue", "mappings"]
 
 
-@pytest.mark.parametrize(
-    "code", ["AccessDenied", "AccessDeniedException", "ThrottlingException", "InternalError"]
-)
+@pytest.mark.parametrize("code", ["AccessDeniedException", "ThrottlingException"])
 @pytest.mark.parametrize(
     ("operation", "what"),
     [
@@ -152,9 +152,8 @@ def test_a_queue_that_does_not_exist_is_gone(aws: Aws, code: str) -> None:
 def test_a_queue_is_looked_at_once_for_all_diagnoses_of_some_seconds(aws: Aws) -> None:
     """Lambda allows an account 15 requests a second, and a run of the reaper diagnoses many batches."""
     # Given a queue that was looked at
-    clients: Any = aws
     clock = FixedClock()
-    inspection = AwsQueueInspection(clock, lambda: clients, lambda: clients, lambda: clients)
+    inspection = aws.inspection(clock)
     first = inspection.look([URL])
 
     # When more batches that were sent to it are diagnosed
@@ -170,9 +169,8 @@ def test_a_queue_is_looked_at_once_for_all_diagnoses_of_some_seconds(aws: Aws) -
 
 
 def test_as_many_queues_are_remembered_as_a_process_may_need(aws: Aws) -> None:
-    clients: Any = aws
     aws.failing["queue"] = "AccessDenied"
-    inspection = AwsQueueInspection(FixedClock(), lambda: clients, lambda: clients, lambda: clients)
+    inspection = aws.inspection(FixedClock())
 
     for number in range(MOST + 1):
         inspection.look([f"{URL}{number}"])
@@ -189,12 +187,8 @@ def test_several_queues_are_reported_in_order(aws: Aws) -> None:
     assert [report.queue for report in aws.look(URL, f"{URL}2")] == [URL, f"{URL}2"]
 
 
-def test_its_requests_are_requests_of_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_requests_are_requests_of_boto3() -> None:
     """The clients skip the check of parameters, so it is made here, and on SQS against moto."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     with mock_aws():
         sqs = boto3.client("sqs")
         url = sqs.create_queue(QueueName="work")["QueueUrl"]

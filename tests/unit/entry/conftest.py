@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -54,7 +53,6 @@ class Client:
         body: Any = None,
         *,
         raw: str | None = None,
-        encoded: bytes | None = None,
         headers: dict[str, str] | None = None,
         **query: Any,
     ) -> Answer:
@@ -70,15 +68,13 @@ class Client:
                 "stage": "$default",
                 "timeEpoch": 1_700_000_000_000,
             },
-            "isBase64Encoded": encoded is not None,
+            "isBase64Encoded": False,
         }
         if self.authorizer is not None:
             event["requestContext"]["authorizer"] = self.authorizer
         if query:
             event["queryStringParameters"] = {name: str(value) for name, value in query.items()}
-        if encoded is not None:
-            event["body"] = base64.b64encode(encoded).decode()
-        elif raw is not None or body is not None:
+        if raw is not None or body is not None:
             event["body"] = raw if raw is not None else json.dumps(body)
         answer = serve(self.app, event, CONTEXT)
         return Answer(answer["statusCode"], answer["headers"], answer["body"])

@@ -23,7 +23,3 @@ def test_a_message_that_fails_comes_again_and_holds_up_no_other() -> None:
     # Then these two come again
     assert handled == ["good", "last"]
     assert response == {"batchItemFailures": [{"itemIdentifier": "busy"}, {"itemIdentifier": "defect"}]}
-
-
-def test_without_messages_there_is_nothing_to_do() -> None:
-    assert handle_each({"Records": []}, lambda _: None) == {"batchItemFailures": []}

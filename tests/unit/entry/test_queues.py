@@ -98,8 +98,6 @@ def test_a_message_may_carry_everything(ledger: LedgerService, group: Group) -> 
     "poison",
     [
         "nonsense",
-        {"itemz": []},
-        {"items": [7]},
         {"items": ["nonsense"]},
         {"items": ["5:00000000-0000-8010-8000-000000000000:0"]},
         {"failures": [{"item": "nonsense"}]},
@@ -242,14 +240,6 @@ class TestOverload:
         acknowledged(event({"items": [group[0], group[1], group[64]]}), ledger)
         assert measured()[names.METRIC_FIRST] == [2.0]
 
-    def test_a_defect_is_not_taken_for_overload(
-        self, ledger: LedgerService, group: Group, monkeypatch
-    ) -> None:
-        monkeypatch.setattr(ledger, "ack", lambda *_, **__: 1 // 0)
-        postponed = Postponed()
-        answer = acknowledged(event({"items": [group[0]]}), ledger, postpone=postponed)
-        assert (failed(answer), postponed) == (["m0"], [])
-
     def test_a_range_without_an_end_is_recognized(
         self, ledger: LedgerService, memory: Memory, batch: Batch
     ) -> None:
@@ -369,20 +359,6 @@ class TestEstimated:
         assert self.counted(ledger, estimated) == 1
         assert ledger.status(group.batch_id, exact=True).done_min == 1
 
-    def test_of_two_counts_in_a_message_only_the_throttled_one_is_put_back(
-        self, ledger: LedgerService, memory: Memory, estimated: Group
-    ) -> None:
-        other = ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id
-        counts = [{"batch_id": estimated.batch_id, "n": 2}, {"batch_id": other, "n": 3}]
-        throttle_word(memory, 2, "batches.count")
-        rests: list[Any] = []
-
-        answer = acknowledged(event({"counts": counts}), ledger, put_back=lambda *rest: rests.append(rest))
-
-        assert failed(answer) == []
-        assert [json.loads(rest["body"]) for rest, _ in rests] == [{"counts": counts[1:]}]
-        assert self.counted(ledger, estimated) == 2
-
     def test_a_chain_of_rests_ends_since_each_names_less_than_the_one_before(
         self, ledger: LedgerService, memory: Memory, estimated: Group
     ) -> None:
@@ -403,16 +379,6 @@ class TestEstimated:
         assert sizes == [5, 4, 3, 2, 1]
         statuses = (ledger.status(batch_id).batch.acked for batch_id in (estimated.batch_id, *others))
         assert list(statuses) == [2] * 5
-
-    def test_a_message_that_cannot_be_put_back_comes_again_whole(
-        self, ledger: LedgerService, memory: Memory, group: Group, estimated: Group
-    ) -> None:
-        def broken(_message: Any, _seconds: int) -> None:
-            raise Throttled("the queue is busy")
-
-        body = {"failures": [{"item": estimated[0]}], "items": [group[0]]}
-        throttle_word(memory, 1)
-        assert failed(acknowledged(event(body), ledger, put_back=broken)) == ["m0"]
 
     def test_a_message_of_exact_batches_comes_again_as_it_is(
         self, ledger: LedgerService, memory: Memory, batch: Batch
@@ -521,31 +487,6 @@ class TestPoison:
         assert [message["messageId"] for message in parked] == ["m9"]
         assert ledger.status(group.batch_id, exact=True).done_min == 9
         assert measured()[names.METRIC_PARKED] == [1.0]
-
-    def test_a_count_of_which_nobody_knows_is_parked_and_not_made_again(
-        self, memory: Memory, ledger: LedgerService, group: Group
-    ) -> None:
-        # Given a window with a count, whose answer is lost after it was made
-        batch = ledger.open(OpenBatch(mode=Mode.ESTIMATED))
-        ledger.add(batch.batch_id, 5)
-        parked: list[Any] = []
-        LostAnswers(memory).lose("batches.count")
-        counting = {"counts": [{"batch_id": batch.batch_id, "n": 2}]}
-
-        # When it is handled
-        answer = acknowledged(event({"items": [group[0]]}, counting), ledger, parked.append)
-
-        # Then the count was made once, its message waits for a person, and the other comes again or is done
-        assert ledger.status(batch.batch_id).batch.acked == 2
-        assert [message["messageId"] for message in parked] == ["m1"]
-        assert "m1" not in failed(answer)
-
-    def test_that_cannot_be_parked_comes_again(self, ledger: LedgerService, group: Group) -> None:
-        def broken(_message: Any) -> None:
-            raise ZeroDivisionError
-
-        answer = acknowledged(event({"items": [group[0]]}, "nonsense"), ledger, broken)
-        assert failed(answer) == ["m1"]
 
 
 def test_a_throttled_window_comes_back_whole(ledger: LedgerService, group: Group, monkeypatch) -> None:
@@ -701,17 +642,6 @@ def test_a_dead_letter_that_is_throttled_comes_again_alone(
     assert failed(answer) == ["d1"] == [name for name, _ in postponed]
 
 
-def test_a_dead_letter_is_kept_when_it_can_neither_be_failed_nor_parked(
-    ledger: LedgerService, group: Group, monkeypatch
-) -> None:
-    def busy(*_args) -> None:
-        raise Throttled("slow down")
-
-    monkeypatch.setattr(ledger, "fail", busy)
-    dead = {"Records": [letter(None, "d1"), letter(group[0], "d2")]}
-    assert sorted(failed(dead_lettered(dead, ledger, busy))) == ["d1", "d2"]
-
-
 def test_the_dead_letter_of_a_buffer_frees_its_slot_and_is_kept(
     ledger: LedgerService, batch: Batch, group: Group
 ) -> None:
@@ -782,50 +712,43 @@ class TestMessagesOfFailures:
         assert all(ledger.failure(group.batch_id, n).message for n in range(6))
 
 
-def test_where_nothing_says_the_source_of_a_dead_letter_the_notes_of_its_item_do(
+def test_the_reason_of_a_dead_letter_names_its_source_and_the_last_error(
     ledger: LedgerService, batch: Batch
 ) -> None:
-    # Given dead letters of which one says its source, and a queue that does not tell whose they are
-    group = ledger.add(batch.batch_id, 2)
-    event = {"Records": [letter(group[0], "d1"), letter(group[1], "d2", source=False)]}
+    # Given dead letters of which one says its source; the queue of another tells whose they are; of the third
+    # nothing is known but that it was sent; and the last attempt at the fourth names its queue
+    group = ledger.add(batch.batch_id, 4)
+    letters = [letter(group[n], f"d{n}", source=n == 0) for n in range(4)]
+    for other in letters[2:]:
+        other["eventSourceARN"] = "arn:aws:sqs:eu-west-1:000000000000:other-dead"
+    last = {
+        group[0]: RetryRow(0, 4, "no such customer", "", 0),
+        group[3]: RetryRow(3, 4, "no price", "cells", 0),
+    }
     asked: list[list[str]] = []
 
     def noted(items: Sequence[str]) -> dict[str, str]:
         asked.append([*items])
-        return dict.fromkeys(items, "https://sqs.eu-west-1.amazonaws.com/1/rows")
-
-    # When the function gets them
-    queues.fail_dead_letters(event, ledger, refuse, lambda _: None, sent_queues=noted)
-
-    # Then the notes were asked about the other one, and its message can be sent back
-    assert asked == [[group[1]]]
-    found = ledger.failures(batch.batch_id).failures
-    assert [failure.reason for failure in found] == [
-        "dead letter: received 4 times from work",
-        "dead letter: received 4 times from rows",
-    ]
-    assert found[1].source == "https://sqs.eu-west-1.amazonaws.com/1/rows"
-
-
-def test_the_reason_of_a_dead_letter_names_its_source_and_the_last_error(
-    ledger: LedgerService, batch: Batch
-) -> None:
-    # Given dead letters of which one does not say its source, and the last error of the other
-    group = ledger.add(batch.batch_id, 2)
-    event = {"Records": [letter(group[0], "d1"), letter(group[1], "d2", source=False)]}
+        return dict.fromkeys(items, "https://sqs.eu-west-1.amazonaws.com/1/lines")
 
     # When the function gets them
     queues.fail_dead_letters(
-        event,
+        {"Records": letters},
         ledger,
         refuse,
         lambda _: None,
         source_of=lambda arn: "arn:aws:sqs:eu-west-1:1:rows" if arn.endswith(":work-dead") else None,
-        last_attempts=lambda items: {items[0]: RetryRow(0, 4, "no such customer", "", 0)},
+        last_attempts=lambda _: last,
+        sent_queues=noted,
     )
 
-    # Then their items have these reasons
-    assert [failure.reason for failure in ledger.failures(batch.batch_id).failures] == [
+    # Then notes were asked about the third only, and its message can be sent back
+    assert asked == [[group[2]]]
+    found = ledger.failures(batch.batch_id).failures
+    assert [failure.reason for failure in found] == [
         "dead letter: received 4 times from work: no such customer",
         "dead letter: received 4 times from rows",
+        "dead letter: received 4 times from lines",
+        "dead letter: received 4 times from cells: no price",
     ]
+    assert found[2].source == "https://sqs.eu-west-1.amazonaws.com/1/lines"

@@ -11,7 +11,7 @@ from fanin.adapters.memory import Memory
 from fanin.app.services import Services
 from fanin.domain.scatter import Recipient, Scatter, Scattered
 from fanin.entry import scatters
-from fanin.errors import BatchGone, Throttled
+from fanin.errors import BatchGone
 from tests.unit.entry.test_queues import event, failed, message
 
 QUEUES = [f"https://sqs/car-{number}" for number in range(3)]
@@ -58,15 +58,6 @@ class TestJobs:
         assert services.scatters.status(scattered.batch.batch_id).missing == 3
         assert all(memory.channels.queues.values())
         assert [record.message_id for record in caplog.records] == ["bad", "odd"]
-
-    def test_a_job_that_is_throttled_comes_again(
-        self, services: Services, memory: Memory, scattered: Scattered, monkeypatch
-    ) -> None:
-        def throttled(*_args: Any) -> None:
-            raise Throttled("slow down")
-
-        monkeypatch.setattr(services.scatters, "work", throttled)
-        assert failed(scatters.run_jobs(jobs(memory), services.scatters)) == ["m0"]
 
     def test_a_job_of_a_scatter_that_is_gone_is_done(
         self, services: Services, memory: Memory, scattered: Scattered, monkeypatch, measured

@@ -9,7 +9,6 @@ import pytest
 from fanin import names
 from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
-from fanin.domain.batch import OpenBatch
 from fanin.entry import wiring
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
@@ -22,19 +21,7 @@ TABLES = {
 }
 
 
-def test_tables_must_be_named_and_the_rest_may_wait() -> None:
-    # Given settings with tables only
-    ports = wiring.connect(Settings(TABLES))
-
-    # Then alarms and bus say what is missing when they are called
-    with pytest.raises(NotConfigured, match=names.ENV_SCHEDULE_GROUP):
-        ports.timers.set(1, 2)
-    with pytest.raises(NotConfigured, match=names.ENV_SCHEDULE_GROUP):
-        ports.timers.clear(1)
-    with pytest.raises(NotConfigured, match=names.ENV_BUS):
-        ports.events.publish(None)
-
-    # And tables say so at once
+def test_tables_must_be_named_at_once() -> None:
     with pytest.raises(NotConfigured, match=names.ENV_WORDS_TABLE):
         wiring.connect(Settings(TABLES | {names.ENV_WORDS_TABLE: ""}))
 
@@ -91,20 +78,6 @@ def test_an_alarm_wants_all_of_its_settings(missing: str) -> None:
         ports.timers.set(1, 2)
 
 
-def test_wiring_makes_one_ledger_for_a_process(monkeypatch) -> None:
-    for cached in (wiring.settings, wiring.ports, wiring.ledger, wiring.retry_queue):
-        cached.cache_clear()
-    for name, value in {**TABLES, names.ENV_LIFETIME: "3600"}.items():
-        monkeypatch.setenv(name, value)
-
-    assert wiring.ledger() is wiring.ledger()
-    assert wiring.ledger().ports.defaults.lifetime == 3600
-    with pytest.raises(NotConfigured, match=names.ENV_SCHEDULE_GROUP):
-        wiring.ledger().open(OpenBatch(deadline=wiring.ports().clock.now() + 60_000))
-    for cached in (wiring.settings, wiring.ports, wiring.ledger):
-        cached.cache_clear()
-
-
 @pytest.fixture
 def environment(monkeypatch):
     """A process that starts with these variables only."""
@@ -143,10 +116,11 @@ def sent(monkeypatch) -> list[tuple[str, object]]:
 
 
 def test_all_services_of_a_process_stand_on_the_same_ports(environment) -> None:
-    environment(**TABLES)
+    environment(**TABLES, **{names.ENV_LIFETIME: "3600"})
     assert wiring.services() is wiring.services()
     assert wiring.services().ledger is wiring.ledger()
     assert wiring.ledger().ports is wiring.ports()
+    assert wiring.ports().defaults.lifetime == 3600
 
 
 def test_what_cannot_be_handled_is_parked_in_the_retry_queue(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,8 +12,7 @@ from fanin.adapters.dynamodb import DynamoBatches
 from fanin.adapters.dynamodb.rows import encode
 from fanin.app.ports.batches import Activity, Done
 from fanin.domain.batch import LIVE, Cause, State
-from fanin.errors import Throttled
-from tests.unit.adapters.dynamodb.conftest import BATCH, plainly, refused
+from tests.unit.adapters.dynamodb.conftest import BATCH, plainly
 
 Asked = list[dict[str, Any]]
 Move = Callable[[DynamoBatches], Any]
@@ -135,94 +133,3 @@ def test_a_move_is_one_conditional_write(
     assert (request["TableName"], request["Key"]) == ("batches", KEY)
     assert request["ReturnValues"] == "ALL_NEW"
     assert request["ReturnValuesOnConditionCheckFailure"] == "ALL_OLD"
-
-
-@pytest.mark.parametrize("move", ["begin", "end", "postpone", "close"])
-def test_a_refused_move_tells_the_row_as_it_is(batches: DynamoBatches, aws: Stubber, move: str) -> None:
-    moves: dict[str, Move] = {
-        "begin": lambda b: b.begin(11, 9, now=5, deadline=6, activity=ACTIVITY),
-        "end": lambda b: b.end(11, State.COMPLETE, now=5, sources=LIVE),
-        "postpone": lambda b: b.postpone(11, deadline=6, until=8, activity=ACTIVITY),
-        "close": lambda b: b.close(11, now=5),
-    }
-    ended = replace(BATCH, state=State.CANCELLED)
-    aws.add_client_error("update_item", **refused(encode(ended)))
-    aws.add_client_error("update_item", **refused())
-
-    assert moves[move](batches) == (ended, False)
-    assert moves[move](batches) == (None, False)
-
-
-@pytest.mark.parametrize("move", ["tell_stall", "rebound", "expire"])
-def test_a_move_without_a_row_tells_whether_it_was_made(
-    batches: DynamoBatches, aws: Stubber, move: str
-) -> None:
-    moves: dict[str, Move] = {
-        "tell_stall": lambda b: b.tell_stall(11, ACTIVITY),
-        "rebound": lambda b: b.rebound(11, items=6, pending=2),
-        "expire": lambda b: b.expire(11, now=50_000),
-    }
-    aws.add_response("update_item", {"Attributes": encode(BATCH)})
-    aws.add_client_error("update_item", **refused(encode(BATCH)))
-
-    assert moves[move](batches) is True
-    assert moves[move](batches) is False
-
-
-def test_a_hint_of_failures_answers_the_row_only_if_the_batch_still_lives(
-    batches: DynamoBatches, aws: Stubber
-) -> None:
-    hinted = replace(BATCH, failing=3)
-    aws.add_response("update_item", {"Attributes": encode(hinted)})
-    aws.add_client_error("update_item", **refused(encode(replace(BATCH, state=State.COMPLETE))))
-
-    assert batches.hint_failures(11, 3) == hinted
-    assert batches.hint_failures(11, 3) is None
-
-
-def test_a_refused_addition_is_none(batches: DynamoBatches, aws: Stubber) -> None:
-    for _ in range(3):
-        aws.add_client_error("update_item", **refused(encode(BATCH)))
-
-    assert batches.allocate(11, 4, activity=None, room=None) is None
-    assert batches.allocate_counted(11, 4, items=6, pending=2, activity=ACTIVITY) is None
-    assert batches.count(11, 3, activity=None) is None
-
-
-def test_a_new_row_is_put_only_where_there_is_none(batches: DynamoBatches, aws: Stubber) -> None:
-    aws.add_response(
-        "put_item",
-        {},
-        {
-            "TableName": "batches",
-            "Item": encode(BATCH),
-            "ConditionExpression": "attribute_not_exists(batch_id)",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        },
-    )
-
-    assert batches.create(BATCH) == BATCH
-
-
-@pytest.mark.parametrize(("salt", "ours"), [(bytes(16), True), (b"\1" * 16, False)])
-def test_an_id_that_is_taken_is_ours_if_the_salt_is(
-    batches: DynamoBatches, aws: Stubber, *, salt: bytes, ours: bool
-) -> None:
-    stored = replace(BATCH, salt=salt, items=5)
-    aws.add_client_error("put_item", **refused(encode(stored)))
-
-    assert batches.create(BATCH) == (stored if ours else None)
-
-
-def test_each_row_is_read_once(batches: DynamoBatches, aws: Stubber, asked: Asked) -> None:
-    aws.add_response("batch_get_item", {"Responses": {"batches": [encode(BATCH)]}})
-
-    assert batches.read([11, 12, 11]) == {11: BATCH}
-    assert asked[0]["RequestItems"]["batches"]["Keys"] == [KEY, {"batch_id": {"N": "12"}}]
-
-
-def test_a_throttled_move_says_so(batches: DynamoBatches, aws: Stubber) -> None:
-    aws.add_client_error("update_item", "ThrottlingException")
-
-    with pytest.raises(Throttled):
-        batches.close(11, now=5)

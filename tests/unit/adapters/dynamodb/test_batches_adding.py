@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import boto3
 import pytest
 from botocore.stub import Stubber
 
@@ -14,7 +13,7 @@ from fanin.adapters.dynamodb.rows import encode
 from fanin.app.ports.batches import Activity
 from fanin.domain.batch import Batch
 from fanin.domain.principals import IdempotencyKey, Principal
-from fanin.errors import IdempotencyKeyReused, OutcomeUnknown
+from fanin.errors import OutcomeUnknown
 from tests.unit.adapters.dynamodb.conftest import BATCH, Silent, plainly
 
 Asked = list[dict[str, Any]]
@@ -75,38 +74,6 @@ def test_an_addition_and_the_row_of_its_key_are_one_transaction(
     )
 
 
-def test_a_used_key_answers_as_before_whatever_became_of_the_batch(
-    batches: DynamoBatches, aws: Stubber
-) -> None:
-    used(aws, key=True)
-
-    assert add(batches) == 2
-
-
-def test_a_key_is_for_one_count(batches: DynamoBatches, aws: Stubber) -> None:
-    used(aws, key=True, count=5)
-
-    with pytest.raises(IdempotencyKeyReused, match="for 5 items"):
-        add(batches)
-
-
-def test_a_batch_that_has_changed_is_to_be_read_again(batches: DynamoBatches, aws: Stubber) -> None:
-    used(aws, key=False)
-
-    assert add(batches) is None
-
-
-@pytest.mark.parametrize("move", ["allocate", "count"])
-def test_what_adds_is_sent_by_the_client_that_repeats_nothing(aws: Stubber, client: Any, move: str) -> None:
-    once = boto3.client("dynamodb")
-    batches = DynamoBatches("batches", "parts", Connection(lambda: client, once=lambda: once))
-    with Stubber(once) as sent_once:
-        sent_once.add_response("update_item", {"Attributes": encode(BATCH)})
-        more = {"room": None} if move == "allocate" else {}
-
-        assert getattr(batches, move)(11, 4, activity=None, **more) == BATCH
-
-
 def test_a_throttled_addition_is_tried_again_since_it_added_nothing(
     batches: DynamoBatches, aws: Stubber, waits: list[float]
 ) -> None:
@@ -163,11 +130,3 @@ class TestTheKeyOfAnother:
             ("add/a/b", self.KEY.owner),
             (f"add/{self.KEY.other}", self.KEY.owner),
         ]
-
-    def test_answers_as_before_under_the_name_of_this_caller(
-        self, batches: DynamoBatches, aws: Stubber
-    ) -> None:
-        used(aws, key=True, first=2, owner="of-another")
-        used(aws, key=True, first=3, owner=self.KEY.owner)
-
-        assert batches.allocate_once(BATCH, 4, self.KEY, activity=ACTIVITY) == 3

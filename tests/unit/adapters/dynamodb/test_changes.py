@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -45,17 +44,6 @@ def test_a_change_names_every_attribute_by_alias() -> None:
     }
 
 
-@pytest.mark.parametrize("reserved", ["state", "limit", "items", "ttl", "count", "exists", "mode"])
-def test_a_reserved_word_never_stands_in_an_expression_itself(reserved: str) -> None:
-    asked = request(
-        Change([f"#{reserved} = :old"], {"old": 1}, sets={reserved: 2}, adds={f"{reserved}_count": 3})
-    )
-
-    words = re.findall(r"[#:]?\w+", asked["UpdateExpression"] + " " + asked["ConditionExpression"])
-    assert {word for word in words if word[0] not in "#:"} == {"SET", "ADD"}
-    assert asked["ExpressionAttributeNames"][f"#{reserved}"] == reserved
-
-
 def test_one_attribute_may_be_tested_set_and_added_to_with_values_of_their_own() -> None:
     asked = request(Change(["#items = :items"], {"items": 1}, sets={"items": 2}, adds={"items": 3}))
 
@@ -84,12 +72,6 @@ def test_a_part_that_there_is_nothing_for_is_left_out(change: Change, update: st
     assert request(change)["UpdateExpression"] == update
 
 
-def test_an_alternative_binds_no_other_condition() -> None:
-    asked = request(Change(["#a = :x OR #b = :x", "NOT #c IN (:x)"], {"x": 1}, sets={"d": 2}))
-
-    assert asked["ConditionExpression"] == "(#a = :x OR #b = :x) AND (NOT #c IN (:x))"
-
-
 @pytest.mark.parametrize(
     ("value", "typed"),
     [
@@ -105,9 +87,3 @@ def test_a_value_is_sent_with_its_type(value: Any, typed: dict[str, Any]) -> Non
     asked = request(Change(["#a = :a"], {"a": value}, sets={"b": value}))
 
     assert asked["ExpressionAttributeValues"] == {":a": typed, ":set_b": typed}
-
-
-def test_the_row_is_that_of_the_key() -> None:
-    asked = request(Change(["#a = :a"], {"a": 1}, sets={"b": 2}))
-
-    assert (asked["TableName"], asked["Key"]) == ("batches", KEY)

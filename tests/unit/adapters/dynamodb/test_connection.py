@@ -188,13 +188,6 @@ def test_what_stays_unprocessed_is_throttled(connection: Connection, aws: Stubbe
         getattr(connection, call)("t", ROWS[:1])
 
 
-def test_a_request_with_an_item_puts_the_row(connection: Connection, aws: Stubber) -> None:
-    put = {"TableName": "t", "Item": ROWS[0]}
-    aws.add_response("put_item", {}, {**put, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"})
-
-    assert connection.update(put) == (True, None)
-
-
 @pytest.mark.parametrize(
     "code",
     ["ThrottlingException", "ProvisionedThroughputExceededException", "TransactionConflictException"],
@@ -219,21 +212,6 @@ def test_what_is_sent_once_is_given_up_when_nobody_knows_whether_it_was_written(
     with pytest.raises(ServiceUnavailable):
         connection.update_once(UPDATE)
     assert waits == []
-
-
-def test_a_delete_tells_whether_its_condition_held(connection: Connection, aws: Stubber) -> None:
-    aws.add_response("delete_item", {}, UPDATE)
-    aws.add_client_error("delete_item", "ConditionalCheckFailedException")
-
-    assert [connection.delete(UPDATE), connection.delete(UPDATE)] == [True, False]
-
-
-def test_a_query_is_one_page(connection: Connection, aws: Stubber) -> None:
-    aws.add_response("query", {"Items": ROWS, "LastEvaluatedKey": KEYS[2]}, {"TableName": "t"})
-    aws.add_response("query", {"Items": []}, {"TableName": "t"})
-
-    assert connection.query({"TableName": "t"}) == (ROWS, KEYS[2])
-    assert connection.query({"TableName": "t"}) == ([], None)
 
 
 @pytest.mark.parametrize(("rows", "reads", "writes"), [(25, [25], [25]), (101, [100, 1], [25] * 4 + [1])])

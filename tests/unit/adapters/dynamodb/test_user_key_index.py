@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from botocore.stub import Stubber
 
 from fanin.adapters import cursors
@@ -13,7 +12,6 @@ from fanin.adapters.dynamodb import DynamoBatches
 from fanin.adapters.dynamodb.rows import encode
 from fanin.app.ports.batches import Page
 from fanin.domain.batch import Batch
-from fanin.errors import InvalidRequest
 from tests.unit.adapters.dynamodb.conftest import BATCH
 
 Asked = list[dict[str, Any]]
@@ -116,15 +114,6 @@ def test_a_page_reads_no_further_than_to_the_row_that_tells_of_another_page(
     assert len(asked) == 10
 
 
-def test_a_page_that_holds_all_that_there_is_has_no_cursor(batches: DynamoBatches, aws: Stubber) -> None:
-    aws.add_response("query", {"Items": [place(16), place(8)]})
-    for _ in range(1, 8):
-        aws.add_response("query", {"Items": []})
-    rows(aws, batch(8), batch(16))
-
-    assert batches.page_of_user_key("k", limit=2) == Page([batch(16), batch(8)], None)
-
-
 def test_a_row_that_was_deleted_is_left_out(batches: DynamoBatches, aws: Stubber) -> None:
     aws.add_response("query", {"Items": [place(16), place(8)]})
     for _ in range(1, 8):
@@ -132,13 +121,3 @@ def test_a_row_that_was_deleted_is_left_out(batches: DynamoBatches, aws: Stubber
     rows(aws, batch(8))
 
     assert batches.page_of_user_key("k") == Page([batch(8)], None)
-
-
-@pytest.mark.parametrize(
-    "cursor", ["x", cursors.encode("batches of k", 3), cursors.encode(LISTING), cursors.encode(LISTING, 3, 9)]
-)
-def test_a_cursor_that_this_listing_did_not_give_asks_nothing(
-    batches: DynamoBatches, aws: Stubber, cursor: str
-) -> None:
-    with pytest.raises(InvalidRequest, match="cursor"):
-        batches.page_of_user_key("k", cursor=cursor)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from botocore.stub import Stubber
 
 from fanin.adapters.dynamodb import Connection, DynamoWords
-from fanin.adapters.dynamodb.connection import Written
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Tallied, Tally, WordKey, WordRow
+from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Tallied, Tally, WordKey
 from fanin.domain.totals import MAX_TOTALS
-from fanin.domain.tree import Tree
 from fanin.errors import ServiceUnavailable, Throttled
 from tests.unit.adapters.dynamodb.conftest import Silent, refused
 
@@ -73,18 +70,6 @@ def test_a_whole_word_is_cleared_by_a_short_condition(words: DynamoWords, aws: S
     assert request["ExpressionAttributeValues"][":bits"] == {"NS": [str(bit) for bit in range(64)]}
 
 
-@pytest.mark.parametrize("mask", [0b10, FULL])
-def test_failed_bits_are_recorded_by_the_write_that_clears_them(
-    words: DynamoWords, aws: Stubber, asked: Asked, mask: int
-) -> None:
-    aws.add_response("update_item", {"Attributes": word(FULL ^ mask)})
-
-    words.clear([Clear(KEY, mask, LATER, failed=True)])
-
-    assert ", failed = if_not_exists(failed, :zero) + :mask ADD" in asked[0]["UpdateExpression"]
-    assert asked[0]["ExpressionAttributeValues"][":zero"] == {"N": "0"}
-
-
 @pytest.mark.parametrize("mask", [FULL - 1, FULL >> 1, FULL])
 def test_the_longest_condition_is_within_the_limits_of_dynamodb(
     words: DynamoWords, aws: Stubber, asked: Asked, mask: int
@@ -100,19 +85,6 @@ def test_the_longest_condition_is_within_the_limits_of_dynamodb(
     assert len(operators) <= 300
     assert len(request["ConditionExpression"]) <= 4096
     assert set(re.findall(r":\w+", expressions)) == request["ExpressionAttributeValues"].keys()
-
-
-def test_bits_that_others_cleared_are_left_out_of_the_next_try(
-    words: DynamoWords, aws: Stubber, asked: Asked
-) -> None:
-    # Given a word whose bits 0 and 1 others have cleared
-    aws.add_client_error("update_item", **refused(word(FULL ^ 0b11, 0, 1)))
-    aws.add_response("update_item", {"Attributes": word(FULL ^ 0b1111)})
-
-    # When bits 0 to 3 are cleared, then only 2 and 3 are this call's
-    assert words.clear([Clear(KEY, 0b1111, LATER)]) == [Cleared(FULL ^ 0b1111, 0b1100, PASSED_OVER)]
-    assert [request["ExpressionAttributeValues"][":mask"]["N"] for request in asked] == ["15", "12"]
-    assert asked[1]["ExpressionAttributeValues"][":bits"] == {"NS": ["2", "3"]}
 
 
 def test_tallies_go_up_with_the_bits_that_this_write_clears(
@@ -135,24 +107,6 @@ def test_tallies_go_up_with_the_bits_that_this_write_clears(
         for request in asked
     ]
     assert added == [{":failures": "12", ":carried": "2"}, {":failures": "5", ":carried": "1"}]
-
-
-def test_a_duplicate_is_one_refused_write(words: DynamoWords, aws: Stubber, asked: Asked) -> None:
-    aws.add_client_error("update_item", **refused(word(FULL ^ 0b11, 0, 1)))
-
-    assert words.clear([Clear(KEY, 0b11, LATER)]) == [Cleared(FULL ^ 0b11, 0, PASSED_OVER)]
-    assert len(asked) == 1
-
-
-def test_a_word_of_another_width_is_full_at_its_own(
-    connection: Connection, aws: Stubber, asked: Asked
-) -> None:
-    aws.add_response("update_item", {"Attributes": word(0)})
-
-    assert DynamoWords("words", connection, Tree(width=2)).clear([Clear(KEY, 0b11, LATER)]) == [
-        Cleared(0, 0b11, PASSED_OVER)
-    ]
-    assert asked[0]["ExpressionAttributeValues"][":full"] == {"N": "3"}
 
 
 def test_a_row_that_contradicts_itself_is_reported_and_not_tried_for_ever(
@@ -187,23 +141,6 @@ def test_a_lease_is_taken_on_a_pending_bit_that_nobody_holds(words: DynamoWords,
     assert words.claim([CLAIM]) == [Claimed(pending=True, until=130, taken=True)]
 
 
-@pytest.mark.parametrize(
-    ("old", "answer"),
-    [
-        ({"l5": {"N": "111"}}, Claimed(pending=True, until=111, taken=False)),
-        ({**word(FULL ^ 8, 3), "l5": {"N": "111"}}, Claimed(pending=True, until=111, taken=False)),
-        (word(FULL ^ 32, 5), Claimed(pending=False, until=0, taken=False)),
-        ({**word(FULL ^ 32, 5), "l5": {"N": "111"}}, Claimed(pending=False, until=0, taken=False)),
-    ],
-)
-def test_a_refused_lease_tells_whose_turn_it_is(
-    words: DynamoWords, aws: Stubber, old: dict[str, Any], answer: Claimed
-) -> None:
-    aws.add_client_error("update_item", **refused(old))
-
-    assert words.claim([CLAIM]) == [answer]
-
-
 @pytest.mark.parametrize(("call", "attribute"), [("read", "word"), ("read_failed", "failed")])
 def test_a_read_asks_for_each_word_once_and_for_nothing_but_its_value(
     words: DynamoWords, aws: Stubber, call: str, attribute: str
@@ -231,37 +168,15 @@ def test_a_read_asks_for_each_word_once_and_for_nothing_but_its_value(
 @pytest.mark.parametrize(
     ("key", "row", "tally"),
     [
-        (KEY, word(FULL ^ 0b11), Tally(0, whole=False)),
         (KEY, word(FULL ^ 0b11) | {"failures": {"N": "5"}, "carried": {"N": "1"}}, Tally(5, whole=False)),
-        (KEY, word(FULL ^ 0b11) | {"failures": {"N": "5"}, "carried": {"N": "2"}}, Tally(5)),
-        (
-            KEY,
-            word(FULL ^ 0b11) | {"carried": {"N": "2"}, "t0": {"N": "7"}, "t1": {"N": "-2"}},
-            Tally(0, whole=False, sums=(7, -2)),
-        ),
         (
             KEY,
             word(FULL ^ 0b11) | {"summed": {"N": "2"}, "t0": {"N": "7"}, "t1": {"N": "-2"}},
             Tally(0, sums=(7, -2)),
         ),
         (WordKey(7, 0, 0), word(FULL ^ 0b11) | {"failed": {"N": "2"}}, Tally(1)),
-        (
-            WordKey(7, 0, 0),
-            word(FULL ^ 0b11) | {"summed": {"N": "1"}, "t0": {"N": "7"}},
-            Tally(0, whole=False, sums=(7,)),
-        ),
-        (WordKey(7, 0, 0), word(FULL ^ 0b11) | {"summed": {"N": "2"}, "t0": {"N": "7"}}, Tally(sums=(7,))),
     ],
-    ids=[
-        "a range passed over the words below",
-        "one word gave no tally",
-        "each word gave its tally",
-        "words gave tallies without sums",
-        "each word gave its sums",
-        "items that failed are marked in the word itself",
-        "one item brought nothing that is known",
-        "each item brought something",
-    ],
+    ids=["one word gave no tally", "each word gave its sums", "items that failed are marked in the word"],
 )
 def test_a_tally_is_whole_only_if_every_clear_bit_came_with_one(
     words: DynamoWords, aws: Stubber, *, key: WordKey, row: dict[str, Any], tally: Tally
@@ -292,47 +207,6 @@ def test_sums_go_up_with_the_bits_of_items_too(words: DynamoWords, aws: Stubber,
     assert request["UpdateExpression"].endswith(" ADD done :bits, summed :summed, t0 :t0, t1 :t1")
     values = request["ExpressionAttributeValues"]
     assert [values[f":{name}"]["N"] for name in ("summed", "t0", "t1")] == ["1", "8", "-1"]
-
-
-def test_a_row_is_read_with_all_its_leases(words: DynamoWords, aws: Stubber) -> None:
-    rows = [
-        {"word_id": {"S": "7/0/0"}, "l0": {"N": "130"}, "l63": {"N": "140"}},
-        {"word_id": {"S": "7/0/1"}, **word(FULL ^ 0b11, 0, 1), "failed": {"N": "2"}},
-    ]
-    keys = [{"word_id": {"S": "7/0/0"}}, {"word_id": {"S": "7/0/1"}}]
-    aws.add_response(
-        "batch_get_item",
-        {"Responses": {"words": rows}},
-        {"RequestItems": {"words": {"Keys": keys, "ConsistentRead": True}}},
-    )
-
-    first, second = WordKey(7, 0, 0), WordKey(7, 0, 1)
-    assert words.read_rows([first, second, first]) == {
-        first: WordRow(FULL, 0, {0: 130, 63: 140}),
-        second: WordRow(FULL ^ 0b11, 2, {}),
-    }
-
-
-def test_only_the_word_that_is_throttled_is_written_again(
-    words: DynamoWords, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Given two words, of which one is throttled twice
-    slow, fast = WordKey(7, 0, 0), WordKey(7, 0, 1)
-    throttled = {"7/0/0": 2}
-    written: list[str] = []
-
-    def update(_connection: object, request: Mapping[str, Any], **_: object) -> Written:
-        word = request["Key"]["word_id"]["S"]
-        if throttled.get(word):
-            throttled[word] -= 1
-            raise Throttled("slow down")
-        written.append(word)
-        return Written(done=True, item={"word": {"N": "0"}})
-
-    monkeypatch.setattr(Connection, "update", update)
-
-    assert words.clear([Clear(slow, 1, LATER), Clear(fast, 1, LATER)]) == [Cleared(0, 1), Cleared(0, 1)]
-    assert written == ["7/0/1", "7/0/0"]
 
 
 def test_a_word_that_stays_throttled_is_answered_with_its_error(words: DynamoWords, aws: Stubber) -> None:

@@ -67,33 +67,21 @@ def test_a_crash_falls_before_or_after_the_write(moment: str, written: dict[Word
     assert memory.words.read([WordKey(7, 0, 0), WordKey(7, 0, 1)]) == written
 
 
-def test_an_onlooker_may_use_the_stores_itself() -> None:
-    def look(call: str, moment: str) -> None:
-        if call == "words.clear" and moment == "before" and not memory.accesses.writes["batches.create"]:
-            memory.batches.create(BATCH)
-
-    memory = Memory(on_call=look)
-
-    memory.words.clear(clears(1))
-
-    assert memory.batches.read([8]) == {8: BATCH}
-
-
 def test_an_onlooker_that_blocks_one_thread_does_not_block_others() -> None:
     stopped, go_on = Event(), Event()
 
     def stop(call: str, _moment: str) -> None:
         if call == "slow":
             stopped.set()
-            assert go_on.wait(timeout=10)
+            assert go_on.wait(timeout=60)
 
     accesses = Accesses(stop)
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(accesses.write, "slow", lambda: "slow")
-        assert stopped.wait(timeout=10)
+        assert stopped.wait(timeout=60)
         assert accesses.write("fast", lambda: "fast") == "fast"
         go_on.set()
-        assert slow.result(timeout=10) == "slow"
+        assert slow.result(timeout=60) == "slow"
 
 
 def test_an_access_that_fails_is_counted_and_leaves_the_stores_usable() -> None:
@@ -123,14 +111,6 @@ def test_accesses_of_threads_follow_each_other() -> None:
             pool.submit(accesses.write, "rows.write", increment)
 
     assert (row, accesses.writes) == ([400], {"rows.write": 400})
-
-
-def test_what_is_handed_over_is_counted_apart() -> None:
-    accesses = Accesses()
-
-    assert accesses.send("events.publish", lambda: "id") == "id"
-
-    assert (accesses.sends, accesses.reads, accesses.writes) == ({"events.publish": 1}, {}, {})
 
 
 def test_rows_are_counted_by_call() -> None:
@@ -249,14 +229,6 @@ def test_an_outage_after_a_write_that_is_sent_once_leaves_its_caller_in_doubt(
     # When it is made, Then its caller hears what a caller of DynamoDB would
     with pytest.raises(error):
         calls[call]()
-
-
-def test_an_addition_under_a_key_gives_the_same_answer_to_its_repeat() -> None:
-    memory = Memory(on_call=losing("batches.allocate_once", 1))
-    memory.batches.create(BATCH)
-
-    assert memory.batches.allocate_once(BATCH, 4, IdempotencyKey.of("a"), activity=Activity(0, 0)) == 0
-    assert memory.batches.read([8])[8].items == 4
 
 
 def test_a_delayed_request_takes_effect_when_it_arrives_and_nobody_gets_its_answer() -> None:

@@ -16,13 +16,6 @@ def memory() -> Memory:
     return memory
 
 
-def test_a_queue_that_is_there_is_found_and_another_is_refused(memory: Memory) -> None:
-    assert memory.channels.resolve(URL) == URL
-
-    with pytest.raises(ChannelRefused, match="memory:vehicle-2"):
-        memory.channels.resolve("memory:vehicle-2")
-
-
 def test_what_has_no_queue_is_told_and_holds_up_nothing(memory: Memory) -> None:
     lost, kept = Outgoing("memory:none", "a", {}), Outgoing(URL, "b", {"kind": "trip"})
 
@@ -30,22 +23,6 @@ def test_what_has_no_queue_is_told_and_holds_up_nothing(memory: Memory) -> None:
 
     assert refused == ["there is no such queue", None]
     assert memory.channels.queues == {URL: [kept]}
-
-
-def test_messages_are_kept_in_order_with_the_time_each_was_sent(memory: Memory) -> None:
-    first, second = Outgoing(URL, "1", {}), Outgoing(URL, "2", {})
-    memory.channels.send([first])
-    memory.clock.advance(7)
-    memory.channels.send([second, first])
-
-    assert memory.channels.queues[URL] == [first, second, first]
-    assert memory.channels.times[URL] == [5, 12, 12]
-
-
-def test_every_message_is_handed_over_by_itself(memory: Memory) -> None:
-    memory.channels.send([Outgoing(URL, str(n), {}) for n in range(3)])
-
-    assert memory.accesses.sends == {"channels.send": 3}
 
 
 def test_a_queue_that_refuses_or_is_busy_holds_up_no_other(memory: Memory) -> None:

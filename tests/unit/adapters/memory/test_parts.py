@@ -2,10 +2,8 @@
 
 import pytest
 
-from fanin.adapters import cursors
 from fanin.adapters.memory import Memory
 from fanin.app.ports.parts import FailureRow
-from fanin.errors import InvalidRequest
 
 
 class Crash(Exception):
@@ -14,14 +12,6 @@ class Crash(Exception):
 
 def note(ordinal: int, reason: str = "why") -> FailureRow:
     return FailureRow(ordinal, f"8:g:{ordinal}", reason)
-
-
-def test_notes_are_listed_by_number_not_by_text_or_by_age() -> None:
-    memory = Memory()
-
-    memory.parts.put_failures(8, [note(10), note(9), note(100)], expires_at=1)
-
-    assert memory.parts.failures(8) == ([note(9), note(10), note(100)], None)
 
 
 def test_each_item_is_one_write_of_its_last_note() -> None:
@@ -55,28 +45,4 @@ def test_a_page_goes_on_after_the_last_note_it_showed() -> None:
 
     # Then only the one behind is seen
     assert first == [note(1), note(3)]
-    assert memory.parts.failures(8, cursor=cursor, limit=2) == ([note(5), note(7)], None)
-
-
-def test_a_full_last_page_has_no_cursor() -> None:
-    memory = Memory()
-    memory.parts.put_failures(8, [note(1), note(2)], expires_at=1)
-
-    assert memory.parts.failures(8, limit=2) == ([note(1), note(2)], None)
-
-
-@pytest.mark.parametrize("cursor", ["x", cursors.encode("failures of 9", 1), cursors.encode("failures of 8")])
-def test_a_cursor_that_this_listing_did_not_give_reads_nothing(cursor: str) -> None:
-    memory = Memory()
-
-    with pytest.raises(InvalidRequest, match="cursor"):
-        memory.parts.failures(8, cursor=cursor)
-
-    assert memory.accesses.reads == {}
-
-
-def test_batches_have_notes_of_their_own() -> None:
-    memory = Memory()
-    memory.parts.put_failures(8, [note(1)], expires_at=1)
-
-    assert memory.parts.failures(9) == ([], None)
+    assert memory.parts.failures(8, cursor=cursor, limit=2) == ([note(5), note(7)], None)  # a full last page

@@ -2,10 +2,8 @@
 
 import pytest
 
-from fanin.adapters import cursors
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.ports.records import Record
-from fanin.errors import InvalidRequest
 
 NOW = 1_790_000_000
 LATER = 1_800_000_000
@@ -71,25 +69,6 @@ def test_a_record_lives_until_its_second_begins(memory: Memory, expires_at: int,
     assert bool(memory.records.page("71").records) is lives
 
 
-def test_a_page_of_nothing_but_expired_records_still_goes_on(memory: Memory) -> None:
-    memory.records.put_all("71", {"a": {}, "b": {}}, expires_at=NOW)
-    memory.records.put_all("71", {"c": {}}, expires_at=LATER)
-
-    empty = memory.records.page("71", limit=2)
-    rest = memory.records.page("71", cursor=empty.cursor, limit=2)
-
-    assert empty.records == []
-    assert ([record.name for record in rest.records], rest.cursor) == (["c"], None)
-
-
-def test_a_record_does_not_change_with_the_value_it_was_put_with(memory: Memory) -> None:
-    value = {"n": 1}
-    memory.records.put("71", "a", value, expires_at=LATER)
-    value["n"] = 2
-
-    assert memory.records.read("71", ["a"])["a"].value == {"n": 1}
-
-
 def test_rows_are_counted_under_the_name_of_their_table(memory: Memory) -> None:
     memory.records.put_all("71", {"a": {}, "b": {}}, expires_at=LATER)
     memory.directory.put("71", "a", {}, expires_at=LATER)
@@ -99,21 +78,6 @@ def test_rows_are_counted_under_the_name_of_their_table(memory: Memory) -> None:
 
     assert memory.accesses.writes == {"records.put": 2, "directory.put": 1, "directory.delete": 1}
     assert memory.accesses.reads == {"records.read": 2, "records.page": 1}
-
-
-@pytest.mark.parametrize(
-    "cursor",
-    [
-        cursors.encode_name("directory 71 item/", "item/1"),
-        cursors.encode_name("records 71 ", "item/1"),
-        cursors.encode_name("records 71 item/", "outside"),
-    ],
-)
-def test_a_cursor_that_this_listing_did_not_give_reads_nothing(memory: Memory, cursor: str) -> None:
-    with pytest.raises(InvalidRequest, match="cursor"):
-        memory.records.page("71", prefix="item/", cursor=cursor)
-
-    assert memory.accesses.reads == {}
 
 
 def test_a_full_last_page_has_no_cursor(memory: Memory) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fanin.adapters.memory import Memory
 from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, WordKey
 from fanin.domain.tree import Tree
@@ -55,33 +53,3 @@ def test_a_refused_lease_is_a_refused_write() -> None:
 
     assert answers == [Claimed(pending=True, until=130, taken=True), Claimed(True, 130, taken=False)]
     assert (memory.accesses.writes, memory.accesses.refused) == ({"words.claim": 2}, {"words.claim": 1})
-
-
-def test_a_lease_is_no_write_of_the_word() -> None:
-    memory = Memory()
-
-    memory.words.claim([Claim(WordKey(7, 0, 0), 5, now=100, until=130, expires_at=1)])
-
-    assert memory.words.read([WordKey(7, 0, 0)]) == {}
-
-
-def test_failed_bits_are_only_those_that_the_failure_cleared() -> None:
-    memory = Memory()
-    key = WordKey(7, 0, 0)
-    memory.words.clear([Clear(key, 0b001, 1)])
-    memory.words.clear([Clear(key, 0b011, 1, failed=True)])
-    memory.words.clear([Clear(key, 0b110, 1, failed=True)])
-
-    assert memory.words.read_failed([key, WordKey(7, 0, 1)]) == {key: 0b110}
-    assert memory.accesses.reads == {"words.read_failed": 2}
-
-
-@pytest.mark.parametrize(("now", "taken"), [(129, False), (130, True)])
-def test_a_lease_is_over_in_the_second_it_ends(now: int, taken: bool) -> None:
-    memory = Memory()
-    key = WordKey(7, 0, 0)
-    memory.words.claim([Claim(key, 5, now=100, until=130, expires_at=1)])
-
-    (claimed,) = memory.words.claim([Claim(key, 5, now=now, until=200, expires_at=1)])
-
-    assert claimed == Claimed(pending=True, until=200 if taken else 130, taken=taken)

@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 
-from fanin.adapters.memory import FixedClock, Memory, SeededRandom
+from fanin.adapters.memory import Memory, SeededRandom
 from fanin.app.ports import Defaults, Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.words import Clear, WordKey
@@ -22,25 +22,6 @@ def test_alarms_ring_once_when_due() -> None:
     assert memory.timers.ring(99) == []
     assert memory.timers.ring(200) == [1, 2]
     assert memory.timers.ring(1000) == [3]
-
-
-def test_the_bus_keeps_what_it_was_given() -> None:
-    memory = Memory()
-    event = Event("8.complete", "Batch Completed", {"a": 1}, 5)
-
-    memory.events.publish(event)
-    memory.events.publish(event)
-
-    assert memory.events.published == [event, event]
-
-
-def test_time_stands_until_told() -> None:
-    clock = FixedClock(5)
-    ports = Memory(clock=clock).ports()
-
-    assert (ports.clock.now(), ports.clock.now()) == (5, 5)
-    clock.advance(7)
-    assert ports.clock.now() == 12
 
 
 def test_randomness_is_that_of_its_seed() -> None:

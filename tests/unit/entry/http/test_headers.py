@@ -41,12 +41,3 @@ def test_each_201_has_a_location_but_for_uploads() -> None:
     without = {route.operation for route in ROUTES if route.status == 201 and route.location is None}
     assert without == {"claimPayload"}
     assert not [route for route in ROUTES if route.location and route.status != 201]
-
-
-def test_a_full_batch_says_when_to_try_again(call: Client) -> None:
-    batch = call("POST", "/v1/batches", {"limit": 2})
-    call("POST", f"{batch.headers['Location']}/items", {"count": 2})
-    full = call("POST", f"{batch.headers['Location']}/items", {"count": 1})
-
-    assert (full.status, full.headers["Retry-After"]) == (429, "1")
-    assert full.headers["RateLimit"] == '"limit-reached";r=0;t=1'

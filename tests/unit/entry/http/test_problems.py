@@ -9,7 +9,6 @@ import pytest
 from fanin import errors
 from fanin.adapters.memory import Memory
 from fanin.entry.http.application import application
-from fanin.entry.http.route import MAX_BODY
 from fanin.entry.http.statuses import STATUS
 from tests.unit.entry.conftest import Client
 
@@ -39,11 +38,9 @@ FORGED = "1:00000000-0000-8010-8000-000000000001:0"
         ("GET", "/v1/batches/5", None, {}, 404, "batch-not-found", "5"),
         ("GET", "/v1/batches/5", None, {"exact": "yes"}, 400, INVALID, "'exact' must be true or false"),
         ("POST", "/v1/batches/5/items", {"count": 0}, {}, 400, INVALID, "/count"),
-        ("POST", "/v1/batches/5/items", {"count": -1}, {}, 400, INVALID, "/count"),
+
         ("POST", "/v1/batches/5/items", {"count": 2**40}, {}, 400, INVALID, "/count"),
         ("POST", "/v1/batches/5/items", {"count": True}, {}, 400, INVALID, "/count must be a whole number"),
-        ("POST", "/v1/batches/5/items", {"count": 1.5}, {}, 400, INVALID, "/count must be a whole number"),
-        ("POST", "/v1/batches/5/items", {"count": "1"}, {}, 400, INVALID, "/count must be a whole number"),
         ("POST", "/v1/batches/5/items", {}, {}, 400, INVALID, "count"),
         ("POST", "/v1/batches/5/items", {"count": 1}, {}, 404, "batch-not-found", "5"),
         ("POST", "/v1/batches/5/close", None, {}, 404, "batch-not-found", "5"),
@@ -81,45 +78,13 @@ def test_what_is_not_json_is_refused(call: Client, raw: str) -> None:
     assert "not JSON" in answer.json["detail"]
 
 
-def test_a_body_in_base64_is_read(call: Client) -> None:
-    assert call("POST", "/v1/batches", encoded=b'{"user_key": "gr\xc3\xbcn"}').json["user_key"] == "grün"
-    assert call("POST", "/v1/batches", encoded=b"\xff\xfe").status == 400
-
-
-def test_an_integer_may_be_written_as_a_float(call: Client) -> None:
-    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
-    assert call("POST", f"/v1/batches/{batch_id}/items", raw='{"count": 2.0}').json["upto"] == 2
-
-
-@pytest.mark.parametrize("encoded", [True, False])
-def test_a_body_over_the_limit_is_refused_before_it_is_read(call: Client, encoded: bool) -> None:
-    body = b" " * (MAX_BODY + 1)
-    answer = (
-        call("POST", "/v1/acks", encoded=body) if encoded else call("POST", "/v1/acks", raw=body.decode())
-    )
-    assert (answer.status, answer.json["type"]) == (413, "urn:fanin:problem:request-too-large")
-    assert call("POST", "/v1/acks", raw="{}".ljust(MAX_BODY)).status == 200
-
-
-def test_bytes_count_not_characters(call: Client) -> None:
-    assert call("POST", "/v1/batches", raw="ü" * (MAX_BODY // 2 + 1)).status == 413
-
-
-def test_an_unknown_path_is_404_and_a_wrong_method_405(call: Client) -> None:
-    unknown = call("GET", "/v1/batchez")
-    assert (unknown.status, unknown.json["type"]) == (404, "urn:fanin:problem:no-such-path")
-    wrong = call("PATCH", "/v1/batches/5")
-    assert (wrong.status, wrong.json["type"]) == (405, "urn:fanin:problem:method-not-allowed")
-    assert wrong.headers["Allow"] == "DELETE, GET, HEAD"
-    assert call("PUT", "/v1/batches").headers["Allow"] == "DELETE, GET, HEAD, POST"
-
-
 def test_a_full_batch_pushes_back(call: Client) -> None:
     batch_id = call("POST", "/v1/batches", {"limit": 2}).json["batch_id"]
     assert call("POST", f"/v1/batches/{batch_id}/items", {"count": 2}).status == 201
     answer = call("POST", f"/v1/batches/{batch_id}/items", {"count": 1})
     assert (answer.status, answer.json["type"]) == (429, "urn:fanin:problem:limit-reached")
-    assert int(answer.headers["Retry-After"]) == answer.json["retry_after"] >= 1
+    assert (answer.headers["Retry-After"], answer.json["retry_after"]) == ("1", 1)
+    assert answer.headers["RateLimit"] == '"limit-reached";r=0;t=1'
 
 
 def test_a_closed_batch_takes_no_items(call: Client) -> None:
@@ -159,11 +124,6 @@ def test_a_defect_is_500_and_tells_nothing_but_the_request_id(caplog) -> None:
     assert "RuntimeError: secret of the inside" in caplog.text
 
 
-def test_a_missing_setting_is_the_services_own_fault() -> None:
-    answer = failing(errors.NotConfigured("FANIN_BUS is not set"))("GET", "/v1/batches/5")
-    assert (answer.status, "FANIN_BUS" in answer.text) == (500, False)
-
-
 def test_throttling_asks_to_come_back() -> None:
     answer = failing(errors.Throttled("slow down", retry_after=7))("GET", "/v1/batches/5")
     assert (answer.status, answer.headers["Retry-After"], answer.json["retry_after"]) == (503, "7", 7)
@@ -185,18 +145,6 @@ def test_every_error_that_a_caller_can_cause_has_a_status() -> None:
         errors.TooManyRejects,
         errors.Unreachable,
         errors.ExportDamaged,
-        errors.TooManyRejects,
-        errors.Unreachable,
         errors.LocalStackFailed,
     }
     assert {cls for cls in tree if cls.__module__ == "fanin.errors"} - ours == set(STATUS)
-
-
-def test_the_correlation_id_is_the_callers_or_the_requests(call: Client) -> None:
-    assert (
-        call("GET", "/v1/nowhere", headers={"x-correlation-id": "trip-9"}).headers["X-Correlation-Id"]
-        == "trip-9"
-    )
-    assert call("GET", "/v1/nowhere").headers["X-Correlation-Id"] == "request-of-gateway"
-    forged = call("GET", "/v1/nowhere", headers={"x-correlation-id": "a\r\nb"})
-    assert forged.headers["X-Correlation-Id"] == "request-of-gateway"

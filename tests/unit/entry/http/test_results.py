@@ -8,9 +8,8 @@ import pytest
 
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import Batch, OpenBatch, State
-from fanin.domain.buffer import Buffer
 from fanin.domain.redrives import RedriveState, Redriving
-from fanin.domain.reports import Expired, ReleasedItems, Verdict
+from fanin.domain.reports import ReleasedItems, Verdict
 from fanin.domain.targets import TargetReport, TargetReports, TargetState, TargetType, When
 from fanin.entry.http import results
 
@@ -18,14 +17,6 @@ from fanin.entry.http import results
 @pytest.fixture
 def batch(ledger: LedgerService) -> Batch:
     return replace(ledger.open(OpenBatch(user_key="secret")), items=5, state=State.CANCELLED)
-
-
-def test_of_a_batch(batch: Batch) -> None:
-    assert results.of_batch(batch) == {"state": "cancelled", "items": 5}
-
-
-def test_of_an_expiry() -> None:
-    assert results.of_expiry(Expired(2, 300)) == {"batches": 2, "items": 300}
 
 
 @pytest.mark.parametrize(("cursor", "more"), [(None, False), ("secret", True)])
@@ -65,8 +56,3 @@ def test_of_targets_how_many_are_in_which_state() -> None:
     reports = [TargetReport(n, TargetType.SQS, When.ANY, "secret", state) for n, state in enumerate(states)]
     assert results.of_targets(TargetReports(reports)) == {"targets": 3, "delivered": 1, "pending": 2}
     assert results.of_targets(TargetReports(())) == {"targets": 0}
-
-
-def test_of_a_buffer_and_of_a_deletion() -> None:
-    assert results.of_buffer(Buffer("jobs", 9, "https://sqs/jobs", owned=True, batch_id=7)) == {"limit": 9}
-    assert [results.of_deletion(gone) for gone in (True, False)] == [{"deleted": True}, {"deleted": False}]

@@ -131,6 +131,8 @@ class TestBody:
             send(MAX_BODY + 1)
         with pytest.raises(RequestTooLarge, match="over 1048576 bytes"):
             send(MAX_BODY * 2)
+        with pytest.raises(RequestTooLarge, match="over 1048576 bytes"):  # though not so many characters
+            decode(self.ROUTE, body="ü" * (MAX_BODY // 2 + 1))
 
     def test_a_missing_one_is_not_json(self) -> None:
         with pytest.raises(InvalidRequest, match="the body is not JSON: it is empty"):

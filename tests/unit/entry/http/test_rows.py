@@ -119,7 +119,7 @@ BODIES: Mapping[str, Any] = {"releaseItems": {}}
 MOST: Mapping[str, Mapping[str, Any]] = {"getBatch": {"exact": "true"}, "verifyBatch": {"repair": "false"}}
 
 
-@pytest.mark.parametrize("route", [pytest.param(route, id=route.operation) for route in OF_A_BATCH])
+@pytest.mark.parametrize("route", OF_A_BATCH, ids=lambda route: route.operation)
 def test_a_request_reads_few_rows_of_a_batch(fan_out: tuple[Service, Batch], route: Route) -> None:
     service, batch = fan_out
     path = route.path.format(batch_id=batch.batch_id, ordinal=APART)
@@ -178,9 +178,9 @@ def test_a_request_reads_few_rows_of_many_batches(state: str, operation: str) ->
 SCATTERS = [route for route in ROUTES if route.path.startswith(f"{API_ROOT}/scatters/")]
 
 
-@pytest.mark.parametrize("route", [pytest.param(route, id=route.operation) for route in SCATTERS])
-def test_a_request_reads_few_rows_of_a_scatter(route: Route) -> None:
-    # Given a scatter as large as one can be, in which few have replied and some have failed
+@pytest.fixture(scope="module")
+def scattered() -> tuple[Service, Batch]:
+    """A scatter as large as one can be, in which few have replied and some have failed."""
     service = Service(Memory())
     service.memory.channels.queues[QUEUE] = []
     services = service.services
@@ -188,8 +188,12 @@ def test_a_request_reads_few_rows_of_a_scatter(route: Route) -> None:
     batch = services.scatters.start(scatter).batch
     block = issue(batch.batch_id, 0, batch.items, batch.salt)
     services.ledger.fail([Failure(f"{block.prefix}:{n}", "no") for n in range(0, 99_000, 1_000)])
+    return service, batch
 
-    # When a page is read
+
+@pytest.mark.parametrize("route", SCATTERS, ids=lambda route: route.operation)
+def test_a_request_reads_few_rows_of_a_scatter(scattered: tuple[Service, Batch], route: Route) -> None:
+    service, batch = scattered
     pages = {"limit": limits.MAX_REPLIES} if "limit" in route.optional else {}
     answer, rows = asked(service, route, route.path.format(batch_id=batch.batch_id), **pages)
 

@@ -9,11 +9,10 @@ import pytest
 
 from fanin import names
 from fanin.domain.access import AccessGroup
+from fanin.entry.http.route import Route
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
 from fanin.wire.components import COMPONENTS
-
-BY_OPERATION = [pytest.param(route, id=route.operation) for route in ROUTES]
 
 
 def test_no_two_routes_have_the_same_place_or_name() -> None:
@@ -34,37 +33,23 @@ def test_no_path_hides_another() -> None:
     assert shadowed == set()
 
 
-@pytest.mark.parametrize("route", BY_OPERATION)
-def test_a_path_is_below_a_root(route) -> None:
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+def test_a_route_is_whole(route: Route) -> None:
+    # Its path is below a root, and only its parameters have types
     assert route.path.startswith((names.API_ROOT, names.CARLYLE_ROOT, "/openapi.json"))
     assert not route.path.endswith("/")
-
-
-@pytest.mark.parametrize("route", BY_OPERATION)
-def test_only_parameters_of_the_path_have_types(route) -> None:
     assert set(route.named) <= set(re.findall(r"\{(\w+)\}", route.path))
     assert not set(route.required) & set(route.optional)
-
-
-@pytest.mark.parametrize("route", BY_OPERATION)
-def test_shapes_and_errors_are_known_to_the_document(route) -> None:
+    # The document knows its shapes and errors
     shapes = [shape for shape in (route.body, route.answer) if shape]
     assert all(COMPONENTS[shape.component] is shape.definition for shape in shapes)
     assert set(route.errors) <= set(STATUS)
-
-
-@pytest.mark.parametrize("route", BY_OPERATION)
-def test_a_status_says_whether_there_is_an_answer(route) -> None:
+    # Its status says whether there is an answer
     assert (route.status == 204) == (route.answer is None)
     assert route.status in {200, 201, 202, 204}
     assert not (route.method in {"GET", "DELETE"} and route.body)
-
-
-@pytest.mark.parametrize("route", BY_OPERATION)
-def test_a_route_that_changes_something_is_an_action_or_of_the_data_path(route) -> None:
-    """So whoever adds a route decides whether the log says who called it."""
-    action = route.action is not None
-    assert (action + route.data_path) == (route.method != "GET")
+    # What changes something is an action or of the data path, so that somebody has decided who is logged
+    assert ((route.action is not None) + route.data_path) == (route.method != "GET")
 
 
 def test_every_route_is_in_one_group() -> None:

@@ -170,18 +170,18 @@ def test_one_thread_at_a_time_runs_work_and_the_others_leave_theirs_to_it(servic
 
     def slow() -> None:
         inside.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         threads.append(threading.current_thread().name)
 
     first = threading.Thread(target=service.later, args=(0, slow), name="first")
     first.start()
-    assert inside.wait(10)
+    assert inside.wait(60)
     # When that call is over, Then its work is not run yet
     service.later(0, lambda: threads.append(threading.current_thread().name))
     assert threads == []
     # But by the thread that is at it
     go_on.set()
-    first.join(10)
+    first.join(60)
     assert threads == ["first", "first"]
 
 

@@ -96,20 +96,6 @@ def test_acks_marks_what_a_message_says(services: Services, functions: Functions
     assert (failure.ordinal, failure.reason) == (1, "no")
 
 
-def test_dead_letters_fails_the_item_and_says_of_which_queue(
-    services: Services, functions: Functions
-) -> None:
-    batch = services.ledger.open(OpenBatch())
-    group = services.ledger.add(batch.batch_id, 2)
-    functions.dead_letters(message(item=group[0], DeadLetterQueueSourceArn="arn:aws:sqs:memory:0:rows"))
-    functions.dead_letters(message(item=group[1]))
-    reasons = [failure.reason for failure in services.ledger.failures(batch.batch_id).failures]
-    assert reasons == [
-        "dead letter: received 4 times from rows",
-        "dead letter: received 4 times from rows-dead-letters",
-    ]
-
-
 @pytest.mark.parametrize("item", [None, "nonsense", "1:AAAAAAAA:0"])
 def test_a_dead_letter_of_no_item_is_kept(functions: Functions, dead: list[Dead], item: str | None) -> None:
     lost = message(item=item)
@@ -120,15 +106,6 @@ def test_a_dead_letter_of_no_item_is_kept(functions: Functions, dead: list[Dead]
 def test_a_job_of_a_scatter_that_is_gone_is_done(functions: Functions) -> None:
     functions.scatter(message({"batch_id": 7, "chunk": 0, "wave": 0}))
     functions.scatter(message({"batch_id": 7, "chunk": None, "wave": 0}))
-
-
-def test_the_registrar_drops_what_is_over(memory: Memory, services: Services, functions: Functions) -> None:
-    services.directory.register(Register("cars", "a", "q", lease=60))
-    memory.clock.advance(60_000)
-    functions.registrar()
-    for change in memory.directory.changes:
-        functions.directory(change)
-    assert memory.events.published[-1].detail["reason"] == "lease over"
 
 
 @pytest.mark.parametrize("body", ["nonsense", "7", "[" * 100_000, '{"items": ["nonsense"]}', '{"items": 7}'])

@@ -96,15 +96,6 @@ class TestFeed:
         assert function.seen == ["a"] * TRIES
         assert dead == [Dead("f", "a")]
 
-    def test_what_is_no_error_of_the_function_passes_through(
-        self, clock: FixedClock, dead: list[Dead]
-    ) -> None:
-        def function(_record: str) -> None:
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            Feed("f", ["a"], function, clock, dead).run()
-
 
 class TestAlarms:
     def test_they_ring_in_their_order_and_not_before(self, clock: FixedClock, dead: list[Dead]) -> None:

@@ -105,26 +105,6 @@ def test_a_fifo_queue_takes_a_message_once(sqs: Any) -> None:
     assert bodies(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)) == ["x"]
 
 
-def test_a_receive_waits_for_as_long_as_it_says_or_as_the_queue_does(
-    memory: InMemorySqs, clock: Time
-) -> None:
-    url = memory.create_queue(QueueName="w", Attributes={"ReceiveMessageWaitTimeSeconds": "7"})["QueueUrl"]
-    assert memory.receive_message(QueueUrl=url, WaitTimeSeconds=3) == {}
-    assert clock.waited == 3
-    memory.receive_message(QueueUrl=url)
-    assert clock.waited == 10
-    memory.send_message(QueueUrl=url, MessageBody="x")
-    assert bodies(memory.receive_message(QueueUrl=url, WaitTimeSeconds=20)) == ["x"]
-    assert clock.waited == 10
-
-
-def test_a_receive_that_waits_gets_what_becomes_visible(memory: InMemorySqs) -> None:
-    url = memory.create_queue(QueueName="work")["QueueUrl"]
-    memory.send_message(QueueUrl=url, MessageBody="x", DelaySeconds=5)
-    assert bodies(memory.receive_message(QueueUrl=url)) == []
-    assert bodies(memory.receive_message(QueueUrl=url, WaitTimeSeconds=5)) == ["x"]
-
-
 def test_a_message_that_is_not_in_flight_keeps_its_visibility(memory: InMemorySqs, clock: Time) -> None:
     url = memory.create_queue(QueueName="work")["QueueUrl"]
     memory.send_message(QueueUrl=url, MessageBody="x")

@@ -2,9 +2,8 @@
 
 import pytest
 
-from fanin.adapters.memory import FixedClock
+from fanin.adapters.memory import FixedClock, SeededRandom
 from fanin.adapters.memory.sqs import Queue, QueueStore
-from fanin.adapters.memory.sqs.queue import DEFAULTS
 from tests.unit.adapters.memory.sqs.conftest import NOW
 
 SECOND = 1000
@@ -112,6 +111,7 @@ def test_a_message_past_its_retention_is_gone_though_it_is_hidden(
     assert queue.counts() == (1, 0, 0)
     clock.advance(59 * SECOND)
     assert queue.counts() == (0, 0, 0)
+    assert queue.next_visible() is None
 
 
 def test_a_message_received_too_often_moves_whole_to_the_dead_letters(
@@ -127,40 +127,48 @@ def test_a_message_received_too_often_moves_whole_to_the_dead_letters(
     # When it is received once more, then the next one comes in its place
     assert bodies(work, 1, 0) == ["good"]
 
-    # And it lies in the other queue, as it was sent
+    # And it lies in the other queue, as it was sent, and its tries go on
     (dead,) = queue.receive(10, None)
     assert (dead.message_id, dead.body, dead.attributes) == (sent.message_id, "poison", sent.attributes)
-    assert (dead.died_in, dead.sent_at) == (work.arn, NOW)
+    assert (dead.died_in, dead.sent_at, dead.received) == (work.arn, NOW, 3)
     assert queue.find(dead.handle) is dead
+
+
+def test_dead_letters_do_not_take_the_place_of_live_messages(store: QueueStore, queue: Queue) -> None:
+    work = store.create("work", {}, {})
+    work.dead_letters, work.max_receives = queue, 1
+    send(work, *(f"{n}" for n in range(12)))
+    assert len(bodies(work, 10, 0)) == 10
+    assert bodies(work, 2) == ["10", "11"]
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_a_share_of_the_messages_is_delivered_twice(queue: Queue, share: float) -> None:
+    queue.duplicated = share
+    send(queue, *(f"{n}" for n in range(100)))
+    counts = dict.fromkeys((f"{n}" for n in range(100)), 0)
+    while messages := queue.receive(10, None):
+        for held in messages:
+            assert held.received == 1  # each copy has its own tries
+            counts[held.body] += 1
+            queue.remove(held.handle)
+    assert set(counts.values()) <= {1, 2}
+    twice = sum(count == 2 for count in counts.values())
+    assert twice == 100 if share == 1 else 30 < twice < 70
+
+
+def test_the_same_seed_gives_the_same_ids(clock: FixedClock) -> None:
+    ids = {
+        QueueStore(clock, SeededRandom(seed)).create("work", {}, {}).send("x", {}).message_id
+        for seed in (1, 1, 2)
+    }
+    assert len(ids) == 2
 
 
 def test_without_dead_letters_a_message_comes_for_ever(queue: Queue) -> None:
     send(queue, "a")
 
     assert [bodies(queue, 1, 0) for _ in range(20)] == [["a"]] * 20
-
-
-def test_a_message_may_come_once_more_after_it_was_removed(queue: Queue) -> None:
-    queue.duplicated = 1.0
-    send(queue, "a")
-    (first,) = queue.receive(1, None)
-    message_id, handle = first.message_id, first.handle
-
-    queue.remove(handle)
-    (second,) = queue.receive(1, None)
-
-    assert (second.message_id, second.received) == (message_id, 1)
-    assert second.handle != handle
-    queue.remove(second.handle)
-    assert queue.receive(1, 0) == []
-
-
-def test_a_removed_message_is_gone(queue: Queue) -> None:
-    send(queue, "a")
-
-    queue.remove(queue.receive(1, None)[0].handle)
-
-    assert queue.counts() == (0, 0, 0)
 
 
 def test_the_next_visible_message_tells_when_to_look_again(queue: Queue, clock: FixedClock) -> None:
@@ -172,21 +180,6 @@ def test_the_next_visible_message_tells_when_to_look_again(queue: Queue, clock: 
 
     clock.advance(5 * SECOND)
     assert queue.next_visible() == clock.now()
-
-
-def test_all_messages_can_be_taken_out(queue: Queue) -> None:
-    send(queue, *"ab")
-    queue.receive(1, None)
-
-    queue.clear()
-
-    assert queue.counts() == (0, 0, 0)
-
-
-def test_the_attributes_of_queues_are_their_own(queue: Queue, store: QueueStore) -> None:
-    store.change(queue, {"VisibilityTimeout": "7"})
-
-    assert store.create("other", {}, {}).attributes == DEFAULTS
 
 
 def test_a_dead_message_comes_once_whatever_was_drawn_for_its_queue(store: QueueStore, queue: Queue) -> None:

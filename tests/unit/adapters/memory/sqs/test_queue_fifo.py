@@ -25,7 +25,19 @@ def test_nothing_of_a_group_is_received_while_one_of_it_is_hidden(fifo: Queue) -
 
     assert bodies(fifo) == ["y1"]
     fifo.remove(first.handle)
-    assert bodies(fifo) == ["x2", "x3"]
+    assert bodies(fifo, most=1) == ["x2"]
+    assert bodies(fifo) == []
+
+
+def test_several_of_a_group_come_at_once_in_order_and_the_next_when_the_first_is_visible(
+    fifo: Queue, clock: FixedClock
+) -> None:
+    send(fifo, "x1", "x2", "x3")
+    first, second = fifo.receive(2, None)
+    assert (first.body, second.body, bodies(fifo)) == ("x1", "x2", [])
+
+    first.visible_at, second.visible_at = clock.now() + 2_000, clock.now() + 1_000
+    assert fifo.next_visible() == clock.now() + 2_000
 
 
 def test_a_message_that_comes_again_comes_before_those_behind_it(fifo: Queue, clock: FixedClock) -> None:
