@@ -9,7 +9,6 @@ from pathlib import Path
 
 from away import ROOT, check, environment, run
 
-SILENT = {"JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "18,20,22"}
 CONTEXT = {"local": True, "removal": "destroy", "ack_batching_window_seconds": 1}
 
 
@@ -34,7 +33,7 @@ def try_out(folder: Path, library: Path, wheel: Path) -> None:
         installed = run(programs / "python", "-m", "pip", "freeze")
         check("cdk-nag" not in installed, "the constructs bring cdk-nag with them")
         out = app / name
-        given = {"CDK_OUTDIR": str(out), "CDK_CONTEXT_JSON": json.dumps(CONTEXT), **SILENT}
+        given = {"CDK_OUTDIR": str(out), "CDK_CONTEXT_JSON": json.dumps(CONTEXT)}
         run(programs / "python", "app.py", folder=app, **given)
         _check_assets(out, library)
         (cdk,) = re.findall(r"^aws-cdk-lib==(.+)$", installed, re.MULTILINE)

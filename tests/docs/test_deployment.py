@@ -7,12 +7,15 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from fanin import names
 from tests.docs import pages
 
 APP, HANDLER, _ = pages.code("how-to/deployment.md")
 
 
+@pytest.mark.soak
 def test_it_runs(tmp_path):
     # Given the app as it stands, and its consumer; assets are not bundled, only described
     (tmp_path / "app.py").write_text(APP)
@@ -21,7 +24,6 @@ def test_it_runs(tmp_path):
     environment = os.environ | {
         "CDK_OUTDIR": str(tmp_path / "out"),
         "CDK_CONTEXT_JSON": json.dumps({"aws:cdk:bundling-stacks": [], "prefix": "mine"}),
-        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "18,20,22",
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
 

@@ -21,6 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.soak
 def test_the_service_on_ecs(folder: Path) -> None:
     resources = synthesized(folder).values()
     (task,) = [one for one in resources if one["Type"] == "AWS::ECS::TaskDefinition"]
@@ -46,6 +47,7 @@ def test_the_service_on_ecs(folder: Path) -> None:
     assert len(steps) == 2  # down when it is empty, up when it is long
 
 
+@pytest.mark.soak
 def test_the_image_is_for_the_processor_of_the_task(folder: Path) -> None:
     # Given a task that names no processor, which Fargate then runs on x86_64
     resources = synthesized(folder).values()

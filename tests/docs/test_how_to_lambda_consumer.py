@@ -36,7 +36,6 @@ def synthesized(folder: Path) -> dict[str, dict[str, Any]]:
         | {
             "CDK_OUTDIR": str(folder / "out"),
             "CDK_CONTEXT_JSON": json.dumps({"aws:cdk:bundling-stacks": []}),
-            "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "18,20,22",
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         },
         capture_output=True,
@@ -48,6 +47,7 @@ def synthesized(folder: Path) -> dict[str, dict[str, Any]]:
     return dict(template["Resources"])
 
 
+@pytest.mark.soak
 def test_the_event_source_has_the_numbers_of_the_page(resources: dict[str, dict[str, Any]]) -> None:
     numbers = dict(re.findall(r"^\| `(\w+)`[^|]* \| (\d+)", text(PAGE), re.MULTILINE))
 
