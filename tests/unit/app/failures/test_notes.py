@@ -10,7 +10,7 @@ from fanin.domain.batch import Mode, OnFailure
 from fanin.domain.failures import Keep, KeptMessage, MessageAttribute
 from fanin.errors import FailureNotFound
 from fanin.wire.messages import unpack
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 STEPS = ("parts.put_messages", "parts.put_failures", "words.clear")
 
@@ -33,8 +33,7 @@ def test_an_item_that_reads_as_failed_has_its_message(world: World, call: str, m
     # Given a call that dies at some step
     batch, (group,) = world.batch(3)
     failing = [Failure(group[1], "torn", KeptMessage("body"))]
-    world.crash_at(call, moment)
-    with pytest.raises(Crash):
+    with world.dying(call, moment):
         world.ledger.fail(failing)
 
     # When somebody reads before the call is repeated

@@ -8,7 +8,7 @@ from fanin.app.ledger.deadlines import EARLY_MS
 from fanin.app.ledger.inspection import inspect
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, Mode, OnDeadline, State
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 MINUTE = 60_000
 
@@ -54,8 +54,7 @@ def test_a_batch_that_is_done_after_all_is_complete_and_not_partial(world: World
     # Given a closer that died before it could complete the batch
     batch, (group,) = world.batch(3, deadline=world.clock.at + MINUTE, mode=mode)
     world.ledger.ack(list(group))
-    world.crash_at("batches.close", "after")
-    with pytest.raises(Crash):
+    with world.dying("batches.close", "after"):
         world.ledger.close(batch.batch_id)
     world.clock.advance(MINUTE)
 
@@ -122,8 +121,7 @@ class TestLostBits:
     def test_are_found_before_a_batch_ends(self, world: World, on_deadline: OnDeadline) -> None:
         # Given a process that died between a word and its parent, and nobody who came after it
         batch, (group,) = world.batch(100, deadline=world.clock.at + MINUTE, on_deadline=on_deadline)
-        world.crash_at("words.clear", "after")
-        with pytest.raises(Crash):
+        with world.dying("words.clear", "after"):
             world.fresh().ack(list(group[:4]))
         world.fresh().ack(list(group[4:]))
         assert world.fresh().close(batch.batch_id).state is State.CLOSED

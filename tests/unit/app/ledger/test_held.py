@@ -10,7 +10,7 @@ from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OnFailure, OpenBat
 from fanin.domain.ids import Group
 from fanin.domain.selection import OrdinalRange, Selection
 from fanin.errors import InvalidRequest
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 HOLD = OnFailure.HOLD
 
@@ -67,8 +67,7 @@ class TestFailing:
 
     def test_the_note_is_written_before_the_answer_and_a_repeat_changes_nothing(self, world: World) -> None:
         batch, group = holding(world, 4)
-        world.crash_at("parts.update_failures", "after")
-        with pytest.raises(Crash):
+        with world.dying("parts.update_failures", "after"):
             fail(world, group[0])
 
         assert held(world, batch) == (1, False)

@@ -13,7 +13,7 @@ from fanin.app.ledger.walk import CHUNK, Walk
 from fanin.app.ports.words import Clear, Tallied, WordKey, WordStore
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.tree import Mark
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 
 def look(world: World, batch: Batch, budget: int = 10_000) -> Inspected:
@@ -70,8 +70,7 @@ class TestComplete:
 
     def test_is_a_batch_of_which_only_the_verdict_is_missing(self, world: World) -> None:
         batch, (group,) = world.batch(20, closed=True)
-        world.crash_at("batches.end", "before")
-        with pytest.raises(Crash):
+        with world.dying("batches.end", "before"):
             world.ledger.ack(list(group))
 
         assert look(world, batch).batch.state is State.COMPLETE

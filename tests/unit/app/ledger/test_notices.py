@@ -14,7 +14,7 @@ from fanin.domain.acks import Failure, Result
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch, State
 from fanin.errors import Throttled
 from tests.spans import spans
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 
 def announced(world: World, batch: Batch) -> Event:
@@ -72,10 +72,7 @@ class TestEvent:
     def test_that_the_bus_did_not_take_is_an_error(self, world: World) -> None:
         batch, _ = world.batch(closed=True)
 
-        def refuse() -> None:
-            raise Throttled("busy")
-
-        world.at("events.publish", "before", refuse)
+        world.raise_at("events.publish", "before", Throttled("busy"))
 
         with pytest.raises(Throttled):
             announced(world, batch)
@@ -226,8 +223,7 @@ class TestParent:
     def test_is_marked_once_however_often_it_is_told(self, world: World) -> None:
         parent, (group,) = world.batch(2)
         child, _ = world.batch(parent_item=group[0], closed=True)
-        world.crash_at("events.publish", "after")
-        with pytest.raises(Crash):
+        with world.dying("events.publish", "after"):
             announced(world, child)
 
         announced(world, child)

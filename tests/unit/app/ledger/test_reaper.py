@@ -14,7 +14,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import Clear, Tallied, WordKey
 from fanin.domain.batch import RETENTION, Batch, OnDeadline, State
 from fanin.names import SHARDS
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
@@ -46,8 +46,7 @@ def test_completes_within_minutes_what_nobody_else_heals(world: World) -> None:
     # Given a batch whose last word was written, and is no zero, so that no stream tells of it
     batch, (group,) = world.batch(5, closed=True)
     world.ledger.ack(list(group[:4]))
-    world.crash_at("words.clear", "after")
-    with pytest.raises(Crash):
+    with world.dying("words.clear", "after"):
         world.ledger.ack([group[4]])
 
     world.clock.advance(16 * MINUTE)
@@ -77,8 +76,7 @@ def test_orphans_a_closed_batch_later_and_calls_it_stuck(world: World) -> None:
 def test_completes_a_batch_that_is_done_instead(world: World) -> None:
     batch, (group,) = world.batch(5, closed=True)
     world.ledger.ack(list(group[:4]))
-    world.crash_at("words.clear", "after")
-    with pytest.raises(Crash):
+    with world.dying("words.clear", "after"):
         world.ledger.ack([group[4]])
     world.clock.advance(8 * DAY)
 
@@ -229,8 +227,7 @@ class TestLostBits:
 
     def lose(self, world: World, **request: object) -> Batch:
         batch, (group,) = world.batch(100, **request)
-        world.crash_at("words.clear", "after")
-        with pytest.raises(Crash):
+        with world.dying("words.clear", "after"):
             world.fresh().ack(list(group[:4]))
         world.fresh().ack(list(group[4:]))
         assert world.ledger.close(batch.batch_id).state is State.CLOSED

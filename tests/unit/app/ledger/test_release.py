@@ -11,7 +11,7 @@ from fanin.domain.acks import Failure, Result
 from fanin.domain.batch import OnFailure, State
 from fanin.domain.selection import OrdinalRange, Selection
 from fanin.errors import InvalidRequest
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 HOLD = OnFailure.HOLD
 
@@ -98,8 +98,7 @@ def test_an_acknowledgement_meanwhile_decides_if_it_is_first(world: World, momen
 def test_a_repeat_after_a_crash_goes_on(world: World, call: str, moment: str) -> None:
     batch, (group,) = world.batch(5, closed=True, on_failure=HOLD)
     fail(world, "no", *group)
-    world.crash_at(call, moment)
-    with pytest.raises(Crash):
+    with world.dying(call, moment):
         world.ledger.release(batch.batch_id)
 
     process = world.fresh()

@@ -13,15 +13,12 @@ from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import State
 from fanin.domain.tree import Mark
 from fanin.errors import BatchGone, ServiceUnavailable, Throttled
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 
 def die_while_acking(world: World, items: list[str], *, writes: int) -> None:
     """An acknowledgement that dies after so many of its writes."""
-    for _ in range(writes - 1):
-        world.at("words.clear", "after", lambda: None)
-    world.crash_at("words.clear", "after")
-    with pytest.raises(Crash):
+    with world.dying("words.clear", "after", after=writes - 1):
         world.fresh().ack(items)
     assert world.happened
 
@@ -48,32 +45,26 @@ class TestOrder:
 
     def test_parents_are_written_once_for_all_their_children(self, world: World) -> None:
         _, (group,) = world.batch(64, closed=True)
-        writes = world.accesses.writes["words.clear"]
 
-        world.ledger.ack(list(group))
-
-        assert world.accesses.writes["words.clear"] - writes == 16 + 4 + 1
+        with world.costing(writes=16 + 4 + 1, of="words.clear"):
+            world.ledger.ack(list(group))
 
     def test_parents_are_written_once_for_a_range_and_for_the_children_that_it_finishes(
         self, world: World
     ) -> None:
         _, (group,) = world.batch(64, closed=True)
         world.ledger.ack([group[0]])
-        writes = world.accesses.writes["words.clear"]
 
-        world.ledger.ack(ranges=[ItemRange(group.prefix, 1, 64)])
-
-        assert world.accesses.writes["words.clear"] - writes == 3
+        with world.costing(writes=3, of="words.clear"):
+            world.ledger.ack(ranges=[ItemRange(group.prefix, 1, 64)])
 
     @pytest.mark.parametrize("n", [5, 61, 64])
     def test_closing_once_more_writes_no_word(self, world: World, n: int) -> None:
         batch, (group,) = world.batch(n, closed=True)
         world.ledger.ack(list(group[1:]))
-        writes = world.accesses.writes["words.clear"]
 
-        world.fresh().close(batch.batch_id)
-
-        assert world.accesses.writes["words.clear"] == writes
+        with world.costing(writes=0, of="words.clear"):
+            world.fresh().close(batch.batch_id)
 
     def test_a_range_that_meets_done_items_reads_the_words_above_before_it_writes_them(
         self, world: World
@@ -193,8 +184,7 @@ class TestHealing:
         batch, (group,) = world.batch(57)
         for item in group[:56]:
             world.ledger.ack([item])
-        world.crash_at("words.clear", "after")
-        with pytest.raises(Crash):
+        with world.dying("words.clear", "after"):
             world.fresh().ack([group[56]])
 
         assert world.fresh().close(batch.batch_id).state is State.COMPLETE
@@ -213,10 +203,7 @@ class TestHealing:
 
     def test_by_a_range_again(self, world: World, writes: int) -> None:
         _batch, (group,) = world.batch(61, closed=True)
-        for _ in range(writes - 1):
-            world.at("words.clear", "after", lambda: None)
-        world.crash_at("words.clear", "after")
-        with pytest.raises(Crash):
+        with world.dying("words.clear", "after", after=writes - 1):
             world.fresh().ack(ranges=[ItemRange(group.prefix)])
 
         assert world.fresh().ack(ranges=[ItemRange(group.prefix)])[0].complete
@@ -226,11 +213,9 @@ class TestHeal:
     def test_costs_no_write_when_nothing_was_lost(self, world: World) -> None:
         _, (group,) = world.batch(64, closed=True)
         world.ledger.ack(list(group))
-        writes = world.accesses.writes["words.clear"]
 
-        world.fresh().heal(world.memory.words.finished)
-
-        assert world.accesses.writes["words.clear"] == writes
+        with world.costing(writes=0, of="words.clear"):
+            world.fresh().heal(world.memory.words.finished)
 
     @pytest.mark.parametrize("writes", [1, 2, 3])
     def test_goes_on_from_a_word_whose_parents_know_of_it_to_the_one_that_does_not(
@@ -406,10 +391,7 @@ class TestOverload:
     ) -> None:
         _, (group,) = world.batch(4, closed=True)
 
-        def refuse() -> None:
-            raise error("not now")
-
-        world.at("batches.end", "before", refuse)
+        world.raise_at("batches.end", "before", error("not now"))
         with pytest.raises(error):
             world.ledger.ack(list(group))
 

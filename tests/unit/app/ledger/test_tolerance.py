@@ -75,10 +75,7 @@ def test_a_hint_that_was_lost_delays(world: World) -> None:
     # Given a request whose hint is not written
     batch, (group,) = world.batch(20, closed=True, tolerated_failures=Tolerance(count=2))
 
-    def throttled() -> None:
-        raise Throttled("busy")
-
-    world.at("batches.hint_failures", "before", throttled)
+    world.raise_at("batches.hint_failures", "before", Throttled("busy"))
     assert fail(world, *group[0:9]).first == 9
     assert world.row(batch).state is State.CLOSED
 
