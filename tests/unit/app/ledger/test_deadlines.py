@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.ledger.deadlines import EARLY_MS
-from fanin.app.ledger.inspection import inspect
-from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, Mode, OnDeadline, State
 from tests.unit.app.conftest import World
 
@@ -75,13 +73,6 @@ def test_an_alarm_may_be_early_by_what_clocks_differ(world: World, early: int, s
     assert ended.state is state
 
 
-def test_an_alarm_rings_once_for_each_batch_that_has_one(world: World) -> None:
-    batch = with_deadline(world, 5)
-    world.batch(5)
-
-    assert world.memory.timers.ring(world.clock.at + MINUTE) == [batch.batch_id]
-
-
 def test_an_alarm_for_an_ended_batch_changes_nothing(world: World) -> None:
     batch = with_deadline(world, 5)
     world.ledger.cancel(batch.batch_id)
@@ -114,37 +105,3 @@ def test_the_last_item_and_the_deadline_race_to_one_end(world: World) -> None:
     # Then the batch is complete, and stays so
     assert ended == world.row(batch)
     assert ended.state is State.COMPLETE
-
-
-class TestLostBits:
-    @pytest.mark.parametrize("on_deadline", OnDeadline)
-    def test_are_found_before_a_batch_ends(self, world: World, on_deadline: OnDeadline) -> None:
-        # Given a process that died between a word and its parent, and nobody who came after it
-        batch, (group,) = world.batch(100, deadline=world.clock.at + MINUTE, on_deadline=on_deadline)
-        with world.dying("words.clear", "after"):
-            world.fresh().ack(list(group[:4]))
-        world.fresh().ack(list(group[4:]))
-        assert world.fresh().close(batch.batch_id).state is State.CLOSED
-        world.clock.advance(MINUTE)
-
-        ended = world.fresh().meet_deadline(batch.batch_id)
-
-        assert ended == world.row(batch)
-        assert (ended.state, ended.partial) == (State.COMPLETE, False)
-
-    def test_that_are_too_many_for_one_call_leave_the_batch_live(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setitem(inspect.__kwdefaults__, "budget", 300)
-        batch, _ = world.batch(4**6, deadline=world.clock.at + MINUTE, closed=True)
-        leaves = world.ports.tree.marks(range(4**6)).items()
-        world.ports.words.clear(
-            [Clear(WordKey(batch.batch_id, 0, number), mask, batch.expires_at) for number, mask in leaves]
-        )
-        world.clock.advance(MINUTE)
-
-        states = [world.fresh().meet_deadline(batch.batch_id).state for _ in range(10)]  # type: ignore[union-attr]
-
-        assert states[0] is State.CLOSED
-        assert states == sorted(states, key=[State.CLOSED, State.COMPLETE].index)
-        assert states[-1] is State.COMPLETE

@@ -73,17 +73,6 @@ def test_orphans_a_closed_batch_later_and_calls_it_stuck(world: World) -> None:
     assert world.row(batch).state is State.ORPHANED
 
 
-def test_completes_a_batch_that_is_done_instead(world: World) -> None:
-    batch, (group,) = world.batch(5, closed=True)
-    world.ledger.ack(list(group[:4]))
-    with world.dying("words.clear", "after"):
-        world.ledger.ack([group[4]])
-    world.clock.advance(8 * DAY)
-
-    assert world.fresh().reap() == Reaped(seen=1, settled=1)
-    assert world.row(batch).state is State.COMPLETE
-
-
 def test_a_batch_lives_no_longer_than_its_lifetime(world: World) -> None:
     batch, (group,) = world.batch(1_000, lifetime=3_600)
     for item in group[:11]:
@@ -105,14 +94,7 @@ class TestNotIdle:
         assert world.fresh().reap() == Reaped(seen=1)
         assert world.fresh().reap() == Reaped()
         assert world.row(batch).state is State.CLOSED
-
-    def test_is_found_again_when_it_is_due(self, world: World) -> None:
-        batch, _ = world.batch(5)
-        world.fresh().close(batch.batch_id)
-        world.clock.advance(3 * HOUR)
-        world.fresh().reap()
         world.clock.advance(7 * DAY)
-
         assert world.fresh().reap().stuck == 1
         assert world.row(batch).state is State.ORPHANED
 
@@ -120,21 +102,29 @@ class TestNotIdle:
 class TestRace:
     """Somebody comes between the reaper's look and its write."""
 
-    def test_with_an_acknowledgement(self, world: World) -> None:
-        batch, (group,) = world.batch(5)
+    @pytest.mark.parametrize(
+        ("deed", "deadline", "state"),
+        [
+            ("ack", None, State.OPEN),
+            ("add", None, State.OPEN),
+            ("cancel", None, State.CANCELLED),
+            ("cancel", HOUR, State.CANCELLED),
+        ],
+    )
+    def test_with_an_acknowledgement_an_addition_or_another_end(
+        self, world: World, deed: str, deadline: int | None, state: State
+    ) -> None:
+        batch, (group,) = world.batch(5, deadline=deadline and world.clock.at + deadline)
+        deeds: dict[str, Callable[[], object]] = {
+            "ack": lambda: world.fresh().ack([group[0]]),
+            "add": lambda: world.fresh().add(batch.batch_id, 1),
+            "cancel": lambda: world.fresh().cancel(batch.batch_id),
+        }
         world.clock.advance(2 * HOUR)
-        world.at("batches.end", "before", lambda: world.fresh().ack([group[0]]))
+        world.at("batches.end", "before", deeds[deed])
 
         assert world.ledger.reap() == Reaped(seen=1)
-        assert world.row(batch).state is State.OPEN
-
-    def test_with_an_addition(self, world: World) -> None:
-        batch, _ = world.batch(5)
-        world.clock.advance(2 * HOUR)
-        world.at("batches.end", "before", lambda: world.fresh().add(batch.batch_id, 1))
-
-        assert world.ledger.reap() == Reaped(seen=1)
-        assert world.row(batch).state is State.OPEN
+        assert world.row(batch).state is state
 
     def test_with_a_close(self, world: World) -> None:
         # Given a process that dies right after the close, before it can count it as activity
@@ -162,14 +152,6 @@ class TestRace:
         world.at("batches.due", "after", happen)
 
         assert world.ledger.reap() == Reaped()
-
-    def test_with_the_end(self, world: World) -> None:
-        batch, _ = world.batch(5)
-        world.clock.advance(2 * HOUR)
-        world.at("batches.end", "before", lambda: world.fresh().cancel(batch.batch_id))
-
-        assert world.ledger.reap() == Reaped(seen=1)
-        assert world.row(batch).state is State.CANCELLED
 
 
 class TestDeadline:
@@ -203,14 +185,6 @@ class TestDeadline:
         world.clock.advance(MINUTE)
         assert world.ledger.reap() == Reaped(seen=1, timed_out=1)
 
-    def test_of_a_batch_that_was_cancelled_meanwhile_counts_as_nothing(self, world: World) -> None:
-        batch, _ = world.batch(5, deadline=world.clock.at + 1_000)
-        world.clock.advance(2 * MINUTE)
-        world.at("batches.end", "before", lambda: world.fresh().cancel(batch.batch_id))
-
-        assert world.ledger.reap() == Reaped(seen=1)
-        assert world.row(batch).state is State.CANCELLED
-
     def test_of_a_batch_that_stays_active_is_not_forgotten(self, world: World) -> None:
         """Activity moves the index key, but never past the deadline."""
         batch, (group,) = world.batch(50, deadline=world.clock.at + 5 * HOUR)
@@ -233,16 +207,12 @@ class TestLostBits:
         assert world.ledger.close(batch.batch_id).state is State.CLOSED
         return batch
 
-    def test_are_found_within_minutes(self, world: World) -> None:
+    @pytest.mark.parametrize("after", [16 * MINUTE, 8 * DAY])
+    def test_are_found_within_minutes_and_before_a_batch_counts_as_idle(
+        self, world: World, after: int
+    ) -> None:
         batch = self.lose(world)
-        world.clock.advance(16 * MINUTE)
-
-        assert world.fresh().reap() == Reaped(seen=1, settled=1)
-        assert world.row(batch).state is State.COMPLETE
-
-    def test_are_found_before_a_batch_counts_as_idle(self, world: World) -> None:
-        batch = self.lose(world)
-        world.clock.advance(8 * DAY)
+        world.clock.advance(after)
 
         assert world.fresh().reap() == Reaped(seen=1, settled=1)
         assert world.row(batch).state is State.COMPLETE
@@ -419,11 +389,3 @@ class TestFailure:
         assert {world.row(batch).state for batch in others} == {State.ORPHANED}
         assert sorted(failed) == sorted([batch.batch_id for batch in poisoned] * 2)
         assert third.orphaned == 10
-
-
-def test_covers_open_and_closed_batches(world: World) -> None:
-    world.batch(1)
-    world.batch(1, closed=True)
-    world.clock.advance(8 * DAY)
-
-    assert world.ledger.reap() == Reaped(seen=2, orphaned=2, stuck=1)

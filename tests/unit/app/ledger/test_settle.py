@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -72,12 +72,12 @@ class TestOrder:
         """Else the write of each level would be refused, and sent again."""
         _, (group,) = world.batch(256, closed=True)
         world.ledger.ack(ranges=[ItemRange(group.prefix, 1, 255)])
-        refused, writes = (dict(each) for each in (world.accesses.refused, world.accesses.writes))
+        refused = world.accesses.refused["words.clear"]
 
-        world.fresh().ack(ranges=[ItemRange(group.prefix, 1, 256)])
+        with world.costing(writes=2, of="words.clear"):
+            world.fresh().ack(ranges=[ItemRange(group.prefix, 1, 256)])
 
-        assert world.accesses.refused["words.clear"] - refused.get("words.clear", 0) == 1
-        assert world.accesses.writes["words.clear"] - writes["words.clear"] == 2
+        assert world.accesses.refused["words.clear"] - refused == 1
 
     def test_a_request_that_meets_done_items_in_one_word_only_reads_the_words_above_too(
         self, world: World
@@ -161,15 +161,6 @@ class TestHealing:
 
         assert world.fresh().ack([group[61]])[0].complete
 
-    def test_by_the_stream_of_finished_words(self, world: World, writes: int) -> None:
-        batch, (group,) = world.batch(64, closed=True)
-        world.ledger.ack(list(group[:63]))
-        die_while_acking(world, [group[63]], writes=writes)
-
-        world.fresh().heal(world.memory.words.finished[-1:])
-
-        assert world.row(batch).state is State.COMPLETE
-
     def test_by_the_stream_while_the_batch_is_open(self, world: World, writes: int) -> None:
         batch, (group,) = world.batch(64)
         world.ledger.ack(list(group[:63]))
@@ -179,27 +170,6 @@ class TestHealing:
 
         assert world.ledger.verify(batch.batch_id, repair=False).disagreements == ()
         assert world.fresh().close(batch.batch_id).state is State.COMPLETE
-
-    def test_by_the_closer_at_the_edge(self, world: World, writes: int) -> None:
-        batch, (group,) = world.batch(57)
-        for item in group[:56]:
-            world.ledger.ack([item])
-        with world.dying("words.clear", "after"):
-            world.fresh().ack([group[56]])
-
-        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
-
-    def test_by_the_reaper(self, world: World, writes: int) -> None:
-        # Given a closed batch of which only the edge is unsettled, and that everybody has forgotten
-        batch, (group,) = world.batch(57, closed=True)
-        world.ledger.ack(list(group[:56]))
-        die_while_acking(world, [group[56]], writes=min(writes, 3))
-        world.clock.advance(8 * 86_400_000)
-
-        reaped = world.fresh().reap()
-
-        assert (reaped.settled, reaped.orphaned) == (1, 0)
-        assert world.row(batch).state is State.COMPLETE
 
     def test_by_a_range_again(self, world: World, writes: int) -> None:
         _batch, (group,) = world.batch(61, closed=True)
@@ -318,17 +288,18 @@ def test_a_word_lives_as_long_as_its_batch_however_it_is_written(
 @pytest.mark.parametrize("call", ["ack", "close"])
 def test_a_row_that_vanishes_under_the_last_item_is_an_error(world: World, call: str) -> None:
     """It takes a time to live that runs out between two calls; the caller is told, and nothing is claimed."""
-    batch, (group,) = world.batch(3, closed=call == "ack")
-    if call == "close":
-        world.ledger.ack(list(group))
+    batch, (group,) = world.batch(3)
     calls: dict[str, Callable[[], object]] = {
         "ack": lambda: world.ledger.ack(list(group)),
         "close": lambda: world.ledger.close(batch.batch_id),
     }
+    last = calls.pop(call)
+    for earlier in calls.values():
+        earlier()
     world.at("batches.end", "before", world.memory.batches._rows.clear)
 
     with pytest.raises(BatchGone, match="while its last item was acknowledged"):
-        calls[call]()
+        last()
 
 
 def test_a_batch_pushed_out_of_memory_is_read_again(world: World) -> None:
@@ -343,16 +314,12 @@ def test_a_batch_pushed_out_of_memory_is_read_again(world: World) -> None:
     assert sum(receipt.first for receipt in receipts) == 10
 
 
-def throttle() -> None:
-    raise Throttled("slow down")
-
-
 class TestOverload:
     def test_a_word_that_is_throttled_holds_up_no_other(self, world: World) -> None:
         batch, (group,) = world.batch(12)
         world.ledger.ack([group[0]])
         world.at("words.clear", "after", lambda: None)
-        world.at("words.clear", "before", throttle)
+        world.raise_at("words.clear", "before", Throttled("slow down"))
         keys = [WordKey(batch.batch_id, 0, number) for number in (1, 2)]
 
         outcomes = world.ledger._settler.try_to_settle(dict.fromkeys(keys, 0b1))
@@ -363,7 +330,7 @@ class TestOverload:
     def test_whoever_needs_all_words_is_told(self, world: World) -> None:
         batch, _ = world.batch(12)
         world.ledger.refresh([batch.batch_id])
-        world.at("words.clear", "before", throttle)
+        world.raise_at("words.clear", "before", Throttled("slow down"))
 
         with pytest.raises(Throttled):
             world.ledger._settler.settle({WordKey(batch.batch_id, 0, 1): 0b1})
@@ -374,7 +341,7 @@ class TestOverload:
         world.ledger.ack([group[0]])
         for _ in range(2):
             world.at("words.clear", "after", lambda: None)
-        world.at("words.clear", "before", throttle)
+        world.raise_at("words.clear", "before", Throttled("slow down"))
         done, begun = (WordKey(batch.batch_id, 0, number) for number in (0, 1))
 
         # When the parent of both cannot be written
