@@ -115,22 +115,6 @@ class TestEvent:
         (event,) = world.memory.events.published
         assert (event.detail["failed"], event.detail["failed_more"]) == (100, True)
 
-    def test_says_when_it_stopped_counting_failures(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(end_events, "COUNTED", 1)
-        batch, (group,) = world.batch(1_501, closed=True)
-        for start in (0, 1_000):
-            world.ledger.fail([Failure(item) for item in group[start : min(start + 1_000, 1_500)]])
-        world.ledger.cancel(batch.batch_id)
-
-        detail = announced(world, batch).detail
-
-        ledger = LedgerService(world.ports, redrives=False)
-        page = len(ledger.failures(batch.batch_id, limit=1_000).failures)
-        assert (detail["failed"], detail["failed_more"]) == (page, True)
-        assert 100 < page < 1_500
-
     def test_of_a_complete_batch_knows_how_many_failed_from_its_row(
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -200,7 +200,7 @@ class TestListOfUserKey:
 
         (row,) = world.ledger.list(user_key="nightly").batches
 
-        assert (row.batch_id, row.failed) == (batch.batch_id, 1)
+        assert (row.batch_id, row.failed, row.failed_more) == (batch.batch_id, 1, False)
 
     def test_refuses_to_list_neither_a_state_nor_a_user_key(self, world: World) -> None:
         with pytest.raises(InvalidRequest, match=r"give a state \(open, .*\), a user_key, or both$"):

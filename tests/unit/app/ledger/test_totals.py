@@ -14,7 +14,7 @@ from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.selection import Selection
 from fanin.domain.tree import Mark
-from fanin.errors import BatchGone, InvalidRequest, RequestTooLarge
+from fanin.errors import InvalidRequest
 from tests.unit.app.conftest import World
 
 NAMES = ("rows", "cents")
@@ -37,6 +37,16 @@ def totals(world: World, batch: Batch, *, exact: bool = True) -> tuple[Mapping[s
     return row.totals, row.totals_exact
 
 
+def completed(world: World, done: Done) -> Batch:
+    """A batch of so many items, all done, whose row was completed by somebody else than the ledger."""
+    batch, group = opened(world, done.acked)
+    world.ledger.ack(results=results(group, range(done.acked)))
+    now, batches = world.clock.now(), world.ports.batches
+    batches.close(batch.batch_id, now=now)
+    batches.end(batch.batch_id, State.COMPLETE, now=now, sources=(State.CLOSED,), done=done)
+    return batch
+
+
 class TestSums:
     def test_of_a_new_batch_are_zero(self, world: World) -> None:
         batch, _ = opened(world, 4**4)
@@ -57,41 +67,25 @@ class TestSums:
         world.ledger.ack(results=[Result(group[0], {"rows": 5})])
         world.ledger.ack(results=[Result(group[0], {"rows": 7}), Result(group[1], {"rows": 3})])
         world.ledger.ack([group[1]])
-        world.ledger.fail([Failure(group[1], "late", totals={"rows": 9})])
+        world.ledger.fail([Failure(group[n], "late", totals={"rows": 9 + n}) for n in (1, 2)])
 
-        assert totals(world, batch)[0] == {"rows": 8, "cents": 0}
+        assert totals(world, batch)[0] == {"rows": 8 + 11, "cents": 0}
 
-    def test_of_failed_items_count_too(self, world: World) -> None:
-        batch, group = opened(world, 4)
-        world.ledger.fail([Failure(group[2], "half of it", totals={"rows": 6})])
-
-        assert totals(world, batch)[0] == {"rows": 6, "cents": 0}
-
-    def test_of_a_complete_batch_stand_in_its_row(self, world: World) -> None:
-        # Given a batch whose last words are residues
-        batch, group = opened(world, 39, closed=True)
+    @pytest.mark.parametrize("closed", [True, False])
+    def test_of_a_complete_batch_stand_in_its_row(self, world: World, *, closed: bool) -> None:
+        # Given a batch whose last words are residues, closed before or after its last item
+        batch, group = opened(world, 39, closed=closed)
         world.ledger.ack(results=results(group, range(39)))
+        world.ledger.close(batch.batch_id)
 
         row = world.ledger.status(batch.batch_id).batch
         assert (row.state, row.totals_exact) == (State.COMPLETE, True)
         assert row.totals == {"rows": 39, "cents": -sum(range(39))}
 
     def test_of_an_empty_batch_are_exact_at_its_end(self, world: World) -> None:
-        empty = world.ledger.open(OpenBatch(totals=NAMES))
-        row = world.ledger.close(empty.batch_id)
+        row = world.ledger.close(world.ledger.open(OpenBatch(totals=NAMES)).batch_id)
 
-        assert (row.state, row.totals, row.totals_exact) == (
-            State.COMPLETE,
-            {"rows": 0, "cents": 0},
-            True,
-        )
-
-    def test_go_up_with_the_close(self, world: World) -> None:
-        batch, group = opened(world, 39)
-        world.ledger.ack(results=results(group, range(39)))
-        row = world.ledger.close(batch.batch_id)
-
-        assert (row.state, row.totals["rows"], row.totals_exact) == (State.COMPLETE, 39, True)
+        assert (row.state, row.totals, row.totals_exact) == (State.COMPLETE, {"rows": 0, "cents": 0}, True)
 
     def test_a_plain_status_says_if_it_does_not_know_all(self, world: World) -> None:
         batch, group = opened(world, 4**4)
@@ -103,10 +97,7 @@ class TestSums:
         batch, group = opened(world, 4**4)
         world.ledger.ack(results=results(group, range(0, 256, 4)))
 
-        row = Totals(world.ports).counted(
-            world.ports.batches.read([batch.batch_id])[batch.batch_id], budget=3
-        )
-        assert not row.totals_exact
+        assert not Totals(world.ports).counted(world.row(batch), budget=3).totals_exact
 
     def test_survive_a_crash_between_a_word_and_its_parent(self, world: World) -> None:
         batch, group = opened(world, 16, closed=True)
@@ -122,12 +113,8 @@ class TestSums:
 class TestVerify:
     def test_says_that_a_row_has_other_totals_than_its_words_and_repairs_nothing(self, world: World) -> None:
         # Given a complete batch whose row says something else
-        batch, group = opened(world, 16)
-        world.ledger.ack(results=results(group, range(16)))
-        now, batches = world.clock.now(), world.ports.batches
-        batches.close(batch.batch_id, now=now)
         done = Done(16, 0, failed_more=False, totals={"rows": 21, "cents": 0}, totals_exact=True)
-        batches.end(batch.batch_id, State.COMPLETE, now=now, sources=(State.CLOSED,), done=done)
+        batch = completed(world, done)
 
         verdict = world.ledger.verify(batch.batch_id)
         assert not verdict.repaired
@@ -136,35 +123,20 @@ class TestVerify:
 
     def test_repairs_words_of_a_batch_that_was_completed_around_them(self, world: World) -> None:
         # Given a complete row whose last word was never settled
-        batch, group = opened(world, 20)
-        world.ledger.ack(results=results(group, range(20)))
-        now, batches = world.clock.now(), world.ports.batches
-        batches.close(batch.batch_id, now=now)
-        batches.end(batch.batch_id, State.COMPLETE, now=now, sources=(State.CLOSED,), done=Done(20, 0, False))
+        batch = completed(world, Done(20, 0, False))
 
         assert world.ledger.verify(batch.batch_id).repaired
         assert totals(world, batch) == ({"rows": 20, "cents": -190}, True)
 
     def test_finds_nothing_in_a_complete_batch_of_any_depth(self, world: World) -> None:
-        for items in (0, 1, 4, 16, 17, 65):
-            batch, group = (
-                opened(world, items) if items else (world.ledger.open(OpenBatch(totals=NAMES)), None)
-            )
-            if group is not None:
-                world.ledger.ack(results=results(group, range(items)))
+        for items in (1, 4, 16, 17, 65):
+            batch, group = opened(world, items)
+            world.ledger.ack(results=results(group, range(items)))
             world.ledger.close(batch.batch_id)
 
             verdict = world.ledger.verify(batch.batch_id)
             assert (verdict.disagreements, verdict.batch.totals["rows"]) == ((), items)
             assert verdict.batch.totals_exact
-
-    def test_of_a_removed_batch_is_refused(self, world: World) -> None:
-        batch, _ = opened(world, 4)
-        world.ledger.cancel(batch.batch_id)
-        world.ledger.remove(batch.batch_id)
-
-        with pytest.raises(BatchGone):
-            world.ledger.verify(batch.batch_id)
 
 
 class TestEnds:
@@ -196,14 +168,6 @@ class TestRanges:
 
         row = world.ledger.status(batch.batch_id).batch
         assert (row.state, row.totals, row.totals_exact) == (State.COMPLETE, {"rows": 2, "cents": -27}, True)
-
-    def test_of_too_many_items_are_refused_before_anything_is_written(self, world: World) -> None:
-        _, group = opened(world, 10_001)
-        world.accesses.writes.clear()
-
-        with pytest.raises(RequestTooLarge, match="at most 10000 items by them in one call, not 10001"):
-            world.ledger.ack(ranges=[ItemRange(group.prefix)])
-        assert not world.accesses.writes
 
     def test_marks_above_level_0_are_refused(self, world: World) -> None:
         batch, _ = opened(world, 64)
@@ -245,11 +209,7 @@ class TestVersions:
 
     def test_a_batch_that_was_completed_without_its_totals_has_them_in_its_words(self, world: World) -> None:
         # Given a row that a version of fanin without totals has completed
-        batch, group = opened(world, 4)
-        world.ledger.ack(results=results(group, range(4)))
-        now, batches = world.clock.now(), world.ports.batches
-        batches.close(batch.batch_id, now=now)
-        batches.end(batch.batch_id, State.COMPLETE, now=now, sources=(State.CLOSED,), done=Done(4, 0, False))
+        batch = completed(world, Done(4, 0, False))
 
         assert totals(world, batch, exact=False) == ({"rows": 4, "cents": -6}, True)
 
@@ -265,13 +225,11 @@ class TestRefused:
     )
     def test_values_write_nothing(self, world: World, values: Mapping[str, int], why: str) -> None:
         _, group = opened(world, 4)
-        world.accesses.writes.clear()
 
-        with pytest.raises(InvalidRequest, match=why):
+        with world.refusing(InvalidRequest, why):
             world.ledger.ack(results=[Result(group[0], {"rows": 1}), Result(group[1], values)])
-        with pytest.raises(InvalidRequest, match=why):
+        with world.refusing(InvalidRequest, why):
             world.ledger.fail([Failure(group[1], "no", totals=values)])
-        assert not world.accesses.writes
 
     def test_an_item_named_twice_with_different_values(self, world: World) -> None:
         batch, group = opened(world, 4)
