@@ -46,8 +46,9 @@ def test_an_ended_row_is_never_read_or_touched_again(world: World, known: KnownB
 
 
 def test_an_unknown_batch_is_an_error(known: KnownBatches) -> None:
-    with pytest.raises(BatchNotFound, match="no batch 7"):
-        known.fresh([7])
+    for look in (known.fresh, known.refresh):
+        with pytest.raises(BatchNotFound, match="no batch 7"):
+            look([7])
 
 
 def test_a_row_past_its_lifetime_is_gone_though_it_is_remembered(world: World, known: KnownBatches) -> None:

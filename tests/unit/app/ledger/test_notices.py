@@ -92,9 +92,12 @@ class TestParent:
         assert world.row(parent).state is State.COMPLETE
         assert world.ledger.failures(parent.batch_id).failures == ()
 
-    def test_is_failed_by_any_other_end(self, world: World) -> None:
+    @pytest.mark.parametrize("missing", [(), (3,)])
+    def test_is_failed_by_a_cancelled_child_though_it_had_no_items(
+        self, world: World, missing: list[int]
+    ) -> None:
         parent, (group,) = world.batch(1, closed=True)
-        child, _ = world.batch(3, parent_item=group[0])
+        child, _ = world.batch(*missing, parent_item=group[0])
         world.ledger.cancel(child.batch_id)
 
         announced(world, child)
@@ -117,15 +120,6 @@ class TestParent:
 
         assert world.row(parent).state is State.CLOSED
         assert world.ledger.failures(parent.batch_id).failures == ()
-
-    def test_is_failed_by_a_child_that_was_cancelled_before_it_had_items(self, world: World) -> None:
-        parent, (group,) = world.batch(1, closed=True)
-        child, _ = world.batch(parent_item=group[0])
-        world.ledger.cancel(child.batch_id)
-
-        announced(world, child)
-
-        assert len(world.ledger.failures(parent.batch_id).failures) == 1
 
     def test_is_left_to_the_child_that_took_the_place_of_one_that_ended(self, world: World) -> None:
         # Given a child that failed, and a second try that is at work before the first is announced
@@ -193,16 +187,6 @@ class TestParent:
 
         assert world.row(parent).state is State.COMPLETE
 
-    def test_is_marked_once_however_often_it_is_told(self, world: World) -> None:
-        parent, (group,) = world.batch(2)
-        child, _ = world.batch(parent_item=group[0], closed=True)
-        with world.dying("events.publish", "after"):
-            announced(world, child)
-
-        announced(world, child)
-
-        assert world.ledger.status(parent.batch_id, exact=True).done_min == 1
-
     @pytest.mark.parametrize("deleted", [False, True])
     def test_that_is_gone_does_not_keep_the_event_back(self, world: World, *, deleted: bool) -> None:
         parent, (group,) = world.batch(1, lifetime=60)
@@ -212,15 +196,6 @@ class TestParent:
             del world.memory.batches._rows[parent.batch_id]
 
         assert announced(world, child).id == f"{child.batch_id}.complete"
-
-    def test_that_has_ended_is_left_alone(self, world: World) -> None:
-        parent, (group,) = world.batch(1)
-        child, _ = world.batch(parent_item=group[0], closed=True)
-        world.ledger.cancel(parent.batch_id)
-
-        announced(world, child)
-
-        assert world.row(parent).state is State.CANCELLED
 
 
 class TestSteps:

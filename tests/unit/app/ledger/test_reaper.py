@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fanin.app.ledger.inspection import inspect
 from fanin.app.ledger.reaper import Reaped
-from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.words import Clear, Tallied, WordKey
+from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import RETENTION, Batch, OnDeadline, State
 from fanin.names import SHARDS
 from tests.unit.app.conftest import World
@@ -303,17 +301,6 @@ class TestTime:
         assert ended == batches
 
 
-class Reads:
-    """A store whose reads are replaced."""
-
-    def __init__(self, store: object, **reads: Callable[..., object]) -> None:
-        self._store = store
-        self.__dict__ |= reads
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-
 class Poison(Exception):
     """Nobody has foreseen this."""
 
@@ -321,53 +308,57 @@ class Poison(Exception):
 class TestFailure:
     """One batch cannot be handled."""
 
-    def poison(self, world: World, *batches: Batch, call: str = "words.read") -> LedgerService:
-        """A process that cannot read the tree or the row of some batches."""
-        poisoned = {batch.batch_id for batch in batches}
-        words, rows = world.ports.words, world.ports.batches
+    @pytest.fixture
+    def poison(self, world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+        """Makes the tree or the row of some batches unreadable."""
 
-        def read_words(keys: Collection[WordKey]) -> dict[WordKey, Tallied]:
-            if call == "words.read" and poisoned & {key.batch_id for key in keys}:
-                raise Poison
-            return words.read_tallied(keys)
+        def poison(*batches: Batch, call: str = "words.read_tallied") -> None:
+            poisoned = {batch.batch_id for batch in batches}
+            store, _, name = call.partition(".")
+            read = getattr(getattr(world.ports, store), name)
 
-        def read_rows(batch_ids: Collection[int]) -> dict[int, Batch]:
-            if call == "batches.read" and poisoned & set(batch_ids):
-                raise Poison
-            return rows.read(batch_ids)
+            def reading(keys: Collection[Any]) -> object:
+                if poisoned & {getattr(key, "batch_id", key) for key in keys}:
+                    raise Poison
+                return read(keys)
 
-        return LedgerService(
-            replace(
-                world.ports,
-                words=Reads(words, read_tallied=read_words),  # type: ignore[arg-type]
-                batches=Reads(rows, read=read_rows),  # type: ignore[arg-type]
-            )
-        )
+            monkeypatch.setattr(getattr(world.ports, store), name, reading)
 
-    @pytest.mark.parametrize("call", ["words.read", "batches.read"])
-    def test_is_reported_and_harms_no_other(self, world: World, call: str) -> None:
+        return poison
+
+    @pytest.mark.parametrize("call", ["words.read_tallied", "batches.read"])
+    def test_is_reported_and_harms_no_other(
+        self, world: World, poison: Callable[..., None], monkeypatch: pytest.MonkeyPatch, call: str
+    ) -> None:
         poisoned, *others = [world.batch(1, closed=True)[0] for _ in range(20)]
         world.clock.advance(8 * DAY)
         reports: list[tuple[int, Exception]] = []
 
-        reaped = self.poison(world, poisoned, call=call).reap(report=lambda *told: reports.append(told))
+        poison(poisoned, call=call)
+        reaped = world.fresh().reap(report=lambda *told: reports.append(told))
+        monkeypatch.undo()
 
         assert reaped == Reaped(seen=20, orphaned=19, stuck=19, failed=1)
         assert [(batch_id, type(error)) for batch_id, error in reports] == [(poisoned.batch_id, Poison)]
         assert {world.row(batch).state for batch in others} == {State.ORPHANED}
         assert world.row(poisoned).state is State.CLOSED
 
-    def test_is_raised_at_the_end_of_the_run_where_nobody_takes_reports(self, world: World) -> None:
+    def test_is_raised_at_the_end_of_the_run_where_nobody_takes_reports(
+        self, world: World, poison: Callable[..., None]
+    ) -> None:
         first, second, last = [world.batch(1, closed=True)[0] for _ in range(3)]
         world.clock.advance(8 * DAY)
+        poison(first, second)
 
         with pytest.raises(ExceptionGroup, match="2 of the batches that are due") as raised:
-            self.poison(world, first, second).reap()
+            world.fresh().reap()
 
         assert [type(error) for error in raised.value.exceptions] == [Poison, Poison]
         assert world.row(last).state is State.ORPHANED
 
-    def test_comes_again_in_the_next_run_behind_all_others(self, world: World) -> None:
+    def test_comes_again_in_the_next_run_behind_all_others(
+        self, world: World, poison: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Batches that always fail do not use up the time of those that do not."""
         poisoned = [world.batch(1, closed=True)[0] for _ in range(10)]
         world.clock.advance(DAY)
@@ -379,10 +370,11 @@ class TestFailure:
             failed.append(batch_id)
             world.clock.advance(1_000)
 
-        ledger = self.poison(world, *poisoned)
-        first = ledger.reap(stop_at=world.clock.at + 10_000, report=report)
-        second = ledger.reap(stop_at=world.clock.at + 10_000, report=report)
-        third = self.poison(world).reap()
+        poison(*poisoned)
+        first = world.fresh().reap(stop_at=world.clock.at + 10_000, report=report)
+        second = world.fresh().reap(stop_at=world.clock.at + 10_000, report=report)
+        monkeypatch.undo()
+        third = world.fresh().reap()
 
         assert first == Reaped(seen=10, failed=10, more=True)
         assert second == Reaped(seen=20, failed=10, orphaned=10, stuck=10)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -14,9 +13,8 @@ from fanin.app.ledger.reaper import Reaped
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.events import Event
-from fanin.domain.batch import RETENTION, Batch, Kind, OpenBatch, State
+from fanin.domain.batch import Batch, Kind, OpenBatch, State
 from fanin.domain.tree import Mark
-from fanin.errors import BatchGone, BatchNotFound
 from tests.unit.app.conftest import World
 
 MINUTE = 60_000
@@ -90,27 +88,6 @@ class TestOneProcess:
         assert world.ledger.refresh([batch.batch_id])[batch.batch_id].items == 6
         with world.costing(reads=0, of="batches.read"):
             assert world.ledger.ack([group[4]])[0].first == 1
-
-    def test_refreshes_only_batches_that_are_there(self, world: World) -> None:
-        batch, _ = world.batch(1, lifetime=60)
-        with pytest.raises(BatchNotFound):
-            world.ledger.refresh([batch.batch_id, UNKNOWN])
-
-        world.clock.advance((60 + RETENTION) * 1_000)
-        with pytest.raises(BatchGone):
-            world.ledger.refresh([batch.batch_id])
-
-    def test_counts_what_its_threads_do_once(self, world: World) -> None:
-        # Given threads that add to one batch, and acknowledge what all of them added
-        batch, _ = world.batch()
-        with ThreadPoolExecutor(8) as threads:
-            groups = list(threads.map(lambda _: world.ledger.add(batch.batch_id, 7), range(16)))
-            assert len({item for group in groups for item in group}) == 16 * 7
-            world.ledger.close(batch.batch_id)
-            acked = list(threads.map(lambda group: world.ledger.ack(list(group))[0].first, groups * 2))
-
-        assert sum(acked) == 16 * 7
-        assert world.row(batch).state is State.COMPLETE
 
 
 class TestCalls:
