@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanin.app.bisect import Failed, bisect
@@ -68,6 +68,7 @@ def test_a_refused_item_fails_alone_after_few_calls(error: type[Exception]) -> N
     assert len(call.calls) < 45
 
 
+@settings(max_examples=40)
 @given(st.lists(st.booleans(), max_size=40))
 def test_exactly_the_refused_items_fail_whatever_their_places(good: list[bool]) -> None:
     call = Call(lambda item: None if good[item] else InvalidRequest("bad"))

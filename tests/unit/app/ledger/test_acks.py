@@ -282,15 +282,6 @@ class TestFailures:
         assert world.fresh().fail([Failure(group[15], "no")])[0].complete
         assert [failure.ordinal for failure in world.ledger.failures(batch.batch_id).failures] == [15]
 
-    def test_are_not_listed_when_a_crash_left_only_the_note(self, world: World) -> None:
-        # Given a failure that died after its note, and an acknowledgement of the same item
-        batch, (group,) = world.batch(9)
-        with world.dying("words.clear", "before"):
-            world.ledger.fail([Failure(group[2], "no")])
-
-        assert world.fresh().ack([group[2]])[0].first == 1
-        assert world.ledger.failures(batch.batch_id).failures == ()
-
 
 class TestRefusal:
     """One bad id refuses the whole call, names itself, and nothing is written."""

@@ -73,24 +73,15 @@ def test_an_alarm_may_be_early_by_what_clocks_differ(world: World, early: int, s
     assert ended.state is state
 
 
-def test_an_alarm_for_an_ended_batch_changes_nothing(world: World) -> None:
-    batch = with_deadline(world, 5)
-    world.ledger.cancel(batch.batch_id)
+def test_an_alarm_for_an_ended_batch_one_without_deadline_or_none_changes_nothing(world: World) -> None:
+    ended, (endless, _) = with_deadline(world, 5), world.batch(5)
+    world.ledger.cancel(ended.batch_id)
     world.clock.advance(MINUTE)
-    writes = world.accesses.writes.total()
 
-    assert world.ledger.meet_deadline(batch.batch_id) == world.row(batch)
-    assert world.accesses.writes.total() == writes
-
-
-def test_an_alarm_for_a_batch_without_deadline_changes_nothing(world: World) -> None:
-    batch, _ = world.batch(5)
-
-    assert world.ledger.meet_deadline(batch.batch_id) == batch
-
-
-def test_an_alarm_for_no_batch_is_nothing(world: World) -> None:
-    assert world.ledger.meet_deadline(5) is None
+    with world.costing(writes=0):
+        assert world.ledger.meet_deadline(ended.batch_id) == world.row(ended)
+        assert world.ledger.meet_deadline(endless.batch_id) == endless
+        assert world.ledger.meet_deadline(5) is None
 
 
 def test_the_last_item_and_the_deadline_race_to_one_end(world: World) -> None:

@@ -86,24 +86,6 @@ class TestFailing:
         assert held(world, batch) == (1, False)
 
 
-class TestRedriven:
-    def test_what_a_redrive_took_is_held_no_more_until_it_fails_again(self, world: World) -> None:
-        # Given a held item that a redrive takes
-        batch, group = holding(world, 2)
-        world.fail(group[0])
-        (note,) = world.ports.parts.failures(batch.batch_id)[0]
-        assert note.failed_at == world.clock.at
-        world.ports.parts.mark_redriven(batch.batch_id, "r", {0: note.failed_at}, again=True, expires_at=1)
-        assert held(world, batch) == (0, False)
-
-        # When it fails once more
-        world.clock.advance(1)
-        world.fail(group[0])
-
-        # Then it is held once more
-        assert held(world, batch) == (1, False)
-
-
 class TestCounting:
     def test_is_exact_within_its_reads_and_a_lower_bound_beyond(self, world: World) -> None:
         batch, group = holding(world, 64)
@@ -209,16 +191,6 @@ class TestEnds:
         detail = world.memory.events.published[-1].detail
         assert (detail["held"], detail["held_more"]) == (1, False)
         assert (detail["failed"], detail["failures"]) == (0, [])
-
-    def test_idle_time_ends_it(self, world: World) -> None:
-        batch, group = holding(world, 1)
-        world.fail(group[0])
-        world.clock.advance(8 * 86_400_000)
-
-        world.ledger.reap()
-
-        assert world.row(batch).state is State.ORPHANED
-        assert held(world, batch) == (1, False)
 
 
 def test_only_a_plain_batch_that_knows_its_items_can_hold(world: World) -> None:

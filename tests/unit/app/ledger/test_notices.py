@@ -53,17 +53,6 @@ class TestRemoved:
         world.fresh().announce(elsewhere.row(batch))
         assert [event.detail_type for event in world.memory.events.published] == ["Batch Cancelled"]
 
-    def test_a_removed_parent_is_left_alone(self, world: World) -> None:
-        parent, (group,) = world.batch(1)
-        child, _ = world.batch(2, parent_item=group[0])
-        for each in (parent, child):
-            world.ledger.cancel(each.batch_id)
-        ended = world.row(child)
-        for each in (parent, child):
-            world.ledger.remove(each.batch_id)
-        world.fresh().announce(ended)
-        assert [event.id for event in world.memory.events.published] == [f"{child.batch_id}.cancelled"]
-
 
 def test_an_event_that_is_repeated_is_the_same(world: World) -> None:
     batch, _ = world.batch(closed=True)

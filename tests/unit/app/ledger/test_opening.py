@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fanin.app.ports.batches import ItemPlace
-from fanin.domain import limits
+from fanin.domain import ids, limits
 from fanin.domain.batch import RETENTION, Kind, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.ids import parse_item
 from fanin.errors import (
@@ -66,10 +66,6 @@ class TestOpen:
             world.batch()
 
         assert caught.value.retry_after == 1
-
-    def test_a_deadline_too_long_to_be_written_is_refused_as_any_other(self, world: World) -> None:
-        with pytest.raises(InvalidRequest, match="the deadline must lie in the future"):
-            world.batch(deadline=10**5_000)
 
     def test_leaves_the_alarm_of_a_batch_whose_id_it_drew_as_it_is(
         self, world: World, monkeypatch: pytest.MonkeyPatch
@@ -199,8 +195,10 @@ class TestOpen:
 
     @pytest.mark.parametrize("offset", [0, -1, 60_001])
     def test_refuses_a_deadline_in_the_past_or_after_the_lifetime(self, world: World, offset: int) -> None:
-        with world.refusing(InvalidRequest, "deadline"):
+        with world.refusing(InvalidRequest, "the deadline must lie in the future"):
             world.batch(deadline=world.clock.at + offset, lifetime=60)
+        with world.refusing(InvalidRequest, "the deadline must lie in the future"):
+            world.batch(deadline=10**5_000)  # too long to be written
 
     @pytest.mark.parametrize("offset", [1, 60_000])
     def test_takes_a_deadline_within_the_lifetime(self, world: World, offset: int) -> None:
@@ -209,39 +207,26 @@ class TestOpen:
         assert world.memory.timers.alarms == {batch.batch_id: world.clock.at + offset}
 
 
-class TestParent:
-    @pytest.mark.parametrize("item", ["", "nonsense", 5])
-    def test_must_look_like_one(self, world: World, item: Any) -> None:
-        with world.refusing(InvalidItemId):
+def test_a_parent_must_be_an_item_of_a_live_batch_that_knows_its_items(world: World) -> None:
+    (one, (group,)), (other, _) = world.batch(3), world.batch(3)
+    ended, (late,) = world.batch(3)
+    world.ledger.cancel(ended.batch_id)
+    _, (counted,) = world.batch(3, mode=Mode.ESTIMATED)
+    unknown = ids.issue(5, 0, 3, bytes(16))
+    refusals: list[tuple[Any, type[Exception], str]] = [
+        ("", InvalidItemId, ""),
+        ("nonsense", InvalidItemId, "nonsense"),
+        (5, InvalidItemId, "text"),
+        (f"{other.batch_id}:{group.id}:0", InvalidItemId, "not issued"),
+        (f"{one.batch_id}:{group.id}:3", InvalidItemId, "whole number from 0"),
+        (f"{unknown.prefix}:0", BatchNotFound, "no batch 5"),
+        (late[0], InvalidRequest, "has ended: it is cancelled"),
+        (counted[0], InvalidRequest, "may count it twice; open the parent batch in exact"),
+    ]
+
+    for item, error, why in refusals:
+        with world.refusing(error, why or None):
             world.batch(parent_item=item)
-
-    def test_must_have_been_issued(self, world: World) -> None:
-        one, (group,) = world.batch(3)
-        other, _ = world.batch(3)
-
-        with world.refusing(InvalidItemId, "not issued"):
-            world.batch(parent_item=f"{other.batch_id}:{group.id}:0")
-        with world.refusing(InvalidItemId, "whole number from 0"):
-            world.batch(parent_item=f"{one.batch_id}:{group.id}:3")
-
-    def test_must_live(self, world: World) -> None:
-        parent, (group,) = world.batch(3)
-        world.ledger.cancel(parent.batch_id)
-
-        with pytest.raises(InvalidRequest, match="has ended: it is cancelled"):
-            world.batch(parent_item=group[0])
-
-    def test_must_be_known(self, world: World) -> None:
-        _, (group,) = World().batch(3)
-
-        with pytest.raises(BatchNotFound):
-            world.batch(parent_item=group[0])
-
-    def test_must_not_be_estimated(self, world: World) -> None:
-        _, (group,) = world.batch(3, mode=Mode.ESTIMATED)
-
-        with pytest.raises(InvalidRequest, match="may count it twice; open the parent batch in exact"):
-            world.batch(parent_item=group[0])
 
 
 class TestChildren:

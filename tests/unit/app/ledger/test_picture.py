@@ -162,15 +162,6 @@ class TestItems:
         left = [item.item for item in picture.items if not item.state.done]
         assert world.ledger.ack(left)[0].complete
 
-    def test_of_a_small_batch_are_the_root(self, world: World) -> None:
-        batch, (group,) = world.batch(3)
-        world.ledger.ack([group[1]])
-
-        picture = world.ledger.picture(batch.batch_id)
-
-        assert (picture.level, picture.root_level, picture.cells) == (0, 0, ())
-        assert states(picture) == [PENDING, DONE, PENDING]
-
     def test_are_leased_until_the_lease_is_over_or_they_are_done(self, world: World) -> None:
         batch, (group,) = world.batch(4)
         until = lease(world, batch, 1, seconds=30)
@@ -179,6 +170,7 @@ class TestItems:
 
         picture = world.ledger.picture(batch.batch_id)
 
+        assert (picture.level, picture.root_level, picture.cells) == (0, 0, ())
         assert states(picture) == [PENDING, LEASED, DONE, PENDING]
         assert [item.leased_until for item in picture.items] == [None, until * 1000, None, None]
         world.clock.advance(until * 1000 - world.clock.now() - 1)

@@ -157,28 +157,6 @@ class TestMissing:
         # When all pages are read, Then all holes are listed once, in order
         assert listed(small(world, budget), batch, limit=limit) == sorted(holes)
 
-    def test_pages_by_budget_lose_nothing_where_all_is_missing(self, world: World) -> None:
-        # Given many words pending on every level, so that a budget ends within several of them
-        batch, (group,) = world.batch(3_000)
-        world.ledger.ack([group[i] for i in range(0, 3_000, 2)])
-
-        assert listed(small(world, 250), batch, limit=1_000) == list(range(1, 3_000, 2))
-
-    def test_costs_what_is_missing_not_what_there_is(self) -> None:
-        world = World(width=64)
-        batch, (group,) = world.batch(10**9)
-        at = 0
-        for hole in range(10**8 // 2, 10**9, 10**8):
-            world.ledger.ack(ranges=[ItemRange(group.prefix, at, hole)])
-            at = hole + 1
-        world.ledger.ack(ranges=[ItemRange(group.prefix, at)])
-        world.accesses.reads.clear()
-
-        missing = world.ledger.missing(batch.batch_id)
-
-        assert len(missing.ranges) == 10
-        assert world.accesses.reads.total() <= 60
-
     def test_cuts_what_is_longer_than_a_group_can_be(self) -> None:
         world = World(width=64)
         batch, groups = world.batch(2**32 - 1, 2**32 - 1)

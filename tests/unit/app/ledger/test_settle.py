@@ -144,22 +144,18 @@ class TestHealing:
     def writes(self, request: pytest.FixtureRequest) -> int:
         return int(request.param)
 
-    def test_by_the_same_items_again(self, world: World, writes: int) -> None:
+    @pytest.mark.parametrize("item", [63, 61])
+    def test_by_the_same_item_again_or_another_of_its_word(
+        self, world: World, writes: int, item: int
+    ) -> None:
         _batch, (group,) = world.batch(64, closed=True)
         world.ledger.ack(list(group[:63]))
         die_while_acking(world, [group[63]], writes=writes)
 
-        (receipt,) = world.fresh().ack([group[63]])
+        (receipt,) = world.fresh().ack([group[item]])
 
         assert receipt.complete
-        assert receipt.duplicates == (group[63],)
-
-    def test_by_another_item_of_the_same_word(self, world: World, writes: int) -> None:
-        _batch, (group,) = world.batch(64, closed=True)
-        world.ledger.ack(list(group[:63]))
-        die_while_acking(world, [group[63]], writes=writes)
-
-        assert world.fresh().ack([group[61]])[0].complete
+        assert receipt.duplicates == (group[item],)
 
     def test_by_the_stream_while_the_batch_is_open(self, world: World, writes: int) -> None:
         batch, (group,) = world.batch(64)

@@ -10,7 +10,7 @@ from fanin.app.ledger.totals import Totals
 from fanin.app.ports.batches import Done
 from fanin.app.ports.words import Clear, Tally, WordKey
 from fanin.domain.acks import Failure, ItemRange, Result
-from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch, State
+from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.selection import Selection
 from fanin.domain.tree import Mark
@@ -270,12 +270,3 @@ def test_a_retry_starts_at_zero_and_knows_the_sums_before(world: World) -> None:
 
     assert (second.totals, second.totals_before) == ({"rows": 0, "cents": 0}, {"rows": 3, "cents": -3})
     assert third.totals_before == {"rows": 3}
-
-
-class TestEstimated:
-    def test_sums_count_repeats(self, world: World) -> None:
-        batch, group = opened(world, 10, mode=Mode.ESTIMATED)
-        world.ledger.ack(results=[Result(group[0], {"rows": 5}), Result(group[0], {"rows": 5})])
-        world.ledger.ack([group[1]])
-
-        assert totals(world, batch) == ({"rows": 10, "cents": 0}, False)
