@@ -45,8 +45,8 @@ class World:
         """Do something once, at the next such access after those planned before.
 
         Args:
-            call: a call of a store, such as "words.clear".
-            moment: "before" or "after".
+            call: a call of a store, such as "words.clear"; "" for any.
+            moment: "before" or "after"; "" for both.
             action: what to do.
             after: how many such accesses to let pass first.
         """
@@ -101,9 +101,15 @@ class World:
         assert cost == {name: count for name, count in wanted.items() if count is not None}
 
     def _on_call(self, call: str, moment: str) -> None:
-        if self._plans and self._plans[0][:2] == (call, moment):
+        if self._plans and self._plans[0][0] in {"", call} and self._plans[0][1] in {"", moment}:
             _, _, action = self._plans.pop(0)
             action()
+
+    def go_on(self) -> bool:
+        """Drop what was planned; returns whether any of it did not happen."""
+        left = bool(self._plans)
+        self._plans.clear()
+        return left
 
     @property
     def happened(self) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from fanin.app.ledger.inspection import BUDGET, Inspected, inspect
 from fanin.app.ledger.walk import CHUNK, Walk
-from fanin.app.ports.words import Clear, Tallied, WordKey, WordStore
+from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.tree import Mark
 from tests.unit.app.conftest import World
@@ -145,36 +144,25 @@ class TestMissing:
         assert look(world, batch).batch.state is State.COMPLETE
 
 
-class Requests:
-    """Words, and how often they were read.
-
-    Attributes:
-        sizes: how many words each read asked for.
-    """
-
-    def __init__(self, words: WordStore) -> None:
-        self._words = words
-        self.clear = words.clear
-        self.sizes: list[int] = []
-
-    def read_tallied(self, keys: Collection[WordKey]) -> dict[WordKey, Tallied]:
-        self.sizes.append(len(keys))
-        return self._words.read_tallied(keys)
-
-
 class TestBudget:
-    def test_goes_to_many_words_at_a_time_where_one_was_lost(self, world: World) -> None:
+    def test_goes_to_many_words_at_a_time_where_one_was_lost(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         batch, _ = world.batch(4**5, closed=True)
         clear(world, batch, *leaves(world, 4**5))
-        words = Requests(world.ports.words)
+        read, sizes = world.ports.words.read_tallied, list[int]()
 
-        ports = replace(world.ports, words=words)  # type: ignore[arg-type]
-        found = inspect(ports, world.fresh()._settler, world.row(batch))
+        def reading(keys: Collection[WordKey]) -> object:
+            sizes.append(len(keys))
+            return read(keys)
+
+        monkeypatch.setattr(world.ports.words, "read_tallied", reading)
+        found = inspect(world.ports, world.fresh()._settler, world.row(batch))
 
         assert found.batch.state is State.COMPLETE
-        assert words.sizes[:5] == [1] * 5
-        assert sum(words.sizes) == 1 + 4 + 16 + 64 + 256
-        assert len(words.sizes) < 100
+        assert sizes[:5] == [1] * 5
+        assert sum(sizes) == 1 + 4 + 16 + 64 + 256
+        assert len(sizes) < 100
 
     def test_ends_an_inspection_that_is_not_certain_and_the_next_goes_on(self, world: World) -> None:
         # Given many words that nobody carried up

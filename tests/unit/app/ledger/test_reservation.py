@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 
@@ -10,7 +11,6 @@ import pytest
 
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.reservation import ONE_PLACE, Reservation, namespace_of
-from fanin.app.ledger.service import LedgerService
 from fanin.domain import limits
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.principals import IdempotencyKey, Principal
@@ -19,26 +19,6 @@ from tests.unit.app.conftest import Crash, World
 
 KEY = "run-7"
 REQUEST = OpenBatch(user_key="nightly", metadata={"a": "b"})
-
-
-class Crashing:
-    """Stores in memory whose user dies at one access, counted from the next on."""
-
-    def __init__(self) -> None:
-        self.left: int | None = None
-        self.memory = Memory(on_call=self._on_call)
-
-    def service(self) -> LedgerService:
-        """A process that starts now."""
-        return LedgerService(self.memory.ports())
-
-    def _on_call(self, _call: str, _moment: str) -> None:
-        if self.left is None:
-            return
-        if self.left == 0:
-            self.left = None
-            raise Crash
-        self.left -= 1
 
 
 def opened(memory: Memory) -> list[Batch]:
@@ -120,19 +100,16 @@ def test_each_key_has_a_batch_of_its_own(world: World) -> None:
 def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline: int | None, *, nested: bool) -> None:
     for steps in count():
         # Given a process that dies at some access to the stores while it opens
-        world = Crashing()
-        due = None if deadline is None else world.memory.clock.now() + deadline
+        world = World()
+        due = None if deadline is None else world.clock.at + deadline
         request = replace(REQUEST, deadline=due, parent_item=parent_item(world) if nested else None)
-        world.left = steps
-        try:
-            world.service().open(request, key=KEY)
-            survived = world.left is not None
-        except Crash:
-            survived = False
-        world.left = None
+        world.crash_at("", "", after=steps)
+        with suppress(Crash):
+            world.fresh().open(request, key=KEY)
+        survived = world.go_on()
 
         # When others repeat it
-        rows = [world.service().open(request, key=KEY) for _ in range(2)]
+        rows = [world.fresh().open(request, key=KEY) for _ in range(2)]
 
         # Then there is one batch, with its alarm, and all were given it
         (made,) = (row for row in opened(world.memory) if row.user_key == REQUEST.user_key)
@@ -143,25 +120,21 @@ def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline: int | No
             return
 
 
-def parent_item(world: Crashing) -> str:
-    service = world.service()
-    return service.add(service.open(OpenBatch()).batch_id, 1)[0]
+def parent_item(world: World) -> str:
+    _, (group,) = world.batch(1)
+    return group[0]
 
 
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("write", ["directory.put", "batches.create", "batches.create_child"])
 def test_a_write_that_comes_again_after_others_meets_its_own_batch(
-    monkeypatch: pytest.MonkeyPatch, write: str, *, nested: bool
+    world: World, monkeypatch: pytest.MonkeyPatch, write: str, *, nested: bool
 ) -> None:
     """AWS's SDK repeats a write whose answer was lost, and others may have worked in between."""
     # Given a write that is applied, then others open under the key, fill the batch and are done, and then
     # the write comes again
-    world = Crashing()
-    request = replace(
-        REQUEST,
-        deadline=world.memory.clock.now() + 60_000,
-        parent_item=parent_item(world) if nested else None,
-    )
+    parent = parent_item(world) if nested else None
+    request = replace(REQUEST, deadline=world.clock.at + 60_000, parent_item=parent)
     theirs: list[Batch] = []
     store, call = write.split(".")
     apply = getattr(getattr(world.memory, store), call)
@@ -169,7 +142,7 @@ def test_a_write_that_comes_again_after_others_meets_its_own_batch(
     def again(*arguments: object, **named: object) -> object:
         monkeypatch.undo()
         apply(*arguments, **named)
-        other = world.service()
+        other = world.fresh()
         batch = other.open(request, key=KEY)
         other.add(batch.batch_id, 2)
         theirs.append(other.close(batch.batch_id))
@@ -178,7 +151,7 @@ def test_a_write_that_comes_again_after_others_meets_its_own_batch(
     monkeypatch.setattr(getattr(world.memory, store), call, again)
 
     # When one process opens
-    mine = world.service().open(request, key=KEY)
+    mine = world.fresh().open(request, key=KEY)
 
     # Then all have the same batch, as it is by now, and its alarm is set
     (made,) = (row for row in opened(world.memory) if row.user_key == REQUEST.user_key)

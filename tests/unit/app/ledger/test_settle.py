@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
-from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.words import Clear, Cleared, WordKey, WordStore
+from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import State
 from fanin.domain.tree import Mark
@@ -239,46 +239,31 @@ def test_a_batch_that_is_not_closed_is_never_complete_whatever_a_process_believe
     assert world.row(batch).state is State.OPEN
 
 
-class Expiries:
-    """Words whose writes are looked at on their way.
-
-    Attributes:
-        seen: what their rows expire at, by level.
-    """
-
-    def __init__(self, words: WordStore) -> None:
-        self._words = words
-        self.seen: dict[int, set[int]] = {}
-        self.read, self.read_tallied = words.read, words.read_tallied
-        self.read_failed, self.claim = words.read_failed, words.claim
-
-    def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
-        for clear in clears:
-            self.seen.setdefault(clear.key.level, set()).add(clear.expires_at)
-        return self._words.clear(clears)
-
-
 @pytest.mark.parametrize("idle_ttl", [None, 60])
 @pytest.mark.parametrize("closed", [True, False])
 def test_a_word_lives_as_long_as_its_batch_however_it_is_written(
-    world: World, closed: bool, idle_ttl: int | None
+    world: World, monkeypatch: pytest.MonkeyPatch, closed: bool, idle_ttl: int | None
 ) -> None:
     """A word that vanished under a living batch would read as pending again."""
     batch, (group,) = world.batch(61, closed=closed, idle_ttl=idle_ttl, lifetime=90 * 86_400)
-    words = Expiries(world.ports.words)
+    clear, seen = world.ports.words.clear, defaultdict[int, set[int]](set)
 
-    def process() -> LedgerService:
-        return LedgerService(replace(world.ports, words=words))
+    def look(clears: Sequence[Clear]) -> object:
+        for one in clears:
+            seen[one.key.level].add(one.expires_at)
+        return clear(clears)
 
-    process().ack(list(group[:5]))
-    process().fail([Failure(item) for item in group[5:9]])
-    process().ack(ranges=[ItemRange(group.prefix, 9, 40)])
-    process().mark({batch.batch_id: [Mark(0, 10, 0b1111)]})
-    process().ack(list(group[44:]))
-    process().close(batch.batch_id)
+    monkeypatch.setattr(world.ports.words, "clear", look)
+
+    world.fresh().ack(list(group[:5]))
+    world.fresh().fail([Failure(item) for item in group[5:9]])
+    world.fresh().ack(ranges=[ItemRange(group.prefix, 9, 40)])
+    world.fresh().mark({batch.batch_id: [Mark(0, 10, 0b1111)]})
+    world.fresh().ack(list(group[44:]))
+    world.fresh().close(batch.batch_id)
 
     assert world.row(batch).state is State.COMPLETE
-    assert words.seen == {level: {batch.expires_at} for level in range(3)}
+    assert seen == {level: {batch.expires_at} for level in range(3)}
 
 
 @pytest.mark.parametrize("call", ["ack", "close"])
