@@ -41,14 +41,10 @@ class Call:
         self.done += items
 
 
-def test_items_that_are_all_good_take_one_call() -> None:
+def test_items_that_are_all_good_take_one_call_and_none_take_none() -> None:
     call = Call(lambda _: None)
-    assert bisect(range(1_000), call) == []
+    assert bisect(range(1_000), call) == bisect([], call) == []
     assert call.calls == [range(1_000)]
-
-
-def test_no_items_take_no_call() -> None:
-    assert bisect([], lambda _: pytest.fail("called")) == []
 
 
 @pytest.mark.parametrize("error", [InvalidRequest, InvalidItemId, BatchNotFound, BatchGone])
@@ -103,12 +99,9 @@ def test_a_half_that_is_throttled_fails_as_a_whole_and_the_other_half_goes_on() 
     assert [(list(one.items), one.refused) for one in failed] == [([0, 1], False), ([3], True)]
 
 
-def test_a_defect_is_raised_unless_asked_for() -> None:
+def test_a_defect_that_one_item_brings_to_light_fails_that_item_alone_if_asked_and_else_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         bisect([1, 0, 2], lambda items: [1 // item for item in items])
-
-
-def test_a_defect_that_one_item_brings_to_light_fails_that_item_alone() -> None:
     (failed,) = bisect([1, 0, 2], lambda items: [1 // item for item in items], on_defect=True)
     assert (failed.items, failed.refused) == ([0], False)
     assert isinstance(failed.error, ZeroDivisionError)

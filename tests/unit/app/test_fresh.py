@@ -21,11 +21,16 @@ def fresh(clock: FixedClock) -> Fresh[str, object]:
     return Fresh(clock)
 
 
-def test_a_value_is_fresh_for_half_a_minute(clock: FixedClock, fresh: Fresh[str, object]) -> None:
-    assert fresh.remember("a", 1) == 1
+@pytest.mark.parametrize("value", [1, ()])
+@pytest.mark.parametrize(("choice", "fresh_ms"), [({}, FRESH_MS), ({"fresh_ms": 5}, 5)])
+def test_a_value_is_fresh_for_half_a_minute_or_as_long_as_the_caller_says(
+    clock: FixedClock, value: object, choice: dict[str, int], fresh_ms: int
+) -> None:
+    fresh: Fresh[str, object] = Fresh(clock, **choice)
+    assert fresh.remember("a", value) == value
 
-    clock.advance(FRESH_MS - 1)
-    assert fresh.get("a") == 1
+    clock.advance(fresh_ms - 1)
+    assert fresh.get("a") == value
     clock.advance(1)
     assert fresh.get("a") is None
 
@@ -63,20 +68,6 @@ def test_a_value_is_forgotten_at_once(fresh: Fresh[str, object]) -> None:
     fresh.remember("a", 1)
     fresh.forget("a")
     fresh.forget("never remembered")
-
-    assert fresh.get("a") is None
-
-
-def test_an_empty_value_is_a_value(fresh: Fresh[str, object]) -> None:
-    fresh.remember("a", ())
-
-    assert fresh.get("a") == ()
-
-
-def test_how_long_is_the_caller_s_choice(clock: FixedClock) -> None:
-    fresh: Fresh[str, int] = Fresh(clock, fresh_ms=5)
-    fresh.remember("a", 1)
-    clock.advance(5)
 
     assert fresh.get("a") is None
 

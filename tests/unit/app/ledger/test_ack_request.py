@@ -16,17 +16,18 @@ SALT = bytes(16)
 EARLY = ids.issue(7, 10, 5, SALT)
 LATE = ids.issue(7, 100, 50, SALT)
 OTHER = ids.issue(9, 0, 8, SALT)
+LAST = ids.issue(10, 0, 8, SALT)
 
 
 def item(block: ids.Block, index: int) -> str:
     return f"{block.prefix}:{index}"
 
 
-def test_everything_is_grouped_by_batch_in_the_order_it_is_named() -> None:
-    # When items, ranges and counts of three batches are named, mixed
+def test_everything_is_grouped_by_batch_in_the_order_it_is_named_items_before_ranges_before_counts() -> None:
+    # When items, ranges and counts of four batches are named, mixed
     shares = parse_ack(
         [item(OTHER, 3), item(EARLY, 4), item(OTHER, 0)],
-        [ItemRange(LATE.prefix, 10, 20), ItemRange(LATE.prefix, 49)],
+        [ItemRange(LATE.prefix, 10, 20), ItemRange(LAST.prefix, 1), ItemRange(LATE.prefix, 49)],
         [Count(8, 2), Count(7, 1), Count(8, 3)],
     )
 
@@ -34,19 +35,10 @@ def test_everything_is_grouped_by_batch_in_the_order_it_is_named() -> None:
     assert list(shares.values()) == [
         Share(9, (Named(OTHER, [3, 0]),)),
         Share(7, (Named(EARLY, [14]),), (Span(LATE, 110, 120), Span(LATE, 149, 150)), 1),
+        Share(10, (), (Span(LAST, 1, 8),)),
         Share(8, counted=5),
     ]
-    assert list(shares) == [9, 7, 8]
-
-
-def test_batches_come_in_the_order_they_are_named_first_items_before_ranges_before_counts() -> None:
-    shares = parse_ack(
-        [item(OTHER, 3)],
-        [ItemRange(LATE.prefix, 10, 20), ItemRange(OTHER.prefix, 4, 5)],
-        [Count(5, 1), Count(7, 1), Count(3, 1)],
-    )
-
-    assert list(shares) == [9, 7, 5, 3]
+    assert list(shares) == [9, 7, 10, 8]
 
 
 def test_a_share_knows_its_numbers() -> None:

@@ -100,7 +100,7 @@ class TestCost:
         world = World(width=64)
         batch, (group,) = world.batch(10**6, closed=True)
 
-        with world.costing(writes=4):  # the root, what lies beside it, and the end
+        with world.costing(writes=4):  # three words, and the row
             (receipt,) = world.ledger.ack(ranges=[ItemRange(group.prefix)])
 
         assert receipt.complete

@@ -22,7 +22,8 @@ def test_tell_who_was_first(world: World) -> None:
     world.ledger.ack([group[0], group[1]])
 
     # When words of level 0, and a bit of level 1 that stands for the four items 8 to 11
-    (told,) = world.ledger.mark({batch.batch_id: [Mark(0, 0, 0b0111), Mark(1, 0, 0b0100)]})
+    marks = {batch.batch_id: [Mark(0, 0, 0b0111), Mark(1, 0, 0b0100)]}
+    (told,) = world.ledger.mark(marks)
 
     # Then of the items, one is new and two are not; of the range it is only known that it was marked
     assert told == Marked(batch.batch_id, State.OPEN, first=1, ranged=4, duplicates=2)
@@ -30,16 +31,8 @@ def test_tell_who_was_first(world: World) -> None:
         *(0, 1, 2),
         *range(8, 12),
     }
-
-
-def test_the_same_again_is_all_duplicates(world: World) -> None:
-    batch, _ = world.batch(40)
-    marks = {batch.batch_id: [Mark(0, 0, 0b0111), Mark(1, 0, 0b0100)]}
-    world.ledger.mark(marks)
-
-    (told,) = world.fresh().mark(marks)
-
-    assert told == Marked(batch.batch_id, State.OPEN, duplicates=7)
+    # And the same again is all duplicates
+    assert world.fresh().mark(marks) == [Marked(batch.batch_id, State.OPEN, duplicates=7)]
 
 
 def test_a_word_is_one_write_and_parents_are_coalesced(world: World) -> None:

@@ -102,26 +102,6 @@ class TestOpen:
 
         assert world.memory.timers.alarms == {batch.batch_id: world.clock.at + 60_001}
 
-    def test_a_key_that_another_process_used_first_gives_the_batch_as_it_is_stored(
-        self, world: World
-    ) -> None:
-        # Given a process that has reserved the key, and another that opens, fills and closes the batch
-        request, other = OpenBatch(), world.fresh()
-
-        def overtake() -> None:
-            batch = other.open(request, key="k")
-            other.add(batch.batch_id, 5)
-            other.close(batch.batch_id)
-
-        world.at("batches.create", "before", overtake)
-
-        # When the first goes on
-        batch = world.ledger.open(request, key="k")
-
-        # Then it answers with the batch, and not with its own draft of it
-        assert (batch.items, batch.state) == (5, State.CLOSED)
-        assert batch == world.row(batch)
-
     @pytest.mark.parametrize(
         "request_",
         [

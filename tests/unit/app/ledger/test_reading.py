@@ -118,13 +118,6 @@ class TestStatus:
         assert not progress.exact
         assert progress.done_min <= 500 <= progress.done_max
 
-    def test_of_a_complete_batch_reads_no_word(self, world: World) -> None:
-        batch, (group,) = world.batch(100, closed=True)
-        world.ledger.ack(list(group))
-
-        with world.costing(reads=0, of="words.read"):
-            assert world.ledger.status(batch.batch_id, exact=True).done_min == 100
-
     def test_of_an_estimated_batch_is_its_count(self, world: World) -> None:
         batch, (group,) = world.batch(3, mode=Mode.ESTIMATED)
         world.ledger.ack([group[0], group[0], group[0], group[0]])
