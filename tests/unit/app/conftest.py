@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -143,6 +144,15 @@ class World:
         """The word as it is stored."""
         key = WordKey(batch.batch_id, level, number)
         return self.ports.words.read([key]).get(key, self.ports.tree.full)
+
+
+def parameters(call: Callable[..., Any]) -> list[tuple[str, Any, Any, Any]]:
+    """Name, kind, default and type of every parameter of a call, but for ``self``."""
+    return [
+        (one.name, one.kind, one.default, one.annotation)
+        for one in inspect.signature(call).parameters.values()
+        if one.name != "self"
+    ]
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
 from fanin.domain.directory import Register
 from fanin.domain.frames import OpenFrame
+from tests.unit.app.conftest import parameters
 
 OVER = {
     "ports": lambda: Services(Memory().ports()),
@@ -44,15 +45,6 @@ CALLS = [
     for service, protocol in FACES.items()
     for name, call in calls(protocol)
 ]
-
-
-def parameters(call: Callable[..., Any]) -> list[tuple[str, Any, Any, Any]]:
-    """Name, kind, default and type of every parameter, but for ``self``."""
-    return [
-        (one.name, one.kind, one.default, one.annotation)
-        for one in inspect.signature(call).parameters.values()
-        if one.name != "self"
-    ]
 
 
 def answer(call: Callable[..., Any]) -> str:

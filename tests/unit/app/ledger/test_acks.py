@@ -224,15 +224,6 @@ class TestFailures:
             FailedItem(7, group[7], "late", failed_at=world.clock.at),
         )
 
-    def test_are_not_listed_for_items_that_were_done_before(self, world: World) -> None:
-        batch, (group,) = world.batch(9)
-        world.ledger.ack([group[2]])
-
-        (receipt,) = world.fail(group[2])
-
-        assert receipt.duplicates == (group[2],)
-        assert world.ledger.failures(batch.batch_id).failures == ()
-
     def test_are_not_listed_for_items_of_a_range_marked_high_up(self, world: World) -> None:
         # Given 64 items of words of four bits, and a range that left no trace on its leaves
         batch, (group,) = world.batch(64)

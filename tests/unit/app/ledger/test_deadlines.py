@@ -33,20 +33,6 @@ def test_a_batch_ends_as_it_asked_to(
     assert (ended.state, ended.partial, ended.ended_at) == (state, partial, world.clock.at)
 
 
-def test_what_is_missing_from_a_partial_batch_can_be_read(world: World) -> None:
-    batch, (group,) = world.batch(5, deadline=world.clock.at + MINUTE, on_deadline=OnDeadline.COMPLETE)
-    world.ledger.ack(list(group[:2]))
-    world.clock.advance(MINUTE)
-    world.ledger.meet_deadline(batch.batch_id)
-
-    ledger = world.fresh()
-
-    assert [(r.start, r.stop) for r in ledger.missing(batch.batch_id).ranges] == [(2, 5)]
-    assert ledger.status(batch.batch_id, exact=True).done_min == 2
-    assert ledger.ack([group[3]])[0].late == 1
-    assert ledger.verify(batch.batch_id).disagreements == ()
-
-
 @pytest.mark.parametrize("mode", Mode)
 def test_a_batch_that_is_done_after_all_is_complete_and_not_partial(world: World, mode: Mode) -> None:
     # Given a closer that died before it could complete the batch

@@ -110,18 +110,23 @@ class TestParent:
         assert world.row(parent).state is State.CLOSED
         assert world.ledger.failures(parent.batch_id).failures == ()
 
-    def test_is_left_to_the_child_that_took_the_place_of_one_that_ended(self, world: World) -> None:
-        # Given a child that failed, and a second try that is at work before the first is announced
+    @pytest.mark.parametrize("ghosts", [0, 1])
+    def test_is_left_to_the_child_that_took_the_place_of_one_that_ended(
+        self, world: World, ghosts: int
+    ) -> None:
+        # Given a child that failed, perhaps a second try of which nobody knew, and another that is at work
         parent, (group,) = world.batch(1, closed=True)
         first, _ = world.batch(1, parent_item=group[0])
         world.ledger.cancel(first.batch_id)
-        second, (items,) = world.batch(1, parent_item=group[0], closed=True)
+        late = [first, *(never_used(world, group[0]) for _ in range(ghosts))]
+        last, (items,) = world.batch(1, parent_item=group[0], closed=True)
 
-        announced(world, first)
+        # When those before are announced late, then they do not speak for the one at work
+        for child in late:
+            announced(world, child)
         assert world.row(parent).state is State.CLOSED
-
         world.ledger.ack(list(items))
-        announced(world, second)
+        announced(world, last)
         assert world.row(parent).state is State.COMPLETE
         assert world.ledger.failures(parent.batch_id).failures == ()
 
@@ -150,21 +155,6 @@ class TestParent:
             announced(world, never_used(world, group[0]))
 
         assert world.row(parent).state is State.CLOSED
-
-    def test_is_left_to_the_next_child_after_one_that_was_never_used(self, world: World) -> None:
-        # Given a child that failed, one of which nobody knew, and one that is at work
-        parent, (group,) = world.batch(1, closed=True)
-        first, _ = world.batch(1, parent_item=group[0])
-        world.ledger.cancel(first.batch_id)
-        ghost = never_used(world, group[0])
-        third, (items,) = world.batch(1, parent_item=group[0], closed=True)
-
-        # When the ghost is announced late, then it does not speak for the one at work
-        announced(world, ghost)
-        assert world.row(parent).state is State.CLOSED
-        world.ledger.ack(list(items))
-        announced(world, third)
-        assert world.ledger.failures(parent.batch_id).failures == ()
 
     def test_is_marked_by_a_child_that_the_version_before_opened(self, world: World) -> None:
         parent, (group,) = world.batch(1, closed=True)

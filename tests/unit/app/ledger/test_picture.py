@@ -139,15 +139,6 @@ class TestCells:
         assert (unfinished.failed, unfinished.failed_more) == (0, True)
         assert cell(world, batch, 0, 4).failed == 1
 
-    def test_the_last_word_of_an_open_batch_is_done_before_its_bit_above(self, world: World) -> None:
-        # Given an open batch, whose last word of level 1 is done and cannot tell
-        batch, (group,) = world.batch(66)
-        world.ledger.ack([group[64], group[65]])
-
-        assert world.word(batch, 3, 0) == world.ports.tree.full
-        assert cell(world, batch, 2, 1).done_max == 2
-        assert (cell(world, batch, 0, 16).done_min, cell(world, batch, 0, 16).word) == (2, 0)
-
 
 class TestItems:
     def test_have_ids_that_are_taken(self, world: World) -> None:
@@ -381,17 +372,6 @@ class TestRows:
         assert not any(one.failed or one.failed_more for one in root.cells)
         assert set(states(word)) == {DONE}
 
-    def test_of_a_complete_batch_with_failures_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        world = World(width=64)
-        batch, (group,) = world.batch(64**2, closed=True)
-        world.fail(group[70])
-        world.ledger.ack(ranges=[ItemRange(group.prefix)])
-
-        picture, rows = Reads(world, monkeypatch).of(batch)
-
-        assert rows == 66
-        assert [one.number for one in picture.cells if one.failed] == [1]
-
     def test_of_items_that_nobody_holds_take_one_listing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         world = World(width=64)
         batch, _ = world.batch(64**3, on_failure=OnFailure.HOLD)
@@ -492,6 +472,7 @@ EACH_DONE = [("add", 0, 1), ("ack", 0, 1), ("ack", 1, 1), ("ack", 2, 1), ("close
 
 @settings(max_examples=60)
 @example(2, 2, False, None, EACH_DONE)
+@example(2, 2, False, None, [("fail", 1, 1), *EACH_DONE])
 @given(st.integers(2, 4), st.integers(1, 100), st.booleans(), st.none() | st.integers(0, 40), deeds())
 def test_every_node_agrees_with_its_items_also_after_a_crash(
     width: int, n: int, holds: bool, dies_after: int | None, done: list[tuple[str, int, int]]

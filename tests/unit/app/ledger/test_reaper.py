@@ -32,14 +32,6 @@ def test_looks_at_a_closed_batch_ever_more_seldom(world: World) -> None:
     assert looks == [20, 45, 95, 195, 395]
 
 
-def test_orphans_an_open_batch_that_nobody_touches(world: World) -> None:
-    batch, _ = world.batch(5)
-    world.clock.advance(2 * HOUR)
-
-    assert world.ledger.reap() == Reaped(seen=1, orphaned=1)
-    assert world.row(batch).state is State.ORPHANED
-
-
 def test_orphans_a_closed_batch_later_and_calls_it_stuck(world: World) -> None:
     batch, _ = world.batch(5, closed=True)
 

@@ -24,25 +24,6 @@ def die_while_acking(world: World, items: list[str], *, writes: int) -> None:
 
 
 class TestOrder:
-    def test_a_word_is_written_before_its_parent(self, world: World) -> None:
-        # Given a batch whose last item will finish three levels
-        batch, (group,) = world.batch(64, closed=True)
-        world.ledger.ack(list(group[:63]))
-        seen: list[tuple[int, int, int]] = []
-
-        def look() -> None:
-            words = world.memory.words._words
-            levels = (words.get(WordKey(batch.batch_id, level, 0 if level else 15), 1) for level in range(3))
-            seen.append(tuple(int(word != 0) for word in levels))  # type: ignore[arg-type]
-
-        for _ in range(3):
-            world.at("words.clear", "after", look)
-        world.ledger.ack([group[63]])
-
-        # Then each level was done when the next was written
-        assert seen[0][0] == 0
-        assert world.row(batch).state is State.COMPLETE
-
     def test_parents_are_written_once_for_all_their_children(self, world: World) -> None:
         _, (group,) = world.batch(64, closed=True)
 

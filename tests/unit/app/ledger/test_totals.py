@@ -10,9 +10,8 @@ from fanin.app.ledger.totals import Totals
 from fanin.app.ports.batches import Done
 from fanin.app.ports.words import Clear, Tally, WordKey
 from fanin.domain.acks import Failure, ItemRange, Result
-from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
+from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
-from fanin.domain.selection import Selection
 from fanin.domain.tree import Mark
 from fanin.errors import InvalidRequest
 from tests.unit.app.conftest import World
@@ -136,41 +135,15 @@ class TestVerify:
             assert verdict.batch.totals_exact
 
 
-class TestEnds:
-    def test_a_cancelled_batch_still_knows_its_totals(self, world: World) -> None:
-        batch, group = opened(world, 64)
-        world.ledger.ack(results=results(group, [*range(16), 40]))
-        world.ledger.cancel(batch.batch_id)
+def test_ranges_are_marked_on_level_0_and_pass_over_nothing(world: World) -> None:
+    batch, group = opened(world, 64, closed=True)
+    world.ledger.ack(results=results(group, [5, 22]))
+    with pytest.raises(InvalidRequest, match="which has totals: mark its items on level 0"):
+        world.ledger.mark({batch.batch_id: [Mark(1, 0, 1)]})
+    world.ledger.ack(ranges=[ItemRange(group.prefix)])
 
-        assert totals(world, batch) == ({"rows": 17, "cents": -160}, True)
-
-    def test_a_held_item_brings_values_when_it_is_done_or_given_up(self, world: World) -> None:
-        # Given two items that failed with values, and are held
-        batch, group = opened(world, 2, closed=True, on_failure=OnFailure.HOLD)
-        world.ledger.fail([Failure(item, "no", totals={"rows": 5}) for item in group[:]])
-        assert totals(world, batch) == ({"rows": 0, "cents": 0}, True)
-
-        # When one succeeds, and the other is given up, Then each brings its own values
-        world.ledger.ack(results=results(group, [0]))
-        world.ledger.release(batch.batch_id, Selection())
-        row = world.ledger.status(batch.batch_id).batch
-        assert (row.state, row.totals["rows"], row.totals_exact) == (State.COMPLETE, 1 + 5, True)
-
-
-class TestRanges:
-    def test_are_marked_on_level_0_and_pass_over_nothing(self, world: World) -> None:
-        batch, group = opened(world, 64, closed=True)
-        world.ledger.ack(results=results(group, [5, 22]))
-        world.ledger.ack(ranges=[ItemRange(group.prefix)])
-
-        row = world.ledger.status(batch.batch_id).batch
-        assert (row.state, row.totals, row.totals_exact) == (State.COMPLETE, {"rows": 2, "cents": -27}, True)
-
-    def test_marks_above_level_0_are_refused(self, world: World) -> None:
-        batch, _ = opened(world, 64)
-
-        with pytest.raises(InvalidRequest, match="which has totals: mark its items on level 0"):
-            world.ledger.mark({batch.batch_id: [Mark(1, 0, 1)]})
+    row = world.ledger.status(batch.batch_id).batch
+    assert (row.state, row.totals, row.totals_exact) == (State.COMPLETE, {"rows": 2, "cents": -27}, True)
 
 
 class TestVersions:
@@ -242,19 +215,14 @@ class TestRefused:
 
 
 def test_a_batch_with_totals_takes_the_writes_of_one_without(world: World) -> None:
-    _, plain = world.batch(64, closed=True)
-    world.accesses.writes.clear()
-    for n in range(64):
-        world.ledger.ack([plain[0][n]])
-    without = dict(world.accesses.writes)
+    def writes(names: tuple[str, ...]) -> dict[str, int]:
+        _, (group,) = world.batch(64, closed=True, totals=names)
+        world.accesses.writes.clear()
+        for item in group:
+            world.ledger.ack(results=[Result(item, dict.fromkeys(names, 1))])
+        return dict(world.accesses.writes)
 
-    _, group = opened(world, 64, closed=True)
-    world.accesses.writes.clear()
-    world.accesses.refused.clear()
-    for n in range(64):
-        world.ledger.ack(results=results(group, [n]))
-
-    assert dict(world.accesses.writes) == without
+    assert writes(NAMES) == writes(())
     assert not world.accesses.refused
 
 
