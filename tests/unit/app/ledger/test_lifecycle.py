@@ -81,16 +81,15 @@ class TestClose:
         assert world.fresh().reap().settled == 1
 
 
-class TestCancel:
-    @pytest.mark.parametrize("closed", [False, True])
-    def test_ends_a_live_batch_for_good(self, world: World, closed: bool) -> None:
-        batch, _ = world.batch(5, closed=closed)
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_cancel_ends_a_live_batch_for_good(world: World, closed: bool) -> None:
+    batch, _ = world.batch(5, closed=closed)
 
-        ended = world.ledger.cancel(batch.batch_id)
+    ended = world.ledger.cancel(batch.batch_id)
 
-        assert (ended.state, ended.ended_at) == (State.CANCELLED, world.clock.at)
-        world.clock.advance(1_000)
-        assert world.ledger.close(batch.batch_id) == world.ledger.cancel(batch.batch_id) == ended
+    assert (ended.state, ended.ended_at) == (State.CANCELLED, world.clock.at)
+    world.clock.advance(1_000)
+    assert world.ledger.close(batch.batch_id) == world.ledger.cancel(batch.batch_id) == ended
 
 
 @pytest.mark.parametrize("call", ["close", "cancel", "status", "missing", "failures", "verify"])

@@ -9,7 +9,7 @@ from fanin.app.ledger.inspection import Inspected
 from fanin.domain.acks import Failure, Receipt
 from fanin.domain.batch import Cause, Mode, OnFailure, OpenBatch, State
 from fanin.domain.tolerance import Tolerance
-from fanin.errors import InvalidRequest, Throttled
+from fanin.errors import InvalidRequest, PartlyMarked, Throttled
 from tests.unit.app.conftest import World
 
 
@@ -56,6 +56,16 @@ def test_repeats_of_a_failure_do_not_count(world: World) -> None:
 
     assert world.row(batch).state is State.OPEN
     assert world.row(batch).failing == 2
+
+
+def test_what_failed_before_the_rest_of_a_call_was_throttled_counts(world: World) -> None:
+    batch, (group,) = world.batch(20, closed=True, tolerated_failures=Tolerance(count=1))
+    world.raise_at("words.clear", "before", Throttled("busy"), after=2)
+
+    with pytest.raises(PartlyMarked):
+        fail(world, group[0], group[4], group[8])
+
+    assert world.row(batch).cause is Cause.FAILURES
 
 
 def test_a_hint_that_is_too_high_decides_nothing(world: World) -> None:
