@@ -83,7 +83,6 @@ class TestKey:
     def test_with_another_count_is_refused(self, world: World) -> None:
         batch, _ = world.batch()
         world.ledger.add(batch.batch_id, 5, key="k")
-
         writes = world.written()
 
         with pytest.raises(IdempotencyKeyReused, match="'k' was used for 5"):
@@ -206,6 +205,9 @@ class TestBounded:
 
         with pytest.raises(InvalidRequest, match="never fit"):
             world.ledger.add(batch.batch_id, 11)
+        world.ledger.add(batch.batch_id, 1)
+        with pytest.raises(LimitReached):
+            world.ledger.add(batch.batch_id, 10)
 
     def test_a_count_is_not_stored_when_another_producer_came_between(self, world: World) -> None:
         # Given a full batch with two items done
