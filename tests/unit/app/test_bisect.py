@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanin.app.bisect import Failed, bisect
@@ -41,14 +41,10 @@ class Call:
         self.done += items
 
 
-def test_items_that_are_all_good_take_one_call() -> None:
+def test_items_that_are_all_good_take_one_call_and_none_take_none() -> None:
     call = Call(lambda _: None)
-    assert bisect(range(1_000), call) == []
+    assert bisect(range(1_000), call) == bisect([], call) == []
     assert call.calls == [range(1_000)]
-
-
-def test_no_items_take_no_call() -> None:
-    assert bisect([], lambda _: pytest.fail("called")) == []
 
 
 @pytest.mark.parametrize("error", [InvalidRequest, InvalidItemId, BatchNotFound, BatchGone])
@@ -68,6 +64,7 @@ def test_a_refused_item_fails_alone_after_few_calls(error: type[Exception]) -> N
     assert len(call.calls) < 45
 
 
+@settings(max_examples=40)
 @given(st.lists(st.booleans(), max_size=40))
 def test_exactly_the_refused_items_fail_whatever_their_places(good: list[bool]) -> None:
     call = Call(lambda item: None if good[item] else InvalidRequest("bad"))
@@ -102,12 +99,9 @@ def test_a_half_that_is_throttled_fails_as_a_whole_and_the_other_half_goes_on() 
     assert [(list(one.items), one.refused) for one in failed] == [([0, 1], False), ([3], True)]
 
 
-def test_a_defect_is_raised_unless_asked_for() -> None:
+def test_a_defect_that_one_item_brings_to_light_fails_that_item_alone_if_asked_and_else_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         bisect([1, 0, 2], lambda items: [1 // item for item in items])
-
-
-def test_a_defect_that_one_item_brings_to_light_fails_that_item_alone() -> None:
     (failed,) = bisect([1, 0, 2], lambda items: [1 // item for item in items], on_defect=True)
     assert (failed.items, failed.refused) == ([0], False)
     assert isinstance(failed.error, ZeroDivisionError)

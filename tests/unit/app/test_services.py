@@ -21,6 +21,7 @@ from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
 from fanin.domain.directory import Register
 from fanin.domain.frames import OpenFrame
+from tests.unit.app.conftest import parameters
 
 OVER = {
     "ports": lambda: Services(Memory().ports()),
@@ -46,31 +47,14 @@ CALLS = [
 ]
 
 
-def parameters(call: Callable[..., Any]) -> list[tuple[str, Any, Any, Any]]:
-    """Name, kind, default and type of every parameter, but for ``self``."""
-    return [
-        (one.name, one.kind, one.default, one.annotation)
-        for one in inspect.signature(call).parameters.values()
-        if one.name != "self"
-    ]
-
-
 def answer(call: Callable[..., Any]) -> str:
     """What a call returns; a list is a sequence."""
     return str(inspect.signature(call).return_annotation).replace("list[", "Sequence[")
 
 
-def test_there_are_seven_services() -> None:
-    assert set(FACES) == {
-        "ledger",
-        "diagnostics",
-        "redrives",
-        "scatters",
-        "frames",
-        "buffers",
-        "directory",
-        "routing",
-    }
+def test_there_are_eight_services() -> None:
+    services = "ledger diagnostics redrives scatters frames buffers directory routing"
+    assert set(FACES) == set(services.split())
     protocols = {
         protocol
         for protocol in vars(api).values()

@@ -55,16 +55,6 @@ def test_a_range_and_an_id_of_one_word_are_one_mask() -> None:
     assert ack_receipts.plan(share, BATCH, TREE).marks == {word(1): 0b0111}
 
 
-def test_first_is_what_the_writes_cleared() -> None:
-    # Given three items, of which one's bit was clear before the write
-    plan = ack_receipts.plan(Share(7, (Named(BLOCK, [0, 1, 6]),)), BATCH, TREE)
-    outcomes = {word(0): Cleared(0b1100, 0b0001), word(1): Cleared(0b1011, 0b0100)}
-
-    receipt = ack_receipts.receipt(plan, BATCH, outcomes, TREE)
-
-    assert receipt == Receipt(7, "mine", State.OPEN, first=2, duplicates=(item(1),))
-
-
 def test_an_item_named_twice_is_first_once() -> None:
     plan = ack_receipts.plan(Share(7, (Named(BLOCK, [2, 2, 2]),)), BATCH, TREE)
 
@@ -83,25 +73,7 @@ def test_items_under_a_marked_range_are_duplicates_whatever_their_bits_say() -> 
     assert (receipt.first, receipt.duplicates) == (1, (item(4),))
 
 
-def test_a_range_counts_its_items_without_saying_who_was_first() -> None:
-    plan = ack_receipts.plan(Share(7, (), (Span(BLOCK, 0, 2), Span(BLOCK, 30, 40))), BATCH, TREE)
-    outcomes = {key: Cleared(0, mask) for key, mask in plan.marks.items()}
-
-    complete = replace(BATCH, state=State.COMPLETE)
-    receipt = ack_receipts.receipt(plan, complete, outcomes, TREE)
-
-    assert receipt == Receipt(7, "mine", State.COMPLETE, complete=True, ranged=12)
-
-
 SHARE = Share(7, (Named(BLOCK, [3, 1, 3]),), (Span(BLOCK, 4, 8),), 2)
-
-
-def test_after_a_complete_batch_everything_is_a_duplicate() -> None:
-    receipt = ack_receipts.ended(SHARE, replace(BATCH, state=State.COMPLETE))
-
-    assert receipt == Receipt(
-        7, "mine", State.COMPLETE, complete=True, duplicates=(item(3), item(1), item(3)), ranged=4
-    )
 
 
 @pytest.mark.parametrize(
@@ -118,12 +90,6 @@ def test_after_any_other_end_everything_is_late(change: dict[str, object], compl
     batch = replace(BATCH, **change)  # type: ignore[arg-type]
 
     assert ack_receipts.ended(SHARE, batch) == Receipt(7, "mine", batch.state, complete, late=9)
-
-
-def test_an_estimated_batch_counts_ids_ranges_and_numbers_alike() -> None:
-    batch = replace(BATCH, mode=Mode.ESTIMATED, state=State.CLOSED)
-
-    assert ack_receipts.counted(SHARE, batch) == Receipt(7, "mine", State.CLOSED, ranged=9)
 
 
 SLOW = Throttled("slow down")

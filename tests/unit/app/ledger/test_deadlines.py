@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.ledger.deadlines import EARLY_MS
-from fanin.app.ledger.inspection import inspect
-from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, Mode, OnDeadline, State
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 MINUTE = 60_000
 
@@ -35,27 +33,12 @@ def test_a_batch_ends_as_it_asked_to(
     assert (ended.state, ended.partial, ended.ended_at) == (state, partial, world.clock.at)
 
 
-def test_what_is_missing_from_a_partial_batch_can_be_read(world: World) -> None:
-    batch, (group,) = world.batch(5, deadline=world.clock.at + MINUTE, on_deadline=OnDeadline.COMPLETE)
-    world.ledger.ack(list(group[:2]))
-    world.clock.advance(MINUTE)
-    world.ledger.meet_deadline(batch.batch_id)
-
-    ledger = world.fresh()
-
-    assert [(r.start, r.stop) for r in ledger.missing(batch.batch_id).ranges] == [(2, 5)]
-    assert ledger.status(batch.batch_id, exact=True).done_min == 2
-    assert ledger.ack([group[3]])[0].late == 1
-    assert ledger.verify(batch.batch_id).disagreements == ()
-
-
 @pytest.mark.parametrize("mode", Mode)
 def test_a_batch_that_is_done_after_all_is_complete_and_not_partial(world: World, mode: Mode) -> None:
     # Given a closer that died before it could complete the batch
     batch, (group,) = world.batch(3, deadline=world.clock.at + MINUTE, mode=mode)
     world.ledger.ack(list(group))
-    world.crash_at("batches.close", "after")
-    with pytest.raises(Crash):
+    with world.dying("batches.close", "after"):
         world.ledger.close(batch.batch_id)
     world.clock.advance(MINUTE)
 
@@ -76,31 +59,15 @@ def test_an_alarm_may_be_early_by_what_clocks_differ(world: World, early: int, s
     assert ended.state is state
 
 
-def test_an_alarm_rings_once_for_each_batch_that_has_one(world: World) -> None:
-    batch = with_deadline(world, 5)
-    world.batch(5)
-
-    assert world.memory.timers.ring(world.clock.at + MINUTE) == [batch.batch_id]
-
-
-def test_an_alarm_for_an_ended_batch_changes_nothing(world: World) -> None:
-    batch = with_deadline(world, 5)
-    world.ledger.cancel(batch.batch_id)
+def test_an_alarm_for_an_ended_batch_one_without_deadline_or_none_changes_nothing(world: World) -> None:
+    ended, (endless, _) = with_deadline(world, 5), world.batch(5)
+    world.ledger.cancel(ended.batch_id)
     world.clock.advance(MINUTE)
-    writes = world.accesses.writes.total()
 
-    assert world.ledger.meet_deadline(batch.batch_id) == world.row(batch)
-    assert world.accesses.writes.total() == writes
-
-
-def test_an_alarm_for_a_batch_without_deadline_changes_nothing(world: World) -> None:
-    batch, _ = world.batch(5)
-
-    assert world.ledger.meet_deadline(batch.batch_id) == batch
-
-
-def test_an_alarm_for_no_batch_is_nothing(world: World) -> None:
-    assert world.ledger.meet_deadline(5) is None
+    with world.costing(writes=0):
+        assert world.ledger.meet_deadline(ended.batch_id) == world.row(ended)
+        assert world.ledger.meet_deadline(endless.batch_id) == endless
+        assert world.ledger.meet_deadline(5) is None
 
 
 def test_the_last_item_and_the_deadline_race_to_one_end(world: World) -> None:
@@ -115,38 +82,3 @@ def test_the_last_item_and_the_deadline_race_to_one_end(world: World) -> None:
     # Then the batch is complete, and stays so
     assert ended == world.row(batch)
     assert ended.state is State.COMPLETE
-
-
-class TestLostBits:
-    @pytest.mark.parametrize("on_deadline", OnDeadline)
-    def test_are_found_before_a_batch_ends(self, world: World, on_deadline: OnDeadline) -> None:
-        # Given a process that died between a word and its parent, and nobody who came after it
-        batch, (group,) = world.batch(100, deadline=world.clock.at + MINUTE, on_deadline=on_deadline)
-        world.crash_at("words.clear", "after")
-        with pytest.raises(Crash):
-            world.fresh().ack(list(group[:4]))
-        world.fresh().ack(list(group[4:]))
-        assert world.fresh().close(batch.batch_id).state is State.CLOSED
-        world.clock.advance(MINUTE)
-
-        ended = world.fresh().meet_deadline(batch.batch_id)
-
-        assert ended == world.row(batch)
-        assert (ended.state, ended.partial) == (State.COMPLETE, False)
-
-    def test_that_are_too_many_for_one_call_leave_the_batch_live(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setitem(inspect.__kwdefaults__, "budget", 300)
-        batch, _ = world.batch(4**6, deadline=world.clock.at + MINUTE, closed=True)
-        leaves = world.ports.tree.marks(range(4**6)).items()
-        world.ports.words.clear(
-            [Clear(WordKey(batch.batch_id, 0, number), mask, batch.expires_at) for number, mask in leaves]
-        )
-        world.clock.advance(MINUTE)
-
-        states = [world.fresh().meet_deadline(batch.batch_id).state for _ in range(10)]  # type: ignore[union-attr]
-
-        assert states[0] is State.CLOSED
-        assert states == sorted(states, key=[State.CLOSED, State.COMPLETE].index)
-        assert states[-1] is State.COMPLETE

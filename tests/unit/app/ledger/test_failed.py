@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.parts import FailureRow
-from fanin.domain.acks import Failure, ItemRange
+from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Mode, State
 from tests.unit.app.conftest import World
 
@@ -16,10 +16,6 @@ def failed(world: World, batch: Batch, *, exact: bool = False) -> tuple[int, boo
     """What the status says: how many failed, and whether more may have."""
     row = world.ledger.status(batch.batch_id, exact=exact).batch
     return row.failed, row.failed_more
-
-
-def fail(world: World, *items: str) -> None:
-    world.ledger.fail([Failure(item, "no price") for item in items])
 
 
 class TestStatus:
@@ -31,7 +27,7 @@ class TestStatus:
     def test_counts_in_one_word_and_in_the_words_below_the_root(self, world: World) -> None:
         small, (few,) = world.batch(4)
         large, (many,) = world.batch(16)
-        fail(world, few[0], few[2], many[0], many[1], many[5], many[15])
+        world.fail(few[0], few[2], many[0], many[1], many[5], many[15])
 
         assert failed(world, small) == (2, False)
         assert failed(world, large) == (4, False)
@@ -39,7 +35,7 @@ class TestStatus:
     def test_of_a_complete_batch_stands_in_its_row(self, world: World) -> None:
         # Given 64 items, 5 of them failed in words that were finished by others
         batch, (group,) = world.batch(64, closed=True)
-        fail(world, *(group[n] for n in (0, 1, 17, 33, 63)))
+        world.fail(*(group[n] for n in (0, 1, 17, 33, 63)))
         world.ledger.ack(list(group))
         world.accesses.reads.clear()
 
@@ -48,26 +44,17 @@ class TestStatus:
         assert (row.state, row.failed, row.failed_more, row.acked) == (State.COMPLETE, 5, False, 64)
         assert world.accesses.reads.total() == 1
 
-    def test_repeats_and_successes_that_lost_count_once_or_not(self, world: World) -> None:
-        batch, (group,) = world.batch(16, closed=True)
-        world.ledger.ack([group[0]])
-        fail(world, group[0], group[1])
-        fail(world, group[1], group[2])
-        world.ledger.ack(list(group))
-
-        assert failed(world, batch) == (2, False)
-
     def test_of_a_large_running_batch_counts_few_failures_by_their_notes(self, world: World) -> None:
         batch, (group,) = world.batch(4**5)
-        fail(world, *(group[n] for n in range(0, 30, 3)))
+        world.fail(*(group[n] for n in range(0, 30, 3)))
 
         assert failed(world, batch) == (10, False)
 
     def test_of_a_large_running_batch_is_a_lower_bound_where_many_failed(self, world: World) -> None:
         # Given 100 failures in words that are not finished, and 16 in a part that is
         batch, (group,) = world.batch(4**5)
-        fail(world, *(group[n] for n in range(256, 656, 4)))
-        fail(world, *(group[n] for n in range(0, 64, 4)))
+        world.fail(*(group[n] for n in range(256, 656, 4)))
+        world.fail(*(group[n] for n in range(0, 64, 4)))
         world.ledger.ack(list(group[:256]))
         world.accesses.reads.clear()
 
@@ -80,7 +67,7 @@ class TestStatus:
     def test_a_range_that_passed_over_failures_does_not_hide_them(self, world: World) -> None:
         # Given failures in words that a range marks from above
         batch, (group,) = world.batch(64, closed=True)
-        fail(world, group[5], group[6], group[40])
+        world.fail(group[5], group[6], group[40])
         world.ledger.ack(ranges=[ItemRange(group.prefix)])
 
         row = world.ledger.status(batch.batch_id).batch
@@ -94,21 +81,21 @@ class TestStatus:
         note = FailureRow(0, group[0], "died")
         world.ports.parts.put_failures(batch.batch_id, [note], expires_at=batch.expires_at)
         world.ledger.ack([group[0]])
-        fail(world, group[900])
+        world.fail(group[900])
 
         assert failed(world, batch) == (1, False)
 
     def test_of_an_estimated_batch_are_the_notes(self, world: World) -> None:
         batch, (group,) = world.batch(64, mode=Mode.ESTIMATED)
-        fail(world, group[0], group[9])
-        fail(world, group[0])
+        world.fail(group[0], group[9])
+        world.fail(group[0])
 
         assert failed(world, batch) == (2, False)
 
     def test_a_batch_of_an_earlier_version_is_counted_by_its_notes(self, world: World) -> None:
         """Its words carry no tallies, and its row says nothing."""
         batch, (group,) = world.batch(64, closed=True)
-        fail(world, group[5], group[6])
+        world.fail(group[5], group[6])
         world.ledger.ack(list(group))
         world.ports.words._carried.clear()  # type: ignore[attr-defined]
         rows = world.ports.batches._rows  # type: ignore[attr-defined]
@@ -123,7 +110,7 @@ class TestList:
         # Given three batches with two failures each, whose items are all done
         batches = [world.batch(64, closed=state is State.COMPLETE) for _ in range(3)]
         for _, (group,) in batches:
-            fail(world, group[5], group[40])
+            world.fail(group[5], group[40])
             world.ledger.ack(list(group))
         world.accesses.reads.clear()
 
@@ -132,11 +119,3 @@ class TestList:
         assert {(row.state, row.failed) for row in listed} == {(state, 2)}
         assert {row.failed_more for row in listed} == {state is State.OPEN}
         assert world.accesses.reads["words.read"] == (3 if state is State.OPEN else 0)
-
-    def test_is_exact_where_one_word_is_the_tree(self, world: World) -> None:
-        batch, (group,) = world.batch(4)
-        fail(world, group[1])
-
-        (row,) = world.ledger.list(State.OPEN).batches
-
-        assert (row.batch_id, row.failed, row.failed_more) == (batch.batch_id, 1, False)

@@ -5,18 +5,14 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.ledger.held import Held
-from fanin.domain.acks import Failure, ItemRange, Receipt
+from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.selection import OrdinalRange, Selection
 from fanin.errors import InvalidRequest
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 HOLD = OnFailure.HOLD
-
-
-def fail(world: World, *items: str) -> list[Receipt]:
-    return world.ledger.fail([Failure(item, "no price") for item in items])
 
 
 def held(world: World, batch: Batch, *, exact: bool = False) -> tuple[int, bool]:
@@ -36,7 +32,7 @@ class TestFailing:
         world.ledger.ack([group[0]])
 
         # When three fail, one of them named twice, and one that is done
-        (receipt,) = fail(world, group[1], group[2], group[1], group[0])
+        (receipt,) = world.fail(group[1], group[2], group[1], group[0])
 
         # Then two are held, and nothing was marked
         assert (receipt.held, receipt.first, receipt.state) == (2, 0, State.CLOSED)
@@ -46,7 +42,7 @@ class TestFailing:
 
     def test_an_acknowledgement_ends_the_hold_and_completes_the_batch(self, world: World) -> None:
         batch, group = holding(world, 2)
-        fail(world, *group)
+        world.fail(*group)
         (receipt,) = world.ledger.ack([group[0]])
         assert (receipt.first, held(world, batch)) == (1, (1, False))
 
@@ -57,39 +53,30 @@ class TestFailing:
 
     def test_a_range_far_above_ends_the_hold_too(self, world: World) -> None:
         batch, group = holding(world, 64)
-        fail(world, group[5])
+        world.fail(group[5])
         world.ledger.ack(ranges=[ItemRange(group.prefix, 0, 16)])
 
-        (receipt,) = fail(world, group[6])
+        (receipt,) = world.fail(group[6])
 
         assert (receipt.held, receipt.duplicates) == (0, (group[6],))
         assert held(world, batch, exact=True) == (0, False)
 
     def test_the_note_is_written_before_the_answer_and_a_repeat_changes_nothing(self, world: World) -> None:
         batch, group = holding(world, 4)
-        world.crash_at("parts.update_failures", "after")
-        with pytest.raises(Crash):
-            fail(world, group[0])
+        with world.dying("parts.update_failures", "after"):
+            world.fail(group[0])
 
         assert held(world, batch) == (1, False)
-        (receipt,) = fail(world, group[0])
+        (receipt,) = world.fail(group[0])
         assert (receipt.held, held(world, batch)) == (1, (1, False))
 
     def test_of_several_batches_each_is_treated_as_it_was_opened(self, world: World) -> None:
         _, mine = holding(world, 2)
         _, (other,) = world.batch(2, closed=True)
 
-        one, two = fail(world, mine[0], other[0])
+        one, two = world.fail(mine[0], other[0])
 
         assert (one.first, one.held, two.first, two.held) == (0, 1, 1, 0)
-
-    def test_after_the_end_it_is_late(self, world: World) -> None:
-        batch, group = holding(world, 2)
-        world.ledger.cancel(batch.batch_id)
-
-        (receipt,) = fail(world, group[0])
-
-        assert (receipt.late, receipt.held) == (1, 0)
 
     def test_a_child_that_did_not_complete_holds_its_parents_item(self, world: World) -> None:
         batch, group = holding(world, 1)
@@ -99,28 +86,10 @@ class TestFailing:
         assert held(world, batch) == (1, False)
 
 
-class TestRedriven:
-    def test_what_a_redrive_took_is_held_no_more_until_it_fails_again(self, world: World) -> None:
-        # Given a held item that a redrive takes
-        batch, group = holding(world, 2)
-        fail(world, group[0])
-        (note,) = world.ports.parts.failures(batch.batch_id)[0]
-        assert note.failed_at == world.clock.at
-        world.ports.parts.mark_redriven(batch.batch_id, "r", {0: note.failed_at}, again=True, expires_at=1)
-        assert held(world, batch) == (0, False)
-
-        # When it fails once more
-        world.clock.advance(1)
-        fail(world, group[0])
-
-        # Then it is held once more
-        assert held(world, batch) == (1, False)
-
-
 class TestCounting:
     def test_is_exact_within_its_reads_and_a_lower_bound_beyond(self, world: World) -> None:
         batch, group = holding(world, 64)
-        fail(world, *group[0:40])
+        world.fail(*group[0:40])
 
         few, more = held(world, batch)
         assert (0 < few < 40, more) == (True, True)
@@ -131,7 +100,7 @@ class TestCounting:
         # Given a large batch that holds failures near each other or far apart, some of them released
         world = World(64)
         batch, group = holding(world, 300_000)
-        fail(world, *(group[n * apart] for n in range(200)))
+        world.fail(*(group[n * apart] for n in range(200)))
         world.ledger.ack(ranges=[ItemRange(group.prefix, 100 * apart + 1, 100 * apart + 10_000)])
         world.ledger.release(batch.batch_id, Selection(ranges=(OrdinalRange(0, 2),)))
         world.accesses.reads.clear()
@@ -148,7 +117,7 @@ class TestCounting:
     def test_a_few_held_items_cost_few_reads_and_progress_stays_exact(self, world: World) -> None:
         batch, group = holding(world, 16)
         world.ledger.ack([group[n] for n in range(8)])
-        fail(world, *group[8:11])
+        world.fail(*group[8:11])
 
         progress = world.ledger.status(batch.batch_id)
 
@@ -168,14 +137,14 @@ class TestCounting:
 
     def test_an_item_that_is_added_later_does_not_hide_it(self, world: World) -> None:
         batch, group = holding(world, 4, closed=False)
-        fail(world, group[3])
+        world.fail(group[3])
         world.ledger.add(batch.batch_id, 100)
 
         assert held(world, batch, exact=True) == (1, False)
 
     def test_a_listing_shows_it(self, world: World) -> None:
         batch, group = holding(world, 4)
-        fail(world, group[1], group[2])
+        world.fail(group[1], group[2])
 
         (row,) = world.ledger.list(State.CLOSED).batches
 
@@ -183,10 +152,10 @@ class TestCounting:
 
     def test_a_listing_of_failures_tells_held_from_failed(self, world: World) -> None:
         batch, group = holding(world, 8)
-        fail(world, *group[0:4])
+        world.fail(*group[0:4])
         world.ledger.release(batch.batch_id)
         world.ledger.ack([group[4]])
-        fail(world, group[4], group[5])
+        world.fail(group[4], group[5])
 
         listed = world.ledger.failures(batch.batch_id).failures
 
@@ -194,7 +163,7 @@ class TestCounting:
 
     def test_a_brief_status_reads_the_row_alone(self, world: World) -> None:
         batch, group = holding(world, 64)
-        fail(world, group[0])
+        world.fail(group[0])
         world.accesses.reads.clear()
 
         progress = world.ledger.status(batch.batch_id, brief=True)
@@ -212,7 +181,7 @@ class TestEnds:
             3, closed=True, on_failure=HOLD, deadline=world.clock.at + 1_000, on_deadline=action
         )
         world.ledger.ack([group[0]])
-        fail(world, group[1])
+        world.fail(group[1])
         world.clock.advance(2_000)
 
         row = world.ledger.meet_deadline(batch.batch_id)
@@ -220,31 +189,13 @@ class TestEnds:
         world.ledger.announce(row)
 
         detail = world.memory.events.published[-1].detail
-        assert (detail["held"], detail["held_more"], detail["failed"], detail["failures"]) == (
-            1,
-            False,
-            0,
-            [],
-        )
-
-    def test_idle_time_ends_it(self, world: World) -> None:
-        batch, group = holding(world, 1)
-        fail(world, group[0])
-        world.clock.advance(8 * 86_400_000)
-
-        world.ledger.reap()
-
-        assert world.row(batch).state is State.ORPHANED
-        assert held(world, batch) == (1, False)
+        assert (detail["held"], detail["held_more"]) == (1, False)
+        assert (detail["failed"], detail["failures"]) == (0, [])
 
 
-def test_an_estimated_batch_cannot_hold(world: World) -> None:
+def test_only_a_plain_batch_that_knows_its_items_can_hold(world: World) -> None:
     with pytest.raises(InvalidRequest, match=r'on_failure="hold" needs to know which items failed'):
         world.ledger.open(OpenBatch(mode=Mode.ESTIMATED, on_failure=HOLD))
-
-
-def test_a_pattern_cannot_hold(world: World) -> None:
-
     with pytest.raises(InvalidRequest, match="is for plain batches, not for a buffer"):
         world.ledger.open(OpenBatch(kind=Kind.BUFFER, on_failure=HOLD))
 

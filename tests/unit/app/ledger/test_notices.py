@@ -12,15 +12,21 @@ from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
 from fanin.domain.acks import Failure, Result
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch, State
-from fanin.errors import Throttled
 from tests.spans import spans
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 
 def announced(world: World, batch: Batch) -> Event:
     """The event of a batch that has ended."""
     world.fresh().announce(world.row(batch))
     return world.memory.events.published[-1]
+
+
+def never_used(world: World, item: str, state: State = State.ORPHANED, *, partial: bool = False) -> Batch:
+    """A child of an item that has ended, and whose opener never heard of it."""
+    ghost, _ = world.batch(parent_item=item)
+    world.ports.batches.end(ghost.batch_id, state, now=world.clock.at, sources=(State.OPEN,), partial=partial)
+    return ghost
 
 
 class TestRemoved:
@@ -47,65 +53,25 @@ class TestRemoved:
         world.fresh().announce(elsewhere.row(batch))
         assert [event.detail_type for event in world.memory.events.published] == ["Batch Cancelled"]
 
-    def test_a_removed_parent_is_left_alone(self, world: World) -> None:
-        parent, (group,) = world.batch(1)
-        child, _ = world.batch(2, parent_item=group[0])
-        for each in (parent, child):
-            world.ledger.cancel(each.batch_id)
-        ended = world.row(child)
-        for each in (parent, child):
-            world.ledger.remove(each.batch_id)
-        world.fresh().announce(ended)
-        assert [event.id for event in world.memory.events.published] == [f"{child.batch_id}.cancelled"]
 
+def test_an_event_that_is_repeated_is_the_same(world: World) -> None:
+    batch, _ = world.batch(closed=True)
 
-class TestEvent:
-    def test_repeated_has_the_same_id(self, world: World) -> None:
-        batch, _ = world.batch(closed=True)
-
-        announced(world, batch)
-        announced(world, batch)
-
-        first, second = world.memory.events.published
-        assert first == second
-
-    def test_that_the_bus_did_not_take_is_an_error(self, world: World) -> None:
-        batch, _ = world.batch(closed=True)
-
-        def refuse() -> None:
-            raise Throttled("busy")
-
-        world.at("events.publish", "before", refuse)
-
-        with pytest.raises(Throttled):
-            announced(world, batch)
-
-
-def test_the_alarm_of_an_ended_batch_is_deleted(world: World) -> None:
-    batch, _ = world.batch(deadline=world.clock.at + 1_000)
-    world.ledger.close(batch.batch_id)
-
-    announced(world, batch)
-
-    assert world.memory.timers.alarms == {}
+    assert announced(world, batch) == announced(world, batch)
 
 
 class TestParent:
     """A nested batch marks an item of another when it ends."""
 
-    def test_is_acknowledged_by_a_completion(self, world: World) -> None:
-        parent, (group,) = world.batch(1, closed=True)
-        child, _ = world.batch(parent_item=group[0], closed=True)
-
-        announced(world, child)
-
-        assert world.row(parent).state is State.COMPLETE
-        assert world.ledger.failures(parent.batch_id).failures == ()
-
-    def test_is_acknowledged_by_a_partial_completion(self, world: World) -> None:
+    @pytest.mark.parametrize("missing", [(), (3,)])
+    def test_is_acknowledged_by_a_completion_be_it_partial(self, world: World, missing: list[int]) -> None:
         parent, (group,) = world.batch(1, closed=True)
         child, _ = world.batch(
-            3, parent_item=group[0], deadline=world.clock.at + 1, on_deadline=OnDeadline.COMPLETE
+            *missing,
+            parent_item=group[0],
+            closed=True,
+            deadline=world.clock.at + 1,
+            on_deadline=OnDeadline.COMPLETE,
         )
         world.clock.advance(1)
         world.ledger.meet_deadline(child.batch_id)
@@ -113,10 +79,14 @@ class TestParent:
         announced(world, child)
 
         assert world.row(parent).state is State.COMPLETE
+        assert world.ledger.failures(parent.batch_id).failures == ()
 
-    def test_is_failed_by_any_other_end(self, world: World) -> None:
+    @pytest.mark.parametrize("missing", [(), (3,)])
+    def test_is_failed_by_a_cancelled_child_though_it_had_no_items(
+        self, world: World, missing: list[int]
+    ) -> None:
         parent, (group,) = world.batch(1, closed=True)
-        child, _ = world.batch(3, parent_item=group[0])
+        child, _ = world.batch(*missing, parent_item=group[0])
         world.ledger.cancel(child.batch_id)
 
         announced(world, child)
@@ -134,37 +104,29 @@ class TestParent:
     ) -> None:
         # Given a child whose opener never heard of it, since the answer was lost
         parent, (group,) = world.batch(1, closed=True)
-        ghost, _ = world.batch(parent_item=group[0])
-        world.ports.batches.end(
-            ghost.batch_id, state, now=world.clock.at, sources=(State.OPEN,), partial=partial
-        )
 
-        announced(world, ghost)
+        announced(world, never_used(world, group[0], state, partial=partial))
 
         assert world.row(parent).state is State.CLOSED
         assert world.ledger.failures(parent.batch_id).failures == ()
 
-    def test_is_failed_by_a_child_that_was_cancelled_before_it_had_items(self, world: World) -> None:
-        parent, (group,) = world.batch(1, closed=True)
-        child, _ = world.batch(parent_item=group[0])
-        world.ledger.cancel(child.batch_id)
-
-        announced(world, child)
-
-        assert len(world.ledger.failures(parent.batch_id).failures) == 1
-
-    def test_is_left_to_the_child_that_took_the_place_of_one_that_ended(self, world: World) -> None:
-        # Given a child that failed, and a second try that is at work before the first is announced
+    @pytest.mark.parametrize("ghosts", [0, 1])
+    def test_is_left_to_the_child_that_took_the_place_of_one_that_ended(
+        self, world: World, ghosts: int
+    ) -> None:
+        # Given a child that failed, perhaps a second try of which nobody knew, and another that is at work
         parent, (group,) = world.batch(1, closed=True)
         first, _ = world.batch(1, parent_item=group[0])
         world.ledger.cancel(first.batch_id)
-        second, (items,) = world.batch(1, parent_item=group[0], closed=True)
+        late = [first, *(never_used(world, group[0]) for _ in range(ghosts))]
+        last, (items,) = world.batch(1, parent_item=group[0], closed=True)
 
-        announced(world, first)
+        # When those before are announced late, then they do not speak for the one at work
+        for child in late:
+            announced(world, child)
         assert world.row(parent).state is State.CLOSED
-
         world.ledger.ack(list(items))
-        announced(world, second)
+        announced(world, last)
         assert world.row(parent).state is State.COMPLETE
         assert world.ledger.failures(parent.batch_id).failures == ()
 
@@ -177,8 +139,7 @@ class TestParent:
         first, _ = world.batch(1, parent_item=group[0])
         world.ledger.cancel(first.batch_id)
         for _ in range(ghosts):
-            ghost, _ = world.batch(parent_item=group[0])
-            world.ports.batches.end(ghost.batch_id, State.ORPHANED, now=world.clock.at, sources=(State.OPEN,))
+            ghost = never_used(world, group[0])
 
         # When all of them are announced, then the last one fails the item
         announced(world, first)
@@ -191,27 +152,9 @@ class TestParent:
     def test_is_left_alone_if_no_child_was_ever_used(self, world: World) -> None:
         parent, (group,) = world.batch(1, closed=True)
         for _ in range(2):
-            ghost, _ = world.batch(parent_item=group[0])
-            world.ports.batches.end(ghost.batch_id, State.ORPHANED, now=world.clock.at, sources=(State.OPEN,))
-            announced(world, ghost)
+            announced(world, never_used(world, group[0]))
 
         assert world.row(parent).state is State.CLOSED
-
-    def test_is_left_to_the_next_child_after_one_that_was_never_used(self, world: World) -> None:
-        # Given a child that failed, one of which nobody knew, and one that is at work
-        parent, (group,) = world.batch(1, closed=True)
-        first, _ = world.batch(1, parent_item=group[0])
-        world.ledger.cancel(first.batch_id)
-        ghost, _ = world.batch(parent_item=group[0])
-        world.ports.batches.end(ghost.batch_id, State.ORPHANED, now=world.clock.at, sources=(State.OPEN,))
-        third, (items,) = world.batch(1, parent_item=group[0], closed=True)
-
-        # When the ghost is announced late, then it does not speak for the one at work
-        announced(world, ghost)
-        assert world.row(parent).state is State.CLOSED
-        world.ledger.ack(list(items))
-        announced(world, third)
-        assert world.ledger.failures(parent.batch_id).failures == ()
 
     def test_is_marked_by_a_child_that_the_version_before_opened(self, world: World) -> None:
         parent, (group,) = world.batch(1, closed=True)
@@ -223,49 +166,15 @@ class TestParent:
 
         assert world.row(parent).state is State.COMPLETE
 
-    def test_is_marked_once_however_often_it_is_told(self, world: World) -> None:
-        parent, (group,) = world.batch(2)
-        child, _ = world.batch(parent_item=group[0], closed=True)
-        world.crash_at("events.publish", "after")
-        with pytest.raises(Crash):
-            announced(world, child)
-
-        announced(world, child)
-
-        assert world.ledger.status(parent.batch_id, exact=True).done_min == 1
-
-    def test_that_is_gone_does_not_keep_the_event_back(self, world: World) -> None:
+    @pytest.mark.parametrize("deleted", [False, True])
+    def test_that_is_gone_does_not_keep_the_event_back(self, world: World, *, deleted: bool) -> None:
         parent, (group,) = world.batch(1, lifetime=60)
         child, _ = world.batch(parent_item=group[0], closed=True)
         world.clock.at = parent.expires_at * 1000
+        if deleted:
+            del world.memory.batches._rows[parent.batch_id]
 
         assert announced(world, child).id == f"{child.batch_id}.complete"
-
-    def test_that_was_deleted_does_not_keep_the_event_back(self, world: World) -> None:
-        parent, (group,) = world.batch(1)
-        child, _ = world.batch(parent_item=group[0], closed=True)
-        del world.memory.batches._rows[parent.batch_id]
-
-        assert announced(world, child).id == f"{child.batch_id}.complete"
-
-    def test_that_has_ended_is_left_alone(self, world: World) -> None:
-        parent, (group,) = world.batch(1)
-        child, _ = world.batch(parent_item=group[0], closed=True)
-        world.ledger.cancel(parent.batch_id)
-
-        announced(world, child)
-
-        assert world.row(parent).state is State.CANCELLED
-
-    def test_may_be_nested_itself(self, world: World) -> None:
-        top, (a,) = world.batch(1, closed=True)
-        middle, (b,) = world.batch(1, parent_item=a[0], closed=True)
-        bottom, _ = world.batch(parent_item=b[0], closed=True)
-
-        announced(world, bottom)
-        announced(world, middle)
-
-        assert world.row(top).state is State.COMPLETE
 
 
 class TestSteps:
@@ -279,13 +188,6 @@ class TestSteps:
         world.ledger.cancel(frame.batch_id)
         return world.row(frame), parent
 
-    def failing(self, world: World, *calls: str) -> None:
-        def fail() -> None:
-            raise ValueError
-
-        for call in calls:
-            world.at(call, "before", fail)
-
     @pytest.mark.parametrize("broken", ["words.clear", "timers.clear", "events.publish", "channels.send"])
     def test_one_that_fails_holds_up_no_other_and_is_an_error(self, world: World, broken: str) -> None:
         frame, parent = self.given(world)
@@ -296,7 +198,7 @@ class TestSteps:
             told.append(batch)
 
         ledger = LedgerService(world.ports, Kinds(announced={Kind.FRAME: tell}))
-        self.failing(world, broken)
+        world.raise_at(broken, "before", ValueError())
 
         with pytest.raises(ValueError):  # noqa: PT011
             ledger.announce(frame)
@@ -312,7 +214,8 @@ class TestSteps:
 
     def test_several_that_fail_are_raised_together(self, world: World) -> None:
         frame, _ = self.given(world)
-        self.failing(world, "timers.clear", "events.publish")
+        for call in ("timers.clear", "events.publish"):
+            world.raise_at(call, "before", ValueError())
 
         with pytest.raises(ExceptionGroup, match=f"2 of 3 steps .* batch {frame.batch_id} failed") as raised:
             world.ledger.announce(frame)

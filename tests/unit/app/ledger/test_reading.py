@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ledger.reading import Reading, ordinal_of
-from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain import ids, limits
-from fanin.domain.acks import Failure, ItemRange
+from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Mode, OnDeadline, State
 from fanin.errors import InvalidRequest
 from tests.unit.app.conftest import World
@@ -27,6 +26,18 @@ def small(world: World, budget: int) -> Reading:
     return Reading(world.ports, ledger._settler._known, ledger._settler, budget=budget)
 
 
+def listed(reader: Reading, batch: Batch, *, limit: int) -> list[int]:
+    """The missing items of all pages."""
+    found: list[int] = []
+    cursor: str | None = "0"
+    while cursor is not None:
+        page = reader.missing(batch.batch_id, cursor=cursor, limit=limit)
+        assert len(page.ranges) <= limit
+        found += [i for one in page.ranges for i in range(one.start, one.stop)]
+        cursor = page.cursor
+    return found
+
+
 class TestStatus:
     def test_of_an_empty_batch_is_exact(self, world: World) -> None:
         batch, _ = world.batch()
@@ -38,17 +49,16 @@ class TestStatus:
 
     def test_estimates_what_the_batch_has_cost_and_writes_nothing_for_it(self, world: World) -> None:
         # Given a batch that is half done
-        batch, (group,) = world.batch(5_000)
-        world.ledger.ack(list(group[:2_500]))
-        writes = world.memory.accesses.writes.total()
+        batch, (group,) = world.batch(500)
+        world.ledger.ack(list(group[:250]))
         # When its status is read
-        cost = world.ledger.status(batch.batch_id).cost
+        with world.costing(writes=0):
+            cost = world.ledger.status(batch.batch_id).cost
         # Then it has an estimate, between the cheapest and the dearest way, at the prices of us-east-1
         assert cost is not None
         assert 0 < cost.at_least < cost.dollars < cost.at_most
         assert (cost.region, cost.estimate) == ("us-east-1", True)
-        # And nothing was written, and a brief status does without
-        assert world.memory.accesses.writes.total() == writes
+        # And a brief status does without
         assert world.ledger.status(batch.batch_id, brief=True).cost is None
 
     @pytest.mark.parametrize(
@@ -58,19 +68,12 @@ class TestStatus:
         self, world: World, region: str, taken: str
     ) -> None:
         batch, _ = world.batch(10)
-        ports = world.memory.ports()
-        ledger = LedgerService(replace(ports, defaults=replace(ports.defaults, region=region)))
-        cost = ledger.status(batch.batch_id).cost
+        world.ports = replace(world.ports, defaults=replace(world.ports.defaults, region=region))
+
+        cost = world.fresh().status(batch.batch_id).cost
+
         assert cost is not None
         assert cost.region == taken
-
-    def test_of_a_small_batch_is_exact(self, world: World) -> None:
-        batch, (group,) = world.batch(4)
-        world.ledger.ack(list(group[:3]))
-
-        progress = world.ledger.status(batch.batch_id)
-
-        assert (progress.done_min, progress.done_max) == (3, 3)
 
     def test_has_bounds_around_the_truth(self, world: World) -> None:
         batch, (group,) = world.batch(100)
@@ -83,7 +86,7 @@ class TestStatus:
             assert bounds.done_min <= done + 1 <= bounds.done_max
             assert exact.done_min == exact.done_max == done + 1
 
-    @pytest.mark.parametrize(("n", "most"), [(16, 3), (17, 17), (64, 64), (65, 65)])
+    @pytest.mark.parametrize(("n", "most"), [(12, 3), (16, 3), (17, 17), (65, 65)])
     def test_bounds_leave_room_for_what_lies_below_the_words_they_are_made_of(
         self, world: World, n: int, most: int
     ) -> None:
@@ -100,28 +103,20 @@ class TestStatus:
         world = World(width=64)
         batch, (group,) = world.batch(n)
         world.ledger.ack(ranges=[ItemRange(group.prefix, n // 3, n // 2)])
-        reads = world.accesses.reads.total()
+        world.accesses.reads.clear()
 
         world.ledger.status(batch.batch_id)
 
-        assert world.accesses.reads.total() - reads <= 66
+        assert world.accesses.reads.total() <= 66
 
     def test_falls_back_to_bounds_when_an_exact_count_costs_too_much(self, world: World) -> None:
-        batch, (group,) = world.batch(10_000)
-        world.ledger.ack([group[i] for i in range(0, 10_000, 2)])
+        batch, (group,) = world.batch(1_000)
+        world.ledger.ack([group[i] for i in range(0, 1_000, 2)])
 
         progress = small(world, 200).status(batch.batch_id, exact=True)
 
         assert not progress.exact
-        assert progress.done_min <= 5_000 <= progress.done_max
-
-    def test_of_a_complete_batch_reads_no_word(self, world: World) -> None:
-        batch, (group,) = world.batch(100, closed=True)
-        world.ledger.ack(list(group))
-        reads = world.accesses.reads["words.read"]
-
-        assert world.ledger.status(batch.batch_id, exact=True).done_min == 100
-        assert world.accesses.reads["words.read"] == reads
+        assert progress.done_min <= 500 <= progress.done_max
 
     def test_of_an_estimated_batch_is_its_count(self, world: World) -> None:
         batch, (group,) = world.batch(3, mode=Mode.ESTIMATED)
@@ -144,60 +139,16 @@ class TestMissing:
         spans = [ItemRange(found.group) for found in missing.ranges]
         assert world.ledger.ack(ranges=spans)[0].complete
 
-    def test_of_a_done_batch_is_nothing(self, world: World) -> None:
-        batch, (group,) = world.batch(30)
-        world.ledger.ack(list(group))
-
-        assert world.ledger.missing(batch.batch_id).ranges == ()
-
-    @pytest.mark.parametrize("limit", [1, 2, 3, 1000])
+    @pytest.mark.parametrize("limit", [1, 3, 1000])
     @pytest.mark.parametrize("budget", [150, 10_000])
     def test_pages_by_limit_and_by_budget(self, world: World, limit: int, budget: int) -> None:
         # Given holes over a wide tree, some of them apart within one word
         batch, (group,) = world.batch(2_000)
         holes = {3, 4, 5, 8, 10, 63, 64, 500, 777, 1_300, 1_301, 1_999}
         world.ledger.ack([item for i, item in enumerate(group) if i not in holes])
-        reader = small(world, budget)
 
         # When all pages are read, Then all holes are listed once, in order
-        listed: list[int] = []
-        cursor: str | None = "0"
-        while cursor is not None:
-            page = reader.missing(batch.batch_id, cursor=cursor, limit=limit)
-            assert len(page.ranges) <= limit
-            listed += [i for found in page.ranges for i in range(found.start, found.stop)]
-            cursor = page.cursor
-        assert listed == sorted(holes)
-
-    def test_pages_by_budget_lose_nothing_where_all_is_missing(self, world: World) -> None:
-        # Given many words pending on every level, so that a budget ends within several of them
-        batch, (group,) = world.batch(3_000)
-        world.ledger.ack([group[i] for i in range(0, 3_000, 2)])
-        reader = small(world, 250)
-
-        listed: list[int] = []
-        cursor: str | None = "0"
-        while cursor is not None:
-            page = reader.missing(batch.batch_id, cursor=cursor, limit=1_000)
-            listed += [found.start for found in page.ranges]
-            cursor = page.cursor
-
-        assert listed == list(range(1, 3_000, 2))
-
-    def test_costs_what_is_missing_not_what_there_is(self) -> None:
-        world = World(width=64)
-        batch, (group,) = world.batch(10**9)
-        at = 0
-        for hole in range(10**8 // 2, 10**9, 10**8):
-            world.ledger.ack(ranges=[ItemRange(group.prefix, at, hole)])
-            at = hole + 1
-        world.ledger.ack(ranges=[ItemRange(group.prefix, at)])
-        reads = world.accesses.reads.total()
-
-        missing = world.ledger.missing(batch.batch_id)
-
-        assert len(missing.ranges) == 10
-        assert world.accesses.reads.total() - reads <= 60
+        assert listed(small(world, budget), batch, limit=limit) == sorted(holes)
 
     def test_cuts_what_is_longer_than_a_group_can_be(self) -> None:
         world = World(width=64)
@@ -220,12 +171,8 @@ class TestMissing:
         batch, _ = world.batch(3)
 
         assert ordinal_of(str(ids.MAX_ITEMS)) == ids.MAX_ITEMS
-        assert world.ledger.missing(batch.batch_id, cursor=str(ids.MAX_ITEMS)).ranges == ()
-
-    def test_takes_a_cursor_past_the_end(self, world: World) -> None:
-        batch, _ = world.batch(3)
-
-        assert world.ledger.missing(batch.batch_id, cursor="3").ranges == ()
+        for past in (3, ids.MAX_ITEMS):
+            assert world.ledger.missing(batch.batch_id, cursor=str(past)).ranges == ()
 
     @pytest.mark.parametrize("limit", [0, limits.MAX_PAGE + 1])
     def test_refuses_a_limit_out_of_range(self, world: World, limit: int) -> None:
@@ -238,15 +185,6 @@ class TestMissing:
 
 
 class TestVerify:
-    def test_finds_nothing_wrong_where_nothing_is(self, world: World) -> None:
-        batch, (group,) = world.batch(100)
-        for item in group[:77]:
-            world.ledger.ack([item])
-
-        verdict = world.ledger.verify(batch.batch_id)
-
-        assert (verdict.pending, verdict.disagreements, verdict.repaired) == (23, (), False)
-
     @pytest.mark.parametrize("closed", [False, True])
     def test_finds_and_repairs_a_finished_word_whose_parent_does_not_know(
         self, world: World, closed: bool
@@ -264,7 +202,8 @@ class TestVerify:
         assert verdict.repaired
         assert world.word(batch, 1, 1) == 0b0111
         assert world.word(batch, 2, 0) == 0b1110
-        assert world.ledger.verify(batch.batch_id).disagreements == ()
+        after = world.ledger.verify(batch.batch_id)
+        assert (after.pending, after.disagreements, after.repaired) == (80, (), False)
 
     def test_finds_and_repairs_an_edge_that_was_never_settled(self, world: World) -> None:
         batch, (group,) = world.batch(98, closed=True)
@@ -281,10 +220,13 @@ class TestVerify:
         batch, _ = world.batch(3, closed=True)
         plant(world, batch, 0, 0, 0b0111)
 
+        with world.costing(writes=0):
+            looked = world.ledger.verify(batch.batch_id, repair=False)
         verdict = world.ledger.verify(batch.batch_id)
 
+        assert looked.disagreements == verdict.disagreements
         assert verdict.disagreements == ("every item is done, but the batch is not complete",)
-        assert (verdict.repaired, verdict.batch.state) == (True, State.COMPLETE)
+        assert (looked.repaired, verdict.repaired, verdict.batch.state) == (False, True, State.COMPLETE)
 
     def test_reports_what_it_cannot_repair(self, world: World) -> None:
         batch, _ = world.batch(3, closed=True)
@@ -294,16 +236,6 @@ class TestVerify:
 
         assert verdict.disagreements == ("the batch is complete, but 3 items are pending",)
         assert not verdict.repaired
-
-    def test_only_looks_when_told_so(self, world: World) -> None:
-        batch, _ = world.batch(3, closed=True)
-        plant(world, batch, 0, 0, 0b0111)
-        writes = world.accesses.writes.total()
-
-        verdict = world.ledger.verify(batch.batch_id, repair=False)
-
-        assert (len(verdict.disagreements), verdict.repaired) == (1, False)
-        assert world.accesses.writes.total() == writes
 
     def test_goes_on_with_a_cursor(self, world: World) -> None:
         # Given disagreements far apart, and a small budget
@@ -336,13 +268,3 @@ class TestVerify:
         verdict = world.ledger.verify(batch.batch_id)
 
         assert (verdict.pending, verdict.disagreements) == (4, ())
-
-
-class TestFailures:
-    def test_are_those_whose_own_bit_was_cleared_as_failed(self, world: World) -> None:
-        # Given an item that failed, and a neighbour in its word that was done before it failed
-        batch, (group,) = world.batch(4)
-        world.ledger.ack([group[1]])
-        world.ledger.fail([Failure(group[1], "too late"), Failure(group[2], "no stock")])
-
-        assert [found.ordinal for found in world.ledger.failures(batch.batch_id).failures] == [2]

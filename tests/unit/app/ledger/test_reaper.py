@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fanin.app.ledger.inspection import inspect
 from fanin.app.ledger.reaper import Reaped
-from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.words import Clear, Tallied, WordKey
+from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import RETENTION, Batch, OnDeadline, State
 from fanin.names import SHARDS
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
-
-
-def test_leaves_batches_that_are_not_due(world: World) -> None:
-    world.batch(5)
-    world.batch(5, closed=True)
-    world.clock.advance(14 * MINUTE)
-
-    assert world.ledger.reap() == Reaped()
 
 
 def test_looks_at_a_closed_batch_ever_more_seldom(world: World) -> None:
@@ -42,50 +32,6 @@ def test_looks_at_a_closed_batch_ever_more_seldom(world: World) -> None:
     assert looks == [20, 45, 95, 195, 395]
 
 
-def test_completes_within_minutes_what_nobody_else_heals(world: World) -> None:
-    # Given a batch whose last word was written, and is no zero, so that no stream tells of it
-    batch, (group,) = world.batch(5, closed=True)
-    world.ledger.ack(list(group[:4]))
-    world.crash_at("words.clear", "after")
-    with pytest.raises(Crash):
-        world.ledger.ack([group[4]])
-
-    world.clock.advance(16 * MINUTE)
-
-    assert world.fresh().reap() == Reaped(seen=1, settled=1)
-    assert world.row(batch).state is State.COMPLETE
-
-
-def test_orphans_an_open_batch_that_nobody_touches(world: World) -> None:
-    batch, _ = world.batch(5)
-    world.clock.advance(2 * HOUR)
-
-    assert world.ledger.reap() == Reaped(seen=1, orphaned=1)
-    assert world.row(batch).state is State.ORPHANED
-
-
-def test_orphans_a_closed_batch_later_and_calls_it_stuck(world: World) -> None:
-    batch, _ = world.batch(5, closed=True)
-
-    world.clock.advance(6 * DAY)
-    assert world.ledger.reap().orphaned == 0
-    world.clock.advance(DAY)
-    assert world.ledger.reap() == Reaped(seen=1, orphaned=1, stuck=1)
-    assert world.row(batch).state is State.ORPHANED
-
-
-def test_completes_a_batch_that_is_done_instead(world: World) -> None:
-    batch, (group,) = world.batch(5, closed=True)
-    world.ledger.ack(list(group[:4]))
-    world.crash_at("words.clear", "after")
-    with pytest.raises(Crash):
-        world.ledger.ack([group[4]])
-    world.clock.advance(8 * DAY)
-
-    assert world.fresh().reap() == Reaped(seen=1, settled=1)
-    assert world.row(batch).state is State.COMPLETE
-
-
 def test_a_batch_lives_no_longer_than_its_lifetime(world: World) -> None:
     batch, (group,) = world.batch(1_000, lifetime=3_600)
     for item in group[:11]:
@@ -96,47 +42,46 @@ def test_a_batch_lives_no_longer_than_its_lifetime(world: World) -> None:
     assert world.ledger.reap().orphaned == 1
 
 
-class TestNotIdle:
-    """A row's index key may say sooner than the row: it was set before the batch was closed."""
+def test_looks_once_at_a_batch_that_is_not_idle_yet_and_again_when_it_is_due(world: World) -> None:
+    # Given a row whose index key says sooner than the row: it was set before the batch was closed
+    batch, _ = world.batch(5)
+    world.fresh().close(batch.batch_id)
+    world.clock.advance(3 * HOUR)
 
-    def test_is_looked_at_once_and_moved_to_when_it_is_due(self, world: World) -> None:
-        batch, _ = world.batch(5)
-        world.fresh().close(batch.batch_id)
-        world.clock.advance(3 * HOUR)
-
-        assert world.fresh().reap() == Reaped(seen=1)
-        assert world.fresh().reap() == Reaped()
-        assert world.row(batch).state is State.CLOSED
-
-    def test_is_found_again_when_it_is_due(self, world: World) -> None:
-        batch, _ = world.batch(5)
-        world.fresh().close(batch.batch_id)
-        world.clock.advance(3 * HOUR)
-        world.fresh().reap()
-        world.clock.advance(7 * DAY)
-
-        assert world.fresh().reap().stuck == 1
-        assert world.row(batch).state is State.ORPHANED
+    assert world.fresh().reap() == Reaped(seen=1)
+    assert world.fresh().reap() == Reaped()
+    assert world.row(batch).state is State.CLOSED
+    world.clock.advance(7 * DAY)
+    assert world.fresh().reap() == Reaped(seen=1, orphaned=1, stuck=1)
+    assert world.row(batch).state is State.ORPHANED
 
 
 class TestRace:
     """Somebody comes between the reaper's look and its write."""
 
-    def test_with_an_acknowledgement(self, world: World) -> None:
-        batch, (group,) = world.batch(5)
+    @pytest.mark.parametrize(
+        ("deed", "deadline", "state"),
+        [
+            ("ack", None, State.OPEN),
+            ("add", None, State.OPEN),
+            ("cancel", None, State.CANCELLED),
+            ("cancel", HOUR, State.CANCELLED),
+        ],
+    )
+    def test_with_an_acknowledgement_an_addition_or_another_end(
+        self, world: World, deed: str, deadline: int | None, state: State
+    ) -> None:
+        batch, (group,) = world.batch(5, deadline=deadline and world.clock.at + deadline)
+        deeds: dict[str, Callable[[], object]] = {
+            "ack": lambda: world.fresh().ack([group[0]]),
+            "add": lambda: world.fresh().add(batch.batch_id, 1),
+            "cancel": lambda: world.fresh().cancel(batch.batch_id),
+        }
         world.clock.advance(2 * HOUR)
-        world.at("batches.end", "before", lambda: world.fresh().ack([group[0]]))
+        world.at("batches.end", "before", deeds[deed])
 
         assert world.ledger.reap() == Reaped(seen=1)
-        assert world.row(batch).state is State.OPEN
-
-    def test_with_an_addition(self, world: World) -> None:
-        batch, _ = world.batch(5)
-        world.clock.advance(2 * HOUR)
-        world.at("batches.end", "before", lambda: world.fresh().add(batch.batch_id, 1))
-
-        assert world.ledger.reap() == Reaped(seen=1)
-        assert world.row(batch).state is State.OPEN
+        assert world.row(batch).state is state
 
     def test_with_a_close(self, world: World) -> None:
         # Given a process that dies right after the close, before it can count it as activity
@@ -165,23 +110,8 @@ class TestRace:
 
         assert world.ledger.reap() == Reaped()
 
-    def test_with_the_end(self, world: World) -> None:
-        batch, _ = world.batch(5)
-        world.clock.advance(2 * HOUR)
-        world.at("batches.end", "before", lambda: world.fresh().cancel(batch.batch_id))
-
-        assert world.ledger.reap() == Reaped(seen=1)
-        assert world.row(batch).state is State.CANCELLED
-
 
 class TestDeadline:
-    def test_is_left_to_its_alarm_for_a_minute(self, world: World) -> None:
-        batch, _ = world.batch(5, deadline=world.clock.at + 1_000)
-        world.clock.advance(60_999)
-
-        assert world.ledger.reap() == Reaped()
-        assert world.row(batch).state is State.OPEN
-
     @pytest.mark.parametrize(
         ("on_deadline", "state"),
         [(OnDeadline.TIME_OUT, State.TIMED_OUT), (OnDeadline.COMPLETE, State.COMPLETE)],
@@ -189,8 +119,14 @@ class TestDeadline:
     def test_is_met_when_the_alarm_did_not_come(
         self, world: World, on_deadline: OnDeadline, state: State
     ) -> None:
+        # Given a batch whose deadline is left to its alarm for a minute
         batch, _ = world.batch(5, deadline=world.clock.at + 1_000, on_deadline=on_deadline)
-        world.clock.advance(61_001)
+        world.clock.advance(60_999)
+        assert world.ledger.reap() == Reaped()
+        assert world.row(batch).state is State.OPEN
+
+        # When that is over
+        world.clock.advance(2)
 
         assert world.ledger.reap() == Reaped(seen=1, timed_out=1)
         assert world.row(batch).state is state
@@ -204,14 +140,6 @@ class TestDeadline:
         assert world.row(batch).state is State.CLOSED
         world.clock.advance(MINUTE)
         assert world.ledger.reap() == Reaped(seen=1, timed_out=1)
-
-    def test_of_a_batch_that_was_cancelled_meanwhile_counts_as_nothing(self, world: World) -> None:
-        batch, _ = world.batch(5, deadline=world.clock.at + 1_000)
-        world.clock.advance(2 * MINUTE)
-        world.at("batches.end", "before", lambda: world.fresh().cancel(batch.batch_id))
-
-        assert world.ledger.reap() == Reaped(seen=1)
-        assert world.row(batch).state is State.CANCELLED
 
     def test_of_a_batch_that_stays_active_is_not_forgotten(self, world: World) -> None:
         """Activity moves the index key, but never past the deadline."""
@@ -229,23 +157,18 @@ class TestLostBits:
 
     def lose(self, world: World, **request: object) -> Batch:
         batch, (group,) = world.batch(100, **request)
-        world.crash_at("words.clear", "after")
-        with pytest.raises(Crash):
+        with world.dying("words.clear", "after"):
             world.fresh().ack(list(group[:4]))
         world.fresh().ack(list(group[4:]))
         assert world.ledger.close(batch.batch_id).state is State.CLOSED
         return batch
 
-    def test_are_found_within_minutes(self, world: World) -> None:
+    @pytest.mark.parametrize("after", [16 * MINUTE, 8 * DAY])
+    def test_are_found_within_minutes_and_before_a_batch_counts_as_idle(
+        self, world: World, after: int
+    ) -> None:
         batch = self.lose(world)
-        world.clock.advance(16 * MINUTE)
-
-        assert world.fresh().reap() == Reaped(seen=1, settled=1)
-        assert world.row(batch).state is State.COMPLETE
-
-    def test_are_found_before_a_batch_counts_as_idle(self, world: World) -> None:
-        batch = self.lose(world)
-        world.clock.advance(8 * DAY)
+        world.clock.advance(after)
 
         assert world.fresh().reap() == Reaped(seen=1, settled=1)
         assert world.row(batch).state is State.COMPLETE
@@ -290,23 +213,6 @@ class TestLostBits:
 
 
 class TestTime:
-    def test_ends_a_run_and_the_next_goes_on(self, world: World) -> None:
-        # Given a store that takes a second for each end
-        for _ in range(25):
-            world.batch(1)
-        world.clock.advance(2 * HOUR)
-        for _ in range(25):
-            world.at("batches.end", "after", lambda: world.clock.advance(1_000))
-
-        runs = [world.ledger.reap(stop_at=world.clock.at + 10_000) for _ in range(4)]
-
-        assert [(run.seen, run.orphaned, run.more) for run in runs] == [
-            (10, 10, True),
-            (10, 10, True),
-            (5, 5, False),
-            (0, 0, False),
-        ]
-
     def test_is_taken_once_so_that_a_run_ends(self, world: World) -> None:
         """What becomes due during a run is left to the next."""
         first, _ = world.batch(1, stall_after=0)
@@ -336,17 +242,6 @@ class TestTime:
         assert ended == batches
 
 
-class Reads:
-    """A store whose reads are replaced."""
-
-    def __init__(self, store: object, **reads: Callable[..., object]) -> None:
-        self._store = store
-        self.__dict__ |= reads
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-
 class Poison(Exception):
     """Nobody has foreseen this."""
 
@@ -354,53 +249,57 @@ class Poison(Exception):
 class TestFailure:
     """One batch cannot be handled."""
 
-    def poison(self, world: World, *batches: Batch, call: str = "words.read") -> LedgerService:
-        """A process that cannot read the tree or the row of some batches."""
-        poisoned = {batch.batch_id for batch in batches}
-        words, rows = world.ports.words, world.ports.batches
+    @pytest.fixture
+    def poison(self, world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+        """Makes the tree or the row of some batches unreadable."""
 
-        def read_words(keys: Collection[WordKey]) -> dict[WordKey, Tallied]:
-            if call == "words.read" and poisoned & {key.batch_id for key in keys}:
-                raise Poison
-            return words.read_tallied(keys)
+        def poison(*batches: Batch, call: str = "words.read_tallied") -> None:
+            poisoned = {batch.batch_id for batch in batches}
+            store, _, name = call.partition(".")
+            read = getattr(getattr(world.ports, store), name)
 
-        def read_rows(batch_ids: Collection[int]) -> dict[int, Batch]:
-            if call == "batches.read" and poisoned & set(batch_ids):
-                raise Poison
-            return rows.read(batch_ids)
+            def reading(keys: Collection[Any]) -> object:
+                if poisoned & {getattr(key, "batch_id", key) for key in keys}:
+                    raise Poison
+                return read(keys)
 
-        return LedgerService(
-            replace(
-                world.ports,
-                words=Reads(words, read_tallied=read_words),  # type: ignore[arg-type]
-                batches=Reads(rows, read=read_rows),  # type: ignore[arg-type]
-            )
-        )
+            monkeypatch.setattr(getattr(world.ports, store), name, reading)
 
-    @pytest.mark.parametrize("call", ["words.read", "batches.read"])
-    def test_is_reported_and_harms_no_other(self, world: World, call: str) -> None:
+        return poison
+
+    @pytest.mark.parametrize("call", ["words.read_tallied", "batches.read"])
+    def test_is_reported_and_harms_no_other(
+        self, world: World, poison: Callable[..., None], monkeypatch: pytest.MonkeyPatch, call: str
+    ) -> None:
         poisoned, *others = [world.batch(1, closed=True)[0] for _ in range(20)]
         world.clock.advance(8 * DAY)
         reports: list[tuple[int, Exception]] = []
 
-        reaped = self.poison(world, poisoned, call=call).reap(report=lambda *told: reports.append(told))
+        poison(poisoned, call=call)
+        reaped = world.fresh().reap(report=lambda *told: reports.append(told))
+        monkeypatch.undo()
 
         assert reaped == Reaped(seen=20, orphaned=19, stuck=19, failed=1)
         assert [(batch_id, type(error)) for batch_id, error in reports] == [(poisoned.batch_id, Poison)]
         assert {world.row(batch).state for batch in others} == {State.ORPHANED}
         assert world.row(poisoned).state is State.CLOSED
 
-    def test_is_raised_at_the_end_of_the_run_where_nobody_takes_reports(self, world: World) -> None:
+    def test_is_raised_at_the_end_of_the_run_where_nobody_takes_reports(
+        self, world: World, poison: Callable[..., None]
+    ) -> None:
         first, second, last = [world.batch(1, closed=True)[0] for _ in range(3)]
         world.clock.advance(8 * DAY)
+        poison(first, second)
 
         with pytest.raises(ExceptionGroup, match="2 of the batches that are due") as raised:
-            self.poison(world, first, second).reap()
+            world.fresh().reap()
 
         assert [type(error) for error in raised.value.exceptions] == [Poison, Poison]
         assert world.row(last).state is State.ORPHANED
 
-    def test_comes_again_in_the_next_run_behind_all_others(self, world: World) -> None:
+    def test_comes_again_in_the_next_run_behind_all_others(
+        self, world: World, poison: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Batches that always fail do not use up the time of those that do not."""
         poisoned = [world.batch(1, closed=True)[0] for _ in range(10)]
         world.clock.advance(DAY)
@@ -412,21 +311,14 @@ class TestFailure:
             failed.append(batch_id)
             world.clock.advance(1_000)
 
-        ledger = self.poison(world, *poisoned)
-        first = ledger.reap(stop_at=world.clock.at + 10_000, report=report)
-        second = ledger.reap(stop_at=world.clock.at + 10_000, report=report)
-        third = self.poison(world).reap()
+        poison(*poisoned)
+        first = world.fresh().reap(stop_at=world.clock.at + 10_000, report=report)
+        second = world.fresh().reap(stop_at=world.clock.at + 10_000, report=report)
+        monkeypatch.undo()
+        third = world.fresh().reap()
 
         assert first == Reaped(seen=10, failed=10, more=True)
         assert second == Reaped(seen=20, failed=10, orphaned=10, stuck=10)
         assert {world.row(batch).state for batch in others} == {State.ORPHANED}
         assert sorted(failed) == sorted([batch.batch_id for batch in poisoned] * 2)
         assert third.orphaned == 10
-
-
-def test_covers_open_and_closed_batches(world: World) -> None:
-    world.batch(1)
-    world.batch(1, closed=True)
-    world.clock.advance(8 * DAY)
-
-    assert world.ledger.reap() == Reaped(seen=2, orphaned=2, stuck=1)

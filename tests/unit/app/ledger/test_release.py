@@ -11,19 +11,15 @@ from fanin.domain.acks import Failure, Result
 from fanin.domain.batch import OnFailure, State
 from fanin.domain.selection import OrdinalRange, Selection
 from fanin.errors import InvalidRequest
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 HOLD = OnFailure.HOLD
-
-
-def fail(world: World, reason: str, *items: str) -> None:
-    world.ledger.fail([Failure(item, reason) for item in items])
 
 
 def test_what_is_released_has_failed_and_the_batch_completes(world: World) -> None:
     # Given
     batch, (group,) = world.batch(20, closed=True, on_failure=HOLD)
-    fail(world, "no price", *group[0:5])
+    world.fail(*group[0:5])
     world.ledger.ack(list(group[5:20]))
 
     # When
@@ -37,7 +33,7 @@ def test_what_is_released_has_failed_and_the_batch_completes(world: World) -> No
 
 def test_a_repeat_releases_nothing(world: World) -> None:
     batch, (group,) = world.batch(3, closed=True, on_failure=HOLD)
-    fail(world, "no", group[0])
+    world.fail(group[0])
     assert world.ledger.release(batch.batch_id).released == 1
     assert world.ledger.release(batch.batch_id).released == 0
 
@@ -48,8 +44,8 @@ def test_a_repeat_releases_nothing(world: World) -> None:
 
 def test_only_what_is_selected_and_held(world: World) -> None:
     batch, (group,) = world.batch(16, closed=True, on_failure=HOLD)
-    fail(world, "row 1 has no price", *group[0:4])
-    fail(world, "no customer 7", *group[4:8])
+    world.fail(*group[0:4], reason="row 1 has no price")
+    world.fail(*group[4:8], reason="no customer 7")
     world.ledger.ack([group[0]])
     world.ports.parts.mark_redriven(
         batch.batch_id, "r", {1: world.clock.at, 4: world.clock.at}, again=True, expires_at=1
@@ -65,7 +61,7 @@ def test_only_what_is_selected_and_held(world: World) -> None:
 
 def test_pages_with_a_cursor(world: World) -> None:
     batch, (group,) = world.batch(16, closed=True, on_failure=HOLD)
-    fail(world, "no", *group[0:5])
+    world.fail(*group[0:5])
     release = Release(world.ports, world.ledger._known, world.ledger._settler, rows=AROUND + READS + 8)
 
     counts, cursor = [], None
@@ -82,7 +78,7 @@ def test_pages_with_a_cursor(world: World) -> None:
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_an_acknowledgement_meanwhile_decides_if_it_is_first(world: World, moment: str) -> None:
     batch, (group,) = world.batch(1, closed=True, on_failure=HOLD)
-    fail(world, "no", group[0])
+    world.fail(group[0])
     world.at("words.clear", moment, lambda: world.fresh().ack([group[0]]))
 
     released = world.ledger.release(batch.batch_id)
@@ -97,9 +93,8 @@ def test_an_acknowledgement_meanwhile_decides_if_it_is_first(world: World, momen
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_repeat_after_a_crash_goes_on(world: World, call: str, moment: str) -> None:
     batch, (group,) = world.batch(5, closed=True, on_failure=HOLD)
-    fail(world, "no", *group)
-    world.crash_at(call, moment)
-    with pytest.raises(Crash):
+    world.fail(*group)
+    with world.dying(call, moment):
         world.ledger.release(batch.batch_id)
 
     process = world.fresh()
@@ -109,33 +104,29 @@ def test_a_repeat_after_a_crash_goes_on(world: World, call: str, moment: str) ->
     assert (world.row(batch).state, world.row(batch).failed) == (State.COMPLETE, 5)
 
 
-def test_a_batch_that_holds_nothing_refuses(world: World) -> None:
+def test_a_batch_that_holds_nothing_and_an_empty_range_are_refused(world: World) -> None:
     batch, _ = world.batch(1)
     with pytest.raises(InvalidRequest, match="holds no items: an item that fails in it is done"):
         world.ledger.release(batch.batch_id)
-
-
-def test_an_empty_range_is_refused_before_anything_is_read(world: World) -> None:
     with pytest.raises(InvalidRequest, match="the start of a range"):
         world.ledger.release(0, Selection(ranges=[OrdinalRange(2, 2)]))
 
 
 def test_a_release_after_the_end_marks_nothing(world: World) -> None:
-    batch, (group,) = world.batch(3, on_failure=OnFailure.HOLD)
-    world.ledger.fail([Failure(group[1], "x")])
+    batch, (group,) = world.batch(3, on_failure=HOLD)
+    world.fail(group[1])
     world.ledger.cancel(batch.batch_id)
-    writes = world.accesses.writes.total()
 
-    found = world.fresh().release(batch.batch_id)
+    with world.costing(writes=0):
+        found = world.fresh().release(batch.batch_id)
 
     assert (found.released, found.batch.held) == (0, 1)
-    assert world.accesses.writes.total() == writes
 
 
 def test_a_batch_that_completes_ends_the_pages(world: World) -> None:
     # Given notes on two pages, of which the items behind the first are done by now
     batch, (group,) = world.batch(3, closed=True, on_failure=HOLD)
-    fail(world, "no", *group)
+    world.fail(*group)
     world.ledger.ack(list(group[1:3]))
     ledger = world.ledger
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 
@@ -11,10 +11,8 @@ import pytest
 
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.reservation import ONE_PLACE, Reservation, namespace_of
-from fanin.app.ledger.service import LedgerService
 from fanin.domain import limits
 from fanin.domain.batch import Batch, OpenBatch, State
-from fanin.domain.ids import batch_id
 from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import BatchGone, IdempotencyKeyReused, InvalidRequest, Throttled
 from tests.unit.app.conftest import Crash, World
@@ -23,39 +21,13 @@ KEY = "run-7"
 REQUEST = OpenBatch(user_key="nightly", metadata={"a": "b"})
 
 
-class Crashing:
-    """Stores in memory whose user dies at one access, counted from the next on."""
-
-    def __init__(self) -> None:
-        self.left: int | None = None
-        self.memory = Memory(on_call=self._on_call)
-
-    def service(self) -> LedgerService:
-        """A process that starts now."""
-        return LedgerService(self.memory.ports())
-
-    def _on_call(self, _call: str, _moment: str) -> None:
-        if self.left is None:
-            return
-        if self.left == 0:
-            self.left = None
-            raise Crash
-        self.left -= 1
-
-
 def opened(memory: Memory) -> list[Batch]:
     """Batches that were ever written."""
     return [new for old, new in memory.batches.changes if old is None and new is not None]
 
 
-def reservation(world: World, key: str = KEY) -> Reservation:
-    return Reservation(world.ports, IdempotencyKey.of(key), {"a": 1}, 60)
-
-
-def test_to_make_one_reads_and_writes_nothing(world: World) -> None:
-    Reservation(world.ports, IdempotencyKey.of(""), {}, -1)
-
-    assert (world.accesses.reads.total(), world.accesses.writes.total()) == (0, 0)
+def reservation(world: World, *, caller: Principal | None = None) -> Reservation:
+    return Reservation(world.ports, IdempotencyKey.of(KEY, caller), {"a": 1}, 60)
 
 
 def test_an_id_is_drawn_anew_by_whoever_found_it_taken(world: World) -> None:
@@ -98,11 +70,9 @@ def test_nothing_is_kept_of_a_key_that_stands_for_nothing(world: World) -> None:
 
 def test_that_the_batch_is_there_is_noted_once(world: World) -> None:
     world.ledger.open(REQUEST, key=KEY)
-    writes = world.accesses.writes.total()
 
-    world.fresh().open(REQUEST, key=KEY)
-
-    assert world.accesses.writes.total() == writes
+    with world.costing(writes=0):
+        world.fresh().open(REQUEST, key=KEY)
 
 
 def test_a_repeat_gives_the_same_batch_as_it_is_then(world: World) -> None:
@@ -130,19 +100,16 @@ def test_each_key_has_a_batch_of_its_own(world: World) -> None:
 def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline: int | None, *, nested: bool) -> None:
     for steps in count():
         # Given a process that dies at some access to the stores while it opens
-        world = Crashing()
-        due = None if deadline is None else world.memory.clock.now() + deadline
+        world = World()
+        due = None if deadline is None else world.clock.at + deadline
         request = replace(REQUEST, deadline=due, parent_item=parent_item(world) if nested else None)
-        world.left = steps
-        try:
-            world.service().open(request, key=KEY)
-            survived = world.left is not None
-        except Crash:
-            survived = False
-        world.left = None
+        world.crash_at("", "", after=steps)
+        with suppress(Crash):
+            world.fresh().open(request, key=KEY)
+        survived = world.go_on()
 
         # When others repeat it
-        rows = [world.service().open(request, key=KEY) for _ in range(2)]
+        rows = [world.fresh().open(request, key=KEY) for _ in range(2)]
 
         # Then there is one batch, with its alarm, and all were given it
         (made,) = (row for row in opened(world.memory) if row.user_key == REQUEST.user_key)
@@ -153,25 +120,21 @@ def test_whoever_dies_anywhere_leaves_one_batch_to_the_repeat(deadline: int | No
             return
 
 
-def parent_item(world: Crashing) -> str:
-    service = world.service()
-    return service.add(service.open(OpenBatch()).batch_id, 1)[0]
+def parent_item(world: World) -> str:
+    _, (group,) = world.batch(1)
+    return group[0]
 
 
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("write", ["directory.put", "batches.create", "batches.create_child"])
 def test_a_write_that_comes_again_after_others_meets_its_own_batch(
-    monkeypatch: pytest.MonkeyPatch, write: str, *, nested: bool
+    world: World, monkeypatch: pytest.MonkeyPatch, write: str, *, nested: bool
 ) -> None:
     """AWS's SDK repeats a write whose answer was lost, and others may have worked in between."""
     # Given a write that is applied, then others open under the key, fill the batch and are done, and then
     # the write comes again
-    world = Crashing()
-    request = replace(
-        REQUEST,
-        deadline=world.memory.clock.now() + 60_000,
-        parent_item=parent_item(world) if nested else None,
-    )
+    parent = parent_item(world) if nested else None
+    request = replace(REQUEST, deadline=world.clock.at + 60_000, parent_item=parent)
     theirs: list[Batch] = []
     store, call = write.split(".")
     apply = getattr(getattr(world.memory, store), call)
@@ -179,7 +142,7 @@ def test_a_write_that_comes_again_after_others_meets_its_own_batch(
     def again(*arguments: object, **named: object) -> object:
         monkeypatch.undo()
         apply(*arguments, **named)
-        other = world.service()
+        other = world.fresh()
         batch = other.open(request, key=KEY)
         other.add(batch.batch_id, 2)
         theirs.append(other.close(batch.batch_id))
@@ -188,27 +151,13 @@ def test_a_write_that_comes_again_after_others_meets_its_own_batch(
     monkeypatch.setattr(getattr(world.memory, store), call, again)
 
     # When one process opens
-    mine = world.service().open(request, key=KEY)
+    mine = world.fresh().open(request, key=KEY)
 
     # Then all have the same batch, as it is by now, and its alarm is set
     (made,) = (row for row in opened(world.memory) if row.user_key == REQUEST.user_key)
     assert made.batch_id == mine.batch_id
     assert theirs in ([], [mine])
     assert list(world.memory.timers.alarms) == [mine.batch_id]
-
-
-def test_many_at_once_open_one_batch() -> None:
-    # Given eight processes with the same key
-    memory = Memory()
-    services = [LedgerService(memory.ports()) for _ in range(8)]
-
-    # When all open at once
-    with ThreadPoolExecutor(8) as pool:
-        rows = list(pool.map(lambda service: service.open(REQUEST, key=KEY), services))
-
-    # Then it is one batch
-    assert len({row.batch_id for row in rows}) == 1
-    assert len(opened(memory)) == 1
 
 
 def test_the_slower_of_two_finishes_what_the_faster_reserved(world: World) -> None:
@@ -244,10 +193,8 @@ def test_an_id_that_another_batch_has_is_drawn_again(world: World) -> None:
 def test_a_key_stands_for_one_request(world: World, change: dict[str, object]) -> None:
     world.ledger.open(REQUEST, key=KEY)
 
-    with pytest.raises(IdempotencyKeyReused, match="use a new key"):
+    with world.refusing(IdempotencyKeyReused, "use a new key"):
         world.fresh().open(replace(REQUEST, **change), key=KEY)
-
-    assert len(opened(world.memory)) == 1
 
 
 def test_a_repeat_after_the_deadline_finds_the_batch(world: World) -> None:
@@ -285,58 +232,29 @@ def test_a_key_is_free_when_its_batch_is_past_its_lifetime(world: World) -> None
     assert world.fresh().open(request, key=KEY).batch_id != first.batch_id
 
 
-class TestPlaces:
-    def test_keys_are_spread_evenly_over_many_partitions(self) -> None:
-        places = Counter(namespace_of(f"run-{n}") for n in range(25_600))
+def test_keys_are_spread_evenly_over_many_partitions() -> None:
+    places = Counter(namespace_of(f"run-{n}") for n in range(5_120))
 
-        assert len(places) == 256
-        assert max(places.values()) < 200
-
-    @pytest.mark.parametrize("opened_before", [True, False])
-    def test_a_key_of_the_version_before_is_found_where_it_kept_it(
-        self, world: World, *, opened_before: bool
-    ) -> None:
-        # Given a key in the one place, whose batch was opened, or only reserved
-        row = world.ledger.open(REQUEST, key=KEY)
-        kept = world.ports.directory.read(namespace_of(KEY), [KEY])[KEY]
-        world.ports.directory.delete(namespace_of(KEY), KEY)
-        value = {**kept.value, "made": True} if opened_before else {**kept.value, "made": False}
-        if not opened_before:
-            del world.memory.batches._rows[row.batch_id]
-        world.ports.directory.put(ONE_PLACE, KEY, value, expires_at=kept.expires_at)
-
-        # When it is used again, then it stands for that batch, and the key stays where it was
-        for _ in range(2):
-            assert world.fresh().open(REQUEST, key=KEY).batch_id == row.batch_id
-        assert world.ports.directory.read(ONE_PLACE, [KEY])[KEY].value["made"]
-        assert world.ports.directory.read(namespace_of(KEY), [KEY]) == {}
-        with pytest.raises(IdempotencyKeyReused):
-            world.fresh().open(replace(REQUEST, limit=5), key=KEY)
+    assert len(places) == 256
+    assert max(places.values()) < 60
 
 
 def test_a_key_costs_two_writes_and_three_reads(world: World) -> None:
-    writes, reads = world.accesses.writes.copy(), world.accesses.reads.copy()
-
     world.ledger.open(REQUEST, key=KEY)
 
-    assert world.accesses.writes - writes == {"directory.put": 2, "batches.create": 1}
-    assert world.accesses.reads - reads == {"directory.read": 3}
+    assert world.accesses.writes == {"directory.put": 2, "batches.create": 1}
+    assert world.accesses.reads == {"directory.read": 3}
 
 
 @pytest.mark.parametrize("key", ["", "k" * (limits.MAX_IDEMPOTENCY_KEY + 1), 5])
 def test_a_key_is_text_of_some_length(world: World, key: str) -> None:
-    with pytest.raises(InvalidRequest, match="Idempotency-Key"):
+    with world.refusing(InvalidRequest, "Idempotency-Key"):
         world.ledger.open(REQUEST, key=key)
-
-    assert world.memory.directory.changes == []
 
 
 def test_what_is_refused_reserves_nothing(world: World) -> None:
-    with pytest.raises(InvalidRequest, match="limit"):
+    with world.refusing(InvalidRequest, "limit"):
         world.ledger.open(OpenBatch(limit=0), key=KEY)
-
-    assert world.memory.directory.read(namespace_of(KEY), [KEY]) == {}
-    assert batch_id(world.clock.at, 0) not in world.memory.batches._rows
 
 
 ADA, BOB = Principal("ada", "iam ada"), Principal("bob", "iam bob")
@@ -368,16 +286,12 @@ class TestCallers:
 
     def test_of_two_callers_who_draw_at_once_each_has_an_id(self, world: World) -> None:
         # Given two processes that found no record under the text
-        reservations = [
-            Reservation(world.ports, IdempotencyKey.of(KEY, caller), {"a": 1}, 60) for caller in (ADA, BOB)
-        ]
+        reservations = [reservation(world, caller=caller) for caller in (ADA, BOB)]
         assert [one.batch() for one in reservations] == [None, None]
         # When both draw
         (ada, _), (bob, _) = [one.draw(world.clock.at) for one in reservations]
         # Then each has an id, and whoever comes again with the key has the same
-        again = [
-            Reservation(world.ports, IdempotencyKey.of(KEY, caller), {"a": 1}, 60) for caller in (ADA, BOB)
-        ]
+        again = [reservation(world, caller=caller) for caller in (ADA, BOB)]
         for one in again:
             one.batch()
         assert ada != bob
@@ -412,6 +326,12 @@ class TestCallers:
         for caller in (BOB, ADA, None, BOB):
             assert world.fresh().open(REQUEST, key=KEY, caller=caller).batch_id == row.batch_id
         assert len(opened(world.memory)) == (1 if opened_before else 2)
+        # And the key stays where it was, and stands for that request
+        (other,) = {namespace_of(KEY), ONE_PLACE} - {place}
+        assert world.ports.directory.read(place, [KEY])[KEY].value["made"]
+        assert world.ports.directory.read(other, [KEY]) == {}
+        with pytest.raises(IdempotencyKeyReused):
+            world.fresh().open(replace(REQUEST, limit=5), key=KEY)
 
     def test_the_release_before_finds_a_key_where_it_looks(self, world: World) -> None:
         row = world.ledger.open(REQUEST, key=KEY, caller=ADA)

@@ -2,78 +2,50 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
-from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.words import Clear, Cleared, WordKey, WordStore
+from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import State
 from fanin.domain.tree import Mark
 from fanin.errors import BatchGone, ServiceUnavailable, Throttled
-from tests.unit.app.conftest import Crash, World
+from tests.unit.app.conftest import World
 
 
 def die_while_acking(world: World, items: list[str], *, writes: int) -> None:
     """An acknowledgement that dies after so many of its writes."""
-    for _ in range(writes - 1):
-        world.at("words.clear", "after", lambda: None)
-    world.crash_at("words.clear", "after")
-    with pytest.raises(Crash):
+    with world.dying("words.clear", "after", after=writes - 1):
         world.fresh().ack(items)
     assert world.happened
 
 
 class TestOrder:
-    def test_a_word_is_written_before_its_parent(self, world: World) -> None:
-        # Given a batch whose last item will finish three levels
-        batch, (group,) = world.batch(64, closed=True)
-        world.ledger.ack(list(group[:63]))
-        seen: list[tuple[int, int, int]] = []
-
-        def look() -> None:
-            words = world.memory.words._words
-            levels = (words.get(WordKey(batch.batch_id, level, 0 if level else 15), 1) for level in range(3))
-            seen.append(tuple(int(word != 0) for word in levels))  # type: ignore[arg-type]
-
-        for _ in range(3):
-            world.at("words.clear", "after", look)
-        world.ledger.ack([group[63]])
-
-        # Then each level was done when the next was written
-        assert seen[0][0] == 0
-        assert world.row(batch).state is State.COMPLETE
-
     def test_parents_are_written_once_for_all_their_children(self, world: World) -> None:
         _, (group,) = world.batch(64, closed=True)
-        writes = world.accesses.writes["words.clear"]
 
-        world.ledger.ack(list(group))
-
-        assert world.accesses.writes["words.clear"] - writes == 16 + 4 + 1
+        with world.costing(writes=16 + 4 + 1, of="words.clear"):
+            world.ledger.ack(list(group))
 
     def test_parents_are_written_once_for_a_range_and_for_the_children_that_it_finishes(
         self, world: World
     ) -> None:
         _, (group,) = world.batch(64, closed=True)
         world.ledger.ack([group[0]])
-        writes = world.accesses.writes["words.clear"]
 
-        world.ledger.ack(ranges=[ItemRange(group.prefix, 1, 64)])
-
-        assert world.accesses.writes["words.clear"] - writes == 3
+        with world.costing(writes=3, of="words.clear"):
+            world.ledger.ack(ranges=[ItemRange(group.prefix, 1, 64)])
 
     @pytest.mark.parametrize("n", [5, 61, 64])
     def test_closing_once_more_writes_no_word(self, world: World, n: int) -> None:
         batch, (group,) = world.batch(n, closed=True)
         world.ledger.ack(list(group[1:]))
-        writes = world.accesses.writes["words.clear"]
 
-        world.fresh().close(batch.batch_id)
-
-        assert world.accesses.writes["words.clear"] == writes
+        with world.costing(writes=0, of="words.clear"):
+            world.fresh().close(batch.batch_id)
 
     def test_a_range_that_meets_done_items_reads_the_words_above_before_it_writes_them(
         self, world: World
@@ -81,12 +53,12 @@ class TestOrder:
         """Else the write of each level would be refused, and sent again."""
         _, (group,) = world.batch(256, closed=True)
         world.ledger.ack(ranges=[ItemRange(group.prefix, 1, 255)])
-        refused, writes = (dict(each) for each in (world.accesses.refused, world.accesses.writes))
+        refused = world.accesses.refused["words.clear"]
 
-        world.fresh().ack(ranges=[ItemRange(group.prefix, 1, 256)])
+        with world.costing(writes=2, of="words.clear"):
+            world.fresh().ack(ranges=[ItemRange(group.prefix, 1, 256)])
 
-        assert world.accesses.refused["words.clear"] - refused.get("words.clear", 0) == 1
-        assert world.accesses.writes["words.clear"] - writes["words.clear"] == 2
+        assert world.accesses.refused["words.clear"] - refused == 1
 
     def test_a_request_that_meets_done_items_in_one_word_only_reads_the_words_above_too(
         self, world: World
@@ -153,31 +125,18 @@ class TestHealing:
     def writes(self, request: pytest.FixtureRequest) -> int:
         return int(request.param)
 
-    def test_by_the_same_items_again(self, world: World, writes: int) -> None:
+    @pytest.mark.parametrize("item", [63, 61])
+    def test_by_the_same_item_again_or_another_of_its_word(
+        self, world: World, writes: int, item: int
+    ) -> None:
         _batch, (group,) = world.batch(64, closed=True)
         world.ledger.ack(list(group[:63]))
         die_while_acking(world, [group[63]], writes=writes)
 
-        (receipt,) = world.fresh().ack([group[63]])
+        (receipt,) = world.fresh().ack([group[item]])
 
         assert receipt.complete
-        assert receipt.duplicates == (group[63],)
-
-    def test_by_another_item_of_the_same_word(self, world: World, writes: int) -> None:
-        _batch, (group,) = world.batch(64, closed=True)
-        world.ledger.ack(list(group[:63]))
-        die_while_acking(world, [group[63]], writes=writes)
-
-        assert world.fresh().ack([group[61]])[0].complete
-
-    def test_by_the_stream_of_finished_words(self, world: World, writes: int) -> None:
-        batch, (group,) = world.batch(64, closed=True)
-        world.ledger.ack(list(group[:63]))
-        die_while_acking(world, [group[63]], writes=writes)
-
-        world.fresh().heal(world.memory.words.finished[-1:])
-
-        assert world.row(batch).state is State.COMPLETE
+        assert receipt.duplicates == (group[item],)
 
     def test_by_the_stream_while_the_batch_is_open(self, world: World, writes: int) -> None:
         batch, (group,) = world.batch(64)
@@ -189,34 +148,9 @@ class TestHealing:
         assert world.ledger.verify(batch.batch_id, repair=False).disagreements == ()
         assert world.fresh().close(batch.batch_id).state is State.COMPLETE
 
-    def test_by_the_closer_at_the_edge(self, world: World, writes: int) -> None:
-        batch, (group,) = world.batch(57)
-        for item in group[:56]:
-            world.ledger.ack([item])
-        world.crash_at("words.clear", "after")
-        with pytest.raises(Crash):
-            world.fresh().ack([group[56]])
-
-        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
-
-    def test_by_the_reaper(self, world: World, writes: int) -> None:
-        # Given a closed batch of which only the edge is unsettled, and that everybody has forgotten
-        batch, (group,) = world.batch(57, closed=True)
-        world.ledger.ack(list(group[:56]))
-        die_while_acking(world, [group[56]], writes=min(writes, 3))
-        world.clock.advance(8 * 86_400_000)
-
-        reaped = world.fresh().reap()
-
-        assert (reaped.settled, reaped.orphaned) == (1, 0)
-        assert world.row(batch).state is State.COMPLETE
-
     def test_by_a_range_again(self, world: World, writes: int) -> None:
         _batch, (group,) = world.batch(61, closed=True)
-        for _ in range(writes - 1):
-            world.at("words.clear", "after", lambda: None)
-        world.crash_at("words.clear", "after")
-        with pytest.raises(Crash):
+        with world.dying("words.clear", "after", after=writes - 1):
             world.fresh().ack(ranges=[ItemRange(group.prefix)])
 
         assert world.fresh().ack(ranges=[ItemRange(group.prefix)])[0].complete
@@ -226,11 +160,9 @@ class TestHeal:
     def test_costs_no_write_when_nothing_was_lost(self, world: World) -> None:
         _, (group,) = world.batch(64, closed=True)
         world.ledger.ack(list(group))
-        writes = world.accesses.writes["words.clear"]
 
-        world.fresh().heal(world.memory.words.finished)
-
-        assert world.accesses.writes["words.clear"] == writes
+        with world.costing(writes=0, of="words.clear"):
+            world.fresh().heal(world.memory.words.finished)
 
     @pytest.mark.parametrize("writes", [1, 2, 3])
     def test_goes_on_from_a_word_whose_parents_know_of_it_to_the_one_that_does_not(
@@ -288,62 +220,48 @@ def test_a_batch_that_is_not_closed_is_never_complete_whatever_a_process_believe
     assert world.row(batch).state is State.OPEN
 
 
-class Expiries:
-    """Words whose writes are looked at on their way.
-
-    Attributes:
-        seen: what their rows expire at, by level.
-    """
-
-    def __init__(self, words: WordStore) -> None:
-        self._words = words
-        self.seen: dict[int, set[int]] = {}
-        self.read, self.read_tallied = words.read, words.read_tallied
-        self.read_failed, self.claim = words.read_failed, words.claim
-
-    def clear(self, clears: Sequence[Clear]) -> list[Cleared]:
-        for clear in clears:
-            self.seen.setdefault(clear.key.level, set()).add(clear.expires_at)
-        return self._words.clear(clears)
-
-
 @pytest.mark.parametrize("idle_ttl", [None, 60])
 @pytest.mark.parametrize("closed", [True, False])
 def test_a_word_lives_as_long_as_its_batch_however_it_is_written(
-    world: World, closed: bool, idle_ttl: int | None
+    world: World, monkeypatch: pytest.MonkeyPatch, closed: bool, idle_ttl: int | None
 ) -> None:
     """A word that vanished under a living batch would read as pending again."""
     batch, (group,) = world.batch(61, closed=closed, idle_ttl=idle_ttl, lifetime=90 * 86_400)
-    words = Expiries(world.ports.words)
+    clear, seen = world.ports.words.clear, defaultdict[int, set[int]](set)
 
-    def process() -> LedgerService:
-        return LedgerService(replace(world.ports, words=words))
+    def look(clears: Sequence[Clear]) -> object:
+        for one in clears:
+            seen[one.key.level].add(one.expires_at)
+        return clear(clears)
 
-    process().ack(list(group[:5]))
-    process().fail([Failure(item) for item in group[5:9]])
-    process().ack(ranges=[ItemRange(group.prefix, 9, 40)])
-    process().mark({batch.batch_id: [Mark(0, 10, 0b1111)]})
-    process().ack(list(group[44:]))
-    process().close(batch.batch_id)
+    monkeypatch.setattr(world.ports.words, "clear", look)
+
+    world.fresh().ack(list(group[:5]))
+    world.fresh().fail([Failure(item) for item in group[5:9]])
+    world.fresh().ack(ranges=[ItemRange(group.prefix, 9, 40)])
+    world.fresh().mark({batch.batch_id: [Mark(0, 10, 0b1111)]})
+    world.fresh().ack(list(group[44:]))
+    world.fresh().close(batch.batch_id)
 
     assert world.row(batch).state is State.COMPLETE
-    assert words.seen == {level: {batch.expires_at} for level in range(3)}
+    assert seen == {level: {batch.expires_at} for level in range(3)}
 
 
 @pytest.mark.parametrize("call", ["ack", "close"])
 def test_a_row_that_vanishes_under_the_last_item_is_an_error(world: World, call: str) -> None:
     """It takes a time to live that runs out between two calls; the caller is told, and nothing is claimed."""
-    batch, (group,) = world.batch(3, closed=call == "ack")
-    if call == "close":
-        world.ledger.ack(list(group))
+    batch, (group,) = world.batch(3)
     calls: dict[str, Callable[[], object]] = {
         "ack": lambda: world.ledger.ack(list(group)),
         "close": lambda: world.ledger.close(batch.batch_id),
     }
+    last = calls.pop(call)
+    for earlier in calls.values():
+        earlier()
     world.at("batches.end", "before", world.memory.batches._rows.clear)
 
     with pytest.raises(BatchGone, match="while its last item was acknowledged"):
-        calls[call]()
+        last()
 
 
 def test_a_batch_pushed_out_of_memory_is_read_again(world: World) -> None:
@@ -358,16 +276,12 @@ def test_a_batch_pushed_out_of_memory_is_read_again(world: World) -> None:
     assert sum(receipt.first for receipt in receipts) == 10
 
 
-def throttle() -> None:
-    raise Throttled("slow down")
-
-
 class TestOverload:
     def test_a_word_that_is_throttled_holds_up_no_other(self, world: World) -> None:
         batch, (group,) = world.batch(12)
         world.ledger.ack([group[0]])
         world.at("words.clear", "after", lambda: None)
-        world.at("words.clear", "before", throttle)
+        world.raise_at("words.clear", "before", Throttled("slow down"))
         keys = [WordKey(batch.batch_id, 0, number) for number in (1, 2)]
 
         outcomes = world.ledger._settler.try_to_settle(dict.fromkeys(keys, 0b1))
@@ -378,7 +292,7 @@ class TestOverload:
     def test_whoever_needs_all_words_is_told(self, world: World) -> None:
         batch, _ = world.batch(12)
         world.ledger.refresh([batch.batch_id])
-        world.at("words.clear", "before", throttle)
+        world.raise_at("words.clear", "before", Throttled("slow down"))
 
         with pytest.raises(Throttled):
             world.ledger._settler.settle({WordKey(batch.batch_id, 0, 1): 0b1})
@@ -389,7 +303,7 @@ class TestOverload:
         world.ledger.ack([group[0]])
         for _ in range(2):
             world.at("words.clear", "after", lambda: None)
-        world.at("words.clear", "before", throttle)
+        world.raise_at("words.clear", "before", Throttled("slow down"))
         done, begun = (WordKey(batch.batch_id, 0, number) for number in (0, 1))
 
         # When the parent of both cannot be written
@@ -406,10 +320,7 @@ class TestOverload:
     ) -> None:
         _, (group,) = world.batch(4, closed=True)
 
-        def refuse() -> None:
-            raise error("not now")
-
-        world.at("batches.end", "before", refuse)
+        world.raise_at("batches.end", "before", error("not now"))
         with pytest.raises(error):
             world.ledger.ack(list(group))
 

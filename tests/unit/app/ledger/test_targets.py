@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.ledger.targets import TargetsOfBatches
 from fanin.domain.batch import OpenBatch
 from fanin.domain.targets import TargetState
 from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
@@ -21,7 +20,6 @@ def states(world: World, batch_id: int) -> list[TargetState]:
 
 
 def test_the_ledger_reads_targets_through_it(world: World) -> None:
-    assert isinstance(world.ledger._targets, TargetsOfBatches)
     batch = world.ledger.open(OpenBatch(on_end=[task("x" * 40 + "abcd")]))
     (target,) = world.ledger.targets(batch.batch_id).targets
     assert (target.to, target.state) == ("…abcd", TargetState.PENDING)

@@ -20,7 +20,8 @@ def test_counted_items_and_results_add_up_in_the_order_of_the_totals(world: Worl
 
     assert counted_sums(share, batch) == (15, -4)
     world.ledger.ack(counts=counts)
-    assert world.ledger.status(batch.batch_id).batch.totals == {"rows": 1, "cents": -4}
+    row = world.ledger.status(batch.batch_id).batch
+    assert (row.totals, row.totals_exact) == ({"rows": 1, "cents": -4}, False)
 
 
 def test_a_count_with_an_unknown_total_is_refused(world: World) -> None:
@@ -32,33 +33,22 @@ def test_a_count_with_an_unknown_total_is_refused(world: World) -> None:
         check_totals([share], {batch.batch_id: batch})
 
 
-def test_ranges_are_bounded_only_where_there_are_totals(world: World) -> None:
-    for names in ((), ("rows",)):
-        batch = world.ledger.open(OpenBatch(totals=names))
-        group = world.ledger.add(batch.batch_id, 10_001)
-        (fits,) = parse_ack((), [ItemRange(group.prefix, 0, 10_000)], ()).values()
-        check_totals([fits], {batch.batch_id: batch})
-        (share,) = parse_ack((), [ItemRange(group.prefix)], ()).values()
-        if not names:
-            check_totals([share], {batch.batch_id: batch})
-            continue
-        with pytest.raises(RequestTooLarge, match="marked item by item"):
-            check_totals([share], {batch.batch_id: batch})
-
-
-def test_ranges_of_all_batches_of_a_call_are_bounded_together(world: World) -> None:
-    # Given three batches with totals, and one that is estimated and marks nothing
-    groups = [
-        world.ledger.add(world.ledger.open(OpenBatch(mode=mode, totals=("rows",))).batch_id, 5_000)
-        for mode in (Mode.EXACT, Mode.EXACT, Mode.EXACT, Mode.ESTIMATED)
-    ]
-    world.accesses.writes.clear()
+def test_ranges_of_all_batches_with_totals_are_bounded_together() -> None:
+    # Given three batches with totals, one without, and one that is estimated and marks nothing
+    world = World(width=64)
+    one, two, more, plain, estimated = (
+        ItemRange(world.batch(items, mode=mode, totals=totals)[1][0].prefix)
+        for items, mode, totals in [
+            *((n, Mode.EXACT, ("rows",)) for n in (9_000, 1_000, 1)),
+            (10_001, Mode.EXACT, ()),
+            (10_001, Mode.ESTIMATED, ("rows",)),
+        ]
+    )
 
     # When one call names more items than it may mark one by one, Then nothing is written
-    with pytest.raises(RequestTooLarge, match="at most 10000 items by them in one call, not 15000"):
-        world.ledger.ack(ranges=[ItemRange(group.prefix) for group in groups])
-    assert not world.accesses.writes
+    with world.refusing(RequestTooLarge, "marked item by item.* 10000 items by them in one call, not 10001"):
+        world.ledger.ack(ranges=[one, two, more, plain, estimated])
 
     # And those that fit are marked
-    receipts = world.ledger.ack(ranges=[ItemRange(group.prefix) for group in groups[1:]])
-    assert [receipt.ranged for receipt in receipts] == [5_000] * 3
+    receipts = world.ledger.ack(ranges=[one, two, plain, estimated])
+    assert [receipt.ranged for receipt in receipts] == [9_000, 1_000, 10_001, 10_001]

@@ -14,6 +14,7 @@ from fanin.app.ports import Defaults, Ports
 from fanin.domain.tree import Tree
 from fanin.entry.settings import Settings
 from fanin.entry.wiring import connect
+from tests.unit.app.conftest import parameters
 
 TABLES = {
     names.ENV_BATCHES_TABLE: "batches",
@@ -37,15 +38,6 @@ def calls() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
 
 CALLS = [pytest.param(port, name, call, id=f"{port}.{name}") for port, name, call in calls()]
-
-
-def parameters(call: Callable[..., Any]) -> list[tuple[str, Any, Any, Any]]:
-    """Name, kind, default and type of every parameter, but for ``self``."""
-    return [
-        (one.name, one.kind, one.default, one.annotation)
-        for one in inspect.signature(call).parameters.values()
-        if one.name != "self"
-    ]
 
 
 def test_there_are_calls() -> None:
