@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fanin.errors import LocalStackFailed
 from fanin.local import locks
 
 HOLDER = """
@@ -52,6 +53,16 @@ class TestExclusive:
             raise ZeroDivisionError
         with locks.exclusive(path):
             pass
+
+    def test_whoever_does_not_wait_is_told_what_the_holder_does(self, path: Path) -> None:
+        with (
+            locks.exclusive(path, "the demo runs since noon"),
+            pytest.raises(LocalStackFailed, match="^the demo runs since noon$"),
+            locks.exclusive(path, "a second one"),
+        ):
+            pass
+        with locks.exclusive(path, "a third one"):
+            assert path.read_text() == "a third one"
 
     def test_it_waits_for_another_process_and_gets_the_lock_when_that_is_killed(self, path: Path) -> None:
         # Given a lock that another process holds

@@ -1,6 +1,8 @@
 """Synthesis runs when something has changed, and only then."""
 
 import json
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,40 @@ def test_failure_says_what_the_app_said_and_runs_again(app: Path, out: Path) -> 
     # And once mended, what was there is not taken for the result of the broken one
     app.write_text(APP)
     assert run(app, out)
+
+
+def test_an_interruption_ends_all_that_runs_and_half_an_asset_is_not_taken_for_the_whole(
+    app: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an app that has begun an asset, with a process of its own
+    app.write_text(
+        APP
+        + "import subprocess\n(out / 'asset.half').mkdir()\nprocess = subprocess.Popen(['sleep', '600'])\n"
+        "(out / 'pids').write_text(f'{os.getpid()} {process.pid}')\nprocess.wait()\n"
+    )
+
+    def interrupted(_process: subprocess.Popen[str]) -> None:
+        while not (out / "pids").exists():
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    # When it is interrupted
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(subprocess.Popen, "communicate", interrupted)
+        run(app, out)
+
+    # Then nothing of it runs any more
+    for pid in (out / "pids").read_text().split():
+        while state(pid).strip("Z+"):
+            time.sleep(0.01)
+
+    # And the next run begins anew
+    app.write_text(APP)
+    assert run(app, out)
+    assert not (out / "asset.half").exists()
+
+
+def state(pid: str) -> str:
+    """The state of a process: empty if there is none, Z if it has ended and nobody has asked how."""
+    command = ["ps", "-o", "stat=", "-p", pid]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603
