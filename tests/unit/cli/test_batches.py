@@ -83,6 +83,13 @@ def test_list_shows_one_state_only(run, tracker):
     assert "one" not in shown.splitlines()[1]
 
 
+def test_progress_is_a_number_for_programs(run, tracker):
+    group = tracker.add(tracker.open().batch_id, 8)
+    tracker.ack(group[:6])
+    head, row = (line.split("\t") for line in run("list", "--progress").stdout.splitlines())
+    assert dict(zip(head, row, strict=True))["done"] == "6"
+
+
 def test_list_finds_batches_by_user_key_in_every_state(run, tracker):
     opened, cancelled = (tracker.open(user_key="nightly").batch_id for _ in range(2))
     tracker.open(user_key="weekly")

@@ -44,10 +44,13 @@ def served() -> Iterator[tuple[subprocess.Popen[str], str]]:
         text=True,
         env={**os.environ, "PYTHONPATH": paths},
     )
+    late = threading.Timer(60, process.kill)
+    late.start()
     try:
         assert process.stdout is not None
         yield process, process.stdout.readline().partition(": ")[2].strip()
     finally:
+        late.cancel()
         process.kill()
         process.wait()
 
@@ -72,7 +75,7 @@ def test_a_launch_link_opens_the_console_once_and_ctrl_c_ends_it() -> None:
         )
         assert live.read(20).startswith(b"retry")
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=20)
+        process.wait(timeout=60)
         # Without a word: it has ended the answer that was open
         assert process.stderr is not None
         assert "ERROR" not in process.stderr.read()
@@ -84,7 +87,7 @@ def test_an_impatient_ctrl_c_is_no_error() -> None:
         process.send_signal(signal.SIGINT)
         time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
         # Then the server says nothing about it; KeyboardInterrupt is its caller's
         assert "CancelledError" not in said
         assert "ERROR" not in said
@@ -209,8 +212,8 @@ def test_enter_prints_another_link(monkeypatch, tmp_path: Path) -> None:
     module._on_enter(pressed.release)
     os.write(reader, b"\n\n")
     # Then that is noticed twice
-    assert pressed.acquire(timeout=5)
-    assert pressed.acquire(timeout=5)
+    assert pressed.acquire(timeout=60)
+    assert pressed.acquire(timeout=60)
 
 
 def test_without_a_terminal_nobody_waits_for_enter(monkeypatch) -> None:

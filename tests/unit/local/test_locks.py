@@ -69,7 +69,7 @@ class TestExclusive:
             # When that is killed
             process.kill()
             # Then the lock is free
-            assert entered.wait(5)
+            assert entered.wait(60)
             waiting.join()
 
 
