@@ -102,9 +102,6 @@ class TestWatch:
         assert result.exit_code == ExitCode.WRONG
         assert "is still open" in result.stderr
 
-    def test_an_unknown_batch(self, run):
-        assert run("watch", 5).exit_code == ExitCode.NOT_FOUND
-
     def test_a_terminal_is_left_in_order_after_an_error(self, tracker):
         screen = io.StringIO()
         session = Session(given=tracker)
