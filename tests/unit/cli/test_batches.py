@@ -27,7 +27,7 @@ def test_open_takes_everything_a_batch_has(run, tracker, group):
     result = run(
         *("open", "--json", "--user-key", "u", "--idle-ttl", "15m", "--lifetime", "30d"),
         *("--on-deadline", "complete", "--limit", 50, "--parent-item", group[0]),
-        *("--meta", "a=b", "--meta", "c=d=e", "--deadline", deadline),
+        *("--meta", "a=b", "--meta", "c=d=e", "--deadline", deadline, "--stall-after", "5m"),
     )
     assert result.exit_code == 0, result.stderr
     found = result.document
@@ -35,6 +35,7 @@ def test_open_takes_everything_a_batch_has(run, tracker, group):
     assert (found["limit"], found["parent_item"]) == (50, group[0])
     assert (found["on_deadline"], found["deadline"]) == ("complete", deadline)
     assert found["metadata"] == {"a": "b", "c": "d=e"}
+    assert tracker.status(found["batch_id"]).batch.stall_after == 300
 
 
 def test_open_with_a_key_opens_once(run):
