@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import string
-
 import pytest
 from markupsafe import escape
 
@@ -27,7 +25,7 @@ def test_bytes_are_counted_and_no_character_is_cut_in_two() -> None:
     assert (one.text, one.size) == ("üü", 20)
 
 
-@pytest.mark.parametrize("character", [*string.printable, "ü", "€", "😀"])
+@pytest.mark.parametrize("character", [*"a&\"'<>\n\x0b", "ü", "€", "😀"])
 def test_the_room_is_that_of_the_html(character) -> None:
     found = excerpts([character * 500] * 7, most=400, room=1000)
     assert sum(html(one.text) for one in found) <= 1000

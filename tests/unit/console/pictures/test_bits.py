@@ -55,7 +55,7 @@ def one(found: Cell) -> Square:
 
 class TestMarks:
     @given(st.integers(0, FULL))
-    def test_each_bit_is_filled_once(self, mask: int) -> None:
+    def test_each_bit_is_filled_once(self, mask) -> None:
         assert filled(marks(mask)) == [at for at in range(64) if mask >> at & 1]
 
     def test_neighbours_are_one_rectangle(self) -> None:
@@ -101,7 +101,7 @@ class TestSquares:
             (4096, 4096, 0, False, "Items 0 to 4,095: all done; none failed"),
         ],
     )
-    def test_say_what_is_known(self, done: int, most: int, failed: int, more: bool, told: str) -> None:
+    def test_say_what_is_known(self, done, most, failed, more, told) -> None:
         square = one(Cell(0, 0, 4096, 64, done, most, failed=failed, failed_more=more, word=FULL))
 
         assert square.title == told
