@@ -24,19 +24,15 @@ def chosen(monkeypatch):
 
 
 class TestTracker:
-    def test_the_environment_decides_without_options(self, chosen):
-        assert Session().tracker is None
+    def test_the_environment_decides_without_options_once(self, chosen):
+        session = Session()
+        assert (session.tracker, session.tracker) == (None, None)
         assert chosen == ["from_env"]
 
     def test_options_come_before_the_environment(self, chosen):
         assert Session(local=True, api_url="https://api").tracker is None
         assert Session(api_url="https://api").tracker is None
         assert chosen == ["local", "https://api"]
-
-    def test_it_is_made_once(self, chosen):
-        session = Session()
-        assert (session.tracker, session.tracker) == (None, None)
-        assert chosen == ["from_env"]
 
     def test_a_given_one_is_used_instead(self, chosen):
         tracker = Tracker.in_memory()
@@ -63,15 +59,10 @@ class TestAnswer:
         assert (captured.out, captured.err) == ("", "batch 7\n")
 
 
-class TestMore:
-    def test_it_says_how_to_go_on(self, capsys):
-        Session().more("abc")
-        assert capsys.readouterr().err == "more results: pass --cursor abc, or --all\n"
-
-    def test_it_is_silent_at_the_end_and_with_json(self, capsys):
-        Session().more(None)
-        Session(as_json=True).more("abc")
-        assert capsys.readouterr().err == ""
+def test_more_says_how_to_go_on_but_not_at_the_end_or_with_json(capsys):
+    for session, cursor in ((Session(), "abc"), (Session(), None), (Session(as_json=True), "abc")):
+        session.more(cursor)
+    assert capsys.readouterr().err == "more results: pass --cursor abc, or --all\n"
 
 
 class TestExplain:

@@ -16,11 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 import urllib3
-from starlette.applications import Starlette
 
-from fanin.app.api import Fanin
 from fanin.console import Options
-from fanin.console import console as module_console
 from fanin.console import serve as module
 from fanin.console.serve import serve
 from fanin.errors import NotConfigured
@@ -184,24 +181,6 @@ def test_the_link_leads_to_the_address_and_says_who_can_reach_it(
     link = urlsplit(said[0].rpartition(" ")[2])
     assert link.netloc == f"{address}:{link.port}"
     assert any("other machines" in line for line in said) is open_to_others
-
-
-def test_the_log_of_actions_names_the_user_of_this_machine(service, monkeypatch) -> None:
-    made: list[Options] = []
-
-    class Stopped(module._Server):
-        def run(self, sockets: list[socket.socket] | None = None) -> None:
-            pass
-
-    def console(fanin: Fanin, options: Options) -> Starlette:
-        made.append(options)
-        return module_console(fanin, options)
-
-    monkeypatch.setattr(module, "_Server", Stopped)
-    monkeypatch.setattr(module, "console", console)
-    monkeypatch.setenv("LOGNAME", "jane")
-    serve(service.services, name="x", browser=False, report=print)
-    assert made[0].caller == "jane"
 
 
 def test_enter_prints_another_link(monkeypatch, tmp_path: Path) -> None:

@@ -56,15 +56,6 @@ class TestRedrive:
         assert buttons_of(person.look(path(batch.batch_id, "redrive"))) == ["Count again"]
         assert [one.record.result["items"] for one in person.console.log.entries()] == [0, 3]
 
-    def test_a_group_is_chosen_by_its_error(self, service, person, makes) -> None:
-        batch = makes.failed(["disk full"] * 3 + ["no price"] * 2)
-        asked = person.look(path(batch.batch_id, "redrive", error="no price"))
-        assert "Only failures whose error begins with \u201cno price\u201d." in text_of(asked)
-        assert buttons_of(asked)[-1] == "Send 2 messages again"
-        done = person.press(path(batch.batch_id, "redrive", error="no price"))
-        assert "2 messages sent again." in text_of(done)
-        assert sent(service, makes.queue) == 2
-
     def test_a_hostile_error_goes_through_address_and_form_and_back(self, service, person, makes) -> None:
         # Given failures whose common error is hostile
         batch = makes.failed([HOSTILE] * 2 + ["other"])

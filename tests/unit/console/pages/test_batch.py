@@ -113,14 +113,6 @@ class TestPage:
         assert "Held 25" in shown
         assert "at least" not in shown.partition("Failed items are held")[0]
 
-    def test_shows_the_picture_of_all_items(self, service, browse) -> None:
-        batch_id, group = batch_of(service, 3)
-        service.tracker.fail([Failure(group[1], "x")])
-        page = browse().get(f"/batches/{batch_id}").text
-        page = page.partition('class="legend"')[0]
-        assert page.count('<g class="item pending"') == 2
-        assert page.count('<g class="item failed"') == 1
-
 
 class TestCalls:
     def test_a_page_of_a_quiet_batch_makes_two_calls_and_of_one_in_trouble_six(self, service, browse) -> None:

@@ -30,10 +30,6 @@ def test_each_buffer_shows_how_full_it_is(service, browse) -> None:
     assert 'href="/buffers/renders"' in page
 
 
-def test_a_page_without_buffers_says_how_one_is_made(browse) -> None:
-    assert "<code>fanin buffer define NAME LIMIT</code>" in browse().get("/buffers").text
-
-
 def test_consumers_that_wait_are_counted(browse, service) -> None:
     filled(service)
     Calls(service, {"buffers.status": lambda level: level_of(3, taken=0, count=-2)})
@@ -63,11 +59,6 @@ def test_above_a_limit_that_was_lowered_the_buffer_drains(service, browse) -> No
     assert "8 of 2 over the limit, which was lowered" in said
     assert "400.0 %" in said
     assert "0 free" in said
-
-
-def test_little_in_a_very_large_buffer_is_not_nothing(service, browse) -> None:
-    filled(service, limit=1_000_000, put=1)
-    assert "1 of 1,000,000 < 0.1 % 0 taken 1 waiting 999,999 free" in words(browse().get("/buffers").text)
 
 
 def test_a_buffer_shows_its_batch_its_queue_and_its_failures(service, browse) -> None:

@@ -126,7 +126,8 @@ def calls() -> Calls:
 
 @pytest.fixture(scope="module")
 def browser(gallery: Gallery, calls: Calls) -> TestClient:
-    options = Options(sessions=False, write=True, streams=False)
+    """Looks at a console that is below a path."""
+    options = Options(sessions=False, write=True, streams=False, root="/ui")
     fanin = calls.of(gallery.service.services)
     return TestClient(console(fanin, options, now=gallery.service.clock.now), follow_redirects=False)
 
@@ -134,13 +135,15 @@ def browser(gallery: Gallery, calls: Calls) -> TestClient:
 @pytest.mark.parametrize("name", CALLS)
 def test_a_page_makes_few_calls_and_nothing_in_it_runs(gallery, browser, calls, name) -> None:
     calls.clear()
-    answer = browser.get((gallery.pages() | gallery.questions())[name])
+    answer = browser.get("/ui" + (gallery.pages() | gallery.questions())[name])
     assert answer.status_code == 200
     assert " ".join(f"{call}*{n}" if n > 1 else call for call, n in sorted(calls.items())) == CALLS[name]
     assert "<script>alert" not in answer.text
     assert ("<script>alert" in unescape(answer.text)) is (name not in WITHOUT_TEXTS)
     assert "49" not in answer.text.partition("<main")[0]
     assert not re.search(r"\sstyle=|<style|\son\w+=|<script(?![^>]*src=)", answer.text)
+    links = re.findall(r'\s(?:href|src|action|data-live)="([^"]*)"', answer.text)
+    assert [link for link in links if not link.startswith(("/ui", "#"))] == []
 
 
 def test_no_page_is_left_out(gallery) -> None:
@@ -150,7 +153,7 @@ def test_no_page_is_left_out(gallery) -> None:
 def test_live_views_bring_the_parts_of_pages_as_they_were_loaded(gallery, browser) -> None:
     live = set()
     for name, path in gallery.pages().items():
-        page = browser.get(path).text
+        page = browser.get(f"/ui{path}").text
         if "data-live" in page and name != "estimated":  # which has no picture
             live.add(name)
             lines = browser.get(live_of(page)).text.splitlines()
@@ -164,10 +167,23 @@ def test_live_views_bring_the_parts_of_pages_as_they_were_loaded(gallery, browse
     assert live == lists | pictures | {"billion", "held", "stalled", "scatter", "frame", "buffer", "topic"}
 
 
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        ("/scatters", "fanin scatter start BODY --topic TOPIC"),
+        ("/frames", "fanin frame open ENVELOPES"),
+        ("/buffers", "fanin buffer define NAME LIMIT"),
+        ("/routes", "fanin route put NAME TOPIC"),
+    ],
+)
+def test_an_empty_list_says_how_one_is_made(browse, path, command) -> None:
+    assert f"<code>{command}" in browse().get(path).text
+
+
 @pytest.mark.parametrize("address", REFUSED)
 def test_what_is_not_there_is_said(gallery, browser, address) -> None:
     ids = {**gallery.batches, "scatter": gallery.scatter, "frame": gallery.frame}
-    answer = browser.get(address.format(**ids))
+    answer = browser.get(f"/ui{address}".format(**ids))
     assert answer.status_code == REFUSED[address]
     assert "This could not be shown" in answer.text
     assert "<script>" not in answer.text

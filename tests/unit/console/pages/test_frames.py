@@ -43,10 +43,6 @@ def test_a_full_list_is_small_whatever_senders_write(service, browse) -> None:
     assert browse().get("/frames?size=75").status_code == 400
 
 
-def test_an_empty_list_says_how_one_is_made(browse) -> None:
-    assert "<code>fanin frame open ENVELOPES</code>" in browse().get("/frames").text
-
-
 def test_a_frame_shows_what_is_missing(service, browse) -> None:
     # Given a frame of which the second, fourth and fifth of six envelopes were handled
     queue = service.queue("replies", channel=True)

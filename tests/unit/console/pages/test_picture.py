@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 from collections.abc import Callable, Iterator
 from xml.etree import ElementTree as ET
@@ -171,17 +170,6 @@ class TestSize:
 
 
 class TestSquares:
-    def test_fill_as_many_marks_as_words_have_bits_that_are_done(self, browse, opened, words) -> None:
-        draw = random.Random(4)  # noqa: S311
-        batch, _ = opened(64**3)
-        values = [draw.getrandbits(64) for _ in range(64)]
-        for number, word in enumerate(values):
-            words(batch.batch_id, 1, number, word)
-
-        page = browse().get(f"/batches/{batch.batch_id}/picture").text
-
-        assert [marks(square) for square in squares(page)] == [64 - word.bit_count() for word in values]
-
     def test_are_64_and_those_with_parts_have_link_title_and_place_in_the_order_of_tab(
         self, browse, opened
     ) -> None:
@@ -259,16 +247,6 @@ class TestSquares:
         assert '<span aria-current="page">Items 4,160 to 4,223</span>' in page
         assert f'data-up="/batches/{batch.batch_id}/{above}"' in page
         assert 'rel="up"' in page
-
-
-class TestPage:
-    def test_has_its_place_below_a_path(self, service, opened) -> None:
-        batch, _ = opened(5_000)
-        app = console(service.services, Options(sessions=False, root="/ui"), now=service.clock.now)
-
-        page = TestClient(app).get(f"/ui/batches/{batch.batch_id}/picture").text
-
-        assert squares(page)[1].get("href") == f"/ui/batches/{batch.batch_id}/picture?level=1&number=1"
 
 
 class TestLive:

@@ -28,10 +28,6 @@ def test_routes_are_listed(service, browse) -> None:
     assert json.dumps(PATTERN) in unescape(row)
 
 
-def test_a_page_without_routes_says_how_one_is_made(browse) -> None:
-    assert "fanin route put NAME TOPIC" in browse().get("/routes").text
-
-
 def test_every_route_is_on_one_small_page_when_paging_through(service, browse) -> None:
     # Given more routes than two pages have, with names, topics and patterns as long as they may be
     wanted = [f"{number:03}" + "r" * 37 for number in range(2 * SHOWN + 3)]

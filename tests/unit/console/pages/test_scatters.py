@@ -64,10 +64,6 @@ def test_a_full_list_is_small_whatever_callers_write(service, queue, browse) -> 
     assert len(page.content) < 100_000
 
 
-def test_an_empty_list_says_how_one_is_made(browse) -> None:
-    assert "<code>fanin scatter start BODY --topic TOPIC</code>" in browse().get("/scatters").text
-
-
 def test_the_links_of_the_list_stay_in_it(service, queue, browse) -> None:
     batch_id, _ = scattered(service, queue)
     page = browse().get("/scatters").text
