@@ -39,21 +39,6 @@ def test_a_batch_is_opened_with_targets_and_shows_them_masked(run, tracker) -> N
     assert "s?k=v" not in shown.stdout
 
 
-def test_the_document_is_that_of_the_api(run, tracker) -> None:
-    batch = tracker.open(on_end=[{"type": "step_functions", "task_token": TOKEN, "when": "complete"}])
-    (target,) = run("targets", batch.batch_id, "--json").document["targets"]
-    assert target == {
-        "number": 0,
-        "type": "step_functions",
-        "when": "complete",
-        "to": "…abcd",
-        "state": "pending",
-        "attempts": 0,
-        "last_error": None,
-        "delivered_at": None,
-    }
-
-
 def test_a_parked_target_is_an_exit_code_and_is_told_again_on_request(run, tracker, service) -> None:
     # Given a batch whose target refuses
     refusing = service._runtime.memory.callbacks.refusing
