@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 from starlette.datastructures import ImmutableMultiDict
 
-from fanin.console.actions.choosing import address_of, described, fields_of, selection_of
+from fanin.console.actions.choosing import address_of, described, fields_of, queue_field, selection_of
 from fanin.domain.selection import OrdinalRange, Selection
 from fanin.errors import InvalidRequest, RequestTooLarge
 
@@ -79,6 +79,10 @@ def test_a_long_choice_is_described_in_short() -> None:
     text = described(Selection(tuple(f"{number}{'x' * 400}" for number in range(9))))
     assert "or one of 4 more." in text
     assert len(text) < 1_600
+
+
+def test_the_queue_is_a_field() -> None:
+    assert queue_field("work").value == "work"
 
 
 @pytest.mark.parametrize("text", ["100,050", "7, 0..1,000", "12,345,678", "100,250"])
