@@ -85,26 +85,26 @@ class TestForgery:
         person.look(cancel(batch_id))
         return person
 
-    def test_without_a_token(self, service, person, batch_id) -> None:
-        answer = person.browser.post(cancel(batch_id), data={"x": "y"}, headers={"Origin": ORIGIN})
-        self._refused(service, person, batch_id, answer)
-
-    def test_with_the_token_of_another_session(self, service, person, batch_id) -> None:
+    @pytest.mark.parametrize(
+        ("query", "body"),
+        [
+            ("", "x=y"),
+            ("?form_token={mine}", "x=y"),
+            ("", "form_token={theirs}"),
+            ("", "form_token={mine}&form_token=other"),
+        ],
+        ids=["without a token", "in the address", "of another session", "two tokens"],
+    )
+    def test_with_another_token_than_that_of_the_session(
+        self, service, person, batch_id, query, body
+    ) -> None:
         other = Person(service)
         other.look(cancel(batch_id))
-        assert other.token != person.token
-        person.token = other.token
-        self._refused(service, person, batch_id, person.send(cancel(batch_id)))
-
-    def test_with_a_token_in_the_address(self, service, person, batch_id) -> None:
-        address = f"{cancel(batch_id)}?form_token={person.token}"
-        answer = person.browser.post(address, data={"x": "y"}, headers={"Origin": ORIGIN})
-        self._refused(service, person, batch_id, answer)
-
-    def test_with_two_tokens(self, service, person, batch_id) -> None:
-        body = f"form_token={person.token}&form_token=other"
+        tokens = {"mine": person.token, "theirs": other.token}
+        assert person.token != other.token
         headers = {"Origin": ORIGIN, "Content-Type": "application/x-www-form-urlencoded"}
-        answer = person.browser.post(cancel(batch_id), content=body, headers=headers)
+        address = cancel(batch_id) + query.format(**tokens)
+        answer = person.browser.post(address, content=body.format(**tokens), headers=headers)
         self._refused(service, person, batch_id, answer)
 
     def test_pages_let_browsers_name_the_origin_of_their_forms(self, person, batch_id) -> None:
