@@ -21,7 +21,7 @@ from tests.browser.views import Motion, Scheme, View
 from tests.browser.visits import Visit
 
 HERE: Final = Path(__file__).parent
-expect.set_options(timeout=15_000)  # milliseconds; a busy machine takes its time
+expect.set_options(timeout=60_000)  # milliseconds; a busy machine takes its time
 
 
 @pytest.fixture(scope="session")

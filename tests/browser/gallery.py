@@ -195,11 +195,12 @@ class Gallery:
         taken = buffers.take("renders", most=5, wait=0)
         failed = [FailedWork(work.receipt, self.words.text[:1000]) for work in taken[:2]]
         buffers.done("renders", [], failures=failed)
-        text = self.words.text[:128]
+        said = {self.words.text[:64]: self.words.text[:128]}
         for number in range(3):
-            register = Register(self.words.name, f"vin-{number}", self.queue, {"said": text}, 36_000)
+            register = Register(self.words.name, f"vin-{number}", self.queue, said, 36_000)
             self.service.services.directory.register(register)
-        self.service.services.routing.put(PutRoute("orders", self.words.pattern, self.words.name))
+        route = PutRoute("orders", self.words.pattern, self.words.name, attributes=said)
+        self.service.services.routing.put(route)
 
 
 def _items(service: InMemoryService, queue: str, batch_id: int) -> Iterator[str]:

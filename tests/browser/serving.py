@@ -12,7 +12,7 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
-START_SECONDS: Final = 10.0
+START_SECONDS: Final = 60.0
 
 
 @contextmanager

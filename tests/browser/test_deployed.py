@@ -236,7 +236,7 @@ def test_the_command_serves_it_with_the_callers_keys_and_shows_none(
             assert keys.secret_key not in source
     finally:
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
     # And it ends without a complaint
     assert "stopped" in said
     assert "Traceback" not in said, said

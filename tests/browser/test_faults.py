@@ -9,13 +9,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.conftest import pytest_collection_modifyitems
 from tests.browser.example import example
 from tests.browser.faults import Faults
 from tests.browser.serving import served
@@ -74,11 +71,6 @@ def test_a_fault_is_found(visited: Visited, path: str, fault: str) -> None:
     assert re.search(fault, str(failure.value)), failure.value
 
 
-def test_a_sound_page_has_no_faults(page: Page, site: str) -> None:
-    page.goto(f"{site}/sound")
-    assert page.title() == "Sound"
-
-
 def test_a_stream_of_events_may_end_with_its_page(page: Page, site: str) -> None:
     page.goto(f"{site}/streaming")
     page.get_by_text("new").wait_for()
@@ -104,16 +96,6 @@ def test_a_screenshot_of_every_test_is_kept_on_demand(
     monkeypatch.setenv(SCREENSHOTS, screenshots)
     visited("sound").passed()
     assert [path.name for path in artifacts.glob("test_batches-test_list-360-dark/*")] == kept
-
-
-def test_tests_in_a_browser_run_last() -> None:
-    # Given tests in the order of their folders
-    paths = [ROOT / "tests/browser/test_axe.py", ROOT / "tests/unit/test_a.py", ROOT / "tests/unit/test_b.py"]
-    items = cast("list[pytest.Item]", [SimpleNamespace(path=path) for path in paths])
-    # When pytest has collected them
-    pytest_collection_modifyitems(items)
-    # Then those in a browser come after all others
-    assert [item.path.name for item in items] == ["test_a.py", "test_b.py", "test_axe.py"]
 
 
 TESTS = """
@@ -143,23 +125,11 @@ def test_a_fault_fails_a_test_and_what_shows_it_is_kept(tmp_path: Path) -> None:
     # Given tests of which one has a page with a fault, and one fails by itself
     (tmp_path / "test_inner.py").write_text(TESTS)
     # When they run
-    command: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--rootdir",
-        tmp_path,
-        "-c",
-        ROOT / "pyproject.toml",
-    ]
+    options = f"--rootdir {tmp_path} -c pyproject.toml -p tests.browser.conftest -p no:cacheprovider"
+    kept = {ARTIFACTS: str(tmp_path / "kept"), SCREENSHOTS: "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     run = subprocess.run(  # noqa: S603
-        [*command, "-p", "tests.browser.conftest", "-p", "no:cacheprovider", tmp_path / "test_inner.py"],
-        env={
-            **os.environ,
-            ARTIFACTS: str(tmp_path / "kept"),
-            SCREENSHOTS: "",
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        },
+        [sys.executable, "-m", "pytest", *options.split(), tmp_path / "test_inner.py"],
+        env={**os.environ, **kept},
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -37,8 +37,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server.shutdown()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(("name", "width"), [("index", 1280), *((name, 390) for name in PAGES)])
 def test_a_page_fits_and_loads_nothing_from_elsewhere(browser: Browser, address: str, name: str, width: int):
     # Given a reader at a desk, or with a telephone
     with browser.new_context(viewport={"width": width, "height": 900}) as context:

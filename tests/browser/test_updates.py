@@ -192,14 +192,3 @@ def test_a_page_says_that_the_console_was_stopped(
         expect(page.locator("#live-state")).to_have_text(
             "The console does not answer. Is it still running? Trying again."
         )
-
-
-def test_where_answers_cannot_stay_open_a_page_asks_again(
-    page: Page, service: InMemoryService, items: list[str]
-) -> None:
-    with console_of(service, streams=False) as served:
-        page.goto(served.url + batch_of(items))
-        live(page)
-        done(service, items[:100])
-        expect(page.locator("#heading")).to_contain_text("100 of 1,000")
-        live(page)

@@ -43,7 +43,7 @@ class Visit:
             reduced_motion=view.motion,
             java_script_enabled=view.javascript,
         )
-        self._context.set_default_timeout(10_000)
+        self._context.set_default_timeout(60_000)
         self.faults.watch(self._context)
         self._context.tracing.start(screenshots=True, snapshots=True)
         self.page: Page = self._context.new_page()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,46 +40,33 @@ def test_what_falls_short_is_named_below_the_table(monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == "missed: b: 2, must be ≤ 1"
 
 
-def test_figures_measured_several_times_appear_once_with_their_worst(monkeypatch):
-    # Given measurements that go to processes of their own
-    twice = [partial(list, [Figure("w", value, at_most=9)]) for value in (1, 5)]
-    monkeypatch.setattr(bench, "COUNTED", {})
-    monkeypatch.setattr(bench, "TIMED", {"w": twice})
-    # When
-    figures = bench.measure(["w"])
-    # Then
-    assert [figure.measured for figure in figures] == [5]
-
-
 def where_measured():
-    return [Figure(f"process {os.getpid()}", 1)]
+    return [Figure(f"process {os.getpid()}", 1), Figure("highest", os.getpid(), at_most=1)]
 
 
-def test_what_is_timed_has_a_process_of_its_own(monkeypatch):
+def test_what_is_timed_has_a_process_of_its_own_and_of_each_figure_the_worst_counts(monkeypatch):
     # Given
     monkeypatch.setattr(bench, "COUNTED", {})
     monkeypatch.setattr(bench, "TIMED", {"w": [where_measured, where_measured]})
     # When
-    processes = {figure.name for figure in bench.measure(["w"])}
+    figures = {figure.name: figure.measured for figure in bench.measure(["w"])}
     # Then
-    assert len(processes) == 2
-    assert f"process {os.getpid()}" not in processes
+    worst = figures.pop("highest")
+    assert len(figures) == 2
+    assert f"process {os.getpid()}" not in figures
+    assert worst == max(int(name.removeprefix("process ")) for name in figures)
 
 
-def test_only_the_groups_that_are_named_are_measured(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["bench", "--json", "ranges", "reading"])
+@pytest.mark.parametrize(
+    ("named", "measured"),
+    [(["ranges", "reading"], ["ranges", "reading"]), ([], [*bench.COUNTED, *bench.TIMED])],
+)
+def test_the_groups_that_are_named_are_measured_or_all(monkeypatch, capsys, named, measured):
+    monkeypatch.setattr("sys.argv", ["bench", "--json", *named])
     asked = []
     monkeypatch.setattr(bench, "measure", lambda groups: asked.extend(groups) or [])
     assert bench.main() == 0
-    assert asked == ["ranges", "reading"]
-
-
-def test_without_names_every_group_is_measured(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["bench", "--json"])
-    asked = []
-    monkeypatch.setattr(bench, "measure", lambda groups: asked.extend(groups) or [])
-    bench.main()
-    assert asked == [*bench.COUNTED, *bench.TIMED]
+    assert asked == measured
 
 
 def test_an_unknown_group_is_refused_with_those_there_are(monkeypatch, capsys):
@@ -123,19 +109,6 @@ def names_in(source):
             case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
                 yield from (alias.name for alias in aliases)
                 yield from (alias.asname for alias in aliases if alias.asname)
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "import time",
-        "from time import monotonic as now",
-        "import datetime as dt",
-        "from fanin.adapters import system\nsystem.SystemClock()",
-    ],
-)
-def test_a_clock_is_found_however_it_is_imported(source):
-    assert CLOCKS & set(names_in(source))
 
 
 def test_no_counted_measurement_reads_the_clock_of_the_machine():

@@ -9,7 +9,7 @@ from bench import single
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(single, "ITEMS", 4_096)
+    monkeypatch.setattr(single, "ITEMS", 1_024)
 
 
 @pytest.mark.parametrize("order", [single.in_random_order, single.in_order, single.across_words])
@@ -21,4 +21,4 @@ def test_each_order_costs_little_more_than_a_write_an_item(order):
 
 def test_an_order_that_leaves_an_item_out_is_refused():
     with pytest.raises(AssertionError, match="all items are acknowledged, but the batch is closed"):
-        single._measure("short", lambda: range(4_095))
+        single._measure("short", lambda: range(1_023))

@@ -12,10 +12,9 @@ import subprocess
 import sys
 import termios
 import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from fanin.app.api import Fanin
@@ -72,8 +71,8 @@ class Shown(NamedTuple):
 
 
 def begin(url: str, *words: object, **variables: str) -> subprocess.Popen[str]:
-    """Start a command in a pipe."""
-    return subprocess.Popen(  # noqa: S603
+    """Start a command in a pipe; it is killed if it has not ended after a while."""
+    process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-c", _CODE, "--api-url", url, *map(str, words)],
         env=_environment(variables),
         stdin=subprocess.DEVNULL,
@@ -81,6 +80,8 @@ def begin(url: str, *words: object, **variables: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
+    _killed_late(process)
+    return process
 
 
 def piped(url: str, *words: object, **variables: str) -> Shown:
@@ -91,7 +92,12 @@ def piped(url: str, *words: object, **variables: str) -> Shown:
 
 
 def in_terminal(
-    url: str, *words: object, columns: int = 100, interrupt_at: str | None = None, **variables: str
+    url: str,
+    *words: object,
+    columns: int = 100,
+    at: str = "",
+    then: Callable[[], object] | None = None,
+    **variables: str,
 ) -> Shown:
     """Run a command in a terminal.
 
@@ -99,7 +105,8 @@ def in_terminal(
         url: of the API.
         words: of the command line.
         columns: width of the terminal.
-        interrupt_at: press Ctrl-C as soon as this is shown.
+        at: something that the terminal will show.
+        then: what to do as soon as it does; by default Ctrl-C is pressed.
         variables: of the environment.
     """
     screen, keyboard = pty.openpty()
@@ -113,27 +120,24 @@ def in_terminal(
         start_new_session=True,
     ) as process:
         os.close(keyboard)
-        late = threading.Timer(_PATIENCE, process.kill)
-        late.start()
+        _killed_late(process)
+        act = then or (lambda: process.send_signal(signal.SIGINT))
         shown = b""
         with suppress(OSError):  # the terminal is gone when its last user is
             while part := os.read(screen, 65_536):
                 shown += part
-                if interrupt_at is not None and interrupt_at.encode() in shown:
-                    process.send_signal(signal.SIGINT)
-                    interrupt_at = None
+                if at and at.encode() in shown:
+                    at = ""
+                    act()
         process.wait(_PATIENCE)
-        late.cancel()
     os.close(screen)
     return Shown(process.returncode, shown.decode())
 
 
-def eventually(true: object, seconds: float = 20) -> None:
-    """Wait until something is true."""
-    deadline = time.monotonic() + seconds
-    while not true():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def _killed_late(process: subprocess.Popen[Any]) -> None:
+    late = threading.Timer(_PATIENCE, process.kill)
+    late.daemon = True
+    late.start()
 
 
 def _environment(variables: Mapping[str, str]) -> dict[str, str]:

@@ -27,7 +27,7 @@ def test_open_takes_everything_a_batch_has(run, tracker, group):
     result = run(
         *("open", "--json", "--user-key", "u", "--idle-ttl", "15m", "--lifetime", "30d"),
         *("--on-deadline", "complete", "--limit", 50, "--parent-item", group[0]),
-        *("--meta", "a=b", "--meta", "c=d=e", "--deadline", deadline),
+        *("--meta", "a=b", "--meta", "c=d=e", "--deadline", deadline, "--stall-after", "5m"),
     )
     assert result.exit_code == 0, result.stderr
     found = result.document
@@ -35,6 +35,7 @@ def test_open_takes_everything_a_batch_has(run, tracker, group):
     assert (found["limit"], found["parent_item"]) == (50, group[0])
     assert (found["on_deadline"], found["deadline"]) == ("complete", deadline)
     assert found["metadata"] == {"a": "b", "c": "d=e"}
+    assert tracker.status(found["batch_id"]).batch.stall_after == 300
 
 
 def test_open_with_a_key_opens_once(run):
@@ -83,6 +84,13 @@ def test_list_shows_one_state_only(run, tracker):
     assert "one" not in shown.splitlines()[1]
 
 
+def test_progress_is_a_number_for_programs(run, tracker):
+    group = tracker.add(tracker.open().batch_id, 8)
+    tracker.ack(group[:6])
+    head, row = (line.split("\t") for line in run("list", "--progress").stdout.splitlines())
+    assert dict(zip(head, row, strict=True))["done"] == "6"
+
+
 def test_list_finds_batches_by_user_key_in_every_state(run, tracker):
     opened, cancelled = (tracker.open(user_key="nightly").batch_id for _ in range(2))
     tracker.open(user_key="weekly")
@@ -95,11 +103,6 @@ def test_list_finds_batches_by_user_key_in_every_state(run, tracker):
     assert listed("--user-key", "nightly", "--all") == {opened, cancelled}
     assert listed("--user-key", "nightly", "cancelled") == {cancelled}
     assert listed("cancelled", "--user-key", "weekly", "--all") == set()
-
-
-@pytest.mark.parametrize("command", ["close", "cancel"])
-def test_an_unknown_batch_is_not_found(run, command):
-    assert run(command, 5).exit_code == ExitCode.NOT_FOUND
 
 
 def test_a_batch_that_has_ended_stays_as_it_is(run, group):
@@ -130,13 +133,6 @@ class TestExpire:
         again = run("expire", "--batch", group.batch_id, "--json").document
         assert again == {"batches": 0, "items": 0, "cursor": None}
 
-    def test_refuses_to_remove_a_live_batch(self, run, tracker, group):
-        refused = run("expire", "--batch", group.batch_id)
-
-        assert refused.exit_code != ExitCode.OK
-        assert "cancel it first" in refused.stderr
-        assert tracker.status(group.batch_id).batch.state is State.OPEN
-
     @pytest.mark.parametrize(
         "args",
         [
@@ -145,7 +141,6 @@ class TestExpire:
             ("--idle-since", "7d"),
             ("complete", "--batch", "5"),
             ("--idle-since", "7d", "--batch", "5"),
-            ("complete", "--idle-since", "7d", "--batch", "5"),
         ],
     )
     def test_names_either_a_state_and_a_time_or_a_batch(self, run, args):
@@ -153,9 +148,3 @@ class TestExpire:
 
         assert refused.exit_code == ExitCode.USAGE
         assert "--idle-since TIME" in refused.stderr
-
-    def test_says_how_to_write_a_time(self, run):
-        refused = run("expire", "open", "--idle-since", "yesterday")
-
-        assert refused.exit_code == ExitCode.USAGE
-        assert "7d" in refused.stderr

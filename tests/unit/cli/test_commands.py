@@ -51,25 +51,22 @@ def test_none_can_be_taken_away():
         del Commands()["status"]
 
 
-@pytest.mark.parametrize("option", ["-h", "--help"])
 @pytest.mark.parametrize("words", [(), ("status",), ("local",), ("local", "up")], ids=" ".join)
-def test_help_has_a_short_name_everywhere(run, words, option):
-    result = run(*words, option)
+def test_help_has_a_short_name_everywhere(run, words):
+    result = run(*words, "-h")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "-h, --help" in result.stdout
 
 
 @pytest.mark.parametrize(
-    ("words", "nearest"),
-    [(("statsu", "1"), "'status'"), (("wacth", "1"), "'watch'"), (("local", "ups"), "'up'")],
+    ("words", "said"),
+    [
+        (("statsu", "1"), "No such command 'statsu'. Did you mean 'status'"),
+        (("local", "ups"), "No such command 'ups'. Did you mean 'up'"),
+        (("list", "--progres"), "--progress"),
+    ],
 )
-def test_a_misspelt_command_is_answered_with_the_nearest(run, words, nearest):
+def test_what_is_misspelt_is_answered_with_the_nearest(run, words, said):
     result = run(*words)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert f"No such command '{words[-1] if words[0] == 'local' else words[0]}'" in result.stderr
-    assert f"Did you mean {nearest}" in result.stderr
-
-
-def test_a_misspelt_option_too(run):
-    result = run("list", "--progres")
-    assert (result.exit_code, "--progress" in result.stderr) == (2, True)
+    assert said in result.stderr

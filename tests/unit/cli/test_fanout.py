@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import json
 import os
 import shlex
 import signal
-import time
+import threading
+from contextlib import contextmanager
 
 import boto3
 import pyarrow as pa
@@ -24,7 +26,9 @@ from fanin.cli.exits import ExitCode
 from fanin.cli.main import app
 from fanin.cli.rows import RowFormat
 from fanin.cli.session import Session
+from fanin.client.producing import stopping
 from fanin.client.producing.batch import TrackedBatch
+from fanin.client.producing.stopping import Stop
 from fanin.domain.batch import State
 from fanin.errors import ServiceUnavailable
 
@@ -208,43 +212,53 @@ class TestFanout:
         assert (result.exit_code, "cannot be unpacked" in result.stderr) == (ExitCode.REFUSED, True)
         assert [batch.state for batch in tracker.iter_batches("cancelled")] == ["cancelled"]
 
-    def interrupt(self, tracker, monkeypatch, *, at, times=1):
-        """Press Ctrl-C while the request with this number is under way."""
-        real, calls = tracker.sqs, []
+    @contextmanager
+    def interrupted(self, tracker, *, at, times=1):
+        """Press Ctrl-C in the request with this number; this one and later ones go on once it was noticed."""
+        real, calls = tracker.sqs, itertools.count(1)
+        noticed = [threading.Event() for _ in range(times)]
+
+        class Noted(Stop):
+            asked = property(lambda _: noticed[0].is_set(), lambda _, asked: asked and noticed[0].set())
+
+        def second(number, frame):
+            noticed[1].set()
+            raise KeyboardInterrupt
 
         class Interrupted:
             def send_message_batch(self, **request):
-                calls.append(request)
-                if len(calls) == at:
-                    for _ in range(times):
+                call = next(calls)
+                for event in noticed if call >= at else ():
+                    if call == at:
                         os.kill(os.getpid(), signal.SIGINT)
-                        time.sleep(0.1)
-                time.sleep(0.02)
+                    assert event.wait(60)
                 return real.send_message_batch(**request)
 
-        monkeypatch.setitem(tracker.__dict__, "sqs", Interrupted())
-        return lambda: monkeypatch.setitem(tracker.__dict__, "sqs", real)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(tracker.__dict__, "sqs", Interrupted())
+            patch.setattr(stopping, "Stop", Noted)
+            patch.setattr(signal, "default_int_handler", second)
+            yield
 
     def printed(self, stopped):
         """The command that a run has printed, without the name of the program."""
         (line,) = (line for line in stopped.stderr.splitlines() if line.startswith("  fanin "))
         return shlex.split(line)[1:]
 
-    @pytest.mark.parametrize("options", [(), ("--key", "import 7"), ("--deadline", "2h", "--limit", "40000")])
+    @pytest.mark.parametrize("options", [("--key", "import 7"), ("--deadline", "2h", "--limit", "40000")])
     def test_ctrl_c_prints_the_command_that_sends_exactly_the_rest(
-        self, run, tracker, queue, csv_file, monkeypatch, *, options
+        self, run, tracker, queue, csv_file, *, options
     ):
         # Given a run of 300 rows that is stopped
         csv_file.write_text("n\n" + "".join(f"{n}\n" for n in range(300)))
-        restore = self.interrupt(tracker, monkeypatch, at=5)
-        stopped = run("fanout", csv_file, "--queue", queue, *options)
+        with self.interrupted(tracker, at=5):
+            stopped = run("fanout", csv_file, "--queue", queue, *options)
         assert stopped.exit_code == ExitCode.INTERRUPTED
         [batch] = tracker.iter_batches("open")
         assert f"batch {batch.batch_id} is open. Nothing is sent twice" in stopped.stderr
         before = self.waiting(queue)
         assert 0 < before < 300
         # When the command that it printed runs
-        restore()
         command = self.printed(stopped)
         result = run(*command, "--json")
         # Then it sent the rest, each message once, with the items of the same batch
@@ -257,25 +271,23 @@ class TestFanout:
         assert (again.exit_code, again.document["sent"]) == (0, 0)
         assert "has sent all rows" in again.stderr
 
-    def test_the_same_command_with_its_key_goes_on_too(self, run, tracker, queue, csv_file, monkeypatch):
+    def test_the_same_command_with_its_key_goes_on_too(self, run, tracker, queue, csv_file):
         # Given a run that was stopped, and whose items are not done
         command = ("fanout", csv_file, "--queue", queue, "--key", "k", "--json")
-        csv_file.write_text("n\n" + "".join(f"{n}\n" for n in range(500)))
-        restore = self.interrupt(tracker, monkeypatch, at=3)
-        assert run(*command).exit_code == ExitCode.INTERRUPTED
-        restore()
+        csv_file.write_text("n\n" + "".join(f"{n}\n" for n in range(300)))
+        with self.interrupted(tracker, at=3):
+            assert run(*command).exit_code == ExitCode.INTERRUPTED
         # When it runs again without --skip, Then all are sent again, under the same items
         result = run(*command)
-        assert (result.document["sent"], result.document["state"]) == (500, "closed")
-        assert tracker.status(result.document["batch_id"]).batch.items == 500
+        assert (result.document["sent"], result.document["state"]) == (300, "closed")
+        assert tracker.status(result.document["batch_id"]).batch.items == 300
 
-    def test_a_second_ctrl_c_stops_at_once(self, run, tracker, queue, csv_file, monkeypatch):
+    def test_a_second_ctrl_c_stops_at_once(self, run, tracker, queue, csv_file):
         csv_file.write_text("n\n" + "".join(f"{n}\n" for n in range(300)))
-        restore = self.interrupt(tracker, monkeypatch, at=5, times=2)
-        stopped = run("fanout", csv_file, "--queue", queue)
+        with self.interrupted(tracker, at=5, times=2):
+            stopped = run("fanout", csv_file, "--queue", queue)
         assert stopped.exit_code == ExitCode.INTERRUPTED
         assert "may be sent again, and count once" in stopped.stderr
-        restore()
         result = run(*self.printed(stopped), "--json")
         assert (result.exit_code, result.document["state"]) == (0, "closed")
         assert tracker.status(result.document["batch_id"]).batch.items == 300

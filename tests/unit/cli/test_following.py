@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,13 +24,22 @@ def started(tracker, *, items: int = 10, key: str = "") -> int:
 
 
 class TestAll:
-    def test_it_ends_when_the_last_one_has_ended(self, session, tracker, capsys):
+    @pytest.fixture
+    def meanwhile(self, monkeypatch):
+        """Has something done at each pause of the one who follows, in place of waiting."""
+
+        def do(*steps) -> None:
+            left = iter(steps)
+            pauses = SimpleNamespace(sleep=lambda _: next(left)(), monotonic=time.monotonic)
+            monkeypatch.setattr("fanin.cli.following.time", pauses)
+
+        return do
+
+    def test_it_ends_when_the_last_one_has_ended(self, session, tracker, capsys, meanwhile):
         first, second = started(tracker), started(tracker)
         tracker.cancel(first)
-        later = threading.Timer(0.2, lambda: tracker.cancel(second))
-        later.start()
-        found = follow_all(session, [first, second], every=0.05)
-        later.join()
+        meanwhile(lambda: None, lambda: tracker.cancel(second))
+        found = follow_all(session, [first, second])
         assert [one.batch.batch_id for one in found] == [first, second]
         assert all(one.batch.state.terminal for one in found)
         said = capsys.readouterr().err
@@ -48,7 +58,7 @@ class TestAll:
         assert asked.count(ended) == 2 * once
         assert asked.count(live) > once
 
-    def test_a_user_key_is_asked_for_again_each_time(self, session, tracker):
+    def test_a_user_key_is_asked_for_again_each_time(self, session, tracker, meanwhile):
         first = started(tracker, key="night")
         started(tracker, key="day")
         opened = []
@@ -56,10 +66,9 @@ class TestAll:
         def open_another() -> None:
             opened.append(tracker.open(user_key="night").batch_id)
             tracker.cancel(first)
-            threading.Timer(0.3, lambda: tracker.cancel(opened[0])).start()
 
-        threading.Timer(0.1, open_another).start()
-        found = follow_all(session, [], user_key="night", every=0.05)
+        meanwhile(open_another, lambda: None, lambda: tracker.cancel(opened[0]))
+        found = follow_all(session, [], user_key="night")
         assert [one.batch.batch_id for one in found] == [first, opened[0]]
 
     def test_one_that_is_opened_just_before_the_last_ends_is_followed(self, session, tracker, monkeypatch):

@@ -19,14 +19,6 @@ def test_ack_takes_ids_and_ranges(run, tracker, group):
     assert [(span.start, span.stop) for span in tracker.iter_missing(group.batch_id)] == [(1, 2), (5, 10)]
 
 
-@pytest.mark.parametrize(
-    ("text", "left"), [("", []), (":3..", [(0, 3)]), (":..3", [(3, 10)]), (":4..5", [(0, 4), (5, 10)])]
-)
-def test_ranges_are_half_open_and_either_end_may_be_left_out(run, tracker, group, text, left):
-    assert run("ack", "--range", group.prefix + text).exit_code == 0
-    assert [(span.start, span.stop) for span in tracker.iter_missing(group.batch_id)] == left
-
-
 def test_ids_come_from_stdin_line_by_line(run, tracker, group):
     result = run("ack", "-", stdin="\n".join(group) + "\r\n\n")
     assert result.exit_code == 0, result.stderr
@@ -80,11 +72,8 @@ class TestTotals:
         ("total", "why"),
         [
             ("rows", "write NAME=NUMBER"),
-            ("rows=1.5", "write NAME=NUMBER"),
             ("rows=1.5", "is not a whole number"),
-            ("rows=1e3", "is not a whole number"),
             ("rows=9007199254740993", "from -9007199254740992 to 9007199254740992"),
-            ("rows=99999999999999999999", "from -9007199254740992 to 9007199254740992"),
             ("Rows=1", "write NAME=NUMBER"),
             ("=1", "write NAME=NUMBER"),
         ],
@@ -107,11 +96,9 @@ class TestTotals:
         reasons = [failure.reason for failure in tracker.failures(group.batch_id).failures]
         assert reasons == ["torn", "lost", "lost"]
 
-    def test_lines_of_failures_with_what_is_not_a_total_are_wrong_usage(self, run, tracker, group):
+    def test_who_fails_several_is_told_where_totals_go(self, run, tracker, group):
         assert run("fail", "-", stdin=f"{group[0]}\ttorn\trows=1.5\n").exit_code == ExitCode.USAGE
         assert tracker.status(group.batch_id, exact=True).done_min == 0
-
-    def test_who_fails_several_is_told_where_totals_go(self, run, group):
         said = " ".join(run("fail", group[0], group[1], "--total", "rows=1").stderr.split())
         assert "a tab, a reason, a tab and rows=812" in said.replace("│ ", "").replace(" │", "")
 

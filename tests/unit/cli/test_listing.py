@@ -6,7 +6,7 @@ import io
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -74,6 +74,7 @@ def unescaped(field: str) -> str:
     )
 
 
+@settings(max_examples=25)
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=5))
 def test_in_a_pipe_a_record_is_a_line_and_its_columns_stay(rows):
     # Given

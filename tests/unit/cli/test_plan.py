@@ -13,9 +13,11 @@ def ways(document):
     return {way["way"]: way for way in [*document["ways"], *document["alternatives"]]}
 
 
-@pytest.mark.parametrize("written", ["1000000", "1e6", "1_000_000", "1,000,000", "1.0E+6", "0.001e9"])
+@pytest.mark.parametrize(
+    "written", ["10000", "1e4", "10_000", "10,000", "1.0E+4", "0.001e7", "10k", "10K", "0.01M"]
+)
 def test_a_number_may_be_written_in_several_ways(run, written):
-    assert run("plan", written, "--json").document["items"] == 1_000_000
+    assert run("plan", written, "--json").document["items"] == 10_000
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,7 @@ def test_a_number_may_be_written_in_several_ways(run, written):
         ("0",),
         ("-5",),
         ("1.5",),
+        ("1.000",),
         ("1e-3",),
         ("1e99",),
         ("nan",),
@@ -87,13 +90,6 @@ def test_prices_of_ones_own(run, tmp_path):
     assert str(file) in " ".join(run("plan", "1e6", "--prices", file).stderr.split()).replace(" ", "")
 
 
-def test_printed_prices_can_be_edited_and_given_back(run, tmp_path):
-    printed = run("plan", "1e6", "--region", "eu-west-1", "--json").document
-    file = tmp_path / "prices.json"
-    file.write_text(json.dumps(printed["prices"]))
-    assert run("plan", "1e6", "--prices", file, "--json").document["ways"] == printed["ways"]
-
-
 @pytest.mark.parametrize("text", ["{", "[1]", '{"write": "dear"}', '{"wirte": 1}', None])
 def test_a_file_that_holds_no_prices_is_refused_by_name(run, tmp_path, text):
     file = tmp_path / "prices.json"
@@ -104,10 +100,13 @@ def test_a_file_that_holds_no_prices_is_refused_by_name(run, tmp_path, text):
     assert "prices.json" in refused.stderr.replace("\n", "")
 
 
-def test_the_whole_printed_document_can_be_edited_and_given_back(run, tmp_path):
+def test_what_was_printed_can_be_edited_and_given_back_as_a_whole_or_the_prices_alone(run, tmp_path):
     printed = run("plan", "1e6", "--region", "eu-west-1", "--json").document
-    printed["prices"]["write"] *= 2
     file = tmp_path / "prices.json"
+    file.write_text(json.dumps(printed["prices"]))
+    assert run("plan", "1e6", "--prices", file, "--json").document["ways"] == printed["ways"]
+
+    printed["prices"]["write"] *= 2
     file.write_text(json.dumps(printed))
     taken = run("plan", "1e6", "--prices", file, "--json").document["prices"]
     assert taken["write"] == printed["prices"]["write"]
@@ -121,15 +120,6 @@ def test_an_unknown_region_takes_prices_of_ones_own_and_says_which_are_assumed(r
     assert (taken["region"], taken["write"], taken["read"]) == ("sa-east-1", 0.9, DEFAULT.read)
     assert "read" in taken["assumed"]
     assert "write" not in taken["assumed"]
-
-
-@pytest.mark.parametrize("text", ["10k", "10K", "0.01M", "10_000", "10,000", "1e4"])
-def test_numbers_are_written_as_people_write_them(run, text):
-    assert run("plan", text, "--json").document["items"] == 10_000
-
-
-def test_a_thousand_with_a_point_is_not_taken_for_one(run):
-    assert run("plan", "1.000").exit_code == 2
 
 
 def test_people_see_the_prices_and_since_when(run):

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from fanin import Tolerance
-from fanin.cli.exits import ExitCode
 from fanin.domain.acks import Failure
 
 
@@ -67,12 +66,6 @@ def test_the_status_says_what_to_do_about_held_items(run, held):
 
     run("release", str(held))
     assert "held items wait" not in run("status", str(held)).stderr
-
-
-def test_a_range_that_is_none_names_its_option(run, tracker):
-    result = run("release", tracker.open(on_failure="hold").batch_id, "--range", "3..1")
-    assert result.exit_code == ExitCode.USAGE
-    assert "--range" in result.stderr
 
 
 def test_that_nothing_matches_is_said(run, tracker):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import shlex
 import signal
 import threading
@@ -56,10 +55,10 @@ class TestCtrlC:
         stop = Stop()
         before = signal.getsignal(signal.SIGINT)
         with _asking(stop):
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
             assert stop.asked
             with pytest.raises(KeyboardInterrupt):
-                os.kill(os.getpid(), signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) is before
         assert capfd.readouterr().err.count("stopping as soon as") == 1
 

@@ -142,19 +142,14 @@ class TestSubmit:
 
 
 class TestRuns:
-    def test_status_of_a_failure_says_why(self, run, emr):
-        emr.states = [Run("r1", "audit", "FAILED", "exit code 1")]
-        result = run("spark", "status", "r1")
-        assert (result.exit_code, result.stdout, result.stderr) == (1, "r1 FAILED\n", "exit code 1\n")
-
-    def test_status_of_one_that_runs(self, run, emr):
-        emr.states = [Run("r1", "audit", "RUNNING")]
+    def test_status_says_how_it_is_and_waits_for_the_end_if_asked_to(self, run, emr):
+        emr.states = [Run("r1", "audit", "RUNNING"), Run("r1", "audit", "FAILED", "exit code 1")]
         assert run("spark", "status", "r1").exit_code == ExitCode.OK
-
-    def test_status_waits(self, run, emr):
-        emr.states = [Run("r1", "audit", "RUNNING"), Run("r1", "audit", "FAILED", "exit code 3")]
         result = run("spark", "status", "r1", "--wait", "--json")
         assert (result.exit_code, result.document["state"]) == (1, "FAILED")
+        emr.states = emr.states[1:]
+        result = run("spark", "status", "r1")
+        assert (result.exit_code, result.stdout, result.stderr) == (1, "r1 FAILED\n", "exit code 1\n")
 
     def test_no_such_run(self, run, emr):
         assert run("spark", "status", "r2").exit_code == ExitCode.NOT_FOUND

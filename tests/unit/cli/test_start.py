@@ -6,13 +6,16 @@ import os
 import shlex
 import subprocess
 import sys
-from pathlib import Path
+
+import pytest
 
 from fanin import __version__
 from fanin.cli.exits import ExitCode
 
 
-def start(*args: str, without: str | None = None) -> subprocess.CompletedProcess[str]:
+def start(
+    *args: str, without: str | None = None, stdout: int = subprocess.PIPE
+) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own, perhaps where a module is not installed."""
     code = f"""
 import sys
@@ -23,32 +26,36 @@ sys.argv = {["fanin", *args]!r}
 run()
 """
     return subprocess.run(  # noqa: S603
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code], stdout=stdout, stderr=subprocess.PIPE, text=True, check=False
     )
 
 
-def test_an_answer_that_finds_no_space_is_told_in_one_line():
-    code = "import sys; from fanin.cli import run; sys.argv = ['fanin', 'plan', '1000']; run()"
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(  # noqa: S603
-            [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert done.returncode == ExitCode.WRONG
-    assert done.stderr == "fanin: the answer could not be written: no space is left where it goes\n"
+def redirected(words: str, where: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a shell that redirects what it writes."""
+    code = f"import sys; from fanin.cli import run; sys.argv = ['fanin', *{words.split()!r}]; run()"
+    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)} {where}"
+    return subprocess.run(command, shell=True, capture_output=True, text=True, check=False)  # noqa: S602
 
 
-def test_an_answer_for_which_there_is_no_stdout_is_told_in_one_line():
-    code = "import sys; from fanin.cli import run; sys.argv = ['fanin', 'plan', '1000']; run()"
-    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)} >&-"
-    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S602
+@pytest.mark.parametrize(
+    ("where", "why"), [(">/dev/full", "no space is left where it goes"), (">&-", "stdout is closed")]
+)
+def test_an_answer_that_cannot_be_written_is_told_in_one_line(where, why):
+    done = redirected("plan 1000", where)
     assert done.returncode == ExitCode.WRONG
-    assert done.stderr == "fanin: the answer could not be written: stdout is closed\n"
+    assert done.stderr == f"fanin: the answer could not be written: {why}\n"
+
+
+def test_whoever_stops_reading_hears_nothing_of_it():
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = start("plan", "1000", stdout=writing)
+    os.close(writing)
+    assert (done.returncode, "Traceback" in done.stderr, "roken" in done.stderr) == (141, False, False)
 
 
 def test_without_stderr_remarks_go_nowhere():
-    code = "import sys; from fanin.cli import run; sys.argv = ['fanin', 'status', 'x']; run()"
-    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)} 2>&-"
-    done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S602
+    done = redirected("status x", "2>&-")
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
 
 

@@ -6,8 +6,6 @@ import pytest
 
 from fanin import Tracker
 from fanin.cli.exits import ExitCode
-from fanin.cli.main import app
-from fanin.cli.session import Session
 from fanin.domain.batch import State
 from fanin.domain.targets import TargetState
 from fanin.testing import InMemoryService
@@ -23,8 +21,6 @@ def service() -> InMemoryService:
 @pytest.fixture
 def tracker(service: InMemoryService) -> Tracker:
     """The command line's, with functions that call targets back."""
-    assert app is not None
-    assert Session is not None
     return service.tracker
 
 
@@ -41,21 +37,6 @@ def test_a_batch_is_opened_with_targets_and_shows_them_masked(run, tracker) -> N
     assert "https://a.example/…" in shown.stdout
     assert TOKEN not in shown.stdout
     assert "s?k=v" not in shown.stdout
-
-
-def test_the_document_is_that_of_the_api(run, tracker) -> None:
-    batch = tracker.open(on_end=[{"type": "step_functions", "task_token": TOKEN, "when": "complete"}])
-    (target,) = run("targets", batch.batch_id, "--json").document["targets"]
-    assert target == {
-        "number": 0,
-        "type": "step_functions",
-        "when": "complete",
-        "to": "…abcd",
-        "state": "pending",
-        "attempts": 0,
-        "last_error": None,
-        "delivered_at": None,
-    }
 
 
 def test_a_parked_target_is_an_exit_code_and_is_told_again_on_request(run, tracker, service) -> None:
@@ -78,7 +59,7 @@ def test_a_live_batch_is_not_told_of(run, tracker) -> None:
     assert "told when it ends" in result.stderr
 
 
-@pytest.mark.parametrize("bad", ["sqs", "pager=x", "later:sqs=https://q", "sqs=", "=x"])
+@pytest.mark.parametrize("bad", ["sqs", "pager=x", "later:sqs=https://q", "sqs="])
 def test_what_is_not_a_target_is_refused(run, tracker, bad) -> None:
     result = run("open", "--on-end", bad)
     assert result.exit_code == ExitCode.USAGE

@@ -57,4 +57,4 @@ def test_a_clock(seconds, shown):
 
 
 def test_the_present_is_in_milliseconds():
-    assert abs(now_ms() - time.time() * 1000) < 5_000
+    assert int(time.time() * 1000) <= now_ms() <= time.time() * 1000

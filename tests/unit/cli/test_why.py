@@ -40,10 +40,3 @@ def test_of_more_than_it_shows_it_says_where_the_rest_is(run, tracker):
 
 def test_of_an_unknown_batch_it_fails(run):
     assert run("why", 5).exit_code != 0
-
-
-def test_a_batch_may_be_told_as_stalled_earlier_or_never(run, tracker):
-    quick, never = (run("open", "--stall-after", span).stdout.strip() for span in ("5m", "0"))
-
-    assert tracker.status(int(quick)).batch.stall_after == 300
-    assert tracker.status(int(never)).batch.stall_after == 0

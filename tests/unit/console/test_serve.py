@@ -16,11 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 import urllib3
-from starlette.applications import Starlette
 
-from fanin.app.api import Fanin
 from fanin.console import Options
-from fanin.console import console as module_console
 from fanin.console import serve as module
 from fanin.console.serve import serve
 from fanin.errors import NotConfigured
@@ -44,10 +41,13 @@ def served() -> Iterator[tuple[subprocess.Popen[str], str]]:
         text=True,
         env={**os.environ, "PYTHONPATH": paths},
     )
+    late = threading.Timer(60, process.kill)
+    late.start()
     try:
         assert process.stdout is not None
         yield process, process.stdout.readline().partition(": ")[2].strip()
     finally:
+        late.cancel()
         process.kill()
         process.wait()
 
@@ -72,7 +72,7 @@ def test_a_launch_link_opens_the_console_once_and_ctrl_c_ends_it() -> None:
         )
         assert live.read(20).startswith(b"retry")
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=20)
+        process.wait(timeout=60)
         # Without a word: it has ended the answer that was open
         assert process.stderr is not None
         assert "ERROR" not in process.stderr.read()
@@ -84,7 +84,7 @@ def test_an_impatient_ctrl_c_is_no_error() -> None:
         process.send_signal(signal.SIGINT)
         time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=60)
         # Then the server says nothing about it; KeyboardInterrupt is its caller's
         assert "CancelledError" not in said
         assert "ERROR" not in said
@@ -183,24 +183,6 @@ def test_the_link_leads_to_the_address_and_says_who_can_reach_it(
     assert any("other machines" in line for line in said) is open_to_others
 
 
-def test_the_log_of_actions_names_the_user_of_this_machine(service, monkeypatch) -> None:
-    made: list[Options] = []
-
-    class Stopped(module._Server):
-        def run(self, sockets: list[socket.socket] | None = None) -> None:
-            pass
-
-    def console(fanin: Fanin, options: Options) -> Starlette:
-        made.append(options)
-        return module_console(fanin, options)
-
-    monkeypatch.setattr(module, "_Server", Stopped)
-    monkeypatch.setattr(module, "console", console)
-    monkeypatch.setenv("LOGNAME", "jane")
-    serve(service.services, name="x", browser=False, report=print)
-    assert made[0].caller == "jane"
-
-
 def test_enter_prints_another_link(monkeypatch, tmp_path: Path) -> None:
     # Given a terminal in which somebody presses Enter twice
     reader, writer = os.openpty()
@@ -209,8 +191,8 @@ def test_enter_prints_another_link(monkeypatch, tmp_path: Path) -> None:
     module._on_enter(pressed.release)
     os.write(reader, b"\n\n")
     # Then that is noticed twice
-    assert pressed.acquire(timeout=5)
-    assert pressed.acquire(timeout=5)
+    assert pressed.acquire(timeout=60)
+    assert pressed.acquire(timeout=60)
 
 
 def test_without_a_terminal_nobody_waits_for_enter(monkeypatch) -> None:

@@ -119,7 +119,7 @@ def test_cars_are_made_up_but_always_the_same(tmp_path: Path) -> None:
 
 def test_some_rows_arrive_spoilt_and_none_is_lost() -> None:
     # Given the rows as they are
-    trips, _ = telemetry(12)
+    trips, _ = telemetry(3)
 
     # When they arrive
     arrived = list(spoilt(trips, "seed"))

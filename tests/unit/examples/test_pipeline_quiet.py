@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 PROGRAM = """
-import subprocess, sys
+import subprocess, sys, threading
 from examples.pipeline.quiet import quiet_children
 
 child = "import sys; print('WARNING: Using incubator modules: jdk.incubator.vector', file=sys.stderr);" \\
@@ -13,7 +13,9 @@ with quiet_children():
     started = subprocess.Popen([sys.executable, "-c", child])
 started.wait()
 print("WARNING: Using incubator modules, says the parent", file=sys.stderr)
-import time; time.sleep(0.5)
+for thread in threading.enumerate():
+    if thread is not threading.main_thread():
+        thread.join(60)  # it has passed on all that the child wrote
 """
 
 

@@ -51,6 +51,13 @@ HTTPServer(("127.0.0.1", int(port)), Health).serve_forever()
 """
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes its time."""
+    for seconds in ("HEALTH_SECONDS", "START_SECONDS", "STOP_SECONDS"):
+        monkeypatch.setattr(emulator, seconds, 60.0)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / ".fanin"
@@ -67,7 +74,7 @@ def stand_in(tmp_path: Path, *, fails: bool = False) -> Path:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)

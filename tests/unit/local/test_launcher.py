@@ -39,10 +39,13 @@ class TestLock:
         os.close(lock)
         os.close(held)
 
-    def test_a_reader_that_holds_it_for_a_moment_is_waited_for(self, tmp_path: Path) -> None:
+    def test_a_reader_that_holds_it_for_a_moment_is_waited_for(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Given a reader that lets go while the emulator waits
         reader = os.open(tmp_path / "the.lock", os.O_RDWR | os.O_CREAT)
         fcntl.flock(reader, fcntl.LOCK_SH)
-        threading.Timer(0.1, os.close, [reader]).start()
+        monkeypatch.setattr(launcher, "time", SimpleNamespace(sleep=lambda _: os.close(reader)))
         lock = os.open(tmp_path / "the.lock", os.O_RDWR)
         launcher._acquire(lock)
         os.close(lock)
@@ -139,9 +142,9 @@ class TestLog:
         following = threading.Thread(target=log.follow)
         following.start()
         os.write(pipe[1], b"one\n")
-        assert log._lines.get(timeout=5) == "one"
+        assert log._lines.get(timeout=60) == "one"
         os.close(pipe[1])
-        following.join(5)
+        following.join(60)
         assert not following.is_alive()
 
     def test_the_rest_of_a_call_has_all_its_lines(self, pipe: tuple[int, int]) -> None:
@@ -172,6 +175,7 @@ class Pool:
         self.most_starting = 0
         self.started = 0
         self._lock = threading.Lock()
+        self._two = threading.Barrier(2, timeout=60)
 
     def acquire(self, function: str, *, max_concurrency: int = 10) -> tuple[str | None, str]:
         with self._lock:
@@ -186,7 +190,8 @@ class Pool:
         with self._lock:
             self.starting += 1
             self.most_starting = max(self.most_starting, self.starting)
-        time.sleep(0.05)
+        self._two.wait()
+        time.sleep(0.05)  # a third one would come by now
         with self._lock:
             self.starting -= 1
 
@@ -217,23 +222,23 @@ class TestTurns:
 
         def start(worker: str) -> None:
             begun.set()
-            go_on.wait(5)
+            go_on.wait(60)
 
         acquire = launcher._in_turn(pool.acquire, start)
         first = threading.Thread(target=acquire, args=("f",))
         first.start()
-        begun.wait(5)
+        begun.wait(60)
         # When another call waits, and a worker becomes free
         taken: list[tuple[str | None, str]] = []
         second = threading.Thread(target=lambda: taken.append(acquire("f")))
         second.start()
         pool.free.append("old")
-        second.join(5)
+        second.join(60)
         # Then it takes that one, while the first is still starting
         assert taken == [("old", "reuse")]
         assert pool.started == 1
         go_on.set()
-        first.join(5)
+        first.join(60)
 
     def test_a_start_that_fails_is_left_to_the_call(self, cores: Callable[[int], None]) -> None:
         cores(1)

@@ -81,9 +81,9 @@ class TestUp:
         assert "deploying" in said
 
     def test_again_does_nothing(self, machine: Machine, tmp_path: Path) -> None:
-        first = up(tmp_path)
+        first = up(tmp_path, port=4599, auth=True)
         machine.done.clear()
-        assert up(tmp_path) == first
+        assert up(tmp_path) == up(tmp_path, port=4599, auth=True) == first
         assert machine.done == []
 
     def test_an_edit_deploys_to_the_running_emulator(self, machine: Machine, tmp_path: Path) -> None:
@@ -125,10 +125,6 @@ class TestUp:
         machine.done.clear()
         up(tmp_path, **other)
         assert machine.done == ["stop", "start", "deploy"]
-
-    def test_the_same_port_and_mode_keep_it(self, machine: Machine, tmp_path: Path) -> None:
-        first = up(tmp_path, port=4599, auth=True)
-        assert up(tmp_path) == up(tmp_path, port=4599, auth=True) == first
 
     def test_a_deployment_that_fails_leaves_no_description(self, machine: Machine, tmp_path: Path) -> None:
         up(tmp_path)
@@ -197,30 +193,22 @@ class TestDown:
         assert not down(tmp_path)
 
 
-class TestStatus:
-    def test_down(self, machine: Machine, tmp_path: Path) -> None:
-        assert (status(tmp_path).state, status(tmp_path).stack) == ("down", None)
+def test_the_status_follows_the_emulator_and_what_was_deployed_to_it(
+    machine: Machine, tmp_path: Path
+) -> None:
+    def found() -> tuple[str, object]:
+        return status(tmp_path).state, status(tmp_path).stack
 
-    def test_up(self, machine: Machine, tmp_path: Path) -> None:
-        deployed = up(tmp_path)
-        found = status(tmp_path)
-        assert (found.state, found.stack) == ("up", deployed)
-        assert found.log_file == tmp_path / ".fanin" / "emulator.log"
-
-    def test_unhealthy(self, machine: Machine, tmp_path: Path) -> None:
-        up(tmp_path)
-        machine.healthy = False
-        assert (status(tmp_path).state, status(tmp_path).stack) == ("unhealthy", None)
-
-    def test_an_emulator_without_a_stack_is_starting(self, machine: Machine, tmp_path: Path) -> None:
-        machine.running = Emulator(1, 4566, auth=False)
-        assert status(tmp_path).state == "starting"
-
-    def test_a_stack_on_a_process_that_has_gone_does_not_count(
-        self, machine: Machine, tmp_path: Path
-    ) -> None:
-        up(tmp_path)
-        machine.running = Emulator(9, 4566, auth=False)
-        assert (status(tmp_path).state, status(tmp_path).stack) == ("starting", None)
-        machine.running = None
-        assert status(tmp_path).state == "down"
+    assert found() == ("down", None)
+    machine.running = Emulator(1, 4566, auth=False)
+    assert found() == ("starting", None)
+    deployed = up(tmp_path)
+    assert found() == ("up", deployed)
+    assert status(tmp_path).log_file == tmp_path / ".fanin" / "emulator.log"
+    machine.healthy = False
+    assert found() == ("unhealthy", None)
+    # A stack on a process that has gone does not count
+    machine.running, machine.healthy = Emulator(9, 4566, auth=False), True
+    assert found() == ("starting", None)
+    machine.running = None
+    assert found() == ("down", None)

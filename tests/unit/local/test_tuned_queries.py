@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanin.local import launcher, tuned_queries
@@ -28,6 +28,7 @@ def test_each_condition_that_is_understood_is_tested() -> None:
 
 
 @pytest.mark.parametrize("form", HOLDS)
+@settings(max_examples=25)
 @given(keys=st.sets(TEXT), operands=st.tuples(TEXT, TEXT).map(sorted))
 def test_the_places_of_a_condition_are_those_of_the_keys_that_fulfil_it(
     form: str, keys: set[str], operands: list[str]

@@ -80,11 +80,6 @@ def test_messages_come_in_their_order_and_once(sqs: Emulator) -> None:
     assert receive(sqs, queue) == []
     assert len(queue["messages"]) == 25
     assert [message.get("receive_count", 0) for message in queue["messages"]] == [1, 0, *[1] * 23]
-
-
-def test_messages_without_fields_are_completed_when_they_are_received(sqs: Emulator) -> None:
-    queue = queue_of(1)
-    assert receive(sqs, queue) == [0]
     assert queue["messages"][0].keys() == {"body", "visible_at", "receive_count"}
 
 

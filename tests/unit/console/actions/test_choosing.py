@@ -31,21 +31,13 @@ def test_without_parameters_all_failures_are_meant() -> None:
 
 
 @pytest.mark.parametrize("error", HOSTILE)
-def test_an_error_comes_back_as_it_was(error: str) -> None:
+def test_an_error_comes_back_from_an_address_and_from_a_form_as_it_was(error) -> None:
     chosen = Selection((error,), (OrdinalRange(0, 3), OrdinalRange(7, 8)))
     assert selection_of(asked(**address_of(chosen))) == chosen
-
-
-@pytest.mark.parametrize("error", HOSTILE)
-def test_a_field_of_a_form_carries_an_error_without_line_ends(error: str) -> None:
-    # Given the hidden field of an error
-    hidden, ranges = fields_of(Selection((error,), (OrdinalRange(0, 3),)))
-    assert "\n" not in hidden.value
-    assert "\r" not in hidden.value
-    # When a browser sends it
-    sent = asked(**{hidden.name: hidden.value, ranges.name: ranges.value})
-    # Then it is the error
-    assert selection_of(sent) == Selection((error,), (OrdinalRange(0, 3),))
+    # A browser changes the line ends of a field
+    hidden, ranges = fields_of(chosen)
+    assert not {"\n", "\r"} & set(hidden.value)
+    assert selection_of(asked(**{hidden.name: hidden.value, ranges.name: ranges.value})) == chosen
 
 
 @pytest.mark.parametrize(
@@ -56,12 +48,12 @@ def test_a_field_of_a_form_carries_an_error_without_line_ends(error: str) -> Non
         (" 0 .. 100, 250,", [(0, 100), (250, 251)]),
     ],
 )
-def test_ranges_are_typed(text: str, ranges: list[tuple[int, int]]) -> None:
+def test_ranges_are_typed(text, ranges) -> None:
     assert selection_of(asked(range=text)).ranges == tuple(OrdinalRange(*one) for one in ranges)
 
 
 @pytest.mark.parametrize("text", ["a", "1-2", "5..5", "9..3", "-1", "\u0661", "1..2..3", "9" * 30])
-def test_what_is_not_a_range_is_refused(text: str) -> None:
+def test_what_is_not_a_range_is_refused(text) -> None:
     with pytest.raises(InvalidRequest):
         selection_of(asked(range=text))
 
@@ -94,11 +86,11 @@ def test_the_queue_is_a_field() -> None:
 
 
 @pytest.mark.parametrize("text", ["100,050", "7, 0..1,000", "12,345,678", "100,250"])
-def test_a_number_with_thousands_is_not_taken_for_two(text: str) -> None:
+def test_a_number_with_thousands_is_not_taken_for_two(text) -> None:
     with pytest.raises(InvalidRequest, match="as one number or as two"):
         selection_of(asked(range=text))
 
 
 @pytest.mark.parametrize("text", ["100, 050", "1,2,300", "0..10,7", "1234,567"])
-def test_numbers_that_cannot_be_thousands_may_stand_close(text: str) -> None:
+def test_numbers_that_cannot_be_thousands_may_stand_close(text) -> None:
     assert len(selection_of(asked(range=text)).ranges) > 1

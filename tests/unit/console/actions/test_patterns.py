@@ -7,14 +7,13 @@ import pytest
 from fanin import PutRoute, Register
 from fanin.domain.routing import Policy
 from fanin.errors import BufferNotFound
-from fanin.testing import InMemoryService
-from tests.unit.console.pressing import Person, buttons_of, text_of
+from tests.unit.console.pressing import buttons_of, text_of
 
 
 class TestLimit:
     PATH = "/buffers/stage/actions/limit"
 
-    def test_it_says_that_it_drains_first(self, service: InMemoryService, person: Person) -> None:
+    def test_it_says_that_it_drains_first(self, service, person) -> None:
         # Given
         buffers = service.services.buffers
         buffers.define("stage", 5)
@@ -33,7 +32,7 @@ class TestLimit:
         again = person.send(self.PATH, limit="8")
         assert "Nothing was done: the limit is 8 already." in text_of(again)
 
-    def test_an_empty_one_has_it_at_once(self, service: InMemoryService, person: Person) -> None:
+    def test_an_empty_one_has_it_at_once(self, service, person) -> None:
         service.services.buffers.define("stage", 5)
         assert "The buffer is empty: the next put has the new limit." in text_of(person.look(self.PATH))
         person.send(self.PATH, limit="8")
@@ -41,9 +40,7 @@ class TestLimit:
         assert service.services.buffers.status("stage").pending == 8
 
     @pytest.mark.parametrize("limit", ["", "0", "-3", "1e3", "\u0663", "1000001", "9" * 40])
-    def test_what_is_not_a_limit_is_refused(
-        self, service: InMemoryService, person: Person, limit: str
-    ) -> None:
+    def test_what_is_not_a_limit_is_refused(self, service, person, limit) -> None:
         service.services.buffers.define("stage", 5)
         person.look(self.PATH)
         refused = person.send(self.PATH, limit=limit)
@@ -51,7 +48,7 @@ class TestLimit:
         assert service.services.buffers.status("stage").buffer.limit == 5
         assert person.console.log.entries()[0].record.outcome.code == "invalid-request"
 
-    def test_a_buffer_that_is_gone_is_not_made_anew(self, service: InMemoryService, person: Person) -> None:
+    def test_a_buffer_that_is_gone_is_not_made_anew(self, service, person) -> None:
         # Given a question about a buffer that is deleted before the press
         service.services.buffers.define("stage", 5)
         person.look(self.PATH)
@@ -75,9 +72,7 @@ class TestRoute:
             (Policy.FIRST, "Now one of 2 registrations"),
         ],
     )
-    def test_it_says_who_gets_its_events(
-        self, service: InMemoryService, person: Person, policy: Policy, get: str
-    ) -> None:
+    def test_it_says_who_gets_its_events(self, service, person, policy, get) -> None:
         # Given a hostile pattern
         pattern = {"source": ["</script>&"]}
         service.services.routing.put(PutRoute("orders", pattern, "shop", policy))
@@ -104,7 +99,7 @@ class TestRoute:
 class TestRegistration:
     PATH = "/directory/shop/a/actions/deregister"
 
-    def test_it_says_what_is_not_sent_any_more(self, service: InMemoryService, person: Person) -> None:
+    def test_it_says_what_is_not_sent_any_more(self, service, person) -> None:
         # Given
         queue = service.queue(channel=True)
         service.services.directory.register(Register("shop", "a", queue, {"zone": "<eu>"}))

@@ -7,10 +7,9 @@ from dataclasses import replace
 from fanin.console.actions.progress import facts_of, not_done, state_of
 from fanin.domain.batch import State
 from fanin.domain.reports import Progress
-from fanin.testing import InMemoryService
 
 
-def test_what_is_not_done_has_the_bounds_of_what_is(service: InMemoryService) -> None:
+def test_what_is_not_done_has_the_bounds_of_what_is(service) -> None:
     batch = service.tracker.open()
     service.tracker.add(batch.batch_id, 1_000)
     row = replace(service.services.ledger.status(batch.batch_id).batch, failed=2, held=3)
@@ -25,6 +24,6 @@ def test_what_is_not_done_has_the_bounds_of_what_is(service: InMemoryService) ->
     )
 
 
-def test_a_state_is_said_in_words(service: InMemoryService) -> None:
+def test_a_state_is_said_in_words(service) -> None:
     batch = replace(service.tracker.open(), state=State.TIMED_OUT)
     assert state_of(batch) == "timed out"

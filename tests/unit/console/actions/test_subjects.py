@@ -12,8 +12,6 @@ import pytest
 from fanin import PutRoute, Register
 from fanin.console.actions.subjects import BATCH, BUFFER, REGISTRATION, ROUTE, SUBJECTS, offered
 from fanin.domain.batch import Batch, Kind, Mode, OnFailure, State
-from fanin.testing import InMemoryService
-from tests.unit.console.actions.conftest import Makes
 from tests.unit.console.pressing import Person
 
 
@@ -21,7 +19,7 @@ def names(batch: Batch) -> list[str]:
     return [one.name for one in offered(BATCH, batch)]
 
 
-def test_buttons_of_a_batch_follow_its_state(makes: Makes) -> None:
+def test_buttons_of_a_batch_follow_its_state(makes) -> None:
     batch, _ = makes.batch(3)
     assert names(batch) == ["close", "verify", "cancel"]
     assert names(replace(batch, state=State.CLOSED)) == ["verify", "cancel"]
@@ -31,13 +29,13 @@ def test_buttons_of_a_batch_follow_its_state(makes: Makes) -> None:
     assert names(replace(ended, targets=1)) == ["verify", "redeliver", "remove"]
 
 
-def test_a_batch_that_holds_can_be_redriven_and_released_while_it_lives(makes: Makes) -> None:
+def test_a_batch_that_holds_can_be_redriven_and_released_while_it_lives(makes) -> None:
     batch = replace(makes.batch(3)[0], on_failure=OnFailure.HOLD, held=2)
     assert names(batch) == ["close", "redrive", "release", "verify", "cancel"]
     assert names(replace(batch, state=State.TIMED_OUT)) == ["redrive", "verify", "remove"]
 
 
-def test_patterns_have_fewer(makes: Makes) -> None:
+def test_patterns_have_fewer(makes) -> None:
     batch = makes.batch(3)[0]
     assert names(replace(batch, mode=Mode.ESTIMATED)) == ["close", "cancel"]
     assert names(replace(batch, kind=Kind.BUFFER)) == ["verify"]
@@ -56,9 +54,7 @@ def test_each_has_a_page_of_its_own() -> None:
 class TestButtons:
     """The parts of pages that lead to questions."""
 
-    def test_each_subject_has_a_row_of_them(
-        self, service: InMemoryService, person: Person, makes: Makes
-    ) -> None:
+    def test_each_subject_has_a_row_of_them(self, service, person, makes) -> None:
         # Given
         services = service.services
         services.buffers.define("stage", 5)
@@ -83,7 +79,7 @@ class TestButtons:
             assert "href" not in shown
 
     @pytest.mark.parametrize("error", ["</a><script>alert(1)</script>\n&\"'", "x" * 1_024, "a b/c?d#e%20"])
-    def test_a_group_of_failures_has_its_own(self, person: Person, makes: Makes, error: str) -> None:
+    def test_a_group_of_failures_has_its_own(self, person, makes, error) -> None:
         # Given a batch that holds failed items
         batch = makes.failed(["x"], on_failure="hold")
         for macro, action in (("redrive_group", "redrive"), ("release_group", "release")):
@@ -96,13 +92,15 @@ class TestButtons:
             assert path == f"/batches/{batch.batch_id}/actions/{action}"
             assert parse_qsl(query) == [("error", error)]
 
-    def test_failures_without_a_reason_have_none(self, person: Person, makes: Makes) -> None:
+    def test_failures_without_a_reason_and_batches_that_do_not_hold_have_none(self, person, makes) -> None:
         """No error would be an address that means all failures."""
         batch = makes.failed(["x"], on_failure="hold")
+        live, _ = makes.batch(3)
         for macro in ("redrive_group", "release_group"):
             assert not person.console.templates.macro("actions_parts.html", macro, batch, "").strip()
+            assert not person.console.templates.macro("actions_parts.html", macro, live, "x").strip()
 
-    def test_an_item_has_one(self, person: Person, makes: Makes) -> None:
+    def test_an_item_has_one(self, person, makes) -> None:
         batch = makes.failed(["x"] * 3)
         html = person.console.templates.macro("actions_parts.html", "redrive_item", batch, 2)
         (link,) = re.findall(r'href="([^"]+)"', html)

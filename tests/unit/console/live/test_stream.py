@@ -47,11 +47,8 @@ def test_a_view_that_is_over_is_told_once(streams) -> None:
     assert told(over, streams=streams) == [("view", {"a": "<b>\n\u2028</b>"}), ("over", {})]
 
 
-def test_where_an_answer_cannot_stay_open_it_has_one_view() -> None:
+def test_where_an_answer_cannot_stay_open_it_has_one_view_or_trouble() -> None:
     assert told(lambda: View({"a": "1"}, 1), streams=False) == [("view", {"a": "1"})]
-
-
-def test_where_an_answer_cannot_stay_open_trouble_is_told_too() -> None:
     # An answer that is not 200 would make the browser give up.
     assert told(busy, streams=False) == [("trouble", {"text": "busy", "seconds": 5.0})]
 

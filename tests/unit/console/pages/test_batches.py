@@ -10,6 +10,7 @@ from fanin import Failure
 from fanin.console.pages.batches import LOOKED_AT, SIZES, Query
 from fanin.domain.batch import Kind, State
 from fanin.errors import InvalidRequest
+from tests.unit.console.looking import pages_from
 
 
 def names(page: str) -> list[str]:
@@ -52,12 +53,7 @@ def test_every_batch_is_on_one_page_when_paging_through(service, browse) -> None
     keys = [f"k{number}" for number in range(3 * SIZES[0] + 7)]
     opened(service, *keys)
     # When one follows the links to the end
-    browser, address, seen = browse(), "/batches", []
-    while address:
-        page = browser.get(address).text
-        seen += names(page)
-        following = re.search(r'href="([^"]*)" rel="next"', page)
-        address = unescape(following[1]) if following else ""
+    seen = [name for page in pages_from(browse(), "/batches") for name in names(page)]
     # Then each was shown once
     assert sorted(seen) == sorted(keys)
 
@@ -165,14 +161,6 @@ def test_hostile_texts_stay_texts(service, browse) -> None:
     page = browse().get("/batches", params={"search": hostile}).text
     assert names(page) == [hostile]
     assert "<script>alert" not in page
-
-
-def test_the_live_view_shows_the_same_page(service, browse) -> None:
-    opened(service, "a", "b")
-    browser = browse(streams=False)
-    page = browser.get("/batches?sort=created").text
-    live = unescape(re.search(r'data-live="([^"]*)"', page)[1])
-    assert '\\"name\\">b<' in browser.get(live).text
 
 
 def test_an_address_says_what_is_shown() -> None:

@@ -6,7 +6,7 @@ from fanin import Failure
 from fanin.console.rendering import dollars
 from fanin.domain.costs import spent
 from fanin.domain.prices import DEFAULT
-from tests.unit.console.pages.test_heading import text_of
+from tests.unit.console.looking import text_of
 
 
 def test_the_cost_follows_from_what_the_row_says(service, browse) -> None:

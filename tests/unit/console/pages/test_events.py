@@ -10,7 +10,7 @@ import pytest
 from fanin import Failure
 from fanin.domain.failures import KeptMessage
 from tests.unit.console.calls import counted
-from tests.unit.console.pages.test_heading import HOSTILE, text_of
+from tests.unit.console.looking import HOSTILE, text_of
 
 
 def told(service, batch_id: int) -> dict[str, object]:

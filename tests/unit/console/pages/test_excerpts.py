@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import string
-
 import pytest
 from markupsafe import escape
 
@@ -12,22 +10,20 @@ def html(text: str) -> int:
     return len(str(escape(text)).encode())
 
 
-def test_short_texts_are_whole() -> None:
-    (one,) = excerpts(["ok"], most=10, room=100)
-    assert (one.text, one.size, one.cut) == ("ok", 2, False)
+@pytest.mark.parametrize(
+    ("text", "most", "shown", "size"),
+    [
+        ("ok", 10, "ok", 2),
+        ("x" * 5000, 4096, "x" * 4096, 5000),
+        ("ü" * 10, 5, "üü", 20),  # bytes are counted, and no character is cut in two
+    ],
+)
+def test_a_long_text_is_cut_and_says_how_long_it_is(text, most, shown, size) -> None:
+    (one,) = excerpts([text], most=most, room=10_000)
+    assert (one.text, one.size, one.cut) == (shown, size, shown != text)
 
 
-def test_a_long_text_is_cut_and_says_how_long_it_is() -> None:
-    (one,) = excerpts(["x" * 5000], most=4096, room=10_000)
-    assert (len(one.text), one.size, one.cut) == (4096, 5000, True)
-
-
-def test_bytes_are_counted_and_no_character_is_cut_in_two() -> None:
-    (one,) = excerpts(["ü" * 10], most=5, room=100)
-    assert (one.text, one.size) == ("üü", 20)
-
-
-@pytest.mark.parametrize("character", [*string.printable, "ü", "€", "😀"])
+@pytest.mark.parametrize("character", [*"a&\"'<>\n\x0b", "ü", "€", "😀"])
 def test_the_room_is_that_of_the_html(character) -> None:
     found = excerpts([character * 500] * 7, most=400, room=1000)
     assert sum(html(one.text) for one in found) <= 1000
@@ -54,11 +50,8 @@ def test_the_length_is_that_of_the_whole_text() -> None:
     assert Excerpt("", 200 * 1024, cut=True).length == "200.0 KB"
 
 
-def test_json_is_shown_with_its_own_characters() -> None:
+def test_json_is_shown_with_its_own_characters_or_says_that_it_cannot_be_written() -> None:
     assert shown_json({"a": "ü\n"}) == '{"a": "ü\\n"}'
-
-
-def test_json_that_cannot_be_written_says_so() -> None:
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]

@@ -10,7 +10,7 @@ from fanin.console.pages.failures import BODY, CALLS, GROUPS, LOOKED_AT, ROWS
 from fanin.console.rendering import error_key, queue_name
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from tests.unit.console.calls import counted
-from tests.unit.console.pages.test_heading import HOSTILE, text_of
+from tests.unit.console.looking import HOSTILE, following, pages_from, text_of
 
 QUEUE = "arn:aws:sqs:eu-west-1:123456789012:rows"
 
@@ -31,19 +31,9 @@ def items(page: str) -> list[int]:
     return [int(at) for at in re.findall(r'/failures/(\d+)"', listed)]
 
 
-def following(page: str) -> str | None:
-    found = re.search(r'href="([^"]*)" rel="next"', page)
-    return unescape(found[1]) if found else None
-
-
-def all_items(browser, address: str | None) -> list[int]:
+def all_items(browser, address: str) -> list[int]:
     """Ordinals that all pages list, from an address on."""
-    seen: list[int] = []
-    while address:
-        page = browser.get(address).text
-        seen += items(page)
-        address = following(page)
-    return seen
+    return [at for page in pages_from(browser, address) for at in items(page)]
 
 
 class TestByError:
@@ -132,13 +122,6 @@ class TestList:
         assert "None among the 2,000 failures that were looked at." in text_of(page)
         assert all_items(browse(), following(page)) == [len(reasons) - 1]
 
-    @pytest.mark.parametrize(
-        "query", ["after=x", "skip=1.5", "cursor=nonsense", "part=nonsense", "after=--1"]
-    )
-    def test_a_malformed_address_is_refused(self, service, browse, query) -> None:
-        batch_id = failed(service, ["x"])
-        assert browse().get(f"/batches/{batch_id}/failures?{query}").status_code == 400
-
 
 class TestOne:
     def test_a_failure_has_a_page_with_its_message(self, service, browse) -> None:
@@ -161,16 +144,6 @@ class TestOne:
         shown = text_of(browse().get(f"/batches/{batch_id}/failures/0").text)
         assert "Its message was not kept" in shown
         assert browse().get(f"/batches/{batch_id}/failures/0/body").status_code == 404
-
-    def test_an_item_that_has_not_failed_is_not_found(self, service, browse) -> None:
-        batch_id = failed(service, ["x"])
-        assert browse().get(f"/batches/{batch_id}/failures/1").status_code == 404
-        assert browse().get(f"/batches/{batch_id}/failures/1/body").status_code == 404
-
-    @pytest.mark.parametrize("ordinal", ["x", "1.0", "1e3", "12345678901234567890", "٣", "-1"])
-    def test_what_is_not_an_ordinal_is_refused(self, service, browse, ordinal) -> None:
-        batch_id = failed(service, ["x"])
-        assert browse().get(f"/batches/{batch_id}/failures/{ordinal}").status_code == 400
 
     @pytest.mark.parametrize("sign", ["x", "&", "💥", '"'])
     def test_the_beginning_of_a_large_message_is_shown_and_all_of_it_is_a_file(

@@ -2,22 +2,12 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from html import unescape
-
-import pytest
 
 from fanin import Failure, OpenFrame
 from fanin.console.pages.frames import FRAMES, SHOWN
 from fanin.domain.frames import Ticket
 from tests.unit.console.calls import Calls
-
-HOSTILE = '"><script>alert(1)</script>'
-
-
-def words(page: str) -> str:
-    """What a page says, without its markup."""
-    cells = re.sub(r"</(dt|dd|th|td|p|span)>", " ", page)
-    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", "", cells)))
+from tests.unit.console.looking import live_of, pages_from, words
 
 
 def opened(service, size: int, **more) -> int:
@@ -53,10 +43,6 @@ def test_a_full_list_is_small_whatever_senders_write(service, browse) -> None:
     assert browse().get("/frames?size=75").status_code == 400
 
 
-def test_an_empty_list_says_how_one_is_made(browse) -> None:
-    assert "<code>fanin frame open ENVELOPES</code>" in browse().get("/frames").text
-
-
 def test_a_frame_shows_what_is_missing(service, browse) -> None:
     # Given a frame of which the second, fourth and fifth of six envelopes were handled
     queue = service.queue("replies", channel=True)
@@ -88,16 +74,11 @@ def test_every_missing_range_is_on_one_page_when_paging_through(service, browse)
     frame_id = opened(service, 5 * SHOWN)
     handle(service, frame_id, *range(1, 5 * SHOWN, 2))
     # When one follows the links
-    browser, address, seen = browse(), f"/frames/{frame_id}", []
-    while address:
-        page = browser.get(address)
-        assert len(page.content) < 100_000
-        seen += re.findall(r'<tr><td class="figure">(\d+)<', page.text)
-        following = re.search(r'rel="next" href="([^"]*)"', page.text)
-        address = unescape(following[1]) if following else ""
+    *_, last = pages = list(pages_from(browse(), f"/frames/{frame_id}"))
+    seen = [start for page in pages for start in re.findall(r'<tr><td class="figure">(\d+)<', page)]
     # Then each was shown once, and the last page leads back to the first
     assert [int(start) for start in seen] == list(range(0, 5 * SHOWN, 2))
-    assert f'href="/frames/{frame_id}">First page' in page.text
+    assert f'href="/frames/{frame_id}">First page' in last
 
 
 def test_a_complete_frame_says_so(service, browse) -> None:
@@ -130,7 +111,7 @@ def test_what_is_missing_of_a_large_frame_is_listed_once(service, browse) -> Non
     assert "From no. To no. Envelopes 0 25,535 25,536" in said
     assert "As it was when the page was loaded" in said
     # And its live view does not read that again
-    address = unescape(re.search(r'data-live="([^"]*)"', page)[1])
+    address = live_of(page)
     calls = Calls(service)
     told = browse(streams=False).get(address).text
     assert "0 of 1,000,000,000" in told
@@ -138,39 +119,11 @@ def test_what_is_missing_of_a_large_frame_is_listed_once(service, browse) -> Non
     assert calls == {"ledger.status": 1}
 
 
-def test_a_page_makes_two_calls(service, browse) -> None:
-    frame_id = opened(service, 500)
-    calls = Calls(service)
-    browse().get(f"/frames/{frame_id}")
-    assert calls == {"frames.status": 1, "ledger.status": 1}
-
-
-def test_hostile_texts_stay_texts(service, browse) -> None:
-    frame_id = opened(service, 3, source=HOSTILE, destination=HOSTILE, user_key=HOSTILE)
-    for address in ("/frames", f"/frames/{frame_id}"):
-        page = browse().get(address).text
-        assert "<script>alert" not in page
-        assert HOSTILE in unescape(page)
-
-
-@pytest.mark.parametrize(
-    ("address", "status"), [("/frames/123", 404), ("/frames/x", 404), ("/frames/{}?cursor=x", 400)]
-)
-def test_what_is_not_there_is_said(service, browse, address, status) -> None:
-    answer = browse().get(address.format(opened(service, 3)))
-    assert answer.status_code == status
-    assert "This could not be shown" in answer.text
-
-
-def test_a_batch_of_another_kind_has_no_such_page(service, browse) -> None:
-    assert browse().get(f"/frames/{service.tracker.open().batch_id}").status_code == 404
-
-
 def test_the_live_view_shows_the_same_and_ends_with_the_frame(service, browse) -> None:
     frame_id = opened(service, 2)
     browser = browse(streams=False)
     page = browser.get(f"/frames/{frame_id}").text
-    address = unescape(re.search(r'data-live="([^"]*)"', page)[1])
+    address = live_of(page)
     told = browser.get(address).text
     assert "0 of 2" in told
     assert "event: over" not in told

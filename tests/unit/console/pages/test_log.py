@@ -9,7 +9,6 @@ import pytest
 
 from fanin.console.actions.action import Result
 from fanin.console.actions.log import KEPT, MAX_ASKED, MAX_SAYS, Entry
-from fanin.testing import InMemoryService
 from fanin.wire.actions import Action, Caller, CallerKind, Outcome
 from tests.unit.console.pressing import Person, text_of
 
@@ -22,12 +21,12 @@ def entry(number: int, says: str = "done") -> Entry:
     return Entry(record, "Redrive", "batch", str(number), ("batches", number), Result.DONE, says, asked)
 
 
-def test_an_empty_log_says_so(service: InMemoryService) -> None:
+def test_an_empty_log_says_so(service) -> None:
     assert "No button was pressed" in text_of(Person(service).look("/log"))
     assert "it has no buttons" in text_of(Person(service, write=False).look("/log"))
 
 
-def test_it_shows_who_did_what_to_what(service: InMemoryService) -> None:
+def test_it_shows_who_did_what_to_what(service) -> None:
     person = Person(service)
     person.console.log.add(entry(service.clock.now(), "5 messages sent again."))
     answer = person.look("/log")
@@ -40,7 +39,7 @@ def test_it_shows_who_did_what_to_what(service: InMemoryService) -> None:
     assert not person.calls
 
 
-def test_a_full_log_stays_under_100_kb(service: InMemoryService) -> None:
+def test_a_full_log_stays_under_100_kb(service) -> None:
     person = Person(service)
     for number in range(KEPT):
         person.console.log.add(replace(entry(number, "'" * MAX_SAYS), asked={"error": "&" * MAX_ASKED}))
@@ -58,11 +57,11 @@ def test_a_full_log_stays_under_100_kb(service: InMemoryService) -> None:
 
 
 @pytest.mark.parametrize("after", ["x", "-1", "9" * 50, "150"])
-def test_a_place_that_does_not_exist_is_not_an_error(service: InMemoryService, after: str) -> None:
+def test_a_place_that_does_not_exist_is_not_an_error(service, after) -> None:
     assert Person(service).look(f"/log?after={after}").status_code == 200
 
 
-def test_it_says_where_else_to_look_for_who_did_something(service: InMemoryService) -> None:
+def test_it_says_where_else_to_look_for_who_did_something(service) -> None:
     # Given a console of one person, and one whose callers the API has checked
     of_one = Person(service, sessions=True)
     session = of_one.console.sessions.launch()

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import re
-from html import unescape
 
 from fanin.console.pages.missing import ROWS
 from fanin.domain.acks import ItemRange
 from tests.unit.console.calls import counted
-from tests.unit.console.pages.test_heading import text_of
+from tests.unit.console.looking import pages_from, text_of
 
 
 def test_missing_ranges_are_listed_with_group_ids_that_can_be_used(service, browse) -> None:
@@ -28,12 +27,8 @@ def test_all_ranges_are_on_one_page_when_paging_through(service, browse) -> None
     with service.tracker.batch() as batch:
         group = list(batch.add(6 * ROWS))
     service.tracker.ack(group[::2])
-    browser, address, seen = browse(), f"/batches/{batch.id}/missing", []
-    while address:
-        page = browser.get(address).text
-        seen += re.findall(r'<th scope="row" class="figures">([\d,]+)', page)
-        found = re.search(r'href="([^"]*)" rel="next"', page)
-        address = unescape(found[1]) if found else ""
+    pages = pages_from(browse(), f"/batches/{batch.id}/missing")
+    seen = [at for page in pages for at in re.findall(r'<th scope="row" class="figures">([\d,]+)', page)]
     assert [int(at.replace(",", "")) for at in seen] == list(range(1, 6 * ROWS, 2))
 
 
@@ -44,9 +39,3 @@ def test_an_estimated_batch_does_not_know(service, browse) -> None:
     shown = browse().get(f"/batches/{batch.id}/missing").text
     assert "does not know which are missing" in shown
     assert calls == ["ledger.status"]
-
-
-def test_a_malformed_cursor_is_refused(service, browse) -> None:
-    with service.tracker.batch() as batch:
-        batch.add(3)
-    assert browse().get(f"/batches/{batch.id}/missing?cursor=x").status_code == 400

@@ -4,14 +4,11 @@ import json
 import re
 from html import unescape
 
-import pytest
-
 from fanin.console.pages.routes import POLICIES, SHOWN
 from fanin.domain.directory import Register
 from fanin.domain.routing import Policy, PutRoute
-from tests.unit.console.calls import Calls
+from tests.unit.console.looking import pages_from
 
-HOSTILE = '"><script>alert(1)</script>'
 PATTERN = {"source": ["orders"], "detail": {"region": ["eu", "us"]}}
 
 
@@ -31,23 +28,14 @@ def test_routes_are_listed(service, browse) -> None:
     assert json.dumps(PATTERN) in unescape(row)
 
 
-def test_a_page_without_routes_says_how_one_is_made(browse) -> None:
-    assert "fanin route put NAME TOPIC" in browse().get("/routes").text
-
-
 def test_every_route_is_on_one_small_page_when_paging_through(service, browse) -> None:
     # Given more routes than two pages have, with names, topics and patterns as long as they may be
     wanted = [f"{number:03}" + "r" * 37 for number in range(2 * SHOWN + 3)]
     for name in wanted:
         put(service, name, "t" * 128, {"source": ["'" * 2_000]}, attributes={"'" * 64: "'" * 256})
     # When one follows the links
-    browser, address, seen = browse(), "/routes", []
-    while address:
-        page = browser.get(address)
-        assert len(page.content) < 100_000
-        seen += re.findall(r'class="name" href="/routes/([^"]*)"', page.text)
-        following = re.search(r'href="([^"]*)" rel="next"', page.text)
-        address = unescape(following[1]) if following else ""
+    pages = pages_from(browse(), "/routes")
+    seen = [name for page in pages for name in re.findall(r'class="name" href="/routes/([^"]*)"', page)]
     # Then each was shown once
     assert seen == wanted
 
@@ -81,39 +69,3 @@ def test_a_route_to_nobody_says_what_becomes_of_its_events(service, browse) -> N
 
 def test_every_policy_has_words() -> None:
     assert set(POLICIES) == set(Policy)
-
-
-def test_pages_make_few_calls(service, browse) -> None:
-    put(service, "orders")
-    calls = Calls(service)
-    browser = browse()
-    browser.get("/routes")
-    assert calls == {"routing.page": 1}
-    browser.get("/routes/orders")
-    assert calls == {"routing.page": 1, "routing.get": 1, "directory.page": 1}
-
-
-def test_hostile_texts_stay_texts(service, browse) -> None:
-    put(service, "orders", pattern={"source": [HOSTILE]}, attributes={HOSTILE: HOSTILE})
-    for address in ("/routes", "/routes/orders"):
-        page = browse().get(address).text
-        assert "<script>alert" not in page
-        assert json.dumps([HOSTILE])[1:-1] in unescape(page)
-
-
-@pytest.mark.parametrize(
-    ("address", "status"),
-    [
-        ("/routes/none", 404),
-        ("/routes/a%2Fb", 404),
-        ("/routes/%3Cscript%3E", 400),
-        ("/routes/r%C3%B6ute", 400),
-        ("/routes/a%3Fb%25", 400),
-        ("/routes?cursor=%00", 400),
-    ],
-)
-def test_what_is_not_there_is_said(browse, address, status) -> None:
-    answer = browse().get(address)
-    assert answer.status_code == status
-    assert "This could not be shown" in answer.text
-    assert "<script>" not in answer.text

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from fanin.domain.targets import Target, TargetType, When
 from tests.unit.console.calls import counted
-from tests.unit.console.pages.test_heading import text_of
+from tests.unit.console.looking import text_of
 
 HOOK = Target(TargetType.WEBHOOK, When.FAILED, url="https://hooks.example.com/very-secret")
 

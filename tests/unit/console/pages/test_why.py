@@ -4,8 +4,7 @@ import pytest
 
 from fanin import Failure
 from fanin.console.rendering import code_marks
-from tests.unit.console.calls import counted
-from tests.unit.console.pages.test_heading import HOSTILE, text_of
+from tests.unit.console.looking import HOSTILE, text_of
 
 
 def test_all_findings_are_shown_with_severity_advice_and_evidence(service, browse) -> None:
@@ -42,13 +41,6 @@ def test_an_ended_batch_says_how_it_ended(service, browse) -> None:
     shown = text_of(browse().get(f"/batches/{batch.batch_id}/why").text)
     assert "How it ended" in shown
     assert "The batch has ended: it is cancelled" in shown
-
-
-def test_it_asks_once(service, browse) -> None:
-    batch = service.tracker.open()
-    calls = counted(service)
-    browse().get(f"/batches/{batch.batch_id}/why")
-    assert calls == ["ledger.status", "diagnostics.why"]
 
 
 @pytest.mark.parametrize(

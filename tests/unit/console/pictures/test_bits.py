@@ -55,7 +55,7 @@ def one(found: Cell) -> Square:
 
 class TestMarks:
     @given(st.integers(0, FULL))
-    def test_each_bit_is_filled_once(self, mask: int) -> None:
+    def test_each_bit_is_filled_once(self, mask) -> None:
         assert filled(marks(mask)) == [at for at in range(64) if mask >> at & 1]
 
     def test_neighbours_are_one_rectangle(self) -> None:
@@ -68,15 +68,16 @@ class TestMarks:
         assert len(marks(CHECKERBOARD)) == 32 * len("M1 0H2V1H1")
 
 
-class TestDoneParts:
-    def test_are_the_clear_bits_of_a_word_that_was_read(self) -> None:
-        assert done_parts(cell(parts=4, word=0b0101)) == 0b1010
-
-    def test_are_all_where_all_items_are_done_whether_read_or_not(self) -> None:
-        assert done_parts(cell(parts=4, word=None, done=256)) == 0b1111
-
-    def test_are_none_where_the_word_was_not_read(self) -> None:
-        assert done_parts(cell(word=None)) == 0
+@pytest.mark.parametrize(
+    ("found", "done"),
+    [
+        (cell(parts=4, word=0b0101), 0b1010),  # the clear bits of a word that was read
+        (cell(parts=4, word=None, done=256), 0b1111),  # all items are done, whether it was read or not
+        (cell(word=None), 0),  # it was not read
+    ],
+)
+def test_which_parts_are_done(found: Cell, done: int) -> None:
+    assert done_parts(found) == done
 
 
 class TestSquares:
@@ -101,7 +102,7 @@ class TestSquares:
             (4096, 4096, 0, False, "Items 0 to 4,095: all done; none failed"),
         ],
     )
-    def test_say_what_is_known(self, done: int, most: int, failed: int, more: bool, told: str) -> None:
+    def test_say_what_is_known(self, done, most, failed, more, told) -> None:
         square = one(Cell(0, 0, 4096, 64, done, most, failed=failed, failed_more=more, word=FULL))
 
         assert square.title == told

@@ -34,9 +34,6 @@ def test_the_fields_of_a_form_are_read() -> None:
 def test_a_form_of_another_session_is_refused(token) -> None:
     with pytest.raises(AccessDenied, match="another session"):
         read(body(token, error="x"))
-
-
-def test_a_form_without_a_token_is_refused() -> None:
     with pytest.raises(AccessDenied):
         read(b"error=x")
 
