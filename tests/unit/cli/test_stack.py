@@ -29,7 +29,7 @@ def test_up_says_where_everything_is(run, monkeypatch):
     # When
     result = run("local", "up", "--port", 4599, "--auth")
     # Then
-    assert (result.exit_code, asked, result.stderr) == (0, [(4599, True)], "deploying\n")
+    assert (result.exit_code, asked, result.stderr) == (0, [(4599, True)], " 1  deploying  0.0 s\n")
     assert "api_url" in result.stdout
     assert run("local", "up", "--json").document["work_queue_url"] == "work_queue_url"
     assert asked[1] == (None, None)

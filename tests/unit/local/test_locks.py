@@ -57,7 +57,7 @@ class TestExclusive:
     def test_whoever_does_not_wait_is_told_what_the_holder_does(self, path: Path) -> None:
         with (
             locks.exclusive(path, "the demo runs since noon"),
-            pytest.raises(LocalStackFailed, match="^the demo runs since noon$"),
+            pytest.raises(LocalStackFailed, match=r"^the demo runs since noon$"),
             locks.exclusive(path, "a second one"),
         ):
             pass

@@ -45,7 +45,8 @@ class Machine:
         self.running = None
         return was
 
-    def synthesize(self, app: Path, assembly: Path, *, inputs: Any, context: Any) -> bool:
+    def synthesize(self, app: Path, assembly: Path, *, inputs: Any, context: Any, report: Any) -> bool:
+        report("synthesizing")
         self.contexts.append(dict(context))
         return True
 
@@ -138,9 +139,11 @@ class TestUp:
         up(tmp_path, context={"prefix": "shop", "removal": "retain"})
         assert machine.contexts == [{**CONTEXT, "prefix": "shop", "removal": "retain"}]
 
-    def test_each_context_has_an_assembly_of_its_own(self) -> None:
-        assert stack._name({"a": 1, "b": 2}) == stack._name({"b": 2, "a": 1})
-        assert stack._name({"a": 1}) != stack._name({"a": 2})
+    def test_each_app_and_context_has_an_assembly_of_its_own(self) -> None:
+        other = stack.App(Path("shop/app.py"), ())
+        assert stack._name(other, {"a": 1}) != stack._name(stack.FANIN, {"a": 1})
+        assert stack._name(stack.FANIN, {"a": 1, "b": 2}) == stack._name(stack.FANIN, {"b": 2, "a": 1})
+        assert stack._name(stack.FANIN, {"a": 1}) != stack._name(stack.FANIN, {"a": 2})
 
     def test_without_a_checkout_it_says_what_to_do(
         self, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
