@@ -16,7 +16,7 @@ def main(name: str = "catalog", *arguments: str) -> int:
         from botocore.exceptions import BotoCoreError, ClientError
 
         from fanin import FaninError
-        from fanin.local.steps import Steps
+        from fanin.local import Steps
 
         try:
             with Steps(sys.stdout) as step:

@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from fanin.errors import FaninError
-from fanin.local import CHECKOUT, INPUTS, App, Stack, down, log_file, up
-from fanin.local.locks import exclusive
-from fanin.local.steps import Steps
+from fanin import FaninError
+from fanin.local import CHECKOUT, INPUTS, App, Stack, Steps, down, exclusive, log_file, up
 
 
 def example(folder: Path, *sources: str) -> App:

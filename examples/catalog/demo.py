@@ -32,8 +32,7 @@ from examples.catalog.report import Counts, Outcome, metrics, report
 from examples.catalog.rows import Catalog, comes_again
 from examples.catalog.site import Site, metered, site
 from fanin import Diagnosis, TrackedBatch, Tracker
-from fanin.local import CHECKOUT
-from fanin.local.steps import Steps
+from fanin.local import CHECKOUT, Steps
 
 HOME = CHECKOUT / ".fanin" / "demo"
 LONGEST = 900  # seconds after which the demo gives up

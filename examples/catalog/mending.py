@@ -13,7 +13,7 @@ from rich.table import Table
 
 from examples.catalog.site import Site
 from fanin import ErrorGroup, Progress, Redriving, State, Tracker
-from fanin.local.steps import Steps
+from fanin.local import Steps
 
 PATIENCE = 300  # seconds that a batch or an execution may take
 SHOWN = 5  # errors that are printed

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from examples.catalog.meter import Meter
 from examples.deployed import deployed, example
-from fanin.local import Stack
-from fanin.local.steps import Steps
+from fanin.local import Stack, Steps
 
 HERE = Path(__file__).parent
 APP = example(HERE, "stack.py", "consumer", "opener")

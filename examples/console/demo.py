@@ -17,8 +17,7 @@ from examples.console.world import World
 from examples.deployed import deployed
 from fanin import Tracker
 from fanin.console.serve import serve
-from fanin.local import CHECKOUT
-from fanin.local.steps import Steps
+from fanin.local import CHECKOUT, Steps
 
 HOME = CHECKOUT / ".fanin" / "demo-ui"
 

@@ -33,8 +33,7 @@ from examples.fleet.roster import ALPINE, HARBOUR, WORKSHOP, Fleet
 from examples.fleet.summary import Outcome, summary
 from examples.fleet.wording import TOPIC
 from fanin import Tracker
-from fanin.local import CHECKOUT, Stack, environment
-from fanin.local.steps import Steps
+from fanin.local import CHECKOUT, Stack, Steps, environment
 
 HERE = Path(__file__).parent
 APP = example(HERE, "stack.py", "wording.py")

@@ -29,8 +29,7 @@ from examples.pipeline.quiet import quiet_children
 from examples.pipeline.summary import Outcome, summary
 from examples.pipeline.vehicles import Vehicle, Vehicles
 from fanin import Tracker
-from fanin.local import CHECKOUT, Stack, environment
-from fanin.local.steps import Steps
+from fanin.local import CHECKOUT, Stack, Steps, environment
 from fanin.spark import Job, Summary, quiet_session
 from fanin.spark.jobs import ack, audit, fan_out, report
 

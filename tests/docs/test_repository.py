@@ -189,10 +189,17 @@ def test_emr_gets_what_the_jobs_and_the_report_need():
     assert set(given) == needed | {"boto3"}
 
 
-def test_dev_takes_every_extra():
-    extras = dict(PROJECT["optional-dependencies"])
-    (taken,) = re.findall(r"^fanin\[(.+)\]$", extras.pop("dev")[0])
-    assert set(taken.split(",")) | {"spark"} == set(extras)  # which spark-local takes
+def test_tests_take_every_extra():
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = pyproject["dependency-groups"]
+
+    def packages(group):
+        for one in groups[group]:
+            yield from packages(one["include-group"]) if isinstance(one, dict) else [one]
+
+    taken = re.findall(r"fanin\[(.+?)\]", "\n".join(packages("test")))
+    extras = {extra for several in taken for extra in several.split(",")}
+    assert extras | {"spark"} == set(PROJECT["optional-dependencies"])  # which spark-local takes
 
 
 def test_commits_are_judged_by_what_make_lint_runs():

@@ -24,7 +24,9 @@ service; an unknown key with ``UnrecognizedClientException`` or ``InvalidClientT
 from fanin.client.local_profile import variables as environment
 from fanin.client.local_stack import Stack, read
 from fanin.local.deploy import deploy
+from fanin.local.locks import exclusive
 from fanin.local.stack import CHECKOUT, CONTEXT, INPUTS, App, Status, down, log_file, status, up
+from fanin.local.steps import Steps
 from fanin.local.synth import synthesize
 
 __all__ = [
@@ -34,9 +36,11 @@ __all__ = [
     "App",
     "Stack",
     "Status",
+    "Steps",
     "deploy",
     "down",
     "environment",
+    "exclusive",
     "log_file",
     "read",
     "status",
