@@ -124,7 +124,7 @@ def test_a_fan_out_that_is_stopped_goes_on_with_the_command_that_it_prints(stack
         answer = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages"])
         return int(answer["Attributes"]["ApproximateNumberOfMessages"])
 
-    eventually(lambda: waiting() >= 200, within=60)
+    eventually(lambda: waiting() >= 200)
     run.send_signal(signal.SIGINT)
     said, complained = run.communicate(timeout=60)
     assert (run.returncode, said) == (130, ""), complained

@@ -178,7 +178,7 @@ class TestRecords:
 
             # And the two records end in the dead letters, where an alarm sees them
             dead = deployment.queue("NotifierRetriesDeadLetters")
-            eventually(lambda: deployment.messages(dead) == 2, within=40)
+            eventually(lambda: deployment.messages(dead) == 2)
             assert deployment.messages(retries) == 0
         records = [json.loads(message["Body"]) for message in deployment.receive(dead)]
         ids = {int(record["dynamodb"]["Keys"][names.BATCH_ID]["N"]) for record in records}
@@ -209,9 +209,9 @@ class TestRecords:
 
 
 class TestSettling:
-    @pytest.mark.parametrize("items", [64, 192, 4_160], ids=["one level", "two levels", "three levels"])
-    def test_the_stream_carries_on_where_an_acker_died(self, tracker, direct, subscriber, items):
-        # Given a closed batch
+    def test_the_stream_carries_on_where_an_acker_died(self, tracker, direct, subscriber):
+        # Given a closed batch, whose tree has three levels
+        items = 4_160
         with tracker.batch() as batch:
             batch.add(items)
 

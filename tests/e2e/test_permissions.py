@@ -1,13 +1,11 @@
 """What the roles of the functions may do, tried with their own credentials.
 
 The emulator verifies signatures and enforces the policies of the template, so in all tests of this folder the
-functions have their own roles. It does not evaluate conditions on ``dynamodb:Attributes``; that an ack cannot
-write the salt of a batch is checked in the text of the policies, here and in ``tests/infra``.
+functions have their own roles. ``tests/infra`` has what each may do; two are here, to see it enforced.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 import boto3
@@ -32,11 +30,6 @@ CHANNELS = {
 }
 ALLOWED = {
     "acks": SETTLES | NOTES | {"acks SendMessage"},
-    "dead_letters": SETTLES | NOTES | {"parked SendMessage"},
-    "settler": SETTLES | {"settler retries SendMessage"},
-    "timer": SETTLES | {"parts BatchGetItem", "parts Query"},
-    "reaper": SETTLES | CHANNELS | {"by_shelf Query", "parts BatchGetItem", "parts Query", "bus PutEvents"},
-    "notifier": SETTLES | CHANNELS | NOTES | {"parts DeleteItem", "bus PutEvents", "DeleteSchedule"},
     "api": SETTLES
     | CHANNELS
     | {"batches PutItem", "by_shelf Query", "by_user_key Query", "bus PutEvents", "DeleteSchedule"}
@@ -152,29 +145,3 @@ def test_everybody_who_is_not_allowed_is_refused_by_the_tables_too(stack, caller
     dynamodb = caller.client("dynamodb", endpoint_url=stack.endpoint_url)
     with pytest.raises(ClientError, match="AccessDenied"):
         dynamodb.get_item(TableName=stack.batches_table, Key=KEYS["batches"])
-
-
-def test_the_policies_of_the_acks_role_name_no_other_action_on_batches(deployment, stack):
-    """The deployed policy has the condition that the emulator cannot enforce."""
-    iam, role = deployment.client("iam"), deployment.role("acks")
-    statements = [
-        statement
-        for name in iam.list_role_policies(RoleName=role)["PolicyNames"]
-        for statement in _document(iam.get_role_policy(RoleName=role, PolicyName=name))["Statement"]
-        if str(statement["Resource"]).endswith(stack.batches_table)
-    ]
-    actions = {action for of in statements for action in _many(of["Action"]) if "Condition" not in of}
-    assert actions == {"dynamodb:BatchGetItem"}
-    (update,) = (of for of in statements if "Condition" in of)
-    assert _many(update["Action"]) == ["dynamodb:UpdateItem"]
-    writable = update["Condition"]["ForAllValues:StringEquals"]["dynamodb:Attributes"]
-    assert not {"salt", "items", "limit", "parent_item", "user_key", "expires_at"} & set(writable)
-
-
-def _document(answer) -> dict:
-    document = answer["PolicyDocument"]
-    return json.loads(document) if isinstance(document, str) else document
-
-
-def _many(value) -> list[str]:
-    return [value] if isinstance(value, str) else value

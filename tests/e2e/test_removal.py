@@ -17,7 +17,7 @@ from fanin.local.stack import CHECKOUT, CONTEXT, EMULATOR_HOME, INPUTS
 from fanin.local.synth import synthesize
 from tests.e2e.deployment import eventually
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.soak]
 
 APP = Path(__file__).with_name("removal") / "app.py"
 
