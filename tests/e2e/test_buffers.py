@@ -123,15 +123,19 @@ def test_the_limit_holds_under_many_producers(new_tracker, tracker, name) -> Non
     tracker.buffers.delete(name)
 
 
-def test_a_function_consumes_a_buffer_and_so_sets_the_pace(tracker, stack, name) -> None:
+def test_a_function_consumes_a_buffer_and_so_sets_the_pace(tracker, deployment, name) -> None:
     # Given a buffer of three slots on the queue of a function of the app
-    buffer = tracker.buffers.define(name, 3, queue=stack.outputs["RendersUrl"])
+    queue = deployment.stack.outputs["RendersUrl"]
+    buffer = tracker.buffers.define(name, 3, queue=queue)
     producer = tracker.producer(name)
     # When more work is put than it holds, of which one cannot be done and one kills the function
-    for payload in ("one", "empty", "cursed", *(f"scene {i}" for i in range(4))):
+    for payload in ("one", "empty", *(f"scene {i}" for i in range(4))):
         producer.put(payload)
-    # Then every slot is free again, and the two items have failed
     eventually(lambda: tracker.buffers.status(name).pending == 0)
+    with deployment.queue_attributes(queue, VisibilityTimeout="2"):  # of a function that has run
+        producer.put("cursed")
+        # Then every slot is free again, and the two items have failed
+        eventually(lambda: tracker.buffers.status(name).pending == 0)
     failures = {failure.reason for failure in tracker.failures(buffer.batch_id).failures}
     assert len(failures) == 2
     assert "nothing to render" in failures

@@ -52,22 +52,21 @@ def test_the_document_that_is_served_is_that_of_the_code(stack, sign) -> None:
     assert answer.json() == json.loads(json.dumps(document(ROUTES)))
 
 
-def whatever_is_sent_the_answer_is_one_that_the_document_names(case: Case, stack, sign) -> None:
-    if case.path.endswith("/take") and isinstance(case.body, dict) and case.body.get("wait", 20) in range(21):
-        case.body["wait"] = 0  # an earlier request may have defined the buffer: a take would wait for work
-    answer = case.call(base_url=stack.api_url, auth=sign, timeout=60)
-    case.validate_response(answer, checks=CHECKS)
-    # It was signed, so it must have reached the function; but the gateway itself answers OPTIONS.
-    assert answer.status_code != HTTPStatus.FORBIDDEN or case.method == "OPTIONS"
+def cases_of(api: BaseSchema, path: str, method: str, examples: int) -> Callable[..., None]:
+    """A test of one operation: whatever is sent, the answer is one that the document names."""
 
+    @api.include(path=path, method=method).parametrize()
+    @settings(max_examples=examples, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
+    def test(case: Case, stack, sign) -> None:
+        body = case.body
+        if case.path.endswith("/take") and isinstance(body, dict) and body.get("wait", 20) in range(21):
+            body["wait"] = 0  # an earlier request may have defined the buffer: a take would wait for work
+        answer = case.call(base_url=stack.api_url, auth=sign, timeout=60)
+        case.validate_response(answer, checks=CHECKS)
+        # It was signed, so it must have reached the function; but the gateway itself answers OPTIONS.
+        assert answer.status_code != HTTPStatus.FORBIDDEN or case.method == "OPTIONS"
 
-def tests_of(api: BaseSchema, path: str, method: str, examples: int) -> Callable[..., None]:
-    """The test above for one operation."""
-    seldom = settings(
-        max_examples=examples, derandomize=True, suppress_health_check=list(HealthCheck), database=None
-    )
-    test = seldom(whatever_is_sent_the_answer_is_one_that_the_document_names)
-    return api.include(path=path, method=method).parametrize()(test)
+    return test
 
 
 API = schemathesis.openapi.from_dict(document(ROUTES))
@@ -77,5 +76,5 @@ SAMPLE = schemathesis.openapi.from_dict(document(ROUTES), config=RANDOM)
 for operation in SAMPLE.get_all_operations():  # a test each, with a name of its own
     of = operation.ok()
     name = "_".join(["test", of.method, *re.findall(r"\w+", of.path)])
-    globals()[name] = tests_of(SAMPLE, of.path, of.method, 2)
-    globals()[f"{name}_at_length"] = pytest.mark.soak(tests_of(API, of.path, of.method, 20))
+    globals()[name] = cases_of(SAMPLE, of.path, of.method, 2)
+    globals()[f"{name}_at_length"] = pytest.mark.soak(cases_of(API, of.path, of.method, 20))

@@ -60,15 +60,6 @@ def test_nothing_else_of_the_template_costs_by_the_month(fanin):
     }
 
 
-def test_keys_cost_nothing_by_the_month(fanin):
-    """Tables have the key of AWS, queues and buckets those of their services."""
-    for table in fanin.of_type("AWS::DynamoDB::Table").values():
-        assert table["SSESpecification"] == {"SSEEnabled": True}
-        assert table["BillingMode"] == "PAY_PER_REQUEST"
-    for queue in fanin.of_type("AWS::SQS::Queue").values():
-        assert queue["SqsManagedSseEnabled"] is True
-
-
 def test_a_deployment_without_alarms_and_dashboard_pays_for_polls_only(frugal):
     assert counted(frugal).bill(DEFAULT)["watching"] == 0
     assert counted(frugal).dollars(DEFAULT) < 3

@@ -79,17 +79,3 @@ def test_the_environment_is_what_the_library_reads(shop):
 
 def test_the_stack_tells_where_everything_is(fanin):
     assert set(fanin.template.to_json()["Outputs"]) == OUTPUTS
-
-
-def test_an_emulator_knows_every_type_of_resource(fanin):
-    """The emulator's CloudFormation fails on types it does not know."""
-    kinds = {resource["Type"] for resource in fanin.resources.values()}
-    assert kinds <= {
-        *("AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Integration", "AWS::ApiGatewayV2::Route"),
-        *("AWS::ApiGatewayV2::Stage", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"),
-        *("AWS::S3::Bucket", "AWS::S3::BucketPolicy"),
-        *("AWS::DynamoDB::Table", "AWS::Events::EventBus", "AWS::Events::Rule", "AWS::IAM::Policy"),
-        *("AWS::IAM::Role", "AWS::Lambda::EventInvokeConfig", "AWS::Lambda::EventSourceMapping"),
-        *("AWS::Lambda::Function", "AWS::Lambda::LayerVersion", "AWS::Lambda::Permission"),
-        *("AWS::Logs::LogGroup", "AWS::SQS::Queue", "AWS::SQS::QueuePolicy", "AWS::Scheduler::ScheduleGroup"),
-    }

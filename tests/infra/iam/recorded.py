@@ -21,6 +21,7 @@ VARYING = (
     (re.compile(r"(?<=[-/])[0-9a-f]*[0-9][0-9a-f]*(?=$|[-/])"), "0"),
 )
 """What differs from run to run in names of queues, schedules, rules and objects → what stands for it."""
+APP = Path(__file__).with_name("app.py")
 UNBUNDLED = {"aws:cdk:bundling-stacks": []}
 SETTINGS = {"console": True, "console_write": True, "webhook_hosts": "localhost:*", "unrouted": "keep"}
 """Settings of a deployment on AWS that has all functions."""
@@ -102,7 +103,7 @@ def read(path: Path = FILE) -> list[Question]:
 def on_aws() -> Templates:
     """The template for AWS with all functions; sessions of tests share it until an input changes."""
     assembly = CHECKOUT / FOLDER / "cdk.out" / "recorded"
-    synthesize(FANIN.file, assembly, inputs=FANIN.inputs, context={**SETTINGS, **UNBUNDLED})
+    synthesize(APP, assembly, inputs=[APP, *FANIN.inputs], context={**SETTINGS, **UNBUNDLED})
     return Templates({"fanin": json.loads((assembly / "fanin.template.json").read_text())})
 
 
