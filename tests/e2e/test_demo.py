@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fanin.local import status
+from tests.e2e.deployment import eventually
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,7 +38,7 @@ def demo(tmp_path):
 @pytest.mark.soak
 def test_it_adds_up(demo, tmp_path):
     # When the demo runs to its end
-    said, _ = demo.communicate(timeout=240)
+    said, _ = demo.communicate(timeout=600)
 
     # Then all its own checks held
     assert demo.returncode == 0, said
@@ -49,17 +50,12 @@ def test_it_adds_up(demo, tmp_path):
 
 
 def test_ctrl_c_cleans_up(demo, tmp_path):
-    # Given a demo whose emulator is up, and that goes on to deploy to it
-    said = ""
-    while not ("synthesizing" in said or "deploying" in said):
-        some = demo.stdout.read(1)
-        assert some, said
-        said += some
-    assert status(tmp_path).state == "starting"
+    # Given a demo whose emulator is up, and that goes on to synthesize and deploy
+    eventually(lambda: status(tmp_path).state == "starting")
 
     # When it is interrupted
     demo.send_signal(signal.SIGINT)
-    said, _ = demo.communicate(timeout=60)
+    said, _ = demo.communicate(timeout=120)
 
     # Then it says so, and nothing is left running
     assert demo.returncode == 130, said

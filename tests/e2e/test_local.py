@@ -57,15 +57,20 @@ def status_of_api(stack: Stack) -> int:
     return PoolManager().request("GET", f"{stack.api_url}/v1/batches?state=open").status
 
 
-def invoke_reaper(stack: Stack) -> None:
-    """Starts a Lambda worker."""
+def invoke_reaper(stack: Stack, times: int = 1) -> None:
+    """Starts Lambda workers, by so many calls at the same time."""
     functions = stack.client("lambda")
     (name,) = (
         function["FunctionName"]
         for function in functions.list_functions()["Functions"]
         if "Reaper" in function["FunctionName"]
     )
-    assert "FunctionError" not in functions.invoke(FunctionName=name, Payload=b"{}")
+
+    def invoke(_: int) -> None:
+        assert "FunctionError" not in functions.invoke(FunctionName=name, Payload=b"{}")
+
+    with ThreadPoolExecutor(times) as pool:
+        list(pool.map(invoke, range(times)))
 
 
 class TestUp:
@@ -130,8 +135,7 @@ class TestUp:
         before = len(living(stack.pid))
 
         # When 24 call it at the same time, then each is answered, by far fewer processes
-        with ThreadPoolExecutor(24) as pool:
-            list(pool.map(lambda _: invoke_reaper(stack), range(24)))
+        invoke_reaper(stack, 24)
         assert 1 <= len(living(stack.pid)) - before <= 12
 
     def test_the_log_of_a_call_is_whole_when_the_call_has_ended(self, come_up, root: Path) -> None:

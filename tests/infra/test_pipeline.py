@@ -378,7 +378,7 @@ def test_the_audit_exports_both_tables_waits_and_runs(made):
 def test_no_arn_names_a_partition_since_there_are_several(made, fanin):
     # Given both stacks, which may be deployed in China or GovCloud
     for one in (made, fanin):
-        assert not re.findall(r"arn:aws[a-z-]*:", json.dumps(one.resources))
+        assert not re.findall(r"arn:aws[a-z-]*:", json.dumps(one.resources).replace(TOPIC, "of a setting"))
 
 
 def test_the_audits_arguments_are_those_of_the_job(made):
