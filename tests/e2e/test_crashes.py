@@ -78,15 +78,14 @@ class TestFunctions:
         with deployment.on_a_slow_wire("api") as wire:
             batch_id = tracker.open().batch_id
 
-            # When items are added, acked and the batch closed, each repeated by the library
+            # When items are added and acked, each repeated by the library
             wire.keep_next("TransactWriteItems")
             group = tracker.add(batch_id, 70)
             wire.keep_next("UpdateItem")
             (receipt,) = tracker.ack(group[:64])
             tracker.ack(group[64:])
-            wire.keep_next("UpdateItem")
             row = tracker.close(batch_id)
-            assert wire.kept == 3
+            assert wire.kept == 2
 
         # Then the items were added once, the first ack did its work, and the batch completed once
         assert row.items == 70

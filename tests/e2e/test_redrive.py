@@ -1,4 +1,4 @@
-"""Redriving on the deployed stack: queues, the worker, crashes, and two who press at once."""
+"""Redriving on the deployed stack: queues, and a worker that is killed."""
 
 from __future__ import annotations
 
@@ -194,28 +194,6 @@ def test_fifo_queues_keep_groups_and_order(tracker, deployment, work, noted) -> 
         "group-0": [f"body {n}" for n in range(0, 12, 2)],
         "group-1": [f"body {n}" for n in range(1, 12, 2)],
     }
-
-
-def test_two_who_press_at_once_send_each_failure_once(new_tracker, tracker, deployment, work, noted) -> None:
-    # Given failures, and four callers of whom each selects others
-    queue = work()
-    batch = noted(40, queue)
-    selections = [[], [], [(0, 30)], [(10, 40)]]
-    # When they press at once
-    with ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(lambda ranges: new_tracker().redrive(batch, ranges=ranges), selections))
-    # Then each failure was sent under one item
-    messages = handled(deployment, tracker, queue, 40)
-    items: dict[str, set[str]] = {}
-    for message in messages:
-        items.setdefault(message.body, set()).add(message.item)
-    assert len(items) == 40
-    assert all(len(of_one) == 1 for of_one in items.values())
-    redrives = list(tracker.redrives(batch))
-    assert sum(one.items for one in redrives) == 40
-    new = {one.batch_id for one in redrives if one.batch_id}
-    assert {tracker.status(one).batch.state for one in new} == {State.COMPLETE}
-    assert {one.retry_of for one in done} == {batch}
 
 
 def given_up(message: Any) -> None:
