@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -82,7 +83,13 @@ def policies_enforced() -> bool:
 
 
 @pytest.fixture(scope="session")
-def stack(stack_root: Path, policies_enforced: bool) -> Iterator[Stack | Deployed]:
+def stack_app() -> dict[str, Any]:
+    """What is deployed, as ``up`` takes it: fanin alone; e2e tests have an app of their own."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def stack(stack_root: Path, policies_enforced: bool, stack_app: dict[str, Any]) -> Iterator[Stack | Deployed]:
     """The deployed stack; ``stack.client("sqs")`` is a boto3 client for it, with root's keys.
 
     Under ``make smoke`` it is the stack in the account of the profile.
@@ -91,7 +98,7 @@ def stack(stack_root: Path, policies_enforced: bool) -> Iterator[Stack | Deploye
         yield Deployed.read(Path(os.environ[SMOKE]))
         return
     try:
-        yield up(stack_root, auth=policies_enforced, report=print)
+        yield up(stack_root, auth=policies_enforced, report=print, **stack_app)
     finally:
         down(stack_root)
 

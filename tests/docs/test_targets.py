@@ -23,7 +23,7 @@ def test_its_example_runs() -> None:
 
 
 def test_its_durable_function_is_the_one_that_the_emulator_runs() -> None:
-    deployed = ROOT / "tests" / "e2e" / "nightly" / "durable" / "handler.py"
+    deployed = ROOT / "tests" / "e2e" / "functions" / "durable" / "handler.py"
     assert deployed.read_text().partition('"""\n\n')[2] == DURABLE
 
 

@@ -1,7 +1,10 @@
 """The whole service from the real template, deployed once for the session, with policies enforced."""
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
@@ -12,15 +15,31 @@ from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import SigV4, Urllib3Transport
 from fanin.client.tracker import Tracker
-from fanin.local import Stack, emulator
+from fanin.local import CHECKOUT, INPUTS, App, Stack, emulator
+from fanin.local.locks import exclusive
 from tests.e2e.deployment import Deployment, Subscriber, api_caller
+from tests.e2e.receiver import CERTIFICATE, write_certificate
 from tests.e2e.recording import LAUNCHER, Recording
 from tests.smoke.account import Deployed
+
+HERE = Path(__file__).parent
+APP = App(HERE / "app.py", [*(CHECKOUT / name for name in INPUTS), HERE / "app.py", HERE / "functions"])
+CERTIFICATE_SECONDS = 12 * 3_600
+"""Age at which a certificate is replaced; it is valid for a day."""
 
 
 @pytest.fixture(scope="session")
 def policies_enforced() -> bool:
     return True
+
+
+@pytest.fixture(scope="session")
+def stack_app() -> dict[str, Any]:
+    """The app of ``app.py``, whose function of targets trusts the certificate of this machine's receiver."""
+    with exclusive(CERTIFICATE.with_suffix(".lock")):
+        if not CERTIFICATE.exists() or time.time() - CERTIFICATE.stat().st_mtime > CERTIFICATE_SECONDS:
+            write_certificate(CERTIFICATE)
+    return {"app": APP, "context": {"unrouted": "keep", "console": True}}
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -29,7 +29,7 @@ from tests.e2e.faults import FaultProxy
 
 ROOT = Path(__file__).parents[2]
 RECEIVERS = 6
-LEASE = 5
+LEASE = 3
 FRAME = 500
 PACE = 200
 """Most envelopes that are handled per second."""

@@ -23,12 +23,12 @@ from tests.slow_wire import SlowWire, slow_wire
 T = TypeVar("T")
 
 
-def eventually(look: Callable[[], T], within: float = 20) -> T:
+def eventually(look: Callable[[], T], within: float = 60) -> T:
     """Call ``look`` until its result is true, and return that; fails when the time is up."""
     deadline = time.monotonic() + within
     while not (found := look()):
         assert time.monotonic() < deadline, f"not true within {within} s; the last result was {found!r}"
-        time.sleep(0.1)
+        time.sleep(0.05)
     return found
 
 
@@ -191,6 +191,19 @@ class Deployment:
         )
         return answer["Item"]
 
+    def age(self, batch_id: int, seconds: int, *, ttl: int) -> None:
+        """Make the last activity of a batch this old; it is due so many seconds after it."""
+        touched_at = int((time.time() - seconds) * 1000)
+        self.client("dynamodb").update_item(
+            TableName=self.stack.batches_table,
+            Key={names.BATCH_ID: {"N": str(batch_id)}},
+            UpdateExpression="SET touched_at = :touched_at, due_at = :due_at",
+            ExpressionAttributeValues={
+                ":touched_at": {"N": str(touched_at)},
+                ":due_at": {"N": str(touched_at + ttl * 1000)},
+            },
+        )
+
     def metrics(self, function: str, since: float) -> dict[str, float]:
         """Sums of the metrics that a function wrote to its log.
 
@@ -266,11 +279,11 @@ class Subscriber:
                 self._events.setdefault(event["detail"].get("batch_id"), []).append(event)
         return {batch_id: self._events.get(batch_id, []) for batch_id in batch_ids}
 
-    def only_event_of(self, batch_id: int, within: float = 20) -> dict[str, Any]:
+    def only_event_of(self, batch_id: int, within: float = 60) -> dict[str, Any]:
         """The one event of a batch; fails if it is late, or if there is a second one."""
         return self.only_events_of([batch_id], within)[batch_id]
 
-    def only_events_of(self, batch_ids: Collection[int], within: float = 20) -> dict[int, dict[str, Any]]:
+    def only_events_of(self, batch_ids: Collection[int], within: float = 60) -> dict[int, dict[str, Any]]:
         """The one event of each batch; fails if one is late, or if a batch has two.
 
         ``close`` checks once more, after all tests, that no second event has followed.

@@ -14,6 +14,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+CERTIFICATE = Path(__file__).resolve().parents[2] / ".fanin" / "receiver" / "certificate.pem"
+"""Of the receiver of e2e tests; the deployed function of targets trusts it."""
+
 
 class Received(NamedTuple):
     """A request.
@@ -60,6 +63,11 @@ def write_certificate(file: Path, host: str = "localhost") -> Path:
 class Receiver:
     """Answers 200, or the status that a test has set for the path.
 
+    Args:
+        certificate: file of the certificate; it is written, with its key, unless it is there.
+        address: where it listens.
+        host: whom the certificate is for.
+
     Attributes:
         received: every request, in order.
         statuses: path → status of the answer; 302 leads to ``/elsewhere``.
@@ -71,7 +79,10 @@ class Receiver:
         self.statuses: dict[str, int] = {}
         self._server = ThreadingHTTPServer((address, 0), self._handler())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, write_certificate(certificate, host))
+        secret = certificate.with_suffix(".key")
+        context.load_cert_chain(
+            certificate, secret if secret.exists() else write_certificate(certificate, host)
+        )
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.port: int = self._server.server_address[1]
         Thread(target=self._server.serve_forever, daemon=True).start()

@@ -1,6 +1,7 @@
-"""Roles with one group of calls each, on the deployed API: they can do those and nothing else.
+"""Roles of producers, consumers and functions on the deployed stack: they can do their work and nothing else.
 
 The emulator verifies signatures, and decides by the same patterns of method and path that the grants write.
+``tests/infra`` has what each grant and each function allows; here is whether that is enforced.
 """
 
 from __future__ import annotations
@@ -17,23 +18,12 @@ from fanin import AccessDenied, Tracker
 from fanin.client import connecting
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
-from fanin.client.https.transport import Request, SigV4, Urllib3Transport
+from fanin.client.https.transport import SigV4, Urllib3Transport
 from fanin.domain.access import AccessGroup
-from fanin.entry.http.route import Route
-from fanin.entry.http.table import ROUTES
 from fanin_cdk.route_paths import paths_of
 from tests.e2e.deployment import eventually
 
 pytestmark = pytest.mark.emulator
-
-NOT_THERE = {
-    "batch_id": "245277353725542",
-    "frame_id": "245277353725542",
-    "ordinal": "0",
-    "topic": "nobody",
-    "name": "nothing",
-}
-"""Values of parameters of paths; nothing is there that a call could change."""
 
 
 @pytest.fixture(scope="session")
@@ -71,27 +61,6 @@ def granted(stack) -> Callable[..., dict[str, object]]:
     return statement
 
 
-@pytest.fixture(scope="session")
-def sender(stack, session_with, granted) -> Callable[[AccessGroup], Callable[[Route], int]]:
-    """Group → sends a request of a route, with an empty body, in the name of a role with that group."""
-
-    def of(group: AccessGroup) -> Callable[[Route], int]:
-        sign = SigV4(session_with(f"only-{group}", granted(group)), stack.region)
-        transport = Urllib3Transport(read_timeout=120)
-
-        def send(route: Route) -> int:
-            path = re.sub(r"\{(\w+)\}", lambda found: NOT_THERE[found[1]], route.path)
-            if "/estimated/" in path:
-                path = path.replace(NOT_THERE["batch_id"], "00000000-0000-4000-8000-00dead00beef")
-            body = b"{}" if route.body else None
-            request = Request(route.method, stack.api_url + path, {"Content-Type": "application/json"}, body)
-            return transport(request._replace(headers=sign(request))).status
-
-        return send
-
-    return of
-
-
 @pytest.fixture
 def tracker_of(stack, local_environment) -> Callable[[boto3.Session], Tracker]:
     """Makes trackers over the API with a session's credentials."""
@@ -102,13 +71,6 @@ def tracker_of(stack, local_environment) -> Callable[[boto3.Session], Tracker]:
         return Tracker(HttpsServices(api), lambda: connecting.sqs_client(session), stack.ack_queue_url)
 
     return make
-
-
-@pytest.mark.parametrize("group", AccessGroup)
-def test_a_role_can_make_the_calls_of_its_group_and_no_other(sender, group: AccessGroup) -> None:
-    send = sender(group)
-    passed = {route.operation for route in ROUTES if send(route) != 403}
-    assert passed == {route.operation for route in ROUTES if group in route.groups}
 
 
 def test_a_producer_and_a_consumer_run_a_batch_together(tracker_of, session_with, granted) -> None:
@@ -178,3 +140,32 @@ def test_a_batch_and_a_key_belong_to_the_role_that_the_gateway_has_verified(
     two.cancel(first.batch_id)
     event = subscriber.only_event_of(first.batch_id)
     assert event["detail"]["opened_by"] == first.opened_by
+
+
+def test_everybody_who_is_not_allowed_is_refused_by_the_tables_too(stack, caller, deployment) -> None:
+    # Given a user who may call the API, the role of a function that reads batches, and root
+    root = boto3.Session(stack.access_key_id, stack.secret_access_key, region_name=stack.region)
+    row = {"TableName": stack.batches_table, "Item": {"batch_id": {"N": "0"}}}
+
+    def refused(session: boto3.Session) -> list[bool]:
+        dynamodb = session.client("dynamodb", endpoint_url=stack.endpoint_url)
+        keys = {"Keys": [{"batch_id": {"N": "0"}}]}
+        calls: list[Callable[[], object]] = [
+            lambda: dynamodb.batch_get_item(RequestItems={stack.batches_table: keys}),
+            lambda: dynamodb.put_item(**row, ConditionExpression="attribute_exists(nothing)"),
+            lambda: dynamodb.scan(TableName=stack.batches_table),
+        ]
+        return [denied(call) for call in calls]
+
+    # Then each may do what its policy says
+    assert refused(caller) == [True, True, True]
+    assert refused(deployment.session_of("acks")) == [False, True, True]
+    assert refused(root) == [False, False, False]
+
+
+def denied(call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except ClientError as error:
+        return error.response["Error"]["Code"].startswith("AccessDenied")
+    return False

@@ -54,7 +54,7 @@ class DeployedWorld:
     def tracked_queue(self) -> str:
         return self._stack.work_queue_url
 
-    def until(self, look: Callable[[], T], within: float = 20) -> T:
+    def until(self, look: Callable[[], T], within: float = 60) -> T:
         return eventually(look, within * PATIENCE)
 
     def idle(self, batch_id: int, seconds: int) -> None:
@@ -74,7 +74,7 @@ class DeployedWorld:
     def events(self, batch_id: int) -> list[Told]:
         return [Told(event["detail-type"], event["detail"]) for event in self._subscriber.told_of(batch_id)]
 
-    def only_event(self, batch_id: int, within: float = 20) -> Told:
+    def only_event(self, batch_id: int, within: float = 60) -> Told:
         event: dict[str, Any] = self._subscriber.only_event_of(batch_id, within * PATIENCE)
         return Told(event["detail-type"], event["detail"])
 

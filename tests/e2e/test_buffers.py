@@ -80,9 +80,9 @@ def test_a_queue_of_ones_own_must_carry_the_tag(tracker, stack, queue_url, name)
     assert stack.client("sqs").get_queue_attributes(QueueUrl=queue_url)
 
 
-def test_the_limit_holds_under_32_producers(new_tracker, tracker, name) -> None:
-    # Given 32 producers that put three each into a buffer of ten, and two takers
-    limit, each = 10, 3
+def test_the_limit_holds_under_many_producers(new_tracker, tracker, name) -> None:
+    # Given 16 producers that put two each into a buffer of five, and two takers
+    producers, each, limit = 16, 2, 5
     tracker.buffers.define(name, limit)
     patient = Backoff(base=0.05, cap=0.5)
     levels: list[int] = []
@@ -92,7 +92,7 @@ def test_the_limit_holds_under_32_producers(new_tracker, tracker, name) -> None:
     def produce(number: int) -> None:
         producer = Producer(new_tracker().buffers, name, backoff=patient)
         for part in range(each):
-            producer.put(f"{number}/{part}", timeout=120)
+            producer.put(f"{number}/{part}", timeout=600)
 
     def consume(_: int) -> None:
         taker = Taker(new_tracker().buffers, name, most=5, wait=1)
@@ -105,19 +105,39 @@ def test_the_limit_holds_under_32_producers(new_tracker, tracker, name) -> None:
             levels.append(own.buffers.status(name).pending)
 
     # When all have put their work in
-    with ThreadPoolExecutor(36) as pool:
+    with ThreadPoolExecutor(producers + 3) as pool:
         pool.submit(watch)
         takers = [pool.submit(consume, number) for number in range(2)]
         try:
-            list(pool.map(produce, range(32)))
-            eventually(lambda: len(set(found)) == 32 * each, within=60)
+            list(pool.map(produce, range(producers)))
+            eventually(lambda: len(set(found)) == producers * each)
         finally:
             over.set()
         for taker in takers:
             taker.result()
 
     # Then all of it came out, and the buffer was never more than full
-    assert set(found) == {f"{number}/{part}" for number in range(32) for part in range(each)}
+    assert set(found) == {f"{number}/{part}" for number in range(producers) for part in range(each)}
     assert 0 < max(levels) <= limit
     assert tracker.buffers.status(name).pending == 0
     tracker.buffers.delete(name)
+
+
+def test_a_function_consumes_a_buffer_and_so_sets_the_pace(tracker, deployment, name) -> None:
+    # Given a buffer of three slots on the queue of a function of the app
+    queue = deployment.stack.outputs["RendersUrl"]
+    buffer = tracker.buffers.define(name, 3, queue=queue)
+    producer = tracker.producer(name)
+    # When more work is put than it holds, of which one cannot be done and one kills the function
+    for payload in ("one", "empty", *(f"scene {i}" for i in range(4))):
+        producer.put(payload)
+    eventually(lambda: tracker.buffers.status(name).pending == 0)
+    with deployment.queue_attributes(queue, VisibilityTimeout="2"):  # of a function that has run
+        producer.put("cursed")
+        # Then every slot is free again, and the two items have failed
+        eventually(lambda: tracker.buffers.status(name).pending == 0)
+    failures = {failure.reason for failure in tracker.failures(buffer.batch_id).failures}
+    assert len(failures) == 2
+    assert "nothing to render" in failures
+    producer.put_now("three", "more", "scenes")
+    eventually(lambda: tracker.buffers.status(name).pending == 0)

@@ -64,44 +64,6 @@ class TestExact:
         assert call("POST", f"exact/close/{batch_id}") == {"isComplete": True}
         assert subscriber.only_event_of(batch_id)["detail"]["user_key"] == "carlyle-1"
 
-    def test_items_of_many_batches_in_one_ack(self, call):
-        # Given three batches, of which two are closed
-        ids = [call("POST", "exact", {"userKey": f"k{n}"})["batchId"] for n in range(3)]
-        items = []
-        for batch_id in ids:
-            added = call("POST", "exact/items", {"batchId": batch_id, "items": 2})
-            items += expand(batch_id, added["batchItemGroupIds"])
-        for batch_id in ids[:2]:
-            call("POST", f"exact/close/{batch_id}")
-
-        # When all items are acked at once
-        answer = call("POST", "exact/items/ack", {"batchItemIds": items})
-
-        # Then the two are complete, and the third is when it is closed
-        completions = {done["batchId"]: done["userKey"] for done in answer["batchCompletions"]}
-        assert completions == {ids[0]: "k0", ids[1]: "k1"}
-        assert call("POST", f"exact/close/{ids[2]}") == {"isComplete": True}
-
-    def test_an_empty_batch_is_complete_when_it_is_closed(self, call):
-        batch_id = call("POST", "exact", {})["batchId"]
-        assert call("POST", f"exact/close/{batch_id}") == {"isComplete": True}
-        assert call("GET", f"exact/{batch_id}")["userKey"] is None
-
-    def test_ids_may_be_text_and_unknown_fields_pass(self, call):
-        batch_id = call("POST", "exact", {"userKey": "k", "colour": "blue"})["batchId"]
-        added = call("POST", "exact/items", {"batchId": str(batch_id), "items": 1, "colour": "blue"})
-        assert len(added["batchItemGroupIds"]) == 1
-
-    def test_refusals(self, call):
-        closed = call("POST", "exact", {})["batchId"]
-        call("POST", f"exact/close/{closed}")
-        assert call("POST", "exact/items", {"batchId": closed, "items": 1}) == 409
-        assert call("POST", "exact/items", {"batchId": closed, "items": 0}) == 400
-        assert call("POST", "exact/items", {"batchId": 1, "items": 1}) == 404
-        assert call("POST", "exact/items/ack", {"batchItemIds": ["1:x:0"]}) == 400
-        assert call("GET", "exact/1") == 404
-        assert call("DELETE", "exact/open") == 400
-
     def test_old_batches_are_deleted(self, call, subscriber):
         # Given an open batch and a complete one, both without activity since
         left = call("POST", "exact", {})["batchId"]
@@ -148,28 +110,3 @@ class TestEstimated:
         assert call("GET", f"estimated/{batch_id}") == standing | {"isComplete": True, "isClosed": True}
         event = subscriber.only_event_of(number)
         assert (event["detail"]["user_key"], event["detail"]["acked"]) == ("carlyle-2", 15)
-
-    def test_many_batches_in_one_call(self, call):
-        ids = [call("POST", "estimated", {})["batchId"] for _ in range(3)]
-        for batch_id in ids:
-            call("POST", f"estimated/{batch_id}/incr?by=2")
-            call("POST", f"estimated/{batch_id}/close")
-        acks = [{"batchId": batch_id, "by": by} for batch_id, by in zip(ids, (2, 1, 1), strict=True)]
-        answer = call("POST", "estimated/decr", {"acks": [*acks, {"batchId": ids[2]}]})
-        complete = {result["batchId"]: result["isComplete"] for result in answer["results"]}
-        assert complete == {ids[0]: True, ids[1]: False, ids[2]: True}
-
-    def test_a_deleted_batch_is_closed_and_takes_no_more(self, call):
-        batch_id = call("POST", "estimated", {})["batchId"]
-        assert call("DELETE", f"estimated/{batch_id}") is None
-        assert call("GET", f"estimated/{batch_id}")["isClosed"] is True
-        assert call("POST", f"estimated/{batch_id}/incr?by=1") == 409
-
-    def test_refusals(self, call):
-        batch_id = call("POST", "estimated", {})["batchId"]
-        assert call("POST", f"estimated/{batch_id}/incr") == 400
-        assert call("POST", f"estimated/{batch_id}/incr?by=0") == 400
-        assert call("GET", "estimated/1") == 400
-        assert call("GET", f"estimated/{'0' * 8}-0000-4000-8000-{'0' * 12}") == 400
-        assert call("GET", f"estimated/{'0' * 8}-0000-8000-8000-{'0' * 12}") == 404
-        assert call("POST", "estimated/decr", {"acks": [{"batchId": batch_id, "by": -1}]}) == 400

@@ -12,9 +12,9 @@ import pytest
 from fanin.errors import IdempotencyKeyReused
 from tests.e2e.deployment import eventually
 
-ITEMS = 10_000
-DUPLICATES = 2_000
-THREADS = 16
+ITEMS = 2_000
+DUPLICATES = 400
+THREADS = 8
 PAGE = 50
 
 
@@ -34,7 +34,7 @@ def test_each_item_counts_once_and_the_end_is_told_once(
     order.shuffle(sent)
     shares = [sent[thread::THREADS] for thread in range(THREADS)]
 
-    # When sixteen threads ack them at the same time, half of them through the API, half through the queue
+    # When eight threads ack them at the same time, half of them through the API, half through the queue
     def through_the_api(share):
         own = new_tracker()
         pages = (share[at : at + PAGE] for at in range(0, len(share), PAGE))
@@ -51,7 +51,7 @@ def test_each_item_counts_once_and_the_end_is_told_once(
         receipts = [r for answer in pool.map(lambda way, share: way(share), ways, shares) for r in answer]
 
     # Then one event tells that the batch is complete
-    event = subscriber.only_event_of(batch.id, within=60)
+    event = subscriber.only_event_of(batch.id)
     assert event["detail-type"] == "Batch Completed"
     assert event["detail"]["id"] == f"{batch.id}.complete"
     told = {"user_key": "crowd", "items": ITEMS, "state": "complete", "partial": False, "failed": 0}
@@ -83,24 +83,24 @@ def test_each_item_counts_once_and_the_end_is_told_once(
 
 
 def test_producers_at_the_same_time_share_no_item(new_tracker, tracker) -> None:
-    # Given eight producers that add to one batch while others ack what they get
+    # Given four producers that add to one batch while others ack what they get
     batch = tracker.attach(tracker.open().batch_id)
 
     def produce(_):
         own = new_tracker()
-        groups = [own.add(batch.id, 100) for _ in range(5)]
+        groups = [own.add(batch.id, 100) for _ in range(2)]
         for group in groups:
             own.ack(group)
         return groups
 
     # When all are done and the batch is closed
-    with ThreadPoolExecutor(8) as pool:
-        groups = [group for answer in pool.map(produce, range(8)) for group in answer]
+    with ThreadPoolExecutor(4) as pool:
+        groups = [group for answer in pool.map(produce, range(4)) for group in answer]
     row = batch.close()
 
     # Then no two had an item in common, and none is left
-    assert len({item for group in groups for item in group}) == 8 * 5 * 100
-    assert (row.state, row.items) == ("complete", 4_000)
+    assert len({item for group in groups for item in group}) == 4 * 2 * 100
+    assert (row.state, row.items) == ("complete", 800)
 
 
 def test_closing_at_the_same_time_as_the_last_ack_completes_once(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from http import HTTPStatus
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -12,6 +13,8 @@ import requests
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis import Case
+from schemathesis.config import SchemathesisConfig
+from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi import checks
 
 from fanin.client.https.transport import Request, SigV4
@@ -49,21 +52,29 @@ def test_the_document_that_is_served_is_that_of_the_code(stack, sign) -> None:
     assert answer.json() == json.loads(json.dumps(document(ROUTES)))
 
 
+def cases_of(api: BaseSchema, path: str, method: str, examples: int) -> Callable[..., None]:
+    """A test of one operation: whatever is sent, the answer is one that the document names."""
+
+    @api.include(path=path, method=method).parametrize()
+    @settings(max_examples=examples, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
+    def test(case: Case, stack, sign) -> None:
+        body = case.body
+        if case.path.endswith("/take") and isinstance(body, dict) and body.get("wait", 20) in range(21):
+            body["wait"] = 0  # an earlier request may have defined the buffer: a take would wait for work
+        answer = case.call(base_url=stack.api_url, auth=sign, timeout=60)
+        case.validate_response(answer, checks=CHECKS)
+        # It was signed, so it must have reached the function; but the gateway itself answers OPTIONS.
+        assert answer.status_code != HTTPStatus.FORBIDDEN or case.method == "OPTIONS"
+
+    return test
+
+
 API = schemathesis.openapi.from_dict(document(ROUTES))
-
-
-@settings(max_examples=20, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
-def whatever_is_sent_the_answer_is_one_that_the_document_names(case: Case, stack, sign) -> None:
-    if case.path.endswith("/take") and isinstance(case.body, dict) and case.body.get("wait", 20) in range(21):
-        case.body["wait"] = 0  # an earlier request may have defined the buffer: a take would wait for work
-    answer = case.call(base_url=stack.api_url, auth=sign, timeout=60)
-    case.validate_response(answer, checks=CHECKS)
-    # It was signed, so it must have reached the function; but the gateway itself answers OPTIONS.
-    assert answer.status_code != HTTPStatus.FORBIDDEN or case.method == "OPTIONS"
-
-
-for operation in API.get_all_operations():  # a test each, with a name of its own
+RANDOM = SchemathesisConfig.from_dict({"phases": {"coverage": {"enabled": False}}})
+SAMPLE = schemathesis.openapi.from_dict(document(ROUTES), config=RANDOM)
+"""Without a call for each boundary of each parameter."""
+for operation in SAMPLE.get_all_operations():  # a test each, with a name of its own
     of = operation.ok()
     name = "_".join(["test", of.method, *re.findall(r"\w+", of.path)])
-    only = API.include(path=of.path, method=of.method)
-    globals()[name] = only.parametrize()(whatever_is_sent_the_answer_is_one_that_the_document_names)
+    globals()[name] = cases_of(SAMPLE, of.path, of.method, 2)
+    globals()[f"{name}_at_length"] = pytest.mark.soak(cases_of(API, of.path, of.method, 20))

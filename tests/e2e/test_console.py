@@ -1,6 +1,6 @@
 """The console behind the deployed API: its own role, which the emulator enforces, is enough for every page.
 
-Each test deploys with other settings, so this folder's stack is left alone.
+That of this folder's stack is read-only; one with buttons has a stack of its own.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError
 
@@ -77,30 +77,35 @@ class Deployed:
     browser: Browser
 
 
-@contextmanager
-def deployed(root: Path, **context: Any) -> Iterator[Deployed]:
-    try:
-        stack = up(root, auth=True, context={"console": True, **context}, report=print)
-        caller = api_caller(stack)
-        api = HttpsApi(stack.api_url, sign=SigV4(caller), transport=Urllib3Transport(read_timeout=120))
-        sqs = caller.client("sqs", endpoint_url=stack.endpoint_url)
-        tracker = Tracker(HttpsServices(api), lambda: sqs, stack.ack_queue_url)
-        yield Deployed(stack, Deployment(stack), tracker, Browser(stack.api_url, SigV4(caller)))
-    finally:
-        down(root)
+def over(stack: Stack, deployment: Deployment, caller: boto3.Session) -> Deployed:
+    sign = SigV4(caller)
+    api = HttpsApi(stack.api_url, sign=sign, transport=Urllib3Transport(read_timeout=120))
+    sqs = caller.client("sqs", endpoint_url=stack.endpoint_url)
+    tracker = Tracker(HttpsServices(api), lambda: sqs, stack.ack_queue_url)
+    return Deployed(stack, deployment, tracker, Browser(stack.api_url, sign))
 
 
 @pytest.fixture
-def with_console(tmp_path: Path) -> Callable[..., Any]:
-    return lambda **context: deployed(tmp_path, **context)
+def at(stack: Stack, deployment: Deployment, caller: boto3.Session) -> Deployed:
+    return over(stack, deployment, caller)
+
+
+@pytest.fixture
+def with_buttons(tmp_path: Path) -> Iterator[Deployed]:
+    context = {"console": True, "console_write": True, "console_origins": ORIGIN}
+    try:
+        stack = up(tmp_path, auth=True, context=context, report=print)
+        yield over(stack, Deployment(stack), api_caller(stack))
+    finally:
+        down(tmp_path)
 
 
 def fill(at: Deployed) -> dict[str, int]:
     """Something of everything that a page shows."""
     sqs, tracker = at.stack.client("sqs"), at.tracker
-    channel = sqs.create_queue(QueueName="channel", tags={names.CHANNEL_TAG: "yes"})["QueueUrl"]
+    channel = sqs.create_queue(QueueName="console-channel", tags={names.CHANNEL_TAG: "yes"})["QueueUrl"]
     # A queue without the tag: the console's role may not look at it.
-    untagged = sqs.create_queue(QueueName="untagged")["QueueUrl"]
+    untagged = sqs.create_queue(QueueName="console-untagged")["QueueUrl"]
     with tracker.batch(user_key="catalog +&/%", on_end=[{"type": "sqs", "queue_url": channel}]) as batch:
         group = batch.add(4)
         batch.send(untagged, ["waits"])
@@ -159,45 +164,44 @@ def opened(browser: Browser, made: Mapping[str, int]) -> tuple[set[str], dict[st
     return seen, wrong
 
 
-def test_every_page_of_a_read_only_console_opens_with_the_rights_of_its_role(with_console) -> None:
-    with with_console() as at:
-        # Given something of everything, and a read-only console
-        made = fill(at)
+def test_every_page_of_a_read_only_console_opens_with_the_rights_of_its_role(at: Deployed) -> None:
+    # Given something of everything, and a read-only console
+    made = fill(at)
 
-        # When every page is opened, Then each is there, and no call was denied to the function's role
-        seen, wrong = opened(at.browser, made)
-        assert wrong == {}
-        for place in (
-            f"live/batches/{made['batches']}",
-            f"batches/{made['batches']}/failures/0/body",
-            f"scatters/{made['scatters']}/payloads/0",
-            f"frames/{made['frames']}",
-            *("buffers/jobs", "routes/orders", "directory/fleet%3Aeu/car.1%3Aa"),
-        ):
-            assert [link for link in seen if link.partition("?")[0] == f"/console/{place}"], place
+    # When every page is opened, Then each is there, and no call was denied to the function's role
+    seen, wrong = opened(at.browser, made)
+    assert wrong == {}
+    for place in (
+        f"live/batches/{made['batches']}",
+        f"batches/{made['batches']}/failures/0/body",
+        f"scatters/{made['scatters']}/payloads/0",
+        f"frames/{made['frames']}",
+        *("buffers/jobs", "routes/orders", "directory/fleet%3Aeu/car.1%3Aa"),
+    ):
+        assert [link for link in seen if link.partition("?")[0] == f"/console/{place}"], place
 
-        # And each of these rights is needed: a page lacks something without it. A diagnosis needs others, of
-        # Lambda and CloudWatch, but only of a batch that has not moved for a while.
-        needed = {
-            "dynamodb:BatchGetItem": "routes/orders",
-            "dynamodb:Query": "scatters",
-            "s3:GetObject": f"scatters/{made['scatters']}/payloads/0",
-            "sqs:GetQueueAttributes": "buffers/jobs",
-        }
-        for action, place in needed.items():
-            with at.deployment.without_permission("console", action):
-                assert page(at.browser, f"/console/{place}")[1], action
+    # And each of these rights is needed: a page lacks something without it. A diagnosis needs others, of
+    # Lambda and CloudWatch, but only of a batch that has not moved for a while.
+    needed = {
+        "dynamodb:BatchGetItem": "routes/orders",
+        "dynamodb:Query": "scatters",
+        "s3:GetObject": f"scatters/{made['scatters']}/payloads/0",
+        "sqs:GetQueueAttributes": "buffers/jobs",
+    }
+    for action, place in needed.items():
+        with at.deployment.without_permission("console", action):
+            assert page(at.browser, f"/console/{place}")[1], action
 
-        # And it has no buttons, whoever asks
-        address = f"/console/batches/{made['batches']}/actions/cancel"
-        assert at.browser.get(address).status == 403
-        assert at.browser.post(address, {"form_token": "x"}).status in {403, 404}
-        assert at.tracker.status(made["batches"]).batch.state is State.CLOSED
+    # And it has no buttons, whoever asks
+    address = f"/console/batches/{made['batches']}/actions/cancel"
+    assert at.browser.get(address).status == 403
+    assert at.browser.post(address, {"form_token": "x"}).status in {403, 404}
+    assert at.tracker.status(made["batches"]).batch.state is State.CLOSED
 
-        # Nor could its role do anything if it had them
-        batch_id = {"batch_id": {"N": str(made["batches"])}}
-        for name, write in writes(at, batch_id).items():
-            assert denied(write), f"the role of a read-only console may {name}"
+    # Nor could its role do anything if it had them
+    batch_id = {"batch_id": {"N": str(made["batches"])}}
+    for name, write in writes(at, batch_id).items():
+        assert denied(write), f"the role of a read-only console may {name}"
 
 
 def writes(at: Deployed, batch_id: dict[str, Any]) -> dict[str, Callable[[], object]]:
@@ -224,34 +228,35 @@ def denied(call: Callable[[], object]) -> bool:
     return False
 
 
-def test_a_console_with_buttons_does_what_is_pressed(with_console) -> None:
-    with with_console(console_write=True, console_origins=ORIGIN) as at:
-        # Given an open batch, and the page that asks about closing it
-        since = time.time()
-        batch_id = at.tracker.open(user_key="catalog").batch_id
-        at.tracker.add(batch_id, 3)
-        address = f"/console/batches/{batch_id}/actions/cancel"
-        text, trouble = page(at.browser, address)
-        assert trouble == ""
-        form = {"form_token": re.findall(r'name="form_token" value="([0-9a-f]+)"', text)[0]}
+@pytest.mark.soak
+def test_a_console_with_buttons_does_what_is_pressed(with_buttons: Deployed) -> None:
+    at = with_buttons
+    # Given an open batch, and the page that asks about closing it
+    since = time.time()
+    batch_id = at.tracker.open(user_key="catalog").batch_id
+    at.tracker.add(batch_id, 3)
+    address = f"/console/batches/{batch_id}/actions/cancel"
+    text, trouble = page(at.browser, address)
+    assert trouble == ""
+    form = {"form_token": re.findall(r'name="form_token" value="([0-9a-f]+)"', text)[0]}
 
-        # When the form comes from elsewhere, or without the token, Then nothing is done
-        assert at.browser.post(address, form, origin="https://evil.example").status == 403
-        assert at.browser.post(address, {"form_token": "0"}).status == 403
-        assert at.tracker.status(batch_id).batch.state is State.OPEN
+    # When the form comes from elsewhere, or without the token, Then nothing is done
+    assert at.browser.post(address, form, origin="https://evil.example").status == 403
+    assert at.browser.post(address, {"form_token": "0"}).status == 403
+    assert at.tracker.status(batch_id).batch.state is State.OPEN
 
-        # When it comes from the page, Then it is done
-        assert at.browser.post(address, form).status == 200
-        assert at.tracker.status(batch_id).batch.state is State.CANCELLED
+    # When it comes from the page, Then it is done
+    assert at.browser.post(address, form).status == 200
+    assert at.tracker.status(batch_id).batch.state is State.CANCELLED
 
-        # And the log of the function says who did it
-        def logged() -> list[dict[str, Any]]:
-            # The emulator may keep the last lines of a worker until its next invocation.
-            at.browser.get("/console")
-            return at.deployment.actions(since, of="console")
+    # And the log of the function says who did it
+    def logged() -> list[dict[str, Any]]:
+        # The emulator may keep the last lines of a worker until its next invocation.
+        at.browser.get("/console")
+        return at.deployment.actions(since, of="console")
 
-        (line,) = eventually(logged)
-        assert (line["action"], line["object"]) == ("cancelBatch", {"batch_id": str(batch_id)})
-        assert (line["caller"]["kind"], line["outcome"]) == ("iam", {"status": 200})
-        assert line["caller"]["id"].endswith(":user/caller")
-        assert line["request_id"]
+    (line,) = eventually(logged)
+    assert (line["action"], line["object"]) == ("cancelBatch", {"batch_id": str(batch_id)})
+    assert (line["caller"]["kind"], line["outcome"]) == ("iam", {"status": 200})
+    assert line["caller"]["id"].endswith(":user/caller")
+    assert line["request_id"]

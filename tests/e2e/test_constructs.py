@@ -18,7 +18,7 @@ from fanin.local.stack import CHECKOUT, CONTEXT, EMULATOR_HOME
 from fanin.local.synth import synthesize
 from tests.e2e.deployment import eventually
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.soak]
 
 
 def python(page: str) -> list[str]:
@@ -62,7 +62,7 @@ def test_a_batch_is_tracked_from_the_producer_to_the_event(shop, monkeypatch: py
     # Then the consumer, which has only its code, handles all of them, and the batch is complete
     tracker: Tracker = scope["tracker"]
     batch_id = scope["batch"].id
-    eventually(lambda: tracker.status(batch_id).batch.state is State.COMPLETE, within=60)
+    eventually(lambda: tracker.status(batch_id).batch.state is State.COMPLETE)
     assert tracker.status(batch_id, exact=True).done_min == 70
     assert tracker.failures(batch_id).failures == ()
     # And the rule of the app tells of it

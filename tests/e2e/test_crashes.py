@@ -78,15 +78,14 @@ class TestFunctions:
         with deployment.on_a_slow_wire("api") as wire:
             batch_id = tracker.open().batch_id
 
-            # When items are added, acked and the batch closed, each repeated by the library
+            # When items are added and acked, each repeated by the library
             wire.keep_next("TransactWriteItems")
             group = tracker.add(batch_id, 70)
             wire.keep_next("UpdateItem")
             (receipt,) = tracker.ack(group[:64])
             tracker.ack(group[64:])
-            wire.keep_next("UpdateItem")
             row = tracker.close(batch_id)
-            assert wire.kept == 3
+            assert wire.kept == 2
 
         # Then the items were added once, the first ack did its work, and the batch completed once
         assert row.items == 70
@@ -178,7 +177,7 @@ class TestRecords:
 
             # And the two records end in the dead letters, where an alarm sees them
             dead = deployment.queue("NotifierRetriesDeadLetters")
-            eventually(lambda: deployment.messages(dead) == 2, within=40)
+            eventually(lambda: deployment.messages(dead) == 2)
             assert deployment.messages(retries) == 0
         records = [json.loads(message["Body"]) for message in deployment.receive(dead)]
         ids = {int(record["dynamodb"]["Keys"][names.BATCH_ID]["N"]) for record in records}
@@ -209,9 +208,9 @@ class TestRecords:
 
 
 class TestSettling:
-    @pytest.mark.parametrize("items", [64, 192, 4_160], ids=["one level", "two levels", "three levels"])
-    def test_the_stream_carries_on_where_an_acker_died(self, tracker, direct, subscriber, items):
-        # Given a closed batch
+    def test_the_stream_carries_on_where_an_acker_died(self, tracker, direct, subscriber):
+        # Given a closed batch, whose tree has three levels
+        items = 4_160
         with tracker.batch() as batch:
             batch.add(items)
 

@@ -1,4 +1,4 @@
-"""The whole demo on an emulator of its own: once to its end, and once interrupted."""
+"""The whole demo on an emulator of its own: once to its end, as `make demo` does, and once interrupted."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fanin.local import status
+from tests.e2e.deployment import eventually
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,9 +35,10 @@ def demo(tmp_path):
             process.wait(30)
 
 
+@pytest.mark.soak
 def test_it_adds_up(demo, tmp_path):
     # When the demo runs to its end
-    said, _ = demo.communicate(timeout=240)
+    said, _ = demo.communicate(timeout=600)
 
     # Then all its own checks held
     assert demo.returncode == 0, said
@@ -48,15 +50,12 @@ def test_it_adds_up(demo, tmp_path):
 
 
 def test_ctrl_c_cleans_up(demo, tmp_path):
-    # Given a demo whose emulator is up
-    for line in demo.stdout:
-        if "fanning" in line:
-            break
-    assert status(tmp_path).state == "up"
+    # Given a demo whose emulator is up, and that goes on to synthesize and deploy
+    eventually(lambda: status(tmp_path).state == "starting")
 
     # When it is interrupted
     demo.send_signal(signal.SIGINT)
-    said, _ = demo.communicate(timeout=60)
+    said, _ = demo.communicate(timeout=120)
 
     # Then it says so, and nothing is left running
     assert demo.returncode == 130, said

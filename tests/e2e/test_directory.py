@@ -140,7 +140,31 @@ def test_a_pattern_that_eventbridge_does_not_take_is_refused(tracker, topic) -> 
         tracker.routing.publish(PutEvent("fanin", "Batch Completed", {}))
 
 
-def test_an_event_that_matches_no_route_is_counted(deployment, tracker) -> None:
-    since = time.time() - 1
-    tracker.routing.publish(PutEvent(f"nobody-{uuid.uuid4()}", "Unheard", {}))
-    eventually(lambda: deployment.metrics("router", since).get(names.METRIC_UNROUTED))
+def test_an_event_that_nobody_gets_is_counted_and_kept(
+    deployment, tracker, channel, topic, stack_root
+) -> None:
+    # Given a route to a topic with one registration, and one to a topic of nobody
+    since, clerk = time.time() - 1, channel()
+    tracker.directory.register(Register(topic, "one", clerk))
+    for kind, to in (("Sold", topic), ("Returned", f"nobody-{uuid.uuid4()}")):
+        pattern = {"source": [topic], "detail-type": [kind]}
+        tracker.routing.put(PutRoute(f"{kind.lower()}-{uuid.uuid4().hex[:8]}", pattern, to))
+    deployment.kill("router", stack_root)  # one that has run remembers the routes for a while
+    # When an event comes for each, and one that no route wants
+    for kind in ("Sold", "Returned", "Unheard"):
+        tracker.routing.publish(PutEvent(topic, kind, {"kind": kind}))
+    # Then the clerk has the first, and the queue for unrouted events has the others, unchanged
+    kept: list[dict[str, Any]] = []
+
+    def both() -> bool:
+        received = deployment.receive(deployment.stack.outputs["UnroutedUrl"])
+        events = (json.loads(message["Body"]) for message in received)
+        kept.extend(event for event in events if event["source"] == topic)
+        return len({event["id"] for event in kept}) >= 2
+
+    eventually(both)
+    assert {event["detail-type"] for event in kept} == {"Returned", "Unheard"}
+    assert all(event["detail"]["kind"] == event["detail-type"] for event in kept)
+    (message,) = eventually(lambda: deployment.receive(clerk))
+    assert json.loads(message["Body"])["detail-type"] == "Sold"
+    eventually(lambda: deployment.metrics("router", since).get(names.METRIC_UNROUTED, 0) >= 2)

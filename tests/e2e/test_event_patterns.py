@@ -12,7 +12,7 @@ from fanin.domain import patterns
 
 pytestmark = pytest.mark.emulator
 
-CASES = 600
+CASES = 200
 NAMES = ("a", "b", "c")
 TEXTS = ("", "shop", "Shop", "shopping", "a/b/c.png", "a*c", "10.0.0.7", "10.0.1.7", "7")
 VALUES = (*TEXTS, 0, 7, 7.5, -3, True, False, None)

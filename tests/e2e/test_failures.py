@@ -48,8 +48,7 @@ def raising(tracker: Tracker, queue: str, via: str, count: int) -> None:
         handled += consumer.poll()
 
 
-@pytest.mark.parametrize("via", ["api", "queue"])
-@pytest.mark.parametrize("fifo", [False, True])
+@pytest.mark.parametrize(("via", "fifo"), [("api", False), ("queue", True)])
 def test_a_consumer_keeps_messages_with_attributes_and_group(tracker, stack, body, via, fifo) -> None:
     # Given three messages, of which one is large; on a FIFO queue they have groups
     queue = stack.client("sqs").create_queue(

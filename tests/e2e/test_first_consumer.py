@@ -21,6 +21,8 @@ from fanin.local.synth import synthesize
 from tests.docs.pages import save, steps
 from tests.e2e.deployment import eventually
 
+pytestmark = [pytest.mark.emulator, pytest.mark.soak]
+
 PAGE = "tutorial/first-consumer.md"
 # The stack is up already, another test still needs it, and the environment leads to it.
 GIVEN = ("python3 -m venv", ". venv/", "pip install", "fanin local ", "eval ")
@@ -85,7 +87,6 @@ def test_the_steps_print_what_the_page_says(stack, tmp_path: Path) -> None:
     assert '{"id": 7}' in said
 
 
-@pytest.mark.emulator
 def test_the_same_work_runs_as_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Given the app of the page with the work beside its handler, deployed where policies are enforced
     save(PAGE, tmp_path)
@@ -117,7 +118,7 @@ def test_the_same_work_runs_as_a_function(tmp_path: Path, monkeypatch: pytest.Mo
 
         # Then the function does all of them
         batch_id, tracker = int(produced.stdout), Tracker.from_env()
-        eventually(lambda: tracker.status(batch_id).batch.state is State.COMPLETE, within=60)
+        eventually(lambda: tracker.status(batch_id).batch.state is State.COMPLETE)
         assert tracker.status(batch_id).batch.failed == 0
     finally:
         emulator.stop(tmp_path)

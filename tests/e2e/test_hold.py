@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-import pytest
-
-from fanin import Failure, Tolerance
+from fanin import Failure
 from tests.e2e.deployment import eventually
 
 
@@ -31,36 +29,6 @@ def test_held_items_wait_until_they_are_done(tracker, subscriber):
     assert (detail["state"], detail["held"], detail["failed"]) == ("complete", 0, 0)
 
 
-def test_released_items_have_failed(tracker, subscriber):
-    with tracker.batch(on_failure="hold") as batch:
-        group = batch.add(5)
-    tracker.ack(group[0:2])
-    tracker.fail(group[2:5], "no price in row 7")
-
-    assert tracker.release(batch.id, errors="no customer").released == 0
-    assert tracker.release(batch.id, ranges=[(2, 3)]).released == 1
-    released = tracker.release(batch.id, errors="no price")
-
-    assert (released.released, released.batch.state) == (2, "complete")
-    assert tracker.release(batch.id).released == 0
-    detail = subscriber.only_event_of(batch.id)["detail"]
-    assert (detail["failed"], detail["held"]) == (3, 0)
-
-
-def test_too_many_failures_end_a_batch(tracker, subscriber):
-    with tracker.batch(tolerated_failures=Tolerance(count=50, percent=10, min_sample=20)) as batch:
-        group = batch.add(100)
-    tracker.ack(group[0:18])
-    assert tracker.fail(group[18:20], "no")[0].state == "closed"  # 2 of 20
-
-    (receipt,) = tracker.fail(group[20], "no")
-
-    assert receipt.state == "cancelled"
-    event = subscriber.only_event_of(batch.id)
-    assert (event["detail-type"], event["detail"]["cause"]) == ("Batch Cancelled", "failures")
-    assert event["detail"]["failed"] == 3
-
-
 def test_held_failures_of_the_ack_queue_end_a_batch_that_tolerates_fewer(tracker, subscriber):
     """The function of the ack queue counts failures under its own role; the emulator enforces its policy."""
     with tracker.batch(tolerated_failures=1, on_failure="hold") as batch:
@@ -72,17 +40,13 @@ def test_held_failures_of_the_ack_queue_end_a_batch_that_tolerates_fewer(tracker
     assert (event["detail-type"], event["detail"]["cause"]) == ("Batch Cancelled", "failures")
 
 
-@pytest.mark.parametrize("fifo", [False, True])
-def test_a_warm_consumer_does_at_most_one_of_fifty_messages_of_a_cancelled_batch(
-    tracker, new_tracker, stack, fifo
-):
+def test_a_warm_consumer_does_at_most_one_of_many_messages_of_a_cancelled_batch(tracker, new_tracker, stack):
     # Given a consumer of another process that has done some messages of a batch
-    sqs = stack.client("sqs")
-    name = f"skip-{uuid.uuid4().hex[:8]}" + (".fifo" if fifo else "")
-    queue_url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"} if fifo else {})["QueueUrl"]
+    sqs, name = stack.client("sqs"), f"skip-{uuid.uuid4().hex[:8]}.fifo"
+    queue_url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"})["QueueUrl"]
     done = []
     with tracker.batch() as batch:
-        batch.send(queue_url, [str(n) for n in range(60)])
+        batch.send(queue_url, [str(n) for n in range(30)])
     other = new_tracker()
     consumer = other.consumer(queue_url, lambda message: done.append(message.index), wait=1)
     while len(done) < 10:
@@ -92,11 +56,11 @@ def test_a_warm_consumer_does_at_most_one_of_fifty_messages_of_a_cancelled_batch
 
     # When the batch is cancelled
     tracker.cancel(batch.id)
-    while before + consumer.skipped + len(done[before:]) < 60:
+    while before + consumer.skipped + len(done[before:]) < 30:
         consumer.poll()
 
     # Then it does one more at most, and no message is left
     assert len(done) <= before + 1
-    assert done == sorted(done) or not fifo
+    assert done == sorted(done)
     counts = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["All"])["Attributes"]
     assert int(counts["ApproximateNumberOfMessages"]) == 0

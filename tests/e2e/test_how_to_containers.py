@@ -30,7 +30,7 @@ import time
 def import_row(message):
     row = message.json()
     print("begin", row["id"], flush=True)
-    time.sleep(0.3)
+    time.sleep(0.1)
     print("end", row["id"], flush=True)
 """
 
@@ -76,7 +76,7 @@ def test_a_signal_in_the_middle_loses_nothing_and_repeats_nothing(  # noqa: PLR0
 ) -> None:
     # Given more rows than one poll receives, and a consumer that is in the middle of one
     with tracker.batch() as batch:
-        batch.send(queue_url, [{"id": n} for n in range(25)])
+        batch.send(queue_url, [{"id": n} for n in range(15)])
     said: list[str] = []
     with start() as first:
         assert first.stdout is not None
@@ -92,10 +92,10 @@ def test_a_signal_in_the_middle_loses_nothing_and_repeats_nothing(  # noqa: PLR0
     # Then it finishes the messages that it has received, marks them, and ends as a healthy program does
     assert first.returncode == 0
     received = int(said[-1].removeprefix("stopped after ").removesuffix(" messages\n"))
-    assert 0 < received < 25
+    assert 0 < received < 15
     assert len([line for line in said if line.startswith("end")]) == received
     assert tracker.status(batch.id, exact=True).done_min == received
-    eventually(lambda: deployment.messages(queue_url) == 25 - received)
+    eventually(lambda: deployment.messages(queue_url) == 15 - received)
 
     # And another one does the rest: every row once, and the batch is complete
     with start() as second:
@@ -105,7 +105,7 @@ def test_a_signal_in_the_middle_loses_nothing_and_repeats_nothing(  # noqa: PLR0
         said += second.stdout.readlines()
     assert second.returncode == 0
     done = [int(line.split()[1]) for line in said if line.startswith("end")]
-    assert sorted(done) == list(range(25))
+    assert sorted(done) == list(range(15))
     assert deployment.messages(queue_url) == 0
 
 

@@ -134,7 +134,7 @@ def test_an_error_brings_the_message_again_and_is_noted(
         return bool(found) and "JSON" in str(found[0])
 
     with consuming():
-        eventually(noted, within=30)
+        eventually(noted)
 
     # Then it was neither marked nor deleted
     assert tracker.status(batch.id, exact=True).done_min == 0

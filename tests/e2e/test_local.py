@@ -6,9 +6,9 @@ import json
 import os
 import signal
 import socket
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -20,6 +20,7 @@ from urllib3 import PoolManager
 
 from fanin.errors import LocalStackFailed
 from fanin.local import Stack, aws, deploy, down, environment, read, status, up
+from tests.e2e.deployment import eventually
 from tests.e2e.recording_launcher import CALLS, DENIALS
 
 
@@ -28,6 +29,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("local")
     yield folder
     down(folder)
+
+
+@pytest.fixture(scope="module")
+def come_up(root: Path, stack_app: dict[str, Any]) -> Callable[..., Stack]:
+    return partial(up, root, **stack_app)
 
 
 def living(group: int) -> list[int]:
@@ -44,31 +50,33 @@ def living(group: int) -> list[int]:
 
 
 def none_living(group: int) -> bool:
-    deadline = time.monotonic() + 5
-    while living(group) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not living(group)
+    return eventually(lambda: not living(group))
 
 
 def status_of_api(stack: Stack) -> int:
     return PoolManager().request("GET", f"{stack.api_url}/v1/batches?state=open").status
 
 
-def invoke_reaper(stack: Stack) -> None:
-    """Starts a Lambda worker."""
+def invoke_reaper(stack: Stack, times: int = 1) -> None:
+    """Starts Lambda workers, by so many calls at the same time."""
     functions = stack.client("lambda")
     (name,) = (
         function["FunctionName"]
         for function in functions.list_functions()["Functions"]
         if "Reaper" in function["FunctionName"]
     )
-    assert "FunctionError" not in functions.invoke(FunctionName=name, Payload=b"{}")
+
+    def invoke(_: int) -> None:
+        assert "FunctionError" not in functions.invoke(FunctionName=name, Payload=b"{}")
+
+    with ThreadPoolExecutor(times) as pool:
+        list(pool.map(invoke, range(times)))
 
 
 class TestUp:
-    def test_makes_everything(self, root: Path) -> None:
+    def test_makes_everything(self, come_up, root: Path) -> None:
         # Given nothing, When the stack comes up
-        stack = up(root)
+        stack = come_up()
 
         # Then it is there, its description is in the file, and the API refuses the unsigned
         assert status(root).state == "up"
@@ -77,8 +85,8 @@ class TestUp:
         assert described["endpoint_url"] == f"http://127.0.0.1:{stack.port}"
         assert status_of_api(stack) == 403
 
-    def test_sets_what_the_emulators_cloudformation_ignores(self, root: Path) -> None:
-        stack = up(root)
+    def test_sets_what_the_emulators_cloudformation_ignores(self, come_up, root: Path) -> None:
+        stack = come_up()
         dynamodb = stack.client("dynamodb")
         for table in (stack.batches_table, stack.words_table, stack.parts_table):
             ttl = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
@@ -86,52 +94,53 @@ class TestUp:
             assert (ttl["TimeToLiveStatus"], ttl["AttributeName"]) == ("ENABLED", "expires_at")
             assert backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
 
-    def test_again_does_nothing(self, root: Path) -> None:
+    def test_again_does_nothing(self, come_up, root: Path) -> None:
         # Given a stack
-        stack = up(root)
+        stack = come_up()
 
         # When it comes up again
         said: list[str] = []
-        again = up(root, report=said.append)
+        again = come_up(report=said.append)
 
         # Then it is the same one, and nothing was started or deployed
         assert again == stack
         assert "deploying" not in said
         assert "starting the emulator" not in said
 
-    def test_keeps_what_the_stack_holds(self, root: Path) -> None:
+    def test_keeps_what_the_stack_holds(self, come_up, root: Path) -> None:
         # Given a stack with one more queue
-        stack = up(root)
+        stack = come_up()
         stack.client("sqs").create_queue(QueueName="mine")
 
         # When the stack comes up again, with its description lost
         (root / ".fanin" / "local.json").unlink()
-        again = up(root)
+        again = come_up()
 
         # Then it was updated in place
         assert again == stack
         assert stack.client("sqs").get_queue_url(QueueName="mine")["QueueUrl"]
 
-    def test_environment_leads_boto3_there(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        stack = up(root)
+    def test_environment_leads_boto3_there(
+        self, come_up, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        stack = come_up()
         for name, value in environment(stack).items():
             monkeypatch.setenv(name, value)
         tables = boto3.Session().client("dynamodb").list_tables()["TableNames"]
         assert {stack.batches_table, stack.words_table, stack.parts_table} <= set(tables)
 
-    def test_a_burst_of_first_calls_does_not_start_a_process_for_each(self, root: Path) -> None:
+    def test_a_burst_of_first_calls_does_not_start_a_process_for_each(self, come_up, root: Path) -> None:
         # Given a function that nobody has called
-        stack = up(root)
+        stack = come_up()
         before = len(living(stack.pid))
 
         # When 24 call it at the same time, then each is answered, by far fewer processes
-        with ThreadPoolExecutor(24) as pool:
-            list(pool.map(lambda _: invoke_reaper(stack), range(24)))
+        invoke_reaper(stack, 24)
         assert 1 <= len(living(stack.pid)) - before <= 12
 
-    def test_the_log_of_a_call_is_whole_when_the_call_has_ended(self, root: Path) -> None:
+    def test_the_log_of_a_call_is_whole_when_the_call_has_ended(self, come_up, root: Path) -> None:
         # Given a function that writes to its log until it ends
-        functions = up(root).client("lambda")
+        functions = come_up().client("lambda")
         code = io.BytesIO()
         with ZipFile(code, "w") as made:
             made.writestr("talker.py", "def handler(event, _):\n    print(*range(event), sep='\\n')\n")
@@ -149,7 +158,7 @@ class TestUp:
             said = base64.b64decode(answer["LogResult"]).decode().splitlines()
             return max((int(line) for line in said if line.isdigit()), default=-1)
 
-        calls = [2_000 + n for n in range(80)]
+        calls = [2_000 + n for n in range(20)]
         with ThreadPoolExecutor(4) as pool:
             last = list(pool.map(last_line, calls))
 
@@ -169,9 +178,9 @@ class TestUp:
 
 
 class TestComingBack:
-    def test_after_kill_9(self, root: Path) -> None:
+    def test_after_kill_9(self, come_up, root: Path) -> None:
         # Given a stack with a Lambda worker, When the emulator is killed without warning
-        stack = up(root)
+        stack = come_up()
         invoke_reaper(stack)
         assert len(living(stack.pid)) > 1
         os.kill(stack.pid, signal.SIGKILL)
@@ -182,37 +191,31 @@ class TestComingBack:
         assert status(root).state == "down"
 
         # And the next one is whole
-        again = up(root)
+        again = come_up()
         assert again.pid != stack.pid
         assert status(root).state == "up"
         assert status_of_api(again) == 403
 
-    def test_after_hanging(self, root: Path) -> None:
+    def test_after_hanging_on_another_port(self, come_up, root: Path) -> None:
         # Given an emulator that runs but does not answer
-        stack = up(root)
+        stack = come_up()
         os.kill(stack.pid, signal.SIGSTOP)
         assert status(root).state == "unhealthy"
 
-        # When the stack comes up, Then another has taken its place
-        again = up(root)
-        assert again.pid != stack.pid
-        assert none_living(stack.pid)
-        assert status(root).state == "up"
-
-    def test_on_another_port(self, root: Path) -> None:
-        stack = up(root)
+        # When the stack comes up, Then another has taken its place, on the port that was asked for
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        moved = up(root, port=port)
-        assert moved.port == port
+        again = come_up(port=port)
+        assert (again.port, again.pid == stack.pid) == (port, False)
         assert none_living(stack.pid)
+        assert status(root).state == "up"
 
 
 class TestDown:
-    def test_leaves_the_log_and_nothing_else(self, root: Path) -> None:
+    def test_leaves_the_log_and_nothing_else(self, come_up, root: Path) -> None:
         # Given a stack with a Lambda worker
-        stack = up(root)
+        stack = come_up()
         invoke_reaper(stack)
 
         # When it goes down

@@ -62,7 +62,7 @@ def test_work_that_was_done_during_an_outage_is_marked_after_it(  # noqa: PLR091
     # Then each was done once, and the batch completes without a failure
     assert consumer.poll() == 0
     assert sorted(handled) == [0, 1, 2, 3, 4]
-    event = subscriber.only_event_of(batch.id, 60)
+    event = subscriber.only_event_of(batch.id)
     assert (event["detail-type"], event["detail"]["failed"]) == ("Batch Completed", 0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,9 +85,9 @@ def given(ledger) -> Given:
     return given
 
 
-@pytest.fixture(scope="class")
+@pytest.fixture(scope="module")
 def nothing_written(deployment, stack, given):
-    """Compares the tables before and after a class of tests: no new row, and the given batches unchanged."""
+    """Compares the tables before and after these tests: no new row, and the given batches unchanged."""
     tables = (stack.batches_table, stack.words_table, stack.parts_table)
     groups = (given.open, given.closed, given.full, given.foreign)
     batches = [str(of.batch_id) for of in groups] + [str(given.estimated)]
@@ -156,251 +157,123 @@ ITEM_IDS = {
 }
 
 
-class TestItemIds:
-    @pytest.mark.parametrize("of", ITEM_IDS.values(), ids=ITEM_IDS)
-    @pytest.mark.parametrize("path", ["acks", "failures"])
-    def test_a_bad_one_refuses_the_request_and_all_good_ones_in_it(self, call, given, of, path):
-        # Given items that are good, and one that is not
-        bad = of(given)
-        items = [given.open[7], given.foreign[0], bad, given.foreign[1]]
-        failures = [{"item": item, "reason": "why"} for item in items]
-
-        # When they are acked or failed together
-        answer = call("POST", f"/v1/{path}", {"items": items} if path == "acks" else {"failures": failures})
-
-        # Then the request is refused
-        assert (answer.status, answer.code) == (400, "invalid-item-id"), answer
-        assert answer.headers["content-type"] == "application/problem+json"
-
-    def test_the_bad_one_is_named(self, call, given):
-        answer = call("POST", "/v1/acks", {"items": [given.foreign[0], f"{given.open.prefix}:10"]})
-        assert f"{given.open.prefix}:10" in answer.body["detail"]
-
-    @pytest.mark.parametrize("of", [lambda g: forged(g.open, size=11), lambda g: guessed(g.open)])
-    def test_of_a_range(self, call, given, of):
-        answer = call("POST", "/v1/acks", {"ranges": [{"group": of(given)}]})
-        assert (answer.status, answer.code) == (400, "invalid-item-id")
-
-    @pytest.mark.parametrize(("start", "stop"), [(0, 11), (5, 5), (6, 5), (10, None), (0, 0)])
-    def test_a_range_that_is_none(self, call, given, start, stop):
-        span = {"group": given.open.prefix, "from": start, "to": stop}
-        answer = call("POST", "/v1/acks", {"ranges": [span]})
-        assert (answer.status, answer.code) == (400, "invalid-request")
-
-    def test_of_a_parent(self, call, given):
-        answer = call("POST", "/v1/batches", {"parent_item": f"{guessed(given.open)}:0"})
-        assert (answer.status, answer.code) == (400, "invalid-item-id")
+def test_a_bad_item_refuses_the_request_and_all_good_ones_in_it(call, given):
+    # Given items that are good, and one that is not
+    accepted = {}
+    for what, of in ITEM_IDS.items():
+        items = [given.open[7], given.foreign[0], of(given), given.foreign[1]]
+        # When they are acked together, Then the request is refused
+        answer = call("POST", "/v1/acks", {"items": items})
+        if (answer.status, answer.code) != (400, "invalid-item-id"):
+            accepted[what] = answer
+    assert accepted == {}
+    # And likewise when they are failed together, and the bad one is named
+    failures = [{"item": item, "reason": "why"} for item in (given.foreign[0], f"{given.open.prefix}:10")]
+    answer = call("POST", "/v1/failures", {"failures": failures})
+    assert (answer.status, answer.code) == (400, "invalid-item-id")
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert f"{given.open.prefix}:10" in answer.body["detail"]
 
 
-class TestNumbers:
-    @pytest.mark.parametrize("count", [0, -1, 2**40, 2**32, 1.5, "1", None, True, [1], 10**30])
-    def test_of_items(self, call, given, count):
-        answer = call("POST", f"/v1/batches/{given.open.batch_id}/items", {"count": count})
-        assert (answer.status, answer.code) == (400, "invalid-request")
-
-    @pytest.mark.parametrize("n", [0, -1, 2**40 + 1, "1", None])
-    def test_of_acks_without_ids(self, call, given, n):
-        answer = call("POST", "/v1/acks", {"counts": [{"batch_id": given.estimated, "n": n}]})
-        assert (answer.status, answer.code) == (400, "invalid-request")
-
-    def test_of_acks_without_ids_to_an_exact_batch(self, call, given):
-        answer = call("POST", "/v1/acks", {"counts": [{"batch_id": given.open.batch_id, "n": 1}]})
-        assert (answer.status, answer.code) == (400, "invalid-request")
-
-    @pytest.mark.parametrize(
-        "limits",
-        [
-            {"limit": 0},
-            {"limit": 10**6 + 1},
-            {"limit": 5, "mode": "estimated"},
-            {"idle_ttl": 59},
-            {"lifetime": 59},
-            {"lifetime": 366 * 86_400},
-            {"deadline": "2001-01-01T00:00:00Z"},
-            {"deadline": "2026-02-30T00:00:00Z"},
-            {"deadline": "tomorrow"},
-            {"user_key": "k" * 257},
-            {"metadata": {"": "v"}},
-            {"metadata": {"k" * 65: "v"}},
-            {"metadata": {"k": "v" * 257}},
-            {"metadata": {str(n): "v" for n in range(17)}},
-        ],
-        ids=json.dumps,
-    )
-    def test_of_a_new_batch(self, call, limits):
-        answer = call("POST", "/v1/batches", limits)
-        assert (answer.status, answer.code) == (400, "invalid-request")
+UNKNOWN = 2**53 - 1
+OF_NOBODY = issue(UNKNOWN, 0, 1, bytes(16)).prefix
+INVALID, NO_ITEM = (400, "invalid-request"), (400, "invalid-item-id")
+UNKNOWN_BATCH, TOO_LARGE = (404, "batch-not-found"), (413, "request-too-large")
+NO_NUMBERS = (0, -1, 1.5, "1", None, True, [1], 10**30)
+BAD_BATCHES = (
+    *({"limit": limit} for limit in (0, 10**6 + 1)),
+    *({"limit": 5, "mode": "estimated"}, {"mode": "vague"}),
+    *({"idle_ttl": 59}, {"lifetime": 59}, {"lifetime": 366 * 86_400}),
+    *({"deadline": when} for when in ("2001-01-01T00:00:00Z", "2026-02-30T00:00:00Z", "tomorrow")),
+    *({"user_key": "k" * 257}, {"user_key": 1}, {"unknown": 1}, {"on_deadline": "panic"}),
+    *({"metadata": data} for data in ({"": "v"}, {"k" * 65: "v"}, {"k": "v" * 257}, [])),
+    {"metadata": {str(n): "v" for n in range(17)}},
+)
+BAD_ACKS = (
+    *(None, [], "items", 1, {"item": []}, {"items": [], "more": 1}, {"failures": []}),
+    *({"items": items} for items in ("text", {"0": "text"}, [1], [None], [["text"]])),
+    *({"ranges": [span]} for span in ("text", {"from": 0}, {"group": "g", "from": "0"})),
+    *({"counts": [count]} for count in ({"n": 1}, {"batch_id": "1", "n": 1})),
+)
+NOT_JSON = (
+    *(b"", b"{", b"items", b"{'items': []}", b'{"items": []} {}', b'{"items": [NaN]}', b"\xff\xfe", b"\x00"),
+    *(b'{"items": ["\\ud800"]}', b"[" * 5_000),
+)
+BAD_QUERIES = (
+    *("", "?state=any", "?user_key=", "?user_key=nightly&cursor=guess", "?state=open&limit=0"),
+    *("?state=open&limit=1001", "?state=open&cursor=guess", "?state=open&unknown=1"),
+)
+NO_IDS = ("x", "-1", "1.5", "01", str(2**53), "%20", "0x10", "1" * 40)
 
 
-class TestBatches:
-    UNKNOWN = 2**53 - 1
-
-    @pytest.mark.parametrize(
-        ("method", "path", "body"),
-        [
-            ("GET", "", None),
-            ("GET", "/missing", None),
-            ("GET", "/failures", None),
-            ("POST", "/items", {"count": 1}),
-            ("POST", "/close", None),
-            ("POST", "/cancel", None),
-            ("POST", "/verify", None),
-        ],
-    )
-    def test_unknown(self, call, method, path, body):
-        answer = call(method, f"/v1/batches/{self.UNKNOWN}{path}", body)
-        assert (answer.status, answer.code) == (404, "batch-not-found")
-
-    @pytest.mark.parametrize(
-        "acks",
-        [
-            {"items": [f"{issue(2**53 - 1, 0, 1, bytes(16)).prefix}:0"]},
-            {"ranges": [{"group": issue(2**53 - 1, 0, 1, bytes(16)).prefix}]},
-            {"counts": [{"batch_id": 2**53 - 1, "n": 1}]},
-        ],
-        ids=["items", "ranges", "counts"],
-    )
-    def test_ack_of_an_unknown_one(self, call, given, acks):
-        acks["items"] = [given.open[7], *acks.get("items", ())]
-        answer = call("POST", "/v1/acks", acks)
-        assert (answer.status, answer.code) == (404, "batch-not-found")
-
-    @pytest.mark.parametrize("key", ["", "another-key"], ids=["without a key", "with a key"])
-    def test_add_to_a_closed_one(self, call, given, key):
-        headers = {"Idempotency_Key": key} if key else {}
-        answer = call("POST", f"/v1/batches/{given.closed.batch_id}/items", {"count": 1}, **headers)
-        assert (answer.status, answer.code) == (409, "batch-closed")
-
-    def test_add_to_a_full_one(self, call, given):
-        answer = call("POST", f"/v1/batches/{given.full.batch_id}/items", {"count": 1})
-        assert (answer.status, answer.code) == (429, "limit-reached")
-        assert answer.headers["retry-after"] == str(answer.body["retry_after"]) == "1"
-
-    def test_add_more_than_ever_fits(self, call, given):
-        answer = call("POST", f"/v1/batches/{given.full.batch_id}/items", {"count": 11})
-        assert (answer.status, answer.code) == (400, "invalid-request")
-
-    def test_a_key_that_was_used_for_another_count(self, call, given):
-        path = f"/v1/batches/{given.open.batch_id}/items"
-        answer = call("POST", path, {"count": 11}, Idempotency_Key=given.key)
-        assert (answer.status, answer.code) == (409, "idempotency-key-reused")
-
-    @pytest.mark.parametrize("batch_id", ["x", "-1", "1.5", "01", str(2**53), "%20", "0x10", "1" * 40])
-    def test_an_id_that_is_none(self, call, batch_id):
-        answer = call("GET", f"/v1/batches/{batch_id}")
-        assert (answer.status, answer.code) == (400, "invalid-request")
+def refusals(given: Given) -> Iterator[tuple[tuple[int, str], str, str, object]]:
+    """What is to be refused: how, method, path and body."""
+    acks, full = "/v1/acks", f"/v1/batches/{given.full.batch_id}/items"
+    for count in (*NO_NUMBERS, 2**32, 2**40):
+        yield INVALID, "POST", f"/v1/batches/{given.open.batch_id}/items", {"count": count}
+    for count in (*NO_NUMBERS, 2**40 + 1):
+        yield INVALID, "POST", acks, {"counts": [{"batch_id": given.estimated, "n": count}]}
+    yield INVALID, "POST", acks, {"counts": [{"batch_id": given.open.batch_id, "n": 1}]}
+    for start, stop in ((0, 11), (5, 5), (6, 5), (10, None), (0, 0)):
+        yield INVALID, "POST", acks, {"ranges": [{"group": given.open.prefix, "from": start, "to": stop}]}
+    for group in (forged(given.open, size=11), guessed(given.open)):
+        yield NO_ITEM, "POST", acks, {"ranges": [{"group": group}]}
+    yield NO_ITEM, "POST", "/v1/batches", {"parent_item": f"{guessed(given.open)}:0"}
+    yield INVALID, "POST", full, {"count": 11}  # more than ever fits
+    yield (429, "limit-reached"), "POST", full, {"count": 1}
+    yield (409, "batch-closed"), "POST", f"/v1/batches/{given.closed.batch_id}/items", {"count": 1}
+    for method, path, body in (
+        *(("GET", "", None), ("GET", "/missing", None), ("GET", "/failures", None)),
+        *(("POST", "/items", {"count": 1}), ("POST", "/close", None), ("POST", "/cancel", None)),
+        ("POST", "/verify", None),
+    ):
+        yield UNKNOWN_BATCH, method, f"/v1/batches/{UNKNOWN}{path}", body
+    good = given.open[7]
+    yield UNKNOWN_BATCH, "POST", acks, {"items": [good, f"{OF_NOBODY}:0"]}
+    yield UNKNOWN_BATCH, "POST", acks, {"items": [good], "ranges": [{"group": OF_NOBODY}]}
+    yield UNKNOWN_BATCH, "POST", acks, {"items": [good], "counts": [{"batch_id": UNKNOWN, "n": 1}]}
+    yield TOO_LARGE, "POST", acks, {"items": [good] * 10_001}
+    yield TOO_LARGE, "POST", acks, {"ranges": [{"group": given.open.prefix}] * 1_001}
+    yield TOO_LARGE, "POST", acks, {"counts": [{"batch_id": given.estimated, "n": 1}] * 1_001}
+    yield TOO_LARGE, "POST", "/v1/failures", {"failures": [{"item": good}] * 1_001}
+    yield TOO_LARGE, "POST", acks, json.dumps({"items": [good]}).encode().ljust(MIB + 1)
+    yield INVALID, "POST", "/v1/failures", {"failures": [{"item": good, "reason": "r" * 1_025}]}
+    for body in (*BAD_ACKS, *NOT_JSON):
+        yield INVALID, "POST", acks, body
+    for batch in BAD_BATCHES:
+        yield INVALID, "POST", "/v1/batches", batch
+    for query in BAD_QUERIES:
+        yield INVALID, "GET", f"/v1/batches{query}", None
+    for batch_id in NO_IDS:
+        yield INVALID, "GET", f"/v1/batches/{batch_id}", None
+    yield (405, "method-not-allowed"), "PATCH", acks, None
 
 
-class TestSize:
-    def test_ids(self, call, given):
-        answer = call("POST", "/v1/acks", {"items": [given.open[7]] * 10_001})
-        assert (answer.status, answer.code) == (413, "request-too-large")
-
-    @pytest.mark.parametrize("part", ["ranges", "counts", "failures"])
-    def test_others(self, call, given, part):
-        entry = {
-            "ranges": {"group": given.open.prefix},
-            "counts": {"batch_id": given.estimated, "n": 1},
-            "failures": {"item": given.open[7]},
-        }[part]
-        path = "/v1/failures" if part == "failures" else "/v1/acks"
-        answer = call("POST", path, {part: [entry] * 1_001})
-        assert (answer.status, answer.code) == (413, "request-too-large")
-
-    def test_bytes(self, call, given):
-        body = json.dumps({"items": [given.open[7]]}).encode()
-        answer = call("POST", "/v1/acks", body + b" " * (MIB + 1 - len(body)))
-        assert (answer.status, answer.code) == (413, "request-too-large")
-
-    def test_a_reason(self, call, given):
-        failure = {"item": given.open[7], "reason": "r" * 1_025}
-        answer = call("POST", "/v1/failures", {"failures": [failure]})
-        assert (answer.status, answer.code) == (400, "invalid-request")
+def test_each_bad_request_gets_its_problem_and_status(call, given):
+    otherwise = []
+    for expected, method, path, body in refusals(given):
+        answer = call(method, path, body)
+        if (answer.status, answer.code) != expected:
+            otherwise.append((method, path, str(body)[:200], answer.status, answer.body))
+    assert otherwise == []
 
 
-class TestForm:
-    @pytest.mark.parametrize(
-        "body",
-        [
-            b"",
-            b"{",
-            b"items",
-            b"{'items': []}",
-            b'{"items": []} {}',
-            b'{"items": [NaN]}',
-            b"\xff\xfe",
-            b'{"items": ["\\ud800"]}',
-            b"[" * 5_000,
-            b"\x00",
-        ],
-        ids=repr,
-    )
-    def test_not_json(self, call, body):
-        answer = call("POST", "/v1/acks", body[:5_000])
-        assert (answer.status, answer.code) == (400, "invalid-request")
+def test_a_refusal_says_what_a_caller_may_do(call, given):
+    full = call("POST", f"/v1/batches/{given.full.batch_id}/items", {"count": 1})
+    assert full.headers["retry-after"] == str(full.body["retry_after"]) == "1"
+    assert call("PATCH", "/v1/acks").headers["allow"] == "POST"
+    for path in ("/v1", "/v1/nothing", "/v1/batches/1/nothing"):
+        assert call("GET", path).status == 404, path
 
-    @pytest.mark.parametrize(
-        "body",
-        [
-            None,
-            [],
-            "items",
-            1,
-            {"items": "text"},
-            {"items": {"0": "text"}},
-            {"items": [1]},
-            {"items": [None]},
-            {"items": [["text"]]},
-            {"ranges": ["text"]},
-            {"ranges": [{"from": 0}]},
-            {"ranges": [{"group": "g", "from": "0"}]},
-            {"counts": [{"n": 1}]},
-            {"counts": [{"batch_id": "1", "n": 1}]},
-            {"item": []},
-            {"items": [], "more": 1},
-            {"failures": []},
-        ],
-        ids=json.dumps,
-    )
-    def test_not_an_ack(self, call, body):
-        answer = call("POST", "/v1/acks", body)
-        assert (answer.status, answer.code) == (400, "invalid-request")
 
-    @pytest.mark.parametrize(
-        "body",
-        [{"mode": "vague"}, {"user_key": 1}, {"unknown": 1}, {"metadata": []}, {"on_deadline": "panic"}],
-        ids=json.dumps,
-    )
-    def test_not_a_batch(self, call, body):
-        answer = call("POST", "/v1/batches", body)
-        assert (answer.status, answer.code) == (400, "invalid-request")
-
-    @pytest.mark.parametrize(
-        "path",
-        [
-            "/v1/batches",
-            "/v1/batches?state=any",
-            "/v1/batches?user_key=",
-            "/v1/batches?user_key=nightly&cursor=guess",
-            "/v1/batches?state=open&limit=0",
-            "/v1/batches?state=open&limit=1001",
-            "/v1/batches?state=open&cursor=guess",
-            "/v1/batches?state=open&unknown=1",
-        ],
-    )
-    def test_query(self, call, path):
-        answer = call("GET", path)
-        assert (answer.status, answer.code) == (400, "invalid-request")
-
-    @pytest.mark.parametrize("path", ["/v1", "/v1/nothing", "/v1/batches/1/nothing"])
-    def test_nowhere(self, call, path):
-        answer = call("GET", path)
-        assert answer.status == 404
-
-    def test_a_method_that_the_path_does_not_take(self, call):
-        answer = call("PATCH", "/v1/acks")
-        assert (answer.status, answer.code) == (405, "method-not-allowed")
-        assert answer.headers["allow"] == "POST"
+def test_a_key_that_was_used_for_another_count_or_on_a_closed_batch(call, given):
+    for group, key, code in (
+        (given.open, given.key, "idempotency-key-reused"),
+        (given.closed, "another-key", "batch-closed"),
+    ):
+        path = f"/v1/batches/{group.batch_id}/items"
+        answer = call("POST", path, {"count": 11}, Idempotency_Key=key)
+        assert (answer.status, answer.code) == (409, code)
 
 
 class TestCallers:

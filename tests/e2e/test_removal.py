@@ -7,38 +7,27 @@ from pathlib import Path
 import boto3
 import pytest
 
-from fanin import names
 from fanin.client.tracker import Tracker
 from fanin.domain.routing import PutRoute
-from fanin.local import emulator
-from fanin.local.deploy import deploy, fingerprint
-from fanin.local.outputs import describe
-from fanin.local.stack import CHECKOUT, CONTEXT, EMULATOR_HOME, INPUTS
-from fanin.local.synth import synthesize
+from fanin.local import CHECKOUT, INPUTS, App, down, up
 from tests.e2e.deployment import eventually
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.soak]
 
-APP = Path(__file__).with_name("removal") / "app.py"
+HERE = Path(__file__).with_name("removal")
+APP = App(HERE / "app.py", [*(CHECKOUT / name for name in INPUTS), HERE])
 
 
 def test_nothing_is_left_of_a_stack_that_is_destroyed(tmp_path: Path) -> None:
     # Given a stack with a buffer, a route and an object in its bucket; and a queue of somebody else
-    assembly = CHECKOUT / ".fanin" / "cdk.out" / "removal"
-    inputs = [*(CHECKOUT / name for name in INPUTS), APP.parent]
-    synthesize(APP, assembly, inputs=inputs, context={**CONTEXT, "prefix": "gone"})
-    running = emulator.start(tmp_path, emulator.install(EMULATOR_HOME, print), auth=True)
     try:
-        outputs = deploy(assembly, running.endpoint_url)
-        stack = describe(
-            running, outputs, log_file=emulator.log_file(tmp_path), fingerprint=fingerprint(assembly)
-        )
+        stack = up(tmp_path, auth=True, app=APP, context={"prefix": "gone"})
         keys = boto3.Session(stack.access_key_id, stack.secret_access_key, region_name=stack.region)
         tracker = Tracker.over_https(stack.api_url, session=keys)
         tracker.buffers.define("jobs", 5)
         tracker.routing.put(PutRoute("orders", {"source": ["shop"]}, "desk"))
         s3, sqs, events = stack.client("s3"), stack.client("sqs"), stack.client("events")
-        bucket = outputs[names.OUTPUT_CLAIMS_BUCKET]
+        bucket = stack.claims_bucket
         s3.put_object(Bucket=bucket, Key="days-2/x", Body=b"x")
         sqs.create_queue(QueueName="gone-buffer-of-somebody-else")
 
@@ -67,4 +56,4 @@ def test_nothing_is_left_of_a_stack_that_is_destroyed(tmp_path: Path) -> None:
         assert queues() == ["gone-buffer-of-somebody-else"]
         assert "gone" not in [bus["Name"] for bus in events.list_event_buses()["EventBuses"]]
     finally:
-        emulator.stop(tmp_path)
+        down(tmp_path)

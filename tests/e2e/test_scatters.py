@@ -87,26 +87,6 @@ def test_a_fleet_replies_by_queue_by_https_and_by_claim_check(
     assert tracker.scatters.start([], "x", correlation_id=scattered.correlation_id).ready
 
 
-def test_the_missing_are_sent_to_again_and_named_at_the_end(
-    deployment, tracker, channel, subscriber: Subscriber
-) -> None:
-    # Given two recipients of which one never replies
-    here, dead = channel(), channel()
-    to = [Recipient("here", here), Recipient("dead", dead)]
-    scattered = tracker.scatters.start(to, "report!", timeout=5, max_retries=1)
-    (message,) = received(deployment, here)
-    assert tracker.scatters.reply(message, "fine").first
-    (first,) = received(deployment, dead)
-    # When the deadline comes
-    (again,) = eventually(lambda: received(deployment, dead), within=30)
-    # Then it got the message again with the same id, and in the end it is listed as missing
-    assert again.item == first.item
-    detail = subscriber.only_event_of(scattered.batch.batch_id, within=40)["detail"]
-    assert (detail["received"], detail["retries"], detail["partial"]) == (1, 1, True)
-    assert detail["missing_recipients"] == ["dead"]
-    assert not deployment.receive(here)
-
-
 def test_a_queue_that_is_deleted_fails_its_recipient(deployment, tracker, channel, stack) -> None:
     since = time.time() - 1
     here, gone = channel(), channel()

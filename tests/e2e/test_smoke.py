@@ -83,6 +83,7 @@ def test_a_profile_without_a_region_says_so(tmp_path: Path) -> None:
     assert "profile nowhere has no region" in said.stdout
 
 
+@pytest.mark.soak
 def test_everything_is_tried_and_nothing_is_left(smoke, account) -> None:
     said = smoke("--yes", "yes", "--items", "150", "--behaviour", "completes_with_its_last or breaks_off")
 
@@ -93,6 +94,7 @@ def test_everything_is_tried_and_nothing_is_left(smoke, account) -> None:
     assert left(account, "smoke-") == []
 
 
+@pytest.mark.soak
 def test_what_fails_is_said_and_everything_is_removed_all_the_same(smoke, account) -> None:
     # Given a suite in which no test has this name, which pytest takes for a failure
     said = smoke("--yes", "yes", "--only", "behaviour", "--behaviour", "no_such_test")

@@ -19,7 +19,7 @@ from fanin.local.outputs import api_url
 from fanin.local.stack import EMULATOR_HOME
 from tests.e2e.deployment import eventually
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.soak]
 
 BUCKET = "releases"
 PREFIX = "ours/fanin/"
@@ -83,7 +83,7 @@ def test_a_batch_is_tracked(outputs, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     consumer.run(until=lambda: len(seen) >= 70)
     # Then the functions of the stack complete the batch, once for each item
-    eventually(lambda: tracker.status(batch.id).batch.state is State.COMPLETE, within=60)
+    eventually(lambda: tracker.status(batch.id).batch.state is State.COMPLETE)
     assert sorted(seen) == list(range(70))
     assert tracker.status(batch.id, exact=True).done_min == 70
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-import time
 import uuid
 import zipfile
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -92,41 +90,6 @@ def test_a_disabled_mapping_is_named(tracker, queue_url, consume):
     ]
 
 
-def test_a_queue_without_a_consumer_waits(tracker, queue_url):
-    first = tracker.why(sent(tracker, queue_url)).findings[0]
-
-    assert first.code is Code.WAITING
-    assert first.evidence["visible"] == 3
-    assert "No event source mapping" in first.detail
-
-
-def test_messages_that_a_consumer_holds_are_in_flight(tracker, queue_url):
-    batch = sent(tracker, queue_url)
-    tracker.sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10, VisibilityTimeout=600)
-
-    diagnosis = tracker.why(batch)
-
-    assert [one.code for one in diagnosis.findings] == [Code.IN_FLIGHT]
-    assert [one.known for one in diagnosis.missing] == [Known.IN_FLIGHT]
-
-
-def test_a_consumer_that_raises_is_told_with_its_last_error(tracker, queue_url):
-    # Given a consumer whose handler fails on every try
-    batch = sent(tracker, queue_url, 1)
-
-    def fail(_message: object) -> None:
-        raise ValueError("no such customer")
-
-    consumer = tracker.consumer(queue_url, fail, wait=1, visibility_timeout=0)
-    while consumer.poll() and finding(tracker.why(batch), Code.RETRYING) is None:
-        pass
-
-    found = finding(tracker.why(batch), Code.RETRYING)
-    assert found is not None
-    assert "ValueError: no such customer" in found.detail
-    assert found.evidence["attempt"] >= 2
-
-
 def test_a_consumer_that_never_acknowledges_makes_messages_vanish(tracker, queue_url, consume, deployment):
     batch = sent(tracker, queue_url)
     consume(queue_url, IDLE)
@@ -136,13 +99,6 @@ def test_a_consumer_that_never_acknowledges_makes_messages_vanish(tracker, queue
 
     assert [one.code for one in diagnosis.findings] == [Code.VANISHED]
     assert "probably" in diagnosis.findings[0].detail
-
-
-def test_purged_messages_have_vanished(tracker, queue_url, stack):
-    batch = sent(tracker, queue_url)
-    stack.client("sqs").purge_queue(QueueUrl=queue_url)
-
-    assert [one.code for one in tracker.why(batch).findings] == [Code.VANISHED]
 
 
 def test_dead_letters_that_nobody_reads_are_told(tracker, queue_url, stack):
@@ -164,41 +120,8 @@ def test_dead_letters_that_nobody_reads_are_told(tracker, queue_url, stack):
     assert found.evidence["dead_letter_queue"] == grave.rpartition("/")[2]
 
 
-def test_a_batch_that_is_not_closed_says_so(tracker, queue_url):
-    batch = tracker.attach(tracker.open().batch_id)
-    tracker.ack(batch.add(4))
-
-    assert [one.code for one in batch_why(tracker, batch.id)] == [Code.OPEN_NOT_CLOSED]
-
-
 def batch_why(tracker, batch_id: int) -> tuple[Finding, ...]:
     return tracker.why(batch_id).findings
-
-
-def test_what_was_added_and_not_sent_is_told_from_what_was(tracker, queue_url):
-    batch = tracker.attach(tracker.open().batch_id)
-    batch.send(queue_url, ["a", "b"])
-    batch.add(2)
-    batch.close()
-
-    diagnosis = tracker.why(batch.id)
-
-    found = finding(diagnosis, Code.NEVER_SENT)
-    assert found is not None
-    assert found.evidence == {"first": 2, "items": 2}
-    assert [one.known for one in diagnosis.missing] == [Known.WAITING, Known.NEVER_SENT]
-
-
-def test_a_child_batch_that_runs_is_named(tracker):
-    parent = tracker.open()
-    group = tracker.add(parent.batch_id, 1)
-    child = tracker.open(parent_item=group[0])
-    tracker.close(parent.batch_id)
-
-    found = finding(tracker.why(parent.batch_id), Code.CHILD_RUNNING)
-
-    assert found is not None
-    assert found.evidence["child"] == child.batch_id
 
 
 def test_a_throttled_consumer_is_told(tracker, queue_url, consume, stack):
@@ -213,7 +136,7 @@ def test_a_throttled_consumer_is_told(tracker, queue_url, consume, stack):
             client.invoke(FunctionName=name, Payload=b"{}")
 
     # When somebody asks, Then the finding counts what Lambda's own metric counts
-    found = eventually(lambda: finding(tracker.why(batch), Code.THROTTLED), within=60)
+    found = eventually(lambda: finding(tracker.why(batch), Code.THROTTLED))
     assert (found.evidence["queue"], found.evidence["function"]) == (queue_url.rpartition("/")[2], name)
     assert found.evidence["throttles"] >= 3
 
@@ -225,11 +148,12 @@ def test_a_consumer_that_fails_as_a_whole_is_told_by_its_errors(tracker, queue_u
     answer = stack.client("lambda").invoke(FunctionName=name, Payload=b"{}")
     assert "FunctionError" in answer
 
-    found = eventually(lambda: finding(tracker.why(batch), Code.RETRYING), within=60)
+    found = eventually(lambda: finding(tracker.why(batch), Code.RETRYING))
 
     assert (found.title, found.evidence["function"]) == ("The consumer fails", name)
 
 
+@pytest.mark.soak
 def test_messages_past_the_retention_of_their_queue_have_expired(tracker, queue_url, stack):
     # Given a queue that keeps messages for as short as SQS allows, which is a minute
     stack.client("sqs").set_queue_attributes(QueueUrl=queue_url, Attributes={"MessageRetentionPeriod": "60"})
@@ -241,40 +165,6 @@ def test_messages_past_the_retention_of_their_queue_have_expired(tracker, queue_
 
     assert (found.severity, found.evidence["retention"]) == (Severity.ERROR, 60)
     assert [one.code for one in batch_why(tracker, batch)] == [Code.EXPIRED]
-
-
-def test_held_items_are_told_with_the_first_reason(tracker):
-    with tracker.batch(on_failure="hold") as batch:
-        group = batch.add(3)
-    tracker.ack(group[0])
-    tracker.fail(group[1:3], "no price")
-
-    diagnosis = tracker.why(batch.id)
-
-    found = finding(diagnosis, Code.HELD)
-    assert found is not None
-    assert (found.severity, found.evidence) == (Severity.INFO, {"held": 2, "item": 1})
-    assert "no price" in found.detail
-    assert {one.known for one in diagnosis.missing} == {Known.HELD}
-
-
-def test_a_batch_that_is_merely_slow_is_never_called_stuck(tracker, queue_url):
-    # Given a process that takes a message now and then, from a queue without an event source mapping
-    batch = sent(tracker, queue_url, 30, deadline=timedelta(minutes=8))
-    consumer = tracker.consumer(queue_url, lambda _message: time.sleep(0.2), wait=1)
-
-    for _ in range(2):
-        consumer.poll()
-        diagnosis = tracker.why(batch)
-
-        # Then it moves, and what is told besides is only for information
-        assert {one.severity for one in diagnosis.findings} == {Severity.INFO}, diagnosis.findings
-        slow = finding(diagnosis, Code.SLOW)
-        assert slow is not None
-        assert slow.evidence["eta_seconds"] >= 1
-    near = finding(tracker.why(batch), Code.DEADLINE_NEAR)
-    assert near is not None
-    assert 0 < near.evidence["seconds_left"] <= 480
 
 
 def test_a_queue_that_is_gone_and_a_batch_that_has_ended_say_so(tracker, queue_url, stack):
@@ -320,36 +210,17 @@ def test_done_items_that_the_batch_does_not_know_of_are_told_and_verify_repairs_
     assert [one.code for one in batch_why(tracker, batch.batch_id)] == [Code.ENDED]
 
 
-def test_a_diagnosis_takes_less_than_two_seconds(tracker, queue_url, consume):
-    consume(queue_url, IDLE, enabled=False)
-    batch = tracker.attach(tracker.open().batch_id)
-    batch.add(10**9 - 3)
-    batch.send(queue_url, ["a", "b", "c"])
-    tracker.why(batch.id)  # starts the function
-
-    started = time.monotonic()
-    diagnosis = tracker.why(batch.id)
-
-    assert time.monotonic() - started < 2
-    assert diagnosis.missing_more
-
-
 def test_a_stall_is_told_once_by_the_deployed_reaper(tracker, queue_url, deployment, subscriber):
-    # Given a batch whose messages nobody receives, which counts as stalled after ten seconds
-    batch = sent(tracker, queue_url, stall_after=10)
+    # Given a batch whose messages nobody has received for longer than it takes to count as stalled
+    batch = sent(tracker, queue_url, stall_after=60)
+    deployment.age(batch, 100, ttl=60)
 
     # When the reaper comes by, often
-    def told() -> list[dict[str, Any]]:
-        deployment.invoke("reaper")
-        events: list[dict[str, Any]] = subscriber.told_of(batch)
-        return events
-
-    eventually(told, within=40)
     for _ in range(3):
         deployment.invoke("reaper")
 
     # Then the bus was told once, with the reason
-    (event,) = subscriber.told_of(batch)
+    (event,) = eventually(lambda: subscriber.told_of(batch))
     assert event["detail-type"] == names.BATCH_STALLED
     assert event["detail"]["finding"]["code"] == "waiting"
     tracker.cancel(batch)

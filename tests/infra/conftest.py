@@ -1,10 +1,13 @@
-"""The stack, synthesized once for each set of settings; assets are not bundled."""
+"""The stack, synthesized once for each of a few sets of settings; assets are not bundled.
+
+A synthesis costs seconds, so settings that have nothing to do with each other are in one set.
+"""
 
 from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -52,6 +55,58 @@ class Synthesized:
         ]
 
 
+ALTERED: Final[dict[str, Any]] = {
+    "prefix": "shop",
+    "architecture": "x86_64",
+    "alarm_topic_arn": "arn:aws:sns:eu-west-1:123456789012:oncall",
+    "log_level": "DEBUG",
+    "log_retention_days": 7,
+    "open_idle_ttl": 600,
+    "lifetime": 60,
+    "reaper_rate_minutes": 10,
+    "registrar_rate_minutes": 60,
+    "unrouted": "count",
+    "api_throttle_rate": 7,
+    "api_throttle_burst": 9,
+    "worker_max_concurrency": 300,
+    "cors_origins": "https://shop.example.com, http://localhost:3000",
+}
+FRUGAL: Final[dict[str, Any]] = {
+    "alarms": False,
+    "dashboard": False,
+    "access_log": False,
+    "tracing": "xray",
+    "removal": "destroy",
+    "log_level": "ERROR",
+    "log_sample": 5,
+    "lifetime": 365 * 86_400,
+    "ack_max_concurrency": 40,
+    "ack_reserved_concurrency": 40,
+    "api_reserved_concurrency": 41,
+    "ack_batch_size": 500,
+    "ack_batching_window_seconds": 20,
+    "worker_max_concurrency": 7,
+    "words_warm_writes": 40_000,
+    "table_max_writes": 50_000,
+    "table_max_reads": 9_000,
+    "api_costly_rate": 3,
+    "api_costly_burst": 4,
+}
+TOKENS: Final[dict[str, Any]] = {
+    "auth": "jwt",
+    "jwt_issuer": "https://id.example.com/",
+    "jwt_audience": "fanin, shop",
+    "jwt_scope_prefix": "api://fanin/",
+    "webhook_hosts": "hooks.example.com, *.example.org",
+    "console": True,
+    "console_origins": "http://localhost:8080, https://fanin.example.com",
+    "reaper_rate_minutes": 1,
+    "registrar_rate_minutes": 1,
+    "unrouted": "keep",
+}
+LOCAL: Final[dict[str, Any]] = {"local": True, "auth": "none", "removal": "destroy"}
+
+
 @cache
 def synthesized(**settings: Any) -> Synthesized:
     app = cdk.App(context=UNBUNDLED)
@@ -59,13 +114,33 @@ def synthesized(**settings: Any) -> Synthesized:
 
 
 @pytest.fixture(scope="session")
-def synthesize():
-    return synthesized
+def fanin() -> Synthesized:
+    """With the defaults."""
+    return synthesized()
 
 
 @pytest.fixture(scope="session")
-def fanin() -> Synthesized:
-    return synthesized()
+def altered() -> Synthesized:
+    """With other values wherever a setting has one."""
+    return synthesized(**ALTERED)
+
+
+@pytest.fixture(scope="session")
+def frugal() -> Synthesized:
+    """Without what costs, with limits, and gone without a trace."""
+    return synthesized(**FRUGAL)
+
+
+@pytest.fixture(scope="session")
+def tokens() -> Synthesized:
+    """With tokens, webhooks and a console that can only be read."""
+    return synthesized(**TOKENS)
+
+
+@pytest.fixture(scope="session")
+def local() -> Synthesized:
+    """For an emulator, open to everybody."""
+    return synthesized(**LOCAL)
 
 
 @pytest.fixture(scope="session")

@@ -37,16 +37,9 @@ def test_the_routes_lead_to_the_roots_that_the_code_serves():
     assert any(names.CARLYLE_ROOT.startswith(route.removesuffix("{proxy+}")) for route in ROUTES)
 
 
-@pytest.mark.parametrize(
-    ("settings", "kind"),
-    [
-        ({}, "AWS_IAM"),
-        ({"auth": "jwt", "jwt_issuer": "https://id.example.com/", "jwt_audience": "fanin, shop"}, "JWT"),
-        ({"auth": "none"}, "NONE"),
-    ],
-)
-def test_every_route_has_the_authorization_of_the_settings(synthesize, settings, kind):
-    fanin = synthesize(**settings)
+@pytest.mark.parametrize(("given", "kind"), [("fanin", "AWS_IAM"), ("tokens", "JWT"), ("local", "NONE")])
+def test_every_route_has_the_authorization_of_the_settings(request, given, kind):
+    fanin = request.getfixturevalue(given)
     routes = fanin.of_type("AWS::ApiGatewayV2::Route").values()
     assert {route["AuthorizationType"] for route in routes} == {kind}
     authorizers = list(fanin.of_type("AWS::ApiGatewayV2::Authorizer").values())
@@ -58,56 +51,35 @@ def test_every_route_has_the_authorization_of_the_settings(synthesize, settings,
         }
 
 
-@pytest.mark.parametrize(
-    ("settings", "prefix"),
-    [
-        ({}, None),
-        ({"auth": "none"}, None),
-        ({"auth": "jwt", "jwt_issuer": "https://id.example.com/", "jwt_audience": "fanin"}, "fanin/"),
-        (
-            {
-                "auth": "jwt",
-                "jwt_issuer": "https://id.example.com/",
-                "jwt_audience": "fanin",
-                "jwt_scope_prefix": "api://fanin/",
-                "console": True,
-            },
-            "api://fanin/",
-        ),
-    ],
-)
-def test_with_tokens_the_functions_know_which_scopes_they_need(synthesize, settings, prefix) -> None:
-    fanin = synthesize(**settings)
+@pytest.mark.parametrize(("given", "prefix"), [("fanin", None), ("local", None), ("tokens", "api://fanin/")])
+def test_with_tokens_the_functions_know_which_scopes_they_need(request, given, prefix) -> None:
+    fanin = request.getfixturevalue(given)
     functions = fanin.stack.tracker.functions
     for name in {"api", "console"} & set(functions):
         variables = fanin.properties(functions[name].function)["Environment"]["Variables"]
         assert variables.get(names.ENV_JWT_SCOPE_PREFIX) == prefix
 
 
-def test_the_only_stage_throttles_and_writes_an_access_log(synthesize):
-    fanin = synthesize(api_throttle_rate=7, api_throttle_burst=9)
-    stage = only(fanin.of_type("AWS::ApiGatewayV2::Stage"))
+def test_the_only_stage_throttles_and_writes_an_access_log(altered):
+    stage = only(altered.of_type("AWS::ApiGatewayV2::Stage"))
     assert (stage["StageName"], stage["AutoDeploy"]) == ("$default", True)
     throttle = stage["DefaultRouteSettings"]
     assert (throttle["ThrottlingRateLimit"], throttle["ThrottlingBurstLimit"]) == (7, 9)
     log = stage["AccessLogSettings"]
-    group = fanin.of_type("AWS::Logs::LogGroup")[log["DestinationArn"]["Fn::GetAtt"][0]]
-    assert "/aws/vendedlogs/apis/fanin-" in str(group["LogGroupName"])
+    group = altered.of_type("AWS::Logs::LogGroup")[log["DestinationArn"]["Fn::GetAtt"][0]]
+    assert "/aws/vendedlogs/apis/shop-" in str(group["LogGroupName"])
     assert json.loads(log["Format"])["requestId"] == "$context.requestId"
 
 
-def test_there_is_no_access_log_if_the_settings_say_so(synthesize):
-    stage = only(synthesize(access_log=False).of_type("AWS::ApiGatewayV2::Stage"))
+def test_there_is_no_access_log_if_the_settings_say_so(frugal):
+    stage = only(frugal.of_type("AWS::ApiGatewayV2::Stage"))
     assert "AccessLogSettings" not in stage
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{}, {"auth": "jwt", "jwt_issuer": "https://id.example.com/", "jwt_audience": "fanin"}, {"auth": "none"}],
-)
-def test_the_access_log_has_the_caller_whatever_the_authorization(synthesize, settings):
+@pytest.mark.parametrize("given", ["fanin", "tokens", "local"])
+def test_the_access_log_has_the_caller_whatever_the_authorization(request, given):
     """These are the variables that HTTP APIs have; claims can be logged one by one only."""
-    stage = only(synthesize(**settings).of_type("AWS::ApiGatewayV2::Stage"))
+    stage = only(request.getfixturevalue(given).of_type("AWS::ApiGatewayV2::Stage"))
     line = json.loads(stage["AccessLogSettings"]["Format"])
     assert {name: line[name] for name in ("caller", "subject", "client", "sourceIp")} == {
         "caller": "$context.identity.userArn",
@@ -117,8 +89,8 @@ def test_the_access_log_has_the_caller_whatever_the_authorization(synthesize, se
     }
 
 
-def test_costly_routes_are_served_and_throttled_one_by_one(synthesize):
-    fanin = synthesize(api_costly_rate=3, api_costly_burst=4)
+def test_costly_routes_are_served_and_throttled_one_by_one(frugal):
+    fanin = frugal
     stage = only(fanin.of_type("AWS::ApiGatewayV2::Stage"))
     limited = stage["RouteSettings"]
     routes = {route["RouteKey"]: name for name, route in fanin.of_type("AWS::ApiGatewayV2::Route").items()}
@@ -138,8 +110,8 @@ def test_costly_routes_are_served_and_throttled_one_by_one(synthesize):
     assert not {"POST /v1/acks", "POST /v1/failures"} & limited.keys()
 
 
-def test_a_costly_route_never_takes_more_than_the_others(synthesize):
-    stage = only(synthesize(api_throttle_rate=7, api_throttle_burst=9).of_type("AWS::ApiGatewayV2::Stage"))
+def test_a_costly_route_never_takes_more_than_the_others(altered):
+    stage = only(altered.of_type("AWS::ApiGatewayV2::Stage"))
     limits = stage["RouteSettings"]["POST /v1/batches/{batch_id}/verify"]
     assert (limits["ThrottlingRateLimit"], limits["ThrottlingBurstLimit"]) == (7, 9)
 
@@ -148,16 +120,15 @@ def test_without_origins_there_is_no_cors(fanin):
     assert "CorsConfiguration" not in only(fanin.of_type("AWS::ApiGatewayV2::Api"))
 
 
-def test_preflights_need_no_authorization_and_requests_do(synthesize):
-    fanin = synthesize(cors_origins="https://shop.example.com, http://localhost:3000")
-    cors = only(fanin.of_type("AWS::ApiGatewayV2::Api"))["CorsConfiguration"]
+def test_preflights_need_no_authorization_and_requests_do(altered):
+    cors = only(altered.of_type("AWS::ApiGatewayV2::Api"))["CorsConfiguration"]
     assert cors["AllowOrigins"] == ["https://shop.example.com", "http://localhost:3000"]
     assert "AllowCredentials" not in cors
     assert {"authorization", "content-type", "idempotency-key", "x-amz-date"} <= set(cors["AllowHeaders"])
     assert {"location", "retry-after", "idempotency-replayed"} <= set(cors["ExposeHeaders"])
     kinds = {
         route["RouteKey"]: route["AuthorizationType"]
-        for route in fanin.of_type("AWS::ApiGatewayV2::Route").values()
+        for route in altered.of_type("AWS::ApiGatewayV2::Route").values()
     }
     free = {key for key, kind in kinds.items() if kind == "NONE"}
     assert free == {"OPTIONS /v1/{proxy+}", "OPTIONS /api/v1/{proxy+}"}

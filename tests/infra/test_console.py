@@ -6,9 +6,15 @@ import pytest
 
 from fanin import names
 from fanin_cdk.settings import BadSetting, Settings
+from tests.infra.conftest import Synthesized, synthesized
 
 ROUTES = {f"GET {names.CONSOLE_ROOT}", f"GET {names.CONSOLE_ROOT}/{{proxy+}}"}
 FORMS = {route.replace("GET", "POST") for route in ROUTES}
+
+
+@pytest.fixture(scope="module")
+def buttons() -> Synthesized:
+    return synthesized(console=True, console_write=True)
 
 
 def routes(stack) -> dict[str, dict]:
@@ -35,54 +41,43 @@ def test_without_the_setting_there_is_no_console(fanin):
     assert len(fanin.of_type("AWS::Lambda::LayerVersion")) == 2
 
 
-@pytest.mark.parametrize(("auth", "kind"), [("iam", "AWS_IAM"), ("jwt", "JWT")])
-def test_it_is_behind_the_authorization_of_the_api(synthesize, auth, kind):
-    # Given a stack with a console
-    jwt = {"jwt_issuer": "https://login.example/", "jwt_audience": "fanin"} if auth == "jwt" else {}
-    stack = synthesize(console=True, auth=auth, **jwt)
-    # Then its routes take what all routes take, and no forms
-    found = routes(stack)
+@pytest.mark.parametrize(("given", "kind"), [("buttons", "AWS_IAM"), ("tokens", "JWT")])
+def test_it_is_behind_the_authorization_of_the_api(request, given, kind):
+    found = routes(request.getfixturevalue(given))
     assert found.keys() >= ROUTES
-    assert not found.keys() & FORMS
-    assert {found[route]["AuthorizationType"] for route in ROUTES} == {kind}
+    assert {found[route]["AuthorizationType"] for route in found.keys() & (ROUTES | FORMS)} == {kind}
 
 
-def test_a_console_without_buttons_can_write_nothing(synthesize):
-    allowed = actions(synthesize(console=True))
+def test_a_console_without_buttons_takes_no_forms_and_can_write_nothing(tokens):
+    assert not routes(tokens).keys() & FORMS
     written = ("Put", "Update", "Delete", "Write", "Send", "Create", "Purge", "Tag", "Pass")
-    mine = {action for action in allowed if not action.startswith(("logs:", "xray:"))}
+    mine = {action for action in actions(tokens) if not action.startswith(("logs:", "xray:"))}
     assert not {action for action in mine if action.partition(":")[2].startswith(written)}
     assert mine >= {"dynamodb:BatchGetItem", "dynamodb:Query", "s3:GetObject", "sqs:GetQueueAttributes"}
     assert not {action for action in mine if "*" in action}
 
 
-def test_a_console_with_buttons_may_do_what_the_api_may(synthesize):
-    stack = synthesize(console=True, console_write=True)
-    assert routes(stack).keys() >= ROUTES | FORMS
-    api = stack.statements(stack.stack.tracker.functions["api"].node.find_child("Role"))
-    allowed = {str(statement["Action"]) for statement in api}
-    function = stack.stack.tracker.functions["console"]
-    mine = {str(statement["Action"]) for statement in stack.statements(function.node.find_child("Role"))}
-    assert mine == allowed
+def test_a_console_with_buttons_may_do_what_the_api_may(buttons):
+    assert routes(buttons).keys() >= ROUTES | FORMS
+    api, mine = (
+        {str(statement["Action"]) for statement in buttons.statements(function.node.find_child("Role"))}
+        for function in map(buttons.stack.tracker.functions.get, ("api", "console"))
+    )
+    assert mine == api
 
 
-def test_it_has_the_packages_that_it_needs(synthesize):
-    stack = synthesize(console=True)
-    function = stack.properties(stack.stack.tracker.functions["console"].function)
-    assert len(function["Layers"]) == 3
-    variables = function["Environment"]["Variables"]
-    assert variables[names.ENV_CONSOLE_WRITE] == "false"
-    assert variables[names.ENV_CONSOLE_ORIGINS] == ""
-    others = stack.properties(stack.stack.tracker.functions["api"].function)
-    assert len(others["Layers"]) == 2
-
-
-def test_where_browsers_reach_it_is_a_setting(synthesize):
-    origins = "http://localhost:8080, https://fanin.example.com"
-    stack = synthesize(console=True, console_origins=origins)
-    function = stack.properties(stack.stack.tracker.functions["console"].function)
-    variables = function["Environment"]["Variables"]
-    assert variables[names.ENV_CONSOLE_ORIGINS] == origins.replace(" ", "")
+def test_it_has_the_packages_that_it_needs_and_knows_where_browsers_reach_it(buttons, tokens):
+    for stack, write, origins in (
+        (buttons, "true", ""),
+        (tokens, "false", "http://localhost:8080,https://fanin.example.com"),
+    ):
+        function = stack.properties(stack.stack.tracker.functions["console"].function)
+        assert len(function["Layers"]) == 3
+        variables = function["Environment"]["Variables"]
+        assert variables[names.ENV_CONSOLE_WRITE] == write
+        assert variables[names.ENV_CONSOLE_ORIGINS] == origins
+        others = stack.properties(stack.stack.tracker.functions["api"].function)
+        assert len(others["Layers"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -227,9 +227,10 @@ def test_no_stack_imports_a_layer(stacks):
     assert exported == []
 
 
-@pytest.fixture(scope="module")
-def tracker() -> FaninTracker:
-    return FaninTracker(cdk.Stack(cdk.App(context=UNBUNDLED), "home"), "Fanin")
+@pytest.fixture
+def tracker(app: App, stacks: dict[str, Synthesized]) -> FaninTracker:
+    """That of the app, whose templates are known already, so that more stacks do no harm."""
+    return app.tracker
 
 
 @pytest.fixture

@@ -79,10 +79,8 @@ def test_a_parked_record_comes_back_to_the_function_that_parked_it(fanin, tracke
     assert environment[names.ENV_RETRY_QUEUE_URL] == {"Ref": fanin.id_of(queue)}
 
 
-def test_acks_wait_for_company(synthesize):
-    fanin = synthesize(ack_batch_size=500, ack_batching_window_seconds=20)
-    tracker = fanin.stack.tracker
-    (source,) = mappings(fanin, tracker, "acks").values()
+def test_acks_wait_for_company(frugal):
+    (source,) = mappings(frugal, frugal.stack.tracker, "acks").values()
     assert (source["BatchSize"], source["MaximumBatchingWindowInSeconds"]) == (500, 20)
 
 
@@ -124,10 +122,17 @@ def rules_of(fanin, name):
     return found
 
 
-@pytest.mark.parametrize(("minutes", "rate"), [(1, "rate(1 minute)"), (60, "rate(1 hour)")])
-@pytest.mark.parametrize("name", ["reaper", "registrar"])
-def test_the_reaper_and_the_registrar_run_at_their_rates(synthesize, name, minutes, rate):
-    fanin = synthesize(reaper_rate_minutes=minutes, registrar_rate_minutes=minutes)
+@pytest.mark.parametrize(
+    ("given", "name", "rate"),
+    [
+        ("tokens", "reaper", "rate(1 minute)"),
+        ("tokens", "registrar", "rate(1 minute)"),
+        ("altered", "reaper", "rate(10 minutes)"),
+        ("altered", "registrar", "rate(1 hour)"),
+    ],
+)
+def test_the_reaper_and_the_registrar_run_at_their_rates(request, given, name, rate):
+    fanin = request.getfixturevalue(given)
     (rule,) = [rule for rule in rules_of(fanin, name) if "ScheduleExpression" in rule]
     assert rule["ScheduleExpression"] == rate
     assert "EventBusName" not in rule
@@ -139,10 +144,14 @@ def test_the_registrar_hears_of_instances_that_come_and_go(fanin, tracker):
     assert rule["EventPattern"] == {"detail-type": ["Instance Created", "Instance Destroyed"]}
 
 
-@pytest.mark.parametrize(("unrouted", "rules", "queues"), [("ignore", 0, 0), ("count", 1, 0), ("keep", 1, 1)])
-def test_events_that_match_no_route_are_seen_as_the_settings_say(synthesize, unrouted, rules, queues):
+@pytest.mark.parametrize(
+    ("given", "rules", "queues"),
+    [("fanin", 0, 0), ("altered", 1, 0), ("tokens", 1, 1)],
+    ids=["ignore", "count", "keep"],
+)
+def test_events_that_match_no_route_are_seen_as_the_settings_say(request, given, rules, queues):
     # Given a setting
-    fanin = synthesize(unrouted=unrouted)
+    fanin = request.getfixturevalue(given)
     tracker = fanin.stack.tracker
     # Then the router sees every event of others, or none but those of its routes
     found = rules_of(fanin, "router")
@@ -158,8 +167,8 @@ def test_events_that_match_no_route_are_seen_as_the_settings_say(synthesize, unr
     assert [environment[name] for name in environment if name == names.ENV_UNROUTED_QUEUE_URL] == known
 
 
-def test_only_rules_of_routes_and_the_one_for_all_events_may_call_the_router(synthesize):
-    fanin = synthesize(unrouted="count")
+def test_only_rules_of_routes_and_the_one_for_all_events_may_call_the_router(tokens):
+    fanin = tokens
     tracker = fanin.stack.tracker
     router = {"Fn::GetAtt": [fanin.id_of(tracker.functions["router"].function), "Arn"]}
     allowed = [
@@ -171,10 +180,9 @@ def test_only_rules_of_routes_and_the_one_for_all_events_may_call_the_router(syn
     assert sum(":rule/fanin/fanin-route-*" in arn for arn in allowed) == 1
 
 
-def test_the_bus_and_the_group_of_schedules_are_named_after_the_prefix(synthesize):
-    fanin = synthesize(prefix="shop")
-    (bus,) = fanin.of_type("AWS::Events::EventBus").values()
-    (group,) = fanin.of_type("AWS::Scheduler::ScheduleGroup").values()
+def test_the_bus_and_the_group_of_schedules_are_named_after_the_prefix(altered):
+    (bus,) = altered.of_type("AWS::Events::EventBus").values()
+    (group,) = altered.of_type("AWS::Scheduler::ScheduleGroup").values()
     assert (bus["Name"], group["Name"]) == ("shop", "shop")
 
 
@@ -188,17 +196,16 @@ def test_ends_are_announced_ten_at_a_time_and_what_has_an_order_keeps_it(fanin, 
     assert parallel == {"notifier": 10, "settler": 1, "directory": 1}
 
 
-def test_queues_invoke_as_often_as_the_settings_say(synthesize):
-    fanin = synthesize(ack_max_concurrency=20, worker_max_concurrency=5)
+def test_queues_invoke_as_often_as_the_settings_say(frugal):
     most = {
         name: [
             source.get("ScalingConfig", {}).get("MaximumConcurrency")
-            for source in mappings(fanin, fanin.stack.tracker, name).values()
+            for source in mappings(frugal, frugal.stack.tracker, name).values()
         ]
         for name in ("acks", "scatter", "replies", "dead_letters", "notifier")
     }
     assert most == {
-        "acks": [20], "scatter": [5], "replies": [5], "dead_letters": [5, 5], "notifier": [None, None]
+        "acks": [40], "scatter": [7], "replies": [7], "dead_letters": [7, 7], "notifier": [None, None]
     }  # fmt: skip
 
 

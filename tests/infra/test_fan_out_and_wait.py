@@ -15,11 +15,13 @@ from fanin_cdk import FaninStack, FanOutAndWait, Settings
 from tests.infra.conftest import UNBUNDLED
 
 
-def stack_with(**options: Any) -> tuple[FaninStack, dict[str, Any], dict[str, Any]]:
+@pytest.fixture(scope="module")
+def made() -> tuple[FaninStack, dict[str, Any], dict[str, Any]]:
     """A stack with a state machine of one such state: the stack, its template, and the state."""
     app = cdk.App(context=UNBUNDLED)
     stack = FaninStack(app, "fanin", settings=Settings(prefix="shop"))
-    given = {"tracker": stack.tracker, "queue": stack.tracker.work.queue, **options}
+    given = {"tracker": stack.tracker, "queue": stack.tracker.work.queue}
+    given |= {"messages": "$.orders", "timeout": cdk.Duration.hours(6)}
     state = FanOutAndWait(stack, "Import", **given)
     sfn.StateMachine(stack, "Machine", definition_body=sfn.DefinitionBody.from_chainable(state))
     template = Template.from_stack(stack).to_json()
@@ -31,11 +33,6 @@ def stack_with(**options: Any) -> tuple[FaninStack, dict[str, Any], dict[str, An
     parts = machine["DefinitionString"]["Fn::Join"][1]
     text = "".join(part if isinstance(part, str) else "ref" for part in parts)
     return stack, template, json.loads(text)["States"]["Import"]
-
-
-@pytest.fixture(scope="module")
-def made() -> tuple[FaninStack, dict[str, Any], dict[str, Any]]:
-    return stack_with(messages="$.orders", timeout=cdk.Duration.hours(6))
 
 
 def test_the_state_waits_for_its_token_and_hands_it_to_the_batch(made):
@@ -82,11 +79,8 @@ def test_its_function_knows_the_service(made):
     assert function["Timeout"] == 300
 
 
-def test_a_producer_of_ones_own_gets_the_token_and_the_input():
-    app = cdk.App(context=UNBUNDLED)
-    stack = FaninStack(app, "fanin", settings=Settings(prefix="shop"))
-    _, _, state = stack_with(producer=None)
-    assert state["Parameters"]["Payload"].keys() >= {"on_end", "messages.$"}
+def test_a_producer_of_ones_own_gets_the_token_and_the_input(made):
+    stack, _, _ = made
     own = FanOutAndWait(
         stack, "Own", producer=stack.tracker.functions["acks"].function, result_path="$.batch"
     )

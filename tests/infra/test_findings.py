@@ -13,57 +13,77 @@ import cdk_nag
 import pytest
 from aws_cdk import aws_sqs as sqs
 
-from fanin_cdk import FaninStack, Settings
+from fanin_cdk import FaninStack, PipelineStack, Settings
+from tests.infra.conftest import FRUGAL, TOKENS, UNBUNDLED
 
 ROOT = Path(__file__).resolve().parents[2]
-JWT = {"auth": "jwt", "jwt_issuer": "https://id.example.com/", "jwt_audience": "fanin"}
+KEY = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+EVERYTHING = {
+    **TOKENS,
+    "console_write": True,
+    "kms_key_arn": KEY,
+    "alarm_topic_arn": "arn:aws:sns:eu-west-1:123456789012:oncall",
+    "pipeline_inputs": "s3://lake/orders/,s3://telemetry",
+    "pipeline_network": "endpoints",
+}
+LITTLE = {**FRUGAL, "auth": "none", "console": True, "pipeline_network": "nat"}
+HABITS = {("W3005", "fanin-pipeline"), ("W6001", "fanin-pipeline")}
+"""The CDK names a role twice, and an output passes on what the tracker's stack exports."""
 
 
-def checked(outdir: Path, **settings) -> tuple[cdk.App, FaninStack]:
-    app = cdk.App(outdir=str(outdir), context={"aws:cdk:bundling-stacks": []})
-    stack = FaninStack(app, "fanin", settings=Settings(**settings))
+def nag(app: cdk.App) -> None:
     cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(app))
-    return app, stack
 
 
-HOOKS = {"webhook_hosts": "hooks.example.com"}
-KEY = {"kms_key_arn": "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"}
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        JWT,
-        {"auth": "none"},
-        {"local": True},
-        HOOKS,
-        {"console": True},
-        {"console": True, "console_write": True},
-        {"access_log": False, "tracing": "xray", "alarms": False, "dashboard": False},
-        KEY,
-    ],
-    ids=["jwt", "none", "local", "webhooks", "console", "buttons", "frugal", "key"],
-)
-def test_cdk_nag_finds_nothing(tmp_path, settings):
-    app, _ = checked(tmp_path, **settings)
+@pytest.mark.parametrize("settings", [EVERYTHING, LITTLE], ids=["everything", "little"])
+def test_cdk_nag_and_cfn_lint_find_nothing(tmp_path, settings):
+    # Given the stacks of a service and its Spark jobs
+    app = cdk.App(outdir=str(tmp_path), context=UNBUNDLED)
+    stack = FaninStack(app, "fanin", settings=Settings(pipeline=True, **settings))
+    PipelineStack(app, "fanin-pipeline", tracker=stack.tracker)
+    # When they are synthesized, nag included
+    nag(app)
     app.synth()
+    # Then cfn-lint finds nothing in those that have everything
+    if settings is EVERYTHING:
+        assert lint(*sorted(tmp_path.glob("*.template.json"))) == []
 
 
-def test_cdk_nag_would_find_something(tmp_path):
-    # Given a stack with a queue that nobody checks
-    app, stack = checked(tmp_path)
-    sqs.Queue(stack, "Bad")
-    # Then synthesis fails, and names the queue only
-    with pytest.raises(RuntimeError) as failed:
+def lint(*templates: Path) -> list[str]:
+    """What cfn-lint finds in templates, but for the habits of the CDK."""
+    assert templates
+    done = subprocess.run(  # noqa: S603
+        [Path(sys.executable).with_name("cfn-lint"), "--format", "json", "--", *templates],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [
+        f"{one['Rule']['Id']} {one['Filename']}: {one['Message']}"
+        for one in json.loads(done.stdout)
+        if (one["Rule"]["Id"], Path(one["Filename"]).name.removesuffix(".template.json")) not in HABITS
+    ]
+
+
+def test_cdk_nag_and_cfn_lint_would_find_something(tmp_path):
+    # Given a stack with a queue that nobody checks, and a template with a property that does not exist
+    app = cdk.App()
+    sqs.Queue(cdk.Stack(app, "fanin"), "Bad")
+    nag(app)
+    wrong = {"Resources": {"Bad": {"Type": "AWS::SQS::Queue", "Properties": {"Colour": "red"}}}}
+    template = tmp_path / "wrong.template.json"
+    template.write_text(json.dumps(wrong))
+    # Then both name them
+    with pytest.raises(RuntimeError, match="fanin/Bad/Resource"):
         app.synth()
-    assert "fanin/Bad/Resource" in str(failed.value)
-    assert "fanin/Tracker" not in str(failed.value)
+    (found,) = lint(template)
+    assert "'Colour' was unexpected" in found
 
 
-def test_the_app_synthesizes_as_cdk_json_says_and_cfn_lint_finds_nothing(tmp_path):
-    # Given the command that the CDK runs, with another prefix in the context
+def test_the_app_has_the_stacks_that_cdk_json_asks_for(tmp_path):
+    # Given the command that the CDK runs, with another prefix and a pipeline in the context
     command = json.loads((ROOT / "cdk.json").read_text())["app"]
-    context = json.dumps({"prefix": "shop", "aws:cdk:bundling-stacks": []})
+    context = json.dumps({"prefix": "shop", "pipeline": "true", **UNBUNDLED})
     environment = os.environ | {
         "CDK_OUTDIR": str(tmp_path),
         "CDK_CONTEXT_JSON": context,
@@ -74,12 +94,7 @@ def test_the_app_synthesizes_as_cdk_json_says_and_cfn_lint_finds_nothing(tmp_pat
         command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    # Then the template passes cfn-lint
-    lint = subprocess.run(  # noqa: S603
-        [Path(sys.executable).with_name("cfn-lint"), str(tmp_path / "shop.template.json")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (lint.returncode, lint.stdout) == (0, "")
+    assert sorted(path.name for path in tmp_path.glob("*.template.json")) == [
+        "shop-pipeline.template.json",
+        "shop.template.json",
+    ]

@@ -81,14 +81,13 @@ DEFAULTS = {names.ENV_OPEN_IDLE_TTL, names.ENV_CLOSED_IDLE_TTL, names.ENV_LIFETI
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_is_logged_and_told_what_it_needs(synthesize, name):
+def test_a_function_is_logged_and_told_what_it_needs(altered, name):
     # Given a stack with settings of its own
-    fanin = synthesize(prefix="shop", log_level="DEBUG", log_retention_days=7, open_idle_ttl=600)
-    function = fanin.properties(fanin.stack.tracker.functions[name].function)
+    function = altered.properties(altered.stack.tracker.functions[name].function)
     # Then the function follows them
     assert function["Handler"] == "handler.handler"
     assert "TracingConfig" not in function
-    log = fanin.of_type("AWS::Logs::LogGroup")[function["LoggingConfig"]["LogGroup"]["Ref"]]
+    log = altered.of_type("AWS::Logs::LogGroup")[function["LoggingConfig"]["LogGroup"]["Ref"]]
     assert log["RetentionInDays"] == 7
     # Without the lines of each invocation, and with those of metrics, which have no level
     assert {name: function["LoggingConfig"][name] for name in ("LogFormat", "SystemLogLevel")} == {
@@ -107,27 +106,23 @@ def test_a_function_is_logged_and_told_what_it_needs(synthesize, name):
     assert "ReservedConcurrentExecutions" not in function
 
 
-def test_metrics_are_logged_whatever_the_level_of_the_functions(synthesize):
+def test_metrics_are_logged_whatever_the_level_of_the_functions(frugal):
     """A line of metrics has no level, which Lambda takes for INFO."""
-    for function in synthesize(log_level="ERROR").of_type("AWS::Lambda::Function").values():
+    for function in frugal.of_type("AWS::Lambda::Function").values():
         assert function["LoggingConfig"]["ApplicationLogLevel"] == "INFO"
 
 
-def test_functions_log_a_sample_if_the_settings_say_so(synthesize):
-    for function in synthesize(log_sample=5).of_type("AWS::Lambda::Function").values():
+def test_functions_log_a_sample_if_the_settings_say_so(frugal):
+    for function in frugal.of_type("AWS::Lambda::Function").values():
         assert function["Environment"]["Variables"][names.ENV_LOG_SAMPLE] == "5"
 
 
-@pytest.mark.parametrize(
-    ("name", "setting"), [("api", "api_reserved_concurrency"), ("acks", "ack_reserved_concurrency")]
-)
-def test_concurrency_is_kept_for_a_function_if_the_settings_say_so(synthesize, name, setting):
-    fanin = synthesize(ack_max_concurrency=40, **{setting: 40})
+def test_concurrency_is_kept_for_a_function_if_the_settings_say_so(frugal):
     reserved = {
-        other: fanin.properties(function.function).get("ReservedConcurrentExecutions")
-        for other, function in fanin.stack.tracker.functions.items()
+        name: frugal.properties(function.function).get("ReservedConcurrentExecutions")
+        for name, function in frugal.stack.tracker.functions.items()
     }
-    assert {other: most for other, most in reserved.items() if most is not None} == {name: 40}
+    assert {name: most for name, most in reserved.items() if most is not None} == {"acks": 40, "api": 41}
 
 
 def test_the_functions_whose_speed_matters_have_a_whole_processor(fanin, tracker):
@@ -135,9 +130,9 @@ def test_the_functions_whose_speed_matters_have_a_whole_processor(fanin, tracker
     assert {name for name, size in memory.items() if size == 1769} == {"api", "acks"}
 
 
-@pytest.mark.parametrize("architecture", ["arm64", "x86_64"])
-def test_functions_and_the_runtime_layer_are_for_one_processor(synthesize, architecture):
-    fanin = synthesize(architecture=architecture)
+@pytest.mark.parametrize(("given", "architecture"), [("fanin", "arm64"), ("altered", "x86_64")])
+def test_functions_and_the_runtime_layer_are_for_one_processor(request, given, architecture):
+    fanin = request.getfixturevalue(given)
     functions = fanin.of_type("AWS::Lambda::Function").values()
     assert {tuple(function["Architectures"]) for function in functions} == {(architecture,)}
     assert {len(function["Layers"]) for function in functions} == {2}

@@ -313,8 +313,8 @@ def test_a_function_may_do_what_it_needs_and_nothing_else(fanin, tracker, nickna
     assert found == ALLOWED[name]
 
 
-def test_functions_may_write_traces_only_if_the_settings_ask_for_them(synthesize):
-    fanin = synthesize(tracing="xray")
+def test_functions_may_write_traces_only_if_the_settings_ask_for_them(frugal):
+    fanin = frugal
     for function in fanin.stack.tracker.functions.values():
         everywhere = {
             action

@@ -5,36 +5,64 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import re
-import subprocess
-import sys
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
-import cdk_nag
 import pytest
 from aws_cdk.assertions import Annotations, Match, Template
 
 from fanin import names
-from fanin_cdk import FaninStack, Pipeline, PipelineNetwork, PipelineStack, Settings
+from fanin_cdk import FaninStack, FaninTracker, Pipeline, PipelineNetwork, PipelineStack, Settings
 from fanin_cdk.layers import PLATFORMS
 from fanin_cdk.pipeline import PYTHON, requirements_for
 from tests.infra.conftest import UNBUNDLED, Synthesized
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = "s3://lake/orders/,s3://telemetry"
-KEY = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+TOPIC = "arn:aws:sns:eu-west-1:123456789012:alarms"
 
 
-def pipeline(outdir: Path | None = None, **settings: Any) -> tuple[cdk.App, PipelineStack]:
-    app = cdk.App(context=UNBUNDLED, outdir=str(outdir) if outdir else None)
+def pipeline(**settings: Any) -> PipelineStack:
+    app = cdk.App(context=UNBUNDLED)
     tracker = FaninStack(app, "fanin", settings=Settings(pipeline=True, **settings)).tracker
-    return app, PipelineStack(app, "fanin-pipeline", tracker=tracker)
+    return PipelineStack(app, "fanin-pipeline", tracker=tracker)
 
 
 @pytest.fixture(scope="session")
 def made() -> Synthesized:
-    return Synthesized(pipeline(pipeline_inputs=INPUTS)[1])
+    """Without a network, with the rest of what the settings of a pipeline can name."""
+    return Synthesized(
+        pipeline(
+            pipeline_inputs=INPUTS, webhook_hosts="hooks.example.com, *.example.org", alarm_topic_arn=TOPIC
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def home() -> FaninTracker:
+    """A tracker to which stacks of jobs are added that nobody synthesizes."""
+    return FaninStack(cdk.App(context=UNBUNDLED), "fanin", settings=Settings(pipeline=True)).tracker
+
+
+@pytest.fixture
+def jobs(home: FaninTracker, monkeypatch: pytest.MonkeyPatch) -> Callable[..., PipelineStack]:
+    """Makes a stack of jobs with other settings."""
+
+    def make(**settings: Any) -> PipelineStack:
+        monkeypatch.setattr(home, "settings", Settings(pipeline=True, **settings))
+        return PipelineStack(home.node.root, f"jobs-{uuid.uuid4()}", tracker=home)
+
+    return make
+
+
+def application(stack: PipelineStack) -> dict[str, Any]:
+    """Properties of the application of a stack that is not synthesized."""
+    of = stack.pipeline.application
+    names = ("release_label", "architecture", "maximum_capacity", "auto_stop_configuration")
+    return {name: stack.resolve(getattr(of, name)) for name in (*names, "network_configuration")}
 
 
 def allowed(made: Synthesized, role: Any) -> dict[str, list[str]]:
@@ -126,24 +154,26 @@ def test_only_emr_in_this_account_takes_the_role(made):
     assert statement["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
 
 
-def test_the_application_is_as_the_settings_say():
+def test_the_application_is_as_the_settings_say(jobs):
     # Given other settings than the defaults
-    stack = pipeline(pipeline_release="emr-7.14.0", pipeline_max_vcpu=16, architecture="x86_64")[1]
-    ((_, application),) = Synthesized(stack).of_type("AWS::EMRServerless::Application").items()
+    stack = jobs(pipeline_release="emr-7.14.0", pipeline_max_vcpu=16, architecture="x86_64")
     # Then it runs that release, stops when idle, and never uses more vCPUs
-    assert application["ReleaseLabel"] == "emr-7.14.0"
-    assert application["Architecture"] == "X86_64"
-    assert application["MaximumCapacity"] == {"Cpu": "16 vCPU", "Memory": "128 GB", "Disk": "320 GB"}
-    assert application["AutoStopConfiguration"] == {"Enabled": True, "IdleTimeoutMinutes": 5}
+    assert application(stack) == {
+        "release_label": "emr-7.14.0",
+        "architecture": "X86_64",
+        "maximum_capacity": {"cpu": "16 vCPU", "memory": "128 GB", "disk": "320 GB"},
+        "auto_stop_configuration": {"enabled": True, "idleTimeoutMinutes": 5},
+        "network_configuration": None,
+    }
 
 
 @pytest.mark.parametrize(
     ("mode", "interfaces", "gateways"),
     [("none", set(), 0), ("endpoints", {"sqs", "scheduler", "logs"}, 0), ("nat", set(), 1)],
 )
-def test_jobs_get_the_network_that_the_settings_ask_for(mode, interfaces, gateways):
+def test_jobs_get_the_network_that_the_settings_ask_for(made, mode, interfaces, gateways):
     # Given a setting
-    made = Synthesized(pipeline(pipeline_network=mode)[1])
+    made = made if mode == "none" else Synthesized(pipeline(pipeline_network=mode))
     ((_, application),) = made.of_type("AWS::EMRServerless::Application").items()
     # Then there is a VPC with a way to SQS, by endpoints or by NAT, or there is none
     endpoints = made.of_type("AWS::EC2::VPCEndpoint").values()
@@ -173,12 +203,11 @@ def test_jobs_get_the_network_that_the_settings_ask_for(mode, interfaces, gatewa
     assert [(one["FromPort"], one["ToPort"]) for one in ingress] == [(443, 443)] * bool(interfaces)
 
 
-def test_jobs_run_in_the_subnets_of_a_vpc_that_is_there():
-    stack = pipeline(pipeline_subnets="subnet-0a, subnet-0b", pipeline_security_groups="sg-0c")[1]
-    ((_, application),) = Synthesized(stack).of_type("AWS::EMRServerless::Application").items()
-    assert application["NetworkConfiguration"] == {
-        "SubnetIds": ["subnet-0a", "subnet-0b"],
-        "SecurityGroupIds": ["sg-0c"],
+def test_jobs_run_in_the_subnets_of_a_vpc_that_is_there(jobs):
+    stack = jobs(pipeline_subnets="subnet-0a, subnet-0b", pipeline_security_groups="sg-0c")
+    assert application(stack)["network_configuration"] == {
+        "subnetIds": ["subnet-0a", "subnet-0b"],
+        "securityGroupIds": ["sg-0c"],
     }
 
 
@@ -198,17 +227,16 @@ def test_a_network_is_in_the_zones_that_an_app_names():
     assert len(network.subnets) == len(zones)
 
 
-def test_an_app_may_bring_a_network_and_is_warned_if_there_is_none():
+def test_an_app_may_bring_a_network_and_is_warned_if_there_is_none(made):
     # Given a pipeline with a network of the app, and one without any
     app = cdk.App(context=UNBUNDLED)
     tracker = FaninStack(app, "fanin", settings=Settings()).tracker
     stack = cdk.Stack(app, "Mine")
     network = PipelineNetwork(stack, "Network", nat=True)
     Pipeline(stack, "Pipeline", tracker=tracker, network=network)
-    without = pipeline()[1]
     # Then only the second one is warned about
     Template.from_stack(stack).resource_count_is("AWS::EC2::VPC", 1)
-    warned = [Annotations.from_stack(one).find_warning("*", Match.any_value()) for one in (stack, without)]
+    warned = [Annotations.from_stack(one).find_warning("*", Match.any_value()) for one in (stack, made.stack)]
     assert [any("pipeline_network" in one.entry.data for one in found) for found in warned] == [False, True]
 
 
@@ -242,46 +270,38 @@ def test_jobs_are_told_where_the_tracker_is_and_what_they_run_on(made):
 
 
 @pytest.mark.parametrize(
-    ("vcpu", "disk", "together"), [(16, 20, 320), (16, 80, 320), (16, 200, 800), (64, 200, 3_200)]
+    ("vcpu", "disk", "together", "executors"),
+    [(8, 20, 160, 1), (16, 80, 320, 3), (18, 200, 800, 3), (64, 200, 3_200, 15)],
 )
-def test_all_executors_fit_in_with_their_disks(vcpu, disk, together):
-    # Given disks that the settings name
-    stack = pipeline(pipeline_max_vcpu=vcpu, pipeline_disk_gb=disk)[1]
-    # Then each executor has one, and the application takes those of all workers of four vCPUs
-    assert stack.pipeline.conf["spark.emr-serverless.executor.disk"] == f"{disk}G"
-    ((_, application),) = Synthesized(stack).of_type("AWS::EMRServerless::Application").items()
-    assert application["MaximumCapacity"]["Disk"] == f"{together} GB"
-
-
-@pytest.mark.parametrize(("vcpu", "executors"), [(8, 1), (16, 3), (18, 3), (64, 15)])
-def test_a_job_counts_on_no_more_executors_than_the_application_has_room_for(vcpu, executors):
-    # Given the vCPUs of the application
-    conf = pipeline(pipeline_max_vcpu=vcpu)[1].pipeline.conf
-    # Then its driver and all executors fit in, each with the memory of a worker of four vCPUs
+def test_all_executors_fit_in_with_their_disks(jobs, vcpu, disk, together, executors):
+    # Given the vCPUs of the application, and disks that the settings name
+    stack = jobs(pipeline_max_vcpu=vcpu, pipeline_disk_gb=disk)
+    conf = stack.pipeline.conf
+    # Then a driver and all executors fit in, each with the memory of a worker of four vCPUs
     assert conf["spark.executor.cores"] == "4"
     assert conf["spark.dynamicAllocation.maxExecutors"] == str(executors)
     assert (conf["spark.executor.memory"], conf["spark.executor.memoryOverhead"]) == ("12g", "4g")
+    # And each executor has a disk, and the application takes those of all workers of four vCPUs
+    assert conf["spark.emr-serverless.executor.disk"] == f"{disk}G"
+    assert application(stack)["maximum_capacity"]["disk"] == f"{together} GB"
 
 
-def test_a_list_of_hosts_reaches_the_scheduled_audit_as_one_word():
+def test_a_list_of_hosts_reaches_the_scheduled_audit_as_one_word(made):
     # Given a list as people write it
-    made = Synthesized(pipeline(webhook_hosts="hooks.example.com, *.example.org")[1])
-    # Then each word of the parameters is an option, or the value of one
     _, parameters = made.stack.pipeline.spark_submit.values()
     words = parameters.split(" ")
+    # Then each word of the parameters is an option, or the value of one
     assert set(words[::2]) == {"--py-files", "--conf"}
     told = f"spark.emr-serverless.driverEnv.{names.ENV_WEBHOOK_HOSTS}=hooks.example.com,*.example.org"
     assert told in words[1::2]
 
 
-def test_a_variable_with_a_blank_is_refused_and_named():
+def test_a_variable_with_a_blank_is_refused_and_named(home, jobs, monkeypatch):
     # Given a tracker with a variable that cannot stand in a line of parameters
-    app = cdk.App(context=UNBUNDLED)
-    tracker = FaninStack(app, "fanin", settings=Settings(pipeline=True)).tracker
-    tracker.environment["FANIN_NOTE"] = "two words"
+    monkeypatch.setitem(home.environment, "FANIN_NOTE", "two words")
     # Then the pipeline says so
     with pytest.raises(ValueError, match=r"driverEnv\.FANIN_NOTE is 'two words'"):
-        PipelineStack(app, "fanin-pipeline", tracker=tracker)
+        jobs()
 
 
 def pinned(*files: str) -> dict[str, str]:
@@ -358,7 +378,7 @@ def test_the_audit_exports_both_tables_waits_and_runs(made):
 def test_no_arn_names_a_partition_since_there_are_several(made, fanin):
     # Given both stacks, which may be deployed in China or GovCloud
     for one in (made, fanin):
-        assert not re.findall(r"arn:aws[a-z-]*:", json.dumps(one.resources))
+        assert not re.findall(r"arn:aws[a-z-]*:", json.dumps(one.resources).replace(TOPIC, "of a setting"))
 
 
 def test_the_audits_arguments_are_those_of_the_job(made):
@@ -418,16 +438,13 @@ def text(joined: Any) -> str:
     )
 
 
-def test_no_audit_where_none_is_wanted():
-    stack = Synthesized(pipeline(pipeline_audit_hours=0)[1])
-    assert stack.of_type("AWS::Scheduler::Schedule") == {}
-    assert stack.of_type("AWS::StepFunctions::StateMachine") == {}
+def test_no_audit_where_none_is_wanted(jobs):
+    assert jobs(pipeline_audit_hours=0).pipeline.audit is None
 
 
-def test_an_audit_that_does_not_succeed_is_told():
-    topic = "arn:aws:sns:eu-west-1:123456789012:alarms"
-    alarms = Synthesized(pipeline(alarm_topic_arn=topic)[1]).of_type("AWS::CloudWatch::Alarm").values()
-    assert all(alarm["AlarmActions"] == [topic] and alarm["Threshold"] == 1 for alarm in alarms)
+def test_an_audit_that_does_not_succeed_is_told(made):
+    alarms = made.of_type("AWS::CloudWatch::Alarm").values()
+    assert all(alarm["AlarmActions"] == [TOPIC] and alarm["Threshold"] == 1 for alarm in alarms)
     assert {alarm["MetricName"] for alarm in alarms} == {
         *("ExecutionsFailed", "ExecutionsTimedOut", "ExecutionsAborted"),
     }
@@ -439,41 +456,3 @@ def test_the_bucket_is_closed(made):
     ((_, policy),) = made.of_type("AWS::S3::BucketPolicy").items()
     denied = [s for s in policy["PolicyDocument"]["Statement"] if s["Effect"] == "Deny"]
     assert [s["Condition"] for s in denied] == [{"Bool": {"aws:SecureTransport": "false"}}]
-
-
-@pytest.mark.parametrize(("network", "key"), [("none", KEY), ("endpoints", ""), ("nat", "")])
-def test_cdk_nag_and_cfn_lint_find_nothing(tmp_path, network, key):
-    # Given both stacks, with inputs
-    app, _ = pipeline(tmp_path, pipeline_inputs=INPUTS, pipeline_network=network, kms_key_arn=key)
-    cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(app))
-    # When they are synthesized, nag included
-    app.synth()
-    # Then cfn-lint finds nothing but the output that passes on what the tracker's stack exports, and
-    # the CDK's own habit of naming a role twice
-    lint = subprocess.run(  # noqa: S603
-        [
-            *(Path(sys.executable).with_name("cfn-lint"), "--ignore-checks", "W3005", "W6001", "--"),
-            tmp_path / "fanin-pipeline.template.json",
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (lint.returncode, lint.stdout) == (0, "")
-
-
-def test_without_the_setting_there_is_one_stack(tmp_path):
-    import os
-
-    # Given the app as it is, with and without the pipeline
-    stacks = {}
-    for wanted in ("false", "true"):
-        context = json.dumps({"pipeline": wanted, "aws:cdk:bundling-stacks": []})
-        environment = os.environ | {"CDK_OUTDIR": str(tmp_path / wanted), "CDK_CONTEXT_JSON": context}
-        subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, check=True, capture_output=True)
-        stacks[wanted] = sorted(path.name for path in (tmp_path / wanted).glob("*.template.json"))
-    # Then `cdk deploy` alone deploys the tracker, unless the pipeline is asked for
-    assert stacks == {
-        "false": ["fanin.template.json"],
-        "true": ["fanin-pipeline.template.json", "fanin.template.json"],
-    }

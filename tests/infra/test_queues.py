@@ -9,7 +9,9 @@ import pytest
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk.assertions import Match, Template
 
+from fanin import names
 from fanin_cdk import FaninStack, TrackedQueue
+from tests.infra.conftest import UNBUNDLED
 
 
 def test_every_queue_is_encrypted_and_keeps_its_messages(fanin):
@@ -31,9 +33,9 @@ def refusing_plain_http(fanin) -> set[str]:
     }
 
 
-def test_every_queue_refuses_plain_http_but_on_an_emulator(fanin, synthesize):
+def test_every_queue_refuses_plain_http_but_on_an_emulator(fanin, local):
     assert refusing_plain_http(fanin) == set(fanin.of_type("AWS::SQS::Queue"))
-    assert refusing_plain_http(synthesize(local=True)) == set()
+    assert refusing_plain_http(local) == set()
 
 
 def test_every_queue_has_dead_letters_or_is_watched(fanin):
@@ -101,25 +103,44 @@ def test_dead_letters_are_kept_for_days_after_their_queue_gave_them_up(fanin):
         assert dead["MessageRetentionPeriod"] - queue["MessageRetentionPeriod"] >= 3 * 86_400
 
 
-@pytest.fixture(scope="module")
-def shop():
-    """A tracker, and a queue in another stack of the app."""
-    app = cdk.App(context={"aws:cdk:bundling-stacks": []})
-    fanin = FaninStack(app, "fanin")
-    other = cdk.Stack(app, "shop")
-    TrackedQueue(
-        other,
-        "Orders",
-        dead_letters_function=fanin.tracker.dead_letters.function,
-        max_receive_count=3,
-        visibility_timeout=cdk.Duration.seconds(90),
+def consumer(stack: cdk.Stack, name: str) -> lambda_.Function:
+    code = lambda_.Code.from_inline("def handler(event, context): pass")
+    return lambda_.Function(
+        stack, name, runtime=lambda_.Runtime.PYTHON_3_13, handler="index.handler", code=code
     )
-    return fanin, other
+
+
+class Shop:
+    """A tracker, and stacks beside it with queues: one alone, and two for buffers, with functions."""
+
+    def __init__(self) -> None:
+        app = cdk.App(context=UNBUNDLED)
+        self.fanin = FaninStack(app, "fanin")
+        self.other, self.paced = cdk.Stack(app, "shop"), cdk.Stack(app, "paced")
+        TrackedQueue(
+            self.other,
+            "Orders",
+            dead_letters_function=self.fanin.tracker.dead_letters.function,
+            max_receive_count=3,
+            visibility_timeout=cdk.Duration.seconds(90),
+        )
+        self.consumers = {most: consumer(self.paced, f"Consumer{most}") for most in (None, 5)}
+        self.queues = {
+            most: TrackedQueue(self.paced, f"Renders{most}", tracker=self.fanin.tracker, channel=True)
+            for most in self.consumers
+        }
+        for most, queue in self.queues.items():
+            queue.consume(self.consumers[most], max_concurrency=most)
+        self.template, self.of_paced = (Template.from_stack(stack) for stack in (self.other, self.paced))
+
+
+@pytest.fixture(scope="module")
+def shop() -> Shop:
+    return Shop()
 
 
 def test_a_tracked_queue_sends_its_dead_messages_to_the_tracker(shop):
-    _, other = shop
-    template = Template.from_stack(other)
+    template = shop.template
     template.resource_count_is("AWS::SQS::Queue", 2)
     template.has_resource_properties(
         "AWS::SQS::Queue",
@@ -142,20 +163,16 @@ def test_a_tracked_queue_sends_its_dead_messages_to_the_tracker(shop):
 
 
 def test_the_source_waits_for_the_permission_to_read(shop):
-    _, other = shop
-    template = Template.from_stack(other)
+    template = shop.template
     (policy,) = template.find_resources("AWS::IAM::Policy")
     (source,) = template.find_resources("AWS::Lambda::EventSourceMapping").values()
     assert policy in source["DependsOn"]
 
 
 def test_the_trackers_stack_does_not_depend_on_the_queue(shop):
-    # Given both stacks, synthesized: only then does the CDK know what depends on what
-    fanin, other = shop
-    for stack in shop:
-        Template.from_stack(stack)
-    assert [stack.stack_name for stack in other.dependencies] == ["fanin"]
-    assert fanin.dependencies == []
+    """Both stacks are synthesized: only then does the CDK know what depends on what."""
+    assert [stack.stack_name for stack in shop.other.dependencies] == ["fanin"]
+    assert shop.fanin.dependencies == []
 
 
 def test_an_imported_function_must_bring_its_role():
@@ -167,57 +184,41 @@ def test_an_imported_function_must_bring_its_role():
 
 
 @pytest.mark.parametrize(("most", "scaling"), [(None, None), (5, {"MaximumConcurrency": 5})])
-def test_the_consumer_of_a_queue_may_be_held_to_a_concurrency(most, scaling):
-    # Given a queue that a buffer may use, in a stack beside the tracker's
-    app = cdk.App(context={"aws:cdk:bundling-stacks": []})
-    stack = cdk.Stack(app, "shop")
-    code = lambda_.Code.from_inline("def handler(event, context): pass")
-    consumer = lambda_.Function(
-        stack, "Consumer", runtime=lambda_.Runtime.PYTHON_3_13, handler="index.handler", code=code
-    )
-    queue = TrackedQueue(stack, "Renders", tracker=FaninStack(app, "fanin").tracker, channel=True)
-
-    # When a function consumes it
-    queue.consume(consumer, max_concurrency=most)
-
+def test_the_consumer_of_a_queue_may_be_held_to_a_concurrency(shop, most, scaling):
+    # Given a queue that a buffer may use, in a stack beside the tracker's, and a function that consumes it
+    made, queue = shop.consumers[most], shop.queues[most].queue
     # Then it reports partial failures, and its concurrency is limited
-    template = Template.from_stack(stack)
-    template.has_resource_properties(
+    shop.of_paced.has_resource_properties(
         "AWS::Lambda::EventSourceMapping",
         {
-            "FunctionName": stack.resolve(consumer.function_name),
-            "EventSourceArn": stack.resolve(queue.queue.queue_arn),
+            "FunctionName": shop.paced.resolve(made.function_name),
+            "EventSourceArn": shop.paced.resolve(queue.queue_arn),
             "FunctionResponseTypes": ["ReportBatchItemFailures"],
             "ScalingConfig": scaling or Match.absent(),
         },
     )
     # And the queue carries the tags that let the service use it, and look at it
     tags = [{"Key": "fanin:channel", "Value": "work"}, {"Key": "fanin:tracked", "Value": "work"}]
-    template.has_resource_properties("AWS::SQS::Queue", {"Tags": tags})
+    shop.of_paced.has_resource_properties("AWS::SQS::Queue", {"Tags": tags})
 
 
-@pytest.mark.parametrize(("keep", "tagged"), [("message", False), ("reason", True)])
-def test_a_queue_may_say_that_the_messages_of_failed_items_are_not_kept(keep: str, *, tagged: bool):
-    # Given a queue of a stack beside the tracker's
-    stack = cdk.Stack(cdk.App(context={"aws:cdk:bundling-stacks": []}), "shop")
-    code = lambda_.Code.from_inline("def handler(event, context): pass")
-    dead = lambda_.Function(
-        stack, "Dead", runtime=lambda_.Runtime.PYTHON_3_13, handler="index.handler", code=code
-    )
+@pytest.mark.parametrize(("keep", "kept"), [("message", {}), ("reason", {"fanin:keep": "reason"})])
+def test_a_queue_may_say_that_the_messages_of_failed_items_are_not_kept(keep, kept):
+    # Given a queue of a stack beside the tracker's, which is no channel
+    stack = cdk.Stack(cdk.App(context=UNBUNDLED), "shop")
+    queue = TrackedQueue(stack, "Renders", dead_letters_function=consumer(stack, "Dead"), keep=keep)
 
-    # When it says what is kept
-    queue = TrackedQueue(stack, "Renders", dead_letters_function=dead, keep=keep)
-
-    # Then its dead-letter queue, and no other, carries the tag that the function reads
+    # Then its dead-letter queue says so where the function reads it, and itself is for redrives only
     queues = Template.from_stack(stack).find_resources("AWS::SQS::Queue")
-    kept = {
-        name: tag["Value"]
-        for name, one in queues.items()
-        for tag in one["Properties"]["Tags"]
-        if tag["Key"] == "fanin:keep"
-    }
-    dead_letters = stack.get_logical_id(queue.dead_letters.node.default_child)
-    assert kept == ({dead_letters: "reason"} if tagged else {})
+    tags, of_dead_letters = (
+        {
+            tag["Key"]: tag["Value"]
+            for tag in queues[stack.get_logical_id(one.node.default_child)]["Properties"]["Tags"]
+        }
+        for one in (queue.queue, queue.dead_letters)
+    )
+    assert tags == {names.TRACKED_TAG: "work"}
+    assert {name: value for name, value in of_dead_letters.items() if name == "fanin:keep"} == kept
 
 
 def test_the_dead_letters_of_buffers_free_their_slots(fanin):

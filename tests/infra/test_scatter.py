@@ -7,10 +7,10 @@ import pytest
 from fanin import names
 
 
-@pytest.mark.parametrize("lifetime", [60, 365 * 86_400])
-def test_how_long_a_claim_is_kept_does_not_follow_a_setting_that_may_be_lowered(synthesize, lifetime):
-    # Given a stack with another lifetime for new batches
-    fanin = synthesize(lifetime=lifetime)
+@pytest.mark.parametrize("given", ["altered", "frugal"])
+def test_how_long_a_claim_is_kept_does_not_follow_a_setting_that_may_be_lowered(request, given):
+    # Given a stack with the shortest, or the longest lifetime for new batches
+    fanin = request.getfixturevalue(given)
     properties = fanin.properties(fanin.stack.tracker.scatter.claims)
     # Then the bucket deletes by what the key of a claim says, and everything else after the longest time
     rules = properties["LifecycleConfiguration"]["Rules"]

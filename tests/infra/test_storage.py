@@ -74,16 +74,16 @@ def test_batches_are_found_by_user_key_through_an_index_that_only_an_opening_wri
     assert names.USER_SHARD not in {*PROGRESS, *BEGIN}
 
 
-@pytest.mark.parametrize(("removal", "policy"), [("retain", "Retain"), ("destroy", "Delete")])
-def test_tables_and_logs_outlive_the_stack_if_the_settings_say_so(synthesize, removal, policy):
+@pytest.mark.parametrize(("given", "policy"), [("fanin", "Retain"), ("frugal", "Delete")])
+def test_tables_and_logs_outlive_the_stack_if_the_settings_say_so(request, given, policy):
     # Given a stack with the setting
-    stack = synthesize(removal=removal)
+    stack = request.getfixturevalue(given)
     # Then what holds data has the policy
     holders = [
         r for r in stack.resources.values() if r["Type"] in ("AWS::DynamoDB::Table", "AWS::Logs::LogGroup")
     ]
-    access_log, what_empties = 1, removal == "destroy"
-    assert len(holders) == len(TABLES) + len(stack.stack.tracker.functions) + access_log + what_empties
+    more = 1  # the access log, or that of the function that empties
+    assert len(holders) == len(TABLES) + len(stack.stack.tracker.functions) + more
     assert {(r["DeletionPolicy"], r["UpdateReplacePolicy"]) for r in holders} == {(policy, policy)}
 
 
@@ -94,18 +94,16 @@ def test_throughput_is_left_to_dynamodb_unless_the_settings_say_otherwise(fanin,
             assert {"WarmThroughput", "OnDemandThroughput"}.isdisjoint(throttled)
 
 
-def test_the_words_table_is_warm_and_every_table_limited_if_the_settings_say_so(synthesize):
-    fanin = synthesize(words_warm_writes=40_000, table_max_writes=50_000, table_max_reads=9_000)
-    tables = {name: fanin.properties(table) for name, table in fanin.stack.tracker.storage.tables.items()}
+def test_the_words_table_is_warm_and_every_table_limited_if_the_settings_say_so(frugal):
+    tables = {name: frugal.properties(table) for name, table in frugal.stack.tracker.storage.tables.items()}
     assert tables["words"]["WarmThroughput"] == {"WriteUnitsPerSecond": 40_000}
     assert [name for name, table in tables.items() if "WarmThroughput" in table] == ["words"]
     for table in tables.values():
         assert table["OnDemandThroughput"] == {"MaxWriteRequestUnits": 50_000, "MaxReadRequestUnits": 9_000}
 
 
-def test_an_index_has_the_limit_of_its_table(synthesize):
+def test_an_index_has_the_limit_of_its_table(frugal):
     """DynamoDB limits an index on its own; without a limit its writes may cost as much again."""
-    fanin = synthesize(table_max_writes=50_000, table_max_reads=9_000)
-    indexes = fanin.properties(fanin.stack.tracker.storage.batches)["GlobalSecondaryIndexes"]
+    indexes = frugal.properties(frugal.stack.tracker.storage.batches)["GlobalSecondaryIndexes"]
     limit = {"MaxWriteRequestUnits": 50_000, "MaxReadRequestUnits": 9_000}
     assert [index["OnDemandThroughput"] for index in indexes] == [limit, limit]

@@ -21,8 +21,8 @@ def test_without_allowed_hosts_there_is_no_secret_and_nobody_may_read_one(fanin)
         assert names.ENV_WEBHOOK_HOSTS not in environment(fanin, name)
 
 
-def test_with_allowed_hosts_the_function_reads_the_one_secret_and_only_it_does(synthesize):
-    fanin = synthesize(webhook_hosts="hooks.example.com, *.example.org")
+def test_with_allowed_hosts_the_function_reads_the_one_secret_and_only_it_does(tokens):
+    fanin = tokens
     # Given the secret: letters and digits, which are base64, as long as three times eleven bytes
     ((secret, properties),) = fanin.of_type("AWS::SecretsManager::Secret").items()
     generated = properties["GenerateSecretString"]
@@ -47,9 +47,8 @@ def test_with_allowed_hosts_the_function_reads_the_one_secret_and_only_it_does(s
         assert environment(fanin, name)[names.ENV_WEBHOOK_HOSTS] == "hooks.example.com,*.example.org"
 
 
-def test_only_a_stack_on_this_machine_calls_this_machine(fanin, synthesize):
+def test_only_a_stack_on_this_machine_calls_this_machine(fanin, local):
     assert names.ENV_WEBHOOK_LOOPBACK not in environment(fanin, "targets")
-    local = synthesize(local=True)
     assert environment(local, "targets")[names.ENV_WEBHOOK_LOOPBACK] == "true"
 
 
@@ -67,9 +66,9 @@ def test_a_job_is_alone_in_its_invocation_and_is_tried_for_more_than_a_day(fanin
     assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
 
-@pytest.mark.parametrize(("most", "at_once"), [(0, 100), (7, 7), (300, 300)])
-def test_webhooks_that_do_not_answer_leave_invocations_to_other_functions(synthesize, most, at_once):
-    fanin = synthesize(worker_max_concurrency=most)
+@pytest.mark.parametrize(("given", "at_once"), [("fanin", 100), ("frugal", 7), ("altered", 300)])
+def test_webhooks_that_do_not_answer_leave_invocations_to_other_functions(request, given, at_once):
+    fanin = request.getfixturevalue(given)
     arn = {"Fn::GetAtt": [fanin.id_of(fanin.stack.tracker.targets.jobs.queue), "Arn"]}
     (source,) = [
         one

@@ -89,6 +89,7 @@ def test_the_settings_and_the_note_say_which_stack_it_is(written, content):
     assert f"AssetsPrefix=fanin/{fanin.__version__}/" in note
 
 
+@pytest.mark.soak
 def test_cfn_lint_finds_nothing(written):
     # Given a template for an emulator, whose action for batches of messages does not exist on AWS (W3037)
     ignored = ("--ignore-checks", "W3005", "W3037", "--")

@@ -10,8 +10,7 @@ from fanin import names
 from fanin.entry.unhandled import PAUSES
 from fanin_cdk.ack_queue import TIMEOUT as ACK_TIMEOUT
 from fanin_cdk.settings import Settings
-
-TOPIC = "arn:aws:sns:eu-west-1:123456789012:oncall"
+from tests.infra.conftest import ALTERED
 
 
 def alarms(fanin, **properties):
@@ -60,10 +59,9 @@ def test_errors_of_functions_whose_messages_come_again_for_long_raise_an_alarm(f
     }
 
 
-def test_there_are_no_alarms_and_no_dashboard_if_the_settings_say_so(synthesize):
-    fanin = synthesize(alarms=False, dashboard=False)
-    assert fanin.of_type("AWS::CloudWatch::Alarm") == {}
-    assert fanin.of_type("AWS::CloudWatch::Dashboard") == {}
+def test_there_are_no_alarms_and_no_dashboard_if_the_settings_say_so(frugal):
+    assert frugal.of_type("AWS::CloudWatch::Alarm") == {}
+    assert frugal.of_type("AWS::CloudWatch::Dashboard") == {}
 
 
 def test_readers_of_streams_raise_an_alarm_when_they_fall_behind(fanin, tracker):
@@ -91,18 +89,16 @@ def test_one_message_in_a_dead_end_raises_an_alarm(fanin, tracker):
     assert {alarm["Threshold"] for alarm in alarms(fanin, MetricName=metric)} == {1}
 
 
-def test_stuck_batches_raise_an_alarm_under_the_name_the_reaper_uses(synthesize):
-    fanin = synthesize(prefix="shop", reaper_rate_minutes=10)
-    (alarm,) = alarms(fanin, Namespace=names.METRICS_NAMESPACE, MetricName=names.METRIC_STUCK)
+def test_stuck_batches_raise_an_alarm_under_the_name_the_reaper_uses(altered):
+    (alarm,) = alarms(altered, Namespace=names.METRICS_NAMESPACE, MetricName=names.METRIC_STUCK)
     assert alarm["Dimensions"] == [{"Name": "service", "Value": "shop"}]
     assert alarm["Period"] == 600
 
 
-def test_messages_that_keep_being_postponed_raise_an_alarm(synthesize):
+def test_messages_that_keep_being_postponed_raise_an_alarm(altered):
     """SQS leaves a message that was received three times out of the age of the oldest one."""
     # Given the alarm on the functions' own metric
-    fanin = synthesize(prefix="shop")
-    (alarm,) = alarms(fanin, Namespace=names.METRICS_NAMESPACE, MetricName=names.METRIC_POSTPONED)
+    (alarm,) = alarms(altered, Namespace=names.METRICS_NAMESPACE, MetricName=names.METRIC_POSTPONED)
     # Then it counts the messages of this deployment
     assert alarm["Dimensions"] == [{"Name": "service", "Value": "shop"}]
     assert (alarm["Statistic"], alarm["Threshold"], alarm["EvaluationPeriods"]) == ("Sum", 1, 2)
@@ -131,9 +127,8 @@ def test_queues_whose_function_does_not_keep_up_raise_an_alarm(fanin, tracker):
     )
 
 
-def test_a_batch_on_which_two_runs_of_the_reaper_fail_raises_an_alarm(synthesize):
-    fanin = synthesize(prefix="shop", reaper_rate_minutes=10)
-    (alarm,) = alarms(fanin, Namespace=names.METRICS_NAMESPACE, MetricName=names.METRIC_UNREAPED)
+def test_a_batch_on_which_two_runs_of_the_reaper_fail_raises_an_alarm(altered):
+    (alarm,) = alarms(altered, Namespace=names.METRICS_NAMESPACE, MetricName=names.METRIC_UNREAPED)
     assert alarm["Dimensions"] == [{"Name": "service", "Value": "shop"}]
     assert (alarm["Period"], alarm["EvaluationPeriods"], alarm["Threshold"]) == (600, 2, 1)
 
@@ -144,11 +139,11 @@ def test_no_data_is_no_alarm(fanin):
     assert all(alarm["AlarmDescription"].startswith("fanin: ") for alarm in every)
 
 
-def test_alarms_tell_the_topic_of_the_settings(fanin, synthesize):
+def test_alarms_tell_the_topic_of_the_settings(fanin, altered):
     assert all("AlarmActions" not in alarm for alarm in alarms(fanin))
-    told = alarms(synthesize(alarm_topic_arn=TOPIC))
+    told = alarms(altered)
     assert told
-    assert all(alarm["AlarmActions"] == [TOPIC] for alarm in told)
+    assert all(alarm["AlarmActions"] == [ALTERED["alarm_topic_arn"]] for alarm in told)
 
 
 def test_the_dashboard_shows_all_metrics_of_the_functions(fanin):

@@ -8,7 +8,7 @@ import pytest
 
 from docs.site import hooks
 from tests.browser import axe, chromium
-from tests.npm import node_programs
+from tests.npm import node_programs, projects
 from tests.npm.__main__ import fetch
 from tests.npm.packages import Package, Unfetched
 from tests.openapi import tools
@@ -24,6 +24,7 @@ def _linux(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(stores.CHOICE, raising=False)
     monkeypatch.setattr(tools, "HOME", tmp_path)
     monkeypatch.setattr(tools, "_run", lambda *_, at: None)
+    monkeypatch.setattr(projects, "run_npm", lambda *_, at, to: None)
     monkeypatch.setattr(node_programs, "modules", (tmp_path / "node_modules").mkdir)
 
 

@@ -15,6 +15,8 @@ import pytest
 from tests.gateway import Gateway
 from tests.openapi.tools import generator, written
 
+pytestmark = pytest.mark.soak
+
 USE = """
 import json
 import sys

@@ -6,8 +6,12 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.npm.packages import node
 from tests.openapi.tools import linters, written
+
+pytestmark = pytest.mark.soak
 
 
 def run(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:

@@ -9,7 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.infra.conftest import synthesized
+from fanin.client.local_stack import FOLDER
+from fanin.local.stack import CHECKOUT, FANIN
+from fanin.local.synth import synthesize
 from tests.infra.iam.policies import Decision, Request, Statement, decide
 from tests.infra.iam.templates import ACCOUNT, HASH, REGION, Templates
 
@@ -19,6 +21,8 @@ VARYING = (
     (re.compile(r"(?<=[-/])[0-9a-f]*[0-9][0-9a-f]*(?=$|[-/])"), "0"),
 )
 """What differs from run to run in names of queues, schedules, rules and objects → what stands for it."""
+APP = Path(__file__).with_name("app.py")
+UNBUNDLED = {"aws:cdk:bundling-stacks": []}
 SETTINGS = {"console": True, "console_write": True, "webhook_hosts": "localhost:*", "unrouted": "keep"}
 """Settings of a deployment on AWS that has all functions."""
 SECURE = {"aws:SecureTransport": "true"}
@@ -97,8 +101,10 @@ def read(path: Path = FILE) -> list[Question]:
 
 @cache
 def on_aws() -> Templates:
-    """The template for AWS with all functions."""
-    return Templates({"fanin": synthesized(**SETTINGS).template.to_json()})
+    """The template for AWS with all functions; sessions of tests share it until an input changes."""
+    assembly = CHECKOUT / FOLDER / "cdk.out" / "recorded"
+    synthesize(APP, assembly, inputs=[APP, *FANIN.inputs], context={**SETTINGS, **UNBUNDLED})
+    return Templates({"fanin": json.loads((assembly / "fanin.template.json").read_text())})
 
 
 def policies(templates: Templates) -> dict[str, list[Statement]]:

@@ -1,4 +1,8 @@
-"""Somebody's app: a state machine and a durable function, each of which imports orders and waits for all."""
+"""The app of the e2e tests: fanin, and what users put beside it.
+
+A state machine and a durable function import orders and wait for all of them; a function consumes the queue
+of a buffer.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve()
-CHECKOUT = HERE.parents[3]
+CHECKOUT = HERE.parents[2]
+FUNCTIONS = HERE.with_name("functions")
 sys.path[:0] = [str(CHECKOUT), *(str(CHECKOUT / folder) for folder in ("layers/fanin/python", "infra"))]
 
 import aws_cdk as cdk  # noqa: E402
@@ -17,21 +22,30 @@ from aws_cdk import aws_logs as logs  # noqa: E402
 from aws_cdk import aws_stepfunctions as sfn  # noqa: E402
 from constructs import Construct  # noqa: E402
 
-from fanin_cdk import FaninStack, FanOutAndWait, Settings  # noqa: E402
-from fanin_cdk.layers import RUNTIME, PipInstall  # noqa: E402
+from fanin_cdk import FaninStack, FanOutAndWait, Settings, TrackedQueue  # noqa: E402
+from fanin_cdk.layers import RUNTIME, PipInstall, architecture  # noqa: E402
 from fanin_cdk.permissions import allow_sending  # noqa: E402
-
-CERTIFICATE = CHECKOUT / ".fanin" / "receiver" / "certificate.pem"
-"""Of the webhook receiver that tests start on this machine; the function of targets trusts it."""
+from tests.e2e.receiver import CERTIFICATE  # noqa: E402
 
 
-class Nightly(FaninStack):
-    """A tracker, and a state machine and a durable function that wait for one batch a run."""
+class Everything(FaninStack):
+    """A tracker with its users."""
 
     def __init__(self, scope: Construct, name: str, settings: Settings) -> None:
         super().__init__(scope, name, settings=settings)
-        work = self.tracker.work.queue
         self.tracker.functions["targets"].function.add_environment("SSL_CERT_FILE", str(CERTIFICATE))
+        outputs = {
+            "StateMachineArn": self._nightly().state_machine_arn,
+            "DurableFunction": self._durable().function_name,
+            "RendersUrl": self._renders(settings).queue.queue_url,
+            "UnroutedUrl": self.tracker.directory.unrouted.queue_url,
+        }
+        for output, value in outputs.items():
+            cdk.CfnOutput(self, output, value=value)
+
+    def _nightly(self) -> sfn.StateMachine:
+        """A state machine that waits for one batch a run."""
+        work = self.tracker.work.queue
         imported = FanOutAndWait(self, "Import", tracker=self.tracker, queue=work, messages="$.orders")
         report = sfn.Pass(
             self,
@@ -42,7 +56,7 @@ class Nightly(FaninStack):
             },
         )
         imported.add_catch(sfn.Fail(self, "Refused", error="import.failed"), errors=["fanin.BatchCancelled"])
-        machine = sfn.StateMachine(
+        return sfn.StateMachine(
             self,
             "Nightly",
             definition_body=sfn.DefinitionBody.from_chainable(imported.next(report)),
@@ -52,17 +66,16 @@ class Nightly(FaninStack):
                 level=sfn.LogLevel.ALL,
             ),
         )
-        cdk.CfnOutput(self, "StateMachineArn", value=machine.state_machine_arn)
-        cdk.CfnOutput(self, "DurableFunction", value=self._durable().function_name)
 
     def _durable(self) -> lambda_.Function:
+        """A function that sleeps until its batch has ended."""
         work = self.tracker.work.queue
         function = lambda_.Function(
             self,
             "Durable",
             runtime=RUNTIME,
             handler="emulated.handler",
-            code=lambda_.Code.from_asset(str(HERE.with_name("durable")), exclude=["__pycache__"]),
+            code=lambda_.Code.from_asset(str(FUNCTIONS / "durable"), exclude=["__pycache__"]),
             layers=[*self.tracker.layers.both, self._sdk()],
             durable_config=lambda_.DurableConfig(execution_timeout=cdk.Duration.hours(1)),
             environment={**self.tracker.environment, "ORDERS_QUEUE_URL": work.queue_url},
@@ -73,7 +86,7 @@ class Nightly(FaninStack):
         return function
 
     def _sdk(self) -> lambda_.LayerVersion:
-        folder = HERE.with_name("durable_sdk")
+        folder = FUNCTIONS / "durable_sdk"
         # fanin's own layer has the boto3 that it needs.
         bundling = PipInstall(folder / "requirements.txt", ["--no-deps"])
         code = lambda_.Code.from_asset(
@@ -84,9 +97,30 @@ class Nightly(FaninStack):
         )
         return lambda_.LayerVersion(self, "DurableSdk", code=code, compatible_runtimes=[RUNTIME])
 
+    def _renders(self, settings: Settings) -> TrackedQueue:
+        """A queue whose function slows its producers down to its own pace."""
+        renderer = lambda_.Function(
+            self,
+            "Renderer",
+            runtime=RUNTIME,
+            handler="handler.handler",
+            code=lambda_.Code.from_asset(str(FUNCTIONS / "renderer")),
+            architecture=architecture(settings),
+        )
+        renders = TrackedQueue(
+            self,
+            "Renders",
+            tracker=self.tracker,
+            visibility_timeout=cdk.Duration.seconds(15),
+            max_receive_count=1,
+            channel=True,
+        )
+        renders.consume(renderer, max_concurrency=2)
+        return renders
+
 
 if __name__ == "__main__":
     context = json.loads((CHECKOUT / "cdk.json").read_text())["context"]
     app = cdk.App(context=context | json.loads(os.environ["CDK_CONTEXT_JSON"]))
-    Nightly(app, "nightly", Settings.from_context(app.node))
+    Everything(app, "fanin", Settings.from_context(app.node))
     app.synth()
