@@ -11,6 +11,7 @@ import shlex
 import signal
 import threading
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import boto3
 import pyarrow as pa
@@ -64,7 +65,8 @@ class TestFanout:
         assert (batch.items, batch.user_key, batch.metadata) == (25, "k", {"a": "b"})
         assert self.waiting(queue) == 25
 
-    def test_a_terminal_sees_how_far_it_is(self, tracker, queue, csv_file):
+    def test_a_terminal_sees_how_far_it_is(self, tracker, queue, csv_file, monkeypatch):
+        monkeypatch.setattr("fanin.cli.sending.time", SimpleNamespace(monotonic=lambda: 0.0))
         screen = io.StringIO()
         session = Session(given=tracker)
         session.stderr = Console(file=screen, force_terminal=True, width=100)

@@ -45,16 +45,17 @@ class TestAll:
         said = capsys.readouterr().err
         assert (said.count(f"{first}: "), said.count(f"{second}: ")) == (1, 2)
 
-    def test_a_batch_that_has_ended_is_not_asked_about_again(self, session, tracker, monkeypatch):
+    def test_a_batch_that_has_ended_is_not_asked_about_again(self, session, tracker, monkeypatch, meanwhile):
         ended, live = started(tracker), started(tracker)
         tracker.cancel(ended)
         asked, real = [], tracker.status
         monkeypatch.setattr(
             tracker, "status", lambda batch, **options: (asked.append(batch), real(batch, **options))[1]
         )
-        follow_all(session, [ended], every=0.01, patience=0.1)
+        follow_all(session, [ended])
         once = asked.count(ended)
-        follow_all(session, [ended, live], every=0.01, patience=0.1)
+        meanwhile(lambda: None, lambda: tracker.cancel(live))
+        follow_all(session, [ended, live])
         assert asked.count(ended) == 2 * once
         assert asked.count(live) > once
 
