@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,20 @@ def _recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     assert recording.refused() == set()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _clients() -> Iterator[None]:
+    """Makes each client of boto3 once: that costs more than most calls."""
+    make, made = Stack.client, dict[tuple[str, str], Any]()
+
+    def client(self: Stack, service: str) -> Any:
+        where = (self.endpoint_url, service)
+        return made.get(where) or made.setdefault(where, make(self, service))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stack, "client", client)
+        yield
+
+
 @pytest.fixture(scope="session")
 def caller(stack: Stack) -> boto3.Session:
     """A user who may only call the API and use queues."""
@@ -62,14 +77,16 @@ def caller(stack: Stack) -> boto3.Session:
 
 @pytest.fixture
 def new_tracker(stack: Stack, caller: boto3.Session, local_environment: None) -> Callable[[], Tracker]:
-    """Creates trackers over the deployed API, each with connections of its own.
+    """Creates trackers over the deployed API, each with connections of its own to it.
 
     Their timeout is long: in a burst of first calls, calls wait for Lambda processes to start.
     """
 
+    sqs = cache(lambda: connecting.sqs_client(caller))
+
     def make() -> Tracker:
         api = HttpsApi(stack.api_url, sign=SigV4(caller), transport=Urllib3Transport(read_timeout=120))
-        return Tracker(HttpsServices(api), lambda: connecting.sqs_client(caller), stack.ack_queue_url)
+        return Tracker(HttpsServices(api), sqs, stack.ack_queue_url)
 
     return make
 

@@ -134,6 +134,13 @@ class Deployment:
         finally:
             iam.delete_role_policy(**policy)
 
+    def renew(self, function: str) -> None:
+        """Let a function forget what it remembers from call to call: others replace its processes."""
+        functions, name = self.client("lambda"), self.function(function)
+        variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+        new = {"Variables": {**variables, "RENEWED": str(time.time())}}
+        functions.update_function_configuration(FunctionName=name, Environment=new)
+
     @contextmanager
     def on_a_slow_wire(self, function: str, timeout: int = 3) -> Iterator[SlowWire]:
         """Send a function's calls of DynamoDB through a proxy that keeps answers, and change its timeout."""

@@ -140,16 +140,14 @@ def test_a_pattern_that_eventbridge_does_not_take_is_refused(tracker, topic) -> 
         tracker.routing.publish(PutEvent("fanin", "Batch Completed", {}))
 
 
-def test_an_event_that_nobody_gets_is_counted_and_kept(
-    deployment, tracker, channel, topic, stack_root
-) -> None:
+def test_an_event_that_nobody_gets_is_counted_and_kept(deployment, tracker, channel, topic) -> None:
     # Given a route to a topic with one registration, and one to a topic of nobody
     since, clerk = time.time() - 1, channel()
     tracker.directory.register(Register(topic, "one", clerk))
     for kind, to in (("Sold", topic), ("Returned", f"nobody-{uuid.uuid4()}")):
         pattern = {"source": [topic], "detail-type": [kind]}
         tracker.routing.put(PutRoute(f"{kind.lower()}-{uuid.uuid4().hex[:8]}", pattern, to))
-    deployment.kill("router", stack_root)  # one that has run remembers the routes for a while
+    deployment.renew("router")  # one that has run remembers the routes for a while
     # When an event comes for each, and one that no route wants
     for kind in ("Sold", "Returned", "Unheard"):
         tracker.routing.publish(PutEvent(topic, kind, {"kind": kind}))

@@ -272,7 +272,10 @@ def durable(stack: Stack) -> str:
     On the emulator CloudFormation drops its DurableConfig, and durable functions have the field Enabled,
     which AWS does not know: there the config alone makes a function durable.
     """
-    client, function = stack.client("lambda"), stack.outputs["DurableFunction"]
+    function = stack.outputs["DurableFunction"]
+    client = stack.session().client(
+        "lambda", endpoint_url=stack.endpoint_url
+    )  # of its own, since it is changed
 
     def add_config(params: dict[str, Any], **_: object) -> None:
         config = {"Enabled": True, "ExecutionTimeout": 3_600}
