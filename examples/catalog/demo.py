@@ -1,6 +1,6 @@
 """Fans a catalog out on the local stack, redrives what failed, and checks that all counts agree.
 
-    make demo            5,000 airports
+    make demo            2,000 airports
     make demo ITEMS=all  all 28,000
 
 The functions are the same as on AWS, deployed from the same templates to an emulator of this demo. It is
@@ -216,7 +216,7 @@ def run(
 def main(arguments: Sequence[str], step: Steps) -> bool:
     """Run the demo; whether all counts agree."""
     parser = argparse.ArgumentParser(description="Fan a catalog out on the local stack.")
-    parser.add_argument("--items", default="5000", help="number of airports, or all")
+    parser.add_argument("--items", default="2000", help="number of airports, or all")
     parser.add_argument(
         "--root", type=Path, default=HOME, help="folder for the state and the log of the emulator"
     )
