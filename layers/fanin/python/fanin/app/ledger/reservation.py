@@ -62,7 +62,6 @@ class Reservation:
         self._request = request
         self._lifetime = lifetime
         self._record: Record | None = None
-        self._namespace = namespace_of(key.text)
         self._name = key.text
         self._taken = 0
 
@@ -136,6 +135,10 @@ class Reservation:
     def kept(self) -> bool:
         """Whether the key's record, as last seen, says that the batch is open."""
         return self._record is not None and bool(self._record.value.get(_MADE))
+
+    @cached_property
+    def _namespace(self) -> str:
+        return namespace_of(self._key.text)
 
     def _found(self) -> Record | None:
         """The key's record; where there is none, this sets the name that it is to have."""
