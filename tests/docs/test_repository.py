@@ -53,8 +53,7 @@ def test_the_changelog_says_nothing_twice_and_groups_what_it_says():
     entries = [line.partition(". ")[0].rstrip(".") for line in text.splitlines() if line.startswith("- ")]
     assert len(set(entries)) == len(entries)
     groups = re.findall(r"^### (.+)$", text, re.MULTILINE)
-    assert groups[0] == "Before you update"
-    assert len(set(groups)) == len(groups)
+    assert len(set(groups)) == len(groups) > 0
 
 
 def test_no_page_and_no_file_of_code_has_both_sides_of_a_merge():

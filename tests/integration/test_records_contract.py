@@ -157,19 +157,6 @@ def test_records_of_several_namespaces_are_read_at_once(records: Records, namesp
     assert records.read_all([]) == {}
 
 
-def test_a_cursor_names_the_last_record_of_its_page(records: Records, namespace: str) -> None:
-    records.put_all(namespace, {"a/1": {}, "a/2": {}, "b/1": {}}, expires_at=LATER)
-    cursor = records.page(namespace, prefix="a/", limit=1).cursor
-    assert cursor is not None
-
-    assert records.name_of(namespace, cursor, prefix="a/") == "a/1"
-    for wrong in (cursor[:-2], "nonsense", "1"):
-        with pytest.raises(InvalidRequest):
-            records.name_of(namespace, wrong, prefix="a/")
-    with pytest.raises(InvalidRequest):
-        records.name_of(namespace, cursor, prefix="b/")
-
-
 def test_a_page_of_nothing_but_expired_records_still_goes_on(
     stores: Stores, records: Records, namespace: str
 ) -> None:

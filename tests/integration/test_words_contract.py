@@ -220,16 +220,19 @@ class TestSums:
         whole = raised(stores, KEY, FULL, {n: Tally(sums=(n, 2**53, 1, -1)) for n in range(64)})
         assert whole.tally.sums == (2016, 2**59, 64, -64)
 
-    def test_go_up_and_say_if_a_version_without_totals_gave_none(self, stores: Stores) -> None:
+    def test_go_up_and_say_if_a_word_did_not_know_its_own(self, stores: Stores) -> None:
         above = WordKey(KEY.batch_id, 1, 0)
         both = {0: Tally(sums=(5, 0)), 1: Tally(2, sums=(-5, 2**93))}
         assert raised(stores, above, 0b11, both).tally == Tally(2, sums=(0, 2**93))
-        assert raised(stores, above, 0b100, {2: Tally(1)}).tally == Tally(3, whole=False, sums=(0, 2**93))
+        assert raised(stores, above, 0b100, {2: Tally(1, whole=False, sums=(0, 0))}).tally == Tally(
+            3, whole=False, sums=(0, 2**93)
+        )
         (read,) = stores.words.read_tallied([above]).values()
         assert read.tally == Tally(3, whole=False, sums=(0, 2**93))
 
-    def test_of_items_say_if_a_version_without_totals_marked_some(self, stores: Stores) -> None:
+    def test_of_items_say_if_an_item_did_not_know_its_own(self, stores: Stores) -> None:
         both = {0: Tally(sums=(5,)), 1: Tally(sums=(0,))}
         assert raised(stores, KEY, 0b11, both).tally == Tally(sums=(5,))
-        assert raised(stores, KEY, 0b100, {}).tally == Tally(whole=False, sums=(5,))
+        unsure = {2: Tally(whole=False, sums=(0,))}
+        assert raised(stores, KEY, 0b100, unsure).tally == Tally(whole=False, sums=(5,))
         assert stores.words.read_tallied([KEY])[KEY].tally == Tally(whole=False, sums=(5,))

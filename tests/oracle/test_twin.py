@@ -134,7 +134,7 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
 
 
 def random_tallies(rng: Random) -> dict[int, Tally]:
-    """Tallies of words below, with sums, or as a version without totals gives them."""
+    """Tallies of words below, of a batch with totals or without."""
     sums = rng.choice(((), (rng.randint(-9, 9),) * 4))
     whole = rng.random() < 0.8
     return {at: Tally(rng.randint(0, 2), whole, sums) for at in range(3) if rng.random() < 0.8}

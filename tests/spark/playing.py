@@ -117,10 +117,7 @@ def _lose(tables: Tables, leaf: str) -> bool:
     others = [cleared for cleared in row["done"]["NS"] if int(cleared) != int(number) % 64]
     below = tables.words[leaf]
     given = {name: int(below[name]["N"]) for name in SUMS if name in below}
-    given |= {
-        "summed" if "summed" in row else "carried": 1,
-        "failures": int(below.get("failed", _NONE)["N"]).bit_count(),
-    }
+    given |= {"carried": 1, "failures": int(below.get("failed", _NONE)["N"]).bit_count()}
     lost = {name: {"N": str(int(row[name]["N"]) - number)} for name, number in given.items() if name in row}
     tables.words[above] = {**row, **lost, "word": {"N": str(word | bit)}, "done": {"NS": others}}
     return True

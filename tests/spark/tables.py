@@ -94,9 +94,7 @@ class Tables:
             return {}
         numbers = dict(zip(SUMS, carried.sums, strict=False))
         if key.level:
-            numbers |= {"failures": carried.failed}
-            numbers |= {"carried": carried.whole} if carried.whole or not carried.summed else {}
-            numbers |= {"summed": carried.summed} if carried.summed else {}
+            numbers |= {"failures": carried.failed, "carried": carried.whole}
         return {name: {"N": str(number)} for name, number in numbers.items()}
 
     def set_batch(self, batch: Batch, **changes: Any) -> None:

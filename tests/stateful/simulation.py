@@ -26,12 +26,12 @@ from fanin.errors import FaninError
 from tests.stateful.actors import Actor, Message, World
 from tests.stateful.model import Model, ordinals_of, require
 from tests.stateful.scheduler import Scheduler
-from tests.stateful.values import NAMES, FormerBatches, FormerLedger, FormerWords, ValuesModel
+from tests.stateful.values import NAMES, ValuesModel
 
 Trace = Callable[[str], None]
 Double = Callable[[Memory, OnCall], Ports]
-TOTALS, FORMER = 0.5, 0.3
-"""How many worlds have batches with totals, and how many of these processes of a version without totals."""
+TOTALS = 0.5
+"""How many worlds have batches with totals."""
 REAPER_MS = 300_000
 """Milliseconds between two runs of the reaper."""
 MOST_RUNS = 50
@@ -102,7 +102,6 @@ class Simulation:
         self.model.watch(self.memory)
         self.drawn = drawn = Random(f"totals/{width}/{seed}")  # noqa: S311
         self.totals = NAMES if drawn.random() < TOTALS else ()
-        self.former = False
         self.values = ValuesModel(drawn, lambda: self.scheduler.name)
         self.values.watch(self.memory)
         ports = double(self.memory, self.scheduler.on_call) if double else self.memory.ports()
@@ -117,7 +116,6 @@ class Simulation:
         self.shared = self.threaded()
         self.world = World(rng, self.memory, self.model, self.scheduler, self.service, [], self.values)
         self.batches = self.open()
-        self.former = bool(self.totals) and drawn.random() < FORMER
         self.timer, self.settler, self.notifier = (
             self.world.timer(),
             self.world.settler(),
@@ -128,9 +126,6 @@ class Simulation:
         """A process that starts now, or another thread of one that runs already."""
         if self.rng.random() < self.threads:
             return self.shared
-        if self.former and self.drawn.random() < 0.3:
-            words, batches = FormerWords(self.ports.words), FormerBatches(self.ports.batches)
-            return FormerLedger(replace(self.ports, words=words, batches=batches))
         return self.values.watch_parents(LedgerService(self.ports))
 
     def threaded(self) -> LedgerService:
@@ -288,17 +283,16 @@ class Simulation:
             bounds = reading.status(batch_id)
             least, more = bounds.batch.failed, bounds.batch.failed_more
             require(least <= failed if more else least == failed, f"{bounds}: {failed} have failed")
-            # A word whose sums are not whole counts its failures from their notes, which may be too many.
-            alone = batch.items <= self.memory.tree.width and not self.former
+            alone = batch.items <= self.memory.tree.width
             require(not (more and alone), f"{bounds}: one word tells it all")
             require(bounds.done_min <= len(done) <= bounds.done_max, f"{bounds}: {len(done)} are done")
-            self.values.check(exact.batch, exact=not self.former, what=f"{exact}")
+            self.values.check(exact.batch, exact=True, what=f"{exact}")
             self.values.check(bounds.batch, exact=False, what=f"{bounds}")
-            self.values.check(batch, exact=whole and not self.former, what=f"{batch}")
+            self.values.check(batch, exact=whole, what=f"{batch}")
             for listed_row in reading.list(batch.state).batches if batch.totals else ():
                 self.values.check(listed_row, exact=False, what=f"listed: {listed_row}")
             verdict = reading.verify(batch_id, repair=False)
-            self.values.check(verdict.batch, exact=not self.former, what=f"{verdict}")
+            self.values.check(verdict.batch, exact=True, what=f"{verdict}")
             require(verdict.pending == len(every - done), f"{verdict}: {every - done} are pending")
             excused = self.world.deaths or batch.state.terminal
             healthy = not verdict.disagreements or (excused and not whole)

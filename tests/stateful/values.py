@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.words import Clear, Cleared, Outcome, Tallied, Tally, WordKey, WordStore
-from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result
+from fanin.app.ports.words import Clear
 from fanin.domain.batch import Batch
 from fanin.domain.tree import positions
 from tests.stateful.model import ordinal_of, require
@@ -147,80 +145,3 @@ class ValuesModel:
         )
         wrong = row.totals_exact and row.totals != expected
         require(not wrong, f"{what}: the totals are {row.totals}, and not {expected}")
-
-
-# A process of the version before totals.
-
-
-class FormerLedger(LedgerService):
-    """It ignores the fields of a request that it does not know."""
-
-    def ack(
-        self,
-        items: Sequence[str] = (),
-        *,
-        ranges: Sequence[ItemRange] = (),
-        counts: Sequence[Count] = (),
-        results: Sequence[Result] = (),
-    ) -> list[Receipt]:
-        return super().ack([*items, *(result.item for result in results)], ranges=ranges, counts=counts)
-
-    def ack_parent(self, item: str, totals: Mapping[str, int], *, exact: bool) -> None:
-        self.ack([item])
-
-    def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
-        return super().fail([replace(failure, totals={}) for failure in failures])
-
-
-class FormerWords:
-    """A ``WordStore`` that neither writes sums nor sees them."""
-
-    def __init__(self, words: WordStore) -> None:
-        self._words = words
-        self.read, self.read_failed = words.read, words.read_failed
-
-    def clear(self, clears: Sequence[Clear]) -> list[Outcome]:
-        plain = [
-            clear._replace(carried={at: tally._replace(sums=()) for at, tally in clear.carried.items()})
-            for clear in clears
-        ]
-        return [
-            outcome._replace(tally=_former(clear.key, outcome.tally))
-            if isinstance(outcome, Cleared)
-            else outcome
-            for clear, outcome in zip(plain, self._words.clear(plain), strict=True)
-        ]
-
-    def read_tallied(self, keys: Sequence[WordKey]) -> dict[WordKey, Tallied]:
-        found = self._words.read_tallied(keys)
-        return {key: Tallied(word, _former(key, tally)) for key, (word, tally) in found.items()}
-
-
-def _former(key: WordKey, tally: Tally) -> Tally:
-    """A word with sums has been given some; a version without totals misses those among its tallies."""
-    return Tally(tally.failed, whole=not key.level or (tally.whole and not tally.sums))
-
-
-class FormerBatches:
-    """A ``BatchStore`` whose rows have no totals."""
-
-    def __init__(self, batches: Any) -> None:
-        self._batches = batches
-
-    def __getattr__(self, method: str) -> Callable[..., Any]:
-        call = getattr(self._batches, method)
-        return lambda *args, **kwargs: _without_totals(call(*args, **kwargs))
-
-
-def _without_totals(answer: Any) -> Any:
-    match answer:
-        case Batch():
-            return replace(answer, totals={}, totals_exact=False)
-        case dict():
-            return {key: _without_totals(value) for key, value in answer.items()}
-        case tuple() if not hasattr(answer, "_replace"):
-            return tuple(map(_without_totals, answer))
-        case _ if hasattr(answer, "batches"):
-            return answer._replace(batches=list(map(_without_totals, answer.batches)))
-        case _:
-            return answer

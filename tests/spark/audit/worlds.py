@@ -1,11 +1,9 @@
 """Tables of sound batches, and of batches of which each has one thing wrong, with what should be found."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
 from fanin.adapters.dynamodb.rows import SUMS
-from fanin.app.ports.words import Clear, Tally, WordKey
 from fanin.domain.acks import Count, Failure, Result
 from fanin.domain.batch import Batch, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.ids import Group
@@ -110,7 +108,7 @@ def with_totals(tables: Tables) -> list[Batch]:
     counting = tables.ledger.open(OpenBatch(mode=Mode.ESTIMATED, totals=("rows",)))
     tables.ledger.add(counting.batch_id, 9)
     tables.ledger.ack([], counts=[Count(counting.batch_id, 3, {"rows": 5})])
-    return [*made, ranged, silent, late, nothing, counting, *parents(tables), *of_two_versions(tables)]
+    return [*made, ranged, silent, late, nothing, counting, *parents(tables)]
 
 
 def parents(tables: Tables) -> tuple[Batch, Batch]:
@@ -121,22 +119,6 @@ def parents(tables: Tables) -> tuple[Batch, Batch]:
         for n in ordinals:
             tables.ledger.ack_parent(group[n], {"rows": MAX_CHILD_SUM, "cents": -MAX_CHILD_SUM}, exact=True)
     return few, whole
-
-
-def of_two_versions(tables: Tables) -> tuple[Batch, Batch]:
-    """Batches on which a version of fanin without totals has worked: it carried a word up, and ended one."""
-    carried, group = summed(tables, 200)
-    bring(tables, group, range(63))
-    leaf, above = (WordKey(carried.batch_id, level, 0) for level in (0, 1))
-    tables.memory.words.clear([Clear(leaf, 1 << 63, carried.expires_at)])
-    tables.memory.words.clear([Clear(above, 1, carried.expires_at, carried={0: Tally()})])
-    bring(tables, group, range(64, 200))
-    ended, group = summed(tables, 200)
-    bring(tables, group, range(200))
-    rows = tables.memory.batches._rows
-    nothing = dict.fromkeys(ended.totals, 0)
-    rows[ended.batch_id] = replace(rows[ended.batch_id], totals=nothing, totals_exact=False)
-    return carried, ended
 
 
 def wrong_totals(tables: Tables) -> set[Found]:  # noqa: PLR0915
@@ -182,7 +164,7 @@ def wrong_totals(tables: Tables) -> set[Found]:  # noqa: PLR0915
     # all sums of a word lost, their number as well
     batch = done()
     key = f"{batch.batch_id}/1/0"
-    tables.words[key] = {n: v for n, v in tables.words[key].items() if n not in ("t0", "t1", "summed")}
+    tables.words[key] = {n: v for n, v in tables.words[key].items() if n not in ("t0", "t1", "carried")}
     found(batch, key, f"{batch.batch_id}/2/0")
     # more tallies than words
     batch = done()
@@ -346,7 +328,7 @@ def planted(tables: Tables) -> set[Found]:  # noqa: PLR0915
             {"t1": {"N": str(-MAX_SUM - 1)}},
             {"t1": {"N": "9" * 38}},
             {"t2": {"N": "1e3"}},
-            {"summed": {"N": "-1"}},
+            {"carried": {"N": "-1"}},
             {"carried": {"N": "x"}},
         )
     ):

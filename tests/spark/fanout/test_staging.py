@@ -52,9 +52,8 @@ def test_ordinals_are_contiguous(spark: SparkSession, tmp_path: Path, rows: int,
 
 
 def test_the_rows_of_a_driver_that_died_are_not_used(spark: SparkSession, tmp_path: Path) -> None:
-    # Given an attempt that was written, but not counted, and a note of it that was created, but not written
+    # Given an attempt that was written, but not counted
     (tmp_path / "rows-dead").mkdir()
-    (tmp_path / "staging.json").touch()
     spark.range(5).withColumn(PART, F.lit(0)).write.mode("overwrite").parquet(str(tmp_path / "rows-dead"))
 
     # When the rows are staged, then they are those of the new attempt, and are not staged again

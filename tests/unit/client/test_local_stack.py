@@ -1,4 +1,4 @@
-"""The file that says where the local stack is: written whole, read by any client, told apart by version."""
+"""The file that says where the local stack is: written whole, read by any client, checked by its fields."""
 
 from __future__ import annotations
 
@@ -68,9 +68,7 @@ class TestNearest:
     def test_a_field_that_is_missing_is_named(self, root: Path, file: Path) -> None:
         without = {name: value for name, value in asdict(STACK).items() if name != "router_arn"}
         file.write_text(json.dumps(without))
-        with pytest.raises(
-            NotConfigured, match=r"another version .* router_arn .* run `fanin local up` again"
-        ):
+        with pytest.raises(NotConfigured, match=r"damaged: .* router_arn .* run `fanin local up` again"):
             local_stack.nearest(root)
 
     @pytest.mark.parametrize(

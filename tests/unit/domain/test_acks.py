@@ -47,12 +47,6 @@ def test_an_acknowledgement_knows_whether_it_names_anything_and_of_which_batches
     assert join([acks, Acks(["8:g:0", "nonsense", "9" * 5_000])]).batches == {7, 8}
 
 
-def test_a_request_that_names_results_names_their_items_too() -> None:
-    plain = Acks(["a"])
-    assert plain.naming_all is plain
-    assert Acks(["a"], results=[Result("b")]).naming_all == Acks(["a", "b"], results=[Result("b")])
-
-
 def test_an_acknowledgement_of_empty_lists_is_empty() -> None:
     assert Acks([], [], [], []).empty
     assert Acks().batches == set()

@@ -82,18 +82,6 @@ class TestAnswer:
     def test_what_stays_inside_is_neither_written_nor_read(self) -> None:
         assert ROW.decode({"number": 2, "double": 4, "secret": "guess"}) == Row(2, "")
 
-    def test_an_answer_of_an_older_service_lacks_newer_fields(self) -> None:
-        @dataclass(frozen=True)
-        class Newer:
-            number: int
-            added: str | None = None
-
-        shape = answer("Newer", Newer, number=NATURAL, added=or_null(TEXT))
-        assert shape.definition["required"] == ["number", "added"]
-        assert shape.decode({"number": 1}) == Newer(1)
-        with pytest.raises(KeyError, match="number"):
-            shape.decode({"added": None})
-
     def test_a_property_is_written_and_not_read(self) -> None:
         assert ROW.decode({"number": 2, "double": 99}).double == 4
 

@@ -104,12 +104,12 @@ class ItemHasChild(InvalidRequest):
     """The parent item has a child batch already.
 
     Attributes:
-        child: id of that batch; None if the service is of a version that does not say it.
+        child: id of that batch.
     """
 
     code = "item-has-child"
 
-    def __init__(self, message: str, *, child: int | None = None, retry_after: int | None = None) -> None:
+    def __init__(self, message: str, *, child: int, retry_after: int | None = None) -> None:
         super().__init__(message, retry_after=retry_after)
         self.child = child
 

@@ -50,7 +50,6 @@ ENV_WORK_QUEUE_URL: Final = "FANIN_WORK_QUEUE_URL"  # for programs of users; fan
 
 # The batches table.
 BATCH_ID: Final = "batch_id"
-# The names "shelf" and "by_shelf" are stored in existing tables, so they stay as they are.
 STATE_SHARD: Final = "shelf"  # "<state>#<shard>"
 INDEX_BY_STATE_SHARD: Final = "by_shelf"  # key: STATE_SHARD, DUE_AT
 DUE_AT: Final = "due_at"  # milliseconds: when the reaper should look at the batch

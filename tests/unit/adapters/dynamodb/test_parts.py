@@ -34,12 +34,13 @@ def row(ordinal: int, reason: str = "why") -> dict[str, Any]:
         **key(f"failure/{ordinal:013}"),
         "item": {"S": f"8:g:{ordinal}"},
         "reason": {"S": reason},
+        "failed_at": {"N": "50"},
         "expires_at": {"N": str(LATER)},
     }
 
 
 def note(ordinal: int, reason: str = "why") -> FailureRow:
-    return FailureRow(ordinal, f"8:g:{ordinal}", reason)
+    return FailureRow(ordinal, f"8:g:{ordinal}", reason, failed_at=50)
 
 
 def test_notes_are_written_without_a_condition_the_last_of_each_item(
@@ -58,12 +59,12 @@ def test_notes_are_written_without_a_condition_the_last_of_each_item(
     assert first["Key"] == key("failure/0000000000003")
     assert "ConditionExpression" not in first
     assert plainly(first)[0] == (
-        f"SET item = 8:g:3, reason = second, expires_at = {LATER}"
-        " REMOVE attempts, failed_at, source, kept, totals"
+        f"SET item = 8:g:3, reason = second, failed_at = 50, expires_at = {LATER}"
+        " REMOVE attempts, source, kept, totals"
     )
     assert plainly(second)[0] == (
-        f"SET item = 8:g:70, reason = why, attempts = 5, expires_at = {LATER}"
-        " REMOVE failed_at, source, kept, totals"
+        f"SET item = 8:g:70, reason = why, failed_at = 50, attempts = 5, expires_at = {LATER}"
+        " REMOVE source, kept, totals"
     )
 
 
@@ -107,19 +108,6 @@ def test_a_note_over_another_replaces_what_is_known_and_never_a_later_one(
             f" totals = {{'rows': {{'S': '2'}}}}, expires_at = {LATER}"
         ),
         "attribute_not_exists(failed_at) OR failed_at <= 70",
-    )
-
-
-def test_a_note_without_a_time_is_written_over_any_other(
-    parts: DynamoParts, aws: Stubber, asked: Asked
-) -> None:
-    aws.add_response("update_item", {})
-
-    parts.update_failures(8, [note(3)], expires_at=LATER)
-
-    assert plainly(asked[0]) == (
-        f"SET item = 8:g:3, reason = why, expires_at = {LATER} REMOVE attempts, failed_at, source, totals",
-        "",
     )
 
 

@@ -75,7 +75,6 @@ def test_the_sample_has_a_value_of_its_own_in_every_field() -> None:
     ids=["what is None", "no targets", "neither hold nor tolerance"],
 )
 def test_what_a_batch_does_not_have_takes_no_bytes(without: dict[str, Any]) -> None:
-    """So a row of a release that did not know it reads the same."""
     batch = replace(BATCH, **without)
     row = encode(batch)
 

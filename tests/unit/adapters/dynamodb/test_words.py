@@ -171,7 +171,7 @@ def test_a_read_asks_for_each_word_once_and_for_nothing_but_its_value(
         (KEY, word(FULL ^ 0b11) | {"failures": {"N": "5"}, "carried": {"N": "1"}}, Tally(5, whole=False)),
         (
             KEY,
-            word(FULL ^ 0b11) | {"summed": {"N": "2"}, "t0": {"N": "7"}, "t1": {"N": "-2"}},
+            word(FULL ^ 0b11) | {"carried": {"N": "2"}, "t0": {"N": "7"}, "t1": {"N": "-2"}},
             Tally(0, sums=(7, -2)),
         ),
         (WordKey(7, 0, 0), word(FULL ^ 0b11) | {"failed": {"N": "2"}}, Tally(1)),
@@ -187,7 +187,7 @@ def test_a_tally_is_whole_only_if_every_clear_bit_came_with_one(
     read = {
         "Keys": [name],
         "ConsistentRead": True,
-        "ProjectionExpression": f"word_id, word, failed, failures, carried, summed, {sums}",
+        "ProjectionExpression": f"word_id, word, failed, failures, carried, {sums}",
     }
     aws.add_response(
         "batch_get_item", {"Responses": {"words": [name | row]}}, {"RequestItems": {"words": read}}
@@ -197,16 +197,16 @@ def test_a_tally_is_whole_only_if_every_clear_bit_came_with_one(
 
 
 def test_sums_go_up_with_the_bits_of_items_too(words: DynamoWords, aws: Stubber, asked: Asked) -> None:
-    carried = {0: Tally(sums=(7, -2)), 1: Tally(), 2: Tally(whole=False, sums=(1, 1))}
+    carried = {0: Tally(sums=(7, -2)), 2: Tally(whole=False, sums=(1, 1))}
     aws.add_response("update_item", {"Attributes": word(FULL ^ 0b111)})
 
     words.clear([Clear(WordKey(7, 0, 0), 0b111, LATER, carried=carried)])
 
-    # An item that brings nothing adds nothing, so that its word is not taken for whole
+    # An item that does not know what it brings is not counted, so that its word is not taken for whole
     (request,) = asked
-    assert request["UpdateExpression"].endswith(" ADD done :bits, summed :summed, t0 :t0, t1 :t1")
+    assert request["UpdateExpression"].endswith(" ADD done :bits, carried :carried, t0 :t0, t1 :t1")
     values = request["ExpressionAttributeValues"]
-    assert [values[f":{name}"]["N"] for name in ("summed", "t0", "t1")] == ["1", "8", "-1"]
+    assert [values[f":{name}"]["N"] for name in ("carried", "t0", "t1")] == ["1", "8", "-1"]
 
 
 def test_a_word_that_stays_throttled_is_answered_with_its_error(words: DynamoWords, aws: Stubber) -> None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.buffers.put_keys import PutKeys
 from fanin.app.buffers.slots import MARGIN_MS, SEND_MS
-from fanin.app.ports.channels import Outgoing
 from fanin.domain.acks import Failure
 from fanin.domain.batch import State
 from fanin.domain.buffer import Accepted
-from fanin.domain.principals import IdempotencyKey
 from fanin.errors import LimitReached, ServiceUnavailable, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.buffers.conftest import Town
@@ -331,20 +328,6 @@ class TestRenewal:
 
         assert world.accesses.writes - before == {"records.put": 2, "batches.allocate_once": 2}
 
-    def test_a_note_of_an_earlier_version_is_gone_on_with(self, world: World, town: Town) -> None:
-        # Given a put of an earlier version, which took slots and died before it sent their messages
-        entry = town.process()._records.refresh("jobs")
-        keys = PutKeys(world.ports)
-        note = keys.find(entry, IdempotencyKey.of("order-7"), ["a"])
-        value = {"digest": note.digest, "round": 0, "group": None, "sent_at": 0, "given_up": None}
-        until = world.clock.at // 1000 + 86_400
-        world.ports.records.put(str(entry.born), "put/order-7", value, expires_at=until)
-        group = world.ledger.add(entry.buffer.batch_id, 1, key="order-7")
-
-        # When it is repeated, then its slots are used
-        assert put(town, "a").items == tuple(group)
-        assert town.take() == ["a"]
-
 
 class TestLate:
     """A message that follows its slot too late would outlive it."""
@@ -413,22 +396,6 @@ class TestLate:
         # Then both were told of work that is in, and the message of the first is void
         assert town.world.happened
         assert town.take() == ["a"]
-
-    def test_slots_that_an_earlier_version_took_are_not_given_up(self, world: World, town: Town) -> None:
-        # Given a put of a version that kept no notes, which was accepted
-        entry = town.process()._records.refresh("jobs")
-        group = world.ledger.add(entry.buffer.batch_id, 1, key="order-7")
-        world.memory.channels.send(
-            [Outgoing(entry.buffer.queue, "a", {"fanin-item": group[0]})]  # as that version sends it
-        )
-        town.process().put("jobs", ["b"])
-        assert set(town.messages()) == {"a", "b"}
-        world.clock.advance(SEND_MS + 1)
-
-        # When it is repeated late into the full buffer, then it is not accepted, and its work stays
-        with pytest.raises(LimitReached):
-            put(town, "a")
-        assert town.take() == ["a", "b"]
 
 
 class TestLostAnswers:

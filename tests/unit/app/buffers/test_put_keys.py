@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from fanin.app.buffers.put_keys import Note, PutKeys
+from fanin.app.buffers.put_keys import PutKeys
 from fanin.app.buffers.records import Entry
 from fanin.app.buffers.slots import LIFETIME, RENEWAL, renew_at
 from fanin.domain.buffer import Buffer
@@ -43,11 +42,11 @@ def test_a_note_is_made_once(keys: PutKeys, entry: Entry) -> None:
     assert first.batch_id == entry.buffer.batch_id
 
 
-def test_a_note_is_stored_where_every_version_looks_for_it(world: World, keys: PutKeys, entry: Entry) -> None:
+def test_a_note_is_stored_where_every_process_looks_for_it(world: World, keys: PutKeys, entry: Entry) -> None:
     keys.find(entry, KEY, ["a", "b"])
 
     row = world.ports.records.read(str(entry.born), ["put/order-7"])["put/order-7"]
-    assert row.value.keys() >= {"digest", "round", "group", "sent_at", "given_up"}
+    assert row.value.keys() >= {"digest", "round", "items", "left", "batch_id", "sent_at", "owner"}
     assert row.value["digest"] == "c95b5b0a5d45c522dc032df817b0abc7"
 
 
@@ -158,51 +157,6 @@ def test_a_note_names_the_batch_in_which_slots_are_taken(keys: PutKeys, entry: E
     assert (moved.batch_id, moved.round, moved.slots_key) == (9, 0, "order-7")
 
 
-class TestEarlierVersion:
-    """Notes that name one group for all payloads, and no batch."""
-
-    @pytest.fixture
-    def stored(self, world: World, entry: Entry, keys: PutKeys) -> Callable[..., Note]:
-        def store(**value: object) -> Note:
-            digest = keys.find(entry, IdempotencyKey.of("other"), ["a", "b"]).digest
-            old = {"digest": digest, "round": 1, "group": None, "sent_at": 5, "given_up": None, **value}
-            until = world.clock.at // 1000 + 60
-            world.ports.records.put(str(entry.born), "put/order-7", old, expires_at=until)
-            return keys.find(entry, KEY, ["a", "b"])
-
-        return store
-
-    def test_are_read_as_sent_or_not_sent_or_given_up(self, stored: Callable[..., Note]) -> None:
-        sent = stored(group="7:one")
-        assert (sent.items, sent.left, sent.sent_at) == (("7:one:0", "7:one:1"), (), 5)
-
-        unsent = stored()
-        assert (unsent.items, unsent.left, unsent.batch_id, unsent.round) == (("", ""), (0, 1), None, 1)
-
-        assert stored(given_up="7:one").replaced == ("7:one:0", "7:one:1")
-
-    def test_reads_what_was_sent_and_what_is_replaced(
-        self, world: World, entry: Entry, keys: PutKeys
-    ) -> None:
-        # Given notes as they are written now
-        def stored() -> tuple[object, object]:
-            value = world.ports.records.read(str(entry.born), ["put/order-7"])["put/order-7"].value
-            return value["group"], value["given_up"]
-
-        keys.find(entry, KEY, ["a", "b"])
-        assert stored() == (None, None)
-        keys.keep(entry, keys.find(entry, KEY, ["a", "b"]), ["7:one:0", "7:one:1"])
-        assert stored() == ("7:one", None)
-
-        # Then a part that is put in again is not sent yet, and nothing that stays is given up
-        sent = keys.find(entry, KEY, ["a", "b"])
-        keys.put_again(entry, sent, sent.items, [1])
-        assert stored() == (None, None)
-        part = keys.find(entry, KEY, ["a", "b"])
-        keys.put_again(entry, part, part.items, [0, 1])
-        assert stored() == (None, "7:one")
-
-
 def test_a_note_outlives_a_change_of_the_batch_by_a_month(world: World, keys: PutKeys, entry: Entry) -> None:
     keys.find(entry, KEY, ["a"])
     batch, _ = world.batch()
@@ -238,20 +192,3 @@ def test_a_key_of_another_caller_is_another_key(world: World, keys: PutKeys, ent
         keys.find(entry, theirs, ["b"])
     # And somebody without an identity has a third one
     assert keys.find(entry, KEY, ["b"]).new
-
-
-def test_a_note_that_names_no_owner_is_honoured_for_everybody_and_stays_so(
-    world: World, keys: PutKeys, entry: Entry
-) -> None:
-    # Given a note as the release before writes it
-    note = keys.find(entry, KEY, ["a"])
-    value = {name: part for name, part in note.value().items() if name != "owner"}
-    world.memory.records.put(str(entry.born), "put/order-7", value, expires_at=2**40)
-    # When callers use its key
-    mine = IdempotencyKey.of("order-7", Principal("ada", "iam ada"))
-    theirs = IdempotencyKey.of("order-7", Principal("bob", "iam bob"))
-    found = keys.find(entry, mine, ["a"])
-    assert keys.keep(entry, found, [OLD])
-    # Then it is the note of all of them, and writing it does not take it from the others
-    assert (found.name, found.owner) == ("order-7", None)
-    assert keys.find(entry, theirs, ["a"]).items == (OLD,)

@@ -46,7 +46,7 @@ def limited(entry: Entry, limit: int) -> Entry:
     return entry._replace(buffer=Buffer("jobs", limit, "https://sqs/jobs", owned=True, batch_id=7))
 
 
-def test_a_buffer_is_stored_where_every_version_looks_for_it(world: World, records: BufferRecords) -> None:
+def test_a_buffer_is_stored_where_every_process_looks_for_it(world: World, records: BufferRecords) -> None:
     written(records, ENTRY)
 
     assert world.ports.directory.read("/buffers", ["jobs"]).keys() == {"jobs"}
@@ -82,23 +82,6 @@ class TestEntry:
         stored = json.loads(json.dumps(entry.value()))
 
         assert entry_of(Record(entry.buffer.name, stored, 4, FOREVER)) == entry._replace(version=4)
-
-    def test_of_an_earlier_version_is_read(self) -> None:
-        # Given a record from before buffers had a birth and a grave
-        value = {
-            "name": "jobs",
-            "limit": 3,
-            "queue": "https://sqs/jobs",
-            "owned": True,
-            "batch_id": 7,
-            "renew_at": 1_000,
-            "retention": 60,
-            "marks": [[10, 2]],
-            "going": False,
-        }
-
-        expected = ENTRY._replace(marks=((10, 2),), born=7, version=4)
-        assert entry_of(Record("jobs", value, 4, FOREVER)) == expected
 
     @pytest.mark.parametrize(
         "value",

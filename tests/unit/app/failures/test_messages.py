@@ -44,7 +44,7 @@ def test_large_messages_have_keys_that_say_how_long_they_are_kept_and_whose_they
     world.ledger.fail([Failure(group[n], "torn", message) for n, message in enumerate(messages)])
 
     assert [world.ledger.failure(batch.batch_id, n).message for n in range(3)] == messages
-    # A key follows from the content, so that a repeat by any version of fanin finds the same object
+    # A key follows from the content, so that a repeat by any process finds the same object
     for n, key in enumerate(sorted(world.memory.claims.objects)):
         assert re.fullmatch(rf"days-2/{batch.batch_id}/{n}/message-[0-9a-f]{{32}}", key)
     assert len(world.memory.claims.objects) == 3

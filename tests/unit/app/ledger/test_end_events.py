@@ -100,7 +100,7 @@ class TestEvent:
 
         class Endless(LedgerService):
             def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
-                return Failures((FailedItem(0, "an item", "no"),), "more")
+                return Failures((FailedItem(0, "an item", "no", failed_at=1),), "more")
 
         notices.announce(world.ports, world.ledger, Endless(world.ports), world.row(batch), Kinds())
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from fanin.app.ports.parts import FailureRow
@@ -89,17 +87,6 @@ class TestStatus:
         batch, (group,) = world.batch(64, mode=Mode.ESTIMATED)
         world.fail(group[0], group[9])
         world.fail(group[0])
-
-        assert failed(world, batch) == (2, False)
-
-    def test_a_batch_of_an_earlier_version_is_counted_by_its_notes(self, world: World) -> None:
-        """Its words carry no tallies, and its row says nothing."""
-        batch, (group,) = world.batch(64, closed=True)
-        world.fail(group[5], group[6])
-        world.ledger.ack(list(group))
-        world.ports.words._carried.clear()  # type: ignore[attr-defined]
-        rows = world.ports.batches._rows  # type: ignore[attr-defined]
-        rows[batch.batch_id] = replace(rows[batch.batch_id], failed=0, failed_more=True, acked=0)
 
         assert failed(world, batch) == (2, False)
 

@@ -156,11 +156,10 @@ class TestParent:
 
         assert world.row(parent).state is State.CLOSED
 
-    def test_is_marked_by_a_child_that_the_version_before_opened(self, world: World) -> None:
+    def test_is_marked_by_a_child_whose_note_has_expired(self, world: World) -> None:
         parent, (group,) = world.batch(1, closed=True)
-        child = world.ledger.opening.draft(OpenBatch(parent_item=group[0]))
-        world.ports.batches.create(child)  # without a note
-        world.ledger.close(child.batch_id)
+        child, _ = world.batch(parent_item=group[0], closed=True)
+        world.memory.batches._children.clear()
 
         announced(world, child)
 

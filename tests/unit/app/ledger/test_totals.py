@@ -8,7 +8,6 @@ import pytest
 
 from fanin.app.ledger.totals import Totals
 from fanin.app.ports.batches import Done
-from fanin.app.ports.words import Clear, Tally, WordKey
 from fanin.domain.acks import Failure, ItemRange, Result
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
@@ -144,44 +143,6 @@ def test_ranges_are_marked_on_level_0_and_pass_over_nothing(world: World) -> Non
 
     row = world.ledger.status(batch.batch_id).batch
     assert (row.state, row.totals, row.totals_exact) == (State.COMPLETE, {"rows": 2, "cents": -27}, True)
-
-
-class TestVersions:
-    def test_tallies_without_sums_make_the_totals_inexact(self, world: World) -> None:
-        # Given a word that a version of fanin without totals has carried up
-        batch, group = opened(world, 16)
-        world.ledger.ack(results=results(group, range(3)))
-        world.ports.words.clear([Clear(WordKey(batch.batch_id, 0, 0), 0b1000, batch.expires_at)])
-        world.ports.words.clear(
-            [Clear(WordKey(batch.batch_id, 1, 0), 1, batch.expires_at, carried={0: Tally()})]
-        )
-
-        assert totals(world, batch) == ({"rows": 0, "cents": 0}, False)
-
-    def test_an_item_marked_without_sums_makes_the_totals_inexact(self, world: World) -> None:
-        # Given an item whose values a version of fanin without totals has dropped
-        batch, group = opened(world, 16)
-        world.ports.words.clear([Clear(WordKey(batch.batch_id, 0, 0), 0b1000, batch.expires_at)])
-        assert totals(world, batch) == ({"rows": 0, "cents": 0}, False)
-
-        # When all others are acknowledged, Then the root and the row do not claim to know the totals
-        world.ledger.ack(results=results(group, [0, 1, 2, *range(4, 16)]))
-        world.ledger.close(batch.batch_id)
-        row = world.ledger.status(batch.batch_id, exact=True).batch
-        assert (row.state, row.totals["rows"], row.totals_exact) == (State.COMPLETE, 15, False)
-
-    def test_one_word_marked_without_sums_is_listed_as_inexact(self, world: World) -> None:
-        batch, _ = opened(world, 3)
-        world.ports.words.clear([Clear(WordKey(batch.batch_id, 0, 0), 0b1, batch.expires_at)])
-
-        (row,) = world.ledger.list(State.OPEN).batches
-        assert not row.totals_exact
-
-    def test_a_batch_that_was_completed_without_its_totals_has_them_in_its_words(self, world: World) -> None:
-        # Given a row that a version of fanin without totals has completed
-        batch = completed(world, Done(4, 0, False))
-
-        assert totals(world, batch, exact=False) == ({"rows": 4, "cents": -6}, True)
 
 
 class TestRefused:

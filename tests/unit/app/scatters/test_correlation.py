@@ -193,13 +193,6 @@ class TestClaim:
         with pytest.raises(CorrelationIdAlive):
             claim(world, replace(drafted(world), salt=b"t" * 16))
 
-    def test_a_record_of_the_version_before_names_no_owner(self, world: World) -> None:
-        value = {"batch_id": 7, "created_at": world.clock.at}
-        world.ports.directory.put(correlation.NAMESPACE, "mine", value, expires_at=2**40)
-
-        assert claim(world, drafted(world)) == world.clock.at
-        correlation.check_held(world.ports, "mine", drafted(world))
-
 
 class TestCheckHeld:
     def test_a_batch_that_holds_its_id_may_go_on_and_so_may_one_whose_record_is_gone(

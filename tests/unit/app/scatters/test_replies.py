@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.records import REPLIES, reply_name
 from fanin.app.scatters.replies import Replies
 from fanin.app.scatters.reply_store import is_claim_of
 from fanin.domain.acks import Failure
@@ -329,24 +328,6 @@ class TestPages:
             inbox.reply(i, i)
 
         assert list(inbox.listed(limit).items()) == [(i, i) for i in (0, 2, 7, 99, 100, 110)]
-
-    def test_a_page_goes_on_from_the_cursor_of_the_version_before(self, inbox: Inbox) -> None:
-        # Given replies of which that version stored some, and gave the first page
-        inbox.ask(30)
-        inbox.receiver.reply([Reply(inbox.item_of(i), i) for i in range(20, 30)])
-        for i in range(20):
-            value = {"at": 0, "payload": i}
-            batch_id = str(inbox.batch_id)
-            inbox.ports.records.put(batch_id, reply_name(i), value, expires_at=2**40, if_version=0)
-        inbox.ledger.ack([inbox.item_of(i) for i in range(20)])
-        old = inbox.ports.records.page(batch_id, prefix=REPLIES, limit=7).cursor
-
-        page = inbox.receiver.page(inbox.batch_id, cursor=old, limit=2)
-
-        assert [reply.payload for reply in page.replies] == [7, 8]
-        page = inbox.receiver.page(inbox.batch_id, cursor=page.cursor, limit=100)
-        assert [reply.payload for reply in page.replies] == list(range(9, 30))
-        assert page.cursor is None
 
     @pytest.mark.parametrize("cursor", ["nonsense", "", "-1", "9" * 14, "WzFd"])
     def test_a_cursor_of_something_else_is_refused(self, inbox: Inbox, cursor: str) -> None:

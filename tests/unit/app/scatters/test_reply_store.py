@@ -77,7 +77,7 @@ class TestPartitions:
         assert int(namespace(ids.MAX_BATCH_ID, SHARDS - 1)) < 10**38
 
     @pytest.mark.parametrize(("ordinal", "partition"), [(0, 1), (1, 2), (15, 16), (16, 1), (17, 2)])
-    def test_a_reply_is_where_every_version_looks_for_it(self, ordinal: int, partition: int) -> None:
+    def test_a_reply_is_where_every_process_looks_for_it(self, ordinal: int, partition: int) -> None:
         assert namespace(7, ordinal) == str(partition * 2**53 + 7)
 
 
@@ -217,36 +217,6 @@ class TestLarge:
         assert list(box.page(2, 3)) == [2]
 
 
-class TestVersionBefore:
-    """It keeps every reply whole, in the partition of the batch."""
-
-    def put(self, box: Box, ordinal: int, payload: Any) -> None:
-        value = {"at": 5, "payload": payload}
-        box.memory.records.put("7", reply_name(ordinal), value, expires_at=2**40, if_version=0)
-
-    def test_its_replies_are_read_and_stay_the_first(self, box: Box) -> None:
-        self.put(box, 0, LARGE)
-        self.put(box, 1, "a")
-
-        assert box.keep(0, LARGE)
-        assert not box.keep(1, "b")
-        assert box.payloads(0, 1) == {0: LARGE, 1: "a"}
-        assert box.objects == {}
-
-    def test_a_reply_that_it_takes_after_this_version_does_not_replace_the_first(self, box: Box) -> None:
-        box.keep(0, "a")
-        self.put(box, 0, "b")
-
-        assert box.payloads(0) == {0: "a"}
-
-    def test_it_lists_a_large_reply_of_this_version_as_a_claim(self, box: Box) -> None:
-        box.keep(0, LARGE)
-        record = box.record(0)
-
-        assert record.get("payload") is None
-        assert record["claim"] in box.objects
-
-
 class TestClaimKey:
     def test_no_batch_lives_longer_than_the_bucket_keeps_a_claim(self) -> None:
         assert names.CLAIM_DAYS[-1] * DAY >= limits.MAX_LIFETIME + RETENTION
@@ -259,6 +229,3 @@ class TestClaimKey:
         assert is_claim_of(key, 7, 5)
         assert not is_claim_of(key, 7, 50)
         assert not is_claim_of(key, 70, 5)
-
-    def test_a_key_of_the_version_before_is_known_too(self) -> None:
-        assert is_claim_of("7/5/name", 7, 5)

@@ -85,7 +85,6 @@ def test_a_type_or_an_end_that_there_is_not_is_refused(world: World, target: Tar
 
 
 def test_a_process_that_does_not_know_the_queue_of_targets_says_so(world: World) -> None:
-    """A library of this version, directly on the tables of a stack of the version before."""
     ledger = LedgerService(world.memory.ports(Defaults(targets=False)))
     with pytest.raises(NotConfigured, match="FANIN_TARGETS_QUEUE_URL"):
         ledger.open(OpenBatch(on_end=[task()]))

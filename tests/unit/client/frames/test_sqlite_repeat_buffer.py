@@ -120,27 +120,23 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     assert path.read_text().startswith("something else")
 
 
-def test_the_file_of_an_earlier_version_is_taken_over(tmp_path: Path) -> None:
-    # Given a file that knows neither from how many frames envelopes were missing, nor what was set aside
+def test_what_is_set_aside_and_how_often_an_envelope_was_missing_survive_the_process(tmp_path: Path) -> None:
+    # Given an envelope that is set aside for a reason that SQLite cannot store as it is, and one that is not
     path = tmp_path / "buffer.db"
-    with sqlite3.connect(path) as database:
-        database.executescript(
-            "CREATE TABLE envelopes (number INTEGER PRIMARY KEY AUTOINCREMENT, frame INTEGER, place INTEGER,"
-            " content_type TEXT NOT NULL, payload BLOB NOT NULL);"
-            "INSERT INTO envelopes (frame, place, content_type, payload)"
-            " VALUES (7, 0, 'text/plain', x'61'), (7, 1, 'text/plain', x'62');"
-        )
-    database.close()
-    # When it is opened, and an envelope is set aside for a reason that SQLite cannot store as it is
     buffer = SqliteRepeatBuffer(path)
+    buffer.put(b"a")
+    buffer.put(b"b")
+    buffer.assign(7, 2)
     buffer.set_aside(7, {1: "cannot write '\ud800'"})
     buffer.close()
     # Then that survives the process, with what can be read of the reason
     buffer = SqliteRepeatBuffer(path)
     assert [(one.payload, one.reason) for one in buffer.aside()] == [(b"b", "cannot write '?'")]
     assert buffer.usage == Usage(2, 2)
-    # And the other is counted from now on
+    # And so does how often the other was missing
     assert buffer.release(7, [(0, 1)], others_delivered=True, max_frames=2) == 0
+    buffer.close()
+    buffer = SqliteRepeatBuffer(path)
     buffer.assign(8, 1)
     assert buffer.release(8, [(0, 1)], max_frames=2) == 1
     assert [one.payload for one in buffer.aside()] == [b"a", b"b"]

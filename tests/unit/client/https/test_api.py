@@ -191,14 +191,16 @@ class TestRetries:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(("members", "child"), [({"child": 7}, 7), ({}, None)])
-    def test_a_refused_child_comes_with_the_first_one_unless_the_service_is_older(self, members, child):
-        found = error_of(problem(409, "item-has-child", **members))
-        assert (type(found), found.child) == (ItemHasChild, child)
+    def test_a_refused_child_comes_with_the_first_one(self):
+        found = error_of(problem(409, "item-has-child", child=7, retry_after=2))
+        assert (type(found), found.child, found.retry_after) == (ItemHasChild, 7, 2)
+        # And without it the refusal is one of a request
+        assert type(error_of(problem(409, "item-has-child"))) is InvalidRequest
 
     @pytest.mark.parametrize(("error", "status"), STATUS.items(), ids=lambda value: str(value)[-30:])
     def test_every_problem_is_the_error_that_it_was(self, error, status):
-        found = error_of(problem(status, error.code, retry_after=2, batches=[], rest={"items": ["1:g:0"]}))
+        members = {"batches": [], "rest": {"items": ["1:g:0"]}, "child": 7}
+        found = error_of(problem(status, error.code, retry_after=2, **members))
         assert (type(found), str(found), found.retry_after) == (error, f"about {error.code}", 2)
 
     def test_a_part_without_its_rest_is_repeated_as_a_whole(self):

@@ -13,10 +13,10 @@ from fanin.app.api import Fanin
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.services import HttpsServices
-from fanin.client.https.transport import Request, Response, unsigned
+from fanin.client.https.transport import unsigned
 from fanin.domain.buffer import Outcome
 from fanin.errors import BufferNotFound, FaninError, InvalidRequest, OutcomeUnknown
-from tests.unit.client.https.conftest import URL, Gateway, ok, problem
+from tests.unit.client.https.conftest import URL, Gateway
 
 
 def test_a_buffer_is_the_same_over_the_api_and_on_the_stores(services: Fanin) -> None:
@@ -152,20 +152,3 @@ class TestWaiting:
         assert [one.payload for one in buffers.take("jobs", wait=20)] == ["a"]
         assert seen == [-1, Outcome.READY]
         assert buffers.status("jobs").count == 0
-
-    def test_a_service_of_an_earlier_version_waits_itself(self, buffers) -> None:
-        # Given a service that does not know waiters
-        asked: list[int] = []
-
-        def old(request: Request) -> Response:
-            body = json.loads(request.body or b"{}")
-            if "waiter" in body:
-                return problem(400, InvalidRequest.code)
-            asked.append(body["wait"])
-            return ok({"work": []})
-
-        buffers._api._transport = old
-        # When a taker waits twice
-        assert [buffers.take("jobs", wait=20), buffers.take("jobs", wait=3)] == [[], []]
-        # Then the service was told how long
-        assert asked == [20, 3]

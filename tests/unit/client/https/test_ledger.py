@@ -16,7 +16,7 @@ from fanin.client.https.api import NOTHING, HttpsApi
 from fanin.client.https.ledger import HttpsLedger
 from fanin.client.https.transport import unsigned
 from fanin.client.tracker import Tracker
-from fanin.domain.acks import Count, Failure, ItemRange, Result
+from fanin.domain.acks import Count, Failure, ItemRange
 from fanin.domain.batch import Mode, OpenBatch, State
 from fanin.domain.frames import OpenFrame
 from fanin.errors import (
@@ -29,7 +29,6 @@ from fanin.errors import (
     ServiceUnavailable,
     Throttled,
 )
-from fanin.wire import batches, items
 from tests.unit.client.https.conftest import OUTAGES, URL, Script, Waits, https, ok, problem
 
 
@@ -43,28 +42,6 @@ def ledger_of(waits: Waits) -> Callable[[Script], HttpsLedger]:
     return lambda script: HttpsLedger(
         HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff, attempts=4)
     )
-
-
-def test_items_that_bring_totals_are_named_for_a_service_that_does_not_know_results(ledger_of, there):
-    # Given a batch with totals
-    group = there.add(there.open(OpenBatch(totals=("rows",))).batch_id, 2)
-    result = Result(group[1], {"rows": 7})
-    script = Script(ok(items.RECEIPTS.encode(there.ack([group[0]], results=[result]))))
-
-    # When one of its items brings a value
-    ledger_of(script).ack([group[0]], results=[result])
-
-    # Then its id is among the items, where an older service looks
-    (sent,) = script.requests
-    assert json.loads(sent.body)["items"] == [group[0], group[1]]
-    assert json.loads(sent.body)["results"] == [{"item": group[1], "totals": {"rows": 7}}]
-
-
-def test_a_service_that_does_not_know_totals_is_found_out_when_a_batch_is_opened(ledger_of, there):
-    script = Script(ok(batches.BATCH.encode(there.open(OpenBatch()))))
-
-    with pytest.raises(InvalidRequest, match="without its totals, since its version has none; update the st"):
-        ledger_of(script).open(OpenBatch(totals=("rows",)))
 
 
 @pytest.mark.parametrize(
@@ -274,7 +251,7 @@ class TestOutage:
 
 
 class TestPartlyMarked:
-    """A service that marks a part of a call, and its clients of this version and of others."""
+    """A service that marks a part of a call, and its clients, which may not know that answer."""
 
     @staticmethod
     def throttled_once(memory: Memory) -> None:
@@ -304,7 +281,7 @@ class TestPartlyMarked:
     def test_a_client_that_does_not_know_the_answer_repeats_the_whole_call(
         self, memory, direct, gateway, monkeypatch
     ):
-        # Given a client that finds no class for the code, as the version before
+        # Given a client that finds no class for the code
         monkeypatch.delitem(api._BY_CODE, PartlyMarked.code)
         row = direct.ledger.open(OpenBatch())
         group = direct.ledger.add(row.batch_id, 128)

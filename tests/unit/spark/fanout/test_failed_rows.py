@@ -129,17 +129,6 @@ def test_rows_that_are_staged_are_sent_though_their_batch_is_gone(
     assert (staged.staging.rows, staged.already, staged.earlier) == (2, 0, EarlierBatch.of(first))
 
 
-def test_a_staging_without_notes_is_of_an_earlier_release_and_its_batch_is_read(
-    stack: MemoryStack, first: Batch, stagings: Stagings
-) -> None:
-    # Given rows that a release staged which did not note what the new batch takes over
-    stagings.there |= {
-        folder: Staging(folder, "rows-old", StructType(), {0: 2}) for folder in ("/again", "/again/chosen")
-    }
-
-    assert retried(stack, first).earlier == EarlierBatch.of(first)
-
-
 @pytest.mark.parametrize("folder", ["/again/chosen", "/again"])
 def test_a_batch_that_is_removed_while_its_rows_are_chosen_or_taken_is_told(
     stack: MemoryStack, first: Batch, stagings: Stagings, folder: str

@@ -36,15 +36,6 @@ def test_messages_may_have_been_sent_once_a_run_began(system: FileSystem, messag
     assert (messages.began(), other.began()) == (True, False)
 
 
-def test_results_of_an_earlier_release_count(system: FileSystem, messages: SentMessages) -> None:
-    # Given a driver of a release without notes, that died while it sent
-    system.files["/folder/sent-7/_temporary/0"] = b""
-    assert (messages.began(), messages.results()) == (True, None)
-    # Or that sent all
-    system.files["/folder/sent-7/_SUCCESS"] = b""
-    assert (messages.began(), messages.results()) == (True, "sent-7")
-
-
 @pytest.mark.parametrize("damaged", ["", '{"results": "sent', "[]", "{}"])
 def test_a_note_of_results_that_is_damaged_is_named_with_what_to_do(
     system: FileSystem, messages: SentMessages, damaged: str

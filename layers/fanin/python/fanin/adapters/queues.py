@@ -22,7 +22,6 @@ _RETENTION: Final = names.RETENTION_DAYS * 86_400  # seconds
 MAX_RECEIVES: Final = 10
 """How often the work of a buffer is received before its message becomes a dead letter."""
 _GONE: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"}
-_MADE: Final = {"QueueAlreadyExists", "QueueNameExists"}
 _DENIED: Final = {"AccessDenied", "AccessDeniedException"}
 _MOST: Final = 10
 _LONGEST_NAME: Final = 80
@@ -69,21 +68,11 @@ class SqsQueues:
         key = self._key()
         encryption: dict[Any, str] = {"KmsMasterKeyId": key} if key else {"SqsManagedSseEnabled": "true"}
         with translated():
-            try:
-                url = self._client.create_queue(
-                    QueueName=queue_name,
-                    Attributes={
-                        "MessageRetentionPeriod": str(_RETENTION),
-                        **encryption,
-                        **redrive,
-                    },
-                    tags={names.CHANNEL_TAG: "buffer"},
-                )["QueueUrl"]
-            except ClientError as error:
-                if error_code(error) not in _MADE:
-                    raise
-                # Another release made it, with other attributes, and died before it could use it.
-                url = self._client.get_queue_url(QueueName=queue_name)["QueueUrl"]
+            url = self._client.create_queue(
+                QueueName=queue_name,
+                Attributes={"MessageRetentionPeriod": str(_RETENTION), **encryption, **redrive},
+                tags={names.CHANNEL_TAG: "buffer"},
+            )["QueueUrl"]
             self._refuse_plain_http(url)
         return url
 

@@ -106,7 +106,7 @@ def failures(
             "failed", "kept", "last", "error", "example", right=("failed", "kept"), empty="nothing failed"
         )
         for group in errors.errors:
-            last = encode_time(group.last_failed_at) if group.last_failed_at else ""
+            last = encode_time(group.last_failed_at)
             counted.add_row(group.failed, group.kept, last, group.error, group.example)
         run.answer(ERRORS.encode(errors), counted)
         return

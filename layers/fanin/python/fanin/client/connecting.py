@@ -107,7 +107,7 @@ class StackConnection:
                 folder and those above it; if none has the file, the stack that was started last.
 
         Raises:
-            NotConfigured: there is no such file, or another version of fanin wrote it.
+            NotConfigured: there is no such file, or it is damaged.
         """
         stack = local_stack.nearest(start) if start else local_stack.current()
         transport = Urllib3Transport(read_timeout=_LOCAL_READ_TIMEOUT)

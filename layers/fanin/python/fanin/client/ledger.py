@@ -131,8 +131,6 @@ class LedgerCalls(MarkingCalls):
         try:
             return self.ledger.open(request, key=key)
         except ItemHasChild as refused:
-            if refused.child is None:
-                raise
             return self.ledger.status(refused.child).batch
 
     def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:

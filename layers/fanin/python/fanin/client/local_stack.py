@@ -158,8 +158,7 @@ def _described(file: Path) -> Stack:
         raise NotConfigured(f"{file} is damaged: {error}; run `fanin local up` again") from error
     if absent := [name for name in _FIELDS if name not in values]:
         raise NotConfigured(
-            f"another version of fanin wrote {file}: the field {absent[0]} is missing; "
-            "run `fanin local up` again with this version"
+            f"{file} is damaged: the field {absent[0]} is missing; run `fanin local up` again"
         )
     return Stack(**{name: values[name] for name in _FIELDS})
 

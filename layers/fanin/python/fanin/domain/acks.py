@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from fanin.domain.batch import State
 from fanin.domain.failures import KeptMessage
@@ -112,17 +112,6 @@ class Acks:
     def empty(self) -> bool:
         """Whether it names nothing."""
         return not (self.items or self.ranges or self.counts or self.failures or self.results)
-
-    @property
-    def naming_all(self) -> Acks:
-        """The same request, whose ``items`` name those of its results as well.
-
-        Send it so: a version of fanin that does not know results then marks these items all the same, and the
-        totals of their batch do not count as exact.
-        """
-        if not self.results:
-            return self
-        return replace(self, items=[*self.items, *(result.item for result in self.results)])
 
     @property
     def batches(self) -> set[int]:

@@ -114,8 +114,7 @@ class Batch:
         limit: how many items may be pending at a time.
         pending_bound: upper bound of the pending items, kept only where there is a limit.
         parent_item: item id of another batch; the notifier marks it done or failed when this batch ends.
-        stall_after: seconds without activity until a live batch counts as stalled; 0 for never, as in rows of
-            the release before, whose ``touched_at`` has larger steps.
+        stall_after: seconds without activity until a live batch counts as stalled; 0 for never.
         stall_told: the ``touched_at`` of the stall that was told last.
         instead_of: the last child of ``parent_item`` before this one that was used. It ended without
             completing, and decides about the item if this batch is never used.

@@ -33,10 +33,8 @@ class Principal(NamedTuple):
 class IdempotencyKey(NamedTuple):
     """A caller's idempotency key, and the names under which its row may be found.
 
-    The first caller who uses a key gets it under its own name, where the release before looks for it. Others
-    who use the same text find it taken, and have theirs under a hash of caller and text. A row without an
-    owner is of the release before: it is honoured for everybody, as it was then, since nobody knows whose it
-    is.
+    The first caller who uses a key gets it under its own name. Others who use the same text find it taken,
+    and have theirs under a hash of caller and text.
 
     Attributes:
         text: as given.
@@ -60,9 +58,9 @@ class IdempotencyKey(NamedTuple):
         """Where its row may be, in the order in which to try."""
         return self.text, self.other
 
-    def may_use(self, owner: str | None) -> bool:
-        """Whether a row with this owner is the key's; None is a row of the release before."""
-        return owner is None or owner == self.owner
+    def may_use(self, owner: str) -> bool:
+        """Whether a row with this owner is the key's."""
+        return owner == self.owner
 
 
 def checked_name(text: str) -> str:

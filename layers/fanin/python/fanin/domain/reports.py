@@ -91,8 +91,8 @@ class FailedItem:
         ordinal: of the item in the batch.
         item: the id under which it was reported.
         reason: why it failed, for people.
+        failed_at: when it was reported, ms.
         attempts: how often its message was received; 0 if that is not known.
-        failed_at: when it was reported, ms; None in notes of the release before.
         source: URL or ARN of the queue that its message came from; empty if that is not known.
         kept: whether its message was kept; ``Ledger.failure`` reads it.
         redriven: name of the redrive that sent it again; None if none has.
@@ -102,8 +102,8 @@ class FailedItem:
     ordinal: int
     item: str
     reason: str
+    failed_at: int
     attempts: int = 0
-    failed_at: int | None = None
     source: str = ""
     kept: bool = False
     redriven: str | None = None
@@ -140,7 +140,7 @@ class ErrorGroup:
         failed: how many they are.
         example: the reason of the first of them, its first 256 characters.
         first: ordinal of the first.
-        last_failed_at: when the last of them was reported, ms; None if that is not known.
+        last_failed_at: when the last of them was reported, ms.
         kept: how many of their messages were kept.
     """
 
@@ -148,19 +148,18 @@ class ErrorGroup:
     failed: int
     example: str
     first: int
-    last_failed_at: int | None = None
+    last_failed_at: int
     kept: int = 0
 
     def plus(self, other: ErrorGroup) -> ErrorGroup:
         """Both groups, which have the same error, as one."""
         first = min(self, other, key=lambda group: group.first)
-        times = [at for at in (self.last_failed_at, other.last_failed_at) if at is not None]
         return ErrorGroup(
             self.error,
             self.failed + other.failed,
             first.example,
             first.first,
-            max(times, default=None),
+            max(self.last_failed_at, other.last_failed_at),
             self.kept + other.kept,
         )
 

@@ -107,11 +107,10 @@ SHAPES: Final = (
 
 
 def failures_of(done_work: Json) -> list[FailedWork]:
-    """The failures of a ``DONE_WORK``; earlier versions of the library send none."""
+    """The failures of a ``DONE_WORK``, which may leave them out."""
     return list(_FAILURES.decode(done_work.get("failures", [])))
 
 
 def done_work(receipts: Sequence[str], failures: Sequence[FailedWork]) -> Json:
-    """A ``DONE_WORK``. Without failures it is that of earlier versions, which refuse unknown fields."""
-    body: Json = {"receipts": list(receipts)}
-    return body | {"failures": _FAILURES.encode(failures)} if failures else body
+    """A ``DONE_WORK``."""
+    return {"receipts": list(receipts), "failures": _FAILURES.encode(failures)}

@@ -139,7 +139,7 @@ FAILED_ITEM: Final = answer(
     reason=TEXT,
     error=TEXT.with_keywords(description="what the reason has in common with those of other items"),
     attempts=NATURAL,
-    failed_at=or_null(TIME),
+    failed_at=TIME,
     source=TEXT,
     kept=BOOLEAN.with_keywords(description="whether its message was kept"),
     redriven=or_null(TEXT).with_keywords(description="name of the redrive that sent it again"),
@@ -157,7 +157,7 @@ ERROR_GROUP: Final = answer(
     failed=NATURAL,
     example=TEXT,
     first=NATURAL.with_keywords(description="ordinal of the first of these items"),
-    last_failed_at=or_null(TIME),
+    last_failed_at=TIME,
     kept=NATURAL.with_keywords(description="how many of their messages were kept"),
 )
 ERRORS: Final = answer("FailureErrors", Errors, errors=many(ERROR_GROUP), cursor=CURSOR)

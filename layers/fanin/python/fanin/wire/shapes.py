@@ -156,8 +156,6 @@ class _Field:
         kind: its JSON type.
         needed: whether it is always there.
         computed: whether it is a property, which is only written.
-        filled: whether the value has a default for it, so that an answer of an older service, which does not
-            have the field yet, can be read.
     """
 
     attribute: str
@@ -166,7 +164,6 @@ class _Field:
     kind: JsonType[Any]
     needed: bool
     computed: bool
-    filled: bool
 
     def write(self, value: Any, body: Json) -> None:
         found = getattr(value, self.shown)
@@ -177,8 +174,7 @@ class _Field:
     def read(self, body: Json, into: Json) -> None:
         if self.computed:
             return
-        given = self.name in body and (self.needed or body[self.name] is not None)
-        if given or (self.needed and not self.filled):
+        if self.needed or body.get(self.name) is not None:
             into[self.attribute] = self.kind.decode(body[self.name])
         elif self.kind.default is not NO_DEFAULT:
             into[self.attribute] = self.kind.default
@@ -228,7 +224,6 @@ def _record(
                     kind,
                     needed=attribute in needed,
                     computed=attribute not in attributes,
-                    filled=attributes.get(attribute, False),
                 )
             )
             known[name] = kind

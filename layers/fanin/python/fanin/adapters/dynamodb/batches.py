@@ -109,7 +109,7 @@ class DynamoBatches:
         used = failed[0]
         if used is None:
             return None, False
-        if not key.may_use(used.get("owner", {}).get("S")):
+        if not key.may_use(used["owner"]["S"]):
             return None, True
         return _first_answer(used, n, key.text), False
 

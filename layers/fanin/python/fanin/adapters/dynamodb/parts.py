@@ -19,7 +19,7 @@ _RETRY: Final = "retry/"
 _SENT: Final = "sent/"
 _LAST: Final = "~"
 """Sorts behind all that follows a slash in these keys."""
-_OPTIONAL: Final = ("attempts", "failed_at", "source", "kept", "totals")
+_OPTIONAL: Final = ("attempts", "source", "kept", "totals")
 """Attributes that a note has only where they are known."""
 _NOTED: Final = ("item", "reason", "attempts", "failed_at", "source", "totals")
 """Attributes of a note that do not say where its message is."""
@@ -49,6 +49,7 @@ class DynamoParts:
                 {
                     "item": row.item,
                     "reason": row.reason,
+                    "failed_at": row.failed_at,
                     **{name: _value(row, name) or None for name in _OPTIONAL},
                     names.EXPIRES_AT: expires_at,
                 },
@@ -97,7 +98,7 @@ class DynamoParts:
                     "Key": _key(batch_id, _FAILURE, row.ordinal),
                     "UpdateExpression": f"SET {settings}"
                     + (f" REMOVE {', '.join(absent)}" if absent else ""),
-                    **({"ConditionExpression": _NOT_LATER} if row.failed_at else {}),
+                    "ConditionExpression": _NOT_LATER,
                     "ExpressionAttributeNames": {f"#{name}": name for name in {*_NOTED, *known}},
                     "ExpressionAttributeValues": {
                         f":{name}": attribute(value) for name, value in known.items()
@@ -274,7 +275,7 @@ def _note(row: Item) -> FailureRow:
         row["item"]["S"],
         row["reason"]["S"],
         attempts=int(row.get("attempts", {}).get("N", 0)),
-        failed_at=int(row.get("failed_at", {}).get("N", 0)),
+        failed_at=int(row["failed_at"]["N"]),
         source=row.get("source", {}).get("S", ""),
         kept=row.get("kept", {}).get("S", ""),
         totals=tuple(

@@ -84,9 +84,6 @@ class DynamoRecords:
                 found[wanted[str(partition), record.name]] = record
         return found
 
-    def name_of(self, namespace: str, cursor: str, *, prefix: str = "") -> str:
-        return cursors.decode_name(self._listing(namespace, prefix), cursor, prefix)
-
     def _listing(self, namespace: str, prefix: str) -> str:
         return f"{self._table} {namespace} {prefix}"
 

@@ -23,12 +23,7 @@ _LEASE: Final = "l{}"
 _FAILURES: Final = "failures"
 """Attribute of a word above level 0: how many items failed below the words that have given it their tally."""
 _CARRIED: Final = "carried"
-"""Attribute of a word above level 0: how many words have given it a tally that is whole, without sums."""
-_SUMMED: Final = "summed"
-"""Attribute of a word of a batch with totals: how many bits were cleared with a whole tally that has sums.
-
-A version of fanin without totals counts in the other one.
-"""
+"""Attribute of a word above level 0, or of a batch with totals: how many bits came with a whole tally."""
 
 
 class DynamoWords:
@@ -127,7 +122,7 @@ class DynamoWords:
         return {key: int(row[names.WORD]["N"]) for key, row in self._read(keys, names.WORD)}
 
     def read_tallied(self, keys: Collection[WordKey]) -> dict[WordKey, Tallied]:
-        found = self._read(keys, names.WORD, names.FAILED, _FAILURES, _CARRIED, _SUMMED, *SUMS)
+        found = self._read(keys, names.WORD, names.FAILED, _FAILURES, _CARRIED, *SUMS)
         return {key: self._tallied(key, row) for key, row in found}
 
     def read_failed(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
@@ -160,7 +155,7 @@ class DynamoWords:
 
         word = number(names.WORD, self._full)
         sums = tuple(int(row[name]["N"]) for name in SUMS if name in row)
-        whole = number(_SUMMED if sums else _CARRIED) == (word ^ self._full).bit_count()
+        whole = number(_CARRIED) == (word ^ self._full).bit_count()
         if key.level:
             return Tallied(word, Tally(number(_FAILURES), whole, sums))
         return Tallied(word, Tally(number(names.FAILED).bit_count(), whole or not sums, sums))
@@ -173,7 +168,6 @@ def _added(clear: Clear, mask: int) -> dict[str, int]:
     for below in carried:
         if clear.key.level:
             added[_FAILURES] += below.failed
-        if clear.key.level or below.sums:
-            added[_SUMMED if below.sums else _CARRIED] += below.whole
+        added[_CARRIED] += below.whole
         added.update(dict(zip(SUMS, below.sums, strict=False)))
     return added

@@ -37,7 +37,7 @@ class MemoryBatches:
         self._ties = ties
         self._rows: dict[int, Batch] = {}
         self._due: dict[int, int] = {}
-        self._keys: dict[tuple[int, str], tuple[range, str | None]] = {}
+        self._keys: dict[tuple[int, str], tuple[range, str]] = {}
         self._children: dict[ItemPlace, int] = {}
 
     def create(self, batch: Batch) -> Batch | None:

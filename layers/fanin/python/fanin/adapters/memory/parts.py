@@ -34,7 +34,7 @@ class MemoryParts:
     def update_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:  # noqa: ARG002
         def update(row: FailureRow) -> None:
             before = self._failures.get(batch_id, {}).get(row.ordinal)
-            if before and before.failed_at > row.failed_at > 0:
+            if before and before.failed_at > row.failed_at:
                 self._accesses.refused["parts.update_failures"] += 1
                 self._put(batch_id, before._replace(kept=before.kept or row.kept))
                 return

@@ -46,9 +46,6 @@ class MemoryRecords:
         }
         return {key: row for key, row in rows.items() if row is not None}
 
-    def name_of(self, namespace: str, cursor: str, *, prefix: str = "") -> str:
-        return cursors.decode_name(self._listing(namespace, prefix), cursor, prefix)
-
     def _listing(self, namespace: str, prefix: str) -> str:
         return f"{self._table} {namespace} {prefix}"
 
@@ -56,7 +53,7 @@ class MemoryRecords:
         self, namespace: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100
     ) -> RecordPage:
         listing = self._listing(namespace, prefix)
-        after = self.name_of(namespace, cursor, prefix=prefix) if cursor is not None else ""
+        after = cursors.decode_name(listing, cursor, prefix) if cursor is not None else ""
         rows = self._accesses.read(f"{self._table}.page", lambda: dict(self._namespaces.get(namespace, {})))
         found = sorted(name for name in rows if name.startswith(prefix) and name > after)
         records = [rows[name] for name in found[:limit] if rows[name].lives(self._clock.now())]

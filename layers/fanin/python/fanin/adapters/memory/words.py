@@ -22,14 +22,12 @@ class _Carried:
 
     Attributes:
         failed: how many items failed.
-        whole: how many tallies were whole, and had no sums.
-        summed: how many were whole, and had sums.
+        whole: how many tallies were whole.
         sums: of the totals.
     """
 
     failed: int = 0
     whole: int = 0
-    summed: int = 0
     sums: Sums = ()
 
 
@@ -103,16 +101,12 @@ class MemoryWords:
         carried = self._carried.setdefault(key, _Carried())
         carried.failed += below.failed
         carried.sums = plus(carried.sums, below.sums)
-        if below.sums:
-            carried.summed += below.whole
-        else:
-            carried.whole += below.whole
+        carried.whole += below.whole
 
     def _tallied(self, key: WordKey) -> Tallied:
         word = self._words.get(key, self._full)
         carried = self._carried.get(key, _Carried())
-        given = carried.summed if carried.sums else carried.whole
-        whole = given == (word ^ self._full).bit_count()
+        whole = carried.whole == (word ^ self._full).bit_count()
         if key.level:
             return Tallied(word, Tally(carried.failed, whole, carried.sums))
         failed = self._failed.get(key, 0).bit_count()

@@ -104,15 +104,14 @@ class KeyedPuts:
 
     def _take(self, entry: Entry, note: Note) -> Group | None:
         """Take the slots of a round in the batch that its note names; None if the note must name another."""
-        if note.batch_id is not None:
-            try:
-                return self._slots.take(entry, note.batch_id, len(note.left), note.slots_key, note.caller)
-            except (BatchClosed, BatchNotFound, BatchGone):  # none of them was taken there, and none will be
-                if note.batch_id == entry.buffer.batch_id:
-                    # If the buffer was deleted and defined again, the note is the old one's.
-                    born, entry = entry.born, self._slots.renew(entry)
-                    if entry.born != born:
-                        return None
+        try:
+            return self._slots.take(entry, note.batch_id, len(note.left), note.slots_key, note.caller)
+        except (BatchClosed, BatchNotFound, BatchGone):  # none of them was taken there, and none will be
+            if note.batch_id == entry.buffer.batch_id:
+                # If the buffer was deleted and defined again, the note is the old one's.
+                born, entry = entry.born, self._slots.renew(entry)
+                if entry.born != born:
+                    return None
         self._keys.move(entry, note)
         return None
 
@@ -151,7 +150,5 @@ class KeyedPuts:
         if len(finished) + len(unsent) == len(group):
             return unsent
         left = [index for index, item in zip(note.left, group, strict=True) if item not in finished]
-        # Slots older than their note are an earlier version's, which may have accepted the work: they stay.
-        items = [item if item in finished or not note.new else "" for item in group]
-        self._keys.put_again(entry, note, note.filled(items), left)
+        self._keys.put_again(entry, note, note.filled(group), left)
         return None

@@ -33,31 +33,31 @@ class Note(NamedTuple):
         items: item ids of the payloads, in order. For a payload that is left, this is the item to give up
             first; "" if there is none.
         left: indices of the payloads whose work is not in; empty once all messages were sent.
-        batch_id: the batch in which slots for these are taken; None in a note of an earlier version.
+        batch_id: the batch in which slots for these are taken.
+        name: of its row.
+        owner: of the key.
         round: how often slots were given up for others.
         sent_at: when the last messages were sent, ms.
         version: of the note.
         new: whether this call made the note, so that no other has taken slots for the key.
-        name: of its row.
-        owner: of the key; None in a note of an earlier version.
     """
 
     key: str
     digest: str
     items: tuple[str, ...]
     left: tuple[int, ...]
-    batch_id: int | None
+    batch_id: int
+    name: str
+    owner: str
     round: int = 0
     sent_at: int = 0
     version: int = 0
     new: bool = False
-    name: str = ""
-    owner: str | None = None
 
     @property
     def caller(self) -> Principal | None:
-        """To whom the slots belong; None if nobody has checked who it is, and in a note of before."""
-        return None if self.owner in {None, NOBODY} else Principal("", self.owner or "")
+        """To whom the slots belong; None if nobody has checked who it is."""
+        return None if self.owner == NOBODY else Principal("", self.owner)
 
     @property
     def slots_key(self) -> str:
@@ -80,7 +80,6 @@ class Note(NamedTuple):
         return tuple(new.get(index, item) for index, item in enumerate(self.items))
 
     def value(self) -> dict[str, Any]:
-        whole = len(self.left) == len(self.items)
         return {
             "digest": self.digest,
             "round": self.round,
@@ -88,10 +87,7 @@ class Note(NamedTuple):
             "left": list(self.left),
             "batch_id": self.batch_id,
             "sent_at": self.sent_at,
-            **({} if self.owner is None else {"owner": self.owner}),
-            # An earlier version reads these two instead: the groups of the items that are in, or given up.
-            "group": None if self.left else _group(self.items[0]),
-            "given_up": _group(self.items[0]) if whole else None,
+            "owner": self.owner,
         }
 
 
@@ -123,14 +119,14 @@ class PutKeys:
             ("",) * count,
             tuple(range(count)),
             entry.buffer.batch_id,
-            name=key.text,
-            owner=key.owner,
+            key.text,
+            key.owner,
         )
         for note in (first, first._replace(key=f"key {_digest(key.other)}", name=key.other)):
             record, wrote = self._write(entry, note)
             if record is None:
                 return note
-            if not key.may_use(record.value.get("owner")):
+            if not key.may_use(record.value["owner"]):
                 continue
             if record.value["digest"] != note.digest:
                 raise IdempotencyKeyReused(
@@ -184,30 +180,19 @@ class PutKeys:
 
 def _note(asked: Note, record: Record) -> Note:
     """The note of a record, which belongs to the key of the note that was asked for."""
-    value, count = record.value, len(asked.items)
-    if "items" in value:
-        items, left, batch_id = value["items"], value["left"], value["batch_id"]
-    else:  # as earlier versions write it: all payloads have items of one group
-        group = value["group"] or value["given_up"]
-        items = [f"{group}:{index}" if group else "" for index in range(count)]
-        left, batch_id = () if value["group"] else range(count), None
+    value = record.value
     return Note(
         asked.key,
         value["digest"],
-        tuple(items),
-        tuple(left),
-        batch_id,
+        tuple(value["items"]),
+        tuple(value["left"]),
+        value["batch_id"],
+        asked.name,
+        value["owner"],
         value["round"],
         value["sent_at"],
         record.version,
-        name=asked.name,
-        owner=value.get("owner"),
     )
-
-
-def _group(item: str) -> str | None:
-    """Prefix of the item's group; None if there is no item."""
-    return item.rpartition(":")[0] or None
 
 
 def _digest(*texts: str) -> str:

@@ -88,8 +88,8 @@ def entry_of(record: Record) -> Entry:
             value["retention"],
             tuple((at, items) for at, items in value["marks"]),
             value["going"],
-            value.get("buried", False),  # these two are not in the records of earlier versions
-            value.get("born", value["batch_id"]),
+            value["buried"],
+            value["born"],
             record.version,
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -155,7 +155,7 @@ class BufferRecords:
             page = self._ports.directory.page(NAMESPACE, cursor=cursor, limit=limits.MAX_PAGE)
             for record in page.records:
                 # Not decoded: a record that cannot be read as a whole may still name its queue.
-                has = record.value.get("queue") == queue and not record.value.get("buried", False)
+                has = record.value.get("queue") == queue and not record.value.get("buried")
                 if has and record.name != other_than:
                     return record.name
             cursor = page.cursor

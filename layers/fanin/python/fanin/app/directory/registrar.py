@@ -181,7 +181,7 @@ class Registrar:
             if place.rows is not None:
                 self.ports.directory.page(TOPIC_PREFIX + place.topic, cursor=place.rows, limit=1)
         except (InvalidRequest, TypeError):
-            return _Place()  # recorded by another version of fanin
+            return _Place()  # the row is damaged
         return place
 
     def _remember(self, place: _Place) -> None:

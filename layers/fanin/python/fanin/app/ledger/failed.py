@@ -1,8 +1,8 @@
 """How many items of a batch have failed.
 
 The tree carries tallies up. Where these may miss some, the notes of failures are counted. A tally is exact
-unless a range was marked high in the tree, or an earlier version of fanin has written to the batch; and it
-reaches the words that a reader visits only when the words below are finished.
+unless a range was marked high in the tree; and it reaches the words that a reader visits only when the words
+below are finished.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Failed:
             if root is None:
                 return batch
             found = words.get(root, Tallied(tree.full, Tally()))
-            tally = found.for_totals(len(batch.totals), full=tree.full)
+            tally = found.tally.for_totals(len(batch.totals))
             whole = tally.whole and root.level == 0
             batch = with_totals(batch, tally, all_read=root.level == 0)
             return replace(batch, failed=tally.failed, failed_more=not whole) if batch.failed_more else batch

@@ -98,7 +98,7 @@ def _acknowledge_parent(ports: Ports, ledger: ParentMarker, batch: Batch, item: 
     if not batch.used and batch.instead_of is None:
         return
     block, ordinal = parse_item(item)
-    # The version before this one noted no children.
+    # The note lives no longer than the child; its event may come when it has expired.
     if ports.batches.child_of(ItemPlace(block.batch_id, ordinal)) not in {None, batch.batch_id}:
         return
     try:

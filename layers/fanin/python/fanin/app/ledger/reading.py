@@ -210,7 +210,7 @@ class Reading:
         untouched, totals = Tallied(tree.full, Tally()), len(batch.totals)
         top = WordKey(batch.batch_id, root, 0)
         found = self._ports.words.read_tallied([top]).get(top, untouched)
-        word, tally = found.word, found.for_totals(totals, full=tree.full)
+        word, tally = found.word, found.tally.for_totals(totals)
         level, words, unread = root, {0: word}, 0
         if root:
             keys = [WordKey(batch.batch_id, root - 1, child) for child in tree.children(root, 0, word, n)]
@@ -219,7 +219,7 @@ class Reading:
             reads += len(affordable)
             unread = len(keys) - len(affordable)
             level, words = root - 1, {key.number: read.get(key, untouched).word for key in keys}
-            below = (found.for_totals(totals, full=tree.full) for found in read.values())
+            below = (found.tally.for_totals(totals) for found in read.values())
             tally = reduce(Tally.and_, below, tally)
         pending = sum(
             tree.size(level - 1, child, n)

@@ -5,15 +5,11 @@ same batch, whether its row exists yet or not: an opening may stop anywhere, and
 Once the row exists the record says so. A batch that was removed since is not opened again, because the words
 of its items may still be stored.
 
-The records are spread over many partitions, since every opening by the library has a key. The version before
-kept all of them in one; they are still found there, which costs the first use of a key one more read. While
-both versions run, the one before does not find the keys of this one: a key that is first used here, and
-repeated there within the seconds of an update, opens a second batch.
+The records are spread over many partitions, since every opening by the library has a key.
 
 A key belongs to its caller. The first who uses a text has it; the record names them. Another caller's record
-of the same text has another name, in the same partition (``IdempotencyKey``). Records of the version before
-name nobody, and are honoured for everybody until they expire. Where the first caller's record expires just
-while two processes of another use the text for the first time, these two may open a batch each.
+of the same text has another name, in the same partition (``IdempotencyKey``). Where the first caller's record
+expires just while two processes of another use the text for the first time, these two may open a batch each.
 """
 
 from __future__ import annotations
@@ -32,9 +28,6 @@ from fanin.domain.batch import RETENTION, Batch
 from fanin.domain.principals import IdempotencyKey
 from fanin.errors import BatchGone, IdempotencyKeyReused, Throttled
 
-ONE_PLACE: Final = "batch-keys"
-"""Where the version before kept all keys in the directory table. A key lives for up to a year."""
-
 _MADE: Final = "made"
 _OWNER: Final = "owner"
 
@@ -46,7 +39,7 @@ def draw_id(ports: Ports, now: int) -> tuple[int, bytes]:
 
 def namespace_of(key: str) -> str:
     """Where a key is kept in the directory table: one of 256 partitions."""
-    return f"{ONE_PLACE}/{hashlib.blake2b(key.encode(), digest_size=1).hexdigest()}"
+    return f"batch-keys/{hashlib.blake2b(key.encode(), digest_size=1).hexdigest()}"
 
 
 replayed: Final = ContextVar("replayed", default=False)
@@ -69,7 +62,6 @@ class Reservation:
         self._request = request
         self._lifetime = lifetime
         self._record: Record | None = None
-        self._place: str | None = None
         self._name = key.text
         self._taken = 0
 
@@ -144,12 +136,12 @@ class Reservation:
         """Whether the key's record, as last seen, says that the batch is open."""
         return self._record is not None and bool(self._record.value.get(_MADE))
 
-    @property
+    @cached_property
     def _namespace(self) -> str:
-        return self._place or namespace_of(self._key.text)
+        return namespace_of(self._key.text)
 
     def _found(self) -> Record | None:
-        """The key's record; where there is none, this says where it is to be."""
+        """The key's record; where there is none, this sets the name that it is to have."""
         records = self._ports.directory.read(self._namespace, self._key.names)
         if (record := records.get(self._key.other)) is not None:
             self._name = self._key.other
@@ -158,13 +150,10 @@ class Reservation:
             if self._is_mine(record):
                 return record
             self._name = self._key.other
-        before = self._ports.directory.read(ONE_PLACE, [self._key.text]).get(self._key.text)
-        if before is not None:
-            self._place, self._name = ONE_PLACE, self._key.text
-        return before
+        return None
 
     def _is_mine(self, record: Record) -> bool:
-        return self._key.may_use(record.value.get(_OWNER))
+        return self._key.may_use(record.value[_OWNER])
 
     @cached_property
     def _digest(self) -> str:

@@ -105,10 +105,7 @@ class Settler:
         return self._settle(told, failed)
 
     def _brought(self, key: WordKey, mask: int, brought: Brought) -> dict[int, Tally]:
-        """What each item of a word brings to the totals of its batch; many bring nothing.
-
-        These add zeros, so that a bit which a version of fanin without totals has cleared can be told apart.
-        """
+        """What each item of a word brings to the totals of its batch; many bring nothing, and add zeros."""
         totals = () if key.level else self._row(key).totals
         if not totals:
             return {}
@@ -183,7 +180,7 @@ class Settler:
         if batch.mode is Mode.ESTIMATED:
             return self._complete(batch, None) if batch.counted_out() else batch
         if batch.items == 0:
-            return self._complete(batch, Tally().for_totals(len(batch.totals), given=False))
+            return self._complete(batch, Tally().for_totals(len(batch.totals)))
         levels = range(self._tree.root_level(batch.items) + 1)
         edge = [WordKey(batch.batch_id, level, self._tree.last(level, batch.items)) for level in levels]
         self._rise(self._ports.words.read_tallied(edge))
@@ -280,7 +277,7 @@ class Settler:
         """
         marks: dict[WordKey, _Mark] = {}
         for key, found in done.items():
-            tally = found.for_totals(len(self._row(key).totals), given=True)
+            tally = found.for_totals(len(self._row(key).totals))
             if self._is_top(key):
                 if (batch := self._row(key)).state is State.CLOSED:
                     self._complete(batch, tally)

@@ -37,8 +37,8 @@ class Totals:
             budget: how many words may be read.
 
         Returns:
-            The row; not ``totals_exact`` if the budget ended the walk, or if a version of fanin without
-            totals may have dropped some. Those of an estimated batch count repeats, and are never exact.
+            The row; not ``totals_exact`` if the budget ended the walk, or if what an item has brought may be
+            missing. Those of an estimated batch count repeats, and are never exact.
         """
         if not batch.totals or batch.totals_exact or batch.mode is Mode.ESTIMATED:
             return batch

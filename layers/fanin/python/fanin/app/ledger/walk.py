@@ -85,7 +85,7 @@ class Walk:
             words = self._ports.words.read_tallied(keys)
             untouched = Tallied(tree.full, Tally())
             visited = [
-                Visited(level, key.number, found.word, found.for_totals(totals, full=tree.full))
+                Visited(level, key.number, found.word, found.tally.for_totals(totals))
                 for key in keys
                 for found in (words.get(key, untouched),)
             ]

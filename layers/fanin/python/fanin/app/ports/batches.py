@@ -258,8 +258,8 @@ class BatchStore(Protocol):
     def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> Page:
         """List batches that were opened with a user key, through the index (eventually consistent).
 
-        The newest id is first. Rows that the release before this index wrote are not in it. A page may be
-        short, since rows that were deleted are dropped. Only a None cursor means the end.
+        The newest id is first. A page may be short, since rows that were deleted are dropped. Only a None
+        cursor means the end.
 
         Raises:
             InvalidRequest: the cursor is not from a listing of this user key.

@@ -30,7 +30,7 @@ class FailureRow(NamedTuple):
         item: its id, as it was reported.
         reason: why it failed, for people.
         attempts: how often its message was received; 0 if that is not known.
-        failed_at: when the note was made, ms; 0 in notes of the release before.
+        failed_at: when the note was made, ms; 0 as long as it is not.
         source: URL or ARN of the queue that the message was received from; empty if that is not known.
         kept: where its message is: ``IN_ROW``, a key in the bucket, or empty if it was not kept.
         totals: what the item brings to the totals of its batch when it is released, by name; only of items

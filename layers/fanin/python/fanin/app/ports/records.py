@@ -52,14 +52,6 @@ class Records(Protocol):
         """Read records of several namespaces, by namespace and name; missing ones are left out."""
         ...
 
-    def name_of(self, namespace: str, cursor: str, *, prefix: str = "") -> str:
-        """The last name of the page that a cursor came from, which was listed with the same arguments.
-
-        Raises:
-            InvalidRequest: the cursor is not from this listing.
-        """
-        ...
-
     def page(
         self, namespace: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100
     ) -> RecordPage:

@@ -38,17 +38,9 @@ class Tally(NamedTuple):
         """The tally of both."""
         return Tally(self.failed + other.failed, self.whole and other.whole, plus(self.sums, other.sums))
 
-    def for_totals(self, totals: int, *, given: bool) -> Tally:
-        """The tally with a sum for each total of its batch.
-
-        Args:
-            totals: how many totals the batch has.
-            given: whether any bit of the word is clear. A version of fanin without totals clears bits without
-                adding sums; then something may be missing.
-        """
-        if len(self.sums) == totals:
-            return self
-        return self._replace(sums=plus(self.sums, (0,) * totals), whole=self.whole and not given)
+    def for_totals(self, totals: int) -> Tally:
+        """The tally with a sum for each total of its batch, of which there are so many."""
+        return self._replace(sums=plus(self.sums, (0,) * totals))
 
 
 NOTHING: Final[Mapping[int, Tally]] = MappingProxyType({})
@@ -59,10 +51,6 @@ class Tallied(NamedTuple):
 
     word: int
     tally: Tally
-
-    def for_totals(self, totals: int, *, full: int) -> Tally:
-        """The tally with a sum for each total of its batch; ``full`` is a word with every bit pending."""
-        return self.tally.for_totals(totals, given=self.word != full)
 
 
 class Clear(NamedTuple):

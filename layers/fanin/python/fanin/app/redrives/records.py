@@ -191,7 +191,7 @@ def run_of(batch_id: int, record: Record) -> Run:
             page["last"],
             tuple((ordinal, failed_at) for ordinal, failed_at in page["plan"]),
             None if page["taken"] is None else tuple(page["taken"]),
-            page.get("ended", False),
+            page["ended"],
         ),
         value["part"],
         value["to"],

@@ -96,8 +96,7 @@ def free(ports: Ports, correlation_id: str, batch_id: int) -> None:
 
 def _is_of(held: Record, batch: Batch) -> bool:
     """Whether a batch holds the id, and not another one that drew the same batch id."""
-    owner = derived_from(batch)  # a version of fanin before this one records no owner
-    return bool(held.value["batch_id"] == batch.batch_id and held.value.get("owner", owner) == owner)
+    return bool(held.value["batch_id"] == batch.batch_id and held.value["owner"] == derived_from(batch))
 
 
 def _alive_error(held: Record, correlation_id: str) -> CorrelationIdAlive:

@@ -125,9 +125,9 @@ class Gather:
     def tally(self, ledger: Ledger, batch: Batch) -> tuple[int, int]:
         """Count exactly: recipients that replied, and recipients that failed.
 
-        A word has both counts, and they are read together. Where words of the release before do not know
-        what failed, the notes are counted: after what is done, so that a failure between the two counts
-        does not look like a reply.
+        A word has both counts, and they are read together. Where a range was marked high in the tree, words
+        do not know what failed, and the notes are counted: after what is done, so that a failure between the
+        two counts does not look like a reply.
         """
         batch = ledger.status(batch.batch_id, brief=True).batch
         if batch.all_done and not batch.failed_more:

@@ -7,7 +7,7 @@ replies count.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -19,7 +19,6 @@ from fanin.errors import BatchNotFound
 
 CHUNK: Final = 100
 """How many recipients one record has, and one job of the worker."""
-REPLIES: Final = "reply/"
 _PLAN: Final = "scatter"
 _MESSAGE: Final = "message"
 _SENT: Final = "sent"
@@ -71,7 +70,7 @@ class Chunk:
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Chunk:
         recipients = tuple(Recipient(*to) for to in value["to"])
-        return cls(recipients, value.get("page"), value.get("end", False))
+        return cls(recipients, value["page"], value["end"])
 
 
 def chunks(recipients: int) -> range:
@@ -222,12 +221,7 @@ def was_sent(records: Records, batch: Batch) -> bool:
 
 def reply_name(ordinal: int) -> str:
     """Name of a recipient's reply; names sort like ordinals."""
-    return f"{REPLIES}{ordinal:013}"
-
-
-def ordinals_of(names: Iterable[str]) -> list[int]:
-    """The recipients' ordinals in the names of replies."""
-    return [int(name.removeprefix(REPLIES)) for name in names]
+    return f"reply/{ordinal:013}"
 
 
 def _namespace(batch: Batch) -> str:

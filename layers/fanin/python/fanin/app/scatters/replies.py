@@ -10,7 +10,7 @@ from fanin.app.ledger.issued import check_issued
 from fanin.app.ledger.reading import ordinal_of
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.records import REPLIES, ordinals_of, read_names, read_plan
+from fanin.app.scatters.records import read_names, read_plan
 from fanin.app.scatters.reply_store import Kept, ReplyStore, is_claim_of
 from fanin.domain import ids, limits
 from fanin.domain.acks import Receipt, Result
@@ -101,7 +101,7 @@ class Replies:
     def page(self, batch_id: int, *, cursor: str | None, limit: int) -> Gathered:
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
         batch = self._scatters({batch_id})[batch_id]
-        counted, after = self._counted_from(batch, self._start(batch_id, cursor), limit + 1)
+        counted, after = self._counted_from(batch, ordinal_of(cursor), limit + 1)
         wanted = counted[:limit]
         kept = self._kept.read(batch_id, wanted)
         page = self._kept.fill({ordinal: kept[ordinal] for ordinal in wanted if ordinal in kept})
@@ -153,14 +153,6 @@ class Replies:
             row = None
         if row is None or row.acked >= enough:
             self._gather.end_if_enough(self._ledger, batch, plan)
-
-    def _start(self, batch_id: int, cursor: str | None) -> int:
-        """The ordinal at which a page begins."""
-        if cursor is None or cursor.isdigit():
-            return ordinal_of(cursor)
-        # The version before this one gives the name of the last reply.
-        (last,) = ordinals_of([self._ports.records.name_of(str(batch_id), cursor, prefix=REPLIES)])
-        return last + 1
 
     def _counted_from(self, batch: Batch, start: int, most: int) -> tuple[list[int], int]:
         """The first recipients from an ordinal on whose bit was cleared, but not as failed, ascending.

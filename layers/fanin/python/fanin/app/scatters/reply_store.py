@@ -101,21 +101,9 @@ class ReplyStore:
 
     def read(self, batch_id: int, ordinals: Collection[int]) -> dict[int, Kept]:
         """Read the replies of recipients, by their ordinals."""
-        read = self._ports.records.read_all(
-            [
-                (place, reply_name(ordinal))
-                for ordinal in ordinals
-                # The version before this one keeps all replies in the partition of the batch.
-                for place in (namespace(batch_id, ordinal), str(batch_id))
-            ]
-        )
-        found: dict[int, Kept] = {}
-        for ordinal in ordinals:
-            name = reply_name(ordinal)
-            record = read.get((namespace(batch_id, ordinal), name)) or read.get((str(batch_id), name))
-            if record is not None:
-                found[ordinal] = _kept(record.value)
-        return found
+        places = {ordinal: (namespace(batch_id, ordinal), reply_name(ordinal)) for ordinal in ordinals}
+        read = self._ports.records.read_all(list(places.values()))
+        return {ordinal: _kept(read[place].value) for ordinal, place in places.items() if place in read}
 
     def fill(self, kept: Mapping[int, Kept]) -> dict[int, Kept]:
         """Load payloads from the bucket, as many as a page has room for, but at least one reply.
@@ -149,7 +137,6 @@ class ReplyStore:
             except (NotConfigured, AccessDenied):
                 pass  # a process that may only use the tables keeps it in the record
             else:
-                # "claim" lets the version before this one list it.
                 return {"claim": key, "size": len(text)}
         return {"payload": reply.payload}
 
@@ -160,8 +147,8 @@ def namespace(batch_id: int, ordinal: int) -> str:
 
 
 def is_claim_of(key: str, batch_id: int, ordinal: int) -> bool:
-    """Whether a key was made for this recipient; the version before this one makes keys without a prefix."""
-    return re.match(rf"({_PREFIXES})?{batch_id}/{ordinal}/", key) is not None
+    """Whether a key was made for this recipient."""
+    return re.match(rf"({_PREFIXES}){batch_id}/{ordinal}/", key) is not None
 
 
 def _kept(value: Mapping[str, Any]) -> Kept:

@@ -40,7 +40,7 @@ def checked_targets(ports: Ports, on_end: Sequence[Target]) -> tuple[Target, ...
     if not ports.defaults.targets:
         raise NotConfigured(
             f"on_end needs the stack's queue of targets: set {names.ENV_TARGETS_QUEUE_URL} to its output"
-            " TargetsQueueUrl, after the stack has been updated to a version that has it"
+            " TargetsQueueUrl"
         )
     return tuple(_checked(ports, place, target) for place, target in enumerate(on_end))
 

@@ -256,7 +256,7 @@ class QueueAcknowledger:
         messages = self._messages([one for one in outcomes if one not in large] if large else outcomes)
         sent = False
         for acks in messages:
-            body = compact(QUEUED_ACKS.encode(acks.naming_all))
+            body = compact(QUEUED_ACKS.encode(acks))
             try:
                 with queue_errors(self._queue_url):
                     self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=body)
@@ -293,8 +293,7 @@ def _wire_bytes(outcome: ItemOutcome) -> int:
     if outcome.failure is None and not outcome.totals:
         return len(outcome.item) + 3
     if outcome.failure is None:
-        named = len(outcome.item) + 3  # in the items, too
-        return named + len(compact(RESULT.encode(Result(outcome.item, outcome.totals)))) + 1
+        return len(compact(RESULT.encode(Result(outcome.item, outcome.totals)))) + 1
     return len(compact(FAILURE.encode(outcome.failed)).encode()) + 1
 
 

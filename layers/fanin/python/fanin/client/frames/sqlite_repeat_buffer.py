@@ -83,9 +83,6 @@ class SqliteRepeatBuffer:
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute(f"PRAGMA synchronous = {'FULL' if power_safe else 'NORMAL'}")
             self._database.executescript(_SCHEMA)
-            columns = self._database.execute("SELECT name FROM pragma_table_info('envelopes')").fetchall()
-            if ("frames",) not in columns:  # the file of an earlier version
-                self._database.execute("ALTER TABLE envelopes ADD COLUMN frames INTEGER NOT NULL DEFAULT 0")
             self._usage = self._count()
 
     def close(self) -> None:

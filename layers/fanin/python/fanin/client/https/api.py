@@ -214,15 +214,14 @@ def error_of(response: Response) -> FaninError:
     code = str(problem.get("type", "")).rpartition(":")[2]
     after = _seconds(problem.get("retry_after")) or _seconds(response.headers.get("retry-after"))
     known = _BY_CODE.get(code)
-    if known is PartlyMarked:
-        with suppress(ValueError, KeyError, TypeError):
+    with suppress(ValueError, KeyError, TypeError):
+        if known is PartlyMarked:
             return PARTLY_MARKED.decode(problem, message=str(problem["detail"]), retry_after=after)
-        known = Throttled
+        if known is ItemHasChild:
+            return ItemHasChild(str(problem["detail"]), child=int(problem["child"]), retry_after=after)
     if known is not None:
-        error = known(str(problem.get("detail") or problem.get("title") or code), retry_after=after)
-        if isinstance(error, ItemHasChild) and isinstance(child := problem.get("child"), int):
-            error.child = child
-        return error
+        known = {PartlyMarked: Throttled, ItemHasChild: InvalidRequest}.get(known, known)
+        return known(str(problem.get("detail") or problem.get("title") or code), retry_after=after)
     said = problem.get("message") or problem.get("detail") or response.body[:200].decode(errors="replace")
     return _by_status(response.status, f"HTTP {response.status}: {said}", after)
 

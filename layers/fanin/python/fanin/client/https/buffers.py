@@ -12,7 +12,6 @@ from fanin.client.https.api import NOTHING, HttpsApi, key_header
 from fanin.domain.buffer import Accepted, Buffer, BufferPage, FailedWork, Level, Released, Work
 from fanin.domain.limits import MAX_WAIT, whole
 from fanin.domain.principals import Principal
-from fanin.errors import InvalidRequest
 from fanin.wire import buffers as wire
 
 POLLS: Final = Backoff(base=0.5, cap=5.0)
@@ -38,7 +37,6 @@ class HttpsBuffers:
         self._pauses = pauses
         self._empty: dict[str, int] = {}
         """How often a buffer was found empty in a row."""
-        self._service_waits = False
 
     def define(self, name: str, limit: int, *, queue: str | None = None) -> Buffer:
         body = {"limit": limit, "queue": queue}
@@ -72,15 +70,11 @@ class HttpsBuffers:
     ) -> Sequence[Work]:
         whole("wait", wait, 0, MAX_WAIT)
         ask: dict[str, Any] = {"most": most, "visibility_timeout": visibility_timeout}
-        if not wait or self._service_waits:
+        if not wait:
             return self._take(name, ask | {"wait": wait})
         waiter, left = secrets.token_hex(8), float(wait)
-        try:
-            work = self._take(name, ask | {"waiter": waiter, "waits": wait})
-        except InvalidRequest:  # a service of an earlier version does not know waiters
-            work = self._take(name, ask | {"wait": wait})
-            self._service_waits = True
-        while not work and left > 0 and not self._service_waits:
+        work = self._take(name, ask | {"waiter": waiter, "waits": wait})
+        while not work and left > 0:
             pause = min(left, self._pauses.delay(self._empty.get(name, 0)))
             self._empty[name] = self._empty.get(name, 0) + 1
             self._pauses.sleep(pause)

@@ -24,7 +24,7 @@ from fanin.domain.reports import (
 )
 from fanin.domain.selection import Selection
 from fanin.domain.targets import TargetReports
-from fanin.errors import BatchGone, BatchNotFound, InvalidRequest, PartlyMarked
+from fanin.errors import BatchGone, BatchNotFound, PartlyMarked
 from fanin.wire import batches
 from fanin.wire import items as shapes
 from fanin.wire.json_types import Json
@@ -53,13 +53,9 @@ class HttpsLedger:
 
     def open(self, request: OpenBatch, *, key: str | None = None, caller: Principal | None = None) -> Batch:
         body = batches.OPEN_BATCH.encode(request)
-        batch = self._api.call(batches.BATCH, "POST", "/batches", body, headers=keyed(key, caller))
-        if request.totals and not batch.totals:
-            raise InvalidRequest(
-                f"the service opened batch {batch.batch_id} without its totals, since its version has none;"
-                " update the stack first"
-            )
-        return self._modes.note(batch)
+        return self._modes.note(
+            self._api.call(batches.BATCH, "POST", "/batches", body, headers=keyed(key, caller))
+        )
 
     def add(
         self, batch_id: int, count: int, *, key: str | None = None, caller: Principal | None = None
@@ -76,7 +72,7 @@ class HttpsLedger:
         results: Sequence[Result] = (),
     ) -> list[Receipt]:
         acks = Acks(items, ranges, counts, results=results)
-        return self._mark("/acks", shapes.ACKS.encode(acks.naming_all), acks)
+        return self._mark("/acks", shapes.ACKS.encode(acks), acks)
 
     def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
         return self._mark("/failures", shapes.FAILURES.encode(failures), Acks(failures=failures))

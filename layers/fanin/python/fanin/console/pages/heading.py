@@ -98,7 +98,7 @@ class Heading:
             return None
         try:
             block, ordinal = parse_item(self.batch.parent_item)
-        except InvalidItemId:  # written by a later version
+        except InvalidItemId:  # the row is damaged
             return None
         return Item(block.batch_id, ordinal)
 

@@ -37,7 +37,7 @@ def _members(error: FaninError) -> Json | None:
     if isinstance(error, PartlyMarked):
         members: Json = PARTLY_MARKED.encode(error)
         return members
-    if isinstance(error, ItemHasChild) and error.child is not None:
+    if isinstance(error, ItemHasChild):
         return {"child": error.child}
     return None
 

@@ -54,7 +54,6 @@ _NUMBERS: Final = (
 _MOST: Final = 2**53
 """The largest number of a row. So milliseconds of it are still a BIGINT, and no row can stop an audit."""
 _TEXTS: Final = ("state", "mode", "kind", "user_key", "shelf", "totals")
-_TALLIES: Final = ("carried", "summed")
 SUM: Final = "decimal(38,0)"
 """The type of a sum: DynamoDB adds numbers of 38 digits exactly."""
 _TOTALS: Final = f"^{NAME}( {NAME}){{0,{MAX_TOTALS - 1}}}$"
@@ -73,7 +72,7 @@ def words(lines: DataFrame) -> DataFrame:
         written: whether the row has a word.
         done_bits: the set of cleared bits as a mask; null if the row does not have it.
         failed_bits: bits cleared by a failure.
-        carried, summed: how many words below have given a tally without sums, and one with sums.
+        carried: how many of its bits were cleared with a whole tally; null if the row does not have it.
         sums: of the totals of the batch, null for those that the row does not have; null if it has none.
         expires_at: seconds since the epoch.
         fault: a ``Fault``, or null.
@@ -81,7 +80,7 @@ def words(lines: DataFrame) -> DataFrame:
         source: as in the lines.
     """
     item = _struct(
-        word_id="S", word="N", done="NS", failed="N", expires_at="N", **dict.fromkeys((*_TALLIES, *SUMS), "N")
+        word_id="S", word="N", done="NS", failed="N", expires_at="N", **dict.fromkeys(("carried", *SUMS), "N")
     )
     rows = lines.select(F.from_json("value", _line(item)).alias("line"), "value", "source").select(
         "line.Item.*", "value", "source"
@@ -102,7 +101,7 @@ def words(lines: DataFrame) -> DataFrame:
         _mask("done.NS").alias("done_bits"),
         _bits("failed.N").alias("failed"),
         _number("expires_at").alias("expires_at"),
-        *(_count(name).alias(name) for name in _TALLIES),
+        _count("carried").alias("carried"),
         *_sums(),
         *("value", "source"),
     )
@@ -110,7 +109,7 @@ def words(lines: DataFrame) -> DataFrame:
     odd = (
         "expires_at is null or (has_word and word is null) or (has_failed and failed is null)"
         " or (has_done and done_bits is null) or odd_sums"
-        " or carried < 0 or summed < 0"
+        " or carried < 0"
     )
     fault = F.when(F.expr(f"not ({named})"), Fault.KEY).when(F.expr(odd), Fault.ROW)
     return typed.withColumn("fault", fault).select(
@@ -120,7 +119,7 @@ def words(lines: DataFrame) -> DataFrame:
         F.col("has_word").alias("written"),
         "done_bits",
         F.coalesce("failed", F.lit(0)).alias("failed_bits"),
-        *(*_TALLIES, "sums", "expires_at", "fault"),
+        *("carried", "sums", "expires_at", "fault"),
         F.when(F.col("fault").isNotNull(), F.substring("value", 1, _DETAIL)).alias("detail"),
         "source",
     )

@@ -1,9 +1,9 @@
 """Recomputes totals from the leaves: the sums of a word from the words below it, a row's from its root.
 
 A finished word gives its sums to its parent in the write that clears its bit there, and does not change
-any more. So the sums of a word are those of the words below its cleared bits, at any time. A version of
-fanin without totals gives no sums; ``summed`` counts those who did, and only a word that has them all can be
-judged.
+any more. So the sums of a word are those of the words below its cleared bits, at any time. ``carried`` counts
+the whole tallies that a word was given, and only a word that has them all is judged: below any other one is
+an item whose own batch did not know its sums.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ EXACT_END: Final = f"{COMPLETE} and coalesce(totals_exact, false)"
 """Whether a batch is complete, and its row has the sums of all of its items."""
 
 _COMPARED: Final = (
-    "in_tree and not gone and (sums is not null or summed is not null or (exact_end and level > 0))"
+    "in_tree and not gone and (sums is not null or (totals is not null and carried is not null)"
+    " or (exact_end and level > 0))"
 )
 """Whether a word is where it should be, and has sums or should have some."""
 
@@ -83,9 +84,8 @@ LEAF_DETAIL: Final = (
 )
 """What is wrong with the sums of a leaf, of ``verdicts.joined``; null if nothing is."""
 
-# A version of fanin without totals leaves the row as it was opened.
 ROW_DETAIL: Final = (
-    f"if(fault is null and totals is not null and {COMPLETE} and (sums is not null or {EXACT_END}),"
+    f"if(fault is null and totals is not null and {COMPLETE},"
     f" {_unlike('root_sums', 'in the row', 'in the words')}, null)"
 )
 """How the sums in the row of a batch differ from its root's, of ``per_batch``; null if they do not."""
@@ -136,7 +136,7 @@ def word_totals(words: DataFrame) -> DataFrame:
     # Each word comes to its own place, and what it has given to that of the word above it.
     own = (
         "if(level > 0, struct(level, number,"
-        " struct(word_id, cleared, sums, summed, carried, exact_end, totals) as word, null as child), null)"
+        " struct(word_id, cleared, sums, carried, exact_end, totals) as word, null as child), null)"
     )
     given = (
         "if(level < root and sums is not null, struct(level + 1 as level, shiftright(number, 6) as number,"
@@ -162,16 +162,15 @@ def word_totals(words: DataFrame) -> DataFrame:
         {
             "below": F.expr(below),
             "done": F.expr("bit_count(cleared)"),
-            "summed": F.expr("coalesce(summed, 0)"),
-            "tallies": F.expr("coalesce(summed, 0) + coalesce(carried, 0)"),
+            "carried": F.expr("coalesce(carried, 0)"),
         }
     )
     detail = (
-        f"coalesce(if(summed = done, {_unlike('below', 'stored', 'below')}, null),"
-        " case when size(totals) > 0 and tallies > done"
-        " then format_string('%d tallies for %d words that are done', tallies, done)"
-        " when exact_end and summed <> done"
-        " then format_string('%d of %d words have given their sums', summed, done) end,"
+        f"coalesce(if(carried = done, {_unlike('below', 'stored', 'below')}, null),"
+        " case when size(totals) > 0 and carried > done"
+        " then format_string('%d tallies for %d words that are done', carried, done)"
+        " when exact_end and carried <> done"
+        " then format_string('%d of %d words have given their sums', carried, done) end,"
         f" {_first(_UNNAMED)})"
     )
     return counted.select("batch_id", "word_id", F.expr(detail).alias("detail")).where("detail is not null")

@@ -8,7 +8,7 @@ again; ``sent_rows`` reads what was sent; ``queue_check`` and ``folder_owner`` r
 
 What is in the folder of a fan-out, what a damaged note means, and whose it is:
 
-    staging.json, staging-again.json        which rows are staged; damaged: refused         staging
+    staging.json                            which rows are staged; damaged: refused         staging
     rows-<id>/, rows-<id>-left-out/         these rows; those without a message             staging, driver
     batch.json                              batch and key; damaged: written anew            folder_owner
     sending-<batch>                         messages may have been sent                     sent_messages

@@ -94,7 +94,7 @@ def take_failed_rows(
             taken, says how to send all of them.
     """
     staging, chosen = (find_staging(spark, at, source) for at in (folder, f"{folder}/{_CHOSEN}"))
-    if staging is not None and chosen is not None and staging.notes:
+    if staging is not None and chosen is not None:
         return Retried(EarlierBatch(**staging.notes), staging, chosen.rows - staging.rows)
     batch = ended_batch(still_there(service, rows.batch_id, chosen))
     sent_from = find_staging(spark, rows.folder)

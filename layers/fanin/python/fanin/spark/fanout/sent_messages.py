@@ -36,8 +36,7 @@ class SentMessages:
 
     def began(self) -> bool:
         """Whether messages may have been sent."""
-        # A release before this one wrote no note, and its results under the plain name.
-        return self._files.there(self._began) or self._files.there(self._name)
+        return self._files.there(self._began)
 
     def new(self) -> str:
         """A name for the results of a run."""
@@ -55,7 +54,7 @@ class SentMessages:
         """
         note = f"{self._name}.json"
         if (text := self._files.read(note)) is None:
-            return self._name if self._files.finished(self._name) else None
+            return None
         try:
             return str(json.loads(text)["results"])
         except (ValueError, LookupError, TypeError):

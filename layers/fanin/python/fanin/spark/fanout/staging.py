@@ -34,9 +34,8 @@ ROWS_OF_A_FILE: Final = 25_000
 FEW_FILES: Final = 16
 """As many tasks may each read one file: the notes of what they sent are all read by ``fanin why``."""
 
-_NOTES: Final = ("staging.json", "staging-again.json")
-"""The file that says what is staged. A driver of an earlier release that died could leave it empty for good;
-then the second file counts."""
+_NOTE: Final = "staging.json"
+"""The file that says what is staged."""
 _PLACE_BITS: Final = (1 << 33) - 1  # of monotonically_increasing_id; its higher bits are the partition
 
 
@@ -145,11 +144,10 @@ def stage(
         "data": before,
         "notes": dict(notes or {}),
     }
-    name, _ = _note(files)
-    files.write(name, json.dumps(note), replace=False)
+    files.write(_NOTE, json.dumps(note), replace=False)
     staged = _read(files, source, before)
     if staged is None:
-        raise ServiceUnavailable(f"{files.at(name)} was written and is not there; start again")
+        raise ServiceUnavailable(f"{files.at(_NOTE)} was written and is not there; start again")
     return staged
 
 
@@ -168,38 +166,29 @@ def find_staging(spark: SparkSession, folder: str, source: Mapping[str, Any] | N
 
 
 def _read(files: Folder, source: Mapping[str, Any] | None, data: Mapping[str, Any] | None) -> Staging | None:
-    name, text = _note(files)
+    text = files.read(_NOTE)
     if text is None:
         return None
     try:
         note = json.loads(text)
         schema, counts = StructType.fromJson(note["schema"]), dict(note["counts"])
         made_of, attempt = note["source"], note["attempt"]
+        staged, notes = note["data"], note["notes"]
     except (ValueError, LookupError, TypeError):
         raise InvalidRequest(
-            f"{files.at(name)} is damaged, so nobody can tell which rows are staged: put it back from a copy."
-            " If there is no copy, and no run has taken failed rows or opened a batch from this folder, move"
-            " this one file away and start again; keep the others"
+            f"{files.at(_NOTE)} is damaged, so nobody can tell which rows are staged: put it back from a"
+            " copy. If there is no copy, and no run has taken failed rows or opened a batch from this folder,"
+            " move this one file away and start again; keep the others"
         ) from None
     if source is not None and made_of != json.loads(json.dumps(dict(source))):
         raise other_input(files, made_of, source)
-    # A release before this one did not note the data; and data that is gone is not other data.
-    staged = note.get("data")
+    # Data that is gone is not other data.
     if staged is not None and data is not None and staged != dict(data):
         raise InvalidRequest(
             f"{files.path} holds the staging of other data at the same place: {_described(staged)} then, and"
             f" {_described(data)} now. {what_to_do(files)}"
         )
-    # A release before this one stored no notes.
-    return Staging(files.path, attempt, schema, counts, note.get("notes", {}))
-
-
-def _note(files: Folder) -> tuple[str, str | None]:
-    """The file that says what is staged, and its text; None if no driver has finished."""
-    first, second = _NOTES
-    text = files.read(first)
-    # It is never deleted: somebody else could have written it meanwhile.
-    return (first, text) if text != "" else (second, files.read(second))
+    return Staging(files.path, attempt, schema, counts, notes)
 
 
 def _described(data: Mapping[str, Any]) -> str:
