@@ -92,7 +92,7 @@ slow: .venv/.test ## the tests that cost the most CPU seconds in the last run of
 	@$(BIN)/python -m tests.cpu $(MOST)
 
 check: lint ## lint and unit tests; run this before a commit
-	$(BIN)/python -m pytest -m 'not soak' tests/unit
+	@$(BIN)/python -m tests unit
 
 library: ## the library's unit tests on any Python, in an environment of their own (PYTHON=python3.14)
 	@$(PYTHON) -m venv --clear $(LIBRARY)

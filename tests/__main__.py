@@ -35,9 +35,12 @@ class Stage:
     workers: int = 2
 
 
-FAST: Final = ("unit", "behaviour", "stateful", "integration", "oracle", "npm", "infra", "docs", "mutants")
+CORES: Final = max(2, min(4, os.cpu_count() or 2))
+CONTRACTS: Final = ("behaviour", "stateful", "integration", "oracle", "npm", "infra", "docs", "mutants")
 STAGES: Final = (
-    Stage("fast", tuple(f"tests/{folder}" for folder in FAST), workers=max(2, min(4, os.cpu_count() or 2))),
+    # schemathesis is a plugin that takes each process a second to import.
+    Stage("unit", ("tests/unit",), ("-p", "no:schemathesis"), workers=CORES),
+    Stage("contracts", tuple(f"tests/{folder}" for folder in CONTRACTS), workers=CORES),
     Stage("e2e", ("tests/e2e",)),
     Stage("browser", ("tests/browser",)),
     # Spark tests share a session, and those of one file what it has cached.
@@ -76,9 +79,9 @@ def main() -> int:
     if unknown := set(wanted) - {stage.name for stage in STAGES}:
         parser.error(f"there is no stage {', '.join(sorted(unknown))}")
     results = {stage.name: run(stage) for stage in STAGES if not wanted or stage.name in wanted}
-    print(f"\n{'stage':8} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8} {'CPU s':>7}")
+    print(f"\n{'stage':9} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8} {'CPU s':>7}")
     for name, figures in results.items():
-        print(f"{name:8} {figures or 'broke off: see above'}")
+        print(f"{name:9} {figures or 'broke off: see above'}")
     passed, failed = (
         sum(figures.count(outcome) for figures in results.values() if figures)
         for outcome in ("passed", "failed")

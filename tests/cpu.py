@@ -9,7 +9,7 @@ the session pays for it.
 from __future__ import annotations
 
 import json
-import os
+import resource
 import sys
 import time
 from collections import Counter
@@ -55,7 +55,8 @@ def read(file: Path) -> Figures | None:
 
 def spent() -> float:
     """CPU seconds of this process and of its children that have ended."""
-    return sum(os.times()[:4])
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 class Collector:
@@ -69,8 +70,9 @@ class Collector:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.outcome != "passed" or report.when == "call":
             self._figures.outcomes[report.nodeid] = report.outcome
-        if seconds := dict(report.user_properties).get(PROPERTY):
-            self._figures.cpu[report.nodeid] = round(float(str(seconds)), 3)
+        if report.when == "teardown":
+            seconds = float(str(dict(report.user_properties)[PROPERTY]))
+            self._figures.cpu[report.nodeid] = round(seconds, 4)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
