@@ -232,9 +232,10 @@ class TestSettling:
         eventually(lambda: tracker.status(batch.id, exact=True).done_min == 200)
         assert tracker.status(batch.id).batch.state == "closed"
 
-        # Then the repeat of its ack, which is a duplicate, completes the batch
+        # Then the repeat of its ack, which is a duplicate, completes the batch; or the settler does, if it is
+        # still at work on the full leaves
         (receipt,) = tracker.ack(group[199])
-        assert (receipt.first, len(receipt.duplicates), receipt.complete) == (0, 1, True)
+        assert (receipt.first, len(receipt.duplicates)) == (0, 1)
         assert subscriber.only_event_of(batch.id)["detail-type"] == "Batch Completed"
 
     @staticmethod
