@@ -80,14 +80,15 @@ class Shop:
 
     def wait(self, until: Callable[[], bool]) -> None:
         """Let the worker work until something is so."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while not until():
             assert time.monotonic() < end, self.ran
             time.sleep(0.01)
 
     def finish(self, batch_id: int) -> Batch:
-        """Let the worker work until the batch is complete."""
+        """Let the worker work until it has told that the batch is complete."""
         self.wait(lambda: self.tracker.status(batch_id).batch.state is State.COMPLETE)
+        self.wait(lambda: bool(self.service.events_of(batch_id)))
         return self.tracker.status(batch_id).batch
 
 
