@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo demo-fleet demo-spark demo-ui test check library lint docs bench oracle soak model mutants load compat \
+.PHONY: help setup demo demo-fleet demo-spark demo-ui test slow check library lint docs bench oracle soak model mutants load compat \
 	smoke screenshots synth template lock dist clean
 
 help: ## list the targets

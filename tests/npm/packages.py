@@ -78,12 +78,12 @@ def node() -> str:
     """
     found = shutil.which("node") or shutil.which("node", path=Path(sys.executable).parent)
     if found is None:
-        raise FileNotFoundError("Node.js is not installed; run make setup, which brings it")
+        raise FileNotFoundError("Node.js is not installed; make brings it with whatever it installs")
     return found
 
 
 def npm() -> list[str | Path]:
-    """The command of npm; the Node.js that ``make setup`` takes from PyPI brings it without a link."""
+    """The command of npm; the Node.js that make takes from PyPI brings it without a link."""
     if npm := shutil.which("npm"):
         return [npm]
     return [node(), Path(node()).resolve().parents[1] / "lib/node_modules/npm/bin/npm-cli.js"]
