@@ -22,7 +22,7 @@ def main(name: str = "catalog", *arguments: str) -> int:
             with Steps(sys.stdout) as step:
                 return 0 if import_module(f"examples.{name}.demo").main(arguments, step) else 1
         except (FaninError, BotoCoreError, ClientError, TimeoutError, ValueError) as error:
-            print(f"\n{error}", flush=True)
+            print("", error, *getattr(error, "__notes__", ()), sep="\n", flush=True)
             return 1
     except KeyboardInterrupt:
         print("\ninterrupted; everything is stopped", flush=True)

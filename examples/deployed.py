@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from fanin import FaninError
 from fanin.local import CHECKOUT, INPUTS, App, Stack, Steps, down, exclusive, log_file, up
 
 
@@ -44,7 +43,7 @@ def deployed(root: Path, step: Steps, app: App | None = None, *, auth: bool = Fa
         down(root)  # an earlier run may have been killed
         try:
             yield up(root, app=app, auth=auth, report=step)
-        except FaninError as error:
+        except Exception as error:
             error.add_note(f"the emulator's log: {log_file(root)}")
             raise
         finally:
