@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from bench.deployment import Deployment
 from bench.figures import Figure
 from fanin import Tracker
-from fanin.domain.acks import ItemRange
 from fanin.domain.costs import BLOCK, RATE, TOGETHER, costs, window
+from fanin.domain.marks import ItemRange
 from fanin.domain.prices import DEFAULT
 from fanin.domain.usage import Usage
 from fanin.domain.word_writes import Order
@@ -127,7 +127,7 @@ def bill_of_range(items: int) -> Usage:
     tracker = deployment.direct()
     with tracker.batch(user_key="bill") as batch:
         group = batch.add(items)
-    tracker.ack(ranges=[ItemRange(group.prefix)])
+    tracker.ack([ItemRange(group.prefix)])
     deployment.settle()
     deployment.world.check_complete()
     return deployment.bill()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +21,7 @@ from fanin.domain.usage import GB, Usage
 from fanin.entry import queues
 from fanin.entry.http.application import application, serve
 from fanin.entry.observe import logger, observed
+from fanin.entry.unhandled import respond
 
 WORD_BYTES = 250
 PER_REQUEST = 10
@@ -46,7 +47,9 @@ class Deployment:
         app = application(lambda: self._services)
         self._serve = observed(lambda event, context: serve(app, event, context))
         self._acknowledge = observed(
-            lambda event, _: queues.acknowledge(event, self._services.ledger, _never, _never, _never)
+            lambda event, _: respond(
+                queues.acknowledge(event["Records"], self._services.ledger), _never, _never
+            )
         )
         self._heal = observed(lambda event, _: self._settler.heal(event["keys"]))
 
@@ -154,6 +157,6 @@ class Deployment:
         return answer
 
 
-def _never(messages: Sequence[Any]) -> None:
+def _never(messages: object) -> None:
     if messages:
         raise AssertionError("a message of the ack queue was set aside")

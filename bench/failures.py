@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bench.figures import Figure
 from bench.world import World
-from fanin.domain.acks import Failure
 from fanin.domain.failures import KeptMessage
+from fanin.domain.marks import Failure
 from fanin.wire.messages import pack
 
 ITEMS = 10_000
@@ -22,10 +22,10 @@ def kept() -> list[Figure]:
     consumer = world.process()
     with world.spending() as failing:
         for item in group[:ITEMS]:
-            consumer.fail([Failure(item, "torn", message)])
+            consumer.mark([Failure(item, "torn", message)]).whole()
     with world.spending() as succeeding:
         for item in group[ITEMS:]:
-            consumer.ack([item])
+            consumer.mark([item]).whole()
     units = -(-(len(pack(message)) + ROW) // 1024)
     rows = failing.writes / ITEMS
     return [

@@ -26,7 +26,7 @@ def _measure(size: int) -> Figure:
             (claim,) = frames.claim([Ticket(frame.frame_id, index)])
             if claim.hold is not Hold.CLAIMED:
                 raise AssertionError(f"the claim should be the first one, but its outcome is {claim.hold}")
-            receiver.ack([claim.item])
+            receiver.mark([claim.item]).whole()
     world.check_complete()
     return Figure(
         "writes an envelope, claimed and acknowledged one at a time",

@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 from bench.figures import Figure
 from bench.world import World, span
-from fanin.domain import ids
-from fanin.domain.limits import MAX_IDS
+from fanin.app.ledger.requests import shares_of
+from fanin.domain.limits import MAX_MARKS
+from fanin.domain.totals import MAX_VALUE
 from fanin.domain.tree import Tree
 
 PARSE_ROUNDS = 50
@@ -22,26 +23,26 @@ def parsing() -> list[Figure]:
     world = World()
     batch = world.batch(ITEMS)
     prefix = span(batch, 0, ITEMS).prefix
-    order = random.Random(1).sample(range(ITEMS), MAX_IDS)  # noqa: S311
+    order = random.Random(1).sample(range(ITEMS), MAX_MARKS)  # noqa: S311
     named = [f"{prefix}:{ordinal}" for ordinal in order]
     tree, ledger = Tree(), world.process()
 
     def parse() -> None:
-        for text, indices in ids.group_by_prefix(named).items():
-            block = ids.parse_prefix(text)
-            if block.genuine(batch.salt):
-                tree.marks(ids.parse_indices(block, indices))
+        for share in shares_of(named, {}, MAX_VALUE).values():
+            for one in share.named:
+                if one.block.genuine(batch.salt):
+                    tree.masks(one.ordinals)
 
     return [
         Figure(
             "item ids parsed and grouped a second, one core",
-            MAX_IDS / _median(parse),
+            MAX_MARKS / _median(parse),
             at_least=1_000_000,
-            note=f"median of {PARSE_ROUNDS} requests of {MAX_IDS:,} random ids",
+            note=f"median of {PARSE_ROUNDS} requests of {MAX_MARKS:,} random ids",
         ),
         Figure(
             "item ids acknowledged a second, receipts and memory store included",
-            MAX_IDS / _median(lambda: ledger.ack(named)),
+            MAX_MARKS / _median(lambda: ledger.mark(named).whole()),
             note="the same requests; all but the first are duplicates",
         ),
     ]

@@ -36,7 +36,12 @@ def _close(size: int, start: int, stop: int, *, warm: bool) -> Figure:
         row = closer.close(batch.batch_id)
     if (row.state is State.COMPLETE) != (stop - start == size):
         raise AssertionError(f"{stop - start} of {size} items are done, but the closed batch is {row.state}")
-    return Figure("reads to close a batch of 1 … 2⁴⁰ items", spent.reads, at_most=8, note=_worst(size))
+    return Figure(
+        "reads to close a batch of 1 … 2⁴⁰ items",
+        spent.reads,
+        at_most=9,
+        note=f"{_worst(size)}; one looks for failures below ranges",
+    )
 
 
 def bounds() -> list[Figure]:

@@ -7,8 +7,8 @@ from bench.world import World
 from fanin import names
 from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.app.redrives.redrive import RedriveService
-from fanin.domain.acks import Failure
 from fanin.domain.batch import OpenBatch, State
+from fanin.domain.marks import Failure
 
 QUEUE = "https://sqs/work"
 SIZES = (1_000, 20_000)
@@ -25,7 +25,7 @@ def _measure(size: int) -> Figure:
     batch = world.ledger.open(OpenBatch())
     group = world.ledger.add(batch.batch_id, size)
     for at in range(0, size, 1_000):
-        world.ledger.fail([Failure(item, "x") for item in group[at : at + 1_000]])
+        world.ledger.mark([Failure(item, "x") for item in group[at : at + 1_000]]).whole()
     world.ledger.close(batch.batch_id)
     parts = world.memory.parts
     notes = [FailureRow(n, item, "x", 1, 1, QUEUE, IN_ROW) for n, item in enumerate(group)]
@@ -42,7 +42,7 @@ def _measure(size: int) -> Figure:
             job = jobs.pop(0)
             service.work(job["batch_id"], job["redrive"], job["owner"], until=0)
         for message in world.memory.channels.queues[QUEUE]:
-            acker.ack([str(message.attributes[names.ITEM_ATTRIBUTE])])
+            acker.mark([str(message.attributes[names.ITEM_ATTRIBUTE])]).whole()
     (done,) = service.redrives(batch.batch_id).redrives
     new = world.process().status(done.batch_id or 0).batch
     if not (done.items == new.items == size and new.state is State.COMPLETE):

@@ -35,7 +35,7 @@ def _measure(name: str, order: Callable[[], Iterable[int]]) -> list[Figure]:
         for count, ordinal in enumerate(order()):
             if count == ITEMS // 2:
                 world.ledger.close(batch.batch_id)  # in another process; the acker does not know of it
-            acker.ack([f"{prefix}:{ordinal}"])
+            acker.mark([f"{prefix}:{ordinal}"]).whole()
             world.clock.advance(MS_PER_ACK)
     world.check_complete()
     what, note = "to acknowledge one of 1,000,000 items", f"worst of three orders: {name}"

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from bench.figures import Figure
 from bench.single import MS_PER_ACK, READS, WRITES
 from bench.world import Spent, World, span
-from fanin.domain.acks import Result
-from fanin.domain.limits import MAX_IDS
+from fanin.domain.limits import MAX_MARKS
+from fanin.domain.marks import Done
 
 ITEMS = 262_144
 TWICE = 50  # every 50th item is acknowledged again, with other values
@@ -47,8 +47,8 @@ def ranges() -> list[Figure]:
     world = World()
     batch = world.batch(ITEMS, closed=True, totals=NAMES)
     with world.spending() as spent:
-        for start in range(0, ITEMS, MAX_IDS):
-            world.ack_range(batch, start, min(ITEMS, start + MAX_IDS))
+        for start in range(0, ITEMS, MAX_MARKS):
+            world.ack_range(batch, start, min(ITEMS, start + MAX_MARKS))
     world.check_complete()
     writes, least = spent.writes - spent.refused, -(-ITEMS // WIDTH)
     return [
@@ -95,7 +95,7 @@ def _spent(order: Sequence[int], totals: Sequence[str]) -> tuple[Spent, int]:
                 first.update(values)
             seen.add(ordinal)
             failed = world.accesses.refused.total()
-            (receipt,) = acker.ack(results=[Result(f"{prefix}:{ordinal}", values)])
+            (receipt,) = acker.mark([Done(f"{prefix}:{ordinal}", values)]).whole()
             if not receipt.duplicates:
                 groundless += world.accesses.refused.total() - failed
             world.clock.advance(MS_PER_ACK)

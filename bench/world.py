@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fanin.adapters.memory import Accesses, FixedClock, Memory, OnCall
 from fanin.app.ledger.service import LedgerService
 from fanin.domain import ids
-from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
 from fanin.domain.ids import MAX_COUNT, Group
+from fanin.domain.marks import ItemRange
 
 
 @dataclass
@@ -71,9 +71,9 @@ class World:
     def ack_range(self, batch: Batch, start: int, stop: int) -> None:
         """Acknowledge items start ≤ i < stop in one call, whichever groups they were added in."""
         starts = range(start, stop, MAX_COUNT)
-        self.ledger.ack(
-            ranges=[ItemRange(span(batch, at, min(stop, at + MAX_COUNT)).prefix) for at in starts]
-        )
+        self.ledger.mark(
+            [ItemRange(span(batch, at, min(stop, at + MAX_COUNT)).prefix) for at in starts]
+        ).whole()
 
     def state(self) -> State:
         """The state of the batch row that was written last."""

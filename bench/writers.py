@@ -45,7 +45,7 @@ def interleaved() -> list[Figure]:
             nonlocal groundless, duplicates
             for item in _share_and_duplicates(group, number):
                 before = failed_writes[number]
-                (receipt,) = ledger.ack([item])
+                (receipt,) = ledger.mark([item]).whole()
                 duplicates += len(receipt.duplicates)
                 groundless += 0 if receipt.duplicates else failed_writes[number] - before
 
@@ -98,7 +98,7 @@ def writer(ledger: LedgerService, items: Iterable[str]) -> Callable[[], None]:
 
     def acknowledge() -> None:
         for item in items:
-            ledger.ack([item])
+            ledger.mark([item]).whole()
 
     return acknowledge
 

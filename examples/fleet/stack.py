@@ -18,7 +18,7 @@ VEHICLE = (
     f"PUT/v1/directory/{TOPIC}/*",
     f"DELETE/v1/directory/{TOPIC}/*",
     "POST/v1/replies",
-    "POST/v1/failures",
+    "POST/v1/acks",
 )
 CHANNEL = (
     "sqs:ChangeMessageVisibility",

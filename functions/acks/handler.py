@@ -1,4 +1,4 @@
-"""Reads the ack queue: a batch of messages becomes one acknowledgement, which writes each word once."""
+"""Reads the ack queue: a batch of messages becomes one request to mark items, which writes each word once."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 from fanin.entry import queues, wiring
 from fanin.entry.observe import observed
+from fanin.entry.unhandled import respond
 
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     received = wiring.received()
-    return queues.acknowledge(event, wiring.ledger(), wiring.set_aside, received.postpone, received.put_back)
+    handled = queues.acknowledge(event["Records"], wiring.ledger())
+    return respond(handled, wiring.set_aside, received.postpone, received.put_back)

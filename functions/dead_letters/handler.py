@@ -8,18 +8,21 @@ from fanin.app.diagnosis.last_attempts import last_attempts
 from fanin.app.diagnosis.sent_queues import sent_queues
 from fanin.entry import queues, wiring
 from fanin.entry.observe import observed
+from fanin.entry.unhandled import respond
 
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return queues.fail_dead_letters(
-        event,
+    messages, ports = event["Records"], wiring.ledger().ports
+    buffers = wiring.settings().buffer_dead_letters_arn
+    handled = queues.fail_dead_letters(
+        messages,
         wiring.ledger(),
-        wiring.set_aside,
-        wiring.received().postpone,
-        kept_from=wiring.settings().buffer_dead_letters_arn,
+        kept_from=buffers,
         keep=wiring.queue_tags().keep,
         source_of=wiring.dead_letter_sources().arn_of,
-        last_attempts=lambda items: last_attempts(wiring.ledger().ports, items),
-        sent_queues=lambda items: sent_queues(wiring.ledger().ports, items),
+        last_attempts=lambda items: last_attempts(ports, items),
+        sent_queues=lambda items: sent_queues(ports, items),
     )
+    keep = [message for message in messages if buffers and message["eventSourceARN"] == buffers]
+    return respond(handled, wiring.set_aside, wiring.received().postpone, keep=keep)

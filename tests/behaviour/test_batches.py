@@ -69,7 +69,7 @@ def test_a_picture_shows_what_became_of_each_item(world: World) -> None:
     tracker = world.tracker
     batch = tracker.open(user_key="picture", on_failure="hold")
     group = tracker.add(batch.batch_id, 5_000)
-    tracker.ack(ranges=[ItemRange(group.prefix, 0, 4_100)])
+    tracker.ack([ItemRange(group.prefix, 0, 4_100)])
     tracker.ack(group[4_111])
     tracker.fail(group[4_110], "no such customer")
 

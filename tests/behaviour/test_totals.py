@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from fanin import Count, InvalidRequest, ItemFailed, OpenFrame, ReceivedMessage, Result, Tracker
+from fanin import (
+    Count,
+    Done,
+    Failure,
+    InvalidRequest,
+    ItemFailed,
+    OpenFrame,
+    PartlyMarked,
+    ReceivedMessage,
+    Tracker,
+)
 from fanin.domain.frames import Ticket
 from fanin.domain.scatter import Recipient
 from tests.behaviour.world import World, take
@@ -55,11 +65,11 @@ def test_acknowledgements_bring_totals_by_id_and_through_the_queue(world: World)
         group = batch.add(200)
 
     tracker.ack(group[0], totals={"rows": 812})
-    tracker.ack([group[0], group[1], Result(group[2], {"rows": 5}), Result(group[0], {"rows": 9})])
+    tracker.ack([group[0], group[1], Done(group[2], {"rows": 5}), Done(group[0], {"rows": 9})])
     tracker.fail(group[3], "half", totals={"rows": 3})
     assert exact(tracker, batch.id) == {"rows": 820}
 
-    tracker.ack_later([Result(item, {"rows": 1}) for item in group[4:200]])
+    tracker.ack_later([Done(item, {"rows": 1}) for item in group[4:200]])
     event = world.only_event(batch.id)
     assert event.detail["totals"] == {"rows": 820 + 196}
 
@@ -87,11 +97,26 @@ def test_values_that_cannot_be_added_are_refused_and_mark_nothing(world: World) 
     assert tracker.status(batch.id, exact=True).done_min == 0
 
 
+def test_of_several_marks_a_bad_one_is_refused_alone(world: World) -> None:
+    tracker = world.tracker
+    with tracker.batch(totals=["rows"]) as batch:
+        group = batch.add(3)
+    wrong = Done(group[1], {"lines": 1})
+
+    with pytest.raises(PartlyMarked) as found:
+        tracker.ack([Done(group[0], {"rows": 7}), wrong, "nonsense", Failure(group[2], "half")])
+
+    assert [mark for mark, _ in found.value.refused] == [wrong, "nonsense"]
+    assert [(receipt.first, receipt.failed) for receipt in found.value.receipts] == [(2, 1)]
+    tracker.ack(group[1])
+    assert world.only_event(batch.id).detail["totals"] == {"rows": 7}
+
+
 def test_a_batch_that_is_cancelled_tells_what_was_brought(world: World) -> None:
     tracker = world.tracker
     batch = tracker.open(totals=["rows"])
     group = tracker.add(batch.batch_id, 500)
-    tracker.ack([Result(group[n], {"rows": n}) for n in range(0, 500, 7)])
+    tracker.ack([Done(group[n], {"rows": n}) for n in range(0, 500, 7)])
     tracker.cancel(batch.batch_id)
 
     event = world.only_event(batch.batch_id)
@@ -166,8 +191,8 @@ def test_estimated_sums_count_repeats(world: World) -> None:
     tracker = world.tracker
     batch = tracker.open(mode="estimated", totals=["rows"])
     tracker.add(batch.batch_id, 5)
-    tracker.ack(counts=[Count(batch.batch_id, 2, {"rows": 20})])
-    tracker.ack(counts=[Count(batch.batch_id, 2, {"rows": 20})])
+    tracker.ack([Count(batch.batch_id, 2, {"rows": 20})])
+    tracker.ack([Count(batch.batch_id, 2, {"rows": 20})])
 
     row = tracker.status(batch.batch_id).batch
     assert (row.totals, row.totals_exact, row.acked) == ({"rows": 40}, False, 4)

@@ -14,11 +14,11 @@ from typing import Final
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from fanin import Failure, Tracker
-from fanin.domain.acks import ItemRange
 from fanin.domain.directory import Register
 from fanin.domain.failures import KeptMessage
 from fanin.domain.frames import OpenFrame, Ticket
 from fanin.domain.ids import Group
+from fanin.domain.marks import ItemRange
 from fanin.local.stack import CHECKOUT
 from fanin.testing import InMemoryService
 from tests.browser import chromium
@@ -80,7 +80,7 @@ class Scene:
             ranges = [
                 ItemRange(self._group.prefix, mark * MARK + (mark in bad), (mark + 1) * MARK) for mark in part
             ]
-            self.tracker.ack(ranges=ranges)
+            self.tracker.ack(ranges)
             self.tracker.ack(self._thumbnails[step * 130 : (step + 1) * 130])
             self.service.advance(timedelta(seconds=self.random.randint(12, 18)))
             look()

@@ -11,6 +11,7 @@ from fanin import names
 from fanin.domain import limits
 from fanin.domain.access import AccessGroup
 from fanin.domain.ids import MAX_COUNT
+from fanin.domain.marks import WEIGHT
 from fanin.entry.http.route import MAX_BODY
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
@@ -50,9 +51,8 @@ def test_it_has_the_limits_as_they_are() -> None:
     table = TEXT.split("## Limits")[1].split("## ")[0]
     rows = dict(re.findall(r"^\| (.+?) \| (.+?) \|$", table, re.MULTILINE))
     assert rows["body"] == f"{MAX_BODY // 2**20} MiB"
-    assert rows["item ids"] == f"{limits.MAX_IDS:,}"
-    assert limits.MAX_RANGES == limits.MAX_COUNTS == limits.MAX_FAILURES
-    assert rows["ranges, counts, failures"] == f"{limits.MAX_RANGES:,} each"
+    assert rows["marks"].startswith(f"a weight of {limits.MAX_MARKS:,}:")
+    assert rows["marks"].endswith(f" {WEIGHT}")
     assert rows["items added"].startswith(f"{MAX_COUNT:,} ")
     assert rows["`user_key`"] == f"{limits.MAX_USER_KEY} characters"
     assert rows["`Idempotency-Key`"] == f"{limits.MAX_IDEMPOTENCY_KEY} characters"

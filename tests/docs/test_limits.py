@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from fanin.domain import ids, limits
+from fanin.domain.marks import WEIGHT
 from fanin.domain.targets import MAX_TARGETS
 from fanin.domain.totals import MAX_TOTALS
 
@@ -18,8 +19,8 @@ def test_every_limit_is_the_one_of_the_code():
     assert dict(re.findall(r"^\| (?!limit|---)(.+?) \| (.+?) \|$", TEXT, re.MULTILINE)) == {
         "items of a batch": f"2^{ids.MAX_ITEMS.bit_length() - 1}, about 10^12",
         "items that one call adds": f"2^{(ids.MAX_COUNT + 1).bit_length() - 1} - 1",
-        "ids, ranges, failures of one call": (
-            f"{limits.MAX_IDS:,}, {limits.MAX_RANGES:,}, {limits.MAX_FAILURES:,}"
+        "weight of the marks of one call": (
+            f"{limits.MAX_MARKS:,}: an id 1; a failure, a range or a count {WEIGHT}"
         ),
         "pending items of a bounded batch": f"{limits.MAX_LIMIT:,}",
         "lifetime of a batch": (

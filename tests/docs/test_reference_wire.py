@@ -10,18 +10,19 @@ from typing import Any
 import pytest
 
 from fanin import names
+from fanin.domain.limits import MAX_MARKS
+from fanin.domain.marks import WEIGHT, Failure
 from fanin.entry.http.validation import parse
-from fanin.wire import diagnosis, items, messages
+from fanin.wire import diagnosis, marks, messages
 from fanin.wire.shapes import Shape
 from tests.docs.pages import blocks, text
 
 PAGE = "reference/wire.md"
 TABLES: dict[str, Shape[Any]] = {
-    "A message of the ack queue": items.QUEUED_ACKS,
-    "A range": items.RANGE,
-    "A count": items.COUNT,
-    "A result": items.RESULT,
-    "A failure": items.FAILURE,
+    "A done item": marks.DONE,
+    "A failure": marks.FAILURE,
+    "A range": marks.RANGE,
+    "A count": marks.COUNT,
     "A kept message": messages.KEPT_MESSAGE,
     "A note of an attempt": diagnosis.RETRY,
     "A note of what was sent": diagnosis.SENT,
@@ -52,14 +53,19 @@ def test_a_table_has_the_fields_of_the_shape_with_their_limits(title: str) -> No
     assert {name for name, _, needed in found if needed} == set(shape.required)
     for name, holds, _ in found:
         for limit in limits(shape.definition["properties"][name]):
-            assert f"{limit:,}" in holds or holds == "as of a result", (name, limit)
+            assert f"{limit:,}" in holds or holds == "as of a done item", (name, limit)
 
 
 def test_the_example_is_what_the_ack_queue_takes() -> None:
     (example,) = blocks(PAGE, "json")
-    acks = parse(items.QUEUED_ACKS, example)
-    assert (len(acks.items), len(acks.failures)) == (1, 1)
-    assert items.QUEUED_ACKS.encode(acks) == json.loads(example)
+    found = parse(marks.MARKS, example)
+    assert [type(mark) for mark in found] == [str, Failure]
+    assert marks.MARKS.encode(found) == json.loads(example)
+
+
+def test_marks_weigh_what_it_says() -> None:
+    assert f"up to a weight of {MAX_MARKS:,}" in text(PAGE)
+    assert f"a count {WEIGHT}." in text(PAGE)
 
 
 def test_it_names_the_attributes() -> None:

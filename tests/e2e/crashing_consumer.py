@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from fanin.client.consuming.acknowledging import ItemOutcome
 from fanin.client.consuming.consumer import Consumer
 from fanin.client.tracker import Tracker
+from fanin.domain.marks import Mark
+from fanin.errors import FaninError
 
 
 def main(queue_url: str, point: str) -> None:
     tracker = Tracker.from_env()
     ack = tracker.acknowledger("api")
 
-    def stop(outcomes: Sequence[ItemOutcome]) -> None:
-        if point == "after":
-            ack(outcomes)
+    def stop(marks: Sequence[Mark]) -> Mapping[int, FaninError]:
+        unsettled = ack(marks) if point == "after" else {}
         sys.stdout.write("there\n")
         sys.stdout.flush()
         signal.pause()
+        return unsettled
 
     Consumer(tracker.sqs, queue_url, lambda message: message.body, stop, visibility_timeout=2).poll()
 

@@ -119,7 +119,7 @@ class TestConnections:
         # Given a client that sends an ack, and disconnects before the answer
         with tracker.batch() as batch:
             group = batch.add(3)
-        body = json.dumps({"items": group[:2]}).encode()
+        body = json.dumps({"marks": list(group[:2])}).encode()
         url = urlsplit(f"{stack.api_url}/v1/acks")
         request = Request("POST", url.geturl(), {"Content-Type": "application/json"}, body)
         headers = {
@@ -241,7 +241,7 @@ class TestSettling:
     @staticmethod
     def clear(direct, batch, ordinals) -> None:
         """Clear bits of the leaves only."""
-        marks = Tree().marks(ordinals)
+        marks = Tree().masks(ordinals)
         expires_at = batch.row.expires_at
         clears = [Clear(WordKey(batch.id, 0, number), mask, expires_at) for number, mask in marks.items()]
         direct.ledger.ports.words.clear(clears)

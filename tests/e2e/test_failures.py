@@ -191,7 +191,7 @@ def test_failed_and_held_are_counted_in_metrics_and_no_body_is_in_a_log(
     message = KeptMessage(body(), {"kind": MessageAttribute("String", body())})
     tracker.fail([Failure(group[n], "no", message) for n in range(3)])
     tracker.fail([Failure(item, "no", message) for item in held])
-    tracker.ack_later([], failures=[Failure(group[n], "no", message) for n in (3, 4)])
+    tracker.ack_later([Failure(group[n], "no", message) for n in (3, 4)])
 
     # Then the metrics have them
     eventually(lambda: tracker.status(batch.id).batch.failed == 5)

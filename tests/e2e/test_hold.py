@@ -15,7 +15,7 @@ def test_held_items_wait_until_they_are_done(tracker, subscriber):
     tracker.ack(group[0:68])
     (receipt,) = tracker.fail(group[68], "no price")
     assert (receipt.held, receipt.first) == (1, 0)
-    tracker.ack_later([], failures=[Failure(group[69], "no customer")])
+    tracker.ack_later([Failure(group[69], "no customer")])
 
     # Then both are seen to be held
     row = eventually(lambda: (row := tracker.status(batch.id).batch).held == 2 and row)
@@ -34,7 +34,7 @@ def test_held_failures_of_the_ack_queue_end_a_batch_that_tolerates_fewer(tracker
     with tracker.batch(tolerated_failures=1, on_failure="hold") as batch:
         group = batch.add(100)
 
-    tracker.ack_later([], failures=[Failure(item, "no") for item in (group[0], group[1], group[2])])
+    tracker.ack_later([Failure(item, "no") for item in (group[0], group[1], group[2])])
 
     event = subscriber.only_event_of(batch.id)
     assert (event["detail-type"], event["detail"]["cause"]) == ("Batch Cancelled", "failures")

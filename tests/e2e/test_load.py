@@ -21,7 +21,7 @@ from fanin import names
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import Batch, State
 from fanin.domain.ids import Group
-from fanin.errors import BatchClosed, FaninError, PartlyMarked, ServiceUnavailable, Throttled
+from fanin.errors import BatchClosed, FaninError, ServiceUnavailable, Throttled
 
 pytestmark = pytest.mark.soak(long=True)
 
@@ -56,16 +56,15 @@ def test_a_million_items_with_a_fifth_of_duplicates(new_tracker, tracker, subscr
         items, first, duplicates = [group[index] for index in page], 0, 0
         while items:
             try:
-                receipts, rest = own.tracker.ack(items), ()
-            except PartlyMarked as partly:
-                repeated.append(partly)
-                receipts, rest = partly.receipts, partly.rest.items
+                marked = own.tracker.mark(items)
             except (ServiceUnavailable, Throttled) as error:
                 repeated.append(error)
                 continue
-            first += sum(receipt.first for receipt in receipts)
-            duplicates += sum(len(receipt.duplicates) for receipt in receipts)
-            items = list(rest)
+            assert (marked.refused, marked.unknown) == ({}, {})
+            repeated.extend(marked.left.values())
+            first += sum(receipt.first for receipt in marked.receipts)
+            duplicates += sum(len(receipt.duplicates) for receipt in marked.receipts)
+            items = [items[place] for place in marked.left]
         return first, duplicates
 
     began = time.monotonic()

@@ -19,7 +19,7 @@ from fanin.client.paging import chunks
 from fanin.domain.batch import State
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.redrives import RedriveState
-from fanin.errors import ChannelRefused, PartlyMarked, ServiceUnavailable, Throttled
+from fanin.errors import ChannelRefused, ServiceUnavailable, Throttled
 from tests.e2e.deployment import Deployment, eventually
 
 pytestmark = pytest.mark.emulator
@@ -82,7 +82,7 @@ def insist(write: Callable[[], object]) -> None:
     for _ in Backoff(tries=20, cap=5):
         try:
             write()
-        except (PartlyMarked, ServiceUnavailable, Throttled):
+        except (ServiceUnavailable, Throttled):
             continue
         return
     raise AssertionError("the emulator does not answer")

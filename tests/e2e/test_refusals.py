@@ -80,7 +80,7 @@ def given(ledger) -> Given:
         estimated=ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id,
         foreign=opened(300),
     )
-    ledger.ack(given.open[:5])
+    ledger.mark(given.open[:5]).whole()
     ledger.close(given.closed.batch_id)
     return given
 
@@ -157,22 +157,16 @@ ITEM_IDS = {
 }
 
 
-def test_a_bad_item_refuses_the_request_and_all_good_ones_in_it(call, given):
-    # Given items that are good, and one that is not
-    accepted = {}
-    for what, of in ITEM_IDS.items():
-        items = [given.open[7], given.foreign[0], of(given), given.foreign[1]]
-        # When they are acked together, Then the request is refused
-        answer = call("POST", "/v1/acks", {"items": items})
-        if (answer.status, answer.code) != (400, "invalid-item-id"):
-            accepted[what] = answer
-    assert accepted == {}
-    # And likewise when they are failed together, and the bad one is named
-    failures = [{"item": item, "reason": "why"} for item in (given.foreign[0], f"{given.open.prefix}:10")]
-    answer = call("POST", "/v1/failures", {"failures": failures})
-    assert (answer.status, answer.code) == (400, "invalid-item-id")
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert f"{given.open.prefix}:10" in answer.body["detail"]
+def test_a_bad_item_is_refused_alone(call, given):
+    # Given marks that are bad, each between an item of an ended batch and one that failed there
+    marks = [mark for of in ITEM_IDS.values() for mark in (of(given), {"failed": of(given), "reason": "why"})]
+    # When they are sent together
+    answer = call("POST", "/v1/acks", {"marks": marks})
+    # Then each is refused by its place, and the last is named
+    assert (answer.status, answer.body["batches"]) == (200, [])
+    assert [(one["place"], one["code"]) for one in answer.body["refused"]] == [
+        (place, "invalid-item-id") for place in range(len(marks))
+    ]
 
 
 UNKNOWN = 2**53 - 1
@@ -190,14 +184,16 @@ BAD_BATCHES = (
     {"metadata": {str(n): "v" for n in range(17)}},
 )
 BAD_ACKS = (
-    *(None, [], "items", 1, {"item": []}, {"items": [], "more": 1}, {"failures": []}),
-    *({"items": items} for items in ("text", {"0": "text"}, [1], [None], [["text"]])),
-    *({"ranges": [span]} for span in ("text", {"from": 0}, {"group": "g", "from": "0"})),
-    *({"counts": [count]} for count in ({"n": 1}, {"batch_id": "1", "n": 1})),
+    *(None, [], "marks", 1, {"mark": []}, {"marks": [], "more": 1}, {"items": []}, {"failures": []}),
+    *({"marks": marks} for marks in ("text", {"0": "text"}, None)),
+)
+BAD_MARKS = (
+    *(1, None, ["text"], {}, {"item": "i", "failed": "i"}, {"group": "g", "from": "0"}, {"from": 0}),
+    *({"count": 1}, {"batch_id": "1", "count": 1}),
 )
 NOT_JSON = (
-    *(b"", b"{", b"items", b"{'items': []}", b'{"items": []} {}', b'{"items": [NaN]}', b"\xff\xfe", b"\x00"),
-    *(b'{"items": ["\\ud800"]}', b"[" * 5_000),
+    *(b"", b"{", b"marks", b"{'marks': []}", b'{"marks": []} {}', b'{"marks": [NaN]}', b"\xff\xfe", b"\x00"),
+    b"[" * 5_000,
 )
 BAD_QUERIES = (
     *("", "?state=any", "?user_key=", "?user_key=nightly&cursor=guess", "?state=open&limit=0"),
@@ -211,13 +207,6 @@ def refusals(given: Given) -> Iterator[tuple[tuple[int, str], str, str, object]]
     acks, full = "/v1/acks", f"/v1/batches/{given.full.batch_id}/items"
     for count in (*NO_NUMBERS, 2**32, 2**40):
         yield INVALID, "POST", f"/v1/batches/{given.open.batch_id}/items", {"count": count}
-    for count in (*NO_NUMBERS, 2**40 + 1):
-        yield INVALID, "POST", acks, {"counts": [{"batch_id": given.estimated, "n": count}]}
-    yield INVALID, "POST", acks, {"counts": [{"batch_id": given.open.batch_id, "n": 1}]}
-    for start, stop in ((0, 11), (5, 5), (6, 5), (10, None), (0, 0)):
-        yield INVALID, "POST", acks, {"ranges": [{"group": given.open.prefix, "from": start, "to": stop}]}
-    for group in (forged(given.open, size=11), guessed(given.open)):
-        yield NO_ITEM, "POST", acks, {"ranges": [{"group": group}]}
     yield NO_ITEM, "POST", "/v1/batches", {"parent_item": f"{guessed(given.open)}:0"}
     yield INVALID, "POST", full, {"count": 11}  # more than ever fits
     yield (429, "limit-reached"), "POST", full, {"count": 1}
@@ -229,15 +218,10 @@ def refusals(given: Given) -> Iterator[tuple[tuple[int, str], str, str, object]]
     ):
         yield UNKNOWN_BATCH, method, f"/v1/batches/{UNKNOWN}{path}", body
     good = given.open[7]
-    yield UNKNOWN_BATCH, "POST", acks, {"items": [good, f"{OF_NOBODY}:0"]}
-    yield UNKNOWN_BATCH, "POST", acks, {"items": [good], "ranges": [{"group": OF_NOBODY}]}
-    yield UNKNOWN_BATCH, "POST", acks, {"items": [good], "counts": [{"batch_id": UNKNOWN, "n": 1}]}
-    yield TOO_LARGE, "POST", acks, {"items": [good] * 10_001}
-    yield TOO_LARGE, "POST", acks, {"ranges": [{"group": given.open.prefix}] * 1_001}
-    yield TOO_LARGE, "POST", acks, {"counts": [{"batch_id": given.estimated, "n": 1}] * 1_001}
-    yield TOO_LARGE, "POST", "/v1/failures", {"failures": [{"item": good}] * 1_001}
-    yield TOO_LARGE, "POST", acks, json.dumps({"items": [good]}).encode().ljust(MIB + 1)
-    yield INVALID, "POST", "/v1/failures", {"failures": [{"item": good, "reason": "r" * 1_025}]}
+    yield TOO_LARGE, "POST", acks, {"marks": [good] * 10_001}
+    yield TOO_LARGE, "POST", acks, {"marks": [{"group": given.open.prefix}] * 1_001}
+    yield TOO_LARGE, "POST", acks, {"marks": [{"batch_id": given.estimated, "count": 1}] * 1_001}
+    yield TOO_LARGE, "POST", acks, {"marks": [{"failed": good}] * 1_001}
     for body in (*BAD_ACKS, *NOT_JSON):
         yield INVALID, "POST", acks, body
     for batch in BAD_BATCHES:
@@ -247,6 +231,32 @@ def refusals(given: Given) -> Iterator[tuple[tuple[int, str], str, str, object]]
     for batch_id in NO_IDS:
         yield INVALID, "GET", f"/v1/batches/{batch_id}", None
     yield (405, "method-not-allowed"), "PATCH", acks, None
+
+
+def bad_marks(given: Given) -> Iterator[tuple[str, object]]:
+    """What is refused by its place: code and mark."""
+    invalid, no_item = "invalid-request", "invalid-item-id"
+    for count in (*NO_NUMBERS, 2**40 + 1):
+        yield invalid, {"batch_id": given.estimated, "count": count}
+    yield invalid, {"batch_id": given.open.batch_id, "count": 1}
+    for start, stop in ((0, 11), (5, 5), (6, 5), (10, None), (0, 0)):
+        yield invalid, {"group": given.open.prefix, "from": start, "to": stop}
+    for group in (forged(given.open, size=11), guessed(given.open)):
+        yield no_item, {"group": group}
+    for item in ("\ud800", {"item": 1}):
+        yield no_item, item
+    for mark in (f"{OF_NOBODY}:0", {"group": OF_NOBODY}, {"batch_id": UNKNOWN, "count": 1}):
+        yield "batch-not-found", mark
+    yield invalid, {"failed": given.open[7], "reason": "r" * 1_025}
+    for mark in BAD_MARKS:
+        yield invalid, mark
+
+
+def test_each_bad_mark_is_refused_by_its_place(call, given):
+    expected, marks = zip(*bad_marks(given), strict=True)
+    answer = call("POST", "/v1/acks", {"marks": marks})
+    assert answer.status == 200
+    assert [(one["place"], one["code"]) for one in answer.body["refused"]] == list(enumerate(expected))
 
 
 def test_each_bad_request_gets_its_problem_and_status(call, given):
@@ -278,7 +288,7 @@ def test_a_key_that_was_used_for_another_count_or_on_a_closed_batch(call, given)
 
 class TestCallers:
     def test_unsigned(self, call, given):
-        answer = call("POST", "/v1/acks", {"items": [given.open[7]]}, signed=False)
+        answer = call("POST", "/v1/acks", {"marks": [given.open[7]]}, signed=False)
         assert answer.status == 403
 
     @pytest.mark.parametrize("path", ["/v1/batches", "/api/v1/batch/exact", "/openapi.json"])
@@ -287,7 +297,7 @@ class TestCallers:
         assert call(method, path, {}, signed=False).status == 403
 
     def test_signed_for_another_body(self, stack, caller, given):
-        body = json.dumps({"items": [given.open[7]]}).encode()
+        body = json.dumps({"marks": [given.open[7]]}).encode()
         request = Request("POST", f"{stack.api_url}/v1/acks", {"Content-Type": "application/json"}, b"{}")
         headers = SigV4(caller, stack.region)(request)
         answer = urllib3.PoolManager().request("POST", request.url, body=body, headers=dict(headers))
@@ -302,4 +312,4 @@ class TestCallers:
 
         # When the user acks, Then it is refused
         with pytest.raises(AccessDenied):
-            HttpsLedger(HttpsApi(stack.api_url, sign=SigV4(stranger, stack.region))).ack([given.open[7]])
+            HttpsLedger(HttpsApi(stack.api_url, sign=SigV4(stranger, stack.region))).mark([given.open[7]])

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from fanin import names
-from fanin.entry.unhandled import PAUSES
+from fanin.entry.pauses import ACKS
 from fanin_cdk.ack_queue import TIMEOUT as ACK_TIMEOUT
 from fanin_cdk.settings import Settings
 from tests.infra.conftest import ALTERED
@@ -103,7 +103,7 @@ def test_messages_that_keep_being_postponed_raise_an_alarm(altered):
     assert alarm["Dimensions"] == [{"Name": "service", "Value": "shop"}]
     assert (alarm["Statistic"], alarm["Threshold"], alarm["EvaluationPeriods"]) == ("Sum", 1, 2)
     # And a message is postponed at least once in each of its periods
-    assert alarm["Period"] >= PAUSES.cap + ACK_TIMEOUT + Settings().ack_batching_window_seconds
+    assert alarm["Period"] >= ACKS.cap + ACK_TIMEOUT + Settings().ack_batching_window_seconds
 
 
 def test_messages_in_flight_raise_an_alarm_before_sqs_hands_out_no_more(fanin, tracker):

@@ -27,7 +27,7 @@ HOUR = 3_600_000
 TERMINAL = [State.COMPLETE, State.TIMED_OUT, State.CANCELLED, State.ORPHANED]
 
 
-def clear(stores: Stores, mask: int, key: WordKey = KEY, *, failed: bool = False) -> Cleared:
+def clear(stores: Stores, mask: int, key: WordKey = KEY, *, failed: int = 0) -> Cleared:
     (cleared,) = stores.words.clear([Clear(key, mask, LATER, failed)])
     return cleared
 

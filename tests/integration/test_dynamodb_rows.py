@@ -120,11 +120,11 @@ def test_a_word_with_all_its_leases_is_still_one_write_unit(dynamo: Dynamo) -> N
     now, ages = 2**33, 2**35  # seconds; later than anyone will use this
     claims = [Claim(KEY, position, now, now + 43_200, ages) for position in range(64)]
     assert all(claimed.taken for claimed in dynamo.words.claim(claims))
-    dynamo.words.clear([Clear(KEY, FULL >> 1, ages, failed=True)])
+    dynamo.words.clear([Clear(KEY, FULL >> 1, ages, failed=FULL >> 1)])
 
     # When it is as large as it gets, Then it is under 1 KB, before its last write and after it
     assert size(dynamo.word_row(KEY)) < 1024
-    dynamo.words.clear([Clear(KEY, 1 << 63, ages, failed=True)])
+    dynamo.words.clear([Clear(KEY, 1 << 63, ages, failed=1 << 63)])
     assert 700 < size(dynamo.word_row(KEY)) < 1024
 
 

@@ -74,7 +74,7 @@ class TestWords:
 
     def test_a_full_mask_finishes_a_word_that_is_unwritten_or_half_done(self, stores: Stores) -> None:
         half = WordKey(7, 0, 4)
-        assert clear(stores, FULL, failed=True) == Cleared(0, FULL, Tally(64))
+        assert clear(stores, FULL, failed=FULL) == Cleared(0, FULL, Tally(64))
         assert clear(stores, 0xFF, half) == Cleared(FULL ^ 0xFF, 0xFF)
         assert clear(stores, FULL, half) == Cleared(0, FULL ^ 0xFF)
 
@@ -111,13 +111,21 @@ class TestWords:
         clear(stores, 0b0001)
 
         answers = [
-            clear(stores, 0b0011, failed=True),
+            clear(stores, 0b0011, failed=0b0011),
             clear(stores, 0b0110),
-            clear(stores, 0b1110, failed=True),
+            clear(stores, 0b1110, failed=0b1110),
         ]
 
         assert [answer.first for answer in answers] == [0b0010, 0b0100, 0b1000]
         assert stores.words.read_failed([KEY, WordKey(7, 0, 4)]) == {KEY: 0b1010}
+
+    def test_one_write_clears_bits_of_which_some_have_failed(self, stores: Stores) -> None:
+        clear(stores, 0b0011, failed=0b0010)
+
+        answer = clear(stores, FULL, failed=0b1101)
+
+        assert (answer.word, answer.first, answer.tally) == (0, FULL ^ 0b0011, Tally(3))
+        assert stores.words.read_failed([KEY]) == {KEY: 0b1110}
 
     def test_a_word_without_failures_is_left_out_of_the_failed(self, stores: Stores) -> None:
         clear(stores, 0b1)
@@ -127,7 +135,7 @@ class TestWords:
     def test_the_tally_of_a_word_of_level_0_is_what_has_failed_in_it(self, stores: Stores) -> None:
         clear(stores, 0b0001)
 
-        assert clear(stores, 0b0111, failed=True).tally == Tally(2)
+        assert clear(stores, 0b0111, failed=0b0111).tally == Tally(2)
         assert clear(stores, 0b1111).tally == Tally(2)
         assert clear(stores, 0b1111).tally == Tally(2)
         assert stores.words.read_tallied([KEY, WordKey(7, 0, 4)]) == {KEY: (FULL ^ 0b1111, Tally(2))}
@@ -187,7 +195,7 @@ class TestRows:
         claim(stores, 0, until=130)
         claim(stores, 63, until=140)
         clear(stores, 0b0101)
-        clear(stores, 0b1010, failed=True)
+        clear(stores, 0b1010, failed=0b1010)
 
         assert stores.words.read_rows([KEY]) == {KEY: WordRow(FULL ^ 0b1111, 0b1010, {0: 130, 63: 140})}
 

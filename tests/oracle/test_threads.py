@@ -42,7 +42,7 @@ def test_sixteen_threads_end_a_batch_of_8000_items_once() -> None:
 
         # When sixteen threads acknowledge them, and one closes the batch meanwhile
         closing = pool.submit(processes[0].close, batch_id)
-        answers = pool.map(lambda n: processes[n % PROCESSES].ack(parts[n]), range(len(parts)))
+        answers = pool.map(lambda n: processes[n % PROCESSES].mark(parts[n]).whole(), range(len(parts)))
         receipts = [receipt for answer in answers for receipt in answer]
         closing.result()
 

@@ -72,7 +72,7 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
     table, space = rng.choice(((ports.records, "71"), (ports.directory, "fleet")))
     batches, n = ports.batches, rng.randint(1, 4)
     key, above = WordKey(7, 0, rng.randint(0, 1)), WordKey(7, rng.randint(0, 1), 2)
-    total = rng.randint(-9, 9)
+    total, mask = rng.randint(-9, 9), rng.randint(1, 7)
     claim = Claim(key, rng.randint(0, 2), seconds, until, seconds + 9_000)
     row = batches.read([batch_id]).get(batch_id)
     some = rng.choice(tuple(State))
@@ -83,7 +83,7 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
         lambda: table.read(space, ["a", "b", "a"]),
         lambda: table.page(space, prefix=rng.choice(("", "a")), limit=100),
         lambda: ports.words.claim([claim]),
-        lambda: ports.words.clear([Clear(key, rng.randint(1, 7), until, failed=rng.random() < 0.5)]),
+        lambda: ports.words.clear([Clear(key, mask, until, failed=mask & rng.randint(0, 7))]),
         lambda: ports.words.clear([Clear(above, rng.randint(1, 7), until, carried=random_tallies(rng))]),
         lambda: ports.words.read_tallied([key, above]),
         lambda: (

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from fanin.adapters.memory import Memory
 from fanin.app.services import Services
-from fanin.domain.acks import Count, Failure, ItemRange, Result
 from fanin.domain.batch import Batch, Mode, OpenBatch
 from fanin.domain.directory import Register
 from fanin.domain.frames import OpenFrame, Ticket
 from fanin.domain.ids import Group
+from fanin.domain.marks import Count, Done, Failure, ItemRange
 from fanin.domain.routing import PutRoute
 from fanin.domain.scatter import Recipient, Reply, Scatter
 
@@ -91,49 +91,51 @@ def _add(scene: Scene, *, limit: int | None = None, key: str | None = None) -> C
 
 def _add_to_full(scene: Scene, key: str | None = None) -> Callable[[], object]:
     row, group = scene.batch(6, limit=8)
-    scene.services.ledger.ack(list(group[:4]))
+    scene.services.ledger.mark(list(group[:4])).whole()
     return lambda: scene.services.ledger.add(row.batch_id, 5, key=key)
 
 
 def _ack(scene: Scene, **options: Any) -> Callable[[], object]:
     _, group = scene.batch(**options)
-    return lambda: scene.services.ledger.ack(list(group[:]))
+    return lambda: scene.services.ledger.mark(list(group[:])).whole()
 
 
 def _ack_range(scene: Scene, *, closed: bool) -> Callable[[], object]:
     _, group = scene.batch(closed=closed)
-    return lambda: scene.services.ledger.ack(ranges=[ItemRange(group.prefix)])
+    return lambda: scene.services.ledger.mark([ItemRange(group.prefix)]).whole()
 
 
 def _ack_totals(scene: Scene, **options: Any) -> Callable[[], object]:
     """Every item brings something; some were marked before, with other values."""
     _, group = scene.batch(totals=("rows", "cents"), **options)
-    scene.services.ledger.ack(results=[Result(item, {"rows": 1_000}) for item in group[60:70]])
-    results = [Result(item, {"rows": 1, "cents": -n}) for n, item in enumerate(group[:])]
-    return lambda: scene.services.ledger.ack(results=results)
+    scene.services.ledger.mark([Done(item, {"rows": 1_000}) for item in group[60:70]]).whole()
+    results = [Done(item, {"rows": 1, "cents": -n}) for n, item in enumerate(group[:])]
+    return lambda: scene.services.ledger.mark(results).whole()
 
 
 def _close_totals(scene: Scene) -> Callable[[], object]:
     row, group = scene.batch(totals=("rows",))
-    scene.services.ledger.ack(results=[Result(item, {"rows": 1}) for item in group[:]])
+    scene.services.ledger.mark([Done(item, {"rows": 1}) for item in group[:]]).whole()
     return lambda: scene.services.ledger.close(row.batch_id)
 
 
 def _ack_count(scene: Scene) -> Callable[[], object]:
     row, _ = scene.batch(mode=Mode.ESTIMATED)
-    return lambda: scene.services.ledger.ack(counts=[Count(row.batch_id, 7)])
+    return lambda: scene.services.ledger.mark([Count(row.batch_id, 7)]).whole()
 
 
 def _fail(scene: Scene) -> Callable[[], object]:
     """The last items that are pending, of two words."""
     _, group = scene.batch(closed=True)
-    scene.services.ledger.ack([*group[:62], *group[66:]])
-    return lambda: scene.services.ledger.fail([Failure(item, "it would not") for item in group[62:66]])
+    scene.services.ledger.mark([*group[:62], *group[66:]]).whole()
+    return lambda: scene.services.ledger.mark(
+        [Failure(item, "it would not") for item in group[62:66]]
+    ).whole()
 
 
 def _close(scene: Scene) -> Callable[[], object]:
     row, group = scene.batch()
-    scene.services.ledger.ack(list(group[:]))
+    scene.services.ledger.mark(list(group[:])).whole()
     return lambda: scene.services.ledger.close(row.batch_id)
 
 

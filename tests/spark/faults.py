@@ -15,9 +15,9 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from fanin.adapters.dynamodb.metering import Meter
-from fanin.app.ledger.marking import NO_RESULTS, Results
+from fanin.app.ledger.clearing import NO_VALUES, Values
 from fanin.client.tracker import Tracker
-from fanin.domain.tree import Mark
+from fanin.domain.tree import Bits
 from fanin.spark.runtime.service import Service
 
 DEATHS = 2
@@ -120,18 +120,18 @@ class _Ledger:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def mark(self, shares: Mapping[int, Sequence[Mark]], *, results: Results = NO_RESULTS) -> Any:
+    def clear(self, shares: Mapping[int, Sequence[Bits]], *, values: Values = NO_VALUES) -> Any:
         """Write a half, in the attempts that die."""
         if TaskContext.get().attemptNumber() < DEATHS:
             half = {batch_id: marks[: len(marks) // 2] for batch_id, marks in shares.items()}
             words = {(batch_id, mark.number) for batch_id, marks in half.items() for mark in marks}
             brought = {
-                batch_id: {n: one for n, one in values.items() if (batch_id, n // 64) in words}
-                for batch_id, values in results.items()
+                batch_id: {n: one for n, one in own.items() if (batch_id, n // 64) in words}
+                for batch_id, own in values.items()
             }
-            self._inner.mark(half, results=brought)
+            self._inner.clear(half, values=brought)
             die(self._folder, "mark")
-        return self._inner.mark(shares, results=results)
+        return self._inner.clear(shares, values=values)
 
     def verify(self, batch_id: int, **how: Any) -> Any:
         verdict = self._inner.verify(batch_id, **how)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from fanin.domain import ids
 from fanin.domain.batch import Batch
 from fanin.domain.ids import Block
-from fanin.domain.tree import Mark, Tree
+from fanin.domain.tree import Bits, Tree
 
 FAR = 10**10
 
@@ -51,13 +51,13 @@ def items_of(marks: Iterable[tuple[int, int, int, int]]) -> Counter[tuple[int, i
     return found
 
 
-def minimal(items: set[int], root: int) -> set[Mark]:
+def minimal(items: set[int], root: int) -> set[Bits]:
     """The cover by its definition: a word whose bits are all in the set is a bit of the word above."""
-    tree, marks, level = Tree(), set[Mark](), 0
+    tree, marks, level = Tree(), set[Bits](), 0
     while items:
-        words = tree.marks(sorted(items))
+        words = tree.masks(sorted(items))
         whole = {n for n, mask in words.items() if mask == tree.full and level < root}
-        marks |= {Mark(level, n, mask) for n, mask in words.items() if n not in whole}
+        marks |= {Bits(level, n, mask) for n, mask in words.items() if n not in whole}
         items, level = whole, level + 1
     return marks
 

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from fanin.adapters.dynamodb.rows import SUMS
-from fanin.domain.acks import Failure, Result
+from fanin.domain.marks import Done, Failure
 from tests.spark.tables import FULL, Tables
 
 SIZES = (1, 63, 64, 65, 127, 128, 4095, 4096, 4097, 9000, 64**3, 64**3 + 1)
@@ -73,7 +73,7 @@ def _play(tables: Tables, script: dict[str, Any]) -> int:
             tables.ack(group, (0, len(group) // 64 * 64 or 1), (len(group) - 1, len(group)))
     for place in script["failures"]:
         brings = {"cents": place} if totals else {}
-        tables.ledger.fail([Failure(groups[-1][place % len(groups[-1])], "broken", totals=brings)])
+        tables.ledger.mark([Failure(groups[-1][place % len(groups[-1])], "broken", totals=brings)]).whole()
     if script["end"] == "close last":
         tables.ledger.close(batch.batch_id)
     if script["end"] == "cancel":
@@ -83,9 +83,9 @@ def _play(tables: Tables, script: dict[str, Any]) -> int:
 
 def _ack(tables: Tables, items: list[str], values: dict[str, int]) -> None:
     if values:
-        tables.ledger.ack(results=[Result(item, values) for item in items])
+        tables.ledger.mark([Done(item, values) for item in items]).whole()
     else:
-        tables.ledger.ack(items)
+        tables.ledger.mark(items).whole()
 
 
 def ranges_of(tables: Tables, batch_id: int) -> list[tuple[int, int]]:

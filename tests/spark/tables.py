@@ -11,9 +11,9 @@ from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
-from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, OpenBatch
 from fanin.domain.ids import Group
+from fanin.domain.marks import ItemRange
 from fanin.domain.tree import Tree, positions
 from fanin.spark.audit import export, rows
 from fanin.spark.audit.scan import line
@@ -65,7 +65,7 @@ class Tables:
         """Mark half-open ranges of a group."""
         for start in range(0, len(ranges), 50):
             some = ranges[start : start + 50]
-            self.ledger.ack(ranges=[ItemRange(group.prefix, first, stop) for first, stop in some])
+            self.ledger.mark([ItemRange(group.prefix, first, stop) for first, stop in some]).whole()
 
     def row(self, batch: Batch) -> Batch:
         return self.memory.batches._rows[batch.batch_id]

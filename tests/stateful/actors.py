@@ -6,34 +6,56 @@ is lost, above all the process's cache of batches.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+from uuid import UUID
 
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import WordKey
-from fanin.domain.acks import Failure, ItemRange, Receipt, Result
 from fanin.domain.batch import Batch, State
 from fanin.domain.ids import Group
+from fanin.domain.marks import Failure, ItemRange, Receipt
 from fanin.domain.reports import Missing
-from fanin.errors import BatchClosed, LimitReached, PartlyMarked, ServiceUnavailable, Throttled
+from fanin.entry.queues import acknowledge
+from fanin.errors import (
+    BatchClosed,
+    BatchGone,
+    BatchNotFound,
+    FaninError,
+    InvalidItemId,
+    InvalidRequest,
+    LimitReached,
+    Throttled,
+)
+from fanin.wire.compact_json import compact
+from fanin.wire.marks import MARKS
 from tests.stateful.model import Model, ordinals_of, require
 from tests.stateful.scheduler import Crash, Death, Scheduler
 from tests.stateful.values import ValuesModel
 
 Actor = Callable[[], None]
+Verdicts: TypeAlias = tuple[Sequence[Receipt], Mapping[int, Exception], Collection[int]]
+"""Receipts, what is refused by place, and what is left."""
 
 
 class Message(NamedTuple):
-    """What a consumer finds in the queue: items to acknowledge or to fail, or a range of them."""
+    """What a consumer finds in the queue: marks, as they are on the wire."""
 
-    items: tuple[str, ...] = ()
-    span: ItemRange | None = None
-    failing: bool = False
+    entries: tuple[Any, ...]
+
+
+class Fault(NamedTuple):
+    """A mark that no ledger may take: nobody issued its item, or its batch does not know its totals."""
+
+    entry: Any
+    error: type[FaninError]
 
 
 @dataclass
@@ -43,10 +65,14 @@ class World:
     Attributes:
         service: gives a process: a new one, or one that several actors share as threads.
         queue: messages to consume, in no order.
+        gone: an item of a batch that was removed.
         values: what items bring to the totals of their batches; None for batches without totals.
         producing: producers that have not finished.
         clients: actors on whose end the functions behind the streams may stop.
         deaths: how many clients of each kind have died.
+        sent: how many marks were made.
+        faults: what must be refused, by its JSON; each is another, and in one message.
+        reported: how often each of them was refused or parked.
     """
 
     rng: Random
@@ -55,10 +81,14 @@ class World:
     scheduler: Scheduler
     service: Callable[[], LedgerService]
     queue: list[Message]
+    gone: str = ""
     values: ValuesModel | None = None
     producing: int = 0
     clients: int = 0
     deaths: Counter[str] = field(default_factory=Counter)
+    sent: int = 0
+    faults: dict[str, Fault] = field(default_factory=dict)
+    reported: Counter[str] = field(default_factory=Counter)
 
     def client(self, kind: str, run: Actor) -> Actor:
         """An actor that the functions behind the streams outlive; what it holds when it dies is lost."""
@@ -111,15 +141,51 @@ class World:
             stop = min(group.upto, at + rng.choice((1, 1, 2, 5, 20)))
             items = list(group[at:stop])
             rng.shuffle(items)
-            message = Message(tuple(items), failing=rng.random() < 0.15)
+            entries = [self.entry(item) for item in items]
             if rng.random() < 0.25:
-                message = Message(span=ItemRange(group.prefix, at, stop))
-            self.queue.append(message)
+                entries = [{"group": group.prefix, "from": at, "to": stop}, *entries[: rng.choice((0, 0, 2))]]
             if rng.random() < 0.2:
-                self.queue.append(message._replace(failing=rng.random() < 0.5))
+                entries += [self.entry(rng.choice(items), failing=0.5) for _ in range(2)]
+            if rng.random() < 0.05:
+                entries.append({"group": group.prefix, "from": at, "to": stop})
+            if rng.random() < 0.2:
+                self.queue.append(Message(tuple(self.entry(item, failing=0.5) for item in items)))
+            if rng.random() < 0.15:
+                entries.insert(rng.randint(0, len(entries)), self.fault(group))
+            self.queue.append(Message(tuple(entries)))
             at = stop
         if rng.random() < 0.1:
-            self.queue.append(Message(span=ItemRange(group.prefix)))
+            self.queue.append(Message(({"group": group.prefix, "from": 0, "to": None},)))
+
+    def entry(self, item: str, failing: float = 0.1) -> Any:
+        """A mark of an item, done or failed."""
+        return {"failed": item, "reason": "it would not"} if self.rng.random() < failing else item
+
+    def fault(self, group: Group) -> Any:
+        """A mark that must be refused, unlike any other."""
+        rng = self.rng
+        self.sent += 1
+        n, good = self.sent, rng.choice(group)
+        batch_id, _, name = group.prefix.partition(":")
+        forged = UUID(int=UUID(name).int ^ 1 << rng.randrange(50))
+        fault = rng.choice(
+            (
+                Fault(f"nonsense {n}", InvalidItemId),
+                Fault(f"{group.prefix}:{group.upto + n}", InvalidItemId),
+                Fault({"item": f"{batch_id}:{forged}:0", "totals": {"size": n}}, InvalidItemId),
+                Fault({"failed": f"{int(batch_id) ^ 1 << 40}:{name}:0", "attempts": n}, BatchNotFound),
+                Fault({"failed": self.gone, "attempts": n}, BatchGone),
+                Fault({"item": good, "totals": {"unheard_of": n}}, InvalidRequest),
+                Fault({"failed": good, "totals": {"unheard_of": n}}, InvalidRequest),
+                Fault({"item": good, "totals": {"size": n + 0.5}}, InvalidRequest),
+                Fault({"item": good, "and": n}, InvalidRequest),
+                Fault({"group": group.prefix, "from": 0, "to": group.upto + n}, InvalidRequest),
+                Fault({"batch_id": int(batch_id), "count": n}, InvalidRequest),
+                Fault(n, InvalidRequest),
+            )
+        )
+        self.faults[compact(fault.entry)] = fault
+        return fault.entry
 
     def consumer(self) -> Actor:
         """Takes messages and marks their items; what it holds in a crash is delivered again."""
@@ -132,42 +198,77 @@ class World:
             while self.scheduler.wait(lambda: self.queue or not self.producing) and self.queue:
                 self.rng.shuffle(self.queue)
                 held.extend(self.queue.pop() for _ in range(min(self.rng.randint(1, 4), len(self.queue))))
-                self.mark(service, held)
+                left = self.mark(service, held)
                 held.clear()
+                self.queue.extend(left)
 
         return self.client("consumer", run)
 
-    def mark(self, service: LedgerService, messages: list[Message]) -> None:
-        """Acknowledge and fail the items of messages in bulk, and tell the model."""
-        for failing in (False, True):
-            items = [item for m in messages if m.failing is failing and not m.span for item in m.items]
-            spans = [] if failing else [m.span for m in messages if m.span]
-            if not items and not spans:
-                continue
-            self.model.begin(items, spans, failing=failing)
-            lost = self.scheduler.lost[self.scheduler.name]
-            try:
-                receipts = self.tell(service, items, spans, failing=failing)
-            except (Crash, ServiceUnavailable, PartlyMarked):
-                self.model.lost(items)
-                raise
-            if self.scheduler.lost[self.scheduler.name] > lost:
-                self.model.lost(items)  # the repeat may have met its own bits
-            self.model.answered(receipts, items, spans, failing=failing)
+    def mark(self, service: LedgerService, messages: Sequence[Message]) -> list[Message]:
+        """Mark what messages name, in one request or as the function of the ack queue, and tell the model.
 
-    def tell(
-        self, service: LedgerService, items: list[str], spans: list[ItemRange], *, failing: bool
-    ) -> list[Receipt]:
-        """Make the call; each item may bring values to the totals of its batch."""
+        Returns:
+            What is left of them.
+        """
+        entries = [entry for message in messages for entry in message.entries]
+        good = {place: entry for place, entry in enumerate(entries) if compact(entry) not in self.faults}
         values = self.values
-        with values.bringing(items, self.has_totals) if values else nullcontext({}) as brought:
-            if failing:
-                return service.fail(
-                    [Failure(item, "it would not", totals=brought.get(item, {})) for item in items]
-                )
-            plain = [item for item in items if item not in brought]
-            results = [Result(item, brought[item]) for item in items if item in brought]
-            return service.ack(plain, ranges=spans, results=results)
+        lost = self.scheduler.lost[self.scheduler.name]
+        named = [MARKS.decode({"marks": [entry]})[0] for entry in good.values()]
+        marks = dict(zip(good, named, strict=True))
+        self.model.begin(named)
+        with values.bringing(named, self.has_totals) if values else nullcontext(named) as brought:
+            for place, mark in zip(good, brought, strict=True):
+                entries[place] = MARKS.encode([mark])["marks"][0]
+            try:
+                call = self.over_the_queue if self.rng.random() < 0.5 else self.directly
+                receipts, refused, left = call(service, entries, [len(one.entries) for one in messages])
+            except (Crash, FaninError):
+                self.model.lost(named)
+                raise
+        for place, error in refused.items():
+            fault = self.faults.get(compact(entries[place]))
+            require(fault, f"{entries[place]} was refused: {error!r}")
+            require(isinstance(error, fault.error), f"{fault} was refused as {error!r}")
+            self.reported[compact(entries[place])] += 1
+        settled = [mark for place, mark in marks.items() if place not in left]
+        unsettled = [mark for place, mark in marks.items() if place in left]
+        require(len(settled) + len(left) + len(refused) == len(entries), f"{entries}: not each has a verdict")
+        self.model.lost(unsettled)
+        if self.scheduler.lost[self.scheduler.name] > lost or unsettled:
+            self.model.lost(settled)  # the repeat may have met its own bits
+        self.model.answered(receipts, settled)
+        return [Message((entries[place],)) for place in left]
+
+    @staticmethod
+    def directly(service: LedgerService, entries: Sequence[Any], _: Sequence[int]) -> Verdicts:
+        marked = service.mark(MARKS.decode({"marks": entries}))
+        require(not marked.unknown, f"{marked} of exact batches")
+        return marked.receipts, marked.refused, marked.left.keys()
+
+    @staticmethod
+    def over_the_queue(service: LedgerService, entries: Sequence[Any], sizes: Sequence[int]) -> Verdicts:
+        """Hand messages to the function of the ack queue; what it parks, and what comes again, by place."""
+        bounds = [0, *accumulate(sizes)]
+        messages: list[Any] = [
+            {"messageId": str(n), "body": compact({"marks": entries[start:stop]})}
+            for n, (start, stop) in enumerate(pairwise(bounds))
+        ]
+        handled = acknowledge(messages, service)
+        refused, left = dict[int, Exception](), dict[int, Exception]()
+        for found, verdicts in (
+            ([*handled.poison, *handled.refused], refused),
+            ([*handled.again, *handled.rests], left),
+        ):
+            for message, error in found:
+                if not isinstance(error, FaninError):
+                    raise error
+                n, said = int(message["messageId"]), json.loads(message["body"])["marks"]
+                require(verdicts is left or len(said) == 1, f"{said} are parked together")
+                for entry in said:
+                    places = (at for at in range(bounds[n], bounds[n + 1]) if entries[at] == entry)
+                    verdicts[next(at for at in places if at not in refused and at not in left)] = error
+        return handled.receipts, refused, left
 
     def has_totals(self, batch_id: int) -> bool:
         return bool(self.model.rows[batch_id].totals)
@@ -272,7 +373,7 @@ class World:
         """Tell of an ended batch; its parent's item is marked by nobody else, and only if it was used."""
         used = batch.items or batch.closed_at is not None or batch.state is State.CANCELLED
         parent = [batch.parent_item] if batch.parent_item and used else []
-        self.model.begin(parent, failing=batch.state is not State.COMPLETE)
+        self.model.begin(parent if batch.state is State.COMPLETE else [Failure(item) for item in parent])
         self.model.lost(parent)
         service.announce(batch)
         self.model.settled(parent)

@@ -24,9 +24,9 @@ from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.app.ports.words import WordKey
 from fanin.app.redrives.records import LEASE_MS
 from fanin.app.redrives.redrive import RedriveService
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
 from fanin.domain.failures import KeptMessage
+from fanin.domain.marks import Failure
 from fanin.domain.redrives import Redrive
 from fanin.domain.selection import OrdinalRange
 from fanin.domain.tree import Tree
@@ -130,11 +130,11 @@ class FailuresSimulation:
     def handle(self, service: LedgerService, message: Outgoing, *, fails: bool) -> None:
         item = str(message.attributes[names.ITEM_ATTRIBUTE])
         if not fails:
-            service.ack([item])
+            service.mark([item]).whole()
             return
         source = SMALL if body_of(message.body) in self.small else QUEUE
         failure = Failure(item, f"row {self.rng.randint(0, 2)}", KeptMessage(message.body), source=source)
-        service.fail([failure])
+        service.mark([failure]).whole()
 
     def presser(self, batch_id: int) -> Actor:
         """Presses until its redrive is finished."""

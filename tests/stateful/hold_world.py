@@ -11,9 +11,9 @@ from random import Random
 
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
 from fanin.app.ledger.service import LedgerService
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Cause, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.marks import Failure
 from fanin.domain.selection import OrdinalRange, Selection
 from fanin.domain.tolerance import Tolerance
 from fanin.domain.tree import Tree
@@ -142,10 +142,10 @@ class HoldSimulation:
                 if failing:
                     self.clock.advance(1)
                     at = self.clock.at
-                    service.fail([Failure(self.group[index], f"no price in row {index % 3}")])
+                    service.mark([Failure(self.group[index], f"no price in row {index % 3}")]).whole()
                     self.failing[index] = max(at, self.failing.get(index, 0))
                 else:
-                    service.ack([self.group[index]])
+                    service.mark([self.group[index]]).whole()
                     self.acked.add(index)
                 hand.clear()
 
@@ -240,7 +240,9 @@ class HoldSimulation:
             service.release(self.batch_id)
             require(not self.held() or self.row().state.terminal, f"{self.held()} are held after a release")
         if not self.row().state.terminal:
-            service.ack([self.group[n] for n in set(range(self.group.upto)) - self.model.marked(self.row())])
+            service.mark(
+                [self.group[n] for n in set(range(self.group.upto)) - self.model.marked(self.row())]
+            ).whole()
             service.verify(self.batch_id)
             service.close(self.batch_id)
         self.look()

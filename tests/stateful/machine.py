@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import cycle
+from typing import TypeAlias
+from uuid import UUID
 
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
@@ -11,10 +15,11 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from fanin.adapters.memory import FixedClock
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
-from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result
 from fanin.domain.batch import Mode, OnDeadline, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.marks import Count, Done, Failure, ItemRange, Malformed, Mark, Receipt
 from fanin.domain.reports import Missing
+from fanin.domain.tree import positions
 from fanin.errors import (
     BatchClosed,
     BatchGone,
@@ -24,8 +29,10 @@ from fanin.errors import (
     InvalidRequest,
     LimitReached,
 )
-from tests.stateful.model import ordinal_of, ordinals_of
+from tests.stateful.model import named_by, ordinal_of, ordinals_of
 
+Refusal: TypeAlias = tuple[type[FaninError], type[FaninError]]
+"""The error of a mark whose batch is there, and that of one whose batch was removed."""
 FORGET_MS = 31_000
 """After so long every process reads a live batch again."""
 
@@ -219,160 +226,128 @@ class LedgerMachine(RuleBasedStateMachine):
 
     # Marking items.
 
+    @rule(data=st.data(), batch=batches, fresh=st.booleans())
+    def mark(self, data: st.DataObject, batch: Plain, fresh: bool) -> None:
+        self.marking([(mark, batch, None) for mark in data.draw(marks_of(batch))], fresh=fresh)
+
     @rule(data=st.data(), found=st.lists(batches, min_size=1, max_size=3, unique_by=id), fresh=st.booleans())
-    def ack(self, data: st.DataObject, found: list[Plain], fresh: bool) -> None:
-        named = {batch.batch_id: data.draw(chosen(batch)) for batch in found if batch.groups}
-        items = [item for part in named.values() for item in part]
-        values = {batch.batch_id: data.draw(brought(batch, named.get(batch.batch_id, ()))) for batch in found}
-        results = {item: part for values_of in values.values() for item, part in values_of.items()}
-
-        def call() -> list[Receipt]:
-            plain = [item for item in items if item not in results]
-            valued = [Result(item, results[item]) for item in items if item in results]
-            return self.service(fresh).ack(plain, results=valued)
-
-        if any(batch.gone for batch in found if named.get(batch.batch_id)):
-            return self.refused(BatchGone, call)
-        receipts = {receipt.batch_id: receipt for receipt in call()}
-        assert receipts.keys() == {batch_id for batch_id, part in named.items() if part}
-        for batch in found:
-            if batch.batch_id in receipts:
-                self.told(batch, receipts[batch.batch_id], named[batch.batch_id], values[batch.batch_id])
-        return None
-
-    @rule(data=st.data(), batch=batches, reason=st.sampled_from(("", "no", "never")), fresh=st.booleans())
-    def fail(self, data: st.DataObject, batch: Plain, reason: str, fresh: bool) -> None:
-        items = data.draw(chosen(batch)) if batch.groups else []
-        values = data.draw(brought(batch, items))
-
-        def call() -> list[Receipt]:
-            return self.service(fresh).fail(
-                [Failure(item, reason, totals=values.get(item, {})) for item in items]
-            )
-
-        if not items:
-            assert call() == []
-            return None
-        if batch.gone:
-            return self.refused(BatchGone, call)
-        live, known = not batch.state.terminal, set(batch.done)
-        if live:  # unlike an acknowledgement, a failure looks at the bits above the item's own
-            batch.marked |= {ordinal_of(item)[1] for item in items} & batch.done
-        (receipt,) = call()
-        self.told(batch, receipt, items, values)
-        for item in items:
-            _, ordinal = ordinal_of(item)
-            if live and (ordinal not in known or ordinal in batch.failed or batch.mode is Mode.ESTIMATED):
-                batch.failed[ordinal] = reason
-        return None
+    def mark_mixed(self, data: st.DataObject, found: list[Plain], fresh: bool) -> None:
+        good = [(mark, batch, None) for batch in found for mark in data.draw(marks_of(batch))]
+        bad = [
+            (mark, batch, error)
+            for batch in found
+            if batch.groups
+            for mark, error in data.draw(st.lists(faults(batch), max_size=2))
+        ]
+        self.marking(data.draw(st.permutations([*good, *bad])), fresh=fresh)
 
     @rule(data=st.data(), batch=batches, fresh=st.booleans())
-    def ack_range(self, data: st.DataObject, batch: Plain, fresh: bool) -> None:
-        if not batch.groups:
-            return None
-        group = data.draw(st.sampled_from(batch.groups))
-        start = data.draw(st.integers(0, group.upto - 1))
-        stop = data.draw(st.one_of(st.none(), st.integers(start + 1, group.upto)))
-        span = ItemRange(group.prefix, start, stop)
-
-        def call() -> list[Receipt]:
-            return self.service(fresh).ack(ranges=[span])
-
-        if batch.gone:
-            return self.refused(BatchGone, call)
-        (receipt,) = call()
-        _, ordinals = ordinals_of(span)
-        if batch.state.terminal and not batch.whole:
-            assert (receipt.late, receipt.ranged) == (len(ordinals), 0)
-            return None
-        assert (receipt.late, receipt.first, receipt.ranged) == (0, 0, len(ordinals))
-        if not batch.state.terminal:
-            batch.done |= ordinals
-            batch.acked += len(ordinals)
-            if batch.totals:
-                batch.marked |= ordinals
-            # Items of whole words are marked above their own bit, and the rest on it: ask the tree which.
-            for mark in self.ports.tree.cover(min(ordinals), max(ordinals) + 1, batch.items):
-                if mark.level == 0:
-                    bits = range(self.ports.tree.width)
-                    base = mark.number * self.ports.tree.width
-                    batch.marked |= {base + bit for bit in bits if mark.mask >> bit & 1}
-            batch.settle()
-        self.state_told(batch, receipt)
-        return None
+    def mark_range(self, data: st.DataObject, batch: Plain, fresh: bool) -> None:
+        if batch.groups:
+            self.marking([(data.draw(spans(batch)), batch, None)], fresh=fresh)
 
     @rule(batch=batches, n=st.integers(1, 20), value=st.integers(-5, 5), fresh=st.booleans())
     def count(self, batch: Plain, n: int, value: int, fresh: bool) -> None:
-        values = dict.fromkeys(batch.totals, value)
+        error = (InvalidRequest, BatchGone) if batch.mode is Mode.EXACT else None
+        mark = Count(batch.batch_id, n, dict.fromkeys(batch.totals, value))
+        self.marking([(mark, batch, error)], fresh=fresh)
 
-        def call() -> list[Receipt]:
-            return self.service(fresh).ack(counts=[Count(batch.batch_id, n, values)])
-
-        if batch.gone:
-            return self.refused(BatchGone, call)
-        if batch.mode is Mode.EXACT:
-            return self.refused(InvalidRequest, call)
-        (receipt,) = call()
-        if batch.state.terminal:
-            assert (receipt.late, receipt.ranged) == (n, 0)
-            return None
-        batch.acked += n
-        batch.bring(values)
-        batch.settle()
-        assert (receipt.late, receipt.ranged, receipt.state) == (0, n, batch.state)
-        return None
-
-    @rule(data=st.data(), batch=batches, bit=st.integers(0, 49))
-    def forge(self, data: st.DataObject, batch: Plain, bit: int) -> None:
-        if not batch.groups:
-            return
-        group = data.draw(st.sampled_from(batch.groups))
-        digits = f"{int(group.id.replace('-', ''), 16) ^ 1 << bit:032x}"
-        forged = f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-        items = [group[0], f"{batch.batch_id}:{forged}:0"]
-        self.refused(BatchGone if batch.gone else InvalidItemId, lambda: self.old.ack(items))
-
-    @rule(
-        batch=batches,
-        values=st.sampled_from(({"pages": 1}, {"rows": 2**53 + 1}, {"rows": 0.5}, {"rows": True})),
-    )
-    def misname(self, batch: Plain, values: dict[str, int]) -> None:
-        if batch.groups and not batch.gone:
-            item = batch.groups[0][0]
-            self.refused(InvalidRequest, lambda: self.old.ack(results=[Result(item, values)]))
-            self.refused(InvalidRequest, lambda: self.old.fail([Failure(item, "no", totals=values)]))
-
-    def told(
-        self, batch: Plain, receipt: Receipt, items: list[str], values: Mapping[str, Mapping[str, int]]
-    ) -> None:
-        """Mark items in the model, and compare what the ledger said about them."""
-        if batch.state.terminal:
-            if batch.whole:
-                assert (receipt.first, receipt.late) == (0, 0)
-                assert sorted(receipt.duplicates) == sorted(items)
+    def marking(self, request: Sequence[tuple[Mark, Plain, Refusal | None]], *, fresh: bool) -> None:
+        """Mark, and compare every verdict: what is refused is refused alone, and the rest is marked."""
+        before = self.writes()
+        marked = self.service(fresh).mark([mark for mark, _, _ in request])
+        assert (marked.left, marked.unknown) == ({}, {})
+        shares: dict[int, list[Mark]] = {}
+        refused: dict[int, type[FaninError]] = {}
+        for place, (mark, batch, error) in enumerate(request):
+            if error or batch.gone:
+                refused[place] = (error or (InvalidRequest, BatchGone))[batch.gone]
             else:
-                assert (receipt.first, receipt.duplicates, receipt.late) == (0, (), len(items))
-            return
-        if batch.mode is Mode.ESTIMATED:
-            batch.acked += len(items)
-            for item in items:
-                batch.bring(values.get(item, {}))
-            assert receipt.ranged == len(items)
+                shares.setdefault(batch.batch_id, []).append(mark)
+        assert {place: type(error) for place, error in marked.refused.items()} == refused
+        receipts = {receipt.batch_id: receipt for receipt in marked.receipts}
+        assert receipts.keys() == shares.keys()
+        for batch in self.plain:
+            if batch.batch_id in shares:
+                self.told(batch, receipts[batch.batch_id], shares[batch.batch_id])
+        if not shares:
+            assert self.writes() == before
+
+    def told(self, batch: Plain, receipt: Receipt, marks: Sequence[Mark]) -> None:
+        """Mark items in the model, and compare what the ledger said about them."""
+        ranged = sum(sizes_of(mark) for mark in marks if isinstance(mark, ItemRange | Count))
+        items = [item_of(mark) for mark in marks if not isinstance(mark, ItemRange | Count)]
+        expected = Receipt(batch.batch_id, receipt.user_key, receipt.state, receipt.complete)
+        if batch.whole:
+            expected = replace(expected, duplicates=tuple(items), ranged=ranged)
+        elif batch.state.terminal:
+            expected = replace(expected, late=len(items) + ranged)
+        elif batch.mode is Mode.ESTIMATED:
+            self.counted(batch, marks)
+            failed = sum(isinstance(mark, Failure) for mark in marks)
+            expected = replace(expected, failed=failed, ranged=len(items) + ranged)
         else:
-            repeated = []
-            for item in items:
-                _, ordinal = ordinal_of(item)
-                if ordinal in batch.marked:
-                    repeated.append(item)
-                else:
-                    batch.bring(values.get(item, {}))
-                batch.marked.add(ordinal)
-            batch.done |= batch.marked
-            assert sorted(receipt.duplicates) == sorted(repeated)
-            assert receipt.first == len(items) - len(repeated)
-            assert (receipt.late, receipt.ranged) == (0, 0)
+            firsts, failed = self.marked(batch, marks)
+            repeated = Counter(items) - Counter(firsts)
+            assert Counter(receipt.duplicates) == repeated
+            first = len(firsts)
+            expected = replace(
+                expected, first=first, failed=failed, ranged=ranged, duplicates=receipt.duplicates
+            )
+        assert receipt == expected
         batch.settle()
-        self.state_told(batch, receipt)
+        if not batch.state.terminal or batch.state is State.COMPLETE:
+            self.state_told(batch, receipt)
+
+    def counted(self, batch: Plain, marks: Sequence[Mark]) -> None:
+        for mark in marks:
+            batch.acked += sizes_of(mark)
+            if isinstance(mark, Done | Failure | Count):
+                batch.bring(mark.totals)
+            if isinstance(mark, Failure):
+                batch.failed[ordinal_of(mark.item)[1]] = mark.reason
+
+    def marked(self, batch: Plain, marks: Sequence[Mark]) -> tuple[list[str], int]:
+        """Mark items of a live batch: the first mark of each decides.
+
+        Returns:
+            The items that are first, and how many of them failed.
+        """
+        known, failures = set(batch.done), set(batch.failed)
+        seen, ranged = set[int](), set[int]()
+        firsts, failed = list[str](), 0
+        for mark in marks:
+            _, ordinals = named_by(mark)
+            if isinstance(mark, ItemRange):
+                ranged |= ordinals
+                continue
+            (ordinal,) = ordinals
+            if ordinal in seen | ranged:
+                continue
+            seen.add(ordinal)
+            fails = isinstance(mark, Failure)
+            # Unlike other marks, a failure looks at the bits above the item's own.
+            if ordinal not in (batch.marked | known if fails else batch.marked):
+                firsts.append(item_of(mark))
+                failed += fails
+                batch.bring(mark.totals if isinstance(mark, Done | Failure) else {})
+            if isinstance(mark, Failure) and (ordinal not in known or ordinal in failures):
+                batch.failed[ordinal] = mark.reason
+            batch.marked.add(ordinal)
+        for mark in marks:
+            if isinstance(mark, ItemRange):
+                self.cover(batch, ordinals_of(mark)[1])
+        batch.done |= batch.marked | ranged
+        return firsts, failed
+
+    def cover(self, batch: Plain, ordinals: set[int]) -> None:
+        """Items of whole words are marked above their own bit, and the rest on it: ask the tree which."""
+        if batch.totals:
+            batch.marked |= ordinals
+        for bits in self.ports.tree.cover(min(ordinals), max(ordinals) + 1, batch.items):
+            if bits.level == 0:
+                base = bits.number * self.ports.tree.width
+                batch.marked |= {base + bit for bit in positions(bits.mask)}
 
     def state_told(self, batch: Plain, receipt: Receipt) -> None:
         assert receipt.complete is (receipt.state is State.COMPLETE)
@@ -419,9 +394,77 @@ def chosen(batch: Plain) -> st.SearchStrategy[list[str]]:
     return st.one_of(some, whole)
 
 
-def brought(batch: Plain, items: Sequence[str]) -> st.SearchStrategy[dict[str, dict[str, int]]]:
-    """What some of the items of a call bring to the totals of their batch."""
-    if not batch.totals or not items:
-        return st.just({})
-    values = st.dictionaries(st.sampled_from(list(batch.totals)), st.integers(-9, 9))
-    return st.dictionaries(st.sampled_from(items), values)
+@st.composite
+def spans(draw: st.DrawFn, batch: Plain) -> ItemRange:
+    group = draw(st.sampled_from(batch.groups))
+    start = draw(st.integers(0, group.upto - 1))
+    return ItemRange(group.prefix, start, draw(st.one_of(st.none(), st.integers(start + 1, group.upto))))
+
+
+@st.composite
+def marks_of(draw: st.DrawFn, batch: Plain) -> list[Mark]:
+    """What became of some items of a batch: done, with values or without, or failed; and of ranges."""
+    if not batch.groups:
+        return []
+    values = st.dictionaries(st.sampled_from(list(batch.totals) or ["none"]), st.integers(-9, 9))
+    kinds = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(("id", "id", "done", "failure")),
+                values if batch.totals else st.just({}),
+                st.sampled_from(("", "no", "never")),
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    marks: list[Mark] = []
+    for item, (kind, totals, reason) in zip(draw(chosen(batch)), cycle(kinds), strict=False):
+        match kind:
+            case "id":
+                marks.append(item)
+            case "done":
+                marks.append(Done(item, totals))
+            case _:
+                marks.append(Failure(item, reason, totals=totals))
+    for span in draw(st.lists(spans(batch), max_size=1)):
+        marks.insert(draw(st.integers(0, len(marks))), span)
+    return marks
+
+
+def faults(batch: Plain) -> st.SearchStrategy[tuple[Mark, Refusal]]:
+    """Marks that a batch cannot take, and why."""
+
+    def forged(group: Group, bit: int) -> str:
+        return f"{batch.batch_id}:{UUID(int=UUID(group.id).int ^ 1 << bit)}:0"
+
+    group = batch.groups[0]
+    foreign = st.builds(forged, st.sampled_from(batch.groups), st.integers(0, 49))
+    values = ({"pages": 1}, {"rows": 2**53 + 1}, {"rows": 0.5}, {"rows": True})
+    unread: list[tuple[Mark, Refusal]] = [
+        ("nonsense", (InvalidItemId, InvalidItemId)),
+        (group.prefix + f":{group.upto}", (InvalidItemId, InvalidItemId)),
+        (ItemRange(group.prefix, 0, group.upto + 1), (InvalidRequest, InvalidRequest)),
+        (Malformed(InvalidRequest("no mark")), (InvalidRequest, InvalidRequest)),
+        *(
+            (kind(group[0], totals=one), (InvalidRequest, BatchGone if "pages" in one else InvalidRequest))
+            for kind in (Done, Failure)
+            for one in values
+        ),
+    ]
+    return st.one_of(
+        st.one_of(foreign, foreign.map(Done), foreign.map(Failure)).map(
+            lambda mark: (mark, (InvalidItemId, BatchGone))
+        ),
+        st.sampled_from(unread),
+    )
+
+
+def item_of(mark: Mark) -> str:
+    assert isinstance(mark, str | Done | Failure)
+    return mark if isinstance(mark, str) else mark.item
+
+
+def sizes_of(mark: Mark) -> int:
+    """How many items a mark is for."""
+    return mark.n if isinstance(mark, Count) else len(named_by(mark)[1])

@@ -8,16 +8,16 @@ the code under test.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.ledger.deadlines import EARLY_MS
 from fanin.app.ports.words import WordKey
 from fanin.domain import ids
-from fanin.domain.acks import ItemRange, Receipt
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.ids import Group
+from fanin.domain.marks import Done, Failure, ItemRange, Mark, Receipt
 
 
 class Broken(AssertionError):
@@ -164,73 +164,78 @@ class Model:
             require(apart, f"{block} overlaps {other}")
         model.groups.add(block)
 
-    def begin(self, items: Sequence[str], ranges: Sequence[ItemRange] = (), *, failing: bool = False) -> None:
-        for item in items:
-            batch_id, ordinal = ordinal_of(item)
+    def begin(self, marks: Iterable[Mark]) -> None:
+        for mark in marks:
+            batch_id, ordinals = named_by(mark)
             model = self.batches[batch_id]
-            model.begun.add(ordinal)
-            if failing:
-                model.failing.add(ordinal)
-        for span in ranges:
-            batch_id, ordinals = ordinals_of(span)
-            self.batches[batch_id].begun |= ordinals
-            self.batches[batch_id].ranged |= ordinals
+            model.begun |= ordinals
+            if isinstance(mark, ItemRange):
+                model.ranged |= ordinals
+            if isinstance(mark, Failure):
+                model.failing |= ordinals
 
-    def lost(self, items: Sequence[str]) -> None:
-        """The answer of a call that named these was lost."""
-        for item in items:
-            batch_id, ordinal = ordinal_of(item)
-            self.batches[batch_id].silent.add(ordinal)
+    def lost(self, marks: Iterable[Mark]) -> None:
+        """The answer of a call with these was lost."""
+        for mark in marks:
+            batch_id, ordinals = named_by(mark)
+            if not isinstance(mark, ItemRange):
+                self.batches[batch_id].silent |= ordinals
 
-    def settled(self, items: Sequence[str]) -> None:
+    def settled(self, items: Iterable[str]) -> None:
         """A call that marked these has come to its end, whatever its answer."""
         for item in items:
             batch_id, ordinal = ordinal_of(item)
             model = self.batches[batch_id]
             (model.late if self.rows[batch_id].state.terminal else model.sure).add(ordinal)
 
-    def answered(
-        self,
-        receipts: list[Receipt],
-        items: Sequence[str],
-        ranges: Sequence[ItemRange] = (),
-        *,
-        failing: bool = False,
-    ) -> None:
+    def answered(self, receipts: Sequence[Receipt], marks: Sequence[Mark]) -> None:
+        """A request has settled these, in this order; its receipts must add up to them."""
+        shares: defaultdict[int, list[tuple[Mark, set[int]]]] = defaultdict(list)
+        for mark in marks:
+            batch_id, ordinals = named_by(mark)
+            shares[batch_id].append((mark, ordinals))
         by_batch = {receipt.batch_id: receipt for receipt in receipts}
-        named: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        for item in items:
-            batch_id, ordinal = ordinal_of(item)
-            named[batch_id][item] += 1
-            model = self.batches[batch_id]
-            if by_batch[batch_id].late:
-                model.late.add(ordinal)
-            else:
-                model.sure.add(ordinal)
-                model.named.add(ordinal)
-        for span in ranges:
-            batch_id, ordinals = ordinals_of(span)
-            model = self.batches[batch_id]
-            if by_batch[batch_id].late:
-                model.late |= ordinals
-            else:
-                model.sure |= ordinals
-        for batch_id, counts in named.items():
-            self._receipt(by_batch[batch_id], counts, failing)
+        require(by_batch.keys() == shares.keys(), f"{receipts} are not for {list(shares)}")
+        for batch_id, share in shares.items():
+            self._receipt(by_batch[batch_id], share)
 
-    def _receipt(self, receipt: Receipt, named: Counter[str], failing: bool) -> None:
+    def _receipt(self, receipt: Receipt, share: Sequence[tuple[Mark, set[int]]]) -> None:
         model = self.batches[receipt.batch_id]
+        told = receipt.first + len(receipt.duplicates) + receipt.ranged + receipt.late + receipt.held
+        size = sum(len(ordinals) for _, ordinals in share)
+        require(told == size, f"{receipt} does not add up to {size}")
         if receipt.late:
-            require(not receipt.first and not receipt.duplicates, "a late receipt tells of firsts")
+            require(receipt.late == size, f"some of {receipt} are late, and others are not")
+            model.late |= {ordinal for _, ordinals in share for ordinal in ordinals}
             return
-        firsts = named - Counter(receipt.duplicates)
-        require(not Counter(receipt.duplicates) - named, f"{receipt} tells of others than {named}")
-        require(receipt.first == firsts.total(), f"{receipt} does not add up for {named}")
-        for item in firsts.elements():
-            _, ordinal = ordinal_of(item)
+        duplicates = Counter(ordinal_of(item)[1] for item in receipt.duplicates)
+        deciding: dict[int, Mark] = {}
+        named = Counter[int]()
+        for mark, ordinals in share:
+            model.sure |= ordinals
+            deciding = dict.fromkeys(ordinals, mark) | deciding
+            if not isinstance(mark, ItemRange):
+                model.named |= ordinals
+                named.update(ordinals)
+        firsts = named - duplicates
+        require(not duplicates - named, f"{receipt} tells of others than {named}")
+        for ordinal in firsts.elements():
             model.firsts[ordinal] += 1
             require(model.firsts[ordinal] == 1, f"item {ordinal} was marked first twice")
-            (model.first_failed if failing else model.first_acked).add(ordinal)
+            require(not isinstance(deciding[ordinal], ItemRange), f"{ordinal} was first behind its range")
+        failed = {ordinal for ordinal in firsts if isinstance(deciding[ordinal], Failure)}
+        require(receipt.failed == len(failed), f"{receipt}, but {failed} failed first")
+        model.first_failed |= failed
+        model.first_acked |= firsts.keys() - failed
+
+
+def named_by(mark: Mark) -> tuple[int, set[int]]:
+    """The batch and the ordinals of the items of a mark that has ids."""
+    if isinstance(mark, ItemRange):
+        return ordinals_of(mark)
+    assert isinstance(mark, str | Done | Failure)
+    batch_id, ordinal = ordinal_of(mark if isinstance(mark, str) else mark.item)
+    return batch_id, {ordinal}
 
 
 @lru_cache(maxsize=4_096)

@@ -19,8 +19,8 @@ from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.app.redrives.records import LEASE_MS
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain import ids
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.marks import Failure
 from fanin.domain.redrives import OrdinalRange, Redrive, Redriving
 from fanin.domain.tree import Tree
 from fanin.errors import BatchGone, Throttled
@@ -91,7 +91,7 @@ class Redriven:
         ledger = LedgerService(self.ports)
         batch = ledger.open(OpenBatch(user_key="mine"))
         group = ledger.add(batch.batch_id, self.count)
-        ledger.fail([Failure(item, "x") for item in group])
+        ledger.mark([Failure(item, "x") for item in group]).whole()
         notes = [
             FailureRow(
                 n, item, "x", 1, 1, SMALL if n in self.small else QUEUE, IN_ROW * (n not in self.without)
@@ -186,11 +186,11 @@ class Redriven:
             items = self.sent()
             if items and self.rng.random() < 0.3:
                 with suppress(BatchGone):
-                    LedgerService(self.ports).ack([self.rng.choice(sorted(items))])
+                    LedgerService(self.ports).mark([self.rng.choice(sorted(items))]).whole()
 
     def consume_rest(self) -> None:
         if items := sorted(item for item in self.sent() if batch_of(item) not in self.removed):
-            LedgerService(self.ports).ack(items)
+            LedgerService(self.ports).mark(items).whole()
 
     def sent(self) -> dict[str, str]:
         """Item id → body, of every message that was sent."""

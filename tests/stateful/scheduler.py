@@ -10,7 +10,7 @@ from typing import TypeVar
 from greenlet import getcurrent, greenlet
 
 from fanin.adapters.memory import Delayed, LostAnswer
-from fanin.errors import OutcomeUnknown, PartlyMarked, ServiceUnavailable
+from fanin.errors import OutcomeUnknown, ServiceUnavailable, Throttled
 
 T = TypeVar("T")
 
@@ -22,6 +22,8 @@ LOST = {"before": Delayed, "after": LostAnswer}
 """What may happen to a request at each moment, other than a crash."""
 
 
+OVERLOAD = 0.2
+"""How likely a request of a consumer is throttled while there is an overload."""
 MOST_LOST = 2_000
 """Most answers that an actor loses; then its outage is over. The store in memory counts each row of a read
 as an answer, so without a limit a read of hundreds of rows would never succeed.
@@ -50,6 +52,7 @@ class Scheduler:
         losing: how likely the answer to an access is lost; the SDK then sends it again, after others ran.
             A request is as likely to be late: the SDK sends it again, and it arrives at any time.
         dying: how likely a crash of a mortal actor is its death.
+        throttles: how many requests of consumers are throttled.
         trace: gets a line for each access and switch, when a seed is replayed.
 
     Attributes:
@@ -64,6 +67,7 @@ class Scheduler:
         crashes: int,
         losing: float = 0.0,
         dying: float = 0.0,
+        throttles: int = 0,
         trace: Callable[[str], None] | None = None,
     ) -> None:
         self._rng = rng
@@ -71,6 +75,7 @@ class Scheduler:
         self._crashes = crashes
         self._losing = losing
         self._dying = dying
+        self._throttles = throttles
         self._trace = trace
         self.lost: Counter[str] = Counter()
         self._hub = getcurrent()
@@ -103,6 +108,11 @@ class Scheduler:
             for _ in range(self._rng.choice((0, 1, 4))):
                 self._hub.switch()
             raise LOST[moment]
+        busy = self._throttles and moment == "before" and self.name.startswith("consumer")
+        if busy and self._rng.random() < OVERLOAD:
+            self._throttles -= 1
+            self.tell("Throttled")
+            raise Throttled("slow down")
 
     @property
     def name(self) -> str:
@@ -183,7 +193,7 @@ class Scheduler:
                 return actor()
             except Crash:
                 continue
-            except (ServiceUnavailable, OutcomeUnknown, PartlyMarked, ExceptionGroup) as error:
+            except (ServiceUnavailable, OutcomeUnknown, ExceptionGroup) as error:
                 others = error.split(ServiceUnavailable)[1] if isinstance(error, ExceptionGroup) else None
                 if others or not self._losing:
                     raise

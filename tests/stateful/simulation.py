@@ -17,9 +17,9 @@ from fanin.app.ledger.reading import STATUS_READS
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Defaults, Ports
 from fanin.app.ports.words import Clear, Cleared, WordStore
-from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
 from fanin.domain.limits import MAX_ROWS
+from fanin.domain.marks import ItemRange
 from fanin.domain.reports import Missing
 from fanin.domain.tree import Tree
 from fanin.errors import FaninError
@@ -88,8 +88,15 @@ class Simulation:
         crashes = rng.choice((0, 0, 1, 3, 8))
         losing = rng.choice((0.0, 0.0, 0.01, 0.05, 0.2))
         dying = rng.choice((0.0, 0.0, 0.5, 1.0))
+        throttles = rng.choice((0, 0, 5, 40))
         self.scheduler = Scheduler(
-            rng, self.model.look, crashes=crashes, losing=losing, dying=dying, trace=trace
+            rng,
+            self.model.look,
+            crashes=crashes,
+            losing=losing,
+            dying=dying,
+            throttles=throttles,
+            trace=trace,
         )
         self.clock = FixedClock()
         self.memory = Memory(
@@ -114,7 +121,8 @@ class Simulation:
         self.wild = rng.random() < 0.5
         self.threads = rng.choice((0.0, 0.0, 0.5, 1.0))
         self.shared = self.threaded()
-        self.world = World(rng, self.memory, self.model, self.scheduler, self.service, [], self.values)
+        self.world = World(rng, self.memory, self.model, self.scheduler, self.service, [], values=self.values)
+        self.world.gone = self.remove()
         self.batches = self.open()
         self.timer, self.settler, self.notifier = (
             self.world.timer(),
@@ -168,6 +176,15 @@ class Simulation:
         if parent and not self.nested:
             self.world.queue.append(Message((parent,)))
         return opened
+
+    def remove(self) -> str:
+        """An item of a batch that was removed."""
+        service = LedgerService(self.ports)
+        batch_id = service.open(OpenBatch()).batch_id
+        item = service.add(batch_id, 1)[0]
+        service.cancel(batch_id)
+        service.remove(batch_id)
+        return item
 
     def play(self) -> None:
         """Run rounds of actors to a quiet point each, then finish what is left, and check the ends.
@@ -324,7 +341,7 @@ class Simulation:
                     items = tuple(f"{group}:{i}" for i in range(found.stop - found.start))
                     self.world.mark(service, [Message(items)])
                 else:
-                    self.world.mark(service, [Message(span=ItemRange(group))])
+                    self.world.mark(service, [Message(({"group": group, "from": 0, "to": None},))])
             ended = service.close(batch_id)
             require(ended.state is State.COMPLETE, f"{ended} is closed, and nothing is missing")
 
@@ -346,7 +363,16 @@ class Simulation:
                 require(whole, f"{after}, although it was closed and all its items were done")
 
     def ends(self) -> None:
-        """One end and one event for each batch, and everyone who was first was told so once."""
+        """One end and one event for each batch, and everyone who was first was told so once.
+
+        What a ledger may not take was reported once, but for what a consumer held when it died.
+        """
+        reported, faults = self.world.reported, self.world.faults
+        require(all(times == 1 for times in reported.values()), f"reported more than once: {reported}")
+        require(
+            self.world.deaths["consumer"] or reported.keys() == faults.keys(),
+            f"{faults.keys() - reported.keys()} were never reported",
+        )
         service = LedgerService(self.ports)
         for batch_id in self.batches:
             batch, known = self.model.rows[batch_id], self.model.batches[batch_id]

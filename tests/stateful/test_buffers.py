@@ -26,8 +26,8 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import WordKey
 from fanin.client.buffers import Producer, Taker
 from fanin.domain import ids
-from fanin.domain.acks import Failure
 from fanin.domain.buffer import Work
+from fanin.domain.marks import Failure
 from fanin.errors import LimitReached, OutcomeUnknown, ServiceUnavailable, Throttled
 from tests.lost_answers import LostAnswers
 from tests.stateful.fuse import STEPS, Fuse
@@ -233,7 +233,7 @@ class Life:
                     self.items |= {receipts.read(one.receipt).item: one.payload for one in work}
                     if self.rng.random() < 0.1:
                         failed = [receipts.read(one.receipt).item for one in work]
-                        buffers._ledger.fail([Failure(item, "no such customer") for item in failed])
+                        buffers._ledger.mark([Failure(item, "no such customer") for item in failed]).whole()
                     buffers.done("jobs", [one.receipt for one in work])
                     continue
             self.clock.advance(1_000)  # what was taken by those who died comes again
@@ -371,7 +371,7 @@ class BufferMachine(RuleBasedStateMachine):
         one = data.draw(st.sampled_from(pending))
         failure = Failure(receipts.read(one.receipt).item, "received 5 times from jobs without success")
         with self._finishing([one]):
-            self._try(die_in, lambda buffers: buffers._ledger.fail([failure]))
+            self._try(die_in, lambda buffers: buffers._ledger.mark([failure]).whole())
 
     @contextmanager
     def _finishing(self, some: Sequence[Work]) -> Iterator[None]:

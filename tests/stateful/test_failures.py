@@ -38,9 +38,9 @@ def found_out() -> bool:
     return False
 
 
-def marks_before_messages(self: KeptMessages, messages: Mapping[Any, bytes], _: object) -> dict[Any, str]:
+def marks_before_messages(self: KeptMessages, messages: Mapping[Any, bytes], _: object) -> Any:
     """Say where messages are, and keep none."""
-    return dict.fromkeys(messages, IN_ROW)
+    return dict.fromkeys(messages, IN_ROW), {}
 
 
 def overwrites(self: MemoryParts, batch_id: int, rows: Collection[FailureRow], *, expires_at: int) -> None:

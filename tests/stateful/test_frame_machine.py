@@ -13,7 +13,6 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ports.words import Claim, Claimed
-from fanin.client.consuming.acknowledging import ItemOutcome
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.lease_plan import TakenLease
 from fanin.client.frames.receiver import Disposition, IdempotentReceiver
@@ -54,9 +53,7 @@ def mark_first(self: IdempotentReceiver, envelopes: Sequence[Envelope]) -> list[
     """Acknowledge what was claimed, and then handle it."""
     lease = TakenLease(self._clock(), self._plan.lease())
     claims, _ = self._claim(list({envelope.ticket: envelope for envelope in envelopes}), lease.seconds)
-    self._acknowledge(
-        [ItemOutcome(claim.item) for claim in claims.values() if not isinstance(claim, Disposition)]
-    )
+    self._acknowledge([claim.item for claim in claims.values() if not isinstance(claim, Disposition)])
     for envelope in envelopes:
         if not isinstance(claim := claims[envelope.ticket], Disposition):
             self._handle_claimed(claim, envelope, lease)

@@ -26,6 +26,7 @@ from fanin.client.tracker import Tracker
 from fanin.domain.batch import State
 from fanin.entry import queues
 from fanin.entry.in_memory.event_source import EventSource
+from fanin.entry.unhandled import respond
 from fanin.errors import Throttled
 
 HOUR = 3_600_000
@@ -71,16 +72,19 @@ class Service:
             EventSource(
                 store,
                 self.acks.url,
-                lambda event, _: queues.acknowledge(
-                    event, ledger, self.parked.append, received.postpone, received.put_back
+                lambda event, _: respond(
+                    queues.acknowledge(event["Records"], ledger),
+                    self.parked.append,
+                    received.postpone,
+                    received.put_back,
                 ),
                 most=1_000,
             ),
             EventSource(
                 store,
                 dead.url,
-                lambda event, _: queues.fail_dead_letters(
-                    event, ledger, self.parked.append, received.postpone
+                lambda event, _: respond(
+                    queues.fail_dead_letters(event["Records"], ledger), self.parked.append, received.postpone
                 ),
             ),
         ]
@@ -205,18 +209,16 @@ def test_an_hour_of_throttling_counts_nothing_twice(throttled: Callable[[str], b
     exact, *estimated = (tracker.open(mode=mode, totals=["sum"]).batch_id for mode in modes)
     items, counted, failing = (tracker.add(batch_id, ITEMS) for batch_id in (exact, *estimated))
     for n in range(ITEMS):
-        kinds: list[dict[str, Any]] = [
-            {"items": [items[n], counted[n]]}
-            if n % 8
-            else {"items": [items[n]], "results": [{"item": counted[n], "totals": {"sum": n}}]},
-            {
-                "results": [{"item": items[n], "totals": {"sum": n}}],
-                "counts": [{"batch_id": one, "n": 1, "totals": {"sum": n}} for one in estimated],
-            },
-            {"failures": [{"item": failing[n]}, {"item": items[n]}]},
-            {"items": [items[n]], "failures": [{"item": failing[n]}]},
+        kinds: list[list[Any]] = [
+            [items[n], counted[n] if n % 8 else {"item": counted[n], "totals": {"sum": n}}],
+            [
+                {"item": items[n], "totals": {"sum": n}},
+                *({"batch_id": one, "count": 1, "totals": {"sum": n}} for one in estimated),
+            ],
+            [{"failed": failing[n]}, {"failed": items[n]}],
+            [items[n], {"failed": failing[n]}],
         ]
-        service.acks.send(json.dumps(kinds[n % len(kinds)]), {})
+        service.acks.send(json.dumps({"marks": kinds[n % len(kinds)]}), {})
 
     # When an hour passes in which the store throttles now and then
     service.run()

@@ -17,8 +17,8 @@ from fanin.app.ledger import inspection, reaper
 from fanin.app.ledger.inspection import Inspected
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Defaults
-from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
+from fanin.domain.marks import ItemRange
 from fanin.domain.tree import Tree
 from tests.stateful.fuse import Fuse
 from tests.stateful.model import Model, require
@@ -72,10 +72,10 @@ class Neglect:
             share = [left.pop() for _ in range(min(len(left), rng.choice((1, 3, 10, 50))))]
             if rng.random() < 0.2:
                 spans = [ItemRange(group.prefix, at, at + 1) for at in share]
-                self.mortal(lambda ledger, spans=spans: ledger.ack(ranges=spans))
+                self.mortal(lambda ledger, spans=spans: ledger.mark(spans).whole())
             else:
                 items = [group[at] for at in share]
-                self.mortal(lambda ledger, items=items: ledger.ack(items))
+                self.mortal(lambda ledger, items=items: ledger.mark(items).whole())
         if rng.random() < 0.9:
             self.mortal(lambda ledger: ledger.close(batch_id))
         return self.reaped(batch_id)

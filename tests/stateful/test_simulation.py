@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ledger.known_batches import KnownBatches
-from fanin.app.ledger.settle import NOTHING_BROUGHT, Brought, Settler
+from fanin.app.ledger.settle import NOTHING_BROUGHT, NOTHING_FAILED, Brought, Settler
 from fanin.app.ports.words import Clear, Outcome, Tally, WordKey
 from fanin.domain.batch import Batch, State
 from fanin.domain.tree import positions
@@ -43,18 +42,21 @@ def test_what_the_dead_left_is_settled_by_the_reaper_even_if_the_stream_was_lost
 
 def test_an_outage_ends() -> None:
     # Given a fifth of all answers is lost, and the sums of an orphaned batch have hundreds of words
-    lost = Counter[str]()
+    class Outage(Simulation):
+        def play(self) -> None:
+            self.scheduler._losing = 0.2
+            self.world.send = lambda _: None  # type: ignore[method-assign]
+            self.run({"producer": self.world.producer(*self.batches, [(200, None)])})
+            self.heal()
+            self.ends()
 
-    class Watched(Simulation):
-        def ends(self) -> None:
-            super().ends()
-            lost.update(self.scheduler.lost)
+    outage = Outage(2, 5)
 
     # When it is played, Then its end is announced
-    Watched(2, 233_625).play()
+    outage.play()
 
     # And only because no more answers were lost
-    assert lost["notifier"] == MOST_LOST
+    assert outage.scheduler.lost["notifier"] == MOST_LOST
 
 
 def test_a_seed_replays_step_by_step() -> None:
@@ -109,7 +111,7 @@ def parents_first(
     self: Settler,
     marks: Mapping[WordKey, int],
     *,
-    failed: Collection[WordKey] = (),
+    failed: Mapping[WordKey, int] = NOTHING_FAILED,
     brought: Brought = NOTHING_BROUGHT,
 ) -> dict[WordKey, Outcome]:
     """Write the parent of each word that is about to be finished, and only then the word."""

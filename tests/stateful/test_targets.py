@@ -19,8 +19,8 @@ from fanin.app.services import patterns
 from fanin.app.targets.delivery import Outcome, deliver
 from fanin.app.targets.jobs import Job
 from fanin.app.targets.records import read_targets
-from fanin.domain.acks import Failure
 from fanin.domain.batch import OpenBatch
+from fanin.domain.marks import Failure
 from fanin.domain.targets import Target, TargetState, TargetType, When
 from tests.stateful.fuse import Fuse
 from tests.stateful.scheduler import Crash
@@ -127,9 +127,9 @@ class Life:
         items = list(ledger.add(self.batch_id, 1))
         ledger.close(self.batch_id)
         if self.fail:
-            ledger.fail([Failure(item, "broken") for item in items])
+            ledger.mark([Failure(item, "broken") for item in items]).whole()
         else:
-            ledger.ack(items)
+            ledger.mark(items).whole()
 
     def _work(self) -> None:
         """Do the jobs as their queue hands them over: at least once, until none is left."""

@@ -42,7 +42,7 @@ def test_threads_that_share_a_process_complete_a_batch_once(width: int, seed: in
 
         # When sixteen threads acknowledge them while one closes the batch
         closing = pool.submit(ledger.close, batch.batch_id)
-        receipts = [receipt for answer in pool.map(ledger.ack, parts) for receipt in answer]
+        receipts = [receipt for marked in pool.map(ledger.mark, parts) for receipt in marked.whole()]
         closing.result()
 
     # Then every item was first once, and the batch has completed once

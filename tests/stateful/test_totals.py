@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory.words import MemoryWords
-from fanin.app.ledger import ack_receipts
-from fanin.app.ledger.ack_request import Span
+from fanin.app.ledger.marking import Marking
+from fanin.app.ledger.requests import Span
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports.words import Clear, Tallied, Tally, WordKey
 from fanin.domain.batch import Batch
 from fanin.domain.totals import plus
-from fanin.domain.tree import Tree, positions
+from fanin.domain.tree import positions
 from tests.stateful.model import Broken
 from tests.stateful.simulation import Simulation
 
@@ -99,8 +99,8 @@ def healed_without_sums(self: Settler, done: Mapping[WordKey, Tally]) -> None:
     carry_up(self, {key: zeroed(tally) for key, tally in done.items()})
 
 
-def passes_over(span: Span, batch: Batch, tree: Tree) -> dict[WordKey, int]:
-    cover = tree.cover(span.start, span.stop, batch.items)
+def passes_over(self: Marking, span: Span, batch: Batch) -> dict[WordKey, int]:
+    cover = self._tree.cover(span.start, span.stop, batch.items)
     return {WordKey(batch.batch_id, mark.level, mark.number): mark.mask for mark in cover}
 
 
@@ -119,7 +119,7 @@ carry_up = Settler._carry_up
         (MemoryWords, "_attempt", parent_adds_on_a_duplicate),
         (Settler, "_rise", residues_rise_without_sums),
         (Settler, "_carry_up", healed_without_sums),
-        (ack_receipts, "_covered", passes_over),
+        (Marking, "_cover", passes_over),
     ],
     ids=lambda found: getattr(found, "__name__", "").replace("_", " ") or None,
 )

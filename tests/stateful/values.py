@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
@@ -16,8 +17,9 @@ from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import Clear
 from fanin.domain.batch import Batch
+from fanin.domain.marks import Done, Failure, Mark, Marked
 from fanin.domain.tree import positions
-from tests.stateful.model import ordinal_of, require
+from tests.stateful.model import named_by, require
 
 NAMES: Final = ("net", "size")
 """Totals of a batch: one may fall, the other only grows."""
@@ -42,8 +44,8 @@ class ValuesModel:
         self._rng = rng
         self._actor = actor
         self._memory = Memory()
-        self._calls: dict[str, Mapping[str, Values]] = {}
-        self._offers: dict[int, tuple[Clear, dict[int, Values]]] = {}
+        self._calls: dict[str, Mapping[int, Mapping[int, Values]]] = {}
+        self._offers: dict[int, tuple[Clear, Mapping[int, Values]]] = {}
         self.counted: defaultdict[int, dict[int, Values]] = defaultdict(dict)
         self.beaten: defaultdict[int, int] = defaultdict(int)
 
@@ -60,39 +62,49 @@ class ValuesModel:
         words._attempt = watched  # type: ignore[method-assign]
 
     @contextmanager
-    def bringing(
-        self, items: Sequence[str], has_totals: Callable[[int], object]
-    ) -> Iterator[dict[str, Values]]:
+    def bringing(self, marks: Sequence[Mark], has_totals: Callable[[int], object]) -> Iterator[list[Mark]]:
         """Draw what the items of one call bring; a repeat of a call draws anew, as repeated work may."""
-        brought = {
-            item: self._draw()
-            for item in dict.fromkeys(items)
-            if has_totals(ordinal_of(item)[0]) and self._rng.random() < 0.8
-        }
-        self._calls[self._actor()] = brought
-        try:
+        brought = [
+            self._bring(mark) if has_totals(named_by(mark)[0]) and self._rng.random() < 0.8 else mark
+            for mark in marks
+        ]
+        with self._calling(brought):
             yield brought
+
+    def _bring(self, mark: Mark) -> Mark:
+        if isinstance(mark, str | Done):
+            return Done(mark if isinstance(mark, str) else mark.item, self._draw())
+        return replace(mark, totals=self._draw()) if isinstance(mark, Failure) else mark
+
+    @contextmanager
+    def _calling(self, marks: Sequence[Mark]) -> Iterator[None]:
+        """The first mark of each item decides, with its values; a range brings none."""
+        call: defaultdict[int, dict[int, Values]] = defaultdict(dict)
+        for mark in marks:
+            batch_id, ordinals = named_by(mark)
+            values = mark.totals if isinstance(mark, Done | Failure) else {}
+            call[batch_id] = dict.fromkeys(ordinals, values) | call[batch_id]
+        self._calls[self._actor()] = call
+        try:
+            yield
         finally:
             del self._calls[self._actor()]
 
     def watch_parents(self, service: LedgerService) -> LedgerService:
         """Note what the service hands to the parent item of a complete child: the sums of the child."""
-        hand = service.ack_parent
+        hand = service.mark_parent
 
-        def handing(item: str, totals: Values, *, exact: bool) -> None:
+        def handing(item: str, totals: Values, *, exact: bool) -> Marked:
             whole = [row for row in self._memory.batches._rows.values() if row.all_done and row.totals]
             for child in (row for row in whole if exact and totals and row.parent_item == item):
                 expected = self.expected(child.batch_id)
                 require(
                     dict(totals) == expected, f"{child}: the totals handed over are {totals}, not {expected}"
                 )
-            self._calls[self._actor()] = {item: totals}
-            try:
-                hand(item, totals, exact=exact)
-            finally:
-                del self._calls[self._actor()]
+            with self._calling([Done(item, totals)]):
+                return hand(item, totals, exact=exact)
 
-        service.ack_parent = handing  # type: ignore[method-assign]
+        service.mark_parent = handing  # type: ignore[method-assign]
         return service
 
     def _draw(self) -> Values:
@@ -102,11 +114,8 @@ class ValuesModel:
 
     def offer(self, clear: Clear) -> None:
         """Somebody is about to send a write."""
-        values: dict[int, Values] = {}
-        for item, brought in self._calls.get(self._actor(), {}).items():
-            batch_id, ordinal = ordinal_of(item)
-            if (batch_id, 0) == clear.key[:2]:
-                values[ordinal] = brought
+        batch_id, level, _ = clear.key
+        values = {} if level else self._calls.get(self._actor(), {}).get(batch_id, {})
         self._offers[id(clear)] = clear, values
 
     def _note(self, clear: Clear, before: int, first: int) -> None:
@@ -119,8 +128,8 @@ class ValuesModel:
             self.counted[batch_id][base + position] = values.get(base + position, {})
         late = sum(
             not before >> ordinal - base & 1
-            for ordinal in values
-            if 0 <= ordinal - base < before.bit_length()
+            for ordinal, brought in values.items()
+            if brought and 0 <= ordinal - base < before.bit_length()
         )
         self.beaten[batch_id] += late
 

@@ -49,7 +49,7 @@ CODES = {
     "Throttled": "throttled",
 }
 """Codes that clients, logs and alarms already know. One may be added, none may change."""
-RETRYABLE = {"LimitReached", "BufferFull", "Throttled", "PartlyMarked", "ServiceUnavailable"}
+RETRYABLE = {"LimitReached", "BufferFull", "Throttled", "ServiceUnavailable"}
 
 
 def drawn() -> dict[str, tuple[str, str]]:

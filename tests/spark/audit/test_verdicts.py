@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.spark_audit import PARTITIONS, audited, wrongly_told
-from fanin.domain.acks import Result
 from fanin.domain.batch import Mode, OpenBatch, State
+from fanin.domain.marks import Done
 from fanin.spark.audit import sums
 from fanin.spark.audit.verdicts import Verdict, audit
 from fanin.spark.jobs.audit import SETTINGS
@@ -72,7 +72,7 @@ def test_a_batch_with_most_of_the_words_is_no_single_task(spark: SparkSession, t
     tables = Tables()
     for items in (*[70] * 40, 64 * 300):
         _, group = tables.batch(items, totals=("rows",))
-        tables.ledger.ack(results=[Result(group[n], {"rows": n}) for n in range(0, items, 64)])
+        tables.ledger.mark([Done(group[n], {"rows": n}) for n in range(0, items, 64)]).whole()
     tables.dump()
     snapshot = tables.snapshot(spark, tmp_path)
     found = audit(replace(snapshot, words=snapshot.words.repartition(8)))

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fanin.adapters.dynamodb.rows import SUMS
-from fanin.domain.acks import Count, Failure, Result
 from fanin.domain.batch import Batch, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.marks import Count, Done, Failure
 from fanin.domain.totals import MAX_CHILD_SUM, MAX_SUM
 from tests.spark.tables import FULL, Tables, word_row
 
@@ -56,7 +56,7 @@ def sound(tables: Tables) -> list[Batch]:
     tables.ledger.add(grown.batch_id, 6)
     tables.ledger.close(grown.batch_id)
     failing, group = tables.batch(70)
-    tables.ledger.fail([Failure(group[63], "broken"), Failure(group[5], "broken")])
+    tables.ledger.mark([Failure(group[63], "broken"), Failure(group[5], "broken")]).whole()
     cancelled, group = tables.batch(100, closed=False)
     tables.ack(group, (64, 100))
     tables.ledger.cancel(cancelled.batch_id)
@@ -79,9 +79,9 @@ def summed(tables: Tables, items: int, *, closed: bool = True) -> tuple[Batch, G
 
 def bring(tables: Tables, group: Group, ordinals: Iterable[int]) -> None:
     """Acknowledge items, of which each third brings nothing."""
-    tables.ledger.ack(
-        results=[Result(group[n], {"rows": n, "cents": -1} if n % 3 < 2 else {}) for n in ordinals]
-    )
+    tables.ledger.mark(
+        [Done(group[n], {"rows": n, "cents": -1} if n % 3 < 2 else {}) for n in ordinals]
+    ).whole()
 
 
 def with_totals(tables: Tables) -> list[Batch]:
@@ -91,7 +91,9 @@ def with_totals(tables: Tables) -> list[Batch]:
         for end in ("open", "closed", "done", "cancelled"):
             batch, group = summed(tables, items, closed=end != "open")
             bring(tables, group, range(items) if end == "done" else range(0, items, 1 if items < 65 else 3))
-            tables.ledger.fail([Failure(group[n], "torn", totals={"rows": n}) for n in {0, items - 1}])
+            tables.ledger.mark(
+                [Failure(group[n], "torn", totals={"rows": n}) for n in {0, items - 1}]
+            ).whole()
             if end == "cancelled":
                 tables.ledger.cancel(batch.batch_id)
             made.append(batch)
@@ -107,7 +109,7 @@ def with_totals(tables: Tables) -> list[Batch]:
     tables.ledger.close(nothing.batch_id)
     counting = tables.ledger.open(OpenBatch(mode=Mode.ESTIMATED, totals=("rows",)))
     tables.ledger.add(counting.batch_id, 9)
-    tables.ledger.ack([], counts=[Count(counting.batch_id, 3, {"rows": 5})])
+    tables.ledger.mark([Count(counting.batch_id, 3, {"rows": 5})]).whole()
     return [*made, ranged, silent, late, nothing, counting, *parents(tables)]
 
 
@@ -117,7 +119,7 @@ def parents(tables: Tables) -> tuple[Batch, Batch]:
     whole, all_ = summed(tables, 130)
     for group, ordinals in ((some, (0, 1, 69)), (all_, range(130))):
         for n in ordinals:
-            tables.ledger.ack_parent(group[n], {"rows": MAX_CHILD_SUM, "cents": -MAX_CHILD_SUM}, exact=True)
+            tables.ledger.mark_parent(group[n], {"rows": MAX_CHILD_SUM, "cents": -MAX_CHILD_SUM}, exact=True)
     return few, whole
 
 
@@ -200,7 +202,7 @@ def wrong_totals(tables: Tables) -> set[Found]:  # noqa: PLR0915
     found(batch, *leaves, f"{batch.batch_id}/1/0", f"{batch.batch_id}/1/1")
     # sums of totals that the batch does not have, in a leaf and above
     plain, group = tables.batch(200)
-    tables.ledger.ack([*group][:100])
+    tables.ledger.mark([*group][:100]).whole()
     tables.dump_batch(plain)
     found(plain, change(plain, 0, 1, t0=3), change(plain, 1, 0, t1=3))
     batch = done()

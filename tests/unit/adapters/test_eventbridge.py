@@ -9,7 +9,7 @@ from botocore.stub import Stubber
 from fanin.adapters.eventbridge import EventBridgeEvents
 from fanin.app.ledger import end_events
 from fanin.app.ports.events import Event
-from fanin.domain.acks import Failure
+from fanin.domain.marks import Failure
 from fanin.errors import FaninError, ServiceUnavailable, Throttled
 from tests.unit.app.conftest import World
 
@@ -56,7 +56,9 @@ def test_the_largest_event_of_a_batch_fits_into_an_entry() -> None:
     # Given as many failures as an event lists, with reasons of four-byte characters, as long as it quotes
     world, bus = World(), Bus()
     batch, (group,) = world.batch(end_events.LISTED)
-    world.ledger.fail([Failure(item, "\N{ONCOMING AUTOMOBILE}" * end_events.QUOTED) for item in group])
+    world.ledger.mark(
+        [Failure(item, "\N{ONCOMING AUTOMOBILE}" * end_events.QUOTED) for item in group]
+    ).whole()
     world.ledger.close(batch.batch_id)
     world.ledger.announce(world.row(batch))
     (event,) = world.memory.events.published

@@ -13,9 +13,9 @@ from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.app.ports.words import WordKey
-from fanin.domain.acks import Failure, Receipt
 from fanin.domain.batch import Batch, OpenBatch
 from fanin.domain.ids import Group
+from fanin.domain.marks import Failure, Receipt
 from fanin.domain.tree import Tree
 
 
@@ -134,7 +134,7 @@ class World:
 
     def fail(self, *items: str, reason: str = "no price") -> list[Receipt]:
         """Fail items for one reason."""
-        return self.ledger.fail([Failure(item, reason) for item in items])
+        return self.ledger.mark([Failure(item, reason) for item in items]).whole()
 
     def row(self, batch: Batch) -> Batch:
         """The row as it is stored."""

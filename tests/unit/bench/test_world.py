@@ -16,18 +16,18 @@ def world() -> World:
 def test_accesses_are_counted_inside_the_block_only(world):
     batch = world.batch(100)
     with world.spending() as spent:
-        world.ledger.ack([span(batch, 0, 100)[7]])
+        world.ledger.mark([span(batch, 0, 100)[7]]).whole()
     first = (spent.reads, spent.writes, spent.refused)
-    world.ledger.ack([span(batch, 0, 100)[8]])
+    world.ledger.mark([span(batch, 0, 100)[8]]).whole()
     assert first == (spent.reads, spent.writes, spent.refused) == (0, 1, 0)
 
 
 def test_refused_writes_count_as_writes(world):
     batch = world.batch(100)
     item = span(batch, 0, 100)[7]
-    world.ledger.ack([item])
+    world.ledger.mark([item]).whole()
     with world.spending() as spent:
-        world.ledger.ack([item])
+        world.ledger.mark([item]).whole()
     assert (spent.refused, spent.writes) == (1, 1)
 
 
@@ -37,7 +37,7 @@ def test_a_process_knows_nothing_of_what_another_one_has_read(world):
     reads = []
     for process in (warm, cold):
         with world.spending() as spent:
-            process.ack([span(batch, 0, 100)[len(reads)]])
+            process.mark([span(batch, 0, 100)[len(reads)]]).whole()
         reads.append(spent.reads)
     assert reads == [0, 1]
 

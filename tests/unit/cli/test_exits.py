@@ -46,6 +46,7 @@ def test_every_error_that_callers_can_act_on_has_a_code_of_its_own():
         "FaninError",
         "ItemFailed",
         "LocalStackFailed",
+        "PartlyMarked",
         "Unreachable",
         "SendFailed",
         "TargetRefused",

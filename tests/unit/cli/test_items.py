@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from fanin.cli.exits import ExitCode
@@ -40,6 +42,17 @@ def test_fail_takes_a_reason_for_all_and_for_each(run, tracker, group):
         "torn",
         "late",
     ]
+
+
+@pytest.mark.parametrize("command", ["ack", "fail"])
+def test_bad_items_are_told_one_by_one_and_the_others_are_marked(run, tracker, group, command):
+    result = run(command, "-", "--json", stdin=f"{group[0]}\nnonsense\n{group[1]}\n77:{group.id}:0\n")
+    assert result.exit_code == ExitCode.REFUSED
+    assert [receipt["first"] for receipt in result.document["batches"]] == [2]
+    told = [json.loads(line) for line in result.stderr.splitlines()]
+    assert [one["type"].rpartition(":")[2] for one in told] == ["invalid-item-id", "batch-not-found"]
+    assert told[1]["detail"].startswith(f"77:{group.id}:0: ")
+    assert tracker.status(group.batch_id, exact=True).done_min == 2
 
 
 @pytest.mark.parametrize("command", ["ack", "fail"])

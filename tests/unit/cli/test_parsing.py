@@ -8,8 +8,8 @@ import pytest
 import typer
 
 from fanin.cli import parsing
-from fanin.domain.acks import Count, ItemRange
 from fanin.domain.ids import MAX_BATCH_ID
+from fanin.domain.marks import Count, ItemRange
 from fanin.domain.selection import OrdinalRange
 from fanin.domain.tolerance import Tolerance
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fanin import Tolerance
-from fanin.domain.acks import Failure
+from fanin.domain.marks import Failure
 
 
 @pytest.fixture

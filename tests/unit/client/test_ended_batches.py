@@ -10,8 +10,13 @@ import pytest
 from fanin import Tracker
 from fanin.client import ended_batches
 from fanin.client.ended_batches import EndedBatches
-from fanin.domain.acks import Receipt
 from fanin.domain.batch import Mode, State
+from fanin.domain.marks import Count, Marked, Receipt
+from fanin.errors import BatchGone, BatchNotFound
+
+
+def told(*receipts: Receipt) -> Marked:
+    return Marked(receipts)
 
 
 def receipt(batch_id: int, state: State) -> Receipt:
@@ -21,13 +26,24 @@ def receipt(batch_id: int, state: State) -> Receipt:
 @pytest.mark.parametrize("state", State)
 def test_a_receipt_tells_of_an_end(state: State) -> None:
     ended = EndedBatches(lambda: 0.0)
-    ended.learn([receipt(7, state)])
+    ended.learn([], told(receipt(7, state)))
     assert (7 in ended) is state.terminal
+    assert ended.complete(7) is (state is State.COMPLETE)
+
+
+def test_a_refusal_tells_of_a_batch_that_is_gone() -> None:
+    ended = EndedBatches(lambda: 0.0)
+    gone, unknown = BatchGone("removed"), BatchNotFound("no such batch")
+    ended.learn(
+        ["7:g:0", Count(8, 1), "9:g:0", "x:g:0"], Marked(refused={0: gone, 1: gone, 2: unknown, 3: gone})
+    )
+    assert [n for n in range(10) if n in ended] == [7, 8]
+    assert not ended.complete(7)
 
 
 def test_an_end_is_for_ever_even_if_an_older_answer_comes_after_it() -> None:
     ended = EndedBatches(lambda: 0.0)
-    ended.learn([receipt(7, State.CANCELLED), receipt(7, State.OPEN)])
+    ended.learn([], told(receipt(7, State.CANCELLED), receipt(7, State.OPEN)))
     assert 7 in ended
     assert ended.age(7) is None
 
@@ -36,7 +52,7 @@ def test_the_age_is_that_of_the_last_answer_about_a_live_batch() -> None:
     now = 10.0
     ended = EndedBatches(lambda: now)
     assert ended.age(7) is None
-    ended.learn([receipt(7, State.OPEN)])
+    ended.learn([], told(receipt(7, State.OPEN)))
     now = 12.5
     assert ended.age(7) == 2.5
 
@@ -50,8 +66,8 @@ def test_the_first_time_is_told_once() -> None:
 def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ended_batches, "_MOST", 3)
     ended = EndedBatches(lambda: 0.0)
-    ended.learn([receipt(n, State.CLOSED) for n in range(10)])
-    ended.learn([receipt(n, State.CANCELLED) for n in range(5)])
+    ended.learn([], told(*(receipt(n, State.CLOSED) for n in range(10))))
+    ended.learn([], told(*(receipt(n, State.CANCELLED) for n in range(5))))
     assert [n for n in range(5) if n in ended] == [2, 3, 4]
     assert [n for n in range(10) if ended.age(n) is not None] == [7, 8, 9]
 
@@ -89,7 +105,7 @@ def test_a_complete_batch_has_ended_if_it_is_exact_for_certain(
     if known is not None:
         ended.note(replace(row, mode=known))
 
-    ended.learn([Receipt(row.batch_id, "", State.COMPLETE, complete=True, **what)])
+    ended.learn([], told(Receipt(row.batch_id, "", State.COMPLETE, complete=True, **what)))
 
     assert (row.batch_id in ended) is (exact or known is Mode.EXACT)
     assert ended.doubtful(row.batch_id) is (known is None and not exact)
@@ -103,7 +119,7 @@ def test_a_batch_whose_end_is_in_doubt_is_asked_about_once(gone: bool) -> None:
     """Else each of its messages would read it once more."""
     now = 10.0
     ended = EndedBatches(lambda: now)
-    ended.learn([Receipt(7, "", State.COMPLETE, complete=True, ranged=1)])
+    ended.learn([], told(Receipt(7, "", State.COMPLETE, complete=True, ranged=1)))
     assert ended.doubtful(7)
 
     # When it turns out that it was removed, or no answer comes

@@ -14,7 +14,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.service import ScatterService
 from fanin.client.messages import ReceivedMessage
 from fanin.client.scatters import ScatterCalls
-from fanin.domain.acks import Failure
+from fanin.domain.marks import Failure
 from fanin.domain.scatter import FailedRecipient, MissingRecipient, Recipient, Reply, Scatter
 from fanin.domain.targets import Target, TargetType
 from fanin.errors import InvalidRequest
@@ -147,7 +147,7 @@ def test_missing_and_failed_recipients_are_read_page_by_page(
     for job in list(memory.jobs.waiting):
         scatters.send(job["batch_id"], job["chunk"], job["wave"])
     items = [message.attributes[names.ITEM_ATTRIBUTE] for message in memory.channels.queues[QUEUE]]
-    LedgerService(memory.ports()).fail([Failure(items[n], f"reason {n}") for n in range(0, 250, 2)])
+    LedgerService(memory.ports()).mark([Failure(items[n], f"reason {n}") for n in range(0, 250, 2)])
 
     missing, failed = list(calls.missing_recipients(batch_id)), list(calls.failed_recipients(batch_id))
 

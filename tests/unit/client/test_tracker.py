@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from fanin import Tracker
-from fanin.client.consuming.acknowledging import ItemOutcome, LedgerAcknowledger, QueueAcknowledger
+from fanin.client.consuming.acknowledging import LedgerAcknowledger, QueueAcknowledger
 from fanin.client.items_in_hand import IN_HAND
-from fanin.domain.acks import Failure, Result
 from fanin.domain.batch import State
+from fanin.domain.marks import Done, Failure
 from fanin.errors import (
     InvalidRequest,
     ItemFailed,
@@ -118,14 +118,14 @@ class TestChildOfTheMessage:
 def test_values_that_the_ack_queue_would_refuse_are_not_sent(ledger, totals, why):
     tracker = Tracker(SimpleNamespace(ledger=ledger), object, "https://sqs/acks")
     with pytest.raises(InvalidRequest, match=why):
-        tracker.ack_later(["1:g:0", Result("1:g:1", totals)])
+        tracker.ack_later(Done("1:g:1", totals))
     with pytest.raises(InvalidRequest, match=why):
-        tracker.ack_later([], failures=[Failure("1:g:1", totals=totals)])
+        tracker.ack_later([Failure("1:g:1", totals=totals)])
 
 
 def test_an_acknowledger_calls_the_ledger_unless_told_otherwise(tracker):
     group = tracker.add(tracker.open().batch_id, 2)
-    tracker.acknowledger()([ItemOutcome(group[0])])
+    tracker.acknowledger()([group[0]])
     assert isinstance(tracker.acknowledger("api"), LedgerAcknowledger)
     assert [span.start for span in tracker.iter_missing(group.batch_id)] == [1]
 

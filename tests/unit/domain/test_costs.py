@@ -7,10 +7,10 @@ import pytest
 from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.services import Services
-from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import State
 from fanin.domain.costs import BLOCK, costs, estimate, spent
-from fanin.domain.limits import MAX_IDS
+from fanin.domain.limits import MAX_MARKS
+from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.prices import BY_REGION, DEFAULT
 from fanin.domain.word_writes import Order, parents
 
@@ -65,8 +65,8 @@ def test_the_plan_of_ranges_of_a_batch_with_totals_is_no_lower_than_what_the_led
     with tracker.batch(totals=["rows"]) as batch:
         group = batch.add(items)
     # When each call names as many items by a range as it may
-    for start in range(0, items, MAX_IDS):
-        tracker.ack(ranges=[ItemRange(group.prefix, start, min(start + MAX_IDS, items))])
+    for start in range(0, items, MAX_MARKS):
+        tracker.ack([ItemRange(group.prefix, start, min(start + MAX_MARKS, items))])
     # Then
     assert tracker.status(batch.id).batch.state is State.COMPLETE
     planned = way("ranges of a batch with totals", items).writes
@@ -87,7 +87,7 @@ def test_what_a_batch_has_spent_is_no_lower_than_what_the_ledger_has_written(don
     failed = done // 100
     for item in group[failed:done]:
         tracker.ack(item)
-    Services(memory.ports()).ledger.fail([Failure(item, "no") for item in group[:failed]])
+    Services(memory.ports()).ledger.mark([Failure(item, "no") for item in group[:failed]]).whole()
     # When
     dearest = spent(1_000, done, failed)[0]
     # Then

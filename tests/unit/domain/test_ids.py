@@ -148,20 +148,6 @@ class TestItemIds:
         with pytest.raises(InvalidItemId, match="is not <batch id>:<group id>:<index>"):
             ids.parse_item("5")
 
-    def test_are_grouped_in_order_with_repeats(self) -> None:
-        assert ids.group_by_prefix(["a:b:1", "c:d:2", "a:b:1", "a:b:0"]) == {
-            "a:b": ["1", "1", "0"],
-            "c:d": ["2"],
-        }
-
-    def test_are_grouped_by_whatever_stands_before_their_last_colon(self) -> None:
-        assert ids.group_by_prefix(["-:1", ":::2"]) == {"-": ["1"], "::": ["2"]}
-
-    @pytest.mark.parametrize("item", [5, None, b"5:x:0", ["5"]])
-    def test_are_text(self, item: object) -> None:
-        with pytest.raises(InvalidItemId):
-            ids.group_by_prefix([item])  # type: ignore[list-item]
-
     @pytest.mark.parametrize(
         "index",
         [
@@ -194,7 +180,9 @@ class TestGroup:
 
     def test_is_a_sequence(self) -> None:
         assert self.group[-1] == f"{self.group.prefix}:9"
-        assert self.group[2:4] == [f"{self.group.prefix}:2", f"{self.group.prefix}:3"]
+        assert list(self.group[2:4]) == [f"{self.group.prefix}:2", f"{self.group.prefix}:3"]
+        assert self.group[2:8][1:-1:2] == self.group[3:7:2]
+        assert (len(self.group[2:4]), self.group[2:4][-1]) == (2, self.group[3])
         assert self.group[3] in self.group
         with pytest.raises(IndexError):
             self.group[10]

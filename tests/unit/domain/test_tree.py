@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.domain.tree import Mark, Tree, positions, runs, runs_of_masks
+from fanin.domain.tree import Bits, Tree, positions, runs, runs_of_masks
 
 SMALL = [2, 3, 4]
 widths = st.integers(2, 64)
@@ -29,7 +29,7 @@ def ranges(draw: st.DrawFn) -> tuple[Tree, int, int, int]:
     return tree, n, start, stop
 
 
-def items_below(tree: Tree, mark: Mark) -> list[tuple[int, int]]:
+def items_below(tree: Tree, mark: Bits) -> list[tuple[int, int]]:
     """Ranges of items that the bits of a mark stand for."""
     step = tree.span(mark.level) // tree.width
     base = mark.number * tree.width
@@ -156,7 +156,7 @@ class TestMayBeLast:
 class TestMarks:
     @given(widths, st.lists(st.integers(0, 2**40)))
     def test_group_items_by_word(self, width: int, ordinals: list[int]) -> None:
-        masks = Tree(width).marks(ordinals)
+        masks = Tree(width).masks(ordinals)
 
         found = {number * width + bit for number, mask in masks.items() for bit in positions(mask)}
         assert found == set(ordinals)

@@ -16,6 +16,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 from fanin.entry import observe
 from fanin.entry.http.application import application, serve
+from fanin.errors import Throttled
 
 CONTEXT = SimpleNamespace(
     function_name="fanin-test",
@@ -93,6 +94,19 @@ def ledger(memory: Memory) -> LedgerService:
 @pytest.fixture
 def call(ledger: LedgerService) -> Client:
     return Client(application(lambda: Services(ledger.ports)))
+
+
+def throttle_word(memory: Memory, nth: int, kind: str = "words.clear") -> None:
+    """Let one write of a kind be throttled."""
+    writes: list[str] = []
+
+    def on_call(call: str, moment: str) -> None:
+        if (call, moment) == (kind, "before"):
+            writes.append(call)
+            if len(writes) == nth:
+                raise Throttled("slow down")
+
+    memory.accesses._on_call = on_call
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.parts import RetryRow
-from fanin.domain.acks import Failure
 from fanin.domain.failures import KeptMessage, MessageAttribute
+from fanin.domain.limits import MAX_REASON
+from fanin.domain.marks import Failure
 from fanin.entry.kept_messages import dead_failure, kept_message
 
 SOURCE = "arn:aws:sqs:eu-west-1:000000000000:work"
@@ -33,6 +34,11 @@ def test_a_dead_message_is_kept_with_its_count_and_the_queue_it_died_in() -> Non
     kept = dead_failure(RECORD, "1:g:0", SOURCE, LAST, kept=True)
     assert kept == Failure("1:g:0", reason, message, 4, SOURCE)
     assert dead_failure(RECORD, "1:g:0", SOURCE, LAST, kept=False) == replace(kept, message=None)
+
+
+def test_a_long_error_is_cut_off() -> None:
+    long = LAST._replace(error="x" * 2_000)
+    assert len(dead_failure(RECORD, "1:g:0", SOURCE, long, kept=False).reason) == MAX_REASON
 
 
 def test_without_a_known_source_the_reason_names_the_queue_of_dead_letters() -> None:

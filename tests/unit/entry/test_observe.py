@@ -13,8 +13,8 @@ import pytest
 
 from fanin import names
 from fanin.app.ledger.service import LedgerService
-from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Kind, OpenBatch, State
+from fanin.domain.marks import Receipt
 from fanin.entry import observe
 
 

@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.entry.unhandled import LEAST_PAUSE, PAUSES, Unhandled
-from fanin.errors import InvalidRequest, OutcomeUnknown, Throttled
+from fanin.domain.batch import State
+from fanin.domain.marks import Receipt
+from fanin.entry.pauses import ACKS, LEAST
+from fanin.entry.queues import Handled
+from fanin.entry.unhandled import respond
+from fanin.errors import InvalidRequest, Throttled
+
+BUSY = Throttled("slow down")
 
 
 def message(name: str, received: int = 1, body: str = "whole") -> dict[str, Any]:
@@ -31,25 +37,22 @@ class Calls(list[Any]):
         self.append(arguments)
 
 
-@pytest.fixture
-def unhandled() -> Unhandled:
-    return Unhandled()
+def test_nothing_to_hand_over_returns_nothing() -> None:
+    assert again(respond(Handled(), broken, lambda waits: None, broken)) == []
 
 
-def test_nothing_to_hand_over_returns_nothing(unhandled: Unhandled) -> None:
-    assert again(unhandled.response(broken, lambda waits: None, broken)) == []
-
-
-def test_each_message_goes_where_it_belongs(unhandled: Unhandled, measured: Any) -> None:
-    # Given poison, a message that was throttled, one that was put back, and one with a defect
-    unhandled.refuse(message("poison"), InvalidRequest("nonsense"))
-    unhandled.postpone(message("busy"), Throttled("slow down"))
-    unhandled.put_back(message("part", 9, "rest"), Throttled("slow down"))
-    unhandled.postpone(message("defect"), ZeroDivisionError())
+def test_each_message_goes_where_it_belongs(measured: Any) -> None:
+    # Given poison, messages that were throttled, one of which a part is left, and one with a defect
+    handled = Handled(
+        receipts=[Receipt(7, "", State.OPEN, first=3)],
+        poison=[(message("poison"), InvalidRequest("nonsense"))],
+        again=[(message("busy"), BUSY), (message("defect"), ZeroDivisionError())],
+        rests=[(message("part", 9, "rest"), BUSY)],
+    )
     park, postpone, put_back = Calls(), Calls(), Calls()
 
     # When they are handed over
-    answer = unhandled.response(park, postpone, put_back)
+    answer = respond(handled, park, postpone, put_back)
 
     # Then the queue returns those that come again as they are, and delays only those that overload left
     assert again(answer) == ["busy", "defect"]
@@ -58,35 +61,45 @@ def test_each_message_goes_where_it_belongs(unhandled: Unhandled, measured: Any)
     assert delayed["messageId"] == "busy"
     [(rest, seconds)] = put_back
     assert rest["body"] == "rest"
-    assert LEAST_PAUSE <= seconds <= PAUSES.cap
+    assert LEAST <= seconds <= ACKS.cap
     figures = measured()
     assert (figures[names.METRIC_POSTPONED], figures[names.METRIC_PARKED]) == ([2.0], [1.0])
+    assert figures[names.METRIC_FIRST] == [3.0]
 
 
-def test_a_message_that_cannot_be_parked_is_not_put_back_beside_it(unhandled: Unhandled) -> None:
+def test_a_message_that_cannot_be_parked_is_not_put_back_beside_it() -> None:
     """It comes again whole, so its rest would come twice."""
-    unhandled.refuse(message("m", body="unknown"), OutcomeUnknown("no answer"))
-    unhandled.put_back(message("m", body="rest"), OutcomeUnknown("no answer"))
+    handled = Handled(
+        poison=[(message("m", body="unknown"), InvalidRequest("bad"))],
+        rests=[(message("m", body="rest"), BUSY)],
+    )
     put_back = Calls()
 
-    assert again(unhandled.response(broken, lambda waits: None, put_back)) == ["m"]
+    assert again(respond(handled, broken, lambda waits: None, put_back)) == ["m"]
     assert put_back == []
 
 
-@pytest.mark.parametrize("put_back", [None, broken])
-def test_a_rest_that_cannot_be_put_back_comes_again_with_all_of_its_message(
-    unhandled: Unhandled, put_back: Any
-) -> None:
-    unhandled.put_back(message("m", body="rest"), Throttled("slow down"))
-    assert again(unhandled.response(broken, lambda waits: None, put_back)) == ["m"]
+def test_a_rest_that_cannot_be_put_back_comes_again_with_all_of_its_message() -> None:
+    handled = Handled(rests=[(message("m", body="rest"), BUSY)])
+    assert again(respond(handled, broken, lambda waits: None, broken)) == ["m"]
 
 
-def test_the_log_has_one_line_for_all_that_come_again(unhandled: Unhandled, caplog: Any) -> None:
+@pytest.mark.parametrize("park", [Calls(), broken])
+def test_what_is_to_be_kept_is_parked_once_unless_it_comes_again(park: Any) -> None:
+    kept, poison, busy = message("kept"), message("poison"), message("busy")
+    handled = Handled(poison=[(poison, InvalidRequest("bad"))], again=[(busy, BUSY)])
+
+    answer = respond(handled, park, lambda waits: None, keep=[kept, poison, busy])
+
+    if park is broken:
+        assert again(answer) == ["busy", "kept", "poison"]
+    else:
+        assert (again(answer), park) == (["busy"], [(poison,), (kept,)])
+
+
+def test_the_log_has_one_line_for_all_that_come_again(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    for n in range(5):
-        unhandled.postpone(message(f"m{n}"), Throttled("slow down"))
-
-    unhandled.response(broken, lambda waits: None)
+    respond(Handled(again=[(message(f"m{n}"), BUSY) for n in range(5)]), broken, lambda waits: None)
 
     (line,) = [record for record in caplog.records if record.getMessage() == "messages postponed"]
-    assert (line.messages, line.codes) == (5, ["throttled"])
+    assert (vars(line)["messages"], vars(line)["codes"]) == (5, ["throttled"])

@@ -72,7 +72,7 @@ def test_a_frame_that_is_complete_counts_as_such_and_a_cancelled_one_as_neither(
 ) -> None:
     done, dropped = frame(services), frame(services)
     (missing,) = services.ledger.missing(done).ranges
-    services.ledger.ack([f"{missing.group}:{i}" for i in range(2)])
+    services.ledger.mark([f"{missing.group}:{i}" for i in range(2)]).whole()
     services.ledger.cancel(dropped)
     assert row(memory, done).state is State.COMPLETE
 

@@ -60,7 +60,7 @@ def test_every_function_has_a_handler_and_every_handler_is_short() -> None:
 def test_api(ledger: LedgerService, capsys) -> None:
     group = ledger.add(ledger.open(OpenBatch()).batch_id, 2)
     items = [group[0], group[0], group[1]]
-    answer = posted("/v1/acks", {"items": items}, **{"X-Correlation-Id": "trip-9"})
+    answer = posted("/v1/acks", {"marks": items}, **{"X-Correlation-Id": "trip-9"})
     assert answer["statusCode"] == 200
     assert answer["headers"][names.CORRELATION_HEADER] == "trip-9"
     assert metrics(capsys)[names.METRIC_FIRST] == [2.0]
@@ -68,8 +68,8 @@ def test_api(ledger: LedgerService, capsys) -> None:
 
 def test_acks(ledger: LedgerService, capsys) -> None:
     group = ledger.add(ledger.open(OpenBatch()).batch_id, 3)
-    ledger.ack([group[0]])
-    event = {"Records": [message({"items": [item]}, item) for item in group] + [message("bad", "bad")]}
+    ledger.mark([group[0]]).whole()
+    event = {"Records": [message({"marks": [item]}, item) for item in group] + [message("bad", "bad")]}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         answer = load("acks").handler(event, CONTEXT)

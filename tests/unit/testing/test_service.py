@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -95,6 +96,34 @@ class TestQueues:
         assert kinds(service) == ["Batch Completed"]
         assert tries["8"] == 2
         assert service.events[0].detail["failed"] == 1
+
+    @pytest.mark.parametrize("via", ["api", "queue"])
+    def test_one_bad_mark_of_a_window_harms_no_other(self, service: InMemoryService, via: Any) -> None:
+        # Given a handler that names a total which the batch does not have, for one message of ten
+        url = service.queue("rows", max_receives=3, visibility_timeout=60)
+
+        @service.tracker.sqs_handler(via=via)
+        def handle(message: ReceivedMessage) -> None:
+            message.add(**{"lines" if message.body == "3" else "rows": int(message.body)})
+
+        service.consume(url, handle)
+
+        # When a batch is sent
+        with service.tracker.batch(totals=["rows"]) as batch:
+            batch.send(url, (f"{n}" for n in range(10)))
+        service.advance(HOUR)
+
+        # Then nine are done with what they bring; through the queue, the bad mark is among the dead messages,
+        # and over the API the message comes again until its queue gives it up
+        status = service.tracker.status(batch.id, exact=True)
+        if via == "queue":
+            assert (status.done_min, status.batch.totals) == (9, {"rows": 42})
+            (dead,) = service.dead
+            (bad,) = json.loads(dead.what["body"])["marks"]
+            assert (dead.where, bad["item"][-2:], bad["totals"]) == ("acks", ":3", {"lines": 3})
+        else:
+            assert (status.batch.failed, status.batch.totals) == (1, {"rows": 42})
+            assert service.dead == []
 
     def test_messages_that_were_there_before_are_consumed(self, service: InMemoryService) -> None:
         url, seen = service.queue(), list[str]()

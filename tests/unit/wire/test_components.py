@@ -15,6 +15,7 @@ from fanin.wire import (
     directory,
     frames,
     items,
+    marks,
     messages,
     picture,
     redrives,
@@ -27,10 +28,11 @@ from fanin.wire.shapes import plain
 from tests.unit.wire.values import CASES
 
 PARTS = {
-    "Cost", "Count", "Failure", "FailedItem", "GatheredReply", "ItemRange", "MissingRange", "Receipt",
-    "ErrorGroup", "KeptMessage", "EnvelopeClaim", "FailedRecipient", "MissingRecipient",
+    "Cost", "CountItems", "Done", "Failure", "FailedItem", "GatheredReply", "ItemRange", "MissingRange",
+    "Receipt", "ErrorGroup", "KeptMessage", "EnvelopeClaim", "FailedRecipient", "MissingRecipient",
     "OrdinalRange", "Redriving",
-    "PictureCell", "PictureItem", "Recipient", "Reply", "Result", "ReplyReceipt", "Ticket", "Work",
+    "PictureCell", "PictureItem", "Recipient", "Reply", "ReplyReceipt", "Ticket", "UnsettledMark",
+    "Work",
 }  # fmt: skip
 PLAIN = {"AddItems", "DefineBuffer", "DoneWork", "TakeWork"}
 GIVEN = {"PutRoute", "Register"}
@@ -57,6 +59,7 @@ def test_every_shape_of_ours_is_among_the_cases() -> None:
             directory,
             frames,
             items,
+            marks,
             messages,
             picture,
             redrives,

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fanin.client.messages import Message, ReceivedMessage
     from fanin.client.producing.batch import TrackedBatch
     from fanin.client.tracker import Tracker
-    from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result
     from fanin.domain.batch import Batch, Cause, Kind, Mode, OnDeadline, OnFailure, State
     from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
     from fanin.domain.claim_checks import ClaimCheck
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from fanin.domain.failures import Keep, KeptMessage, MessageAttribute
     from fanin.domain.frames import Claim, Frame, Hold, OpenFrame, Ticket
     from fanin.domain.ids import Group
+    from fanin.domain.marks import Count, Done, Failure, ItemRange, Marked, Receipt
     from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
     from fanin.domain.redrives import Redrive, RedriveState, Redriving
     from fanin.domain.reports import (
@@ -129,6 +129,7 @@ __all__ = [
     "Delivery",
     "Diagnosis",
     "Disposition",
+    "Done",
     "Envelope",
     "EnvelopesRefused",
     "ErrorGroup",
@@ -165,6 +166,7 @@ __all__ = [
     "Level",
     "LimitReached",
     "LocalStackFailed",
+    "Marked",
     "MemoryRepeatBuffer",
     "Message",
     "MessageAttribute",
@@ -204,7 +206,6 @@ __all__ = [
     "Reply",
     "ReplyReceipt",
     "RequestTooLarge",
-    "Result",
     "Retry",
     "Route",
     "RouteNotFound",
@@ -263,10 +264,11 @@ _HOMES: Final = {
     "Code": "fanin.domain.diagnosis",
     "Consumer": "fanin.client.consuming.consumer",
     "CorrelationIdAlive": "fanin.errors",
-    "Count": "fanin.domain.acks",
+    "Count": "fanin.domain.marks",
     "Delivery": "fanin.client.frames.receiver",
     "Diagnosis": "fanin.domain.diagnosis",
     "Disposition": "fanin.client.frames.receiver",
+    "Done": "fanin.domain.marks",
     "Envelope": "fanin.client.frames.envelopes",
     "EnvelopesRefused": "fanin.errors",
     "ErrorGroup": "fanin.domain.reports",
@@ -275,7 +277,7 @@ _HOMES: Final = {
     "ExportDamaged": "fanin.errors",
     "FailedItem": "fanin.domain.reports",
     "FailedMessage": "fanin.domain.reports",
-    "Failure": "fanin.domain.acks",
+    "Failure": "fanin.domain.marks",
     "FailureNotFound": "fanin.errors",
     "Failures": "fanin.domain.reports",
     "FaninError": "fanin.errors",
@@ -291,7 +293,7 @@ _HOMES: Final = {
     "InvalidRequest": "fanin.errors",
     "ItemFailed": "fanin.errors",
     "ItemHasChild": "fanin.errors",
-    "ItemRange": "fanin.domain.acks",
+    "ItemRange": "fanin.domain.marks",
     "ItemState": "fanin.domain.picture",
     "JobRunNotFound": "fanin.errors",
     "JsonCodec": "fanin.client.frames.envelopes",
@@ -303,6 +305,7 @@ _HOMES: Final = {
     "Level": "fanin.domain.buffer",
     "LimitReached": "fanin.errors",
     "LocalStackFailed": "fanin.errors",
+    "Marked": "fanin.domain.marks",
     "MemoryRepeatBuffer": "fanin.client.frames.memory_repeat_buffer",
     "Message": "fanin.client.messages",
     "MessageAttribute": "fanin.domain.failures",
@@ -328,7 +331,7 @@ _HOMES: Final = {
     "ProtobufCodec": "fanin.client.frames.envelopes",
     "PutEvent": "fanin.domain.routing",
     "PutRoute": "fanin.domain.routing",
-    "Receipt": "fanin.domain.acks",
+    "Receipt": "fanin.domain.marks",
     "ReceivedMessage": "fanin.client.messages",
     "Recipient": "fanin.domain.scatter",
     "Redrive": "fanin.domain.redrives",
@@ -343,7 +346,6 @@ _HOMES: Final = {
     "Reply": "fanin.domain.scatter",
     "ReplyReceipt": "fanin.domain.scatter",
     "RequestTooLarge": "fanin.errors",
-    "Result": "fanin.domain.acks",
     "Retry": "fanin.domain.diagnosis",
     "Route": "fanin.domain.routing",
     "RouteNotFound": "fanin.errors",

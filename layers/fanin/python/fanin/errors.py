@@ -21,7 +21,7 @@
     ├── LimitReached            a bounded batch or the bus's rules are full: try again later
     ├── BufferFull              a repeat buffer is full: the receivers lag behind, send more slowly
     ├── Throttled               AWS throttles, or other calls change the same row: try again later
-    │   └── PartlyMarked        some items of the call are marked: repeat it with the rest
+    ├── PartlyMarked            some marks of the call are not settled: it says which, and why
     ├── AccessDenied            the caller's credentials do not allow this call
     ├── ServiceUnavailable      the service did not answer, or answered with a fault
     ├── OutcomeUnknown          the call may have taken effect, and a repeat would take effect again
@@ -44,7 +44,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from fanin.domain.acks import Acks, Receipt
+    from fanin.domain.marks import Mark, Receipt
 
 
 class FaninError(Exception):
@@ -169,25 +169,33 @@ class Throttled(FaninError):
     retryable = True
 
 
-class PartlyMarked(Throttled):
-    """An acknowledgement marked some of its items before the store was overloaded or the time was up.
-
-    If it could not say of any item for certain that it is marked, it raises ``Throttled`` instead.
+class PartlyMarked(FaninError):
+    """Some of the marks of a call are not settled; all others are.
 
     Attributes:
         receipts: of the items that are marked, one for each batch.
-        rest: what is left to mark. A repeat of the whole call does no harm either, unless it names several
-            estimated batches: some of them may have been counted.
+        refused: marks that will never be taken, each with its error: do not repeat them.
+        left: marks for which there was no capacity or no time, each with its error: repeat them. If the
+            error is ``OutcomeUnknown``, repeat a mark only if its batch is exact.
+        unknown: marks that an estimated batch may have counted, each with its error: do not repeat them.
     """
 
     code = "partly-marked"
 
     def __init__(
-        self, message: str, *, receipts: Sequence[Receipt], rest: Acks, retry_after: int | None = None
+        self,
+        message: str,
+        *,
+        receipts: Sequence[Receipt] = (),
+        refused: Sequence[tuple[Mark, FaninError]] = (),
+        left: Sequence[tuple[Mark, FaninError]] = (),
+        unknown: Sequence[tuple[Mark, FaninError]] = (),
     ) -> None:
-        super().__init__(message, retry_after=retry_after)
+        super().__init__(message)
         self.receipts = list(receipts)
-        self.rest = rest
+        self.refused = list(refused)
+        self.left = list(left)
+        self.unknown = list(unknown)
 
 
 class AccessDenied(FaninError):
@@ -200,31 +208,12 @@ class ServiceUnavailable(FaninError):
 
 
 class OutcomeUnknown(FaninError):
-    """The answer to a call was lost that takes effect again when it is repeated, such as a count.
+    """The answer to a call was lost, and a repeat would take effect again, as that of a count does.
 
-    Nobody has repeated it: find out first whether it took effect, or accept that it may do so twice.
-
-    Attributes:
-        receipts: of the items of an acknowledgement that are certainly marked; empty over HTTPS.
-        unknown: what may have been counted; None if the whole call may have been.
-        rest: what was certainly not counted, and may be repeated.
+    Nobody has repeated it. Find out whether it took effect, or accept that it may take effect twice.
     """
 
     code = "outcome-unknown"
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        receipts: Sequence[Receipt] = (),
-        unknown: Acks | None = None,
-        rest: Acks | None = None,
-        retry_after: int | None = None,
-    ) -> None:
-        super().__init__(message, retry_after=retry_after)
-        self.receipts = list(receipts)
-        self.unknown = unknown
-        self.rest = rest
 
 
 class NotConfigured(FaninError):

@@ -87,7 +87,7 @@ CLAIM_PREFIX: Final = "days-{}/"
 
 # Messages.
 ITEM_ATTRIBUTE: Final = "fanin-item"  # SQS message attribute that carries the item id
-
+REASON_ATTRIBUTE: Final = "fanin-reason"  # of a mark that was set aside: why
 ATTRIBUTE_CORRELATION: Final = "fanin-correlation"
 ATTRIBUTE_REPLY_TO: Final = "fanin-reply-to"
 ATTRIBUTE_TYPE: Final = "fanin-type"

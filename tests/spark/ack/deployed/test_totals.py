@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.domain.acks import Result
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.marks import Done
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.driver import acknowledge
 from fanin.spark.ack.strategy import Strategy
@@ -44,7 +44,7 @@ def test_values_of_a_dataset_count_once(
 ) -> None:
     # Given a batch of which some items were acknowledged before, with other values
     batch, group = opened(service, "cents", "rows")
-    service.ledger().ack(results=[Result(group[n], {"rows": 1_000_000}) for n in range(0, 640, 7)])
+    service.ledger().mark([Done(group[n], {"rows": 1_000_000}) for n in range(0, 640, 7)]).whole()
     first = set(range(0, 640, 7))
     # And a dataset of all items in no order: a hundred come twice, ten failed, and some rows are wrong
     rows: list[tuple[object, ...]] = [(group[n], n, -n, None) for n in range(ITEMS) if n not in (71, 72, 73)]
@@ -74,7 +74,7 @@ def test_values_of_a_dataset_count_once(
     # And a word of 64 items is one write, whatever its items bring
     assert told["words"] == -(-ITEMS // 64)
     assert service.ledger().pending(batch.batch_id, 0, ITEMS) == {71, 73}
-    service.ledger().ack([group[73], group[71]])
+    service.ledger().mark([group[73], group[71]]).whole()
     row = service.ledger().status(batch.batch_id).batch
     assert (row.state, dict(row.totals), row.totals_exact) == (State.COMPLETE, expected, True)
 

@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.domain.acks import ItemRange, Result
 from fanin.domain.batch import OpenBatch
+from fanin.domain.marks import Done, ItemRange
 from fanin.local import Stack
 from fanin.spark.jobs.audit import JOB
 from fanin.spark.runtime.service import Service
@@ -32,17 +32,17 @@ def test_a_scan_says_what_the_api_says_and_repairs_once_though_its_tasks_die(
     for items, done in ((5, 2), (64, 64), (5000, 4100), (300_000, 262_150)):
         row = ledger.open(OpenBatch(user_key=f"{items}"))
         group = ledger.add(row.batch_id, items)
-        ledger.ack(ranges=[ItemRange(group.prefix, 0, done)])
+        ledger.mark([ItemRange(group.prefix, 0, done)]).whole()
         rows.append(ledger.close(row.batch_id).batch_id)
     # And one with totals
     summed = ledger.open(OpenBatch(totals=("rows", "cents"))).batch_id
     group = ledger.add(summed, 200)
-    ledger.ack(results=[Result(item, {"rows": n, "cents": -1}) for n, item in enumerate(group)])
+    ledger.mark([Done(item, {"rows": n, "cents": -1}) for n, item in enumerate(group)]).whole()
     # And one that is all done, in which the mark above its last word was lost by a crash. That word is not 0,
     # so the stream of finished words does not tell of it
     lost = ledger.open(OpenBatch(user_key="lost"))
     group = ledger.add(lost.batch_id, 70)
-    ledger.ack(list(group[:64]))
+    ledger.mark(list(group[:64])).whole()
     ledger.close(lost.batch_id)
     last = f"{lost.batch_id}/0/1"
     table_name = dict(service.environment)["FANIN_WORDS_TABLE"]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.domain.acks import Failure
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.failures import KeptMessage
+from fanin.domain.marks import Failure
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import driver
 from fanin.spark.fanout.bodies import Dataset
@@ -63,13 +63,13 @@ def fanned(
         for message in received.get("Messages", []):
             (item,) = (one["StringValue"] for one in message["MessageAttributes"].values())
             items[json.loads(message["Body"])["id"]] = item
-    ledger.fail(
+    ledger.mark(
         [
             Failure(items[n], "no such customer", KeptMessage(body(n)) if kept else None, source=kept)
             for n in BAD
         ]
-    )
-    ledger.ack([item for number, item in items.items() if number not in {*BAD, *pending}])
+    ).whole()
+    ledger.mark([item for number, item in items.items() if number not in {*BAD, *pending}]).whole()
     if pending:
         ledger.cancel(batch_id)
     assert ledger.status(batch_id).batch.state.terminal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.domain.acks import Failure, ItemRange
+from fanin.domain.marks import Failure, ItemRange
 from fanin.spark.outcome.driver import outcomes
 from fanin.spark.runtime.service import Service
 from tests.spark.items import filled
@@ -18,8 +18,8 @@ def test_rows_keep_their_columns_and_get_an_outcome(spark: SparkSession, service
     # whose other columns are called like those of this library
     batch, group = filled(service)
     ledger = service.ledger()
-    ledger.ack([], ranges=[ItemRange(group.prefix, 100, 8_000)])
-    ledger.fail([Failure(group[7], "no such customer")])
+    ledger.mark([ItemRange(group.prefix, 100, 8_000)]).whole()
+    ledger.mark([Failure(group[7], "no such customer")]).whole()
     rows = [
         (group[100], 1, "a"),
         (group[7_999], 2, "b"),

@@ -39,7 +39,7 @@ def test_a_client_of_connect_asks_and_writes_and_is_told_what_it_cannot_do(
 ) -> None:
     # Given a batch of which one item is done, one to be filled, and a server
     asked, group = filled(service)
-    service.ledger().ack([group[1]])
+    service.ledger().mark([group[1]]).whole()
     to_fill, queue = service.ledger().open(OpenBatch(user_key="connect")).batch_id, new_queue()
 
     # When a client calls each function of fanin

@@ -12,7 +12,7 @@ from fanin.adapters.dynamodb import Connection, DynamoBatches
 from fanin.adapters.dynamodb.rows import encode
 from fanin.app.ports.batches import Activity
 from fanin.domain.batch import Batch
-from fanin.domain.principals import IdempotencyKey, Principal
+from fanin.domain.principals import IdempotencyKey
 from fanin.errors import OutcomeUnknown
 from tests.unit.adapters.dynamodb.conftest import BATCH, Silent, plainly
 
@@ -26,8 +26,8 @@ def add(batches: DynamoBatches, batch: Batch = BATCH) -> int | None:
     return batches.allocate_once(batch, 4, IdempotencyKey.of("a/b"), activity=ACTIVITY)
 
 
-def used(aws: Stubber, *, key: bool, count: int = 4, first: int = 2, owner: str = "-") -> None:
-    row = {"first": {"N": str(first)}, "count": {"N": str(count)}, "owner": {"S": owner}}
+def used(aws: Stubber, *, key: bool, count: int = 4, first: int = 2) -> None:
+    row = {"first": {"N": str(first)}, "count": {"N": str(count)}}
     failed, held = {"Code": "ConditionalCheckFailed", "Item": row}, {"Code": "None"}
     aws.add_client_error(
         "transact_write_items",
@@ -56,10 +56,9 @@ def test_an_addition_and_the_row_of_its_key_are_one_transaction(
             "TableName": "parts",
             "Item": {
                 **KEY,
-                "part": {"S": "add/a/b"},
+                "part": {"S": f"add/{IdempotencyKey.of('a/b').name}"},
                 "first": {"N": "6"},
                 "count": {"N": "4"},
-                "owner": {"S": "-"},
                 "expires_at": {"N": "1800000000"},
             },
             "ConditionExpression": "attribute_not_exists(part)",
@@ -98,25 +97,3 @@ def test_a_count_is_sent_once_and_says_what_may_have_happened(silent: Silent) ->
         batches.count(7, 10, activity=None)
 
     assert silent.calls == ["UpdateItem"]
-
-
-class TestTheKeyOfAnother:
-    """Two callers may choose the same text, and each has items of its own under it."""
-
-    KEY = IdempotencyKey.of("a/b", Principal("importer", "iam importer"))
-
-    def test_leads_to_a_name_of_this_caller_only(
-        self, batches: DynamoBatches, aws: Stubber, asked: Asked
-    ) -> None:
-        # Given a key that another caller has used, with another count
-        used(aws, key=True, count=5, owner="of-another")
-        aws.add_response("transact_write_items", {})
-
-        # When this caller uses it, then its items are new
-        assert batches.allocate_once(BATCH, 4, self.KEY, activity=ACTIVITY) == 6
-
-        puts = [request["TransactItems"][0]["Put"]["Item"] for request in asked]
-        assert [(put["part"]["S"], put["owner"]["S"]) for put in puts] == [
-            ("add/a/b", self.KEY.owner),
-            (f"add/{self.KEY.other}", self.KEY.owner),
-        ]

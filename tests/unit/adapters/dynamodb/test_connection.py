@@ -3,7 +3,8 @@
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec, module_from_spec
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from botocore.exceptions import ClientError
@@ -11,6 +12,7 @@ from botocore.stub import Stubber
 
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb import Connection
+from fanin.adapters.dynamodb import connection as module
 from fanin.errors import ServiceUnavailable, Throttled
 
 UPDATE: dict[str, Any] = {"TableName": "t", "Key": {"k": {"S": "a"}}}
@@ -275,3 +277,36 @@ def test_the_types_of_boto3_are_not_needed_to_run(monkeypatch: pytest.MonkeyPatc
 
 
 never: Callable[[], Any] = lambda: pytest.fail("a client was made")  # noqa: E731
+
+
+class TestOnce:
+    """What must not be repeated goes out on connections that cannot have gone stale."""
+
+    @pytest.fixture
+    def closed(self) -> list[float]:
+        return []
+
+    @pytest.fixture
+    def connection(self, closed: list[float], monkeypatch: pytest.MonkeyPatch) -> Connection:
+        def update_item(**_: Any) -> dict[str, Any]:
+            return {"Attributes": {}}
+
+        self.now = 1_000.0
+        monkeypatch.setattr(module.time, "time", lambda: self.now)
+        client = SimpleNamespace(close=lambda: closed.append(self.now), update_item=update_item)
+        return Connection(lambda: cast("Any", client))
+
+    @pytest.mark.parametrize(("idle", "closes"), [(0.0, 1), (0.5, 1), (0.6, 2), (-1.0, 2)])
+    def test_connections_that_were_idle_are_closed_first(
+        self, connection: Connection, closed: list[float], idle: float, closes: int
+    ) -> None:
+        connection.update_once({})
+        self.now += idle
+        connection.update_once({})
+        assert len(closed) == closes
+
+    def test_what_never_left_may_be_repeated(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+        with pytest.raises(Throttled, match="nothing was sent"):
+            Connection().update_once({"TableName": "t", "Key": {}, "UpdateExpression": "ADD a :b"})

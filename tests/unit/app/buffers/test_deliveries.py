@@ -148,13 +148,13 @@ class TestVoid:
         self, desk: Desk, done: list[int], most: int, left: list[str]
     ) -> None:
         items = desk.put("a", "b", "c")
-        desk.ledger.ack([items[index] for index in done])
+        desk.ledger.mark([items[index] for index in done]).whole()
 
         assert desk.payloads(most=most) == left
         assert desk.kept == left
 
     def test_does_not_make_a_receive_wait_anew(self, world: World, desk: Desk) -> None:
-        desk.ledger.ack(desk.put("a", "b"))
+        desk.ledger.mark(desk.put("a", "b")).whole()
         for _ in range(2):
             world.at("queues.remove", "after", lambda: world.clock.advance(6 * SECOND))
 
@@ -196,7 +196,7 @@ class TestVoid:
         assert "a" not in desk.kept
 
     def test_is_dropped_later_if_its_receiver_dies_before_it_could(self, world: World, desk: Desk) -> None:
-        desk.ledger.ack(desk.put("a"))
+        desk.ledger.mark(desk.put("a")).whole()
         world.crash_at("queues.remove", "before")
         with pytest.raises(Crash):
             desk.receive()
@@ -210,7 +210,7 @@ class TestVoid:
     def test_is_work_that_somebody_finished_after_it_was_received(self, world: World, desk: Desk) -> None:
         # Given work that is done between its receive and the look at its item
         (item,) = desk.put("a")
-        world.at("queues.receive", "after", lambda: desk.ledger.ack([item]))
+        world.at("queues.receive", "after", lambda: desk.ledger.mark([item]).whole())
 
         assert desk.payloads() == []
         assert world.happened

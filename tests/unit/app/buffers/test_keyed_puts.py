@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.buffers.slots import MARGIN_MS, SEND_MS
-from fanin.domain.acks import Failure
 from fanin.domain.batch import State
 from fanin.domain.buffer import Accepted
+from fanin.domain.marks import Failure
 from fanin.errors import LimitReached, ServiceUnavailable, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.buffers.conftest import Town
@@ -157,7 +157,7 @@ class TestAfterRetention:
     def put_two(self, town: Town) -> Accepted:
         """Put two payloads in, and finish the first."""
         first = put(town, "a", "b")
-        town.world.ledger.ack([first.items[0]])
+        town.world.ledger.mark([first.items[0]]).whole()
         return first
 
     def expire(self, town: Town) -> None:
@@ -200,7 +200,7 @@ class TestAfterRetention:
     def test_what_its_consumer_gave_up_is_finished(self, world: World, town: Town) -> None:
         # Given work of which one part died as a dead letter, and the other is done
         first = self.put_two(town)
-        world.ledger.fail([Failure(first.items[1], "received 5 times from jobs without success")])
+        world.ledger.mark([Failure(first.items[1], "received 5 times from jobs without success")]).whole()
         self.expire(town)
 
         # When its put is repeated, then nothing is put in
@@ -221,7 +221,7 @@ class TestAfterRetention:
             """Put work in, of which one part is done, and the other lost."""
             town.process().define(name, 2)
             first = town.process().put(name, ["a", "b"], key="order-7")
-            world.ledger.ack([first.items[0]])
+            world.ledger.mark([first.items[0]]).whole()
             self.expire(town)
 
         for name in town.die_at_every_step(

@@ -21,6 +21,7 @@ from fanin.app.fresh import FRESH_MS
 from fanin.domain import limits
 from fanin.domain.batch import RETENTION, Kind, State
 from fanin.domain.buffer import Buffer
+from fanin.domain.marks import WEIGHT
 from fanin.errors import BatchClosed, BatchNotFound, BufferNotFound, LimitReached, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash, World
@@ -101,7 +102,7 @@ class TestAdmit:
         assert process.pending(entry) == 2
 
         process.slots.admit(entry, 1)
-        process.ledger.ack([group[1]])
+        process.ledger.mark([group[1]]).whole()
         assert process.pending(entry) == 2
 
         process.slots.admit(entry, 1)
@@ -157,7 +158,7 @@ class TestRenewal:
             assert refused.value.retry_after == 1
             assert process.batches() == [State.CLOSED]
 
-        process.ledger.ack([group[0]])
+        process.ledger.mark([group[0]]).whole()
         process.slots.admit(entry, 1)
         assert process.batches() == [State.COMPLETE, State.OPEN]
 
@@ -299,7 +300,7 @@ class TestRenewal:
         process.slots.follow(entry._replace(buffer=replace(entry.buffer, limit=4)))
         process.world.crash_at("words.clear", "after")
         with pytest.raises(Crash):
-            process.another().ledger.ack(list(group))
+            process.another().ledger.mark(list(group)).whole()
         assert process.batches() == [State.CLOSED]
 
         renewed, _ = process.another().slots.admit(entry, 3)
@@ -343,7 +344,7 @@ class TestMark:
 
 def test_what_is_not_done_is_pending_until_the_batch_ends(process: Process, entry: Entry) -> None:
     _, group = process.slots.admit(entry, 3)
-    process.ledger.ack([group[0]])
+    process.ledger.mark([group[0]]).whole()
     batch, pending = process.slots.pending(entry.buffer)
     assert batch is not None
     assert (batch.batch_id, batch.state, pending) == (entry.buffer.batch_id, State.OPEN, 2)
@@ -394,7 +395,7 @@ class TestReclaim:
     def leaked(self, process: Process, entry: Entry) -> Entry:
         """A full buffer: two slots before its mark, of which one is done, and two behind it."""
         _, group = process.slots.admit(entry, 2)
-        process.ledger.ack([group[1]])
+        process.ledger.mark([group[1]]).whole()
         marked = process.marked(2)
         process.slots.admit(marked, 2)
         return marked
@@ -467,7 +468,7 @@ class TestReclaim:
         entry = process.define(5)
         process.slots.admit(entry, 5)
         entry = process.marked(5)
-        monkeypatch.setattr(limits, "MAX_FAILURES", 2)
+        monkeypatch.setattr(limits, "MAX_MARKS", 2 * WEIGHT)
         process.clock.at = self.horizon(entry)
 
         process.slots.admit(entry, 5)

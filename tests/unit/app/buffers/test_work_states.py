@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.buffers.work_states import LOST, REPLACED, WorkState, WorkStates
-from fanin.domain.acks import Failure
+from fanin.domain.marks import Failure
 from tests.unit.app.conftest import World
 
 FINISHED, PENDING, DROPPED, UNKNOWN = WorkState
@@ -29,16 +29,16 @@ def test_failed_work_is_finished_unless_the_service_gave_it_up(
     world: World, states: WorkStates, reason: str, state: WorkState
 ) -> None:
     _, (group,) = world.batch(3)
-    world.ledger.fail([Failure(group[1], reason)])
-    world.ledger.ack([group[2]])
+    world.ledger.mark([Failure(group[1], reason)]).whole()
+    world.ledger.mark([group[2]]).whole()
 
     assert list(states.of(group).values()) == [PENDING, state, FINISHED]
 
 
 def test_work_that_was_done_before_it_was_given_up_is_finished(world: World, states: WorkStates) -> None:
     _, (group,) = world.batch(1)
-    world.ledger.ack(group)
-    world.ledger.fail([Failure(group[0], LOST)])
+    world.ledger.mark(group).whole()
+    world.ledger.mark([Failure(group[0], LOST)]).whole()
 
     assert states.of(group) == {group[0]: FINISHED}
 
@@ -48,7 +48,7 @@ def test_work_of_several_batches_is_told_apart(world: World, states: WorkStates)
     _, (live,) = world.batch(70)
     cancelled, (dropped,) = world.batch(2)
     gone, (unknown,) = world.batch(1)
-    world.ledger.ack([live[66], dropped[1]])
+    world.ledger.mark([live[66], dropped[1]]).whole()
     world.ledger.cancel(cancelled.batch_id)
     del world.memory.batches._rows[gone.batch_id]
 

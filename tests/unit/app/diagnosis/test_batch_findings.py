@@ -197,6 +197,11 @@ def test_a_child_that_runs_is_where_to_ask_next() -> None:
     )
 
 
+def test_items_of_which_one_has_a_child_need_no_messages() -> None:
+    assert Code.NEVER_SENT in of(missing=(MissingRange(0, 9, "g"),))
+    assert Code.NEVER_SENT not in of(missing=(MissingRange(0, 9, "g"),), children={0: BATCH})
+
+
 class TestSlow:
     def test_says_rate_and_time_left(self) -> None:
         found = of(NOW + 1_000_000, begun=True, done_min=40, batch=replace(BATCH, touched_at=NOW + 900_000))

@@ -6,9 +6,9 @@ from fanin.app.diagnosis import gathering
 from fanin.app.diagnosis.gathering import MOST_READS, gather
 from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.app.ports.words import Clear, WordKey
-from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import Mode, OnFailure, OpenBatch
 from fanin.domain.diagnosis import Retry, SentItems
+from fanin.domain.marks import Failure, ItemRange
 from tests.unit.app.diagnosis.conftest import Scene
 
 BILLION = 10**9
@@ -24,9 +24,9 @@ def test_a_batch_of_a_billion_takes_at_most_a_hundred_reads_and_no_write(scene: 
     if apart > 64:
         for start, stop in zip([-1, *places], [*places, BILLION], strict=True):
             if stop > start + 1:
-                scene.ledger.ack(ranges=[ItemRange(group.prefix, start + 1, stop)])
+                scene.ledger.mark([ItemRange(group.prefix, start + 1, stop)]).whole()
     else:
-        scene.ledger.ack([group[place] for place in places])
+        scene.ledger.mark([group[place] for place in places]).whole()
     for n in range(100):
         queue = f"https://queue/{n % 5}"
         scene.diagnostics.note_sent(batch.batch_id, SentItems(queue, n * 1_000, BILLION - n))
@@ -50,8 +50,8 @@ def test_a_batch_of_a_billion_takes_at_most_a_hundred_reads_and_no_write(scene: 
 
 def test_a_small_batch_is_known_exactly(scene: Scene) -> None:
     batch, group = scene.batch(200)
-    scene.ledger.ack(ranges=[ItemRange(group.prefix, 10, 150)])
-    scene.ledger.fail([Failure(group[199], "no")])
+    scene.ledger.mark([ItemRange(group.prefix, 10, 150)]).whole()
+    scene.ledger.mark([Failure(group[199], "no")]).whole()
 
     facts = scene.facts(batch)
 
@@ -62,8 +62,8 @@ def test_a_small_batch_is_known_exactly(scene: Scene) -> None:
 
 def test_where_no_range_was_marked_failures_are_counted(scene: Scene) -> None:
     batch, group = scene.batch(200)
-    scene.ledger.fail([Failure(group[50 * n], "no") for n in range(3)])
-    scene.ledger.ack([group[199]])
+    scene.ledger.mark([Failure(group[50 * n], "no") for n in range(3)]).whole()
+    scene.ledger.mark([group[199]]).whole()
 
     facts = scene.facts(batch)
 
@@ -85,7 +85,7 @@ def test_of_the_smallest_batches_each_item_is_missing(scene: Scene, items: int) 
 @pytest.mark.parametrize(("ranges", "more"), [(10, False), (11, True)])
 def test_the_first_ten_ranges_are_told(scene: Scene, ranges: int, more: bool) -> None:
     batch, group = scene.batch(64)
-    scene.ledger.ack([group[n] for n in range(64) if n % 2 or n >= 2 * ranges])
+    scene.ledger.mark([group[n] for n in range(64) if n % 2 or n >= 2 * ranges]).whole()
 
     facts = scene.facts(batch)
 
@@ -102,7 +102,7 @@ def test_where_nothing_is_waited_for_neither_notes_nor_queues_are_read(scene: Sc
     if end == "cancel":
         scene.ledger.cancel(group.batch_id)
     else:
-        scene.ledger.ack(group)
+        scene.ledger.mark(group).whole()
     before = scene.accesses.reads.copy()
 
     facts = gather(scene.ports, scene.memory.batches.read([group.batch_id])[group.batch_id])
@@ -119,7 +119,7 @@ def test_the_queues_of_missing_items_are_looked_at_first(scene: Scene) -> None:
     batch, group = scene.batch(15)
     for n in range(3):
         scene.diagnostics.note_sent(batch.batch_id, SentItems(f"q{n}", 5 * n, 5 * n + 5))
-    scene.ledger.ack(group[5:10])
+    scene.ledger.mark(group[5:10]).whole()
 
     assert {report.queue for report in scene.facts(batch).queues} == {"q0", "q2"}
 
@@ -129,7 +129,7 @@ def test_notes_after_the_last_missing_item_are_not_read(scene: Scene, start: int
     batch, group = scene.batch(10)
     row = SentRow("q", start, 10, 0, 0)
     scene.ports.parts.put_sent(batch.batch_id, row, expires_at=batch.expires_at)
-    scene.ledger.ack(group[5:])
+    scene.ledger.mark(group[5:]).whole()
 
     assert scene.facts(batch).sent == ((row,) if read else ())
 
@@ -137,7 +137,7 @@ def test_notes_after_the_last_missing_item_are_not_read(scene: Scene, start: int
 @pytest.mark.parametrize("mode", [Mode.EXACT, Mode.ESTIMATED])
 def test_of_a_batch_that_is_complete_nothing_is_read(scene: Scene, mode: Mode) -> None:
     batch, group = scene.batch(3, mode=mode)
-    scene.ledger.ack(group)
+    scene.ledger.mark(group).whole()
     row = scene.row(batch)
     before = scene.accesses.reads.total()
 
@@ -151,7 +151,7 @@ def test_without_a_note_of_missing_items_the_queues_of_others_are_looked_at(scen
     batch, group = scene.batch(50)
     for n in range(5):
         scene.diagnostics.note_sent(batch.batch_id, SentItems(f"q{n % 4}", n, n + 1))
-    scene.ledger.ack(group[:40])
+    scene.ledger.mark(group[:40]).whole()
 
     # Then that is done once for each queue, the nearest first, and for three at most
     assert [report.queue for report in scene.facts(batch).queues] == ["q0", "q3", "q2"]
@@ -161,7 +161,7 @@ def test_children_of_the_first_missing_items_are_looked_for(scene: Scene) -> Non
     # Given children of all items, of which the first are done
     batch, group = scene.batch(12)
     children = [scene.ledger.open(OpenBatch(parent_item=item)).batch_id for item in group]
-    scene.ledger.ack([group[n] for n in (0, 1, 4)])
+    scene.ledger.mark([group[n] for n in (0, 1, 4)]).whole()
 
     found = scene.facts(batch).children
 
@@ -175,7 +175,7 @@ def test_children_of_the_first_missing_items_are_looked_for(scene: Scene) -> Non
 
 def test_a_large_batch_is_bounded(scene: Scene) -> None:
     batch, group = scene.batch(BILLION)
-    scene.ledger.ack(ranges=[ItemRange(group.prefix, 0, BILLION // 2)])
+    scene.ledger.mark([ItemRange(group.prefix, 0, BILLION // 2)]).whole()
 
     facts = scene.facts(batch)
 
@@ -189,7 +189,7 @@ def test_a_range_of_missing_items_can_be_acknowledged(scene: Scene) -> None:
     batch, _ = scene.batch(70)
 
     for one in scene.facts(batch).missing:
-        scene.ledger.ack(ranges=[ItemRange(one.group)])
+        scene.ledger.mark([ItemRange(one.group)]).whole()
 
     assert scene.ledger.status(batch.batch_id).batch.state.terminal
 
@@ -221,7 +221,7 @@ def test_notes_of_attempts_at_items_that_are_done_are_left_out(scene: Scene) -> 
     scene.ports.parts.put_retries(
         batch.batch_id, [RetryRow(n, 2, "no", "q", 0) for n in (3, 4)], expires_at=batch.expires_at
     )
-    scene.ledger.ack([group[3]])
+    scene.ledger.mark([group[3]]).whole()
 
     assert set(scene.facts(batch).retries) == {4}
 
@@ -232,8 +232,8 @@ class TestHeld:
     def test_held_items_are_known_with_their_reasons(self, scene: Scene) -> None:
         # Given two items that failed, one of which has succeeded since
         batch, group = scene.batch(10, on_failure=OnFailure.HOLD)
-        scene.ledger.fail([Failure(group[3], "no price"), Failure(group[4], "no name")])
-        scene.ledger.ack([group[4]])
+        scene.ledger.mark([Failure(group[3], "no price"), Failure(group[4], "no name")]).whole()
+        scene.ledger.mark([group[4]]).whole()
 
         # When facts are gathered
         facts = scene.facts(batch)
@@ -245,7 +245,7 @@ class TestHeld:
 
     def test_what_a_redrive_has_taken_is_not_held(self, scene: Scene) -> None:
         batch, group = scene.batch(10, on_failure=OnFailure.HOLD)
-        scene.ledger.fail([Failure(group[3], "no price")])
+        scene.ledger.mark([Failure(group[3], "no price")]).whole()
         (note,) = scene.ports.parts.notes(batch.batch_id, [3]).values()
 
         scene.ports.parts.mark_redriven(
@@ -256,7 +256,7 @@ class TestHeld:
 
     def test_more_than_it_looks_at_may_be_held(self, scene: Scene) -> None:
         batch, group = scene.batch(100, on_failure=OnFailure.HOLD)
-        scene.ledger.fail([Failure(group[n], "no") for n in range(50)])
+        scene.ledger.mark([Failure(group[n], "no") for n in range(50)]).whole()
 
         facts = scene.facts(batch)
 
@@ -271,7 +271,7 @@ class TestHeld:
 
         assert tried(2) == {3}
         scene.clock.advance(1_000)
-        scene.ledger.fail([Failure(group[3], "dead letter: no")])
+        scene.ledger.mark([Failure(group[3], "dead letter: no")]).whole()
         assert scene.facts(batch).retries == {}
         assert tried(3) == set()  # in the same millisecond
         scene.clock.advance(1)
@@ -282,7 +282,7 @@ class TestHeld:
         batch, group = scene.batch(BILLION, on_failure=OnFailure.HOLD)
         places = [n * 999_983 for n in range(1_000)]
         scene.diagnostics.note_retries([Retry(group[n], 2, "no") for n in places])
-        scene.ledger.fail([Failure(group[n], "no") for n in places])
+        scene.ledger.mark([Failure(group[n], "no") for n in places]).whole()
         for n in range(4):
             scene.diagnostics.note_sent(batch.batch_id, SentItems(f"https://queue/{n}", 0, BILLION))
         before = scene.accesses.reads.total()
@@ -302,7 +302,7 @@ def test_an_estimated_batch_has_a_count_and_no_ranges_and_has_begun_with_its_fir
 ) -> None:
     batch, group = scene.batch(10, mode=Mode.ESTIMATED)
     if acked:
-        scene.ledger.ack(group[:acked])
+        scene.ledger.mark(group[:acked]).whole()
 
     facts = scene.facts(batch)
 
@@ -313,9 +313,9 @@ def test_an_estimated_batch_has_a_count_and_no_ranges_and_has_begun_with_its_fir
 def test_a_batch_that_completes_while_it_is_looked_at_has_ended(scene: Scene) -> None:
     # Given a batch whose last item is marked after its row was read, and before its words are
     batch, group = scene.batch(70)
-    scene.ledger.ack(group[:69])
+    scene.ledger.mark(group[:69]).whole()
     row = scene.row(batch)
-    scene.ledger.ack([group[69]])
+    scene.ledger.mark([group[69]]).whole()
 
     facts = gather(scene.ports, row)
 

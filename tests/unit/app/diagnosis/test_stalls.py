@@ -8,9 +8,9 @@ from fanin.app.ledger.reaper import Reaped
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.inspection import Figures
 from fanin.app.services import Services
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Kind, OnFailure, OpenBatch
 from fanin.domain.diagnosis import Code, Retry, Severity
+from fanin.domain.marks import Failure
 from tests.unit.app.conftest import Crash
 from tests.unit.app.diagnosis.conftest import Scene
 
@@ -47,8 +47,8 @@ def test_what_waits_for_a_good_reason_has_not_stalled(scene: Scene, figures: Fig
 def test_a_batch_whose_failed_items_are_held_has_not_stalled(scene: Scene) -> None:
     # Given a batch of which all is done but for the items that it holds
     batch, items = scene.batch(200, on_failure=OnFailure.HOLD)
-    scene.ledger.ack(items[:100])
-    scene.ledger.fail([Failure(item, "x") for item in items[100:]])
+    scene.ledger.mark(items[:100]).whole()
+    scene.ledger.mark([Failure(item, "x") for item in items[100:]]).whole()
     scene.clock.advance(HOUR)
 
     # When it is asked why, then they are its first finding, counted as far as a few reads go
@@ -70,7 +70,7 @@ def test_failed_items_that_are_held_have_not_stalled(scene: Scene) -> None:
     items = [f"{missing.group}:{n}" for n in range(3)]
     scene.diagnostics.note_retries([Retry(item, 5, "no such customer") for item in items])
     scene.clock.advance(1_000)
-    scene.ledger.fail([Failure(item, "dead letter") for item in items])
+    scene.ledger.mark([Failure(item, "dead letter") for item in items]).whole()
 
     # When nobody has decided for an hour
     scene.clock.advance(HOUR)
@@ -118,7 +118,7 @@ class TestReaper:
     def test_looks_ever_less_often_at_what_waits_for_days(self, scene: Scene) -> None:
         """Each look costs reads of rows, and requests to queues and metrics."""
         _, items = scene.batch(3, on_failure=OnFailure.HOLD)
-        scene.ledger.fail([Failure(item, "no such customer") for item in items])
+        scene.ledger.mark([Failure(item, "no such customer") for item in items]).whole()
 
         looks = 0
         for _ in range(6 * 48):  # for six days, every half an hour
@@ -150,7 +150,7 @@ class TestReaper:
         scene.clock.advance(HOUR)
         (missing,) = scene.ledger.missing(batch.batch_id).ranges
         seen = scene.row(batch)
-        scene.ledger.ack([f"{missing.group}:0"])
+        scene.ledger.mark([f"{missing.group}:0"]).whole()
 
         told = scene.memory.batches.tell_stall(batch.batch_id, Activity(seen.touched_at, seen.due_at))
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from fanin.app.failures import forgetting
-from fanin.domain.acks import Failure
 from fanin.domain.failures import KeptMessage
+from fanin.domain.marks import Failure
 from tests.unit.app.conftest import World
 
 
 def failed(world: World, count: int) -> int:
     batch, (group,) = world.batch(count)
     sizes = (1, 9_000)
-    world.ledger.fail(
+    world.ledger.mark(
         [Failure(item, "torn", KeptMessage("x" * sizes[n % 2])) for n, item in enumerate(group)]
-    )
+    ).whole()
     return batch.batch_id
 
 
@@ -53,7 +53,7 @@ def test_one_call_deletes_the_messages_of_five_thousand_failures() -> None:
 
 def test_a_failure_without_a_message_asks_nothing_of_the_bucket(world: World) -> None:
     batch, (group,) = world.batch(2)
-    world.ledger.fail([Failure(item, "x") for item in group])
+    world.ledger.mark([Failure(item, "x") for item in group]).whole()
 
     forgetting.forget(world.ports, batch.batch_id)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, OnFailure
 from fanin.domain.failures import Keep, KeptMessage, MessageAttribute
+from fanin.domain.marks import Failure
 from fanin.errors import FailureNotFound
 from tests.unit.app.conftest import World
 
@@ -26,7 +26,7 @@ def test_a_failure_keeps_its_message_and_what_is_known_of_it(world: World) -> No
     message = KeptMessage("{}", {"blob": MessageAttribute("Binary", b"\x00")}, "g")
 
     with world.costing(writes=3):  # the message, the note, and the word
-        world.ledger.fail([Failure(group[1], "row 7 is torn", message, attempts=4, source="arn:q")])
+        world.ledger.mark([Failure(group[1], "row 7 is torn", message, attempts=4, source="arn:q")]).whole()
 
     found = world.ledger.failure(batch.batch_id, 1)
     assert found.message == message
@@ -41,7 +41,7 @@ def test_an_item_that_reads_as_failed_has_its_message(world: World, call: str, m
     batch, (group,) = world.batch(3)
     failing = [Failure(group[1], "torn", KeptMessage("body"))]
     with world.dying(call, moment):
-        world.ledger.fail(failing)
+        world.ledger.mark(failing).whole()
 
     # When somebody reads before the call is repeated
     early = world.fresh().failures(batch.batch_id).failures
@@ -51,7 +51,7 @@ def test_an_item_that_reads_as_failed_has_its_message(world: World, call: str, m
     assert bool(early) is ((call, moment) == ("words.clear", "after"))
 
     # And when it is repeated, then the item has failed with its message, once
-    world.fresh().fail(failing)
+    world.fresh().mark(failing).whole()
     assert world.fresh().failure(batch.batch_id, 1).message == KeptMessage("body")
     assert world.fresh().status(batch.batch_id, exact=True).batch.failed == 1
 
@@ -62,17 +62,17 @@ def test_what_a_held_item_brings_to_the_totals_is_noted_until_it_is_released(
 ) -> None:
     batch, (group,) = world.batch(3, on_failure=on_failure, totals=("rows",))
 
-    world.ledger.fail([Failure(group[1], "torn", totals={"rows": 5})])
+    world.ledger.mark([Failure(group[1], "torn", totals={"rows": 5})]).whole()
 
     assert world.ports.parts.notes(batch.batch_id, [1])[1].totals == noted
 
 
 def test_failing_again_without_a_message_does_not_hide_the_one_that_was_kept(world: World) -> None:
     batch, (group,) = world.batch(3)
-    world.ledger.fail([Failure(group[1], "torn", KeptMessage("body"), attempts=3, source="arn:q")])
+    world.ledger.mark([Failure(group[1], "torn", KeptMessage("body"), attempts=3, source="arn:q")]).whole()
     world.clock.advance(5)
 
-    world.fresh().fail([Failure(group[1], "by hand")])
+    world.fresh().mark([Failure(group[1], "by hand")]).whole()
 
     found = world.ledger.failure(batch.batch_id, 1)
     assert found.message == KeptMessage("body")
@@ -84,11 +84,13 @@ def test_two_failures_of_one_item_at_once_leave_one_note_and_one_message(world: 
     batch, (group,) = world.batch(3)
     other = world.fresh()
     world.at(
-        "parts.put_failures", "before", lambda: other.fail([Failure(group[1], "second", KeptMessage("body"))])
+        "parts.put_failures",
+        "before",
+        lambda: other.mark([Failure(group[1], "second", KeptMessage("body"))]).whole(),
     )
 
     # When it goes on
-    world.ledger.fail([Failure(group[1], "first", KeptMessage("body"))])
+    world.ledger.mark([Failure(group[1], "first", KeptMessage("body"))]).whole()
 
     # Then one of them is the reason, and the message is there
     found = world.ledger.failure(batch.batch_id, 1)
@@ -99,7 +101,7 @@ def test_two_failures_of_one_item_at_once_leave_one_note_and_one_message(world: 
 def test_a_batch_may_keep_reasons_alone_whoever_fails_its_items(world: World) -> None:
     batch, (group,) = world.batch(3, keep=Keep.REASON)
 
-    world.ledger.fail([Failure(group[1], "torn", KeptMessage("private"), attempts=2)])
+    world.ledger.mark([Failure(group[1], "torn", KeptMessage("private"), attempts=2)]).whole()
 
     found = world.ledger.failure(batch.batch_id, 1)
     assert (found.message, found.failure.kept, found.failure.attempts) == (None, False, 2)
@@ -112,7 +114,7 @@ def test_a_failure_after_the_end_of_its_batch_keeps_nothing(world: World) -> Non
     world.ledger.cancel(batch.batch_id)
 
     with world.costing(writes=0):
-        world.ledger.fail([Failure(group[1], "torn", KeptMessage("body"))])
+        world.ledger.mark([Failure(group[1], "torn", KeptMessage("body"))]).whole()
 
     with pytest.raises(FailureNotFound):
         world.ledger.failure(batch.batch_id, 1)
@@ -121,7 +123,7 @@ def test_a_failure_after_the_end_of_its_batch_keeps_nothing(world: World) -> Non
 def test_failures_of_an_estimated_batch_keep_their_messages_too(world: World) -> None:
     batch, (group,) = world.batch(3, mode=Mode.ESTIMATED)
 
-    world.ledger.fail([Failure(group[1], "torn", KeptMessage("body"))])
+    world.ledger.mark([Failure(group[1], "torn", KeptMessage("body"))]).whole()
 
     assert world.ledger.failure(batch.batch_id, 1).message == KeptMessage("body")
 
@@ -129,19 +131,19 @@ def test_failures_of_an_estimated_batch_keep_their_messages_too(world: World) ->
 def test_a_failure_that_is_noted_late_does_not_hide_a_later_one(world: World) -> None:
     # Given a process that fails an item, and stalls while the item is redriven, and fails again
     batch, (group,) = world.batch(3, on_failure=OnFailure.HOLD)
-    world.ledger.fail([Failure(group[1], "first", KeptMessage("body"))])
+    world.ledger.mark([Failure(group[1], "first", KeptMessage("body"))]).whole()
 
     def meanwhile() -> None:
         world.clock.advance(5)
-        world.fresh().fail([Failure(group[1], "second", KeptMessage("body"))])
+        world.fresh().mark([Failure(group[1], "second", KeptMessage("body"))]).whole()
         redrive(world, batch, 1)
         world.clock.advance(5)
-        world.fresh().fail([Failure(group[1], "third", KeptMessage("body"))])
+        world.fresh().mark([Failure(group[1], "third", KeptMessage("body"))]).whole()
 
     world.at("parts.update_failures", "before", meanwhile)
 
     # When it goes on
-    world.fresh().fail([Failure(group[1], "late", KeptMessage("body"))])
+    world.fresh().mark([Failure(group[1], "late", KeptMessage("body"))]).whole()
 
     # Then the item is held for its last failure, with its message
     found = world.fresh().failure(batch.batch_id, 1)
@@ -152,9 +154,9 @@ def test_a_failure_that_is_noted_late_does_not_hide_a_later_one(world: World) ->
 
 def test_what_fails_again_in_the_same_millisecond_as_it_was_redriven_is_held(world: World) -> None:
     batch, (group,) = world.batch(3, on_failure=OnFailure.HOLD)
-    world.ledger.fail([Failure(group[1], "first", KeptMessage("body"))])
+    world.ledger.mark([Failure(group[1], "first", KeptMessage("body"))]).whole()
     redrive(world, batch, 1)
 
-    world.fresh().fail([Failure(group[1], "second", KeptMessage("body"))])
+    world.fresh().mark([Failure(group[1], "second", KeptMessage("body"))]).whole()
 
     assert world.fresh().failure(batch.batch_id, 1).failure.held

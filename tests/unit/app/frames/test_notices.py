@@ -47,7 +47,7 @@ class Sender(World):
 
     def ack(self, frame: Batch, *indices: int) -> None:
         prefix = ids.issue(frame.batch_id, 0, frame.items, frame.salt).prefix
-        self.ledger.ack([f"{prefix}:{index}" for index in indices])
+        self.ledger.mark([f"{prefix}:{index}" for index in indices]).whole()
 
     def idle(self, frame: Batch) -> State | None:
         """What a process that starts now does with a frame without progress."""

@@ -14,9 +14,9 @@ from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.words import Claim as Lease
 from fanin.app.ports.words import Claimed, Clear, WordKey
 from fanin.app.services import patterns
-from fanin.domain.acks import Result
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.frames import Frame, Hold, OpenFrame, Ticket
+from fanin.domain.marks import Done
 from fanin.errors import BatchNotFound, ChannelRefused, InvalidRequest, RequestTooLarge
 from fanin.wire.frames import FRAME
 from tests.unit.app.conftest import World
@@ -45,7 +45,7 @@ class Sender(World):
 
     def ack(self, frame: Frame, *indices: int) -> None:
         claims = self.frames.claim([Ticket(frame.frame_id, index) for index in indices])
-        self.ledger.ack([claim.item for claim in claims])
+        self.ledger.mark([claim.item for claim in claims]).whole()
 
     def bodies(self) -> list[dict]:
         return [json.loads(message.body) for message in self.told]
@@ -114,7 +114,7 @@ class TestStatus:
         # Given an envelope that was handled, behind more words than a status reads
         frame = world.frames.open(OpenFrame(size, totals=("km",)))
         (claim,) = world.frames.claim([Ticket(frame.frame_id, size - 1)])
-        world.ledger.ack(results=[Result(claim.item, {"km": 5})])
+        world.ledger.mark([Done(claim.item, {"km": 5})]).whole()
 
         found = world.frames.status(frame.frame_id)
 
@@ -187,7 +187,7 @@ class TestClaim:
         frame = world.open()
         (claim,) = world.frames.claim([Ticket(frame.frame_id, 42)])
 
-        (receipt,) = world.ledger.ack([claim.item])
+        (receipt,) = world.ledger.mark([claim.item]).whole()
         assert receipt.first == 1
         assert world.frames.status(frame.frame_id).missing == ((0, 42), (43, 100))
         assert world.hold(frame, 42) is Hold.DONE

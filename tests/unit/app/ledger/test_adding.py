@@ -6,9 +6,9 @@ import pytest
 
 from fanin.app.ledger.reading import Reading
 from fanin.domain import ids, limits
-from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
+from fanin.domain.marks import ItemRange
 from fanin.domain.tree import Tree
 from fanin.errors import (
     BatchClosed,
@@ -122,7 +122,7 @@ class TestRefusal:
     def test_of_a_key_that_is_none(self, world: World, key: object) -> None:
         batch, _ = world.batch()
 
-        with world.refusing(InvalidRequest, r"^Idempotency-Key must be text of 1 to 128 characters"):
+        with world.refusing(InvalidRequest, r"^Idempotency-Key must be text of 1 to 256 characters"):
             world.ledger.add(batch.batch_id, 1, key=key)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("key", [None, "k"])
@@ -190,8 +190,8 @@ class TestBounded:
     def test_counts_what_is_pending_before_it_refuses(self, world: World, key: str | None) -> None:
         # Given a full batch, of which consumers have done some, singly and as a range
         batch, (group,) = world.batch(20, limit=20)
-        world.ledger.ack([group[3], group[9]])
-        world.ledger.ack(ranges=[ItemRange(group.prefix, 10, 18)])
+        world.ledger.mark([group[3], group[9]]).whole()
+        world.ledger.mark([ItemRange(group.prefix, 10, 18)]).whole()
 
         # When as many are added as were done, Then they fit, and not one more
         with pytest.raises(LimitReached, match="10 items pending"):
@@ -212,7 +212,7 @@ class TestBounded:
     def test_a_count_is_not_stored_when_another_producer_came_between(self, world: World) -> None:
         # Given a full batch with two items done
         batch, (group,) = world.batch(10, limit=10)
-        world.ledger.ack(list(group[:2]))
+        world.ledger.mark(list(group[:2])).whole()
 
         # When two producers want that room, and one comes while the other counts
         world.at("batches.allocate_counted", "before", lambda: world.fresh().add(batch.batch_id, 2))

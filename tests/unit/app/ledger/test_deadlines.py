@@ -37,7 +37,7 @@ def test_a_batch_ends_as_it_asked_to(
 def test_a_batch_that_is_done_after_all_is_complete_and_not_partial(world: World, mode: Mode) -> None:
     # Given a closer that died before it could complete the batch
     batch, (group,) = world.batch(3, deadline=world.clock.at + MINUTE, mode=mode)
-    world.ledger.ack(list(group))
+    world.ledger.mark(list(group)).whole()
     with world.dying("batches.close", "after"):
         world.ledger.close(batch.batch_id)
     world.clock.advance(MINUTE)
@@ -74,7 +74,7 @@ def test_the_last_item_and_the_deadline_race_to_one_end(world: World) -> None:
     # Given an alarm that has found the batch not done
     batch, (group,) = world.batch(5, deadline=world.clock.at + MINUTE, closed=True)
     world.clock.advance(MINUTE)
-    world.at("batches.end", "before", lambda: world.fresh().ack(list(group)))
+    world.at("batches.end", "before", lambda: world.fresh().mark(list(group)).whole())
 
     # When the last item comes before its write
     ended = world.ledger.meet_deadline(batch.batch_id)

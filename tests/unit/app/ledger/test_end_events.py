@@ -9,8 +9,8 @@ from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.events import Event
 from fanin.domain import limits
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, OnDeadline, State
+from fanin.domain.marks import Failure
 from fanin.domain.reports import FailedItem, Failures
 from tests.spans import spans
 from tests.unit.app.conftest import World
@@ -25,7 +25,7 @@ def announced(world: World, batch: Batch) -> Event:
 class TestEvent:
     def test_tells_of_a_completion(self, world: World) -> None:
         batch, (group,) = world.batch(3, user_key="mine", metadata={"a": "b"}, closed=True)
-        world.ledger.ack(list(group))
+        world.ledger.mark(list(group)).whole()
 
         event = announced(world, batch)
 
@@ -58,7 +58,7 @@ class TestEvent:
         self, world: World, state: State, detail_type: str
     ) -> None:
         batch, (group,) = world.batch(9)
-        world.ledger.ack([group[2], group[3]])
+        world.ledger.mark([group[2], group[3]]).whole()
         world.ports.batches.end(batch.batch_id, state, now=world.clock.at, sources=(State.OPEN,))
 
         event = announced(world, batch)
@@ -114,7 +114,7 @@ class TestEvent:
         monkeypatch.setattr(end_events, "LISTED", 3)
         batch, (group,) = world.batch(1_500, closed=True)
         for start in (0, 1_000):
-            world.ledger.fail([Failure(item) for item in group[start : start + 1_000]])
+            world.ledger.mark([Failure(item) for item in group[start : start + 1_000]]).whole()
 
         detail = announced(world, batch).detail
 
@@ -126,7 +126,7 @@ class TestEvent:
     ) -> None:
         # Given an end with failures and missing ranges, and a bus that takes little
         batch, (group,) = world.batch(400)
-        world.ledger.fail([Failure(item, "💥" * end_events.QUOTED) for item in group[:200:2]])
+        world.ledger.mark([Failure(item, "💥" * end_events.QUOTED) for item in group[:200:2]]).whole()
         world.ledger.cancel(batch.batch_id)
         whole = announced(world, batch)
         assert "truncated" not in whole.detail
@@ -146,7 +146,7 @@ class TestEvent:
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         batch, (group,) = world.batch(4)
-        world.ledger.fail([Failure(group[1], "no")])
+        world.ledger.mark([Failure(group[1], "no")]).whole()
         world.ledger.cancel(batch.batch_id)
         monkeypatch.setattr(limits, "MAX_ENTRY", 10)
 
@@ -166,7 +166,7 @@ class TestEvent:
                 for i in range(limits.MAX_METADATA)
             },
         )
-        world.ledger.fail([Failure(item, character * limits.MAX_REASON) for item in group[:200:2]])
+        world.ledger.mark([Failure(item, character * limits.MAX_REASON) for item in group[:200:2]]).whole()
         world.ledger.cancel(batch.batch_id)
 
         assert announced(world, batch).size < 256 * 1024

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from fanin.app.ledger import failed as module
 from fanin.app.ports.parts import FailureRow
-from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.marks import ItemRange
+from fanin.errors import Throttled
 from tests.unit.app.conftest import World
 
 
@@ -34,7 +36,7 @@ class TestStatus:
         # Given 64 items, 5 of them failed in words that were finished by others
         batch, (group,) = world.batch(64, closed=True)
         world.fail(*(group[n] for n in (0, 1, 17, 33, 63)))
-        world.ledger.ack(list(group))
+        world.ledger.mark(list(group)).whole()
         world.accesses.reads.clear()
 
         # Then one read tells how many failed, and how many were acknowledged
@@ -53,7 +55,7 @@ class TestStatus:
         batch, (group,) = world.batch(4**5)
         world.fail(*(group[n] for n in range(256, 656, 4)))
         world.fail(*(group[n] for n in range(0, 64, 4)))
-        world.ledger.ack(list(group[:256]))
+        world.ledger.mark(list(group[:256])).whole()
         world.accesses.reads.clear()
 
         count, more = failed(world, batch)
@@ -66,7 +68,7 @@ class TestStatus:
         # Given failures in words that a range marks from above
         batch, (group,) = world.batch(64, closed=True)
         world.fail(group[5], group[6], group[40])
-        world.ledger.ack(ranges=[ItemRange(group.prefix)])
+        world.ledger.mark([ItemRange(group.prefix)]).whole()
 
         row = world.ledger.status(batch.batch_id).batch
 
@@ -78,7 +80,7 @@ class TestStatus:
         batch, (group,) = world.batch(4**5)
         note = FailureRow(0, group[0], "died")
         world.ports.parts.put_failures(batch.batch_id, [note], expires_at=batch.expires_at)
-        world.ledger.ack([group[0]])
+        world.ledger.mark([group[0]]).whole()
         world.fail(group[900])
 
         assert failed(world, batch) == (1, False)
@@ -91,6 +93,40 @@ class TestStatus:
         assert failed(world, batch) == (2, False)
 
 
+class TestAtTheEnd:
+    """What a batch is written as complete with, when a range was marked from above."""
+
+    def test_a_note_whose_item_is_pending_on_its_own_level_is_done_and_not_failed(self, world: World) -> None:
+        # Given notes of two items, of which one has failed, and a range over both
+        batch, (group,) = world.batch(64, closed=True)
+        world.fail(group[5])
+        note = FailureRow(9, group[9], "slow")
+        world.ports.parts.put_failures(batch.batch_id, [note], expires_at=batch.expires_at)
+        world.ledger.mark([ItemRange(group.prefix)]).whole()
+
+        row = world.row(batch)
+
+        assert (row.state, row.failed, row.failed_more) == (State.COMPLETE, 1, False)
+        assert world.word(batch, 0, 2) == 0b1101  # the other items of its word stay as they were
+
+    def test_a_word_that_is_throttled_is_tried_again_with_the_end(self, world: World) -> None:
+        batch, (group,) = world.batch(64, closed=True)
+        note = FailureRow(9, group[9], "slow")
+        world.ports.parts.put_failures(batch.batch_id, [note], expires_at=batch.expires_at)
+        world.at("words.clear", "before", lambda: None)
+        world.raise_at("words.clear", "before", Throttled("busy"))
+
+        assert list(world.ledger.mark([ItemRange(group.prefix)]).left) == [0]
+        assert world.ledger.mark([ItemRange(group.prefix)]).whole()[0].complete
+
+    def test_costs_no_read_of_notes_without_such_a_range(self, world: World) -> None:
+        _, (group,) = world.batch(64, closed=True)
+        world.fail(group[5])
+
+        with world.costing(reads=0, of="parts.failures"):
+            assert world.ledger.mark(list(group)).whole()[0].complete
+
+
 class TestList:
     @pytest.mark.parametrize("state", [State.OPEN, State.COMPLETE])
     def test_tells_what_the_root_knows_in_one_read_a_live_batch(self, world: World, state: State) -> None:
@@ -98,7 +134,7 @@ class TestList:
         batches = [world.batch(64, closed=state is State.COMPLETE) for _ in range(3)]
         for _, (group,) in batches:
             world.fail(group[5], group[40])
-            world.ledger.ack(list(group))
+            world.ledger.mark(list(group)).whole()
         world.accesses.reads.clear()
 
         listed = world.ledger.list(state).batches
@@ -106,3 +142,18 @@ class TestList:
         assert {(row.state, row.failed) for row in listed} == {(state, 2)}
         assert {row.failed_more for row in listed} == {state is State.OPEN}
         assert world.accesses.reads["words.read"] == (3 if state is State.OPEN else 0)
+
+
+@pytest.mark.parametrize(("counted", "failed"), [(1, 3), (4, 4)])
+def test_of_more_notes_than_are_counted_at_the_end_there_may_be_more(
+    world: World, monkeypatch: pytest.MonkeyPatch, counted: int, failed: int
+) -> None:
+    # Given failures of which the tree has carried three up, before a range passed over two others
+    monkeypatch.setattr(module, "MOST_COUNTED", counted)
+    batch, (group,) = world.batch(4**3, closed=True)
+    world.fail(*group[:3], group[17], group[33])
+    world.ledger.mark([*group[3:16]]).whole()
+    world.ledger.mark([ItemRange(group.prefix)]).whole()
+
+    row = world.ports.batches.read([batch.batch_id])[batch.batch_id]
+    assert (row.state, row.failed, row.failed_more) == (State.COMPLETE, failed, True)

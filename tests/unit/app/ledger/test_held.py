@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.ledger.held import Held
-from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.marks import ItemRange
 from fanin.domain.selection import OrdinalRange, Selection
 from fanin.errors import InvalidRequest
 from tests.unit.app.conftest import World
@@ -25,11 +25,23 @@ def holding(world: World, size: int, *, closed: bool = True) -> tuple[Batch, Gro
     return batch, group
 
 
+def test_what_a_range_has_marked_from_above_is_below_no_pending_bit(world: World) -> None:
+    # Given a range that left no trace on the words of its items, and an item that is done on its own level
+    batch, (group,) = world.batch(64)
+    world.ledger.mark([ItemRange(group.prefix, 16, 32), group[0]]).whole()
+    held = Held(world.ports)
+
+    assert held.below_pending(world.row(batch), [0, 15, 16, 31, 32]) == {0, 15, 32}
+    assert held.pending(world.row(batch), [0, 15, 16, 31, 32]) == {15, 32}
+    with world.costing(reads=0):
+        assert held.below_pending(batch, []) == set()
+
+
 class TestFailing:
     def test_an_item_stays_pending_and_the_receipt_says_so(self, world: World) -> None:
         # Given a batch that holds, with an item that is done
         batch, group = holding(world, 4)
-        world.ledger.ack([group[0]])
+        world.ledger.mark([group[0]]).whole()
 
         # When three fail, one of them named twice, and one that is done
         (receipt,) = world.fail(group[1], group[2], group[1], group[0])
@@ -43,10 +55,10 @@ class TestFailing:
     def test_an_acknowledgement_ends_the_hold_and_completes_the_batch(self, world: World) -> None:
         batch, group = holding(world, 2)
         world.fail(*group)
-        (receipt,) = world.ledger.ack([group[0]])
+        (receipt,) = world.ledger.mark([group[0]]).whole()
         assert (receipt.first, held(world, batch)) == (1, (1, False))
 
-        (receipt,) = world.ledger.ack([group[1]])
+        (receipt,) = world.ledger.mark([group[1]]).whole()
 
         row = world.ledger.status(batch.batch_id).batch
         assert (receipt.complete, row.held, row.may_hold_more, row.failed) == (True, 0, False, 0)
@@ -54,7 +66,7 @@ class TestFailing:
     def test_a_range_far_above_ends_the_hold_too(self, world: World) -> None:
         batch, group = holding(world, 64)
         world.fail(group[5])
-        world.ledger.ack(ranges=[ItemRange(group.prefix, 0, 16)])
+        world.ledger.mark([ItemRange(group.prefix, 0, 16)]).whole()
 
         (receipt,) = world.fail(group[6])
 
@@ -101,7 +113,7 @@ class TestCounting:
         world = World(64)
         batch, group = holding(world, 300_000)
         world.fail(*(group[n * apart] for n in range(200)))
-        world.ledger.ack(ranges=[ItemRange(group.prefix, 100 * apart + 1, 100 * apart + 10_000)])
+        world.ledger.mark([ItemRange(group.prefix, 100 * apart + 1, 100 * apart + 10_000)]).whole()
         world.ledger.release(batch.batch_id, Selection(ranges=(OrdinalRange(0, 2),)))
         world.accesses.reads.clear()
 
@@ -116,7 +128,7 @@ class TestCounting:
 
     def test_a_few_held_items_cost_few_reads_and_progress_stays_exact(self, world: World) -> None:
         batch, group = holding(world, 16)
-        world.ledger.ack([group[n] for n in range(8)])
+        world.ledger.mark([group[n] for n in range(8)]).whole()
         world.fail(*group[8:11])
 
         progress = world.ledger.status(batch.batch_id)
@@ -127,7 +139,7 @@ class TestCounting:
     def test_costs_a_batch_that_holds_nothing_no_read(self, world: World) -> None:
         def reads(**request: object) -> int:
             batch, (group,) = world.batch(16, **request)
-            world.ledger.ack([group[0]])
+            world.ledger.mark([group[0]]).whole()
             world.accesses.reads.clear()
             world.ledger.status(batch.batch_id)
             return world.accesses.reads.total()
@@ -154,7 +166,7 @@ class TestCounting:
         batch, group = holding(world, 8)
         world.fail(*group[0:4])
         world.ledger.release(batch.batch_id)
-        world.ledger.ack([group[4]])
+        world.ledger.mark([group[4]]).whole()
         world.fail(group[4], group[5])
 
         listed = world.ledger.failures(batch.batch_id).failures
@@ -180,7 +192,7 @@ class TestEnds:
         batch, (group,) = world.batch(
             3, closed=True, on_failure=HOLD, deadline=world.clock.at + 1_000, on_deadline=action
         )
-        world.ledger.ack([group[0]])
+        world.ledger.mark([group[0]]).whole()
         world.fail(group[1])
         world.clock.advance(2_000)
 
@@ -203,5 +215,5 @@ def test_only_a_plain_batch_that_knows_its_items_can_hold(world: World) -> None:
 def test_a_pending_item_below_a_marked_range_is_done(world: World) -> None:
     # Given a live batch whose range is marked high in the tree, so that the words below were never written
     batch, group = holding(world, 32)
-    world.ledger.ack([], ranges=[ItemRange(group.prefix, 0, 16)])
+    world.ledger.mark([ItemRange(group.prefix, 0, 16)]).whole()
     assert Held(world.ports).pending(world.row(batch), [3, 15, 16, 20]) == {16, 20}

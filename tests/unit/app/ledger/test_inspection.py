@@ -11,7 +11,7 @@ from fanin.app.ledger.inspection import BUDGET, Inspected, inspect
 from fanin.app.ledger.walk import CHUNK, Walk
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.tree import Mark
+from fanin.domain.tree import Bits
 from tests.unit.app.conftest import World
 
 
@@ -27,10 +27,10 @@ def clear(world: World, batch: Batch, *marks: tuple[int, int, int]) -> None:
     )
 
 
-def leaves(world: World, n: int, *, but: int | None = None) -> list[Mark]:
+def leaves(world: World, n: int, *, but: int | None = None) -> list[Bits]:
     """The bits of n items on level 0, those of one word left out."""
-    masks = world.ports.tree.marks(range(n))
-    return [Mark(0, number, mask) for number, mask in masks.items() if number != but]
+    masks = world.ports.tree.masks(range(n))
+    return [Bits(0, number, mask) for number, mask in masks.items() if number != but]
 
 
 def test_an_inspection_reads_ten_thousand_words_as_the_architecture_says() -> None:
@@ -70,7 +70,7 @@ class TestComplete:
     def test_is_a_batch_of_which_only_the_verdict_is_missing(self, world: World) -> None:
         batch, (group,) = world.batch(20, closed=True)
         with world.dying("batches.end", "before"):
-            world.ledger.ack(list(group))
+            world.ledger.mark(list(group)).whole()
 
         assert look(world, batch).batch.state is State.COMPLETE
 
@@ -87,7 +87,7 @@ class TestMissing:
     @pytest.mark.parametrize("done", ["none", "all but the last"])
     def test_costs_one_read_a_level_where_nothing_was_lost(self, world: World, n: int, done: str) -> None:
         batch, (group,) = world.batch(n, closed=True)
-        world.ledger.ack([] if done == "none" else list(group[: n - 1]))
+        world.ledger.mark([] if done == "none" else list(group[: n - 1])).whole()
 
         with (
             world.costing(writes=0),
@@ -116,7 +116,7 @@ class TestMissing:
 
     def test_is_not_asked_of_an_open_batch(self, world: World) -> None:
         batch, (group,) = world.batch(4)
-        world.ledger.ack(list(group))
+        world.ledger.mark(list(group)).whole()
 
         with world.costing(reads=0, of="words.read"):
             assert look(world, batch) == Inspected(world.row(batch), certain=True)
@@ -129,7 +129,7 @@ class TestMissing:
         # Given a process that knows the batch as open
         batch, _ = world.batch(20)
         world.fresh().close(batch.batch_id)
-        clear(world, batch, *[Mark(0, number, 0b1111) for number in range(done // 4)])
+        clear(world, batch, *[Bits(0, number, 0b1111) for number in range(done // 4)])
 
         found = inspect(world.ports, world.ledger._settler, world.row(batch))
 

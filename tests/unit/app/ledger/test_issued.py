@@ -10,8 +10,8 @@ from fanin.adapters.memory import Memory
 from fanin.app.ledger.issued import check_issued
 from fanin.app.ledger.service import LedgerService
 from fanin.domain import ids
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OpenBatch
+from fanin.domain.marks import Failure
 from fanin.errors import BatchNotFound, InvalidItemId
 from tests.unit.app.conftest import World
 
@@ -36,7 +36,7 @@ def test_a_block_past_the_last_item_is_refused_though_its_check_is_right(batch: 
 
 
 def test_a_block_under_another_salt_is_refused(batch: Batch) -> None:
-    with pytest.raises(InvalidItemId, match="nothing was done"):
+    with pytest.raises(InvalidItemId, match="was not issued by this service"):
         check_issued(ids.issue(batch.batch_id, 0, 8, bytes(16)), batch)
 
 
@@ -51,9 +51,12 @@ def test_an_item_id_of_another_deployment_is_unknown(*, same_id: bool) -> None:
         assert ours.batches.create(replace(opened, salt=bytes(16), items=3)) is not None
     # When it is acknowledged or failed at the other
     here = LedgerService(ours.ports())
-    for call in (lambda: here.ack([group[0]]), lambda: here.fail([Failure(group[0], "why")])):
+    for call in (
+        lambda: here.mark([group[0]]).whole(),
+        lambda: here.mark([Failure(group[0], "why")]).whole(),
+    ):
         with pytest.raises(InvalidItemId if same_id else BatchNotFound):
             call()
     # Then nothing is marked there
     assert not ours.accesses.writes["words.clear"]
-    assert ledger.ack([group[0]])[0].first == 1
+    assert ledger.mark([group[0]]).whole()[0].first == 1

@@ -8,7 +8,7 @@ import pytest
 
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.domain.batch import State
-from fanin.errors import BatchGone, BatchNotFound
+from fanin.errors import BatchGone, BatchNotFound, Throttled
 from tests.unit.app.conftest import World
 
 
@@ -66,6 +66,33 @@ def test_a_row_that_does_not_reach_far_enough_is_read_again(world: World, known:
         assert known.reaching({batch.batch_id: 3})[batch.batch_id].items == 3
     assert known.reaching({batch.batch_id: 5})[batch.batch_id].items == 5
     assert known.reaching({batch.batch_id: 9})[batch.batch_id].items == 5
+
+
+def test_a_batch_that_cannot_be_had_has_its_error_and_holds_up_no_other(
+    world: World, known: KnownBatches
+) -> None:
+    # Given a row that is remembered, one that is not, one that is gone, and one that never was
+    (mine, _), (other, _) = world.batch(3), world.batch(3)
+    known.fresh([mine.batch_id])
+    world.raise_at("batches.read", "before", Throttled("busy"))
+
+    rows = known.try_reaching({mine.batch_id: 3, other.batch_id: 3, 7: 0})
+
+    assert rows[mine.batch_id] == mine
+    assert {type(rows[other.batch_id]), type(rows[7])} == {Throttled}
+    assert type(known.try_reaching({mine.batch_id: 3, 7: 0})[7]) is BatchNotFound
+
+
+def test_a_row_is_read_anew_however_fresh_it_is_for_who_asks(world: World, known: KnownBatches) -> None:
+    (one, _), (other, _) = world.batch(3), world.batch(3)
+    known.fresh([one.batch_id, other.batch_id])
+    world.fresh().close(one.batch_id)
+
+    with world.costing(reads=1):
+        rows = known.try_reaching({one.batch_id: 0, other.batch_id: 0}, anew=[one.batch_id])
+
+    assert rows[one.batch_id].state is State.CLOSED  # type: ignore[union-attr]
+    assert rows[other.batch_id] == other
 
 
 def test_the_oldest_row_makes_room(world: World, known: KnownBatches) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fanin.domain import limits
-from fanin.domain.acks import ItemRange
 from fanin.domain.batch import FIRST_LOOK, LIVE, Batch, State
+from fanin.domain.marks import ItemRange
 from fanin.domain.reports import Expired
 from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
 from tests.unit.app.conftest import World
@@ -19,7 +19,7 @@ HOUR = 3_600_000
 class TestClose:
     def test_a_batch_with_items_pending_waits_for_them(self, world: World) -> None:
         batch, (group,) = world.batch(5)
-        world.ledger.ack(list(group[:4]))
+        world.ledger.mark(list(group[:4])).whole()
 
         closed = world.ledger.close(batch.batch_id)
 
@@ -30,13 +30,13 @@ class TestClose:
     @pytest.mark.parametrize("n", [1, 4, 5, 16, 65])
     def test_a_batch_that_was_done_before_completes(self, world: World, n: int) -> None:
         batch, (group,) = world.batch(n)
-        world.ledger.ack(list(group))
+        world.ledger.mark(list(group)).whole()
 
         assert world.fresh().close(batch.batch_id).state is State.COMPLETE
 
     def test_a_repeat_finishes_what_a_crash_left(self, world: World) -> None:
         batch, (group,) = world.batch(5)
-        world.ledger.ack(list(group))
+        world.ledger.mark(list(group)).whole()
         with world.dying("batches.close", "after"):
             world.ledger.close(batch.batch_id)
 
@@ -67,7 +67,7 @@ class TestClose:
     ) -> None:
         # Given a batch whose items are done, and a process that dies when the state has moved
         batch, (group,) = world.batch(10, idle_ttl=idle_ttl)
-        world.ledger.ack(list(group))
+        world.ledger.mark(list(group)).whole()
         with world.dying("words.read", "before"):
             (world.ledger if seen else world.fresh()).close(batch.batch_id)
         assert world.row(batch).state is State.CLOSED
@@ -232,8 +232,8 @@ class TestExpire:
     def test_completes_a_batch_that_lost_a_bit_far_from_its_edge(self, world: World) -> None:
         batch, (group,) = world.batch(100, closed=True)
         with world.dying("words.clear", "after"):
-            world.fresh().ack(list(group[:4]))
-        world.fresh().ack(list(group[4:]))
+            world.fresh().mark(list(group[:4])).whole()
+        world.fresh().mark(list(group[4:])).whole()
 
         assert world.fresh().expire(State.CLOSED, idle_since=world.clock.at + 1) == Expired()
         assert world.row(batch).state is State.COMPLETE
@@ -253,7 +253,7 @@ class TestExpire:
 
     def test_removes_ended_batches_once(self, world: World) -> None:
         batch, (group,) = world.batch(3)
-        world.ledger.ack(ranges=[ItemRange(group.prefix)])
+        world.ledger.mark([ItemRange(group.prefix)]).whole()
         world.ledger.close(batch.batch_id)
 
         assert world.ledger.expire(State.COMPLETE, idle_since=world.clock.at + 1) == Expired(1, 3)

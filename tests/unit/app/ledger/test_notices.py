@@ -10,8 +10,8 @@ from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
-from fanin.domain.acks import Failure, Result
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.marks import Done, Failure
 from tests.spans import spans
 from tests.unit.app.conftest import World
 
@@ -33,8 +33,8 @@ class TestRemoved:
     def test_an_end_is_announced_in_full_after_its_batch_was_removed(self, world: World) -> None:
         # Given a batch with a done, a failed and a missing item, removed before its end was announced
         batch, (group,) = world.batch(3)
-        world.ledger.ack([group[0]])
-        world.ledger.fail([Failure(group[1], "no stock")])
+        world.ledger.mark([group[0]]).whole()
+        world.ledger.mark([Failure(group[1], "no stock")]).whole()
         world.ledger.cancel(batch.batch_id)
         ended = world.row(batch)
         world.ledger.remove(batch.batch_id)
@@ -125,7 +125,7 @@ class TestParent:
         for child in late:
             announced(world, child)
         assert world.row(parent).state is State.CLOSED
-        world.ledger.ack(list(items))
+        world.ledger.mark(list(items)).whole()
         announced(world, last)
         assert world.row(parent).state is State.COMPLETE
         assert world.ledger.failures(parent.batch_id).failures == ()
@@ -238,7 +238,7 @@ class TestTotals:
         # Given a child whose sum is beyond what an item may bring
         parent, (group,) = world.batch(1, closed=True, totals=("rows",))
         child, (items,) = world.batch(3, closed=True, totals=("rows", "cents"), parent_item=group[0])
-        world.ledger.ack(results=[Result(item, {"rows": 2**53, "cents": 1}) for item in items])
+        world.ledger.mark([Done(item, {"rows": 2**53, "cents": 1}) for item in items]).whole()
 
         # When its end is announced, twice
         announced(world, child)
@@ -252,7 +252,7 @@ class TestTotals:
     def test_a_child_that_did_not_complete_brings_nothing(self, world: World) -> None:
         parent, (group,) = world.batch(1, closed=True, totals=("rows",))
         child, (items,) = world.batch(3, totals=("rows",), parent_item=group[0])
-        world.ledger.ack(results=[Result(items[0], {"rows": 5})])
+        world.ledger.mark([Done(items[0], {"rows": 5})]).whole()
         world.ledger.cancel(child.batch_id)
 
         assert announced(world, child).detail["totals"] == {"rows": 5}
@@ -265,7 +265,7 @@ class TestTotals:
         for child_sum, options in ((20, {"mode": Mode.ESTIMATED}), (2**53, {})):
             parent, (group,) = world.batch(1, closed=True, totals=("rows",))
             child, (items,) = world.batch(2, closed=True, totals=("rows",), parent_item=group[0], **options)
-            world.ledger.ack(results=[Result(item, {"rows": child_sum}) for item in items])
+            world.ledger.mark([Done(item, {"rows": child_sum}) for item in items]).whole()
             ended = world.row(child)
             if not options:
                 ended = replace(ended, totals={"rows": 2**81})

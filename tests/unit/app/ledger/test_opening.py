@@ -50,7 +50,7 @@ class TestOpen:
         assert told.touched_at == now - now % 10_000
 
     def test_gives_up_when_all_ids_are_taken(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(world.memory.random, "bits", lambda _: 7)
+        monkeypatch.setattr(world.memory.random, "bits", lambda bits: 7 if bits == 12 else 0)
         world.batch()
 
         with pytest.raises(Throttled, match="no free batch id") as caught:
@@ -62,7 +62,7 @@ class TestOpen:
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # Given a batch, and a second one opened in the same millisecond, by the same chance at first
-        draws = iter([7, 7, 8])
+        draws = iter([7, 7, 0, 8])
         monkeypatch.setattr(world.memory.random, "bits", lambda _: next(draws))
         soon, late = world.clock.at + 60_000, world.clock.at + 3_600_000
 
@@ -182,7 +182,7 @@ def test_a_parent_must_be_an_item_of_a_live_batch_that_knows_its_items(world: Wo
     refusals: list[tuple[Any, type[Exception], str]] = [
         ("", InvalidItemId, ""),
         ("nonsense", InvalidItemId, "nonsense"),
-        (5, InvalidItemId, "text"),
+        (5, InvalidItemId, "is not <batch id>"),
         (f"{other.batch_id}:{group.id}:0", InvalidItemId, "not issued"),
         (f"{one.batch_id}:{group.id}:3", InvalidItemId, "whole number from 0"),
         (f"{unknown.prefix}:0", BatchNotFound, "no batch 5"),
@@ -296,13 +296,13 @@ class TestChildren:
     def test_a_taken_id_is_drawn_again(
         self, world: World, item: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        draws = iter([7, 7, 8])
+        draws = iter([7, 7, 2, 8])
         monkeypatch.setattr(world.memory.random, "bits", lambda _: next(draws))
         other, _ = world.batch()
 
         child, _ = world.batch(parent_item=item)
 
-        assert child.batch_id == other.batch_id + 1
+        assert child.batch_id == other.batch_id + 1 + (2 << 12)  # of a later millisecond
 
 
 def place_of(item: str) -> ItemPlace:

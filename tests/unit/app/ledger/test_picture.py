@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from fanin.app.ledger.picture import MOST_ROWS
 from fanin.app.ports.words import Claim, WordKey
-from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Mode, OnDeadline, OnFailure, State
 from fanin.domain.ids import MAX_ITEMS, Group
+from fanin.domain.marks import ItemRange
 from fanin.domain.picture import Cell, ItemState, Picture
 from fanin.domain.tree import Tree
 from fanin.errors import BatchNotFound, InvalidRequest
@@ -85,7 +85,7 @@ class TestCells:
     def test_show_the_level_below_the_root_by_default(self, world: World) -> None:
         # Given 70 items, in words of four bits, of which the first 20 and item 64 are done
         batch, (group,) = world.batch(70)
-        world.ledger.ack([group[64]], ranges=[ItemRange(group.prefix, 0, 20)])
+        world.ledger.mark([group[64], ItemRange(group.prefix, 0, 20)]).whole()
 
         picture = world.ledger.picture(batch.batch_id)
 
@@ -102,7 +102,7 @@ class TestCells:
 
     def test_above_items_are_exact(self, world: World) -> None:
         batch, (group,) = world.batch(70)
-        world.ledger.ack([group[64], group[69]])
+        world.ledger.mark([group[64], group[69]]).whole()
         world.fail(group[66])
 
         picture = world.ledger.picture(batch.batch_id, level=1, number=4)
@@ -116,7 +116,7 @@ class TestCells:
     def test_a_range_acknowledged_higher_up_covers_all_below_it(self, world: World) -> None:
         # Given a range that cleared two bits of the root, and no word below
         batch, (group,) = world.batch(256)
-        world.ledger.ack(ranges=[ItemRange(group.prefix, 0, 128)])
+        world.ledger.mark([ItemRange(group.prefix, 0, 128)]).whole()
         assert world.word(batch, 2, 1) == world.word(batch, 1, 6) == world.ports.tree.full
 
         # Then the nodes below it are done, though their own words are pending
@@ -131,7 +131,7 @@ class TestCells:
         # Given a finished word of level 1 with two failures, and an unfinished one with one
         batch, (group,) = world.batch(64)
         world.fail(group[0], group[5], group[16])
-        world.ledger.ack([group[i] for i in range(16) if i not in {0, 5}])
+        world.ledger.mark([group[i] for i in range(16) if i not in {0, 5}]).whole()
 
         finished, unfinished = (cell(world, batch, 1, number) for number in (0, 1))
 
@@ -143,7 +143,7 @@ class TestCells:
 class TestItems:
     def test_have_ids_that_are_taken(self, world: World) -> None:
         batch, (group,) = world.batch(10, closed=True)
-        world.ledger.ack([group[i] for i in range(10) if i not in {4, 6}])
+        world.ledger.mark([group[i] for i in range(10) if i not in {4, 6}]).whole()
 
         picture = world.ledger.picture(batch.batch_id, level=0, number=1)
 
@@ -151,13 +151,13 @@ class TestItems:
             (4, PENDING), (5, DONE), (6, PENDING), (7, DONE),
         ]  # fmt: skip
         left = [item.item for item in picture.items if not item.state.done]
-        assert world.ledger.ack(left)[0].complete
+        assert world.ledger.mark(left).whole()[0].complete
 
     def test_are_leased_until_the_lease_is_over_or_they_are_done(self, world: World) -> None:
         batch, (group,) = world.batch(4)
         until = lease(world, batch, 1, seconds=30)
         lease(world, batch, 2, seconds=30)
-        world.ledger.ack([group[2]])
+        world.ledger.mark([group[2]]).whole()
 
         picture = world.ledger.picture(batch.batch_id)
 
@@ -174,7 +174,7 @@ class TestItems:
         batch, (group,) = world.batch(16, on_failure=OnFailure.HOLD)
         world.fail(*group[4:8], group[9])
         lease(world, batch, 7, seconds=30)
-        world.ledger.ack([group[4]])
+        world.ledger.mark([group[4]]).whole()
         notes = world.ports.parts.notes(batch.batch_id, [5])
         world.ports.parts.mark_redriven(
             batch.batch_id, "r", {5: notes[5].failed_at}, again=False, expires_at=batch.expires_at
@@ -229,7 +229,7 @@ class TestNodes:
     def test_stay_where_they_are_when_the_batch_grows(self, world: World) -> None:
         # Given the root of a batch
         batch, (group,) = world.batch(16)
-        world.ledger.ack([group[3]])
+        world.ledger.mark([group[3]]).whole()
         before = world.ledger.picture(batch.batch_id)
 
         # When the batch grows beyond it
@@ -244,7 +244,7 @@ class TestNodes:
         batch, (group,) = world.batch(
             6, closed=True, deadline=world.clock.now() + 60_000, on_deadline=OnDeadline.COMPLETE
         )
-        world.ledger.ack([group[5]])
+        world.ledger.mark([group[5]]).whole()
         world.clock.advance(60_000)
         world.ledger.meet_deadline(batch.batch_id)
 
@@ -258,10 +258,10 @@ class TestRaces:
     ) -> None:
         # Given a range that is marked high in the tree after the words above were read
         batch, (group,) = world.batch(256)
-        world.ledger.ack([group[16]])
+        world.ledger.mark([group[16]]).whole()
         span = ItemRange(group.prefix, 0, 64)
         world.at("words.read_rows", "after", lambda: None)
-        world.at("words.read_rows", "after", lambda: world.fresh().ack(ranges=[span]))
+        world.at("words.read_rows", "after", lambda: world.fresh().mark([span]).whole())
 
         # When a picture is read meanwhile, and another one afterwards
         during = world.ledger.picture(batch.batch_id, level=2, number=0)
@@ -277,7 +277,7 @@ class TestRaces:
 
         def grow() -> None:
             other = world.fresh().add(batch.batch_id, 60)
-            world.fresh().ack(ranges=[ItemRange(group.prefix), ItemRange(other.prefix, 0, 12)])
+            world.fresh().mark([ItemRange(group.prefix), ItemRange(other.prefix, 0, 12)]).whole()
 
         world.at("batches.read", "after", grow)
 
@@ -299,7 +299,7 @@ class TestRows:
             on_failure=OnFailure.HOLD if holds else OnFailure.DONE,
         )
         last = groups[-1].upto
-        world.ledger.ack(ranges=[ItemRange(groups[-1].prefix, last // 3, max(1, last // 2))])
+        world.ledger.mark([ItemRange(groups[-1].prefix, last // 3, max(1, last // 2))]).whole()
         world.fail(*groups[0][:64], *groups[-1][max(0, last - 64) : last - 1])
         reads = Reads(world, monkeypatch)
 
@@ -320,8 +320,8 @@ class TestRows:
         # Given a node three levels below the root, of which all parts but the last five are done
         world = World(width=64)
         batch, (group,) = world.batch(64**4 + 1)
-        world.ledger.ack(ranges=[ItemRange(group.prefix, 0, 64**2 - 64 * 5)])
-        world.ledger.ack([group[64**2 - 1]])
+        world.ledger.mark([ItemRange(group.prefix, 0, 64**2 - 64 * 5)]).whole()
+        world.ledger.mark([group[64**2 - 1]]).whole()
 
         picture, rows = Reads(world, monkeypatch).of(batch, level=1, number=0)
 
@@ -335,7 +335,7 @@ class TestRows:
     def test_that_were_not_read_leave_wide_bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         world = World(width=64)
         batch, (group,) = world.batch(64**4 + 1)
-        world.ledger.ack([group[64**2 - 1]])
+        world.ledger.mark([group[64**2 - 1]]).whole()
 
         picture, _ = Reads(world, monkeypatch).of(batch, level=1, number=0)
 
@@ -360,7 +360,7 @@ class TestRows:
         # Given a complete batch without failures
         world = World(width=64)
         batch, (group,) = world.batch(64**2, closed=True)
-        world.ledger.ack(list(group))
+        world.ledger.mark(list(group)).whole()
         reads = Reads(world, monkeypatch)
 
         root, rows = reads.of(batch)
@@ -451,11 +451,11 @@ def do(world: World, batch: Batch, groups: list[Group], deed: tuple[str, int, in
     start = at % group.upto
     match kind:
         case "ack":
-            world.ledger.ack([ids[at % n]])
+            world.ledger.mark([ids[at % n]]).whole()
         case "fail":
             world.fail(ids[at % n])
         case "range":
-            world.ledger.ack(ranges=[ItemRange(group.prefix, start, min(group.upto, start + length))])
+            world.ledger.mark([ItemRange(group.prefix, start, min(group.upto, start + length))]).whole()
         case "lease":
             lease(world, batch, at % n, seconds=length)
         case "add" if world.row(batch).state is State.OPEN:

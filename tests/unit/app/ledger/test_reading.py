@@ -9,8 +9,8 @@ import pytest
 from fanin.app.ledger.reading import Reading, ordinal_of
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain import ids, limits
-from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Mode, OnDeadline, State
+from fanin.domain.marks import ItemRange
 from fanin.errors import InvalidRequest
 from tests.unit.app.conftest import World
 
@@ -50,7 +50,7 @@ class TestStatus:
     def test_estimates_what_the_batch_has_cost_and_writes_nothing_for_it(self, world: World) -> None:
         # Given a batch that is half done
         batch, (group,) = world.batch(500)
-        world.ledger.ack(list(group[:250]))
+        world.ledger.mark(list(group[:250])).whole()
         # When its status is read
         with world.costing(writes=0):
             cost = world.ledger.status(batch.batch_id).cost
@@ -78,7 +78,7 @@ class TestStatus:
     def test_has_bounds_around_the_truth(self, world: World) -> None:
         batch, (group,) = world.batch(100)
         for done in range(0, 100, 7):
-            world.ledger.ack([group[done]], ranges=[ItemRange(group.prefix, 0, done + 1)])
+            world.ledger.mark([group[done], ItemRange(group.prefix, 0, done + 1)]).whole()
 
             bounds = world.ledger.status(batch.batch_id)
             exact = world.ledger.status(batch.batch_id, exact=True)
@@ -92,7 +92,7 @@ class TestStatus:
     ) -> None:
         """Only words of level 0 say exactly which items are done."""
         batch, (group,) = world.batch(n)
-        world.ledger.ack([group[1], group[6], group[11]])
+        world.ledger.mark([group[1], group[6], group[11]]).whole()
 
         progress = world.ledger.status(batch.batch_id)
 
@@ -102,7 +102,7 @@ class TestStatus:
     def test_bounds_cost_the_same_for_any_size(self, n: int) -> None:
         world = World(width=64)
         batch, (group,) = world.batch(n)
-        world.ledger.ack(ranges=[ItemRange(group.prefix, n // 3, n // 2)])
+        world.ledger.mark([ItemRange(group.prefix, n // 3, n // 2)]).whole()
         world.accesses.reads.clear()
 
         world.ledger.status(batch.batch_id)
@@ -111,7 +111,7 @@ class TestStatus:
 
     def test_falls_back_to_bounds_when_an_exact_count_costs_too_much(self, world: World) -> None:
         batch, (group,) = world.batch(1_000)
-        world.ledger.ack([group[i] for i in range(0, 1_000, 2)])
+        world.ledger.mark([group[i] for i in range(0, 1_000, 2)]).whole()
 
         progress = small(world, 200).status(batch.batch_id, exact=True)
 
@@ -120,7 +120,7 @@ class TestStatus:
 
     def test_of_an_estimated_batch_is_its_count(self, world: World) -> None:
         batch, (group,) = world.batch(3, mode=Mode.ESTIMATED)
-        world.ledger.ack([group[0], group[0], group[0], group[0]])
+        world.ledger.mark([group[0], group[0], group[0], group[0]]).whole()
 
         progress = world.ledger.status(batch.batch_id)
 
@@ -130,14 +130,14 @@ class TestStatus:
 class TestMissing:
     def test_is_in_ranges_that_can_be_acknowledged(self, world: World) -> None:
         batch, (group,) = world.batch(30, closed=True)
-        world.ledger.ack([group[i] for i in range(30) if i not in {0, 7, 8, 9, 29}])
+        world.ledger.mark([group[i] for i in range(30) if i not in {0, 7, 8, 9, 29}]).whole()
 
         missing = world.ledger.missing(batch.batch_id)
 
         assert [(found.start, found.stop) for found in missing.ranges] == [(0, 1), (7, 10), (29, 30)]
         assert missing.cursor is None
         spans = [ItemRange(found.group) for found in missing.ranges]
-        assert world.ledger.ack(ranges=spans)[0].complete
+        assert world.ledger.mark(spans).whole()[0].complete
 
     @pytest.mark.parametrize("limit", [1, 3, 1000])
     @pytest.mark.parametrize("budget", [150, 10_000])
@@ -145,7 +145,7 @@ class TestMissing:
         # Given holes over a wide tree, some of them apart within one word
         batch, (group,) = world.batch(2_000)
         holes = {3, 4, 5, 8, 10, 63, 64, 500, 777, 1_300, 1_301, 1_999}
-        world.ledger.ack([item for i, item in enumerate(group) if i not in holes])
+        world.ledger.mark([item for i, item in enumerate(group) if i not in holes]).whole()
 
         # When all pages are read, Then all holes are listed once, in order
         assert listed(small(world, budget), batch, limit=limit) == sorted(holes)
@@ -153,9 +153,9 @@ class TestMissing:
     def test_cuts_what_is_longer_than_a_group_can_be(self) -> None:
         world = World(width=64)
         batch, groups = world.batch(2**32 - 1, 2**32 - 1)
-        world.ledger.ack(
-            ranges=[ItemRange(groups[0].prefix, 64, None), ItemRange(groups[1].prefix, 0, 2**32 - 128)]
-        )
+        world.ledger.mark(
+            [ItemRange(groups[0].prefix, 64, None), ItemRange(groups[1].prefix, 0, 2**32 - 128)]
+        ).whole()
 
         assert sum(f.stop - f.start for f in world.ledger.missing(batch.batch_id).ranges) == 64 + 127
 
@@ -207,7 +207,7 @@ class TestVerify:
 
     def test_finds_and_repairs_an_edge_that_was_never_settled(self, world: World) -> None:
         batch, (group,) = world.batch(98, closed=True)
-        world.ledger.ack(list(group[:96]))
+        world.ledger.mark(list(group[:96])).whole()
         plant(world, batch, 0, 24, 0b0011)
 
         verdict = world.ledger.verify(batch.batch_id)
@@ -261,7 +261,7 @@ class TestVerify:
         batch, (group,) = world.batch(
             6, deadline=world.clock.at + 5_000, on_deadline=OnDeadline.COMPLETE, lifetime=60
         )
-        world.ledger.ack(list(group[4:]))
+        world.ledger.mark(list(group[4:])).whole()
         world.clock.advance(5_000)
         getattr(world.ledger, end)(batch.batch_id)
 

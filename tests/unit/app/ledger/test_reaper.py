@@ -36,7 +36,7 @@ def test_a_batch_lives_no_longer_than_its_lifetime(world: World) -> None:
     batch, (group,) = world.batch(1_000, lifetime=3_600)
     for item in group[:11]:
         world.clock.advance(HOUR // 10)
-        world.ledger.ack([item])
+        world.ledger.mark([item]).whole()
 
     assert world.clock.at > (batch.expires_at - RETENTION) * 1000
     assert world.ledger.reap().orphaned == 1
@@ -73,7 +73,7 @@ class TestRace:
     ) -> None:
         batch, (group,) = world.batch(5, deadline=deadline and world.clock.at + deadline)
         deeds: dict[str, Callable[[], object]] = {
-            "ack": lambda: world.fresh().ack([group[0]]),
+            "ack": lambda: world.fresh().mark([group[0]]).whole(),
             "add": lambda: world.fresh().add(batch.batch_id, 1),
             "cancel": lambda: world.fresh().cancel(batch.batch_id),
         }
@@ -146,7 +146,7 @@ class TestDeadline:
         batch, (group,) = world.batch(50, deadline=world.clock.at + 5 * HOUR)
         for item in group[:40]:
             world.clock.advance(HOUR // 4)
-            world.fresh().ack([item])
+            world.fresh().mark([item]).whole()
 
         assert world.fresh().reap() == Reaped(seen=1, timed_out=1)
         assert world.row(batch).state is State.TIMED_OUT
@@ -158,8 +158,8 @@ class TestLostBits:
     def lose(self, world: World, **request: object) -> Batch:
         batch, (group,) = world.batch(100, **request)
         with world.dying("words.clear", "after"):
-            world.fresh().ack(list(group[:4]))
-        world.fresh().ack(list(group[4:]))
+            world.fresh().mark(list(group[:4])).whole()
+        world.fresh().mark(list(group[4:])).whole()
         assert world.ledger.close(batch.batch_id).state is State.CLOSED
         return batch
 
@@ -188,7 +188,7 @@ class TestLostBits:
         # Given a batch of which only the leaves are done, and another one that is idle
         monkeypatch.setitem(inspect.__kwdefaults__, "budget", 300)
         batch, _ = world.batch(4**6, closed=True, deadline=deadline and world.clock.at + deadline)
-        leaves = world.ports.tree.marks(range(4**6)).items()
+        leaves = world.ports.tree.masks(range(4**6)).items()
         world.ports.words.clear(
             [Clear(WordKey(batch.batch_id, 0, number), mask, batch.expires_at) for number, mask in leaves]
         )

@@ -7,8 +7,8 @@ import pytest
 from fanin.app.ledger.held import READS
 from fanin.app.ledger.reading import AROUND
 from fanin.app.ledger.release import Release
-from fanin.domain.acks import Failure, Result
 from fanin.domain.batch import OnFailure, State
+from fanin.domain.marks import Done, Failure
 from fanin.domain.selection import OrdinalRange, Selection
 from fanin.errors import InvalidRequest
 from tests.unit.app.conftest import World
@@ -20,7 +20,7 @@ def test_what_is_released_has_failed_and_the_batch_completes(world: World) -> No
     # Given
     batch, (group,) = world.batch(20, closed=True, on_failure=HOLD)
     world.fail(*group[0:5])
-    world.ledger.ack(list(group[5:20]))
+    world.ledger.mark(list(group[5:20])).whole()
 
     # When
     released = world.ledger.release(batch.batch_id)
@@ -37,7 +37,7 @@ def test_a_repeat_releases_nothing(world: World) -> None:
     assert world.ledger.release(batch.batch_id).released == 1
     assert world.ledger.release(batch.batch_id).released == 0
 
-    world.ledger.ack(list(group))
+    world.ledger.mark(list(group)).whole()
     after = world.ledger.release(batch.batch_id)
     assert (after.released, after.batch.state) == (0, State.COMPLETE)
 
@@ -46,7 +46,7 @@ def test_only_what_is_selected_and_held(world: World) -> None:
     batch, (group,) = world.batch(16, closed=True, on_failure=HOLD)
     world.fail(*group[0:4], reason="row 1 has no price")
     world.fail(*group[4:8], reason="no customer 7")
-    world.ledger.ack([group[0]])
+    world.ledger.mark([group[0]]).whole()
     world.ports.parts.mark_redriven(
         batch.batch_id, "r", {1: world.clock.at, 4: world.clock.at}, again=True, expires_at=1
     )
@@ -79,7 +79,7 @@ def test_pages_with_a_cursor(world: World) -> None:
 def test_an_acknowledgement_meanwhile_decides_if_it_is_first(world: World, moment: str) -> None:
     batch, (group,) = world.batch(1, closed=True, on_failure=HOLD)
     world.fail(group[0])
-    world.at("words.clear", moment, lambda: world.fresh().ack([group[0]]))
+    world.at("words.clear", moment, lambda: world.fresh().mark([group[0]]).whole())
 
     released = world.ledger.release(batch.batch_id)
 
@@ -127,7 +127,7 @@ def test_a_batch_that_completes_ends_the_pages(world: World) -> None:
     # Given notes on two pages, of which the items behind the first are done by now
     batch, (group,) = world.batch(3, closed=True, on_failure=HOLD)
     world.fail(*group)
-    world.ledger.ack(list(group[1:3]))
+    world.ledger.mark(list(group[1:3])).whole()
     ledger = world.ledger
 
     # When the first page is released
@@ -142,14 +142,14 @@ def test_a_batch_that_completes_ends_the_pages(world: World) -> None:
 def test_what_a_held_failure_brought_is_added_when_it_is_released(world: World) -> None:
     # Given failures with values, of which the second of an item is the one that is held
     batch, (group,) = world.batch(70, closed=True, on_failure=HOLD, totals=("rows", "cents"))
-    world.ledger.fail([Failure(group[0], "no price", totals={"rows": 1})])
-    world.ledger.fail([Failure(group[0], "no price", totals={"rows": 5, "cents": -2})])
-    world.ledger.fail([Failure(group[66], "no price", totals={"rows": 7}), Failure(group[67], "no")])
-    world.ledger.ack(list(group[1:66]), results=[Result(item, {"cents": 1}) for item in group[68:70]])
+    world.ledger.mark([Failure(group[0], "no price", totals={"rows": 1})]).whole()
+    world.ledger.mark([Failure(group[0], "no price", totals={"rows": 5, "cents": -2})]).whole()
+    world.ledger.mark([Failure(group[66], "no price", totals={"rows": 7}), Failure(group[67], "no")]).whole()
+    world.ledger.mark([*list(group[1:66]), *[Done(item, {"cents": 1}) for item in group[68:70]]]).whole()
     assert world.ledger.status(batch.batch_id, exact=True).batch.totals == {"rows": 0, "cents": 2}
 
     # When an acknowledgement decides one of them, and the others are released, twice
-    world.ledger.ack(results=[Result(group[66], {"rows": 100})])
+    world.ledger.mark([Done(group[66], {"rows": 100})]).whole()
     world.ledger.release(batch.batch_id)
     world.ledger.release(batch.batch_id)
 

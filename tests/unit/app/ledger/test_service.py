@@ -14,7 +14,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.events import Event
 from fanin.domain.batch import Batch, Kind, OpenBatch, State
-from fanin.domain.tree import Mark
+from fanin.domain.tree import Bits
 from tests.unit.app.conftest import World
 
 MINUTE = 60_000
@@ -72,11 +72,11 @@ class TestOneProcess:
     def test_reads_no_row_of_a_batch_that_it_opened(self, world: World) -> None:
         row = world.ledger.open(OpenBatch())
         group = world.ledger.add(row.batch_id, 9)
-        world.ledger.ack([group[0]])
+        world.ledger.mark([group[0]]).whole()
 
         assert world.accesses.reads["batches.read"] == 0
         world.fail(group[1])
-        world.ledger.mark({row.batch_id: [Mark(0, 1, 0b1)]})
+        world.ledger.clear({row.batch_id: [Bits(0, 1, 0b1)]})
         assert world.ledger.pending(row.batch_id, 0, 9) == {2, 3, 5, 6, 7, 8}
 
     def test_works_with_the_row_that_a_refresh_read(self, world: World) -> None:
@@ -87,7 +87,7 @@ class TestOneProcess:
         # When this one is told to look, then it acknowledges them without another look
         assert world.ledger.refresh([batch.batch_id])[batch.batch_id].items == 6
         with world.costing(reads=0, of="batches.read"):
-            assert world.ledger.ack([group[4]])[0].first == 1
+            assert world.ledger.mark([group[4]]).whole()[0].first == 1
 
 
 class TestCalls:
@@ -95,7 +95,7 @@ class TestCalls:
 
     def test_pending_items_are_those_of_the_range(self, world: World) -> None:
         batch, (group,) = world.batch(20)
-        world.ledger.ack([group[6]])
+        world.ledger.mark([group[6]]).whole()
 
         assert world.ledger.pending(batch.batch_id, 5, 9) == {5, 7, 8}
         assert world.ledger.pending(batch.batch_id, 18, 99) == {18, 19}

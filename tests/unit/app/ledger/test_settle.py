@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.words import Clear, WordKey
-from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import State
-from fanin.domain.tree import Mark
+from fanin.domain.marks import Failure, ItemRange
+from fanin.domain.tree import Bits
 from fanin.errors import BatchGone, ServiceUnavailable, Throttled
 from tests.unit.app.conftest import World
 
@@ -19,7 +19,7 @@ from tests.unit.app.conftest import World
 def die_while_acking(world: World, items: list[str], *, writes: int) -> None:
     """An acknowledgement that dies after so many of its writes."""
     with world.dying("words.clear", "after", after=writes - 1):
-        world.fresh().ack(items)
+        world.fresh().mark(items).whole()
     assert world.happened
 
 
@@ -28,21 +28,21 @@ class TestOrder:
         _, (group,) = world.batch(64, closed=True)
 
         with world.costing(writes=16 + 4 + 1, of="words.clear"):
-            world.ledger.ack(list(group))
+            world.ledger.mark(list(group)).whole()
 
     def test_parents_are_written_once_for_a_range_and_for_the_children_that_it_finishes(
         self, world: World
     ) -> None:
         _, (group,) = world.batch(64, closed=True)
-        world.ledger.ack([group[0]])
+        world.ledger.mark([group[0]]).whole()
 
         with world.costing(writes=3, of="words.clear"):
-            world.ledger.ack(ranges=[ItemRange(group.prefix, 1, 64)])
+            world.ledger.mark([ItemRange(group.prefix, 1, 64)]).whole()
 
     @pytest.mark.parametrize("n", [5, 61, 64])
     def test_closing_once_more_writes_no_word(self, world: World, n: int) -> None:
         batch, (group,) = world.batch(n, closed=True)
-        world.ledger.ack(list(group[1:]))
+        world.ledger.mark(list(group[1:])).whole()
 
         with world.costing(writes=0, of="words.clear"):
             world.fresh().close(batch.batch_id)
@@ -52,11 +52,11 @@ class TestOrder:
     ) -> None:
         """Else the write of each level would be refused, and sent again."""
         _, (group,) = world.batch(256, closed=True)
-        world.ledger.ack(ranges=[ItemRange(group.prefix, 1, 255)])
+        world.ledger.mark([ItemRange(group.prefix, 1, 255)]).whole()
         refused = world.accesses.refused["words.clear"]
 
         with world.costing(writes=2, of="words.clear"):
-            world.fresh().ack(ranges=[ItemRange(group.prefix, 1, 256)])
+            world.fresh().mark([ItemRange(group.prefix, 1, 256)]).whole()
 
         assert world.accesses.refused["words.clear"] - refused == 1
 
@@ -66,10 +66,10 @@ class TestOrder:
         # Given items 2 to 7 done, so that the range 1 to 16 meets a done bit in the words 0 of level 0 and
         # of level 1, and none in the other word of level 0
         _, (group,) = world.batch(64)
-        world.ledger.ack(ranges=[ItemRange(group.prefix, 2, 8)])
+        world.ledger.mark([ItemRange(group.prefix, 2, 8)]).whole()
         refused = world.accesses.refused["words.clear"]
 
-        world.ledger.ack(ranges=[ItemRange(group.prefix, 1, 17)])
+        world.ledger.mark([ItemRange(group.prefix, 1, 17)]).whole()
 
         # Then only the write of word 0 of level 0 was refused
         assert world.accesses.refused["words.clear"] - refused == 1
@@ -80,10 +80,10 @@ class TestRace:
     def test_a_close_just_after_the_last_write_is_seen(self, world: World, n: int) -> None:
         """The closer has read the edge before the write, so only the acker can complete the batch."""
         batch, (group,) = world.batch(n)
-        world.ledger.ack(list(group[:-1]))
+        world.ledger.mark(list(group[:-1])).whole()
         world.at("words.clear", "before", lambda: world.fresh().close(batch.batch_id))
 
-        (receipt,) = world.ledger.ack([group[-1]])
+        (receipt,) = world.ledger.mark([group[-1]]).whole()
 
         assert receipt.complete
         assert world.row(batch).state is State.COMPLETE
@@ -92,7 +92,7 @@ class TestRace:
     def test_a_close_just_after_an_acker_died_completes_the_batch(self, world: World, n: int) -> None:
         """The acker dies before it looks, so only the closer can complete the batch."""
         batch, (group,) = world.batch(n)
-        world.ledger.ack(list(group[:-1]))
+        world.ledger.mark(list(group[:-1])).whole()
         die_while_acking(world, [group[-1]], writes=1)
 
         assert world.fresh().close(batch.batch_id).state is State.COMPLETE
@@ -101,16 +101,16 @@ class TestRace:
         batch, (group,) = world.batch(5)
         world.at("words.clear", "after", lambda: world.fresh().add(batch.batch_id, 1))
 
-        world.ledger.ack(list(group))
+        world.ledger.mark(list(group)).whole()
 
         assert world.ledger.close(batch.batch_id).state is State.CLOSED
 
     def test_two_who_finish_together_complete_once(self, world: World) -> None:
         batch, (group,) = world.batch(5, closed=True)
-        world.ledger.ack(list(group[:3]))
-        world.at("batches.end", "before", lambda: world.fresh().ack(list(group)))
+        world.ledger.mark(list(group[:3])).whole()
+        world.at("batches.end", "before", lambda: world.fresh().mark(list(group)).whole())
 
-        (receipt,) = world.ledger.ack(list(group[3:]))
+        (receipt,) = world.ledger.mark(list(group[3:])).whole()
 
         ends = [new for old, new in world.memory.batches.changes if old and new.state is State.COMPLETE]
         assert receipt.complete
@@ -130,17 +130,17 @@ class TestHealing:
         self, world: World, writes: int, item: int
     ) -> None:
         _batch, (group,) = world.batch(64, closed=True)
-        world.ledger.ack(list(group[:63]))
+        world.ledger.mark(list(group[:63])).whole()
         die_while_acking(world, [group[63]], writes=writes)
 
-        (receipt,) = world.fresh().ack([group[item]])
+        (receipt,) = world.fresh().mark([group[item]]).whole()
 
         assert receipt.complete
         assert receipt.duplicates == (group[item],)
 
     def test_by_the_stream_while_the_batch_is_open(self, world: World, writes: int) -> None:
         batch, (group,) = world.batch(64)
-        world.ledger.ack(list(group[:63]))
+        world.ledger.mark(list(group[:63])).whole()
         die_while_acking(world, [group[63]], writes=writes)
 
         world.fresh().heal(world.memory.words.finished[-1:])
@@ -151,15 +151,15 @@ class TestHealing:
     def test_by_a_range_again(self, world: World, writes: int) -> None:
         _batch, (group,) = world.batch(61, closed=True)
         with world.dying("words.clear", "after", after=writes - 1):
-            world.fresh().ack(ranges=[ItemRange(group.prefix)])
+            world.fresh().mark([ItemRange(group.prefix)]).whole()
 
-        assert world.fresh().ack(ranges=[ItemRange(group.prefix)])[0].complete
+        assert world.fresh().mark([ItemRange(group.prefix)]).whole()[0].complete
 
 
 class TestHeal:
     def test_costs_no_write_when_nothing_was_lost(self, world: World) -> None:
         _, (group,) = world.batch(64, closed=True)
-        world.ledger.ack(list(group))
+        world.ledger.mark(list(group)).whole()
 
         with world.costing(writes=0, of="words.clear"):
             world.fresh().heal(world.memory.words.finished)
@@ -170,7 +170,7 @@ class TestHeal:
     ) -> None:
         """The record of a leaf may be the only one that comes: edges are not in the stream."""
         batch, (group,) = world.batch(64, closed=True)
-        world.ledger.ack(list(group[:63]))
+        world.ledger.mark(list(group[:63])).whole()
         die_while_acking(world, [group[63]], writes=writes)
 
         world.fresh().heal([WordKey(batch.batch_id, 0, 15)])
@@ -183,7 +183,7 @@ class TestHeal:
         batch, (group,) = world.batch(n)
         root = world.ports.tree.root_level(n)
         settler = world.fresh()
-        settler.ack(list(group[: n - 1]))
+        settler.mark(list(group[: n - 1])).whole()
         die_while_acking(world, [group[n - 1]], writes=root + 1)
         world.ports.batches.close(batch.batch_id, now=world.clock.at)
 
@@ -196,7 +196,7 @@ class TestHeal:
     def test_drops_words_of_batches_that_are_gone(self, world: World) -> None:
         gone, (group,) = world.batch(4, lifetime=60)
         live, (other,) = world.batch(4, closed=True)
-        world.ledger.ack(list(group))
+        world.ledger.mark(list(group)).whole()
         die_while_acking(world, list(other), writes=1)
         world.clock.at = gone.expires_at * 1000
 
@@ -215,7 +215,7 @@ def test_a_batch_that_is_not_closed_is_never_complete_whatever_a_process_believe
     ledger = world.fresh()
     ledger._settler._known.remember(replace(world.row(batch), state=State.CLOSED, closed_at=1))
 
-    ledger.ack(list(group))
+    ledger.mark(list(group)).whole()
 
     assert world.row(batch).state is State.OPEN
 
@@ -236,11 +236,11 @@ def test_a_word_lives_as_long_as_its_batch_however_it_is_written(
 
     monkeypatch.setattr(world.ports.words, "clear", look)
 
-    world.fresh().ack(list(group[:5]))
-    world.fresh().fail([Failure(item) for item in group[5:9]])
-    world.fresh().ack(ranges=[ItemRange(group.prefix, 9, 40)])
-    world.fresh().mark({batch.batch_id: [Mark(0, 10, 0b1111)]})
-    world.fresh().ack(list(group[44:]))
+    world.fresh().mark(list(group[:5])).whole()
+    world.fresh().mark([Failure(item) for item in group[5:9]]).whole()
+    world.fresh().mark([ItemRange(group.prefix, 9, 40)]).whole()
+    world.fresh().clear({batch.batch_id: [Bits(0, 10, 0b1111)]})
+    world.fresh().mark(list(group[44:])).whole()
     world.fresh().close(batch.batch_id)
 
     assert world.row(batch).state is State.COMPLETE
@@ -252,7 +252,7 @@ def test_a_row_that_vanishes_under_the_last_item_is_an_error(world: World, call:
     """It takes a time to live that runs out between two calls; the caller is told, and nothing is claimed."""
     batch, (group,) = world.batch(3)
     calls: dict[str, Callable[[], object]] = {
-        "ack": lambda: world.ledger.ack(list(group)),
+        "ack": lambda: world.ledger.mark(list(group)).whole(),
         "close": lambda: world.ledger.close(batch.batch_id),
     }
     last = calls.pop(call)
@@ -270,16 +270,28 @@ def test_a_batch_pushed_out_of_memory_is_read_again(world: World) -> None:
     ledger = world.fresh()
     ledger._settler._known._capacity = 1
 
-    receipts = ledger.ack([*a, *b])
+    receipts = ledger.mark([*a, *b]).whole()
 
     assert {world.row(one).state, world.row(two).state} == {State.COMPLETE}
     assert sum(receipt.first for receipt in receipts) == 10
 
 
+def test_bits_of_one_word_are_cleared_as_done_and_as_failed_in_one_write(world: World) -> None:
+    batch, _ = world.batch(4)
+    world.ledger.refresh([batch.batch_id])
+    key = WordKey(batch.batch_id, 0, 0)
+
+    with world.costing(writes=1):
+        outcomes = world.ledger._settler.settle({key: 0b0111}, failed={key: 0b0101})
+
+    assert (outcomes[key].first, outcomes[key].tally.failed) == (0b0111, 2)
+    assert world.ports.words.read_failed([key]) == {key: 0b0101}
+
+
 class TestOverload:
     def test_a_word_that_is_throttled_holds_up_no_other(self, world: World) -> None:
         batch, (group,) = world.batch(12)
-        world.ledger.ack([group[0]])
+        world.ledger.mark([group[0]]).whole()
         world.at("words.clear", "after", lambda: None)
         world.raise_at("words.clear", "before", Throttled("slow down"))
         keys = [WordKey(batch.batch_id, 0, number) for number in (1, 2)]
@@ -300,7 +312,7 @@ class TestOverload:
     def test_a_parent_that_is_throttled_leaves_the_children_that_finished_it(self, world: World) -> None:
         # Given a call that finishes word 0 and clears a bit of word 1
         batch, (group,) = world.batch(12)
-        world.ledger.ack([group[0]])
+        world.ledger.mark([group[0]]).whole()
         for _ in range(2):
             world.at("words.clear", "after", lambda: None)
         world.raise_at("words.clear", "before", Throttled("slow down"))
@@ -322,7 +334,7 @@ class TestOverload:
 
         world.raise_at("batches.end", "before", error("not now"))
         with pytest.raises(error):
-            world.ledger.ack(list(group))
+            world.ledger.mark(list(group)).whole()
 
-        (receipt,) = world.ledger.ack(list(group))
+        (receipt,) = world.ledger.mark(list(group)).whole()
         assert (receipt.complete, receipt.duplicates) == (True, tuple(group))

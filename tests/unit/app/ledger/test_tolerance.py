@@ -6,15 +6,15 @@ import pytest
 
 from fanin.app.ledger import tolerance
 from fanin.app.ledger.inspection import Inspected
-from fanin.domain.acks import Failure, Receipt
 from fanin.domain.batch import Cause, Mode, OnFailure, OpenBatch, State
+from fanin.domain.marks import Failure, Receipt
 from fanin.domain.tolerance import Tolerance
-from fanin.errors import InvalidRequest, PartlyMarked, Throttled
+from fanin.errors import InvalidRequest, Throttled
 from tests.unit.app.conftest import World
 
 
 def fail(world: World, *items: str) -> Receipt:
-    (receipt,) = world.ledger.fail([Failure(item, "no") for item in items])
+    (receipt,) = world.ledger.mark([Failure(item, "no") for item in items]).whole()
     return receipt
 
 
@@ -43,7 +43,7 @@ def test_a_cancel_that_was_asked_for_has_no_cause(world: World) -> None:
 def test_a_share_of_what_is_done(world: World) -> None:
     batch, (group,) = world.batch(64, tolerated_failures=Tolerance(percent=25, min_sample=8))
     assert fail(world, *group[0:7]).state is State.OPEN  # all of 7, and 8 must be done
-    world.ledger.ack(list(group[7:31]))
+    world.ledger.mark(list(group[7:31])).whole()
     assert fail(world, group[31]).state is State.OPEN  # 8 of 32
     assert fail(world, group[32]).state is State.CANCELLED  # 9 of 33
     assert world.row(batch).cause is Cause.FAILURES
@@ -62,7 +62,7 @@ def test_what_failed_before_the_rest_of_a_call_was_throttled_counts(world: World
     batch, (group,) = world.batch(20, closed=True, tolerated_failures=Tolerance(count=1))
     world.raise_at("words.clear", "before", Throttled("busy"), after=2)
 
-    with pytest.raises(PartlyMarked):
+    with pytest.raises(Throttled):
         fail(world, group[0], group[4], group[8])
 
     assert world.row(batch).cause is Cause.FAILURES
@@ -96,7 +96,7 @@ def test_a_hint_that_was_lost_delays(world: World) -> None:
 def test_the_close_looks_too(world: World) -> None:
     batch, (group,) = world.batch(40, tolerated_failures=Tolerance(percent=10, min_sample=20))
     fail(world, *group[0:10])
-    world.ledger.ack(list(group[10:20]))
+    world.ledger.mark(list(group[10:20])).whole()
 
     assert world.ledger.close(batch.batch_id).cause is Cause.FAILURES
 
@@ -114,7 +114,7 @@ def test_items_that_are_redriven_while_it_counts_do_not_end_it(world: World) -> 
     batch, (group,) = world.batch(
         40, on_failure=OnFailure.HOLD, tolerated_failures=Tolerance(percent=50, min_sample=10)
     )
-    world.ledger.ack(list(group[0:10]))
+    world.ledger.mark(list(group[0:10])).whole()
     assert fail(world, *group[10:20]).state is State.OPEN
     notes, _ = world.ports.parts.failures(batch.batch_id)
     taken = {note.ordinal: note.failed_at for note in notes}
@@ -141,13 +141,13 @@ def test_a_held_item_that_is_done_while_it_counts_is_one_item_of_the_sample(worl
     batch, (group,) = world.batch(
         40, on_failure=OnFailure.HOLD, tolerated_failures=Tolerance(percent=10, min_sample=10)
     )
-    world.ledger.ack(list(group[0:5]))
+    world.ledger.mark(list(group[0:5])).whole()
     assert fail(world, *group[5:9]).state is State.OPEN
 
     # When a held item is acknowledged after it was counted as held, and before as done
     for _ in group[5:9]:
         world.at("parts.redriven", "after", lambda: None)
-    world.at("words.read", "before", lambda: world.fresh().ack([group[5]]))
+    world.at("words.read", "before", lambda: world.fresh().mark([group[5]]).whole())
     row = world.ledger.close(batch.batch_id)
 
     # Then nine are done still

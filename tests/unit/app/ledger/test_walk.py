@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import pytest
 
 from fanin.app.ledger.walk import CHUNK, Visited, Walk
-from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch
+from fanin.domain.marks import ItemRange
 from tests.unit.app.conftest import World
 
 FULL = 0b1111
@@ -36,12 +36,12 @@ class TestVisits:
 
         assert list(found) == []
         assert (found.reads, found.stopped_at) == (0, None)
-        world.ledger.ack([world.ledger.add(batch.batch_id, 4)[1]])
+        world.ledger.mark([world.ledger.add(batch.batch_id, 4)[1]]).whole()
         assert [one[:3] for one in walk(world, world.row(batch))] == [(0, 0, 0b1101)]
 
     def test_parents_before_children_and_items_in_order(self, world: World) -> None:
         batch, (group,) = world.batch(20)
-        world.ledger.ack([group[5]])
+        world.ledger.mark([group[5]]).whole()
 
         assert [one[:3] for one in walk(world, batch)] == [
             (2, 0, FULL),
@@ -57,7 +57,7 @@ class TestVisits:
     def test_no_word_below_a_bit_that_is_done(self, world: World) -> None:
         # Given 64 items of which the second and third sixteen are done, and four of the last
         batch, (group,) = world.batch(64)
-        world.ledger.ack(ranges=[ItemRange(group.prefix, 16, 48), ItemRange(group.prefix, 52, 56)])
+        world.ledger.mark([ItemRange(group.prefix, 16, 48), ItemRange(group.prefix, 52, 56)]).whole()
 
         found = walk(world, batch)
 
@@ -72,7 +72,7 @@ class TestVisits:
         # Given a million items of which one is missing
         n = 4**10
         batch, (group,) = world.batch(n)
-        world.ledger.ack(ranges=[ItemRange(group.prefix, 0, 777_777), ItemRange(group.prefix, 777_778, n)])
+        world.ledger.mark([ItemRange(group.prefix, 0, 777_777), ItemRange(group.prefix, 777_778, n)]).whole()
         found = walk(world, batch)
 
         assert leaves(found) == [777_777 // 4]
@@ -153,7 +153,7 @@ class TestBudget:
         # Given a deep batch in which a third is done, in large pieces and small ones
         batch, (group,) = world.batch(3_000)
         done = [(0, 70), (100, 101), (400, 900), (1_500, 1_507), (2_996, 3_000)]
-        world.ledger.ack(ranges=[ItemRange(group.prefix, *span) for span in done])
+        world.ledger.mark([ItemRange(group.prefix, *span) for span in done]).whole()
         expected = pending_leaves(world, batch)
 
         # When each walk begins where the one before stopped
@@ -196,7 +196,7 @@ def test_items_that_are_done_while_the_walk_is_under_way_are_not_visited_below_t
     steps = iter(walk(world, batch))
     next(steps)
     assert world.accesses.reads["words.read"] == 1
-    world.ledger.ack(ranges=[ItemRange(group.prefix, 0, 16)])
+    world.ledger.mark([ItemRange(group.prefix, 0, 16)]).whole()
 
     # Then it finds the word of level 1 done, and nothing below it
     rest = list(steps)

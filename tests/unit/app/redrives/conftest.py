@@ -13,11 +13,11 @@ from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.app.redrives.records import LEASE_MS
 from fanin.app.redrives.redrive import RedriveService
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnFailure
 from fanin.domain.chunks import chunks
 from fanin.domain.failures import KeptMessage
-from fanin.domain.limits import MAX_FAILURES
+from fanin.domain.limits import MAX_MARKS
+from fanin.domain.marks import WEIGHT, Failure
 from fanin.wire.messages import KEPT_MESSAGE
 from tests.unit.app.conftest import World
 
@@ -64,8 +64,8 @@ class Failed(World):
         batch, (group,) = self.batch(count, **request, on_failure=OnFailure.HOLD if live else OnFailure.DONE)
         items = list(group)
         if not live:
-            for some in chunks(items, max_items=MAX_FAILURES):
-                self.ledger.fail([Failure(item, "x") for item in some])
+            for some in chunks(items, max_items=MAX_MARKS // WEIGHT):
+                self.ledger.mark([Failure(item, "x") for item in some]).whole()
         self.note(batch, items, reasons=reasons, sources=sources, without=without, groups=groups)
         if not live:
             self.ledger.close(batch.batch_id)
@@ -132,7 +132,7 @@ class Failed(World):
     def ack_all(self, queue: str = QUEUE) -> None:
         """Consumers handle everything that was sent."""
         if items := sorted({item for found in self.items(queue).values() for item in found}):
-            self.fresh().ack(items)
+            self.fresh().mark(items).whole()
 
 
 @pytest.fixture

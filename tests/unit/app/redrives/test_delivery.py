@@ -34,7 +34,7 @@ def test_a_repeat_sends_under_the_same_items_and_leaves_out_what_is_done(failed:
     batch = failed.failures(4)
     first = delivery(failed).deliver(batch, run(batch, 0, 2, 3))
     (done, *_) = failed.items()["body 2"]
-    failed.ledger.ack([done])
+    failed.ledger.mark([done]).whole()
     second = delivery(failed).deliver(batch, run(batch, 0, 2, 3))
     assert first == second
     assert failed.bodies() == {"body 0": 2, "body 2": 1, "body 3": 2}

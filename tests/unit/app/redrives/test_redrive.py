@@ -11,10 +11,10 @@ from fanin.app.redrives.planning import LISTED
 from fanin.app.redrives.records import LEASE_MS, PREFIX, Run, save
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain import limits
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Kind, Mode, OnFailure, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import MAX_BATCH_ID
+from fanin.domain.marks import Failure
 from fanin.domain.redrives import Redrive, RedriveState, Redriving
 from fanin.domain.selection import OrdinalRange
 from fanin.errors import BatchGone, BatchNotFound, ChannelRefused, InvalidRequest, Throttled
@@ -331,7 +331,7 @@ def test_held_items_are_sent_again_under_their_own_ids(failed: Failed) -> None:
 def test_a_held_item_that_was_done_meanwhile_is_not_sent(failed: Failed) -> None:
     batch = failed.failures(3, live=True)
     rows, _ = failed.ports.parts.failures(batch.batch_id)
-    failed.ledger.ack([rows[1].item])
+    failed.ledger.mark([rows[1].item]).whole()
 
     assert failed.service().redrive(batch.batch_id).items == 2
     assert set(failed.bodies()) == {"body 0", "body 2"}
@@ -339,8 +339,8 @@ def test_a_held_item_that_was_done_meanwhile_is_not_sent(failed: Failed) -> None
 
 def test_a_note_of_an_item_that_did_not_fail_is_ignored(failed: Failed) -> None:
     batch, (group,) = failed.batch(2)
-    failed.ledger.ack([group[0]])
-    failed.ledger.fail([Failure(group[1], "x")])
+    failed.ledger.mark([group[0]]).whole()
+    failed.ledger.mark([Failure(group[1], "x")]).whole()
     failed.note(batch, list(group))
     failed.ledger.close(batch.batch_id)
 
@@ -461,16 +461,16 @@ def holding(failed: Failed, count: int) -> tuple[Batch, list[str]]:
 
 
 def fail_with_messages(failed: Failed, items: list[str]) -> None:
-    failed.fresh().fail(
+    failed.fresh().mark(
         [Failure(item, "x", KeptMessage(f"body {item.rpartition(':')[2]}"), source=QUEUE) for item in items]
-    )
+    ).whole()
 
 
 def test_what_was_sent_from_a_batch_and_not_done_at_its_end_can_be_redriven_once_more(failed: Failed) -> None:
     # Given held items that were redriven, and a batch that ended before their consumer came to all of them
     batch, items = holding(failed, 3)
     failed.service().redrive(batch.batch_id)
-    failed.ledger.ack(items[:1])
+    failed.ledger.mark(items[:1]).whole()
     failed.ledger.cancel(batch.batch_id)
     fail_with_messages(failed, items[1:2])  # too late to be noted
 
@@ -514,7 +514,7 @@ def test_two_redrives_across_the_end_of_a_batch_send_each_item_into_one_new_batc
     failed.crash_at("channels.send", "before")
     with pytest.raises(Crash):
         failed.service().redrive(batch.batch_id)
-    failed.ledger.ack(items[:1])
+    failed.ledger.mark(items[:1]).whole()
     failed.ledger.cancel(batch.batch_id)
 
     # When another selection is redriven, and then the first one goes on
@@ -825,7 +825,7 @@ def test_a_live_batch_that_does_not_hold_its_failures_is_redriven_when_it_has_en
 ) -> None:
     # Given a live batch with a failure that counts as done
     batch, (group,) = failed.batch(2, mode=mode)
-    failed.ledger.fail([Failure(group[0], "x")])
+    failed.ledger.mark([Failure(group[0], "x")]).whole()
     failed.note(batch, [group[0]])
     writes = failed.accesses.writes.total()
     # When it is redriven, then the call is refused and says what to do
@@ -837,6 +837,6 @@ def test_a_live_batch_that_does_not_hold_its_failures_is_redriven_when_it_has_en
         failed.service().redrive(batch.batch_id)
     assert failed.accesses.writes.total() == writes
     # And at its end the failure is sent again
-    failed.ledger.ack([group[1]])
+    failed.ledger.mark([group[1]]).whole()
     failed.ledger.close(batch.batch_id)
     assert failed.service().redrive(batch.batch_id).items == 1

@@ -15,8 +15,8 @@ from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.records import Plan, read_plan
 from fanin.app.scatters.service import ScatterService
 from fanin.domain import limits
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.marks import Failure
 from fanin.domain.scatter import Scatter
 from tests.lost_answers import LostAnswers
 from tests.unit.app.scatters.conftest import Fleet
@@ -34,10 +34,10 @@ class Crowd(Fleet):
         self.gather = Gather(self.ports)
 
     def done(self, batch: Batch, *ordinals: int) -> None:
-        self.ledger.ack([self.nth(batch, i) for i in ordinals])
+        self.ledger.mark([self.nth(batch, i) for i in ordinals]).whole()
 
     def failed(self, batch: Batch, *ordinals: int) -> None:
-        self.ledger.fail([Failure(self.nth(batch, i), "broken") for i in ordinals])
+        self.ledger.mark([Failure(self.nth(batch, i), "broken") for i in ordinals]).whole()
 
     def plan(self, batch: Batch) -> Plan:
         return read_plan(self.ports.records, batch.batch_id)

@@ -6,9 +6,9 @@ import pytest
 
 from fanin.app.directory.service import DirectoryService
 from fanin.app.scatters.service import ScatterService
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.directory import Register
+from fanin.domain.marks import Failure
 from fanin.domain.scatter import FailedRecipient, MissingRecipient, Scatter
 from fanin.errors import BatchNotFound, InvalidRequest
 from tests.unit.app.scatters.conftest import Fleet
@@ -62,7 +62,7 @@ def test_who_is_missing_is_still_known_when_the_scatter_has_ended(fleet: Fleet) 
 def test_pages_have_every_missing_recipient_once(fleet: Fleet, limit: int) -> None:
     # Given recipients of several chunks of records, every third of whom replied
     batch = fleet.ask(250)
-    fleet.ledger.ack([fleet.nth(batch, n) for n in range(0, 250, 3)])
+    fleet.ledger.mark([fleet.nth(batch, n) for n in range(0, 250, 3)]).whole()
 
     pages = missing(fleet, batch, limit)
 
@@ -117,7 +117,7 @@ def test_failed_recipients_come_page_by_page_with_their_reasons(fleet: Fleet) ->
     scattered = fleet.start(5)
     fleet.work()
     batch_id = scattered.batch.batch_id
-    fleet.ledger.fail([Failure(fleet.item(n), f"reason {n}") for n in (4, 0, 2)])
+    fleet.ledger.mark([Failure(fleet.item(n), f"reason {n}") for n in (4, 0, 2)]).whole()
 
     first = fleet.scatters.failed_recipients(batch_id, limit=2)
     rest = fleet.scatters.failed_recipients(batch_id, cursor=first.cursor, limit=2)

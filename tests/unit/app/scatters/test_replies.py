@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.replies import Replies
 from fanin.app.scatters.reply_store import is_claim_of
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
+from fanin.domain.marks import Failure
 from fanin.domain.scatter import GatheredReply, Reply, ReplyReceipt
 from fanin.errors import BatchNotFound, InvalidItemId, InvalidRequest, RequestTooLarge
 from tests.lost_answers import LostAnswers
@@ -189,7 +189,7 @@ class TestRefusals:
         batch, (group,) = inbox.batch(1)
         for bad, error, message in (
             (inbox.item_of(3), InvalidItemId, "from 0 to 2, the items of its group"),
-            (forged, InvalidItemId, "was not issued by this service, and nothing was done"),
+            (forged, InvalidItemId, "was not issued by this service; send"),
             (group[0], BatchNotFound, f"batch {batch.batch_id} is not a scatter; check the id"),
         ):
             self.refused(inbox, Reply(bad, "x"), error, message)
@@ -267,7 +267,7 @@ class TestQuorum:
 
     def test_failures_and_repeats_are_not_enough(self, inbox: Inbox) -> None:
         inbox.ask(6, quorum=2)
-        inbox.ledger.fail([Failure(inbox.item_of(i), "broken") for i in (3, 4)])
+        inbox.ledger.mark([Failure(inbox.item_of(i), "broken") for i in (3, 4)]).whole()
         for _ in range(5):
             inbox.process().reply([Reply(inbox.item_of(0), "x")])
 
@@ -298,7 +298,7 @@ def test_the_reply_that_is_the_last_needs_no_count(inbox: Inbox) -> None:
 def test_a_repeat_after_the_end_is_not_late_if_it_counted_before(inbox: Inbox) -> None:
     # Given a scatter that ended with two replies and a failure of five
     inbox.ask(5, quorum=2)
-    inbox.ledger.fail([Failure(inbox.item_of(3), "broken")])
+    inbox.ledger.mark([Failure(inbox.item_of(3), "broken")]).whole()
     inbox.receiver.reply([Reply(inbox.item_of(i), "one") for i in (0, 1)])
     before = inbox.accesses.writes.copy()
 
@@ -359,13 +359,13 @@ class TestPages:
         assert read["records.read"] <= 2 * 10 + 2
 
     def test_an_item_that_was_acknowledged_without_a_reply_has_none(self, inbox: Inbox) -> None:
-        inbox.ledger.ack([inbox.item_of(0)])
+        inbox.ledger.mark([inbox.item_of(0)]).whole()
         inbox.reply(1, "a")
 
         assert inbox.listed(1) == {1: "a"}
 
     def test_a_recipient_that_failed_has_no_reply_although_one_was_stored(self, inbox: Inbox) -> None:
-        inbox.ledger.fail([Failure(inbox.item_of(1), "broken")])
+        inbox.ledger.mark([Failure(inbox.item_of(1), "broken")]).whole()
 
         receipts = inbox.receiver.reply([Reply(inbox.item_of(i), i) for i in (0, 1)])
 

@@ -10,8 +10,8 @@ from fanin.app.ports import Defaults
 from fanin.app.targets.delivery import Outcome, deliver
 from fanin.app.targets.jobs import Job
 from fanin.app.targets.records import TargetRecord, read_targets
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch
+from fanin.domain.marks import Failure
 from fanin.domain.targets import Target, TargetType, When
 from tests.unit.app import conftest
 
@@ -36,9 +36,9 @@ class World(conftest.World):
         """A batch with one item and these targets, which has ended and was announced."""
         batch, (group,) = self.batch(1, closed=True, on_end=targets)
         if fail:
-            self.ledger.fail([Failure(group[0], "broken")])
+            self.ledger.mark([Failure(group[0], "broken")]).whole()
         else:
-            self.ledger.ack(list(group))
+            self.ledger.mark(list(group)).whole()
         row = self.row(batch)
         self.ledger.announce(row)
         return row

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
+from fanin.client import marking
 from fanin.client.consuming.consumer import Consumer
 from fanin.domain.batch import State
 from fanin.errors import AccessDenied, InvalidRequest, NotConfigured, Throttled
@@ -21,15 +24,15 @@ def sent(tracker, queue):
 def test_it_acknowledges_and_then_deletes(tracker, queue, sent, sqs, faulty):
     # Given
     order = []
-    ack = tracker.ledger.ack
-    tracker.ledger.ack = lambda *a, **k: order.append("ack") or ack(*a, **k)
+    mark = tracker.ledger.mark
+    tracker.ledger.mark = lambda marks: order.append("mark") or mark(marks)
     faulty.instead("delete_message_batch", lambda real, a: order.append("delete") or real(**a))
     # When
     consumer = tracker.consumer(queue, lambda message: None, wait=0)
     received_in_all = consumer.run(until=lambda: sent.status().batch.state.terminal)
     # Then
     assert received_in_all == 5
-    assert order == ["ack", "delete"] * (len(order) // 2)
+    assert order == ["mark", "delete"] * (len(order) // 2)
     assert received(sqs, queue) == []
 
 
@@ -47,7 +50,7 @@ def test_an_error_leaves_the_message_to_the_queue(tracker, queue, sent, sqs, cap
 
 
 def test_what_could_not_be_acknowledged_is_not_deleted(tracker, queue, sent, sqs, monkeypatch):
-    monkeypatch.setattr(tracker.ledger, "ack", raising(Throttled("slow down")))
+    monkeypatch.setattr(tracker.ledger, "mark", raising(Throttled("slow down")))
     monkeypatch.setattr(tracker, "_ack_queue_url", None)
     tracker.consumer(queue, lambda message: None, wait=0, visibility_timeout=0).poll()
     assert len(received(sqs, queue)) == 5
@@ -84,6 +87,26 @@ def test_fifo_stops_a_group_at_its_first_failure(tracker, fifo_queue):
     # Then
     assert handled == ["0", "1"]
     assert [span.start for span in tracker.iter_missing(batch.id)] == [1]
+
+
+def test_fifo_deletes_nothing_of_a_group_behind_a_mark_that_is_left(tracker, fifo_queue, faulty, monkeypatch):
+    # Given two messages of one group, and a ledger that leaves the first
+    with tracker.batch() as batch:
+        batch.send(fifo_queue, ["0", "1"])
+    mark = tracker.ledger.mark
+
+    def busy(marks):
+        marked = mark(marks[1:]).at(range(1, len(marks)))
+        return replace(marked, left={0: Throttled("slow down")})
+
+    monkeypatch.setattr(tracker.ledger, "mark", busy)
+    monkeypatch.setattr(tracker, "_ack_queue_url", None)
+    monkeypatch.setattr(marking, "REPEATS", replace(marking.REPEATS, tries=1))
+    # When
+    tracker.consumer(fifo_queue, lambda message: None, wait=0).poll()
+    # Then both stay in the queue, although the second is marked
+    assert "delete_message_batch" not in [name for name, _ in faulty.requests]
+    assert [span.start for span in tracker.iter_missing(batch.id)] == [0]
 
 
 def test_it_waits_longer_and_longer_up_to_20_s_and_begins_anew_after_an_answer(

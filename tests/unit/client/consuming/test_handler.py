@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
+from fanin import ItemFailed, Tracker
 from fanin.client.consuming import handler
+from fanin.domain.batch import State
 from fanin.errors import InvalidRequest, NotConfigured, Throttled
+from fanin.testing import InMemoryService
 from tests.unit.client.conftest import raising
 from tests.unit.client.consuming.conftest import ARN, event, failed, record
+
+
+class Instead:
+    """A client of which some calls are made by others."""
+
+    def __init__(self, client, **calls):
+        self._client = client
+        vars(self).update(calls)
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
 
 
 def test_an_error_brings_back_its_message_only(tracker, batch):
@@ -25,7 +41,7 @@ def test_what_could_not_be_acknowledged_comes_again_all_of_it(tracker, batch, mo
     # Given: a ledger that is out of reach
     handle = tracker.sqs_handler(lambda message: None)
     group = batch.add(3)
-    monkeypatch.setattr(tracker.ledger, "ack", raising(Throttled("slow down")))
+    monkeypatch.setattr(tracker.ledger, "mark", raising(Throttled("slow down")))
     monkeypatch.setattr(tracker, "_ack_queue_url", None)
     # When
     response = handle(event([*group, None]))
@@ -54,6 +70,126 @@ def test_fifo_stops_a_group_at_its_first_failure(tracker, batch):
     assert failed(response) == ["ma2", "ma3"]
     assert handled == ["a1", "b1", "a2", "b2", "b3"]
     assert [span.start for span in tracker.iter_missing(batch.id)] == [2, 4]
+
+
+class TestOneMessageTwice:
+    """A standard queue may deliver a message twice within one receive, and the handler may notice."""
+
+    @pytest.mark.parametrize("via", ["api", "queue"])
+    @pytest.mark.parametrize("fails", [False, True])
+    @pytest.mark.parametrize("polls", [False, True])
+    def test_the_first_delivery_decides_with_its_values_and_both_are_deleted(
+        self, via, fails, polls, monkeypatch
+    ):
+        # Given a message whose second delivery adds nothing, or fails
+        service, seen = InMemoryService(), set()
+        queue = service.queue("rows")
+        with service.tracker.batch(totals=["rows"]) as batch:
+            batch.send(queue, ["a"])
+
+        def handle(message):
+            if message.body not in seen:
+                seen.add(message.body)
+                message.add(rows=5)
+            elif fails:
+                raise ItemFailed("was imported before")
+
+        # When both come together
+        if polls:
+            receive = service.sqs.receive_message
+
+            def twice(**request):
+                return {"Messages": [one for one in receive(**request)["Messages"] for _ in range(2)]}
+
+            consumer = service.tracker.consumer(queue, handle, via=via, wait=0)
+            monkeypatch.setattr(consumer, "_sqs", Instead(service.sqs, receive_message=twice))
+            consumer.poll()
+        else:
+            item = f"{next(iter(service.tracker.iter_missing(batch.id))).group}:0"
+            one = record(0, item)
+            handler = service.tracker.sqs_handler(via=via)(handle)
+            assert failed(handler({"Records": [one, {**one, "receiptHandle": "other"}]})) == []
+        service.advance(timedelta(minutes=2))
+
+        # Then
+        row = batch.status().batch
+        assert (row.state, row.totals, row.failed) == (State.COMPLETE, {"rows": 5}, 0)
+        if polls:
+            assert service.tracker.consumer(queue, handle, wait=0).poll() == 0
+
+
+def test_a_bad_mark_brings_back_its_own_delivery_and_no_other(tracker, batch):
+    group = batch.add(3)
+
+    @tracker.sqs_handler
+    def handle(message):
+        if message.body == "1":
+            message.add(rows=1)  # the batch has no such total
+
+    assert failed(handle(event(group))) == ["m1"]
+    assert [span.start for span in tracker.iter_missing(batch.id)] == [1]
+
+
+def test_a_batch_that_is_gone_drops_its_messages_and_the_next_are_skipped(tracker, batch):
+    handled = []
+    handle = tracker.sqs_handler(lambda message: handled.append(message.body))
+    group = batch.add(4)
+    tracker.ledger.cancel(batch.id)  # by another process
+    tracker.ledger.remove(batch.id)
+
+    assert failed(handle(event(group[:2]))) == []
+    assert failed(handle(event(group[2:]))) == []
+
+    assert handled == ["0", "1"]
+
+
+def test_on_fifo_nothing_of_a_group_is_deleted_behind_a_refused_mark(tracker, batch):
+    # Given two groups, of which the first message of one brings a total that the batch does not have
+    @tracker.sqs_handler
+    def handle(message):
+        handled.append(message.body)
+        if message.body == "a1" and len(handled) == 1:
+            message.add(rows=1)
+
+    handled, group = [], batch.add(4)
+    names = ["a1", "b1", "a2", "b2"]
+    records = [
+        record(name, item, group=name[0], arn=f"{ARN}.fifo") for name, item in zip(names, group, strict=True)
+    ]
+    batch.close()
+    # When, then
+    assert failed(handle({"Records": records})) == ["ma1", "ma2"]
+    # And when they come again, the second is handled behind the first although its item is done, also when
+    # the batch is complete by then
+    tracker.ack(group[0])
+    assert batch.status().batch.state is State.COMPLETE
+    assert failed(handle({"Records": [records[0], records[2]]})) == []
+    assert handled == [*names, "a1", "a2"]
+
+
+def test_the_handler_of_a_message_whose_batch_was_cancelled_runs_about_once(monkeypatch):
+    """Its child is refused, which tells the process that the batch has ended; else it would run each time."""
+    # Given fifty messages of a batch that was cancelled, and a process that has not heard of it
+    service, calls = InMemoryService(), []
+    queue = service.queue("catalogs", visibility_timeout=60)
+    with service.tracker.batch() as batch:
+        batch.send(queue, map(str, range(50)))
+    service.tracker.cancel(batch.id)
+    other = Tracker(service.services, lambda: service.sqs, None, service.clock)
+
+    @other.sqs_handler
+    def handle(message):
+        calls.append(message.body)
+        with other.batch(parent_item=message.item) as child:
+            child.add(1)
+
+    # When
+    service.consume(queue, handle)
+    service.advance(timedelta(hours=1))
+
+    # Then
+    assert len(calls) == 1
+    assert service.tracker.consumer(queue, handle, wait=0).poll() == 0
 
 
 @pytest.mark.parametrize("queue", [{}, {"group": "g", "arn": f"{ARN}.fifo"}], ids=["standard", "fifo"])

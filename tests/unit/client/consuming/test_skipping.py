@@ -11,8 +11,8 @@ import pytest
 from fanin import Count, ItemFailed, ReceivedMessage, Tracker
 from fanin.client.consuming.skipping import Skipping
 from fanin.client.ended_batches import EndedBatches
-from fanin.domain.acks import Receipt
 from fanin.domain.batch import State
+from fanin.domain.marks import Marked, Receipt
 from fanin.errors import BatchGone, BatchNotFound, InvalidRequest, ServiceUnavailable
 from fanin.names import ATTRIBUTE_REPLY_TO, METRIC_SKIPPED
 from fanin.testing import InMemoryService
@@ -125,14 +125,14 @@ def message(item: str | None, **attributes: str) -> ReceivedMessage:
 def test_a_message_is_acknowledged_at_once_if_the_last_answer_is_a_second_old(age: float, asks: bool) -> None:
     now = 10.0
     known = EndedBatches(lambda: now)
-    known.learn([Receipt(7, "", State.OPEN)])
+    known.learn([], Marked([Receipt(7, "", State.OPEN)]))
     now += age
     assert Skipping(known, lambda _: pytest.fail("read")).asks(message("7:g:0")) is asks
 
 
 def ended(*batches: int) -> EndedBatches:
     known = EndedBatches(lambda: 0.0)
-    known.learn([Receipt(batch_id, "", State.CANCELLED) for batch_id in batches])
+    known.learn([], Marked([Receipt(batch_id, "", State.CANCELLED) for batch_id in batches]))
     return known
 
 
@@ -210,7 +210,7 @@ def test_an_estimated_batch_that_is_complete_early_loses_no_work(
     batch_id = sent(service, queue_url, 30, mode="estimated")
     consumer = another(service).consumer(queue_url, work, wait=0, skip_ended=mode)
     consumer.poll()
-    service.tracker.ack(counts=[Count(batch_id, 20)])
+    service.tracker.ack([Count(batch_id, 20)])
     assert service.tracker.status(batch_id).batch.state is State.COMPLETE
     if fresh:
         consumer = another(service).consumer(queue_url, work, wait=0, skip_ended=mode)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fanin import ItemFailed, ReceivedMessage, Retry
-from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome
+from fanin.client.consuming.acknowledging import Acknowledger
 from fanin.client.consuming.skipping import Skipping
-from fanin.client.consuming.window import MessageWindow
+from fanin.client.consuming.window import MessageHandler, MessageWindow
 from fanin.client.ended_batches import EndedBatches
 from fanin.client.items_in_hand import IN_HAND
 from fanin.domain import ids
-from fanin.domain.acks import Receipt
 from fanin.domain.batch import State
 from fanin.domain.failures import KeptMessage
+from fanin.domain.marks import Done, Failure, Mark, Marked, Receipt
 from fanin.errors import (
     AccessDenied,
     BatchGone,
@@ -32,49 +31,60 @@ from fanin.names import ATTRIBUTE_REPLY_TO
 
 
 class Acknowledged:
-    """Keeps the outcomes of each call; refuses those items that are in ``refused``."""
+    """Keeps the marks of each call; some items are not settled, with an error."""
 
-    def __init__(self, *refused: str) -> None:
-        self.calls: list[list[ItemOutcome]] = []
-        self._refused = refused
+    def __init__(self, error: FaninError | None = None, *items: str) -> None:
+        self.calls: list[list[Mark]] = []
+        self._error = error
+        self._items = items
 
-    def __call__(self, outcomes: Sequence[ItemOutcome]) -> None:
-        if any(outcome.item in self._refused for outcome in outcomes):
-            raise InvalidItemId("forged")
-        self.calls.append(list(outcomes))
+    def __call__(self, marks: Sequence[Mark]) -> Mapping[int, FaninError]:
+        self.calls.append(list(marks))
+        if self._error is None:
+            return {}
+        bad = [place for place, mark in enumerate(marks) if getattr(mark, "item", mark) in self._items]
+        return dict.fromkeys(bad, self._error)
 
 
-def message(name: str, item: str | None, **attributes: str) -> ReceivedMessage:
-    return ReceivedMessage(name, f"body of {name}", item, attributes, None, 1, {})
+def message(
+    name: str, item: str | None = None, group: str | None = None, **attributes: str
+) -> ReceivedMessage:
+    return ReceivedMessage(name, f"body of {name}", item, attributes, group, 1, {})
+
+
+def run(
+    messages: Sequence[ReceivedMessage],
+    acknowledge: Acknowledger,
+    handle: MessageHandler = lambda _: None,
+    **options: Any,
+) -> set[int]:
+    """Handle a window; returns the places of the messages that come again."""
+    raw = [{"messageId": one.message_id, "read": one} for one in messages]
+    return MessageWindow(handle, acknowledge, **options).run(raw, lambda one: one["read"])
 
 
 def test_all_messages_are_handled_and_acknowledged_in_one_call() -> None:
-    # Given
     handled: list[str] = []
     acknowledged = Acknowledged()
-    window = MessageWindow(lambda message: handled.append(message.body), acknowledged)
 
-    # When
-    window.handle(message("m1", "1:g:0"))
-    window.handle(message("m2", "1:g:1"))
-    window.handle(message("m3", None))  # of no batch
-    assert acknowledged.calls == []
-    again = window.acknowledge()
+    def handle(message: ReceivedMessage) -> None:
+        assert acknowledged.calls == []
+        handled.append(message.body)
 
-    # Then
+    window = [message("m1", "1:g:0"), message("m2", "1:g:1"), message("m3")]  # the third is of no batch
+    assert run(window, acknowledged, handle) == set()
     assert handled == ["body of m1", "body of m2", "body of m3"]
-    assert acknowledged.calls == [[ItemOutcome("1:g:0"), ItemOutcome("1:g:1")]]
-    assert again == set()
+    assert acknowledged.calls == [["1:g:0", "1:g:1"]]
 
 
-def test_another_error_is_raised_and_its_message_not_acknowledged() -> None:
+def test_a_message_whose_handler_raises_comes_again_and_is_not_acknowledged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     acknowledged = Acknowledged()
-    window = MessageWindow(lambda message: 1 / int(message.item or ""), acknowledged)
-    window.handle(message("m1", "1"))
-    with pytest.raises(ZeroDivisionError):
-        window.handle(message("m2", "0"))
-    window.acknowledge()
-    assert acknowledged.calls == [[ItemOutcome("1")]]
+    window = [message(f"m{n}", str(n)) for n in (1, 0, 2)]
+    assert run(window, acknowledged, lambda one: 1 / int(one.item or "")) == {1}
+    assert acknowledged.calls == [["1", "2"]]
+    assert "message m0 failed and comes again" in caplog.messages
 
 
 @pytest.mark.parametrize("waits_for", ["reply", "child"])
@@ -86,13 +96,12 @@ def test_an_item_that_waits_for_a_reply_or_a_child_is_not_marked_unless_it_faile
             raise ItemFailed("the catalog is torn")
 
     acknowledged = Acknowledged()
-    window = MessageWindow(handle, acknowledged)
     attributes = {ATTRIBUTE_REPLY_TO: "https://sqs/replies"} if waits_for == "reply" else {}
-    for name, item in (("m1", "1:g:0"), ("m2", "1:g:1")):
-        window.handle(message(name, item, **attributes))
-    assert window.acknowledge() == set()
-    ((outcome,),) = acknowledged.calls
-    assert (outcome.item, outcome.failure) == ("1:g:1", "the catalog is torn")
+    window = [message(name, item, **attributes) for name, item in (("m1", "1:g:0"), ("m2", "1:g:1"))]
+    assert run(window, acknowledged, handle) == set()
+    assert acknowledged.calls == [
+        [Failure("1:g:1", "the catalog is torn", KeptMessage("body of m2"), attempts=1)]
+    ]
 
 
 def test_what_is_added_to_an_item_that_is_left_to_a_child_is_logged_since_it_counts_nowhere(
@@ -103,35 +112,83 @@ def test_what_is_added_to_an_item_that_is_left_to_a_child_is_logged_since_it_cou
         if message.message_id == "m1":
             message.add(rows=812)
 
-    window = MessageWindow(handle, Acknowledged())
-    window.handle(message("m1", "1:g:0"))
-    window.handle(message("m2", "1:g:1"))
+    run([message("m1", "1:g:0"), message("m2", "1:g:1")], Acknowledged(), handle)
 
     (logged,) = caplog.messages
     assert "item 1:g:0 counts nowhere" in logged
     assert "{'rows': 812}" in logged
 
 
-def test_messages_of_a_refused_item_come_again_all_of_them() -> None:
-    # Given two messages of one forged item, and one of a genuine item
-    acknowledged = Acknowledged("1:g:9")
-    window = MessageWindow(lambda _: None, acknowledged)
-    for name, item in (("m1", "1:g:9"), ("m2", "1:g:0"), ("m3", "1:g:9")):
-        window.handle(message(name, item))
+def test_each_delivery_of_a_message_has_a_mark_of_its_own_in_their_order() -> None:
+    """So the ledger lets the first decide, whatever the second brings."""
+    seen: set[str] = set()
 
-    # When, then
-    assert window.acknowledge() == {"m1", "m3"}
-    assert [outcome.item for call in acknowledged.calls for outcome in call] == ["1:g:0"]
+    def handle(message: ReceivedMessage) -> None:
+        if message.body in seen:
+            raise ItemFailed("was imported before")
+        seen.add(message.body)
+        message.add(rows=5)
+
+    acknowledged = Acknowledged()
+    twice = [message("m1", "1:g:0"), message("m1", "1:g:0")]
+    assert run(twice, acknowledged, handle) == set()
+    assert acknowledged.calls == [
+        [
+            Done("1:g:0", {"rows": 5}),
+            Failure("1:g:0", "was imported before", KeptMessage("body of m1"), attempts=1),
+        ]
+    ]
 
 
-def test_after_an_error_that_blames_no_item_all_messages_with_items_come_again() -> None:
-    def throttled(_: Sequence[ItemOutcome]) -> None:
-        raise Throttled("slow down")
+def test_only_the_delivery_of_a_mark_that_is_not_settled_comes_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    acknowledged = Acknowledged(InvalidItemId("forged"), "1:g:9")
+    window = [message(f"m{n}", item) for n, item in enumerate(("1:g:0", "1:g:9", None, "1:g:1"))]
+    assert run(window, acknowledged) == {1}
+    assert len(acknowledged.calls) == 1
+    assert "item '1:g:9' was refused (invalid-item-id), its message comes again: forged" in caplog.messages
 
-    window = MessageWindow(lambda _: None, throttled)
-    for name, item in (("m1", "1:g:0"), ("m2", None), ("m3", "1:g:1")):
-        window.handle(message(name, item))
-    assert window.acknowledge() == {"m1", "m3"}
+
+def test_what_a_busy_ledger_leaves_comes_again_and_is_logged_in_one_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    window = [message(f"m{n}", item) for n, item in enumerate(("1:g:0", None, "1:g:1"))]
+    assert run(window, Acknowledged(Throttled("slow down"), "1:g:0", "1:g:1")) == {0, 2}
+    assert caplog.messages == ["2 items could not be acknowledged and come again: slow down"]
+
+
+class TestFifo:
+    WINDOW = tuple(
+        message(name, f"1:g:{n}", name[0]) for n, name in enumerate(("a1", "b1", "a2", "b2", "a3"))
+    )
+
+    @pytest.mark.parametrize("error", [InvalidItemId("forged"), Throttled("slow down")])
+    def test_nothing_of_a_group_is_deleted_behind_a_mark_that_is_not_settled(self, error: FaninError) -> None:
+        assert run(self.WINDOW, Acknowledged(error, "1:g:0"), fifo=True) == {0, 2, 4}
+        assert run(self.WINDOW, Acknowledged(error, "1:g:2"), fifo=True) == {2, 4}
+        assert run(self.WINDOW, Acknowledged(error, "1:g:0")) == {0}
+
+    def test_nothing_of_a_group_is_handled_behind_one_that_failed(self) -> None:
+        handled: list[str] = []
+
+        def handle(message: ReceivedMessage) -> None:
+            handled.append(message.message_id)
+            if message.message_id == "a1":
+                raise ValueError
+
+        acknowledged = Acknowledged()
+        assert run(self.WINDOW, acknowledged, handle, fifo=True) == {0, 2, 4}
+        assert handled == ["a1", "b1", "b2"]
+        assert acknowledged.calls == [["1:g:1", "1:g:3"]]
+
+    def test_nothing_is_handled_behind_a_message_that_cannot_be_read(self) -> None:
+        """Its group is not known."""
+        raw: list[dict[str, Any]] = [{"read": self.WINDOW[0]}, {}, {"read": self.WINDOW[1]}]
+        acknowledged = Acknowledged()
+        window = MessageWindow(lambda _: None, acknowledged, fifo=True)
+        assert window.run(raw, lambda one: one["read"]) == {1, 2}
+        assert acknowledged.calls == [["1:g:0"]]
 
 
 NOW = 1_790_000_000_000
@@ -163,22 +220,8 @@ OLD, YOUNG = item_of(NOW - DAY - 1), item_of(NOW - DAY)
 def test_a_message_is_dropped_only_if_its_batch_is_gone_for_certain(
     item: str, error: FaninError, dropped: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Given two messages, of one of which the ledger says something
-    marked: list[str] = []
-
-    def acknowledge(outcomes: Sequence[ItemOutcome]) -> None:
-        if any(outcome.item == item for outcome in outcomes):
-            raise error
-        marked.extend(outcome.item for outcome in outcomes)
-
-    window = MessageWindow(lambda _: None, acknowledge, now=lambda: NOW)
-    for name, named in (("m1", item), ("m2", "1:g:0")):
-        window.handle(message(name, named))
-    # When
-    again = window.acknowledge()
-    # Then the other one is marked, unless the error blames nobody
-    assert ("m1" in again) is not dropped
-    assert (marked == ["1:g:0"]) is ("m2" not in again)
+    window = [message("m1", item), message("m2", "1:g:0")]
+    assert run(window, Acknowledged(error, item), now=lambda: NOW) == (set() if dropped else {0})
     assert (f"item {item} was handled, and its message is dropped" in caplog.text) is dropped
 
 
@@ -186,83 +229,56 @@ class TestRetries:
     """Attempts that fail again are noted, and nothing else is."""
 
     @staticmethod
-    def window(noted: list[Retry], acknowledge: Acknowledger) -> MessageWindow:
-        def handle(message: ReceivedMessage) -> None:
-            if message.body == "bad":
-                raise ValueError("no such customer")
+    def handle(message: ReceivedMessage) -> None:
+        if message.body == "bad":
+            raise ValueError("no such customer")
 
-        return MessageWindow(handle, acknowledge, note=noted.extend, source="https://sqs/1/work")
-
-    def test_only_a_repeated_attempt_that_raises_is_noted(self) -> None:
+    @pytest.mark.parametrize("busy", [False, True])
+    def test_only_a_repeated_attempt_that_raises_is_noted_unless_the_ledger_is_busy(self, busy: bool) -> None:
         noted: list[Retry] = []
-        window = self.window(noted, lambda _: None)
+        window = [
+            replace(message(name, f"item {name}"), body=body, receive_count=received)
+            for name, body, received in (("a", "good", 5), ("b", "bad", 1), ("c", "bad", 2))
+        ]
+        acknowledge = Acknowledged(Throttled("busy") if busy else None, "item a")
 
-        for name, body, received in (("a", "good", 5), ("b", "bad", 1), ("c", "bad", 2)):
-            one = replace(message(name, f"item {name}"), body=body, receive_count=received)
-            with suppress(ValueError):
-                window.handle(one)
-        assert noted == []
-        window.acknowledge()
+        again = run(window, acknowledge, self.handle, note=noted.extend, source="https://sqs/1/work")
 
-        assert noted == [Retry("item c", 2, "ValueError: no such customer", "https://sqs/1/work")]
-
-    def test_a_ledger_that_cannot_mark_items_is_not_asked_for_notes(self) -> None:
-        def throttled(_outcomes: Sequence[ItemOutcome]) -> None:
-            raise Throttled("busy")
-
-        noted: list[Retry] = []
-        window = self.window(noted, throttled)
-
-        window.handle(replace(message("a", "7:g:0"), body="good"))
-        with suppress(ValueError):
-            window.handle(replace(message("c", "7:g:1"), body="bad", receive_count=2))
-
-        assert window.acknowledge() == {"a"}
-        assert noted == []
+        assert again == ({0, 1, 2} if busy else {1, 2})
+        retry = Retry("item c", 2, "ValueError: no such customer", "https://sqs/1/work")
+        assert noted == ([] if busy else [retry])
 
 
-@pytest.mark.parametrize("lasts", [False, True])
-def test_an_acknowledgement_within_the_window_that_breaks_loses_no_item(lasts: bool) -> None:
-    """What was handled before is deleted only once it is acknowledged, whatever the first call raised."""
-    # Given a batch whose last answer is old, so that its first message is acknowledged at once
-    now, calls = 0.0, []
-    known = EndedBatches(lambda: now)
-    known.learn([Receipt(2, "", State.OPEN)])
-    now = 5.0
+class TestWithinTheWindow:
+    """The first message of a batch whose last answer is old is acknowledged at once."""
 
-    def acknowledge(outcomes: Sequence[ItemOutcome]) -> None:
-        calls.append([outcome.item for outcome in outcomes])
-        if lasts or len(calls) == 1:
-            raise RuntimeError("an error that nobody knows")
+    @pytest.fixture
+    def skipping(self) -> Skipping:
+        moments = iter([0.0])
+        known = EndedBatches(lambda: next(moments, 5.0))
+        known.learn([], Marked([Receipt(2, "", State.OPEN)]))
+        return Skipping(known, lambda _: pytest.fail("read"))
 
-    window = MessageWindow(
-        lambda _: None, acknowledge, skipping=Skipping(known, lambda _: pytest.fail("read"))
-    )
+    def test_what_was_acknowledged_is_not_acknowledged_again(self, skipping: Skipping) -> None:
+        acknowledged = Acknowledged(InvalidItemId("forged"), "2:g:0")
+        window = [message("m1", "1:g:0"), message("m2", "2:g:0"), message("m3", "1:g:1")]
+        assert run(window, acknowledged, skipping=skipping) == {1}
+        assert acknowledged.calls == [["1:g:0", "2:g:0"], ["1:g:1"]]
 
-    # When
-    for name, item in (("m1", "1:g:0"), ("m2", "2:g:0"), ("m3", "2:g:1")):
-        window.handle(message(name, item))
+    def test_on_fifo_nothing_is_handled_behind_what_is_not_settled(self, skipping: Skipping) -> None:
+        handled: list[str] = []
+        window = [message(name, item, name[0]) for name, item in (("a1", "2:g:0"), ("a2", "2:g:1"))]
+        acknowledged = Acknowledged(Throttled("busy"), "2:g:0")
+        handle: MessageHandler = lambda one: handled.append(one.message_id)  # noqa: E731
+        assert run(window, acknowledged, handle, skipping=skipping, fifo=True) == {0, 1}
+        assert handled == ["a1"]
 
-    # Then all are acknowledged in the end, once more and no oftener, or none counts as acknowledged
-    with pytest.raises(RuntimeError) if lasts else nullcontext():
-        assert window.acknowledge() == set()
-    assert calls == [["1:g:0", "2:g:0"], ["1:g:0", "2:g:0", "2:g:1"]]
+    def test_an_error_that_nobody_knows_deletes_nothing(self, skipping: Skipping) -> None:
+        def broken(_: Sequence[Mark]) -> Mapping[int, FaninError]:
+            raise RuntimeError
 
-
-def test_what_was_acknowledged_within_the_window_is_not_acknowledged_again() -> None:
-    now, acknowledged = 0.0, Acknowledged("2:g:0")
-    known = EndedBatches(lambda: now)
-    known.learn([Receipt(2, "", State.OPEN)])
-    now = 5.0
-    window = MessageWindow(
-        lambda _: None, acknowledged, skipping=Skipping(known, lambda _: pytest.fail("read"))
-    )
-
-    for name, item in (("m1", "1:g:0"), ("m2", "2:g:0"), ("m3", "1:g:1")):
-        window.handle(message(name, item))
-
-    assert window.acknowledge() == {"m2"}  # refused by the first call, and still to come again
-    assert [outcome.item for call in acknowledged.calls for outcome in call] == ["1:g:0", "1:g:1"]
+        with pytest.raises(RuntimeError):
+            run([message("m1", "2:g:0"), message("m2", "2:g:1")], broken, skipping=skipping)
 
 
 @pytest.mark.parametrize(
@@ -282,10 +298,7 @@ def test_a_failure_has_its_message_a_reason_that_can_be_sent_and_where_it_came_f
         raise ItemFailed("torn \udcff")
 
     acknowledged = Acknowledged()
-    window = MessageWindow(handle, acknowledged, **options)
-
-    window.handle(replace(message("m1", "1:g:0"), raw=raw))
-    window.acknowledge()
+    run([replace(message("m1", "1:g:0"), raw=raw)], acknowledged, handle, **options)
 
     kept = KeptMessage(raw.get("body", "body of m1"))
-    assert acknowledged.calls == [[ItemOutcome("1:g:0", "torn ?", kept, attempts=1, source=said)]]
+    assert acknowledged.calls == [[Failure("1:g:0", "torn ?", kept, attempts=1, source=said)]]

@@ -12,7 +12,7 @@ from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiver
 from fanin.client.tracker import Tracker
 from fanin.domain.frames import Claim, Hold, Ticket
-from fanin.errors import BatchGone, InvalidRequest, ItemFailed, Throttled
+from fanin.errors import BatchGone, FaninError, InvalidRequest, ItemFailed, Throttled
 from tests.unit.client.frames.conftest import World
 
 
@@ -147,8 +147,8 @@ def test_acknowledging_through_the_ack_queue_is_refused(world: World) -> None:
 def test_an_acknowledgement_that_fails_brings_the_envelope_again(world: World) -> None:
     send(world, 1)
 
-    def down(_outcomes: object) -> None:
-        raise Throttled("later")
+    def down(_marks: object) -> dict[int, FaninError]:
+        return {0: Throttled("later")}
 
     receiver = IdempotentReceiver(world.frames(), lambda _: None, down, clock=world.seconds)
     assert receiver.receive(world.queue) == [Disposition.REDELIVER]
@@ -196,7 +196,7 @@ class Claims:
             self.handled.append((delivery.envelope.index, self._ends - self.now))
             self.now += work
 
-        return IdempotentReceiver(self, handle, lambda _: None, lease=lease, clock=lambda: self.now)  # type: ignore[arg-type]
+        return IdempotentReceiver(self, handle, lambda _: {}, lease=lease, clock=lambda: self.now)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

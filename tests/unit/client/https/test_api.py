@@ -11,6 +11,7 @@ import pytest
 from fanin.client.https.api import NOTHING, HttpsApi, error_of, key_header, keyed
 from fanin.client.https.ledger import HttpsLedger
 from fanin.client.https.transport import NotSent, Response, unsigned
+from fanin.domain.marks import Marked
 from fanin.domain.principals import Principal
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
@@ -21,13 +22,12 @@ from fanin.errors import (
     LimitReached,
     NotConfigured,
     OutcomeUnknown,
-    PartlyMarked,
     RequestTooLarge,
     ServiceUnavailable,
     Throttled,
     UnsupportedMediaType,
 )
-from fanin.wire.items import RECEIPTS
+from fanin.wire.marks import MARKED
 from tests.unit.client.https.conftest import URL, Script, Waits, ok, problem
 
 
@@ -48,19 +48,19 @@ class TestRequests:
         api = HttpsApi(f"{URL}/", sign=unsigned, transport=script)
         # When
         query = {"cursor": "a/b= ü&", "limit": 3, "state": None}
-        api.call(RECEIPTS, "POST", "/acks", {"items": ["☂", "\ud83d"]}, query=query, headers={"Key": "k"})
+        api.call(MARKED, "POST", "/acks", {"marks": ["☂", "\ud83d"]}, query=query, headers={"Key": "k"})
         # Then
         (request,) = script.requests
         url = f"{URL}/v1/acks?cursor=a%2Fb%3D%20%C3%BC%26&limit=3"
         assert (request.method, request.url) == ("POST", url)
         assert request.headers == {"Content-Type": "application/json", "Key": "k"}
-        assert json.loads(request.body) == {"items": ["☂", "\ud83d"]}
+        assert json.loads(request.body) == {"marks": ["☂", "\ud83d"]}
 
     @pytest.mark.parametrize("value", [{1, 2}, float("nan")])
     def test_what_json_cannot_write_is_refused_and_not_sent(self, api_of, value):
         script = Script()
         with pytest.raises(InvalidRequest, match=r"^the request cannot be written as JSON"):
-            api_of(script).call(RECEIPTS, "POST", "/events", {"a": [value]})
+            api_of(script).call(MARKED, "POST", "/events", {"a": [value]})
         assert script.requests == []
 
     def test_a_call_without_a_body_or_a_query_has_neither(self, api_of):
@@ -83,7 +83,7 @@ class TestRequests:
             transport=script,
             backoff=waits.backoff,
         )
-        api.call(RECEIPTS, "POST", "/acks", {})
+        api.call(MARKED, "POST", "/acks", {})
         assert [request.headers["Authorization"] for request in script.requests] == ["one", "two"]
 
 
@@ -104,9 +104,9 @@ class TestRetries:
         # Given
         script = Script(fault, fault, ok({"batches": []}))
         # When
-        receipts = api_of(script).call(RECEIPTS, "POST", "/acks", {})
+        marked = api_of(script).call(MARKED, "POST", "/acks", {})
         # Then
-        assert receipts == ()
+        assert marked == Marked()
         assert waits.seconds == [1, 2]
 
     def test_retry_after_is_kept_up_to_a_bound(self, api_of, waits):
@@ -117,7 +117,7 @@ class TestRetries:
             ok({"batches": []}),
         )
         # When
-        api_of(script).call(RECEIPTS, "POST", "/acks", {})
+        api_of(script).call(MARKED, "POST", "/acks", {})
         # Then
         assert waits.seconds == [5, 8]
 
@@ -145,7 +145,7 @@ class TestRetries:
     def test_a_call_that_may_not_be_repeated_is_not_when_its_answer_was_lost(self, api_of, waits):
         script = Script(ServiceUnavailable("no answer"), ok({"batches": []}))
         with pytest.raises(OutcomeUnknown, match="no answer; POST /acks may have taken effect") as raised:
-            api_of(script).call(RECEIPTS, "POST", "/acks", {}, repeatable=False)
+            api_of(script).call(MARKED, "POST", "/acks", {}, repeatable=False)
         assert (len(script.requests), waits.seconds) == (1, [])
         assert (raised.value.retryable, raised.value.retry_after) == (False, None)
 
@@ -156,27 +156,27 @@ class TestRetries:
         api = api_of(script)
         # When
         for _ in range(2):
-            api.call(RECEIPTS, "POST", "/acks", {}, repeatable=lambda: not asked.append(len(script.requests)))
+            api.call(MARKED, "POST", "/acks", {}, repeatable=lambda: not asked.append(len(script.requests)))
         # Then
         assert asked == [3]
 
     @pytest.mark.parametrize("fault", [NotSent("refused"), problem(503, "throttled")], ids=["cut", "busy"])
     def test_a_call_that_was_not_made_or_throttled_is_sent_again_whatever_it_does(self, api_of, fault):
         script = Script(fault, ok({"batches": []}))
-        assert api_of(script).call(RECEIPTS, "POST", "/acks", {}, repeatable=False) == ()
+        assert api_of(script).call(MARKED, "POST", "/acks", {}, repeatable=False) == Marked()
         assert len(script.requests) == 2
 
     def test_a_service_that_does_not_know_the_outcome_itself_is_not_asked_again(self, api_of):
         script = Script(problem(409, "outcome-unknown"))
         with pytest.raises(OutcomeUnknown, match="about outcome-unknown"):
-            api_of(script).call(RECEIPTS, "POST", "/acks", {})
+            api_of(script).call(MARKED, "POST", "/acks", {})
 
     @pytest.mark.parametrize("body", [b"not json", b"{}", b"null", b"[" * 100_000])
     def test_an_answer_of_another_version_says_what_to_check(self, body):
         script = Script(Response(200, {}, body))
         api = HttpsApi(URL, sign=unsigned, transport=script, attempts=1)
         with pytest.raises(ServiceUnavailable, match="check that the URL is that of a fanin API"):
-            api.call(RECEIPTS, "POST", "/acks", {})
+            api.call(MARKED, "POST", "/acks", {})
 
     def test_a_call_is_sent_six_times_unless_told_otherwise(self, longest_waits):
         for options, expected in (({}, 6), ({"attempts": 10}, 10)):
@@ -185,7 +185,7 @@ class TestRetries:
             script = Script(*[ServiceUnavailable("no answer")] * expected)
             # When, Then
             with pytest.raises(ServiceUnavailable, match="no answer"):
-                HttpsApi(URL, sign=unsigned, transport=script, **options).call(RECEIPTS, "POST", "/acks", {})
+                HttpsApi(URL, sign=unsigned, transport=script, **options).call(MARKED, "POST", "/acks", {})
             assert len(script.requests) == expected
             assert longest_waits == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 20][: expected - 1]
 
@@ -199,12 +199,8 @@ class TestRefusals:
 
     @pytest.mark.parametrize(("error", "status"), STATUS.items(), ids=lambda value: str(value)[-30:])
     def test_every_problem_is_the_error_that_it_was(self, error, status):
-        members = {"batches": [], "rest": {"items": ["1:g:0"]}, "child": 7}
-        found = error_of(problem(status, error.code, retry_after=2, **members))
+        found = error_of(problem(status, error.code, retry_after=2, child=7))
         assert (type(found), str(found), found.retry_after) == (error, f"about {error.code}", 2)
-
-    def test_a_part_without_its_rest_is_repeated_as_a_whole(self):
-        assert type(error_of(problem(503, PartlyMarked.code, batches=[]))) is Throttled
 
     @pytest.mark.parametrize(
         ("status", "body", "error", "said"),

@@ -20,7 +20,7 @@ def test_a_frame_is_the_same_over_the_api_and_on_the_stores(services: Fanin) -> 
     # When two are claimed, and one of them is acknowledged
     tickets = [Ticket(frame.frame_id, 0), Ticket(frame.frame_id, 1)]
     claims = services.frames.claim(tickets, lease=5)
-    services.ledger.ack([claims[1].item])
+    services.ledger.mark([claims[1].item]).whole()
 
     # Then the frame says what is missing, and claims what may be done
     assert [claim.ticket for claim in claims] == tickets
@@ -32,7 +32,7 @@ def test_a_frame_is_the_same_over_the_api_and_on_the_stores(services: Fanin) -> 
 def test_what_is_missing_comes_a_page_at_a_time(services: Fanin) -> None:
     frame = services.frames.open(OpenFrame(5))
     claims = services.frames.claim([Ticket(frame.frame_id, index) for index in (1, 3)])
-    services.ledger.ack([claim.item for claim in claims])
+    services.ledger.mark([claim.item for claim in claims]).whole()
 
     ranges, cursor = [], None
     while True:

@@ -6,14 +6,15 @@ import pytest
 
 from fanin.client.https import known_modes
 from fanin.client.https.known_modes import KnownModes
-from fanin.domain.acks import Acks, ItemRange, Receipt
 from fanin.domain.batch import Mode, State
+from fanin.domain.marks import ItemRange, Mark, Receipt
 
-NAMED, RANGED = Acks(items=["1:g:0"]), Acks(ranges=[ItemRange("1:g")])
+NAMED: list[Mark] = ["1:g:0"]
+RANGED: list[Mark] = [ItemRange("1:g")]
 
 
 @pytest.mark.parametrize(
-    ("acks", "receipt", "mode"),
+    ("marks", "receipt", "mode"),
     [
         (NAMED, Receipt(1, "", State.OPEN, first=1), Mode.EXACT),
         (NAMED, Receipt(1, "", State.OPEN, duplicates=("1:g:0",)), Mode.EXACT),
@@ -22,9 +23,9 @@ NAMED, RANGED = Acks(items=["1:g:0"]), Acks(ranges=[ItemRange("1:g")])
         (NAMED, Receipt(1, "", State.TIMED_OUT, late=1), None),
     ],
 )
-def test_a_receipt_tells_the_mode_where_it_can(acks, receipt, mode):
+def test_a_receipt_tells_the_mode_where_it_can(marks, receipt, mode):
     modes = KnownModes()
-    modes.learn(acks, [receipt])
+    modes.learn(marks, [receipt])
     assert modes.of(1) is mode
 
 

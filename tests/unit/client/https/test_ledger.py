@@ -8,28 +8,25 @@ from contextlib import suppress
 
 import pytest
 
-from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
-from fanin.client.https import api
-from fanin.client.https.api import NOTHING, HttpsApi
+from fanin.client.https.api import HttpsApi
 from fanin.client.https.ledger import HttpsLedger
 from fanin.client.https.transport import unsigned
 from fanin.client.tracker import Tracker
-from fanin.domain.acks import Count, Failure, ItemRange
 from fanin.domain.batch import Mode, OpenBatch, State
 from fanin.domain.frames import OpenFrame
+from fanin.domain.marks import Count, Done, Failure, ItemRange
 from fanin.errors import (
     BatchGone,
     BatchNotFound,
     InvalidItemId,
     InvalidRequest,
     OutcomeUnknown,
-    PartlyMarked,
     ServiceUnavailable,
     Throttled,
 )
-from tests.unit.client.https.conftest import OUTAGES, URL, Script, Waits, https, ok, problem
+from tests.unit.client.https.conftest import OUTAGES, URL, Script, Waits, ok
 
 
 @pytest.fixture
@@ -73,17 +70,33 @@ def test_what_a_call_asks_for_is_in_its_query(gateway, over_https, call, method,
     assert gateway.asked == [(method, f"/batches{path}")]
 
 
-def test_an_acknowledgement_carries_items_ranges_and_counts(ledger_of):
-    # Given
+def test_marks_are_one_list_in_their_order(ledger_of):
     script = Script(ok({"batches": []}))
-    # When
-    ledger_of(script).ack(["1:g:0"], ranges=[ItemRange("1:g", 2, 5), ItemRange("1:g")], counts=[Count(9, 4)])
-    # Then
+    failure = Failure("1:g:2", "torn", totals={"rows": 1})
+    marks = ["1:g:0", ItemRange("1:g", 2, 5), Done("1:g:1", {"rows": 7}), Count(9, 4), failure]
+    ledger_of(script).mark(marks)
     assert json.loads(script.requests[0].body) == {
-        "items": ["1:g:0"],
-        "ranges": [{"group": "1:g", "from": 2, "to": 5}, {"group": "1:g", "from": 0}],
-        "counts": [{"batch_id": 9, "n": 4}],
+        "marks": [
+            "1:g:0",
+            {"group": "1:g", "from": 2, "to": 5},
+            {"item": "1:g:1", "totals": {"rows": 7}},
+            {"batch_id": 9, "count": 4},
+            {"failed": "1:g:2", "reason": "torn", "totals": {"rows": 1}},
+        ]
     }
+
+
+def test_a_bad_mark_is_refused_at_its_place_and_is_not_sent(gateway, over_https, there):
+    # Given good marks between those that cannot be written, and one that only the service can judge
+    group = there.add(there.open(OpenBatch()).batch_id, 3)
+    marks = [7, group[0], Failure(group[1], "\ud83d"), "nonsense", group[2]]
+    # When
+    marked = over_https.ledger.mark(marks)
+    # Then
+    refused = {place: type(error) for place, error in marked.refused.items()}
+    assert refused == {0: InvalidItemId, 2: InvalidRequest, 3: InvalidItemId}
+    assert [receipt.first for receipt in marked.receipts] == [2]
+    assert json.loads(gateway.requests[0].body) == {"marks": [group[0], "nonsense", group[2]]}
 
 
 @pytest.mark.parametrize("call", ["add", "open"])
@@ -113,10 +126,10 @@ class TestLostAnswers:
     @pytest.mark.parametrize(
         "mark",
         [
-            lambda ledger, group: ledger.ack(counts=[Count(group.batch_id, 5)]),
-            lambda ledger, group: ledger.ack(group[:5]),
-            lambda ledger, group: ledger.ack(ranges=[ItemRange(group.prefix, 0, 5)]),
-            lambda ledger, group: ledger.fail([Failure(item) for item in group[:5]]),
+            lambda ledger, group: ledger.mark([Count(group.batch_id, 5)]).whole(),
+            lambda ledger, group: ledger.mark(group[:5]).whole(),
+            lambda ledger, group: ledger.mark([ItemRange(group.prefix, 0, 5)]).whole(),
+            lambda ledger, group: ledger.mark([Failure(item) for item in group[:5]]).whole(),
         ],
         ids=["counts", "ids", "a range", "failures"],
     )
@@ -142,7 +155,7 @@ class TestLostAnswers:
         batch = there.open(OpenBatch())
         (item,) = there.add(batch.batch_id, 1)
         if state != "live":
-            there.ack([item])
+            there.mark([item]).whole()
             there.close(batch.batch_id)
         if state == "removed":
             there.remove(batch.batch_id)
@@ -150,9 +163,9 @@ class TestLostAnswers:
 
         if state == "removed":
             with pytest.raises(BatchGone):
-                over_https.ledger.ack([item])
+                over_https.ledger.mark([item]).whole()
         else:
-            assert over_https.ledger.ack([item])[0].duplicates == (item,)
+            assert over_https.ledger.mark([item]).whole()[0].duplicates == (item,)
 
         assert [path for _, path in gateway.asked] == ["/acks", f"/batches/{batch.batch_id}", "/acks"]
 
@@ -165,13 +178,43 @@ class TestLostAnswers:
 
         # When its item is acknowledged, then nobody says that nothing happened
         with pytest.raises(OutcomeUnknown):
-            over_https.ledger.ack([item])
+            over_https.ledger.mark([item]).whole()
         assert there.status(batch.batch_id).batch.acked == 1
+
+    def test_marks_of_exact_batches_are_left_and_those_of_estimated_ones_are_unknown(
+        self, gateway, over_https, there
+    ):
+        # Given a request with marks of both, and a count
+        exact = there.add(there.open(OpenBatch()).batch_id, 2)
+        estimated = there.add(there.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id, 9)
+        count = Count(estimated.batch_id, 2)
+        marks = [exact[0], estimated[0], count, Failure(exact[1]), Failure(estimated[1])]
+        gateway.lost = 1
+
+        # When its answer is lost, then it is not sent again
+        marked = over_https.ledger.mark(marks)
+        assert (list(marked.left), list(marked.unknown)) == ([0, 3], [1, 2, 4])
+        assert {type(error) for error in marked.left.values()} == {ServiceUnavailable}
+        assert {type(error) for error in marked.unknown.values()} == {OutcomeUnknown}
+        assert there.status(estimated.batch_id).batch.acked == 4
+
+    def test_a_person_repeats_nothing_of_which_nobody_knows_whether_it_counts(
+        self, gateway, over_https, there
+    ):
+        # Given an estimated batch whose mode the client does not know, and two answers that are lost: to the
+        # marks, and to the question which batch it is
+        estimated = there.add(there.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id, 9)
+        gateway.lost = 1 + 6
+
+        with pytest.raises(OutcomeUnknown, match="A repeat does no harm to items of exact batches"):
+            Tracker(over_https).ack(estimated[:3])
+
+        assert there.status(estimated.batch_id).batch.acked == 3
 
     def test_a_malformed_id_is_refused_as_what_it_is(self, gateway, over_https):
         gateway.lost = 1
         with pytest.raises(InvalidItemId):
-            over_https.ledger.ack(["not an id"])
+            over_https.ledger.mark(["not an id"]).whole()
 
 
 class TestOutage:
@@ -186,19 +229,19 @@ class TestOutage:
         [
             (
                 lambda ledger, group: ledger.status(group.batch_id),
-                lambda ledger, group: ledger.ack(group[:5]),
+                lambda ledger, group: ledger.mark(group[:5]).whole(),
             ),
             (
                 lambda ledger, group: ledger.close(group.batch_id),
-                lambda ledger, group: ledger.ack(ranges=[ItemRange(group.prefix, 0, 5)]),
+                lambda ledger, group: ledger.mark([ItemRange(group.prefix, 0, 5)]).whole(),
             ),
             (
-                lambda ledger, group: ledger.ack([group[9]]),
-                lambda ledger, group: ledger.fail([Failure(item) for item in group[:5]]),
+                lambda ledger, group: ledger.mark([group[9]]).whole(),
+                lambda ledger, group: ledger.mark([Failure(item) for item in group[:5]]).whole(),
             ),
             (
-                lambda ledger, group: ledger.fail([Failure(group[9])]),
-                lambda ledger, group: ledger.ack(group[:5]),
+                lambda ledger, group: ledger.mark([Failure(group[9])]).whole(),
+                lambda ledger, group: ledger.mark(group[:5]).whole(),
             ),
         ],
         ids=["ids after status", "a range after close", "failures after an ack", "ids after a failure"],
@@ -226,7 +269,7 @@ class TestOutage:
         group = ledger.add(ledger.open(OpenBatch()).batch_id, 1)
         gateway.down = outage
         with pytest.raises(ServiceUnavailable):
-            ledger.ack(list(group))
+            ledger.mark(list(group)).whole()
 
     @pytest.mark.parametrize("learn", ["status", "ack"])
     def test_a_mark_of_an_estimated_batch_may_not(self, gateway, over_https, there, outage, learn):
@@ -234,11 +277,11 @@ class TestOutage:
         if learn == "status":
             over_https.ledger.status(group.batch_id)
         else:
-            over_https.ledger.ack([group[0]])
+            over_https.ledger.mark([group[0]]).whole()
         gateway.down = outage
         asked = len(gateway.requests)
         with pytest.raises(OutcomeUnknown, match="would take effect twice"):
-            over_https.ledger.ack([group[1]])
+            over_https.ledger.mark([group[1]]).whole()
         assert len(gateway.requests) == asked + 1
 
     def test_where_nobody_knows_the_error_says_for_which_batches_a_repeat_does_no_harm(
@@ -247,56 +290,24 @@ class TestOutage:
         group = there.add(there.open(OpenBatch()).batch_id, 1)
         gateway.down = outage
         with pytest.raises(OutcomeUnknown, match="A repeat does no harm to items of exact batches"):
-            over_https.ledger.ack(list(group))
+            over_https.ledger.mark(list(group)).whole()
 
 
-class TestPartlyMarked:
-    """A service that marks a part of a call, and its clients, which may not know that answer."""
+def test_only_what_a_busy_service_has_left_is_sent_again(memory, direct, gateway, over_https):
+    # Given a service whose second write is throttled, once
+    writes: list[str] = []
 
-    @staticmethod
-    def throttled_once(memory: Memory) -> None:
-        """The second write of a word is throttled, once."""
-        writes: list[str] = []
+    def on_call(call: str, moment: str) -> None:
+        if (call, moment) == ("words.clear", "before"):
+            writes.append(call)
+            if len(writes) == 2:
+                raise Throttled("slow down")
 
-        def on_call(call: str, moment: str) -> None:
-            if (call, moment) == ("words.clear", "before"):
-                writes.append(call)
-                if len(writes) == 2:
-                    raise Throttled("slow down")
+    group = direct.ledger.add(direct.ledger.open(OpenBatch()).batch_id, 192)
+    memory.accesses._on_call = on_call
 
-        memory.accesses._on_call = on_call
+    (receipt,) = Tracker(over_https).ack([group[0], group[64], group[128]])
 
-    def test_the_rest_is_sent_again_and_nothing_else(self, memory, direct, gateway, over_https):
-        row = direct.ledger.open(OpenBatch())
-        group = direct.ledger.add(row.batch_id, 192)
-        self.throttled_once(memory)
-        tracker = Tracker(over_https)
-
-        (receipt,) = tracker.ack([group[0], group[64], group[128]])
-
-        assert (receipt.first, receipt.duplicates) == (3, ())
-        sent = [json.loads(request.body or b"{}") for request in gateway.requests]
-        assert sent == [{"items": [group[0], group[64], group[128]]}, {"items": [group[64]]}]
-
-    def test_a_client_that_does_not_know_the_answer_repeats_the_whole_call(
-        self, memory, direct, gateway, monkeypatch
-    ):
-        # Given a client that finds no class for the code
-        monkeypatch.delitem(api._BY_CODE, PartlyMarked.code)
-        row = direct.ledger.open(OpenBatch())
-        group = direct.ledger.add(row.batch_id, 128)
-        direct.ledger.close(row.batch_id)
-        self.throttled_once(memory)
-
-        (receipt,) = https(gateway).ledger.ack(list(group))
-
-        assert receipt.complete
-        assert sum(request.url.endswith("/acks") for request in gateway.requests) == 2
-
-    def test_over_another_route_the_whole_call_is_sent_again(self, ledger_of):
-        partly = problem(503, PartlyMarked.code, batches=[], rest={"items": ["1:g:0"]})
-        script = Script(partly, ok({}))
-
-        ledger_of(script)._api.call(NOTHING, "POST", "/buffers/b/done", {})
-
-        assert len(script.requests) == 2
+    assert (receipt.first, receipt.duplicates) == (3, ())
+    sent = [json.loads(request.body or b"{}") for request in gateway.requests]
+    assert sent == [{"marks": [group[0], group[64], group[128]]}, {"marks": [group[64]]}]

@@ -7,12 +7,12 @@ import pytest
 from fanin.adapters.memory import Memory
 from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.services import HttpsServices
-from fanin.domain.acks import Failure
 from fanin.domain.batch import OnFailure, OpenBatch, State
 from fanin.domain.claim_checks import ClaimCheckRequest
 from fanin.domain.diagnosis import Retry, SentItems
 from fanin.domain.directory import Register
 from fanin.domain.frames import OpenFrame, Ticket
+from fanin.domain.marks import Failure
 from fanin.domain.routing import PutEvent, PutRoute
 from fanin.domain.scatter import Recipient, Reply, Scatter
 from fanin.entry.http.table import ROUTES
@@ -37,8 +37,8 @@ def use_batches(fanin: HttpsServices) -> None:
     """Make every call about batches and their failures."""
     batch = fanin.ledger.open(OpenBatch())
     group = fanin.ledger.add(batch.batch_id, 3)
-    fanin.ledger.ack([group[0]])
-    fanin.ledger.fail([Failure(group[1], "r")])
+    fanin.ledger.mark([group[0]]).whole()
+    fanin.ledger.mark([Failure(group[1], "r")]).whole()
     fanin.ledger.status(batch.batch_id)
     fanin.ledger.missing(batch.batch_id)
     fanin.ledger.picture(batch.batch_id)

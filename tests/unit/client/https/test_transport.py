@@ -109,6 +109,22 @@ def test_a_connection_is_waited_for_5_seconds_and_an_answer_longer_than_the_gate
     assert (options["timeout"].connect_timeout, options["timeout"].read_timeout) == (5, 35)
 
 
+@pytest.mark.parametrize(
+    ("fresh", "idle", "clears"), [(False, 9, 0), (True, 0.5, 0), (True, 0.6, 1), (True, -1, 1)]
+)
+def test_what_must_not_be_sent_twice_goes_out_on_a_connection_that_was_not_idle(
+    root, monkeypatch, fresh, idle, clears
+):
+    now, cleared = [1_000.0], []
+    monkeypatch.setattr("fanin.client.https.transport.time.time", lambda: now[0])
+    transport = Urllib3Transport()
+    transport(Request("POST", f"{root}/a", {}, b"{}"))
+    monkeypatch.setattr(transport._manager(), "clear", lambda: cleared.append(now[0]))
+    now[0] += idle
+    transport(Request("POST", f"{root}/b", {}, b"{}", fresh=fresh))
+    assert len(cleared) == clears
+
+
 class TestIdentity:
     @pytest.fixture(autouse=True)
     def profile(self, monkeypatch, tmp_path):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fanin import KeptMessage
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch
+from fanin.domain.marks import Failure
 from fanin.testing import InMemoryService
 from tests.unit.console.pressing import Person
 
@@ -55,9 +55,9 @@ class Makes:
         """Fail items, each for a reason."""
         message = KeptMessage("body") if kept else None
         place = self.queue if source is None else source
-        self.ledger.fail(
+        self.ledger.mark(
             [Failure(item, reason, message=message, source=place) for item, reason in reasons.items()]
-        )
+        ).whole()
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from fanin.console.pages.batch import (
     Reader,
 )
 from fanin.console.state import Console
-from fanin.domain.acks import ItemRange
+from fanin.domain.marks import ItemRange
 from tests.unit.console.calls import counted
 from tests.unit.console.looking import text_of
 
@@ -227,7 +227,7 @@ class TestCalls:
     def test_a_billion_items_take_less_than_a_second(self, service, reader) -> None:
         with service.tracker.batch() as batch:
             group = batch.add(10**9)
-        service.services.ledger.ack(ranges=[ItemRange(group.prefix, 0, 10**8)])
+        service.services.ledger.mark([ItemRange(group.prefix, 0, 10**8)]).whole()
         calls = counted(service)
         reader(batch.id).view()
         assert calls == LOOK
@@ -265,7 +265,7 @@ class TestLive:
         # Given a large batch that was cancelled with a hole in it
         with service.tracker.batch() as batch:
             group = batch.add(10**7)
-        service.services.ledger.ack(ranges=[ItemRange(group.prefix, 1, 10**7)])
+        service.services.ledger.mark([ItemRange(group.prefix, 1, 10**7)]).whole()
         service.tracker.cancel(batch.id)
         watched = reader(batch.id)
         shown = watched.read()

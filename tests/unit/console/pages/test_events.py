@@ -36,7 +36,7 @@ def complete(service) -> int:
 def failures(service) -> int:
     with service.tracker.batch() as batch:
         group = list(batch.add(300))
-    service.services.ledger.fail([Failure(item, HOSTILE * 20) for item in group[:150]])
+    service.services.ledger.mark([Failure(item, HOSTILE * 20) for item in group[:150]]).whole()
     service.tracker.ack(group[150:])
     return batch.id
 
@@ -44,7 +44,7 @@ def failures(service) -> int:
 def holes(service) -> int:
     with service.tracker.batch(on_failure="hold", totals=["rows"]) as batch:
         group = list(batch.add(500))
-    service.services.ledger.fail([Failure(item, "x") for item in group[:30]])
+    service.services.ledger.mark([Failure(item, "x") for item in group[:30]]).whole()
     service.tracker.ack(group[100::3])
     service.tracker.cancel(batch.id)
     return batch.id
@@ -98,7 +98,7 @@ def test_what_has_happened_is_shown_in_order_of_time(service, browse) -> None:
     service.tracker.close(batch.batch_id)
     service.advance(hour)
     service.tracker.ack(group[0])
-    service.services.ledger.fail([Failure(group[1], "x", KeptMessage("m"), source=queue)])
+    service.services.ledger.mark([Failure(group[1], "x", KeptMessage("m"), source=queue)]).whole()
     service.advance(hour)
     retry = service.services.redrives.redrive(batch.batch_id).batch_id
     # Then the timeline says so

@@ -10,9 +10,9 @@ from fanin import Failure
 from fanin.console import Options, console
 from fanin.console.pages.heading import COUNTED, TABS, Heading
 from fanin.console.pages.progress import Row
-from fanin.domain.acks import ItemRange
 from fanin.domain.batch import OpenBatch
 from fanin.domain.failures import KeptMessage
+from fanin.domain.marks import ItemRange
 from tests.unit.client.https.conftest import Gateway, https
 from tests.unit.console.looking import text_of
 
@@ -62,7 +62,7 @@ def test_a_page_with_the_longest_texts_there_can_be_is_under_100_kb(service, bro
         Failure(item, "abcdefghij"[at % 10] * (at // 10 + 1) + "&" * 900, source="&" * 1024)
         for at, item in enumerate(group[::2])
     ]
-    service.services.ledger.fail(failures)
+    service.services.ledger.mark(failures).whole()
     service.tracker.ack(group[1::2][:25])
     browser = browse()
     # Then no page is too long, whether the batch is live or has ended
@@ -74,7 +74,7 @@ def test_a_page_with_the_longest_texts_there_can_be_is_under_100_kb(service, bro
 def test_batches_of_a_billion_items_are_shown(service, browse, tab) -> None:
     with service.tracker.batch() as batch:
         group = batch.add(10**9)
-    service.services.ledger.ack(ranges=[ItemRange(group.prefix, 0, 4 * 10**8)])
+    service.services.ledger.mark([ItemRange(group.prefix, 0, 4 * 10**8)]).whole()
     answer = browse().get(address(batch.id, tab))
     assert answer.status_code == 200
     assert len(answer.content) < 100_000
@@ -116,9 +116,9 @@ def test_items_of_a_small_batch_are_counted_and_of_a_large_one_bounds_are_read(s
     for items in (COUNTED, 64 * COUNTED):
         with service.tracker.batch() as batch:
             group = batch.add(items)
-        service.services.ledger.ack(
-            ranges=[ItemRange(group.prefix, 0, 100), ItemRange(group.prefix, 101, items)]
-        )
+        service.services.ledger.mark(
+            [ItemRange(group.prefix, 0, 100), ItemRange(group.prefix, 101, items)]
+        ).whole()
         shown.append(text_of(browse().get(f"/batches/{batch.id}/cost").text))
     # Then the first says exactly how many are done, and the second at least how many
     assert f"Done {COUNTED - 1:,} of" in shown[0]
@@ -170,7 +170,7 @@ def test_relations_are_links(service, browse) -> None:
     with service.tracker.batch(parent_item=item) as child:
         group = list(child.add(2))
     queue = service.queue()
-    service.services.ledger.fail([Failure(one, "x", KeptMessage("m"), source=queue) for one in group])
+    service.services.ledger.mark([Failure(one, "x", KeptMessage("m"), source=queue) for one in group]).whole()
     # When its failures are redriven
     retry = service.services.redrives.redrive(child.id).batch_id
     # Then it links to its parent and to the batch that retries it, and that one links back
@@ -186,7 +186,7 @@ def test_totals_are_shown_with_those_of_the_batches_before(service, browse) -> N
     with service.tracker.batch(totals=["rows", "cents"]) as batch:
         group = list(batch.add(2))
     service.tracker.ack(group[0], totals={"rows": 2**53, "cents": -5})
-    service.services.ledger.fail([Failure(group[1], "x", KeptMessage("m"), source=queue)])
+    service.services.ledger.mark([Failure(group[1], "x", KeptMessage("m"), source=queue)]).whole()
     retry = service.services.redrives.redrive(batch.id).batch_id
     # Then both pages have all digits of the sums
     shown = text_of(browse().get(f"/batches/{batch.id}").text)
@@ -210,7 +210,7 @@ def test_a_page_is_the_same_over_https(service, tab) -> None:
         group = list(batch.add(300))
     service.tracker.ack(group[0], totals={"rows": 5})
     message = KeptMessage("m", group_id="g")
-    service.services.ledger.fail([Failure(item, "x", message, 3, queue) for item in group[1:9]])
+    service.services.ledger.mark([Failure(item, "x", message, 3, queue) for item in group[1:9]]).whole()
     service.tracker.cancel(batch.id)
     service.services.redrives.redrive(batch.id)
     # When a console asks over HTTPS, and another one directly

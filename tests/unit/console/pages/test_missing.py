@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 from fanin.console.pages.missing import ROWS
-from fanin.domain.acks import ItemRange
+from fanin.domain.marks import ItemRange
 from tests.unit.console.calls import counted
 from tests.unit.console.looking import pages_from, text_of
 
@@ -18,7 +18,7 @@ def test_missing_ranges_are_listed_with_group_ids_that_can_be_used(service, brow
     assert "40 \u2013 59 20" in text_of(page)
     # When the items of the groups on the page are acknowledged
     groups = re.findall(r'<code class="copy">([^<]*)</code>', page)
-    service.services.ledger.ack(ranges=[ItemRange(group) for group in groups])
+    service.services.ledger.mark([ItemRange(group) for group in groups]).whole()
     # Then nothing is missing
     assert "Nothing is missing." in browse().get(f"/batches/{batch.id}/missing").text
 

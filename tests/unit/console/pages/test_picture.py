@@ -13,9 +13,9 @@ from starlette.testclient import TestClient
 from fanin.app.ports.words import Claim, WordKey
 from fanin.console import Options, console
 from fanin.console.pages.picture import Asked, view
-from fanin.domain.acks import ItemRange
 from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch
 from fanin.domain.ids import Group
+from fanin.domain.marks import ItemRange
 from fanin.testing import InMemoryService
 from tests.unit.console.calls import Calls
 
@@ -88,7 +88,7 @@ class TestReading:
     def test_a_billion_items_take_one_call_and_66_rows_on_each_level(self, service, browse, opened) -> None:
         # Given a billion items, of which some are done and some have failed
         batch, group = opened(BILLION)
-        service.services.ledger.ack(ranges=[ItemRange(group.prefix, 1_000, 600_000_000)])
+        service.services.ledger.mark([ItemRange(group.prefix, 1_000, 600_000_000)]).whole()
         service.tracker.fail(group[3], "no price")
         counted, browser = Calls(service), browse()
 

@@ -52,7 +52,7 @@ def test_of_a_cancelled_batch_nobody_has_counted_what_is_done(service, console) 
 def test_an_estimated_batch_says_what_it_has_counted(service, console) -> None:
     batch = service.tracker.open(mode="estimated")
     service.tracker.add(batch.batch_id, 10)
-    service.services.ledger.ack(counts=[Count(batch.batch_id, 4)])
+    service.services.ledger.mark([Count(batch.batch_id, 4)]).whole()
     (row,) = rows_of(console, [service.tracker.cancel(batch.batch_id)])
     assert (row.done, row.exact) == (4, False)
 

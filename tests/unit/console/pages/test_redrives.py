@@ -16,7 +16,7 @@ def ended(service, failures: int, reason: str = "no stock") -> int:
     with service.tracker.batch() as batch:
         group = list(batch.add(failures))
     kept = [Failure(item, reason, KeptMessage("m"), source=queue) for item in group[1:]]
-    service.services.ledger.fail([Failure(group[0], reason), *kept])
+    service.services.ledger.mark([Failure(group[0], reason), *kept]).whole()
     return batch.id
 
 

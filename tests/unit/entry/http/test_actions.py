@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from fanin import errors
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnFailure, OpenBatch
+from fanin.domain.marks import Failure
 from fanin.domain.selection import Selection
 from fanin.entry import observe
 from fanin.entry.http.application import application
@@ -55,7 +55,7 @@ def batch(ledger) -> Batch:
     """An open batch of three items, one of which failed and is held."""
     opened = ledger.open(OpenBatch(user_key="secret", on_failure=OnFailure.HOLD))
     group = ledger.add(opened.batch_id, 3)
-    ledger.fail([Failure(group[0], "secret reason")])
+    ledger.mark([Failure(group[0], "secret reason")]).whole()
     return opened
 
 
@@ -248,8 +248,8 @@ def test_the_data_path_logs_nothing(call, ledger, lines: Log) -> None:
     batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
     group = call("POST", f"/v1/batches/{batch_id}/items", {"count": 2}).json
     prefix = f"{batch_id}:{group['id']}"
-    assert call("POST", "/v1/acks", {"items": [f"{prefix}:0"]}).status == 200
-    assert call("POST", "/v1/failures", {"failures": [{"item": f"{prefix}:1", "reason": "x"}]}).status == 200
+    assert call("POST", "/v1/acks", {"marks": [f"{prefix}:0"]}).status == 200
+    assert call("POST", "/v1/acks", {"marks": [{"failed": f"{prefix}:1", "reason": "x"}]}).status == 200
     assert call("GET", f"/v1/batches/{batch_id}").status == 200
     # Then there is no line at all
     assert lines() == []

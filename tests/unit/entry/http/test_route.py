@@ -86,9 +86,9 @@ class TestHeaders:
     def test_a_header_that_the_route_does_not_name_is_left(self) -> None:
         assert decode(ROUTE, headers={"Idempotency-Key": "k"}).key is None
 
-    def test_one_that_is_too_long_is_refused(self) -> None:
-        with pytest.raises(InvalidRequest, match="header 'Idempotency-Key' must be text of 1 to 128"):
-            decode(self.ROUTE, headers={"idempotency-key": "k" * 129})
+    def test_one_that_is_not_of_its_type_is_refused(self) -> None:
+        with pytest.raises(InvalidRequest, match="header 'Idempotency-Key' must be text of at least 1"):
+            decode(self.ROUTE, headers={"idempotency-key": ""})
 
 
 class TestBody:

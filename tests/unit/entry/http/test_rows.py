@@ -15,10 +15,10 @@ from fanin.app.directory.service import TOPIC_PREFIX
 from fanin.app.ports.parts import FailureRow
 from fanin.app.services import Services
 from fanin.domain import limits
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
 from fanin.domain.frames import OpenFrame
 from fanin.domain.ids import issue
+from fanin.domain.marks import WEIGHT, Failure
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.entry.http.application import application
 from fanin.entry.http.route import Route
@@ -30,6 +30,8 @@ BILLION = 10**9
 APART = 97 * 64
 """So far apart are failed items: each in a word of its own, and most of these below words of their own."""
 FAILED = 3_000
+AT_ONCE = limits.MAX_MARKS // WEIGHT
+"""Failures in a request."""
 QUEUE = "https://sqs/cars"
 
 MORE = {"getScatter": 2 * limits.MAX_RECIPIENTS // 64}
@@ -89,8 +91,8 @@ class Service:
         if "on_failure" in options:
             block = issue(batch.batch_id, 0, BILLION, batch.salt)
             failures = [Failure(f"{block.prefix}:{n * APART}", f"no price {n}") for n in range(FAILED)]
-            for at in range(0, FAILED, limits.MAX_FAILURES):
-                ledger.fail(failures[at : at + limits.MAX_FAILURES])
+            for at in range(0, FAILED, AT_ONCE):
+                ledger.mark(failures[at : at + AT_ONCE]).whole()
         return batch
 
 
@@ -187,7 +189,7 @@ def scattered() -> tuple[Service, Batch]:
     scatter = Scatter("x", [Recipient(f"car {n}", QUEUE) for n in range(limits.MAX_RECIPIENTS)])
     batch = services.scatters.start(scatter).batch
     block = issue(batch.batch_id, 0, batch.items, batch.salt)
-    services.ledger.fail([Failure(f"{block.prefix}:{n}", "no") for n in range(0, 99_000, 1_000)])
+    services.ledger.mark([Failure(f"{block.prefix}:{n}", "no") for n in range(0, 99_000, 1_000)]).whole()
     return service, batch
 
 

@@ -15,7 +15,7 @@ def test_statuses_are_those_of_refusals() -> None:
 def test_a_fault_of_the_service_is_one_that_passes() -> None:
     """5xx tells a client to repeat the call, so every such error must be retryable."""
     faults = {error for error, status in STATUS.items() if status >= 500}
-    assert faults == {errors.Throttled, errors.PartlyMarked, errors.ServiceUnavailable}
+    assert faults == {errors.Throttled, errors.ServiceUnavailable}
     assert all(error.retryable for error in faults)
 
 

@@ -66,7 +66,7 @@ def test_every_route_is_in_one_group() -> None:
             *("carlyleCreateEstimated", "carlyleIncrement", "carlyleCloseEstimated"),
         },
         AccessGroup.CONSUME: {
-            *("ackItems", "failItems", "noteRetries", "claimEnvelopes", "reply", "claimPayload"),
+            *("markItems", "noteRetries", "claimEnvelopes", "reply", "claimPayload"),
             *("takeWork", "doneWork", "register", "deregister", "carlyleAckExact", "carlyleDecrement"),
         },
         AccessGroup.OPERATE: {

@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.domain.acks import Acks, ItemRange
+from fanin.domain.marks import Done, ItemRange
 from fanin.entry.http.mismatches import QUERY
 from fanin.entry.http.validation import checked, compiled, parse
 from fanin.errors import InvalidRequest, RequestTooLarge
 from fanin.wire.batches import ADD_ITEMS
 from fanin.wire.carlyle import CREATE as LENIENT
-from fanin.wire.items import ACKS
 from fanin.wire.json_types import ANYTHING, whole
+from fanin.wire.marks import MARKS
+from fanin.wire.selections import SELECTION
 from fanin.wire.shapes import object_schema
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -36,8 +37,8 @@ def test_any_json_is_read_as_the_standard_library_reads_it(body: dict[str, objec
 
 
 def test_a_body_becomes_the_value_that_it_stands_for() -> None:
-    body = b'{"items": ["a"], "ranges": [{"group": "g", "from": 1, "to": 3}]}'
-    assert parse(ACKS, body) == Acks(("a",), (ItemRange("g", 1, 3),))
+    body = b'{"marks": ["a", {"group": "g", "from": 1, "to": 3}, {"item": "b", "totals": {"rows": 2}}]}'
+    assert parse(MARKS, body) == ("a", ItemRange("g", 1, 3), Done("b", {"rows": 2}))
 
 
 @pytest.mark.parametrize("text", ["2.0", "2e0", "20e-1", "2"])
@@ -49,23 +50,23 @@ def test_a_whole_number_may_be_written_with_a_point_or_an_exponent(text: str) ->
 def test_a_body_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="the body is not JSON: it is empty"):
         checked(LENIENT, b"")
-    with pytest.raises(InvalidRequest, match="the field 'items' twice"):
-        checked(ACKS, '{"items": ["a"], "items": ["b"]}')
+    with pytest.raises(InvalidRequest, match="the field 'marks' twice"):
+        checked(MARKS, '{"marks": ["a"], "marks": ["b"]}')
 
 
 def test_only_an_array_that_is_too_long_is_too_large() -> None:
     with pytest.raises(
-        RequestTooLarge, match="/items must be an array of at most 10000 values, not of 10001"
+        RequestTooLarge, match="/marks must be an array of at most 10000 values, not of 10001"
     ):
-        checked(ACKS, json.dumps({"items": ["x"] * 10_001}))
+        checked(MARKS, json.dumps({"marks": ["x"] * 10_001}))
     with pytest.raises(InvalidRequest) as refused:
-        checked(ACKS, '{"items": "x"}')
+        checked(MARKS, '{"marks": "x"}')
     assert type(refused.value) is InvalidRequest
 
 
 def test_a_shape_within_a_shape_is_checked_and_its_place_is_told() -> None:
     with pytest.raises(InvalidRequest, match=r"^/ranges/1/from must be a whole number .* not '1'$"):
-        checked(ACKS, '{"ranges": [{"group": "a"}, {"group": "b", "from": "1"}]}')
+        checked(SELECTION, '{"ranges": [{"from": 0, "to": 1}, {"from": "1", "to": 2}]}')
 
 
 def test_a_check_returns_what_it_was_given_and_adds_no_defaults() -> None:

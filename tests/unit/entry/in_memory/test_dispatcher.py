@@ -210,3 +210,25 @@ def test_work_that_waited_runs_nothing_within_itself_afterwards(
 
     service.later(0, work)
     assert done == ["work", "what follows"]
+
+
+def test_time_does_not_pass_while_another_thread_works(clock: StandingClock, dispatcher: Dispatcher) -> None:
+    # Given a thread within a call
+    began, finish, seen = threading.Event(), threading.Event(), list[int]()
+
+    def work() -> None:
+        with dispatcher.call():
+            began.set()
+            finish.wait(60)
+            seen.append(clock.now())
+
+    with ThreadPoolExecutor(2) as pool:
+        working = pool.submit(work)
+        began.wait(60)
+        # When another waits, then time passes only after the call
+        waiting = pool.submit(dispatcher.wait, 300)
+        finish.set()
+        working.result(60)
+        waiting.result(60)
+    assert seen == [0]
+    assert clock.now() == 300_000

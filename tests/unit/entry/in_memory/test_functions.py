@@ -19,6 +19,7 @@ from fanin.entry.in_memory.functions import Functions
 from fanin.entry.in_memory.sources import Dead
 from fanin.errors import ServiceUnavailable
 from tests.unit.app.redrives.conftest import Failed
+from tests.unit.entry.conftest import throttle_word
 
 
 @pytest.fixture
@@ -39,12 +40,17 @@ def dead() -> list[Dead]:
 
 
 @pytest.fixture
-def functions(memory: Memory, dead: list[Dead], given_up: list[str]) -> Functions:
-    return Functions(memory.ports(), dead, given_up.append, lambda message, seconds: None)
+def functions(memory: Memory, dead: list[Dead], given_up: list[str], put_back: list[str]) -> Functions:
+    return Functions(memory.ports(), dead, given_up.append, put_back.append, lambda message, seconds: None)
 
 
 @pytest.fixture
 def given_up() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def put_back() -> list[str]:
     return []
 
 
@@ -89,8 +95,9 @@ def test_acks_marks_what_a_message_says(services: Services, functions: Functions
     batch = services.ledger.open(OpenBatch())
     group = services.ledger.add(batch.batch_id, 4)
     services.ledger.close(batch.batch_id)
-    functions.acks(message({"items": [group[0]], "failures": [{"item": group[1], "reason": "no"}]}))
-    functions.acks(message({"ranges": [{"group": group.prefix, "from": 2}]}))
+    window = [message({"marks": [group[0], {"failed": group[1], "reason": "no"}]})]
+    window += [message({"marks": [{"group": group.prefix, "from": 2}]})]
+    assert functions.acks({"Records": window}, None) == {"batchItemFailures": []}
     assert services.ledger.status(batch.batch_id).batch.state is State.COMPLETE
     (failure,) = services.ledger.failures(batch.batch_id).failures
     assert (failure.ordinal, failure.reason) == (1, "no")
@@ -108,12 +115,27 @@ def test_a_job_of_a_scatter_that_is_gone_is_done(functions: Functions) -> None:
     functions.scatter(message({"batch_id": 7, "chunk": None, "wave": 0}))
 
 
-@pytest.mark.parametrize("body", ["nonsense", "7", "[" * 100_000, '{"items": ["nonsense"]}', '{"items": 7}'])
+@pytest.mark.parametrize("body", ["nonsense", "7", "[" * 100_000, '{"marks":["nonsense"]}', '{"marks": 7}'])
 def test_an_ack_that_is_at_fault_is_given_up_at_once(
-    functions: Functions, given_up: list[str], body: str
+    functions: Functions, given_up: list[str], dead: list[Dead], body: str
 ) -> None:
-    functions.acks(message() | {"body": body})
+    functions.acks({"Records": [message() | {"body": body}]}, None)
     assert given_up == [body]
+    assert [one.where for one in dead] == ["acks"]
+
+
+def test_what_an_overload_left_of_an_ack_comes_again(
+    memory: Memory, services: Services, functions: Functions, put_back: list[str]
+) -> None:
+    # Given a store that takes one word of two
+    group = services.ledger.add(services.ledger.open(OpenBatch()).batch_id, 128)
+    throttle_word(memory, 2)
+    # When a message names both, and another only one that is left
+    window = [message({"marks": [group[0], group[64]]}), message({"marks": [group[65]]}) | {"messageId": "n"}]
+    answer = functions.acks({"Records": window}, None)
+    # Then one comes again as it is, and of the other only what is left
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "n"}]}
+    assert [json.loads(body) for body in put_back] == [{"marks": [group[64]]}]
 
 
 class TestTargets:
@@ -142,7 +164,7 @@ class TestTargets:
 def test_the_redriver_goes_on_with_a_redrive() -> None:
     # Given a redrive that a call has left to the worker after its first pages
     world = Failed()
-    functions = Functions(world.ports, [], lambda _: None, lambda _message, _seconds: None)
+    functions = Functions(world.ports, [], lambda _: None, lambda _: None, lambda _message, _seconds: None)
     batch = world.failures(9)
     world.service(at_once=1).redrive(batch.batch_id)
     (job,) = world.memory.redrives.waiting

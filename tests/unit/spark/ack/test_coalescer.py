@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanin.domain.batch import Batch, Mode
-from fanin.domain.tree import Mark, Tree
+from fanin.domain.tree import Bits, Tree
 from fanin.spark.ack.coalescer import Coalescer
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, IssuedItems
@@ -55,7 +55,7 @@ class Growing:
 
 def merged(
     pages: list[Record], schema: InputSchema, source: BatchReader = SOURCE
-) -> tuple[list[tuple[int, Mark]], Counter[tuple[Any, str]], int]:
+) -> tuple[list[tuple[int, Bits]], Counter[tuple[Any, str]], int]:
     """Marks, rejects and number of rows, after the merge."""
     rows = [
         row
@@ -64,7 +64,7 @@ def merged(
         if part is not None
     ]
     marks = [
-        (row["batch_id"], Mark(row["level"], row["number"], row["mask"] & MASK))
+        (row["batch_id"], Bits(row["level"], row["number"], row["mask"] & MASK))
         for row in rows
         if row["mask"]
     ]
@@ -212,7 +212,7 @@ def test_the_highest_ordinal_of_all_does_not_keep_a_batch_from_being_read_again(
 
     # Then the item is acknowledged, and only that number is nobody's
     marks, rejects, _ = merged(given, schema, source)
-    assert sorted(marks) == [(7, Mark(0, 0, 1 | 1 << 15)), (9, Mark(0, 0, 0b11))]
+    assert sorted(marks) == [(7, Bits(0, 0, 1 | 1 << 15)), (9, Bits(0, 0, 0b11))]
     assert rejects == {(schema.row_json(7, most), "foreign"): 1}
 
 
@@ -226,7 +226,7 @@ def test_an_item_that_failed_is_not_acknowledged_too() -> None:
     marks, rejects, _ = merged([*acked, *failed], schema)
 
     # Then the other 63 are marked, and the acknowledgement is the repeat
-    assert marks == [(9, Mark(0, 0, 2**63 - 1))]
+    assert marks == [(9, Bits(0, 0, 2**63 - 1))]
     assert rejects == {(values[63], "duplicate"): 1}
 
 
@@ -240,5 +240,5 @@ def test_keys_without_number_do_not_stay_in_memory(monkeypatch: pytest.MonkeyPat
 
     marks, rejects, _ = merged(list(coalesce_task(SOURCE, schema)(records)), schema)
 
-    assert marks == [(7, Mark(0, 0, 2**10 - 1))]
+    assert marks == [(7, Bits(0, 0, 2**10 - 1))]
     assert rejects == Counter((value, "duplicate") for value in values[:10])

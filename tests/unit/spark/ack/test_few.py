@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import Row as SparkRow
 
-from fanin.domain.tree import Mark
+from fanin.domain.tree import Bits
 from fanin.errors import TooManyRejects
 from fanin.spark.ack import few
 from fanin.spark.ack.input_schema import InputSchema
@@ -84,7 +84,7 @@ def test_the_driver_lifts_to_the_minimal_cover() -> None:
     assert sorted(items_of(marks)) == [(7, n) for n in chosen]
     # And what is below one word is written together, so that the word above is written once
     assert marks == sorted(marks, key=lambda one: (one[2] << 6 * one[1], one[1]))
-    unsigned = {Mark(level, number, mask & (1 << 64) - 1) for _, level, number, mask in marks}
+    unsigned = {Bits(level, number, mask & (1 << 64) - 1) for _, level, number, mask in marks}
     assert unsigned == minimal(set(chosen), 3)
 
 

@@ -14,7 +14,7 @@ from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
-from fanin.domain.tree import Mark, Tree
+from fanin.domain.tree import Bits, Tree
 from fanin.errors import Throttled
 from fanin.spark.ack.ledger_writes import fail, mark, write_failures_task, write_marks_task, written
 from fanin.spark.ack.schemas import mark_records
@@ -38,7 +38,7 @@ def opened(ledger: LedgerService, items: int) -> tuple[Batch, Group]:
     return ledger.close(row.batch_id), group
 
 
-def marks_of(batch_id: int, marks: list[Mark]) -> Any:
+def marks_of(batch_id: int, marks: list[Bits]) -> Any:
     return mark_records(
         len(marks),
         batch_id=[batch_id] * len(marks),
@@ -87,7 +87,7 @@ def test_a_store_that_refuses_a_fifth_is_written_to_the_end(monkeypatch: pytest.
     memory = Memory(on_call=refuse)
     ledger = LedgerService(memory.ports())
     batch, _ = opened(ledger, 64 * 50)
-    words = [Mark(0, number, Tree().full) for number in range(50)]
+    words = [Bits(0, number, Tree().full) for number in range(50)]
 
     told = results(mark([marks_of(batch.batch_id, words)], ledger))
 
@@ -117,14 +117,14 @@ def test_a_store_that_refuses_slowly_ends_the_task_too(
 
     # When nothing is ever taken, Then the task does not multiply its patience by the number of tries
     with pytest.raises(Throttled, match="refused"):
-        results(mark([marks_of(batch.batch_id, [Mark(0, 0, 1)])], ledger))
+        results(mark([marks_of(batch.batch_id, [Bits(0, 0, 1)])], ledger))
     assert now <= 2 * 600
 
 
 def test_a_rerun_writes_only_what_a_run_that_died_has_left(ledger: LedgerService, memory: Memory) -> None:
     # Given a run over every second item of 2,000 words, which died at nine tenths
     batch, _ = opened(ledger, 64 * 2_000)
-    words = [Mark(0, number, 0x5555555555555555) for number in range(2_000)]
+    words = [Bits(0, number, 0x5555555555555555) for number in range(2_000)]
     results(mark([marks_of(batch.batch_id, words[:1_800])], ledger))
     before = memory.accesses.writes["words.clear"]
 
@@ -143,7 +143,7 @@ def test_a_batch_that_is_gone_does_not_hold_up_the_others(ledger: LedgerService)
     batch, _ = opened(ledger, 100)
     missing = batch.batch_id + 1
     record = pa.Table.from_batches(
-        [marks_of(missing, [Mark(1, 0, 1), Mark(0, 70, 3)]), marks_of(batch.batch_id, [Mark(0, 0, 1)])]
+        [marks_of(missing, [Bits(1, 0, 1), Bits(0, 70, 3)]), marks_of(batch.batch_id, [Bits(0, 0, 1)])]
     ).combine_chunks()
 
     told = {row["batch_id"]: row for row in results(mark(record.to_batches(), ledger))}
@@ -229,7 +229,7 @@ class TestTotals:
         batch = ledger.open(OpenBatch(totals=("cents", "rows")))
         ledger.add(batch.batch_id, 100)
         brought = [[[0, 5, None], [2, 6, -1]], None]
-        record = with_brought(marks_of(batch.batch_id, [Mark(0, 0, 0b111), Mark(0, 1, 0b1)]), brought)
+        record = with_brought(marks_of(batch.batch_id, [Bits(0, 0, 0b111), Bits(0, 1, 0b1)]), brought)
 
         first, again = (results(mark([record], ledger, ("rows", "cents")))[0] for _ in range(2))
 
@@ -244,7 +244,7 @@ class TestTotals:
         monkeypatch.setattr("fanin.spark.ack.ledger_writes._AT_ONCE", 2)
         batch = ledger.open(OpenBatch(totals=("rows",)))
         ledger.add(batch.batch_id, 500)
-        marks = [Mark(0, n, 1) for n in range(5)]
+        marks = [Bits(0, n, 1) for n in range(5)]
         values: list[list[list[int | None]] | None] = [[[n * 64, n]] for n in range(5)]
         gone = with_brought(marks_of(batch.batch_id + 1, marks), values)
         record = with_brought(marks_of(batch.batch_id, marks), values)

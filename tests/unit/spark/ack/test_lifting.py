@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fanin.domain.tree import Mark, Tree
+from fanin.domain.tree import Bits, Tree
 from fanin.spark.ack.lifting import lift_task, lift_windows
 from tests.spark.given import Given, batch, minimal, rows_of
 
@@ -22,11 +22,11 @@ def windows_of(*acknowledged: range) -> np.ndarray:
     return np.packbits(flags, axis=1, bitorder="little").view(np.uint64)
 
 
-def lifted(words: np.ndarray, *, windows: list[int], root: int) -> set[Mark]:
+def lifted(words: np.ndarray, *, windows: list[int], root: int) -> set[Bits]:
     batches = np.full(len(windows), 7)
     rows = rows_of(lift_windows(batches, np.array(windows), words, lambda some: dict.fromkeys(some, root)))
     assert {row["batch_id"] for row in rows} <= {7}
-    return {Mark(row["level"], row["number"], row["mask"] & MASK) for row in rows}
+    return {Bits(row["level"], row["number"], row["mask"] & MASK) for row in rows}
 
 
 def test_whole_windows_are_bits_of_level_3() -> None:
@@ -34,14 +34,14 @@ def test_whole_windows_are_bits_of_level_3() -> None:
 
     found = lifted(windows_of(whole, whole), windows=[0, 65], root=4)
 
-    assert found == {Mark(3, 0, 1), Mark(3, 1, 2)}
+    assert found == {Bits(3, 0, 1), Bits(3, 1, 2)}
 
 
 def test_nothing_is_lifted_above_the_root() -> None:
     # Given a batch of exactly one window, whose root is on level 2
     found = lifted(windows_of(range(WORDS * 64)), windows=[0], root=2)
 
-    assert found == {Mark(2, 0, MASK)}
+    assert found == {Bits(2, 0, MASK)}
 
 
 @pytest.mark.parametrize("items", [64**4, 64**4 + 1, 64**5])
@@ -49,7 +49,7 @@ def test_levels_above_windows_are_lifted_to_the_root_and_no_further(items: int) 
     # Given the bits of all whole windows of a batch, three of whose words hold bit 63
     source = Given((batch(21, items),))
     windows = items // 64**3
-    words = Tree().marks(range(windows))
+    words = Tree().masks(range(windows))
     rows = {
         "batch_id": [21] * len(words),
         "number": list(words),
@@ -59,5 +59,5 @@ def test_levels_above_windows_are_lifted_to_the_root_and_no_further(items: int) 
     found = rows_of(lift_task(source)([pa.RecordBatch.from_pydict(rows)]))
 
     # Then they are the cover by its definition, three levels up
-    marks = {Mark(row["level"] - 3, row["number"], row["mask"] & MASK) for row in found}
+    marks = {Bits(row["level"] - 3, row["number"], row["mask"] & MASK) for row in found}
     assert marks == minimal(set(range(windows)), Tree().root_level(items) - 3)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fanin.domain.tree import Mark, Tree
+from fanin.domain.tree import Bits, Tree
 from fanin.spark.ack.containers import PAGE
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.page_merger import merge_task
@@ -41,9 +41,9 @@ def merged(pages: list[Any], schema: InputSchema = ORDINALS, *, at_once: int = 1
     return rows_of(merge_task(SOURCE, schema)(records))
 
 
-def marks(rows: list[dict[str, Any]]) -> list[tuple[int, Mark]]:
+def marks(rows: list[dict[str, Any]]) -> list[tuple[int, Bits]]:
     return [
-        (row["batch_id"], Mark(row["level"], row["number"], row["mask"] & MASK))
+        (row["batch_id"], Bits(row["level"], row["number"], row["mask"] & MASK))
         for row in rows
         if row["mask"]
     ]
@@ -61,10 +61,10 @@ def test_pages_of_several_batches_and_windows_become_their_marks(at_once: int) -
     rows = merged(pages, at_once=at_once)
 
     assert sorted(marks(rows)) == [
-        (7, Mark(0, 0, 8)),
-        (7, Mark(0, PAGE // 64, 1)),
-        (7, Mark(0, 9 * PAGE // 64, 1 << 63)),
-        (9, Mark(0, 1, 3)),
+        (7, Bits(0, 0, 8)),
+        (7, Bits(0, PAGE // 64, 1)),
+        (7, Bits(0, 9 * PAGE // 64, 1 << 63)),
+        (9, Bits(0, 1, 3)),
     ]
     assert not rejects(rows)
 
@@ -76,7 +76,7 @@ def test_items_that_several_pages_have_are_rejects_but_for_one(at_once: int) -> 
 
     rows = merged(pages, at_once=at_once)
 
-    assert marks(rows) == [(7, Mark(0, PAGE // 64, 0b1110_0000))]
+    assert marks(rows) == [(7, Bits(0, PAGE // 64, 0b1110_0000))]
     value = ORDINALS.row_json(7, PAGE + 6)
     assert rejects(rows) == {(value, Reason.DUPLICATE): 2}
 
@@ -97,7 +97,7 @@ def test_an_item_that_failed_is_not_marked(at_once: int) -> None:
     pages = [page(7, 0, 4, failed=True), page(7, 0, 3, 4), page(7, 1, 9, failed=True)]
     rows = merged(pages, at_once=at_once)
 
-    assert marks(rows) == [(7, Mark(0, 0, 8))]
+    assert marks(rows) == [(7, Bits(0, 0, 8))]
     assert rejects(rows) == {(ORDINALS.row_json(7, 4), Reason.DUPLICATE): 1}
 
 

@@ -11,7 +11,7 @@ from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import OpenBatch, State
-from fanin.domain.tree import Mark, Tree
+from fanin.domain.tree import Bits, Tree
 from fanin.spark.ack.skipping import SAMPLE, Sieve
 
 TREE = Tree()
@@ -46,20 +46,20 @@ def batch_of(ledger: LedgerService, items: int) -> int:
     return batch_id
 
 
-def half(numbers: Sequence[int]) -> list[tuple[Mark, None]]:
+def half(numbers: Sequence[int]) -> list[tuple[Bits, None]]:
     """A word of each number, of which every second item is marked."""
-    return [(Mark(0, number, 0x5555555555555555), None) for number in numbers]
+    return [(Bits(0, number, 0x5555555555555555), None) for number in numbers]
 
 
 def test_below_a_finished_word_nothing_is_read_but_the_words_above(ledger: LedgerService, memory) -> None:
     # Given a batch of 40,000 items, of which the first 20,480 are done, word by word
     batch_id = batch_of(ledger, 40_000)
-    ledger.mark({batch_id: [Mark(0, number, TREE.full) for number in range(320)]})
+    ledger.clear({batch_id: [Bits(0, number, TREE.full) for number in range(320)]})
     words = Counted(memory)
 
     # When all of its first 500 words are to be marked again
     sieve = Sieve(words)
-    sifted = sieve.sift({batch_id: [(Mark(0, number, TREE.full), None) for number in range(500)]})[batch_id]
+    sifted = sieve.sift({batch_id: [(Bits(0, number, TREE.full), None) for number in range(500)]})[batch_id]
 
     # Then those that are not done are left, and one below the root, which may be finished for all that its
     # pending bits tell; and one word for 64 was read, and a sample
@@ -71,7 +71,7 @@ def test_below_a_finished_word_nothing_is_read_but_the_words_above(ledger: Ledge
 def test_words_that_will_never_be_whole_are_read_if_enough_are_done(ledger: LedgerService, memory) -> None:
     # Given every second item of 1,000 words, of which nine tenths are done
     batch_id = batch_of(ledger, 64_000)
-    ledger.mark({batch_id: [mark for mark, _ in half(range(900))]})
+    ledger.clear({batch_id: [mark for mark, _ in half(range(900))]})
     words = Counted(memory)
 
     sifted = Sieve(words).sift({batch_id: half(range(1000))})[batch_id]
@@ -98,7 +98,7 @@ def test_what_calls_find_done_is_learnt(ledger: LedgerService, memory) -> None:
     sieve = Sieve(words)
     sieve.sift({batch_id: half(range(100))})
     sieve.learn(300, 100)
-    ledger.mark({batch_id: [mark for mark, _ in half(range(200, 250))]})
+    ledger.clear({batch_id: [mark for mark, _ in half(range(200, 250))]})
 
     # Then the next words are read
     sifted = sieve.sift({batch_id: half(range(200, 300))})[batch_id]
@@ -111,12 +111,12 @@ def test_a_finished_word_that_was_not_carried_up_is_written_again(ledger: Ledger
     memory.ports().words.clear(
         [Clear(WordKey(batch_id, 0, 0), TREE.full, 2**40), Clear(WordKey(batch_id, 0, 1), 2**36 - 1, 2**40)]
     )
-    marks = [(Mark(0, 0, TREE.full), None), (Mark(0, 1, 2**36 - 1), None)]
+    marks = [(Bits(0, 0, TREE.full), None), (Bits(0, 1, 2**36 - 1), None)]
 
     # Then neither is left out, and marking them completes the batch
     sifted = Sieve(memory.ports().words).sift({batch_id: marks})[batch_id]
     assert sifted.left == marks
-    (marked,) = ledger.mark({batch_id: [mark for mark, _ in sifted.left]})
+    (marked,) = ledger.clear({batch_id: [mark for mark, _ in sifted.left]})
     assert marked.state is State.COMPLETE
 
 
@@ -142,7 +142,7 @@ def test_what_is_left_out_is_done_and_the_rest_completes_the_batch(seed: int) ->
         if chance.random() < 0.3:
             memory.ports().words.clear([Clear(WordKey(batch_id, level, number), mask, 2**40)])
         else:
-            ledger.mark({batch_id: [Mark(level, number, mask)]})
+            ledger.clear({batch_id: [Bits(level, number, mask)]})
         span = TREE.span(level - 1)
         for position in range(children):
             if mask >> position & 1:
@@ -151,8 +151,8 @@ def test_what_is_left_out_is_done_and_the_rest_completes_the_batch(seed: int) ->
 
     # When all of its words are sifted
     last = TREE.last(0, items)
-    marks = [(Mark(0, number, TREE.full), None) for number in range(last)]
-    marks.append((Mark(0, last, 2 ** TREE.last_children(0, items) - 1), None))
+    marks = [(Bits(0, number, TREE.full), None) for number in range(last)]
+    marks.append((Bits(0, last, 2 ** TREE.last_children(0, items) - 1), None))
     sieve = Sieve(memory.ports().words)
     sieve.learn(1, 1)
     sifted = sieve.sift({batch_id: marks})[batch_id]
@@ -162,5 +162,5 @@ def test_what_is_left_out_is_done_and_the_rest_completes_the_batch(seed: int) ->
     skipped = {n for n in range(items) if n // 64 not in left}
     assert skipped <= group_done
     assert sifted.done == len(skipped)
-    (marked,) = ledger.mark({batch_id: [mark for mark, _ in sifted.left]})
+    (marked,) = ledger.clear({batch_id: [mark for mark, _ in sifted.left]})
     assert marked.state is State.COMPLETE

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from fanin.domain.tree import Mark, Tree
+from fanin.domain.tree import Bits, Tree
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.ack.sql_words import coalesce_words_task, reject_repeats_task
@@ -37,9 +37,9 @@ def repeats(rows: list[tuple[Any, int, int]], kind: pa.DataType) -> pa.RecordBat
     )
 
 
-def marks(pages: list[Any], schema: InputSchema) -> set[Mark]:
+def marks(pages: list[Any], schema: InputSchema) -> set[Bits]:
     rows = [row for part in shuffled(pages, 1) for row in rows_of(merge_task(SOURCE, schema)(part))]
-    return {Mark(row["level"], row["number"], row["mask"] & Tree().full) for row in rows if row["mask"]}
+    return {Bits(row["level"], row["number"], row["mask"] & Tree().full) for row in rows if row["mask"]}
 
 
 def rejects(pages: list[Any]) -> Counter[tuple[str, str]]:
@@ -53,7 +53,7 @@ def test_words_of_a_group_are_moved_to_where_the_group_begins() -> None:
 
     pages = list(coalesce_words_task(SOURCE, BY_ID)([record]))
 
-    assert marks(pages, BY_ID) == {Mark(0, 0, 1 << 10), Mark(0, 1, 1 << 9)}
+    assert marks(pages, BY_ID) == {Bits(0, 0, 1 << 10), Bits(0, 1, 1 << 9)}
     assert sum(row["rows"] or 0 for row in rows_of(pages)) == 2
     assert not rejects(pages)
 
@@ -74,7 +74,7 @@ def test_items_beyond_the_group_or_the_batch_are_rejects() -> None:
         (BY_ORDINAL.row_json(7, 5_000), "foreign"): 1,
         (BY_ORDINAL.row_json(8, 0), "foreign"): 1,
     }
-    assert marks(pages, BY_ORDINAL) == {Mark(0, 78, 1)}
+    assert marks(pages, BY_ORDINAL) == {Bits(0, 78, 1)}
 
 
 def test_all_rows_of_an_item_but_one_are_rejects() -> None:

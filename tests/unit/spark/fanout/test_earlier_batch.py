@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch, State
 from fanin.domain.failures import Keep
+from fanin.domain.marks import Failure
 from fanin.errors import BatchGone, IdempotencyKeyReused, InvalidRequest
 from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, open_retry, retrying
 from tests.unit.spark.conftest import MemoryStack
@@ -19,7 +19,7 @@ def ended(stack: MemoryStack, request: OpenBatch) -> Batch:
     """A batch with an item that has failed, and which was cancelled."""
     ledger = stack.ledger()
     batch_id = ledger.open(request).batch_id
-    ledger.fail([Failure(ledger.add(batch_id, 10)[2], "no such customer")])
+    ledger.mark([Failure(ledger.add(batch_id, 10)[2], "no such customer")]).whole()
     return ledger.cancel(batch_id)
 
 
@@ -88,7 +88,7 @@ def test_a_batch_that_is_complete_is_not_opened_again_though_its_results_are_los
     ledger, first = stack.ledger(), ended(stack, OpenBatch())
     request = retrying(OpenBatch(), EarlierBatch.of(first))
     batch = open_retry(ledger, request, "again", never)
-    ledger.ack([ledger.add(batch.batch_id, 1)[0]])
+    ledger.mark([ledger.add(batch.batch_id, 1)[0]]).whole()
     assert ledger.close(batch.batch_id).state is State.COMPLETE
 
     assert open_retry(ledger, request, "again", never).batch_id == batch.batch_id

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnFailure, OpenBatch
+from fanin.domain.marks import Failure
 from fanin.errors import BatchGone
 from fanin.spark.fanout import failed_rows
 from fanin.spark.fanout.earlier_batch import EarlierBatch
@@ -24,7 +24,7 @@ def ended(stack: MemoryStack, **request: object) -> Batch:
     ledger = stack.ledger()
     batch_id = ledger.open(OpenBatch(**request)).batch_id  # type: ignore[arg-type]
     group = ledger.add(batch_id, 10)
-    ledger.fail([Failure(group[2], "no such customer"), Failure(group[7], "no such customer")])
+    ledger.mark([Failure(group[2], "no such customer"), Failure(group[7], "no such customer")]).whole()
     ledger.cancel(batch_id)
     return ledger.refresh([batch_id])[batch_id]
 
@@ -46,7 +46,7 @@ def test_what_a_live_batch_had_sent_again_is_taken_once_more_after_its_end(stack
     ledger = stack.ledger()
     batch_id = ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id
     group = ledger.add(batch_id, 10)
-    ledger.fail([Failure(group[2], "no such customer")])
+    ledger.mark([Failure(group[2], "no such customer")]).whole()
     parts, batch = ledger.ports.parts, ledger.refresh([batch_id])[batch_id]
     failed_at = parts.notes(batch_id, [2])[2].failed_at
     parts.mark_redriven(batch_id, "live", {2: failed_at}, again=True, expires_at=batch.expires_at)

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql.types import StructType
 
 from fanin.adapters.memory.world import FixedClock
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch
+from fanin.domain.marks import Failure
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout.earlier_batch import EarlierBatch, retrying
 from fanin.spark.fanout.opening import check_request, default_key, first_ordinal, open_batch
@@ -41,7 +41,7 @@ def some_failed(stack: MemoryStack) -> Batch:
     """A batch of ten items of which one has failed, and which was cancelled."""
     ledger = stack.ledger()
     batch_id = ledger.open(OpenBatch()).batch_id
-    ledger.fail([Failure(ledger.add(batch_id, 10)[2], "no such customer")])
+    ledger.mark([Failure(ledger.add(batch_id, 10)[2], "no such customer")]).whole()
     return ledger.cancel(batch_id)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from fanin.client.producing.sender import Sender
-from fanin.domain.acks import Failure
+from fanin.domain.marks import Failure
 from fanin.spark.fanout.sending import NOTES, Target, send_pages, send_task
 from tests.unit.spark.conftest import MemoryStack
 

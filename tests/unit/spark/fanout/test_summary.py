@@ -8,8 +8,8 @@ from unittest.mock import MagicMock
 import pytest
 
 from fanin.adapters.memory.world import FixedClock
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch
+from fanin.domain.marks import Failure
 from fanin.spark.fanout import summary
 from fanin.spark.fanout.summary import Sent, unsent
 from tests.unit.spark.conftest import MemoryStack
@@ -19,7 +19,7 @@ def some_failed(stack: MemoryStack) -> Batch:
     """A batch with an item that has failed, and which was cancelled."""
     ledger = stack.ledger()
     batch_id = ledger.open(OpenBatch()).batch_id
-    ledger.fail([Failure(ledger.add(batch_id, 10)[2], "no such customer")])
+    ledger.mark([Failure(ledger.add(batch_id, 10)[2], "no such customer")]).whole()
     return ledger.cancel(batch_id)
 
 
@@ -47,7 +47,7 @@ def test_a_batch_that_its_deadline_completed_before_all_was_sent_is_told(stack: 
     asked = OpenBatch(deadline=clock.now() + 60_000, on_deadline=OnDeadline.COMPLETE)
     batch, done = ledger.open(asked), ledger.open(asked)
     ledger.add(batch.batch_id, 3)
-    ledger.ack([ledger.add(done.batch_id, 1)[0]])
+    ledger.mark([ledger.add(done.batch_id, 1)[0]]).whole()
     done = ledger.close(done.batch_id)
     clock.advance(61_000)
     partial = ledger.meet_deadline(batch.batch_id)

@@ -10,8 +10,8 @@ import pytest
 from fanin import names
 from fanin.app.directory.service import DirectoryService
 from fanin.app.scatters.service import ScatterService
-from fanin.domain.acks import Failure
 from fanin.domain.directory import Register
+from fanin.domain.marks import Failure
 from fanin.spark.fleet_report import asking
 from fanin.spark.fleet_report.asking import AskedFleet, AskOptions, ask_fleets, read_answers
 from tests.unit.spark.conftest import MemoryStack
@@ -72,7 +72,7 @@ def test_each_vehicle_is_silent_failed_or_answered(stack: MemoryStack, fleet: Fl
     # Given a scatter to four vehicles, of whom one failed and two replied
     batch_id = stack.tracker().scatters.start("cars-north", "report!").batch.batch_id
     fleet.deliver()
-    stack.ledger().fail([Failure(fleet.item("n2"), "its queue is gone")])
+    stack.ledger().mark([Failure(fleet.item("n2"), "its queue is gone")]).whole()
     fleet.reply("n3", {"status": "ok", "odometer_m": 5})
     fleet.reply("n4", None)
 

@@ -9,8 +9,8 @@ import pytest
 
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
-from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import OnFailure, OpenBatch
+from fanin.domain.marks import Failure, ItemRange
 from fanin.spark.outcome.states import states
 
 
@@ -32,9 +32,9 @@ def asked(ledger: LedgerService, items: list[tuple[int, int]]) -> list[tuple[str
 def test_each_item_has_its_own_outcome(ledger: LedgerService) -> None:
     batch_id = ledger.open(OpenBatch()).batch_id
     group = ledger.add(batch_id, 5_000)
-    ledger.ack([group[1], group[4_999]])
-    ledger.fail([Failure(group[2], "no such customer")])
-    ledger.ack([], ranges=[ItemRange(group.prefix, 64, 4_201)])
+    ledger.mark([group[1], group[4_999]]).whole()
+    ledger.mark([Failure(group[2], "no such customer")]).whole()
+    ledger.mark([ItemRange(group.prefix, 64, 4_201)]).whole()
 
     items = [(batch_id, n) for n in (0, 1, 2, 64, 1_000, 4_095, 4_200, 4_201, 4_999)]
     assert asked(ledger, items) == [
@@ -57,13 +57,13 @@ def test_an_item_that_fails_meanwhile_is_never_told_to_be_done(moment: int) -> N
         seen += when == "before"
         if due and seen == moment and begun:
             due = False
-            ledger.fail([Failure(group[63], "torn")])
+            ledger.mark([Failure(group[63], "torn")]).whole()
 
     begun = False
     ledger = LedgerService(Memory(on_call=fail).ports())
     batch_id = ledger.open(OpenBatch()).batch_id
     group = ledger.add(batch_id, 128)
-    ledger.ack(group[:63])
+    ledger.mark(group[:63]).whole()
     seen, begun = 0, True
 
     ((outcome, why),) = asked(ledger, [(batch_id, 63)])
@@ -74,7 +74,7 @@ def test_an_item_that_fails_meanwhile_is_never_told_to_be_done(moment: int) -> N
 def test_a_held_item_has_failed_and_waits(ledger: LedgerService) -> None:
     batch_id = ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id
     group = ledger.add(batch_id, 3)
-    ledger.fail([Failure(group[1], "out of stock")])
+    ledger.mark([Failure(group[1], "out of stock")]).whole()
 
     assert asked(ledger, [(batch_id, 0), (batch_id, 1)]) == [("pending", None), ("held", "out of stock")]
 
@@ -82,7 +82,7 @@ def test_a_held_item_has_failed_and_waits(ledger: LedgerService) -> None:
 def test_a_batch_that_is_not_there_hides_no_other(ledger: LedgerService) -> None:
     batch_id = ledger.open(OpenBatch()).batch_id
     group = ledger.add(batch_id, 1)
-    ledger.ack([group[0]])
+    ledger.mark([group[0]]).whole()
 
     told = asked(ledger, [(batch_id, 0), (batch_id + 1, 0)])
     assert told == [("done", None), ("unknown", f"there is no batch {batch_id + 1}")]
@@ -99,7 +99,7 @@ def test_it_agrees_with_what_is_missing(ledger: LedgerService, seed: int) -> Non
     for _ in range(10):
         first = chance.randrange(count)
         last = min(count - 1, first + chance.choice([0, 3, 500, 9_000]))
-        ledger.ack([], ranges=[ItemRange(group.prefix, first, last + 1)])
+        ledger.mark([ItemRange(group.prefix, first, last + 1)]).whole()
         done |= set(range(first, last + 1))
 
     told = asked(ledger, [(batch_id, n) for n in range(count)])

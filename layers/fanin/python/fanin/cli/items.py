@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Annotated
 
 import typer
 
 from fanin.cli import parsing
+from fanin.cli.exits import code_of
 from fanin.cli.options import TotalValues
 from fanin.cli.session import Session, lines_of_stdin, session
-from fanin.domain.acks import Failure, Receipt, Result
-from fanin.wire.items import RECEIPTS
+from fanin.domain.marks import Done, Failure, Mark, Marked, Receipt
+from fanin.errors import FaninError, PartlyMarked
+from fanin.wire.marks import MARKED
 
 app = typer.Typer()
 
@@ -51,8 +53,8 @@ def ack(
     numbers = [parsing.count(text) for text in counts or ()]
     _need(items, spans, numbers)
     run = session(ctx)
-    named = _results(_named(items), _for_one(items, total))
-    _answer(run, run.tracker.ack(named, ranges=spans, counts=numbers))
+    named = _done(_named(items), _for_one(items, total))
+    _answer(run, lambda: run.tracker.ack(chain(named, spans, numbers)))
 
 
 @app.command()
@@ -70,7 +72,7 @@ def fail(
     _need(items)
     run = session(ctx)
     totals = _for_one(items, total, ", a tab, a reason")
-    _answer(run, run.tracker.fail(_failures(_named(items), reason, totals)))
+    _answer(run, lambda: run.tracker.fail(_failures(_named(items), reason, totals)))
 
 
 def _need(*given: Sequence[object] | None) -> None:
@@ -94,12 +96,12 @@ def _for_one(items: Sequence[str] | None, total: Sequence[str] | None, reason: s
     return totals
 
 
-def _results(lines: Iterable[str], totals: dict[str, int]) -> Iterator[str | Result]:
-    """The items; those with values for the totals of their batches as results."""
+def _done(lines: Iterable[str], totals: dict[str, int]) -> Iterator[str | Done]:
+    """The items; those with values for the totals of their batches as ``Done``."""
     for line in lines:
         item, _, said = line.partition("\t")
         brought = parsing.totals(said.split()) or totals
-        yield Result(item, brought) if brought else item
+        yield Done(item, brought) if brought else item
 
 
 def _failures(lines: Iterable[str], reason: str, totals: dict[str, int]) -> Iterator[Failure]:
@@ -109,7 +111,19 @@ def _failures(lines: Iterable[str], reason: str, totals: dict[str, int]) -> Iter
         yield Failure(item, own or reason, totals=parsing.totals(brought.split()) or totals)
 
 
-def _answer(run: Session, receipts: Sequence[Receipt]) -> None:
+def _answer(run: Session, call: Callable[[], Sequence[Receipt]]) -> None:
+    """Show the receipts, and why each of the other marks is not settled."""
     from fanin.cli.tables import receipts_table
 
-    run.answer(RECEIPTS.encode(receipts), receipts_table(receipts))
+    unsettled: Sequence[tuple[Mark, FaninError]] = ()
+    try:
+        receipts = call()
+    except PartlyMarked as partly:
+        receipts = partly.receipts
+        unsettled = [*partly.left, *partly.unknown, *partly.refused]
+    run.answer(MARKED.encode(Marked(receipts)), receipts_table(receipts))
+    for mark, error in unsettled:
+        named = getattr(mark, "item", None) or getattr(mark, "group", mark)
+        run.explain(type(error)(f"{named}: {error}"))
+    if unsettled:
+        raise typer.Exit(code_of(unsettled[0][1]))

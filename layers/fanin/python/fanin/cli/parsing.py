@@ -10,8 +10,8 @@ from typing import Final
 
 import typer
 
-from fanin.domain.acks import Count, ItemRange
 from fanin.domain.ids import parse_batch_id, parse_item
+from fanin.domain.marks import Count, ItemRange
 from fanin.domain.selection import OrdinalRange
 from fanin.domain.targets import FIELD, Target, TargetType, When
 from fanin.domain.tolerance import Tolerance

@@ -36,7 +36,7 @@ def plan(
         ),
     ],
     together: Annotated[
-        int, typer.Option(min=1, max=limits.MAX_IDS, help="Items that one call or message acknowledges.")
+        int, typer.Option(min=1, max=limits.MAX_MARKS, help="Items that one call or message acknowledges.")
     ] = TOGETHER,
     order: Annotated[
         Order,

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from fanin.cli.listing import Listing, Value, number
 from fanin.cli.times import about, age, now_ms, when
-from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Mode, OnFailure
 from fanin.domain.failures import Keep
+from fanin.domain.marks import Receipt
 from fanin.domain.reports import Progress
 from fanin.domain.tolerance import Tolerance
 

@@ -27,7 +27,12 @@ def seconds(duration: Duration | None) -> int | None:
 
     >>> seconds(timedelta(minutes=2)), seconds(90), seconds(None)
     (120, 90, None)
+
+    Raises:
+        InvalidRequest: it is a part of a second, which would be cut off to nothing.
     """
+    if isinstance(duration, timedelta) and timedelta(0) < duration < timedelta(seconds=1):
+        raise InvalidRequest(f"{duration} is less than a second; give whole seconds")
     return int(duration.total_seconds()) if isinstance(duration, timedelta) else duration
 
 

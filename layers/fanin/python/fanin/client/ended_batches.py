@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.marks import Mark, Marked, batch_of
+from fanin.errors import BatchGone
 
 _MOST: Final = 10_000
 """Batches that are remembered; the oldest are forgotten first."""
 
 B = TypeVar("B", bound=Batch)
-R = TypeVar("R", bound=Sequence[Receipt])
 
 
 class EndedBatches:
-    """Remembers which batches have ended, and when an answer last told of one that lives.
+    """Remembers which batches have ended, and when an answer last said that a batch is live.
 
     Every answer that names a batch teaches it, so it costs nothing. Threads may share it: what is forgotten
     or noted twice does no harm.
@@ -32,6 +32,7 @@ class EndedBatches:
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._ended: dict[int, bool] = {}
+        self._complete: dict[int, bool] = {}
         self._answered: dict[int, float] = {}
         self._exact: dict[int, bool] = {}
         self._doubtful: dict[int, bool] = {}
@@ -39,6 +40,10 @@ class EndedBatches:
     def __contains__(self, batch_id: object) -> bool:
         """Whether a batch is known to have ended."""
         return batch_id in self._ended
+
+    def complete(self, batch_id: int) -> bool:
+        """Whether a batch is known to be complete."""
+        return batch_id in self._complete
 
     def note(self, batch: B) -> B:
         """Learn from a batch, and return it."""
@@ -48,9 +53,12 @@ class EndedBatches:
         self._learn(batch.batch_id, batch.state)
         return batch
 
-    def learn(self, receipts: R) -> R:
-        """Learn from receipts, and return them."""
-        for receipt in receipts:
+    def learn(self, marks: Sequence[Mark], marked: Marked) -> None:
+        """Learn from the answer to a request: from receipts, and from refusals of batches that are gone."""
+        for place, error in marked.refused.items():
+            if isinstance(error, BatchGone) and (batch_id := batch_of(marks[place])) is not None:
+                self.gone(batch_id)
+        for receipt in marked.receipts:
             if receipt.first or receipt.duplicates or receipt.held:  # only exact batches know that
                 self._exact[receipt.batch_id] = True
                 _forget(self._exact)
@@ -64,7 +72,6 @@ class EndedBatches:
                 _forget(self._doubtful)
             else:
                 self._learn(receipt.batch_id, state)
-        return receipts
 
     def gone(self, batch_id: int) -> None:
         """Note that a batch was removed."""
@@ -77,16 +84,16 @@ class EndedBatches:
         self._live(batch_id)
 
     def doubtful(self, batch_id: int) -> bool:
-        """Whether a batch is complete, and has ended only if it is exact, which no answer has told."""
+        """Whether a batch is complete, and may be estimated; if it is exact, it has ended."""
         return batch_id in self._doubtful
 
     def age(self, batch_id: int) -> float | None:
-        """Seconds since the last answer that told of a batch as live, or failed to come; None if never."""
+        """Seconds since an answer last said that a batch is live, or did not come; None if there was none."""
         at = self._answered.get(batch_id)
         return None if at is None else self._monotonic() - at
 
     def first_time(self, batch_id: int) -> bool:
-        """Whether this is asked for the first time of an ended batch, so that it is logged once."""
+        """True the first time it is called for an ended batch, so that the end is logged once."""
         asked = self._ended.get(batch_id, False)
         self._ended[batch_id] = True
         return not asked
@@ -95,6 +102,9 @@ class EndedBatches:
         early = state is State.COMPLETE and not self._exact.get(batch_id, True)
         if state.terminal and not early:
             self._end(batch_id)
+            if state is State.COMPLETE:
+                self._complete[batch_id] = True
+                _forget(self._complete)
         else:
             self._live(batch_id)
 

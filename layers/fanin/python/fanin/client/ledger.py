@@ -17,18 +17,25 @@ from fanin.client.conversions import (
 )
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.marking import MarkingCalls
-from fanin.client.merging import merge_verdicts
 from fanin.client.paging import follow_cursor
 from fanin.domain.batch import Batch, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.failures import Keep
 from fanin.domain.ids import Group
 from fanin.domain.limits import shown
-from fanin.domain.reports import Expired, ReleasedItems, Verdict
+from fanin.domain.marks import batch_of
+from fanin.domain.reports import Expired, ReleasedItems, Verdict, merge_verdicts
 from fanin.domain.selection import OrdinalRange
 from fanin.domain.targets import Target, TargetReport
 from fanin.domain.tolerance import Tolerance
 from fanin.domain.totals import check_names
-from fanin.errors import InvalidRequest, ItemHasChild, OutcomeUnknown, ServiceUnavailable
+from fanin.errors import (
+    BatchGone,
+    FaninError,
+    InvalidRequest,
+    ItemHasChild,
+    OutcomeUnknown,
+    ServiceUnavailable,
+)
 
 
 class LedgerCalls(MarkingCalls):
@@ -132,6 +139,21 @@ class LedgerCalls(MarkingCalls):
             return self.ledger.open(request, key=key)
         except ItemHasChild as refused:
             return self.ledger.status(refused.child).batch
+        except (InvalidRequest, BatchGone):
+            self._learn_end(request.parent_item)
+            raise
+
+    def _learn_end(self, item: str | None) -> None:
+        """Learn whether the batch of an item has ended, so that its other messages are dropped."""
+        batch_id = batch_of(item or "")
+        if batch_id is None:
+            return
+        try:
+            self.ended.note(self.ledger.status(batch_id, brief=True).batch)
+        except BatchGone:
+            self.ended.gone(batch_id)
+        except FaninError:
+            return  # the next message asks again
 
     def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
         """Add items to an open batch, and get their ids.

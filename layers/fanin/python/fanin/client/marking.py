@@ -1,29 +1,33 @@
-"""The calls that mark items, for people: streams of any length, as many requests as they need."""
+"""The calls that mark items: a stream of any length, in as many requests as it needs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
-from typing import Final, cast
+from typing import Final
 
+from fanin.adapters.backoff import Backoff
 from fanin.client.conversions import several
-from fanin.client.merging import REPEATS, mark_all, repeat_rest
-from fanin.client.paging import chunks
 from fanin.client.reading import ReadingCalls
-from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, Result
-from fanin.domain.failures import KeptMessage, checked_message
+from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import Group
-from fanin.domain.limits import MAX_COUNTS, MAX_FAILURES, MAX_IDS, MAX_RANGES, MAX_REASON, shown
+from fanin.domain.limits import MAX_REASON, shown
+from fanin.domain.marks import Count, Done, Failure, ItemRange, Mark, Marked, Receipt, merge
 from fanin.domain.totals import check_values
-from fanin.errors import InvalidRequest
-from fanin.wire.compact_json import compact
-from fanin.wire.messages import pack
+from fanin.errors import (
+    FaninError,
+    InvalidRequest,
+    OutcomeUnknown,
+    PartlyMarked,
+    ServiceUnavailable,
+    Throttled,
+)
+from fanin.wire.marks import requests
 
-ITEMS_BYTES: Final = 650_000
-"""Bytes of the items of one request, with what they bring to totals; ranges and counts have the rest."""
-FAILURES_BYTES: Final = 900_000
-"""Bytes of the failures of one request; one with a larger message has a request of its own."""
+REPEATS: Final = Backoff(tries=5, base=0.2, cap=2.0)
+"""Tries of a request that leaves some marks. The count starts again when a try has settled some of them."""
+
+_ONE: Final = (str, Done, Failure, ItemRange, Count)
 
 
 class MarkingCalls(ReadingCalls):
@@ -33,63 +37,36 @@ class MarkingCalls(ReadingCalls):
     """
 
     def ack(
-        self,
-        items: str | Result | Group | Iterable[str | Result] = (),
-        *,
-        ranges: Iterable[ItemRange] = (),
-        counts: Iterable[Count] = (),
-        totals: Mapping[str, int] | None = None,
+        self, marks: Mark | Group | Iterable[Mark | Group] = (), *, totals: Mapping[str, int] | None = None
     ) -> list[Receipt]:
-        """Mark items done: any number, of any batches.
+        """Mark items done: any number, of any batches, each for itself.
 
-        More than one request can carry is sent in several, one after the other. Ids are checked before
-        anything of their request is marked; so when a later request is refused, the earlier ones are marked.
+        More than one request can carry is sent in several, one after the other. The first mark of an item
+        decides, with the totals that it brings.
 
         Args:
-            items: an item id, several, or a whole group, which is sent as one range. An item with values
-                for the totals of its batch is a ``Result``.
-            ranges: ranges of items.
-            counts: numbers of items without ids, for estimated batches.
+            marks: an item id, or several; a whole group, which is sent as one range; an ``ItemRange``; a
+                ``Done``, for an item with values for the totals of its batch; a ``Count``, for items of an
+                estimated batch; or a ``Failure``.
             totals: the values of a single item id for the totals of its batch: whole numbers within ±2⁵³ by
-                name. They count once, with the first acknowledgement of the item.
+                name. They count once, with the first mark of the item.
 
         Returns:
             One receipt for each batch.
 
         Raises:
-            InvalidItemId: an id is malformed, forged, or beyond its batch.
+            InvalidItemId: the id is malformed, forged, or beyond its batch.
             InvalidRequest: a value is not a whole number, or the batch of its item has no such total.
+            BatchNotFound, BatchGone: the batch of the item does not exist, or is gone.
+            PartlyMarked: of several marks, some are not settled; it says which, and why. All others are.
         """
         if totals is not None:
-            if not isinstance(items, str):
+            if not isinstance(marks, str):
                 raise InvalidRequest(
-                    "totals go with a single item id; give several items as Result(item, totals)"
+                    "totals go with a single item id; give several items as Done(item, totals)"
                 )
-            items = Result(items, check_values(totals))
-        if isinstance(items, Group):
-            ranges, items = [ItemRange(items.prefix), *ranges], ()
-        if not isinstance(items, Iterable | Result):
-            raise InvalidRequest(f"items must be an item id, several, or a group, not {shown(items)}")
-        named = [items] if isinstance(items, str | Result) else items
-        ranges = several("ranges", ranges, ItemRange, "[ItemRange(group.prefix, 0, 10)]")
-        counts = several("counts", counts, Count, "[Count(batch_id, 10)]")
-        requests = zip_longest(
-            chunks(named, max_items=MAX_IDS, size_of=item_bytes, max_bytes=ITEMS_BYTES),
-            chunks(ranges, max_items=MAX_RANGES),
-            chunks(counts, max_items=MAX_COUNTS),
-            fillvalue=(),
-        )
-        return mark_all(self._mark, (_acks(*request) for request in requests))
-
-    def _mark(self, acks: Acks) -> Sequence[Receipt]:
-        """Make one request, and repeat what it leaves."""
-
-        def call(acks: Acks) -> Sequence[Receipt]:
-            if acks.failures:
-                return self.ledger.fail(acks.failures)
-            return self.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts, results=acks.results)
-
-        return self.ended.learn(repeat_rest(call, acks, replace(REPEATS, sleep=self.clock.sleep)))
+            marks = Done(marks, check_values(totals))
+        return self._settled(each(marks))
 
     def fail(
         self,
@@ -114,61 +91,125 @@ class MarkingCalls(ReadingCalls):
             One receipt for each batch.
 
         Raises:
-            InvalidItemId: an id is malformed, forged, or beyond its batch.
+            InvalidItemId: the id is malformed, forged, or beyond its batch.
             InvalidRequest: a value is not a whole number, or the batch of its item has no such total.
-            RequestTooLarge: a message has more than 4 MiB as JSON.
+            RequestTooLarge: the message has more than 4 MiB as JSON.
+            BatchNotFound, BatchGone: the batch of the item does not exist, or is gone.
+            PartlyMarked: of several items, some are not marked; it says which, and why. All others are.
         """
-        named = [items] if isinstance(items, str | Failure) else items
-        example = "[item, Failure(other_item, reason)]"
         if totals is not None and not isinstance(items, str):
             raise InvalidRequest(
                 "totals go with a single item id; give several items as Failure(item, reason, totals=…)"
             )
+        named = [items] if isinstance(items, str | Failure) else items
         brought = check_values(totals or {})
-        kept_message = KeptMessage(message) if isinstance(message, str) else message
+        kept = KeptMessage(message) if isinstance(message, str) else message
         failures = (
-            Failure(item, reason, kept_message, totals=brought) if isinstance(item, str) else item
-            for item in several("items", named, (str, Failure), example)
+            Failure(item, reason, kept, totals=brought) if isinstance(item, str) else item
+            for item in several("items", named, (str, Failure), "[item, Failure(other_item, reason)]")
         )
-        kept = (replace(failure, reason=_kept(failure.reason)) for failure in failures)
-        requests = chunks(kept, max_items=MAX_FAILURES, size_of=failure_bytes, max_bytes=FAILURES_BYTES)
-        return mark_all(self._mark, (Acks(failures=page) for page in requests))
+        return self._settled(replace(failure, reason=_cut(failure.reason)) for failure in failures)
+
+    def mark(self, marks: Sequence[Mark]) -> Marked:
+        """Mark items like ``ack``, but return the verdicts instead of raising what is not settled.
+
+        Args:
+            marks: in the order in which they happened.
+
+        Returns:
+            The receipts, and what is not settled, by the places of the marks.
+        """
+        return merge(marked.at(places) for _, marked, places in self._requests(marks))
+
+    def _settled(self, marks: Iterable[Mark]) -> list[Receipt]:
+        """Mark a stream, a request at a time; raise what is not settled."""
+        parts, sent = list[Marked](), 0
+        unsettled = dict[int, Mark]()
+        for some, marked, places in self._requests(marks):
+            unsettled |= {places[at]: some[at] for at in marked.unsettled}
+            parts.append(marked.at(places))
+            sent = places.stop
+        merged = merge(parts)
+        if unsettled:
+            raise error_of(merged, unsettled, of=sent)
+        return list(merged.receipts)
+
+    def _requests(self, marks: Iterable[Mark]) -> Iterator[tuple[Sequence[Mark], Marked, range]]:
+        """Mark a stream, a request at a time; once a request leaves marks, later ones are not sent."""
+        start = 0
+        busy: FaninError | None = None
+        for some in requests(marks):
+            marked = (
+                self._request(some) if busy is None else Marked(left=dict.fromkeys(range(len(some)), busy))
+            )
+            busy = next(iter(marked.left.values()), None)
+            yield some, marked, range(start, start + len(some))
+            start += len(some)
+
+    def _request(self, marks: Sequence[Mark]) -> Marked:
+        """Make one request, and repeat what it leaves, unless an estimated batch may have counted that."""
+        parts, places, tries = list[Marked](), list(range(len(marks))), 0
+        backoff = replace(REPEATS, sleep=self.clock.sleep)
+        while True:
+            again = [marks[place] for place in places]
+            try:
+                marked, answered = self.ledger.mark(again), True
+            except (Throttled, ServiceUnavailable) as error:  # the ledger has repeated it already
+                marked, answered = Marked(left=dict.fromkeys(range(len(again)), error)), False
+            self.ended.learn(again, marked)
+            part = marked.at(places)
+            left = {at: why for at, why in part.left.items() if not isinstance(why, OutcomeUnknown)}
+            parts.append(replace(part, left={at: part.left[at] for at in part.left if at not in left}))
+            tries = tries + 1 if len(left) == len(places) else 1
+            places = sorted(left)
+            if not places or not answered or tries == backoff.tries:
+                return merge([*parts, Marked(left=left)])
+            backoff.wait(tries - 1)
 
 
-def _acks(items: Sequence[str | Result], ranges: Sequence[ItemRange], counts: Sequence[Count]) -> Acks:
-    results = [one for one in items if isinstance(one, Result)]
-    plain = [one for one in items if not isinstance(one, Result)] if results else items
-    return Acks(cast("Sequence[str]", plain), ranges, counts, results=results)
+def error_of(marked: Marked, marks: Mapping[int, Mark], *, of: int) -> FaninError:
+    """The error of a call that has not settled all its marks.
+
+    Args:
+        marked: the verdicts.
+        marks: those that are not settled, by place.
+        of: how many marks the call had.
+
+    Returns:
+        The error of its only mark, or of all of them if nothing is settled and they have one kind of error;
+        else ``PartlyMarked``.
+    """
+    errors = marked.unsettled
+    first = next(iter(errors.values()))
+    if not marked.receipts and len(errors) == of and len({type(error) for error in errors.values()}) == 1:
+        return first
+    error = PartlyMarked(
+        f"{len(errors)} of {of} marks are not settled, the first because {first}; see the attributes refused,"
+        " left and unknown of this error, and repeat those that are left",
+        receipts=marked.receipts,
+        refused=[(marks[place], why) for place, why in sorted(marked.refused.items())],
+        left=[(marks[place], why) for place, why in sorted(marked.left.items())],
+        unknown=[(marks[place], why) for place, why in sorted(marked.unknown.items())],
+    )
+    error.__cause__ = first
+    return error
 
 
-def _kept(reason: str) -> str:
+def each(marks: Mark | Group | Iterable[Mark | Group]) -> Iterator[Mark]:
+    """Marks one by one; a group is a range."""
+    if isinstance(marks, Group):
+        yield ItemRange(marks.prefix)
+    elif isinstance(marks, _ONE):
+        yield marks
+    elif isinstance(marks, Iterable):
+        for mark in marks:
+            yield ItemRange(mark.prefix) if isinstance(mark, Group) else mark
+    else:
+        raise InvalidRequest(f"marks must be an item id, several, or a group, not {shown(marks)}")
+
+
+def _cut(reason: str) -> str:
     """The part of a reason that is kept."""
     if not isinstance(reason, str):
         raise InvalidRequest(f"a reason must be text, not {shown(reason)}; write str(error) for an error")
     return reason[:MAX_REASON]
-
-
-def item_bytes(item: str | Result) -> int:
-    """Most bytes of an item that is done, with what it brings to totals, in a request.
-
-    Raises:
-        InvalidRequest: a value is not a whole number within ±2⁵³.
-    """
-    if not isinstance(item, Result):
-        return 3 + len(str(item))  # the service says what is wrong with an id that is not text
-    return 24 + len(str(item.item)) + _values_bytes(item.totals)
-
-
-def failure_bytes(failure: Failure) -> int:
-    """Most bytes of a failure in a request.
-
-    Raises:
-        InvalidRequest: a value is not a whole number within ±2⁵³, or SQS delivers no such message.
-    """
-    message = 0 if failure.message is None else len(pack(checked_message(failure.message)))
-    reason = 6 * len(failure.reason)  # six: the longest escape JSON has
-    return 64 + len(failure.item) + reason + message + _values_bytes(failure.totals)
-
-
-def _values_bytes(totals: Mapping[str, int]) -> int:
-    return 12 + len(compact(dict(check_values(totals)))) if totals else 0

@@ -15,13 +15,14 @@ from fanin.client.conversions import member, selection
 from fanin.client.diagnostics import DiagnosticCalls
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.ledger import LedgerCalls
+from fanin.client.marking import each, error_of
 from fanin.client.producing.batch import TrackedBatch
-from fanin.domain.acks import Failure, Result
 from fanin.domain.batch import Batch
 from fanin.domain.failures import Keep
+from fanin.domain.ids import Group
+from fanin.domain.marks import Mark, Marked
 from fanin.domain.redrives import Redrive, Redriving
 from fanin.domain.selection import OrdinalRange
-from fanin.domain.totals import check_values
 from fanin.errors import FaninError, ItemFailed, NotConfigured
 from fanin.names import ENV_ACK_QUEUE_URL
 
@@ -320,35 +321,27 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         """Notes failed attempts; not where acknowledgements go through a queue, and need no ledger."""
         return self.note_retries if via == "api" else None
 
-    def ack_later(
-        self, items: str | Result | Iterable[str | Result], *, failures: Iterable[Failure] = ()
-    ) -> None:
-        """Mark items done through the ack queue, which is cheaper in bulk and takes some seconds.
+    def ack_later(self, marks: Mark | Group | Iterable[Mark | Group]) -> None:
+        """Mark items through the ack queue, which is cheaper in bulk and takes some seconds.
 
-        An id, or a total, that the ledger refuses is not reported here; it ends in the ack queue's
-        dead-letter queue, alone.
+        What only the ledger can refuse, such as an id that it did not issue, is not reported here; it ends in
+        the ack queue's dead-letter queue, alone.
 
         Args:
-            items: an item id, or several; one with values for the totals of its batch is a ``Result``.
-            failures: items that failed, with their messages.
+            marks: as in ``ack``; failures may be among them, with their messages.
 
         Raises:
-            InvalidRequest: a value for a total is not a whole number within ±2⁵³; nothing was sent.
             NotConfigured: the ack queue is not known.
-            InvalidRequest: a value is not a whole number within ±2⁵³, or no total can have its name; nothing
-                was sent.
-            PartlyMarked: the message of a failure is larger than the queue takes; all others were sent.
+            InvalidRequest: the only mark is malformed, or its message is larger than the queue takes.
+            PartlyMarked: some of several marks are malformed, or were not taken by the queue; all others were
+                sent.
         """
-        from fanin.client.consuming.acknowledging import ItemOutcome  # noqa: PLC0415
-
-        outcomes = [
-            ItemOutcome(item) if isinstance(item, str) else ItemOutcome(item.item, totals=item.totals)
-            for item in ([items] if isinstance(items, str | Result) else items)
-        ]
-        outcomes += map(ItemOutcome.of, failures)
-        for outcome in outcomes:
-            check_values(outcome.totals)
-        self.acknowledger("queue")(outcomes)
+        given = list(each(marks))
+        unsettled = self.acknowledger("queue")(given)
+        if unsettled:
+            refused = {at: why for at, why in unsettled.items() if not why.retryable}
+            left = {at: why for at, why in unsettled.items() if why.retryable}
+            raise error_of(Marked((), refused, left), dict(enumerate(given)), of=len(given))
 
     def acknowledger(self, via: AckPath = "api") -> Acknowledger:
         """Make an acknowledger for your own ``Consumer`` or ``IdempotentReceiver``.

@@ -244,7 +244,7 @@ def _ranges_with_totals(items: int) -> Cost:
     Where two calls meet, both write the words that lie across; and a word is written at most once for each
     word below it.
     """
-    tree, calls = Tree(), -(-items // limits.MAX_IDS)
+    tree, calls = Tree(), -(-items // limits.MAX_MARKS)
     writes, children = 0, items
     for level in range(tree.root_level(items) + 1):
         words = tree.last(level, items) + 1
@@ -252,7 +252,7 @@ def _ranges_with_totals(items: int) -> Cost:
         children = words
     note = (
         "marked word by word, a write for 64 items, so that what items below have brought is kept;"
-        f" a call takes {limits.MAX_IDS:,} items by ranges"
+        f" a call takes {limits.MAX_MARKS:,} items by ranges"
     )
     usage = _life(min(items, BLOCK)) + Usage(writes=writes) + _settling(items)
     return Cost("ranges of a batch with totals, direct", usage, note)

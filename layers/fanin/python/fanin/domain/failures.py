@@ -63,7 +63,8 @@ def checked_message(message: object) -> KeptMessage:
         limits.text("the group of a message", message.group_id, limits.MAX_MESSAGE_GROUP, least=1)
     if len(message.attributes) > limits.MAX_MESSAGE_ATTRIBUTES:
         raise InvalidRequest(
-            f"a message has {len(message.attributes)} attributes; SQS takes {limits.MAX_MESSAGE_ATTRIBUTES}"
+            f"a message has {len(message.attributes)} attributes, and could not be sent again: SQS takes"
+            f" {limits.MAX_MESSAGE_ATTRIBUTES} beside the item id"
         )
     for name, attribute in message.attributes.items():
         limits.text("the name of an attribute", name, limits.MAX_MESSAGE_ATTRIBUTE_NAME, least=1)

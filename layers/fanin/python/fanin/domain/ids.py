@@ -8,12 +8,13 @@ id that the service never issued fails the check.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, NamedTuple, overload
 from uuid import UUID
 
+from fanin.domain import limits
 from fanin.errors import InvalidItemId, InvalidRequest
 
 MAX_BATCH_ID: Final = 2**53 - 1
@@ -123,27 +124,6 @@ def parse_prefix(prefix: str) -> Block:
     return block
 
 
-def group_by_prefix(item_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Split item ids at the last colon, and group them: prefix → indices, as text, in order of appearance.
-
-    Raises:
-        InvalidItemId: an id is not text, or has no colon.
-    """
-    groups: dict[str, list[str]] = {}
-    last, indices = "", groups.setdefault("", [])
-    try:
-        for item in item_ids:
-            prefix, _, index = item.rpartition(":")
-            if prefix != last:
-                last, indices = prefix, groups.setdefault(prefix, [])
-            indices.append(index)
-    except (AttributeError, TypeError) as error:
-        raise InvalidItemId("item ids are text: <batch id>:<group id>:<index>") from error
-    if bare := groups.pop(""):
-        raise InvalidItemId(f"item id {bare[0][:96]!r} is not <batch id>:<group id>:<index>")
-    return groups
-
-
 def parse_indices(block: Block, indices: Sequence[str]) -> list[int]:
     """Read the indices of items of one block, and turn them into ordinals.
 
@@ -160,7 +140,7 @@ def parse_indices(block: Block, indices: Sequence[str]) -> list[int]:
         if not re.fullmatch(r"0|[1-9][0-9]{0,9}", index) or int(index) >= block.size:
             break
     raise InvalidItemId(
-        f"item id {block.prefix}:{index[:32]} does not end in a whole number"
+        f"item id {block.prefix}:{limits.cleaned(index[:32])} does not end in a whole number"
         f" from 0 to {block.size - 1}, the items of its group"
     )
 
@@ -174,9 +154,11 @@ def parse_item(item: str) -> tuple[Block, int]:
     Raises:
         InvalidItemId: the text is not an item id.
     """
-    ((prefix, indices),) = group_by_prefix([item]).items()
+    prefix, colon, index = str(item).rpartition(":")
+    if not colon:
+        raise InvalidItemId(f"item id {str(item)[:96]!r} is not <batch id>:<group id>:<index>")
     block = parse_prefix(prefix)
-    (ordinal,) = parse_indices(block, indices)
+    (ordinal,) = parse_indices(block, [index])
     return block, ordinal
 
 
@@ -201,6 +183,36 @@ def parse_batch_uuid(text: str) -> int:
 
 
 @dataclass(frozen=True)
+class ItemIds(Sequence[str]):
+    """Ids of some items of a group, made on demand, as ``range`` makes its numbers.
+
+    Attributes:
+        prefix: ``<batch id>:<group id>``.
+        indices: of the items.
+    """
+
+    prefix: str
+    indices: range
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __iter__(self) -> Iterator[str]:
+        prefix = self.prefix
+        return (f"{prefix}:{index}" for index in self.indices)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> ItemIds: ...
+    def __getitem__(self, index: int | slice) -> str | ItemIds:
+        indices = self.indices[index]
+        if isinstance(indices, int):
+            return f"{self.prefix}:{indices}"
+        return ItemIds(self.prefix, indices)
+
+
+@dataclass(frozen=True)
 class Group(Sequence[str]):
     """The item ids that adding items returns, made on demand: a group of a billion takes no memory.
 
@@ -218,18 +230,14 @@ class Group(Sequence[str]):
         return self.upto
 
     def __iter__(self) -> Iterator[str]:
-        prefix = self.prefix
-        return (f"{prefix}:{index}" for index in range(self.upto))
+        return iter(self[:])
 
     @overload
     def __getitem__(self, index: int) -> str: ...
     @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        indices = range(self.upto)[index]
-        if isinstance(indices, int):
-            return f"{self.prefix}:{indices}"
-        return [f"{self.prefix}:{i}" for i in indices]
+    def __getitem__(self, index: slice) -> ItemIds: ...
+    def __getitem__(self, index: int | slice) -> str | ItemIds:
+        return ItemIds(self.prefix, range(self.upto))[index]
 
     @property
     def prefix(self) -> str:

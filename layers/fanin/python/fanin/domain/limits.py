@@ -8,14 +8,11 @@ from typing import Final
 
 from fanin.errors import InvalidRequest, RequestTooLarge
 
-MAX_IDS: Final = 10_000
-MAX_RANGES: Final = 1_000
 MAX_ERRORS: Final = 100  # of one selection of failures
 MAX_ERRORS_BYTES: Final = 32 * 1024  # of all of them together; they stand in the record of a redrive
 MAX_SELECTED_RANGES: Final = 100  # of a redrive, of a release
-MAX_COUNTS: Final = 1_000
-MAX_FAILURES: Final = 1_000
 MAX_MARKS: Final = 10_000
+"""Weight of the marks of one request, of which an item id is 1 and a failure, a range or a count 10."""
 MAX_PAGE: Final = 1_000
 MAX_ROWS: Final = 500
 """Rows that one call may read which looks for something in a batch, or lists; a cursor leads on.
@@ -25,7 +22,8 @@ So no call costs much more than another, however large a batch somebody has made
 MAX_ROWS_DIRECT: Final = 10_000
 """The same for a process that uses the tables itself, and pays for its own reads."""
 MAX_USER_KEY: Final = 256
-MAX_IDEMPOTENCY_KEY: Final = 128
+MAX_IDEMPOTENCY_KEY: Final = 256
+MAX_CORRELATION_ID: Final = 128
 MAX_REASON: Final = 1_024
 MAX_ATTEMPTS: Final = 2**31 - 1  # receives of a message, as failures and failed attempts name them
 MAX_KEPT_INLINE: Final = 8 * 1024
@@ -77,7 +75,7 @@ MAX_ENTRY: Final = (
     255 * 1024
 )  # bytes of an event; EventBridge took 256 KB for long, and its targets get an envelope too
 MAX_EVENT: Final = 200 * 1024  # bytes of JSON; a message carries the event with its envelope
-MAX_MESSAGE_ATTRIBUTES: Final = 10
+MAX_MESSAGE_ATTRIBUTES: Final = 9  # of a kept message: SQS takes ten, and the item id is one
 MAX_MESSAGE_ATTRIBUTE_NAME: Final = 256
 MAX_MESSAGE_ATTRIBUTE_TYPE: Final = 256
 MAX_MESSAGE_GROUP: Final = 128
@@ -166,6 +164,11 @@ def sendable(what: str, value: str) -> str:
             " it, for example as JSON or base64"
         )
     return value
+
+
+def cleaned(value: str) -> str:
+    """The text, with a question mark for each character that a message of SQS cannot carry."""
+    return re.sub(_UNSENDABLE, "?", value)
 
 
 def pairs(what: str, values: Mapping[str, object]) -> None:

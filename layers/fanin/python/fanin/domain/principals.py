@@ -31,36 +31,32 @@ class Principal(NamedTuple):
 
 
 class IdempotencyKey(NamedTuple):
-    """A caller's idempotency key, and the names under which its row may be found.
-
-    The first caller who uses a key gets it under its own name. Others who use the same text find it taken,
-    and have theirs under a hash of caller and text.
+    """A caller's idempotency key: the same text of another caller is another key.
 
     Attributes:
         text: as given.
         owner: short digest of whose it is; ``NOBODY`` without an identity.
-        other: its name if somebody else has its text; longer than any text, so that no text is like it.
+        name: of its rows: a digest of both, so that it may be any text.
     """
 
     text: str
     owner: str
-    other: str
+    name: str
 
     @classmethod
     def of(cls, text: str, caller: Principal | None = None) -> IdempotencyKey:
         """The key of a caller; None for the service's own calls, and for those without an identity."""
         whose = caller.owner if caller else ""
         owner = _digest(whose, size=16) if whose else NOBODY
-        return cls(text, owner, f"caller/{_digest(whose, text, size=64)}")
+        return cls(text, owner, _digest(whose, text, size=32))
 
-    @property
-    def names(self) -> tuple[str, str]:
-        """Where its row may be, in the order in which to try."""
-        return self.text, self.other
+    def check(self) -> None:
+        """Refuse a text that cannot be a key.
 
-    def may_use(self, owner: str) -> bool:
-        """Whether a row with this owner is the key's."""
-        return owner == self.owner
+        Raises:
+            InvalidRequest: it is not text of 1 to 256 characters.
+        """
+        limits.text("Idempotency-Key", self.text, limits.MAX_IDEMPOTENCY_KEY, least=1)
 
 
 def checked_name(text: str) -> str:

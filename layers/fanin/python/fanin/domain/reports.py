@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fanin.domain.batch import Batch
 from fanin.domain.failures import KeptMessage, error_of
@@ -221,6 +221,24 @@ class Verdict:
     disagreements: tuple[str, ...] = ()
     repaired: bool = False
     cursor: str | None = None
+
+
+def merge_verdicts(pages: Iterable[Verdict]) -> Verdict:
+    """One verdict on a whole batch from the verdicts on its pages.
+
+    Args:
+        pages: at least one, in order.
+    """
+    verdict, *others = pages
+    # Neighbouring pages both check the words above their border, and say the same about them.
+    for page in others:
+        verdict = replace(
+            page,
+            pending=verdict.pending + page.pending,
+            disagreements=tuple(dict.fromkeys(verdict.disagreements + page.disagreements)),
+            repaired=verdict.repaired or page.repaired,
+        )
+    return verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 
-class Mark(NamedTuple):
+class Bits(NamedTuple):
     """Bits of one word to clear.
 
     Attributes:
@@ -95,7 +95,7 @@ class Tree:
         last = self.last(level, at_least)
         return index > last or (index == last and children >= self.last_children(level, at_least))
 
-    def cover(self, start: int, stop: int, n: int) -> Iterator[Mark]:
+    def cover(self, start: int, stop: int, n: int) -> Iterator[Bits]:
         """Cover the items start ≤ i < stop with bits, each as high in the tree as possible.
 
         Args:
@@ -111,13 +111,13 @@ class Tree:
         while start < stop:
             first, last = start // self.width, (stop - 1) // self.width
             if first == last or level == root:
-                yield Mark(level, first, self._run(start % self.width, (stop - 1) % self.width + 1))
+                yield Bits(level, first, self._run(start % self.width, (stop - 1) % self.width + 1))
                 return
             if start % self.width:
-                yield Mark(level, first, self._run(start % self.width, self.width))
+                yield Bits(level, first, self._run(start % self.width, self.width))
                 first += 1
             if stop % self.width:
-                yield Mark(level, last, self._run(0, stop % self.width))
+                yield Bits(level, last, self._run(0, stop % self.width))
             else:
                 last += 1
             start, stop, level = first, last, level + 1
@@ -125,12 +125,12 @@ class Tree:
     def _run(self, low: int, high: int) -> int:
         return (1 << high) - (1 << low)
 
-    def parent(self, level: int, number: int) -> Mark:
+    def parent(self, level: int, number: int) -> Bits:
         """The bit that stands for a word in the word above it."""
         above, bit = divmod(number, self.width)
-        return Mark(level + 1, above, self.bits[bit])
+        return Bits(level + 1, above, self.bits[bit])
 
-    def ancestors(self, number: int, n: int, *, level: int = 0) -> Iterator[Mark]:
+    def ancestors(self, number: int, n: int, *, level: int = 0) -> Iterator[Bits]:
         """The bits that stand for a word in the words above it, in a tree of n items.
 
         Args:
@@ -139,14 +139,14 @@ class Tree:
             level: of the word.
 
         Yields:
-            One mark of one bit on each level above, up to the root, lowest first.
+            One bit on each level above, up to the root, lowest first.
         """
         for below in range(level, self.root_level(n)):
-            mark = self.parent(below, number)
-            number = mark.number
-            yield mark
+            above = self.parent(below, number)
+            number = above.number
+            yield above
 
-    def marks(self, ordinals: Sequence[int]) -> dict[int, int]:
+    def masks(self, ordinals: Iterable[int]) -> dict[int, int]:
         """Group items by their word of level 0.
 
         Returns:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fanin.app.ports.parts import RetryRow
-from fanin.domain.acks import Failure, dead_letter_reason
 from fanin.domain.failures import KeptMessage, MessageAttribute
+from fanin.domain.limits import MAX_REASON
+from fanin.domain.marks import Failure
 from fanin.names import ITEM_ATTRIBUTE
 
 
@@ -40,10 +41,10 @@ def dead_failure(
     received = message["attributes"]["ApproximateReceiveCount"]
     dead_letters = message["eventSourceARN"]
     source = message["attributes"].get("DeadLetterQueueSourceArn") or source or _noted(last, dead_letters)
-    queue = _name(source or dead_letters)
+    reason = f"dead letter: received {received} times from {_name(source or dead_letters)}"
     return Failure(
         item,
-        dead_letter_reason(received, queue, last.error if last else ""),
+        f"{reason}: {last.error}"[:MAX_REASON] if last and last.error else reason,
         kept_message(message) if kept else None,
         attempts=int(received),
         source=source,

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from aws_lambda_powertools import Logger, Metrics
 
 from fanin import names
-from fanin.domain.acks import Receipt
 from fanin.domain.batch import Batch, Kind, State
+from fanin.domain.marks import Receipt
 from fanin.entry.invocation import INVOCATION
 from fanin.entry.settings import Settings
 
@@ -52,18 +52,13 @@ def count(metric: str, value: int = 1) -> None:
 
 
 def count_receipts(receipts: Iterable[Receipt]) -> None:
-    """Record how many items were marked for the first time, were marked before, or came too late."""
+    """Record how many items were done or failed for the first time, are held, were marked before, or late."""
     for receipt in receipts:
-        count(names.METRIC_FIRST, receipt.first)
+        count(names.METRIC_FIRST, max(receipt.first - receipt.failed, 0))
+        count(names.METRIC_FAILED, receipt.failed)
+        count(names.METRIC_HELD, receipt.held)
         count(names.METRIC_DUPLICATE, len(receipt.duplicates))
         count(names.METRIC_LATE, receipt.late)
-
-
-def count_failures(receipts: Iterable[Receipt]) -> None:
-    """Record how many items failed for the first time, and how many are held."""
-    for receipt in receipts:
-        count(names.METRIC_FAILED, receipt.first)
-        count(names.METRIC_HELD, receipt.held)
 
 
 def count_reaped(reaped: Reaped) -> None:

@@ -11,7 +11,7 @@ from fanin.app.targets.delivery import Outcome
 from fanin.app.targets.jobs import Job
 from fanin.entry.observe import count, logger
 from fanin.entry.partial_batch import Message, partial_batch_response
-from fanin.entry.target_pauses import pause
+from fanin.entry.pauses import TARGETS, pause
 from fanin.entry.unhandled import Postpone
 from fanin.errors import FaninError
 
@@ -33,7 +33,9 @@ def deliver_targets(event: Message, deliver: Callable[[Job], Outcome], postpone:
     Returns:
         The partial batch response: jobs to do again.
     """
-    again = [(message, pause(message)) for message in event["Records"] if not _done(message, deliver)]
+    again = [
+        (message, pause(message, TARGETS)) for message in event["Records"] if not _done(message, deliver)
+    ]
     try:
         postpone(again)
     except Exception:  # noqa: BLE001  the messages come again all the same

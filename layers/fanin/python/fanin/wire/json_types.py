@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from enum import StrEnum
 from typing import Any, Final, Generic, Self, TypeAlias, TypeVar
+from urllib.parse import quote, unquote
 
 from fanin.domain import limits
 from fanin.domain.ids import MAX_BATCH_ID
@@ -141,8 +142,11 @@ def whole_map(low: int, high: int, *, names: str) -> JsonType[Mapping[str, int]]
     )
 
 
+_VISIBLE: Final = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 INDIVISIBLE: Final = "x-indivisible"
 """Keyword of a list whose values belong together, so that several calls cannot share them."""
+EACH_ALONE: Final = "x-each-alone"
+"""Keyword of a list whose entries are read one by one, so that a bad one is refused alone."""
 ANYTHING: Final[JsonType[Any]] = JsonType({})
 TEXT: Final = text()
 BOOLEAN: Final[JsonType[bool]] = JsonType({"type": "boolean"})
@@ -161,9 +165,18 @@ ITEM_ID: Final = TEXT.with_keywords(
     description="<batch id>:<group id>:<index>",
     examples=["7823146098425856:00000000-0000-8010-8000-000000000000:0"],
 )
-IDEMPOTENCY_KEY: Final = text(limits.MAX_IDEMPOTENCY_KEY, least=1).with_keywords(
-    description="however often a call is repeated with the same key, it takes effect once"
+IDEMPOTENCY_KEY: Final[JsonType[str]] = JsonType(
+    {
+        "type": "string",
+        "minLength": 1,
+        "description": "however often a call is repeated with the same key, it takes effect once; any text of"
+        f" 1 to {limits.MAX_IDEMPOTENCY_KEY} characters; percent-encode the percent sign, and whatever is not"
+        " visible ASCII, as UTF-8 (RFC 3986)",
+    },
+    lambda key: quote(key, safe=_VISIBLE),
+    lambda header: unquote(header, errors="surrogateescape"),
 )
+"""An idempotency key as it stands in a header, which carries visible ASCII only."""
 METADATA: Final = string_map(text(limits.MAX_METADATA_VALUE)).with_keywords(
     maxProperties=limits.MAX_METADATA,
     propertyNames={"maxLength": limits.MAX_METADATA_KEY},

@@ -22,6 +22,8 @@ def _encode(attribute: MessageAttribute) -> Json:
 
 
 def _decode(body: Json) -> MessageAttribute:
+    if body.keys() not in ({"type", "value"}, {"type", "binary"}):
+        raise InvalidRequest("an attribute of a message has a type, and a value or a binary")
     if "binary" in body:
         return MessageAttribute(body["type"], _bytes(body["binary"]))
     return MessageAttribute(body["type"], body["value"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from fanin import names
-from fanin.wire.items import PARTLY_MARKED
 from fanin.wire.json_types import BATCH_ID, OBJECT, TEXT, whole
 from fanin.wire.shapes import plain
 
@@ -21,7 +20,6 @@ PROBLEM: Final = plain(
     {
         "retry_after": whole(0).with_keywords(description="seconds"),
         "child": BATCH_ID.with_keywords(description="of item-has-child: id of the child batch"),
-        **PARTLY_MARKED.fields,
     },
     lenient=True,
 )

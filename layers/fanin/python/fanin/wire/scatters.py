@@ -20,7 +20,6 @@ from fanin.domain.scatter import (
     Scattered,
 )
 from fanin.wire.batches import BATCH, STATE, TOTAL_NAMES
-from fanin.wire.items import VALUES
 from fanin.wire.json_types import (
     ANYTHING,
     BATCH_ID,
@@ -39,6 +38,7 @@ from fanin.wire.json_types import (
     text,
     whole,
 )
+from fanin.wire.marks import VALUES
 from fanin.wire.shapes import Shape, answer, request, wrapped
 from fanin.wire.targets import ON_END
 
@@ -66,7 +66,7 @@ SCATTER: Final = request(
     attributes=string_map(text(limits.MAX_USER_KEY, least=1)).with_keywords(
         maxProperties=limits.MAX_ATTRIBUTES
     ),
-    correlation_id=or_null(text(limits.MAX_IDEMPOTENCY_KEY, least=1)),
+    correlation_id=or_null(text(limits.MAX_CORRELATION_ID, least=1)),
     timeout=whole(limits.MIN_TIMEOUT, limits.MAX_TIMEOUT),
     max_retries=whole(0, limits.MAX_RETRIES),
     quorum=JsonType[int | float | None](

@@ -20,8 +20,12 @@ _TOO_LARGE: Final = "a number is too large"
 _TOO_DEEP: Final = f"it is nested more than {MAX_DEPTH} levels deep"
 
 
-def read_json(body: str | bytes) -> Any:
+def read_json(body: str | bytes, *, any_text: bool = False) -> Any:
     """Read the value of a JSON text.
+
+    Args:
+        body: the text, or its bytes in UTF-8.
+        any_text: whether strings may have half a surrogate pair, because whoever reads them looks for it.
 
     Returns:
         The value; ``1.0`` and ``1e3`` are the integers that they are in JSON Schema.
@@ -35,7 +39,7 @@ def read_json(body: str | bytes) -> Any:
         value = json.loads(text, object_pairs_hook=_fields, parse_float=_number, parse_constant=_no_number)
         if text.count("[") + text.count("{") > MAX_DEPTH:
             _check_depth(value)
-        if "\\ud" in text.lower():
+        if not any_text and "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         expected = error.msg[:1].lower() + error.msg[1:]

@@ -18,7 +18,7 @@ def test_a_frame_lives_its_whole_life_over_http(call) -> None:
     # When two are claimed, and one of them is acknowledged
     tickets = [{"frame_id": frame_id, "index": index} for index in (0, 1)]
     claimed = call("POST", "/v1/claims", {"claims": tickets, "lease": 5}).json["claims"]
-    call("POST", "/v1/acks", {"items": [claimed[1]["item"]]})
+    call("POST", "/v1/acks", {"marks": [claimed[1]["item"]]})
 
     # Then the frame says what is missing, and claims what may be done
     assert call("GET", f"/v1/frames/{frame_id}").json["missing"] == [[0, 1], [2, 3]]

@@ -29,15 +29,16 @@ def test_a_batch_lives_its_whole_life_over_http(call, memory: Memory) -> None:
     prefix = f"{group.json['batch_id']}:{group.json['id']}"
 
     # When two are acknowledged, one of them twice, one fails, and the batch is closed
-    receipts = call("POST", "/v1/acks", {"items": [f"{prefix}:0", f"{prefix}:1"]})
-    again = call("POST", "/v1/acks", {"items": [f"{prefix}:1"]})
-    failed = call("POST", "/v1/failures", {"failures": [{"item": f"{prefix}:2", "reason": "no price"}]})
+    receipts = call("POST", "/v1/acks", {"marks": [f"{prefix}:0", f"{prefix}:1"]})
+    again = call("POST", "/v1/acks", {"marks": [f"{prefix}:1"]})
+    failed = call("POST", "/v1/acks", {"marks": [{"failed": f"{prefix}:2", "reason": "no price"}]})
     closed = call("POST", f"{path}/close")
 
     # Then every receipt says what it did, and the batch is complete
     assert receipts.json["batches"][0]["first"] == 2
     assert again.json["batches"][0]["duplicates"] == [f"{prefix}:1"]
-    assert failed.json["batches"][0]["first"] == 1
+    receipt = failed.json["batches"][0]
+    assert (receipt["first"], receipt["failed"]) == (1, 1)
     assert (closed.status, closed.json["state"]) == (200, "complete")
     assert closed.json["ended_at"] is not None
     failures = call("GET", f"{path}/failures").json["failures"]
@@ -51,7 +52,7 @@ def test_missing_is_told_as_ranges_that_can_be_acknowledged(call) -> None:
     batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
     group = call("POST", f"/v1/batches/{batch_id}/items", {"count": 100}).json
     prefix = f"{batch_id}:{group['id']}"
-    receipts = call("POST", "/v1/acks", {"ranges": [{"group": prefix, "from": 10, "to": 90}]}).json
+    receipts = call("POST", "/v1/acks", {"marks": [{"group": prefix, "from": 10, "to": 90}]}).json
     assert receipts["batches"][0]["ranged"] == 80
     call("POST", f"/v1/batches/{batch_id}/close")
 
@@ -60,7 +61,7 @@ def test_missing_is_told_as_ranges_that_can_be_acknowledged(call) -> None:
     blocks = [parse_prefix(span["group"]) for span in missing["ranges"]]
     assert [(block.first, block.stop) for block in blocks] == [(0, 10), (90, 100)]
     assert [(span["from"], span["to"]) for span in missing["ranges"]] == [(0, 10), (0, 10)]
-    receipts = call("POST", "/v1/acks", {"ranges": missing["ranges"]}).json
+    receipts = call("POST", "/v1/acks", {"marks": missing["ranges"]}).json
 
     # Then the batch is complete
     assert receipts["batches"][0]["complete"] is True
@@ -154,7 +155,7 @@ def test_an_estimated_batch_counts(call) -> None:
     call("POST", f"/v1/batches/{batch_id}/items", {"count": 2})
     call("POST", f"/v1/batches/{batch_id}/close")
 
-    receipt = call("POST", "/v1/acks", {"counts": [{"batch_id": batch_id, "n": 2}]}).json["batches"][0]
+    receipt = call("POST", "/v1/acks", {"marks": [{"batch_id": batch_id, "count": 2}]}).json["batches"][0]
 
     assert (receipt["ranged"], receipt["complete"]) == (2, True)
 
@@ -178,8 +179,9 @@ def test_answers_are_of_the_form_that_the_document_promises(call, ledger: Ledger
         "releaseItems": {"errors": ["r"], "ranges": [{"from": 0, "to": 1}]},
         "openBatch": {"metadata": {"a": "b"}},
         "addItems": {"count": 1},
-        "ackItems": {"items": [group[0], group[0]]},
-        "failItems": {"failures": [{"item": group[1], "reason": "r", "message": {"body": "b"}}]},
+        "markItems": {
+            "marks": [group[0], group[0], {"failed": group[1], "reason": "r", "message": {"body": "b"}}, 7]
+        },
         "carlyleCreateExact": {"userKey": None},
         "carlyleCreateEstimated": {},
         "carlyleAddExact": {"batchId": batch_id, "items": 2},
@@ -229,7 +231,7 @@ def test_answers_are_of_the_form_that_the_document_promises(call, ledger: Ledger
     [
         ({"body": "b", "attributes": {"a": {"type": "Binary", "binary": "no base64!"}}}, "not base64"),
         ({"body": "b", "attributes": {"a": {"type": "Binary", "value": "text"}}}, "must be bytes"),
-        ({"body": "b", "group_id": "g" * 129}, "group_id"),
+        ({"body": "b", "group_id": "g" * 129}, "the group of a message"),
         ({}, "body"),
     ],
 )
@@ -239,24 +241,55 @@ def test_a_message_that_cannot_be_kept_is_refused(call, memory: Memory, message:
     before = memory.accesses.writes.total()
 
     item = f"{batch_id}:{group['id']}:0"
-    answer = call("POST", "/v1/failures", {"failures": [{"item": item, "message": message}]})
+    answer = call("POST", "/v1/acks", {"marks": [{"failed": item, "message": message}]})
 
-    assert (answer.status, memory.accesses.writes.total()) == (400, before)
-    assert detail in answer.json["detail"]
+    assert (answer.status, memory.accesses.writes.total()) == (200, before)
+    (refused,) = answer.json["refused"]
+    assert (refused["place"], refused["code"]) == (0, "invalid-request")
+    assert detail in refused["detail"]
 
 
-def test_messages_of_more_than_4_mib_are_refused(call, memory: Memory) -> None:
-    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
-    group = call("POST", f"/v1/batches/{batch_id}/items", {"count": 5}).json
-    before = memory.accesses.writes.total()
-    failures = [
-        {"item": f"{batch_id}:{group['id']}:{n}", "message": {"body": "x" * 900_000}} for n in range(5)
+def test_bad_entries_are_refused_by_their_places_and_nothing_else(call, ledger: LedgerService) -> None:
+    # Given a request with good marks, and bad ones of every kind between them
+    group = ledger.add(ledger.open(OpenBatch(totals=("rows",))).batch_id, 5)
+    bad = [
+        ("nonsense", "invalid-item-id"),
+        (f"77:{group.id}:0", "batch-not-found"),
+        ({"item": group[1], "totals": {"lines": 1}}, "invalid-request"),
+        ({"failed": group[1], "reason": "\ud83d"}, "invalid-request"),
+        ({"item": group[1], "failed": group[1]}, "invalid-request"),
+        ({"item": group[1], "hint": 1}, "invalid-request"),
+        ({"failed": 3}, "invalid-item-id"),
+        ({"from": 1}, "invalid-request"),
+        ({"batch_id": group.batch_id, "count": 1}, "invalid-request"),
+        (7, "invalid-request"),
+        (None, "invalid-request"),
     ]
+    good = [group[0], {"item": group[2], "totals": {"rows": 7}}, {"failed": group[3], "reason": "no price"}]
 
-    answer = call("POST", "/v1/failures", {"failures": failures})
+    # When
+    answer = call("POST", "/v1/acks", {"marks": [*good, *(entry for entry, _ in bad), group[4]]})
 
-    assert (answer.status, memory.accesses.writes.total()) == (413, before)
-    assert call("POST", "/v1/failures", {"failures": failures[:4]}).status == 200
+    # Then
+    assert answer.status == 200
+    assert [(one["place"], one["code"]) for one in answer.json["refused"]] == [
+        (3 + n, code) for n, (_, code) in enumerate(bad)
+    ]
+    assert "left" not in answer.json
+    (receipt,) = answer.json["batches"]
+    assert (receipt["first"], receipt["failed"]) == (4, 1)
+    assert ledger.status(group.batch_id).batch.totals == {"rows": 7}
+
+
+def test_a_message_of_more_than_4_mib_is_refused_alone(call, ledger: LedgerService) -> None:
+    group = ledger.add(ledger.open(OpenBatch()).batch_id, 2)
+    large = {"failed": group[0], "message": {"body": "\n" * 2_200_000}}  # two bytes each as JSON
+
+    answer = call("POST", "/v1/acks", {"marks": [large, group[1]]})
+
+    assert [(one["place"], one["code"]) for one in answer.json["refused"]] == [(0, "request-too-large")]
+    assert answer.json["batches"][0]["first"] == 1
+    assert call("POST", "/v1/acks", {"marks": ["x" * 6_000_000]}).status == 413
 
 
 def test_a_batch_that_holds_and_tolerates_over_http(call) -> None:
@@ -269,8 +302,8 @@ def test_a_batch_that_holds_and_tolerates_over_http(call) -> None:
     call("POST", f"{path}/close")
 
     # When
-    failures = {"failures": [{"item": item, "reason": f"no price {item[-1]}"} for item in items]}
-    (receipt,) = call("POST", "/v1/failures", failures).json["batches"]
+    failures = {"marks": [{"failed": item, "reason": f"no price {item[-1]}"} for item in items]}
+    (receipt,) = call("POST", "/v1/acks", failures).json["batches"]
 
     # Then
     assert (opened["on_failure"], opened["tolerated_failures"], opened["cause"]) == ("hold", tolerated, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import pytest
 
@@ -64,13 +65,11 @@ def test_what_scatters_list_comes_in_smaller_pages(operation: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "status"), [("k", 201), ("k" * 128, 201), ("k" * 129, 400), ("", 400)], ids=range(4)
+    ("key", "status"), [("k", 201), ("k" * 256, 201), ("k" * 257, 400), ("", 400)], ids=range(4)
 )
 def test_an_idempotency_key_has_a_length(call, key: str, status: int) -> None:
     (header,) = KEY
     answer = call("POST", "/v1/batches", {}, headers={header: key})
     assert answer.status == status
     if status == 400:
-        assert answer.json["detail"].startswith(
-            "header 'Idempotency-Key' must be text of 1 to 128 characters"
-        )
+        assert re.match("(header 'Idempotency-Key'|Idempotency-Key) must be text of", answer.json["detail"])

@@ -10,8 +10,8 @@ def test_a_picture_shows_cells_and_items(call) -> None:
     batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
     group = call("POST", f"/v1/batches/{batch_id}/items", {"count": 100}).json
     prefix, path = f"{batch_id}:{group['id']}", f"/v1/batches/{batch_id}/picture"
-    call("POST", "/v1/acks", {"ranges": [{"group": prefix, "from": 0, "to": 65}]})
-    call("POST", "/v1/failures", {"failures": [{"item": f"{prefix}:99", "reason": "no price"}]})
+    call("POST", "/v1/acks", {"marks": [{"group": prefix, "from": 0, "to": 65}]})
+    call("POST", "/v1/acks", {"marks": [{"failed": f"{prefix}:99", "reason": "no price"}]})
 
     # When its root and one word below are looked at
     root = call("GET", path).json
@@ -32,7 +32,7 @@ def test_a_picture_shows_cells_and_items(call) -> None:
         (64, "done"), *((n, "pending") for n in range(65, 99)), (99, "failed"),
     ]  # fmt: skip
     assert below["items"][0]["leased_until"] is None
-    assert call("POST", "/v1/acks", {"items": [below["items"][1]["item"]]}).json["batches"][0]["first"] == 1
+    assert call("POST", "/v1/acks", {"marks": [below["items"][1]["item"]]}).json["batches"][0]["first"] == 1
 
 
 @pytest.mark.parametrize(

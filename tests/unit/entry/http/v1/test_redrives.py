@@ -6,8 +6,8 @@ import pytest
 
 from fanin.adapters.memory import Memory
 from fanin.app.ports.parts import IN_ROW, FailureRow
-from fanin.domain.acks import Failure
 from fanin.domain.batch import OpenBatch
+from fanin.domain.marks import Failure
 
 QUEUE = "https://sqs/work"
 
@@ -18,7 +18,7 @@ def batch(memory: Memory, ledger) -> int:
     memory.channels.queues[QUEUE] = []
     batch = ledger.open(OpenBatch())
     group = ledger.add(batch.batch_id, 2)
-    ledger.fail([Failure(item, "x") for item in group])
+    ledger.mark([Failure(item, "x") for item in group]).whole()
     ledger.close(batch.batch_id)
     notes = [FailureRow(n, item, f"row {n}", 1, 1, QUEUE, IN_ROW) for n, item in enumerate(group)]
     memory.parts.put_failures(batch.batch_id, notes, expires_at=2**40)

@@ -74,26 +74,15 @@ class DynamoBatches:
         return self._add(batch_id, _allocation(n, activity, room), _ITEMS_LOST)
 
     def allocate_once(self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity) -> int | None:
-        for name in key.names:
-            first, taken = self._allocate_under(name, batch, n, key, activity)
-            if not taken:
-                return first
-        raise AssertionError(f"{key.other} is of another caller")  # it is a hash of this one
-
-    def _allocate_under(
-        self, name: str, batch: Batch, n: int, key: IdempotencyKey, activity: Activity
-    ) -> tuple[int | None, bool]:
-        """Allocate under one name of a key; also says whether another caller has that name."""
         room = None if batch.limit is None else batch.limit - n
         allocation = _allocation(n, activity, room, unchanged=batch.items)
         use = {
             "TableName": self._parts_table,
             "Item": {
                 names.BATCH_ID: attribute(batch.batch_id),
-                names.PART: attribute(f"add/{name}"),
+                names.PART: attribute(f"add/{key.name}"),
                 "first": attribute(batch.items),
                 "count": attribute(n),
-                "owner": attribute(key.owner),
                 names.EXPIRES_AT: attribute(batch.expires_at),
             },
             "ConditionExpression": f"attribute_not_exists({names.PART})",
@@ -105,13 +94,9 @@ class DynamoBatches:
             ]
         )
         if failed is None:
-            return batch.items, False
+            return batch.items
         used = failed[0]
-        if used is None:
-            return None, False
-        if not key.may_use(used["owner"]["S"]):
-            return None, True
-        return _first_answer(used, n, key.text), False
+        return None if used is None else _first_answer(used, n, key.text)
 
     def allocate_counted(
         self, batch_id: int, n: int, *, items: int, pending: int, activity: Activity

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import (
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ProxyConnectionError,
+)
 
 from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb.parallel import Parallel
 from fanin.adapters.dynamodb.rows import Item
-from fanin.errors import Throttled
+from fanin.errors import ServiceUnavailable, Throttled
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 _MOST_READ: Final = 100  # keys in a BatchGetItem
 _MOST_WRITTEN: Final = 25  # rows in a BatchWriteItem
+_NOT_SENT: Final = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError)
+STALE: Final = 0.5
+"""Seconds without a request after which connections are not used for what must not be repeated."""
 _ATTEMPTS: Final = 3
 """How often botocore sends a request. Throttled writes are repeated here, together with the others."""
 _CONDITION: Final = "ConditionalCheckFailed"
@@ -84,6 +93,7 @@ class Connection:
             or client
             or client_factory("dynamodb", connections=threads, attempts=1, time_left=time_for_requests)
         )
+        self._once_used = 0.0
         self._backoff = backoff or Backoff()
         self._patience = patience
         self.parallel = Parallel(
@@ -117,11 +127,23 @@ class Connection:
     def update_once(self, request: Mapping[str, Any]) -> Written:
         """Write one row by an update whose condition would hold again, so that it must not be repeated.
 
+        No connection is used for it that has been idle: Lambda purges those of a process that it froze, and
+        the loss of such a request looks like that of its answer.
+
         Raises:
             ServiceUnavailable: the answer was lost, so the row may have been written.
-            Throttled: it was not written in any try.
+            Throttled: it was not written in any try, or no connection was made.
         """
-        return self._write(self.once.update_item, request, again=_BUSY | _THROTTLED)
+        if not 0 <= time.time() - self._once_used <= STALE:
+            self.once.close()  # of its connections; the next request makes new ones
+        try:
+            return self._write(self.once.update_item, request, again=_BUSY | _THROTTLED)
+        except ServiceUnavailable as error:
+            if isinstance(error.__cause__, _NOT_SENT):
+                raise Throttled(f"nothing was sent: {error}", retry_after=1) from error
+            raise
+        finally:
+            self._once_used = time.time()
 
     def _write(
         self, call: Callable[..., Any], request: Mapping[str, Any], *, again: Collection[str]

@@ -102,9 +102,9 @@ class DynamoWords:
             pending = [f"NOT contains(done, :b{bit})" for bit in bits]
             condition = " AND ".join([f"({untouched} OR word <> :zero)", *pending])
         sets = "SET word = if_not_exists(word, :full) - :mask, expires_at = :ttl"
-        if clear.failed:
-            values[":zero"] = {"N": "0"}
-            sets += ", failed = if_not_exists(failed, :zero) + :mask"
+        if failed := clear.failed & mask:
+            values |= {":zero": {"N": "0"}, ":failed": {"N": str(failed)}}
+            sets += ", failed = if_not_exists(failed, :zero) + :failed"
         adds = "ADD done :bits"
         for name, number in _added(clear, mask).items():
             adds += f", {name} :{name}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from fanin import names
@@ -37,7 +36,7 @@ class MemoryBatches:
         self._ties = ties
         self._rows: dict[int, Batch] = {}
         self._due: dict[int, int] = {}
-        self._keys: dict[tuple[int, str], tuple[range, str]] = {}
+        self._keys: dict[tuple[int, str], range] = {}
         self._children: dict[ItemPlace, int] = {}
 
     def create(self, batch: Batch) -> Batch | None:
@@ -85,34 +84,26 @@ class MemoryBatches:
         return row if moved else None
 
     def allocate_once(self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity) -> int | None:
-        def transact(name: str) -> tuple[int | None, bool]:
-            """The first ordinal; and whether another caller has the name."""
-            used = self._keys.get((batch.batch_id, name))
-            if used is not None:
-                issued, owner = used
+        def transact() -> int | None:
+            issued = self._keys.get((batch.batch_id, key.name))
+            if issued is not None:
                 self._accesses.refused["batches.allocate_once"] += 1
-                if not key.may_use(owner):
-                    return None, True
                 if len(issued) != n:
                     raise IdempotencyKeyReused(
                         f"idempotency key {key.text!r} was used for {len(issued)} items;"
                         f" use a new key for {n}"
                     )
-                return issued.start, False
+                return issued.start
             row = self._rows.get(batch.batch_id)
             room = None if batch.limit is None else batch.limit - n
             if row is None or row.items != batch.items or not _takes(row, n, room):
                 self._accesses.refused["batches.allocate_once"] += 1
-                return None, False
-            self._keys[batch.batch_id, name] = range(row.items, row.items + n), key.owner
+                return None
+            self._keys[batch.batch_id, key.name] = range(row.items, row.items + n)
             self._put(row, _with_items(row, n), activity)
-            return row.items, False
+            return row.items
 
-        for name in key.names:
-            first, taken = self._accesses.write("batches.allocate_once", partial(transact, name), rows=2)
-            if not taken:
-                return first
-        raise AssertionError(f"{key.other} is of another caller")  # it is a hash of this one
+        return self._accesses.write("batches.allocate_once", transact, rows=2)
 
     def allocate_counted(
         self, batch_id: int, n: int, *, items: int, pending: int, activity: Activity

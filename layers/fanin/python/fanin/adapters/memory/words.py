@@ -87,8 +87,8 @@ class MemoryWords:
             self._accesses.refused["words.clear"] += 1
             return self._tallied(key), False
         self._words[key] = word = word ^ mask
-        if clear.failed:
-            self._failed[key] = self._failed.get(key, 0) | mask
+        if failed := clear.failed & mask:
+            self._failed[key] = self._failed.get(key, 0) | failed
         for position in positions(mask):
             if position in clear.carried:
                 self._carry(key, clear.carried[position])

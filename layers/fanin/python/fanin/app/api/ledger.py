@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result
     from fanin.domain.batch import Batch, OpenBatch, State
     from fanin.domain.ids import Group
+    from fanin.domain.marks import Mark, Marked
     from fanin.domain.picture import Picture
     from fanin.domain.principals import Principal
     from fanin.domain.reports import (
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class Ledger(Protocol):
     """Batches and acknowledgements, over HTTPS or straight on the tables.
 
-    Calls are safe to repeat, except ``open`` and ``add`` without a key, and what estimated batches count: a
-    lost answer to these is raised as ``OutcomeUnknown``. Any call may raise ``InvalidRequest``,
+    Calls are safe to repeat, except ``open`` and ``add`` without a key, whose lost answers are raised as
+    ``OutcomeUnknown``, and the marks that ``mark`` says are unknown. Any call may raise ``InvalidRequest``,
     ``Throttled``, ``ServiceUnavailable`` and ``AccessDenied``. Calls that name a batch may also raise
     ``BatchNotFound`` and ``BatchGone``.
     """
@@ -67,48 +67,24 @@ class Ledger(Protocol):
         """
         ...
 
-    def ack(
-        self,
-        items: Sequence[str] = (),
-        *,
-        ranges: Sequence[ItemRange] = (),
-        counts: Sequence[Count] = (),
-        results: Sequence[Result] = (),
-    ) -> list[Receipt]:
-        """Mark items done, in any number of batches; all ids are checked before anything is written.
+    def mark(self, marks: Sequence[Mark]) -> Marked:
+        """Mark items done or failed, in any number of batches, each mark for itself.
+
+        The first mark of an item decides, with the totals that it brings, also within one request. The
+        messages of failures are kept with the batch, before their items are marked, unless the batch keeps
+        reasons alone or has ended. In a batch that was opened with ``on_failure="hold"`` items that fail
+        stay pending: they are held.
 
         Args:
-            items: up to 10,000 item ids.
-            ranges: up to 1,000 ranges of items; up to 10,000 items of batches with totals.
-            counts: up to 1,000 counts, for estimated batches. A repeat counts again.
-            results: items that bring something to the totals of their batches; up to 10,000 with ``items``,
-                which may name them, too.
+            marks: in the order in which they happened, up to a weight of 10,000: an item id is 1; a failure,
+                a range or a count is 10.
 
         Returns:
-            One receipt for each batch.
+            A receipt for each batch; and the marks that are not settled, by their places: refused, left or
+            unknown. Only what is left is to be repeated.
 
         Raises:
-            InvalidItemId: an id is malformed or was not issued by this service; nothing was written.
-            InvalidRequest: a value is not a whole number within ±2⁵³, or its batch has no such total; nothing
-                was written.
-            RequestTooLarge: there are too many ids, ranges or counts.
-            OutcomeUnknown: an estimated batch may have counted its items; a repeat would count them again.
-            PartlyMarked: some items are marked; repeat the call with its rest.
-            Throttled, ServiceUnavailable: some items of exact batches may be marked; repeat the whole call.
-        """
-        ...
-
-    def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
-        """Mark up to 1,000 items as failed, each with a reason of at most 1,024 characters.
-
-        The messages of failures are kept with the batch, before their items are marked, unless the batch
-        keeps reasons alone or has ended. In a batch that was opened with ``on_failure="hold"`` the items stay
-        pending: they are held.
-
-        Raises:
-            InvalidItemId: an id is malformed or was not issued by this service; nothing was written.
-            RequestTooLarge: there are too many failures, or their messages have more than 4 MiB as JSON, or
-                this process has no bucket for a large one; nothing was written.
+            RequestTooLarge: the marks weigh too much; nothing was marked.
         """
         ...
 

@@ -17,7 +17,6 @@ from fanin.app.buffers.records import Entry
 from fanin.app.buffers.slots import RENEWAL
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record
-from fanin.domain import limits
 from fanin.domain.principals import NOBODY, IdempotencyKey, Principal
 from fanin.errors import IdempotencyKeyReused
 
@@ -28,7 +27,7 @@ class Note(NamedTuple):
     """What a key has put in.
 
     Attributes:
-        key: as given; for another caller's key of the same text, the digest that stands for it.
+        key: as given.
         digest: of the payloads.
         items: item ids of the payloads, in order. For a payload that is left, this is the item to give up
             first; "" if there is none.
@@ -87,7 +86,6 @@ class Note(NamedTuple):
             "left": list(self.left),
             "batch_id": self.batch_id,
             "sent_at": self.sent_at,
-            "owner": self.owner,
         }
 
 
@@ -104,36 +102,29 @@ class PutKeys:
     def find(self, entry: Entry, key: IdempotencyKey, payloads: Sequence[str]) -> Note:
         """The note of a key, made if there is none.
 
-        The first caller who uses a text has it. Another caller's note has another name, and its slots another
-        key.
-
         Raises:
-            InvalidRequest: the key is not text of 1 to 128 characters.
+            InvalidRequest: the key is not text of 1 to 256 characters.
             IdempotencyKeyReused: the key was used for other payloads.
         """
-        limits.text("Idempotency-Key", key.text, limits.MAX_IDEMPOTENCY_KEY, least=1)
+        key.check()
         count = len(payloads)
-        first = Note(
+        note = Note(
             key.text,
             _digest(*payloads),
             ("",) * count,
             tuple(range(count)),
             entry.buffer.batch_id,
-            key.text,
+            key.name,
             key.owner,
         )
-        for note in (first, first._replace(key=f"key {_digest(key.other)}", name=key.other)):
-            record, wrote = self._write(entry, note)
-            if record is None:
-                return note
-            if not key.may_use(record.value["owner"]):
-                continue
-            if record.value["digest"] != note.digest:
-                raise IdempotencyKeyReused(
-                    f"idempotency key {key.text!r} was used to put other payloads; use a new key for these"
-                )
-            return _note(note, record)._replace(new=wrote)
-        raise AssertionError(f"{key.other} is of another caller")  # it is a hash of this one
+        record, wrote = self._write(entry, note)
+        if record is None:
+            return note
+        if record.value["digest"] != note.digest:
+            raise IdempotencyKeyReused(
+                f"idempotency key {key.text!r} was used to put other payloads; use a new key for these"
+            )
+        return _note(note, record)._replace(new=wrote)
 
     # Each of the following has no effect if another process changed the note meanwhile.
 
@@ -188,7 +179,7 @@ def _note(asked: Note, record: Record) -> Note:
         tuple(value["left"]),
         value["batch_id"],
         asked.name,
-        value["owner"],
+        asked.owner,
         value["round"],
         value["sent_at"],
         record.version,

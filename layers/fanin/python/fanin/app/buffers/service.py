@@ -7,9 +7,9 @@ happen is that the slot of accepted work is freed before the work is done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import TypeVar
 
 from fanin.app.buffers import receipts
 from fanin.app.buffers.deliveries import Deliveries
@@ -21,7 +21,6 @@ from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
 from fanin.app.buffers.waiting_consumers import WaitingConsumers
 from fanin.app.ledger.service import LedgerService
 from fanin.domain import limits
-from fanin.domain.acks import Failure, Receipt
 from fanin.domain.batch import Batch, State
 from fanin.domain.buffer import (
     Accepted,
@@ -33,10 +32,9 @@ from fanin.domain.buffer import (
     Work,
     check_payloads,
 )
+from fanin.domain.marks import Failure, Mark
 from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
-
-T = TypeVar("T")
 
 
 class BufferService:
@@ -166,8 +164,7 @@ class BufferService:
             entry = self._records.refresh(name)
         batch_id = entry.buffer.batch_id
         ours = [(one, why) for one, why in zip(read, reasons, strict=True) if one.batch_id == batch_id]
-        done = self._mark([Failure(one.item, why) for one, why in ours if why is not None], self._ledger.fail)
-        done += self._mark([one.item for one, why in ours if why is None], self._ledger.ack)
+        done = self._mark([one.item if why is None else Failure(one.item, why) for one, why in ours])
         self._ports.queues.remove(entry.buffer.queue, [one.handle for one, _ in ours])
         return Released(done, len(read) - done)
 
@@ -175,12 +172,11 @@ class BufferService:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         return self._records.page(cursor, min(limit, limits.MAX_ROWS))
 
-    def _mark(self, items: Sequence[T], mark: Callable[[Sequence[T]], Sequence[Receipt]]) -> int:
-        """Mark items of one batch done or failed; none are if it is gone."""
-        try:
-            return sum(receipt.first for receipt in mark(items)) if items else 0
-        except (BatchNotFound, BatchGone):
-            return 0
+    def _mark(self, marks: Sequence[Mark]) -> int:
+        """Mark items of one batch; none are marked if it is gone."""
+        with suppress(BatchNotFound, BatchGone):
+            return sum(receipt.first for receipt in self._ledger.mark(marks).whole())
+        return 0
 
     def _make(self, name: str, limit: int, url: str | None, *, over: int) -> Entry | None:
         """Define a buffer over the version of what was read; None if another process was faster."""

@@ -10,6 +10,7 @@ that. So a message must follow its slot soon: for a slot that is too old, ``late
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -19,12 +20,13 @@ from fanin.app.fresh import Fresh
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.domain import ids, limits
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Kind, OpenBatch
 from fanin.domain.buffer import Buffer
+from fanin.domain.marks import Failure
 from fanin.domain.principals import Principal
 from fanin.domain.reports import Missing
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound, LimitReached, Throttled
+from fanin.wire.marks import requests
 
 LIFETIME: Final = limits.MAX_LIFETIME
 RENEWAL: Final = 30 * 86_400
@@ -108,12 +110,9 @@ class Slots:
 
     def give_up(self, items: Sequence[str], reason: str) -> None:
         """Free slots that will never have a message; may be repeated."""
-        try:
-            for first in range(0, len(items), limits.MAX_FAILURES):
-                some = items[first : first + limits.MAX_FAILURES]
-                self._ledger.fail([Failure(item, reason) for item in some])
-        except (BatchNotFound, BatchGone):
-            return  # it is gone, and its slots with it
+        with suppress(BatchNotFound, BatchGone):  # it is gone, and its slots with it
+            for some in requests(Failure(item, reason) for item in items):
+                self._ledger.mark(some).whole()
 
     def mark(self, entry: Entry, items: int) -> None:
         """Record how many items there are now, several times in each retention."""

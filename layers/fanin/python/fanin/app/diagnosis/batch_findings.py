@@ -100,7 +100,7 @@ def _never_sent(facts: Facts) -> Iterator[Finding]:
             " the items.",
             evidence,
         )
-    elif not facts.begun and not facts.held:
+    elif not facts.begun and not facts.held and not facts.children:  # items of children need no messages
         yield Finding(
             Code.NEVER_SENT,
             Severity.INFO if facts.recent else Severity.WARNING,

@@ -13,7 +13,7 @@ from fanin.domain import limits
 from fanin.domain.batch import Batch
 from fanin.domain.claim_keys import claim_key
 from fanin.domain.failures import KeptMessage
-from fanin.errors import AccessDenied, InvalidRequest, NotConfigured, RequestTooLarge
+from fanin.errors import AccessDenied, FaninError, InvalidRequest, NotConfigured, RequestTooLarge
 from fanin.wire.messages import unpack
 
 _NAME: Final = "message-{}"
@@ -37,55 +37,65 @@ class KeptMessages:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
-    def keep(self, messages: Mapping[Place, bytes], batches: Mapping[int, Batch]) -> Mapping[Place, str]:
+    def keep(
+        self, messages: Mapping[Place, bytes], batches: Mapping[int, Batch]
+    ) -> tuple[Mapping[Place, str], Mapping[Place, FaninError]]:
         """Store messages; a repeat stores the same again.
-
-        The bucket comes first, and the largest message before all others: a process without a bucket then
-        learns that it cannot keep a message before it has written anything.
 
         Args:
             messages: each as ``wire.messages.pack`` gives it.
             batches: their batches.
 
         Returns:
-            Where each is: what ``FailureRow.kept`` says.
-
-        Raises:
-            RequestTooLarge: a message is too large for a row, and this process has no bucket; nothing was
-                written.
+            Where each is: what ``FailureRow.kept`` says; and why others cannot be kept: they are too large,
+            or too large for a row, and this process has no bucket.
         """
-        kept = dict.fromkeys(messages, IN_ROW)
+        refused: dict[Place, FaninError] = {
+            place: RequestTooLarge(
+                f"the message of a failed item has {len(content)} bytes as JSON; a message that is kept may"
+                f" have {limits.MAX_FAILED_MESSAGES}: pass a shorter one, or none"
+            )
+            for place, content in messages.items()
+            if len(content) > limits.MAX_FAILED_MESSAGES
+        }
+        messages = {place: content for place, content in messages.items() if place not in refused}
         now = self._ports.clock.now()
-        large = {
+        keys = {
             place: claim_key(batches[place.batch_id], place.ordinal, _NAME.format(_digest(content)), now)
             for place, content in messages.items()
             if len(content) > limits.MAX_KEPT_INLINE
         }
-        if large and self._in_bucket({key: messages[place] for place, key in large.items()}):
-            kept |= large
+        no_bucket = self._put({key: messages[place] for place, key in keys.items()})
+        kept: dict[Place, str] = {}
         rows: dict[int, dict[int, bytes]] = {}
         for place, content in messages.items():
-            if kept[place] == IN_ROW:
+            if place in keys and no_bucket is None:
+                kept[place] = keys[place]
+            elif len(content) <= limits.MAX_KEPT_IN_ROW:
+                kept[place] = IN_ROW
                 rows.setdefault(place.batch_id, {})[place.ordinal] = content
+            else:
+                refused[place] = RequestTooLarge(
+                    f"the message of a failed item has {len(content)} bytes as JSON, and this process can"
+                    f" keep {limits.MAX_KEPT_IN_ROW}, because it has no bucket ({no_bucket}); name the bucket"
+                    " in the environment and allow writing to it, fail the item over the API, or pass no"
+                    " message"
+                )
         for batch_id, contents in rows.items():
             self._ports.parts.put_messages(batch_id, contents, expires_at=batches[batch_id].expires_at)
-        return kept
+        return kept, refused
 
-    def _in_bucket(self, contents: Mapping[str, bytes]) -> bool:
-        """Store messages in the bucket; False if this process has none, or may not write to it."""
-        first, *others = sorted(contents, key=lambda key: len(contents[key]), reverse=True)
+    def _put(self, contents: Mapping[str, bytes]) -> FaninError | None:
+        """Store messages in the bucket; an error if this process has none, or may not write to it."""
+        if not contents:
+            return None
+        first, *others = contents
         try:
             self._ports.claims.put(first, contents[first])
         except (NotConfigured, AccessDenied) as error:
-            if len(contents[first]) <= limits.MAX_KEPT_IN_ROW:
-                return False
-            raise RequestTooLarge(
-                f"the message of a failed item has {len(contents[first])} bytes as JSON, and this process can"
-                f" keep {limits.MAX_KEPT_IN_ROW}, because it has no bucket ({error}); name the bucket in the"
-                " environment and allow writing to it, fail the item over the API, or pass no message"
-            ) from error
+            return error
         self._ports.claims.put_all({key: contents[key] for key in others})
-        return True
+        return None
 
     def load(self, batch_id: int, notes: Iterable[FailureRow]) -> dict[int, KeptMessage]:
         """Read the messages of failures, by ordinal.

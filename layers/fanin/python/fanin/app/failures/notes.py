@@ -16,6 +16,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
 from fanin.domain.batch import Batch
 from fanin.domain.failures import Keep
+from fanin.errors import FaninError
 
 
 class Failing(NamedTuple):
@@ -43,13 +44,14 @@ class FailureNotes:
         self._ports = ports
         self._messages = KeptMessages(ports)
 
-    def write(self, failing: Collection[Failing]) -> None:
+    def write(self, failing: Collection[Failing]) -> Mapping[Place, FaninError]:
         """Write messages and notes; may be repeated.
 
-        Raises:
-            RequestTooLarge: this process cannot keep a message; nothing was written.
+        Returns:
+            Why failures cannot be kept: this process cannot keep their messages, and their notes were not
+            written.
         """
-        kept = self._messages.keep(
+        kept, refused = self._messages.keep(
             {
                 Place(one.batch.batch_id, ordinal): content
                 for one in failing
@@ -68,6 +70,7 @@ class FailureNotes:
                     totals=note.totals if batch.holds else (),
                 )
                 for note in notes
+                if Place(batch.batch_id, note.ordinal) not in refused
             ]
             # The latest failure decides whether an item is held, so a late write must not hide a later note.
             holds = batch.holds
@@ -76,6 +79,7 @@ class FailureNotes:
             parts = self._ports.parts
             parts.put_failures(batch.batch_id, whole, expires_at=batch.expires_at)
             parts.update_failures(batch.batch_id, careful, expires_at=batch.expires_at)
+        return refused
 
     def _latest(self, batch: Batch, notes: Sequence[FailureRow]) -> Mapping[int, int]:
         """When held items failed before, ms; a later failure has a later time, whoever's clock it is."""

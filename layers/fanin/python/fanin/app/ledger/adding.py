@@ -34,8 +34,9 @@ class Adding:
         limits.whole("count", count, 1, ids.MAX_COUNT)
         if key is None:
             return self._add(batch_id, count)
-        limits.text("Idempotency-Key", key, limits.MAX_IDEMPOTENCY_KEY, least=1)
-        return self._add_once(batch_id, count, IdempotencyKey.of(key, caller))
+        own = IdempotencyKey.of(key, caller)
+        own.check()
+        return self._add_once(batch_id, count, own)
 
     def _add(self, batch_id: int, count: int) -> Group:
         batch = self._known.cached(batch_id)

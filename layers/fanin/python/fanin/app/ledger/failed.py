@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from fanin.app.ledger.totals import with_totals
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
-from fanin.app.ports.words import Tallied, Tally, WordKey
+from fanin.app.ports.words import Clear, Tallied, Tally, WordKey
 from fanin.domain.batch import Batch, Mode
+from fanin.errors import FaninError
+
+MOST_COUNTED: Final = 10_000
+"""Notes of failures that are read at most when a batch completes."""
 
 
 class Failed:
@@ -48,6 +53,42 @@ class Failed:
         if cursor is None and affordable:
             return replace(batch, failed=found, failed_more=False)
         return replace(batch, failed=max(found, tally.failed))
+
+    def at_the_end(self, batch: Batch, tally: Tally) -> tuple[int, bool]:
+        """Count the failed items of a batch of which every item is marked, before it is written as complete.
+
+        A range passes over what has failed below it. It may also pass a failure that is being written: its
+        note is there, and nothing above its item was clear when it looked. So the bits of items with notes
+        are cleared here: whichever mark was first at the item's own word decides, and none comes later.
+
+        Args:
+            batch: the row.
+            tally: of the root.
+
+        Returns:
+            How many items failed, and whether there may be more: of many notes, so many are read.
+        """
+        failed, cursor, left = 0, None, MOST_COUNTED
+        while left:
+            notes, cursor = self._ports.parts.failures(batch.batch_id, cursor=cursor, limit=min(1_000, left))
+            left -= len(notes)
+            self._mark_done(batch, notes)
+            failed += len(self.confirmed(batch, notes))
+            if cursor is None:
+                return failed, False
+        return max(failed, tally.failed), True
+
+    def _mark_done(self, batch: Batch, notes: Sequence[FailureRow]) -> None:
+        """Clear those bits on level 0 that are pending because a range was marked above them."""
+        leaves = self._ports.tree.masks(note.ordinal for note in notes)
+        masks = {WordKey(batch.batch_id, 0, number): mask for number, mask in leaves.items()}
+        words = self._ports.words.read(masks)
+        full = self._ports.tree.full
+        pending = {key: mask & words.get(key, full) for key, mask in masks.items()}
+        clears = [Clear(key, mask, batch.expires_at) for key, mask in pending.items() if mask]
+        for outcome in self._ports.words.clear(clears) if clears else ():
+            if isinstance(outcome, FaninError):
+                raise outcome
 
     def confirmed(self, batch: Batch, notes: Sequence[FailureRow]) -> Sequence[FailureRow]:
         """Those notes whose item has failed: a note is written first, and then another mark may have won."""

@@ -11,10 +11,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final, TypeAlias
 
-from fanin.app.ledger.ack_receipts import Plan
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow, PartStore
-from fanin.app.ports.words import Cleared, WordKey
+from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch
 
 READS: Final = 67
@@ -97,29 +96,29 @@ class Held:
             self._ports.parts, batch.batch_id, [note for note in notes if note.ordinal in pending]
         )
 
-    def found(self, plans: Iterable[Plan]) -> dict[WordKey, Cleared]:
-        """What writes would find that clear the bits of plans, as if they had cleared them: nothing is."""
-        marks = {key: mask for plan in plans for key, mask in plan.marks.items()}
-        words = self._ports.words.read(marks)
-        full = self._ports.tree.full
-        return {key: Cleared(word := words.get(key, full), mask & word) for key, mask in marks.items()}
-
     def pending(self, batch: Batch, ordinals: Collection[int]) -> set[int]:
         """Those ordinals of which no bit is clear, neither their own nor one above it."""
         tree = self._ports.tree
         paths = self._paths(batch, ordinals)
         words = self._ports.words.read(_words(batch, paths))
-        open_words = {
-            number
-            for number, path in paths.items()
-            if all(words.get(key, tree.full) & mask for key, mask in path)
-        }
         return {
             ordinal
-            for ordinal in ordinals
-            if ordinal // tree.width in open_words
-            and words.get(_leaf(batch, ordinal // tree.width), tree.full) & tree.bits[ordinal % tree.width]
+            for ordinal in self._below_pending(ordinals, paths, words)
+            if words.get(_leaf(batch, ordinal // tree.width), tree.full) & tree.bits[ordinal % tree.width]
         }
+
+    def below_pending(self, batch: Batch, ordinals: Collection[int]) -> set[int]:
+        """Those ordinals of which no bit above their own is clear: no range has marked them from above."""
+        paths = self._paths(batch, ordinals)
+        words = self._ports.words.read({key for path in paths.values() for key, _ in path})
+        return self._below_pending(ordinals, paths, words)
+
+    def _below_pending(
+        self, ordinals: Collection[int], paths: _Paths, words: Mapping[WordKey, int]
+    ) -> set[int]:
+        full, width = self._ports.tree.full, self._ports.tree.width
+        below = {n for n, path in paths.items() if all(words.get(key, full) & mask for key, mask in path)}
+        return {ordinal for ordinal in ordinals if ordinal // width in below}
 
     def _paths(self, batch: Batch, ordinals: Iterable[int]) -> _Paths:
         tree = self._ports.tree

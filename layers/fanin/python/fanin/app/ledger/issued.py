@@ -20,6 +20,5 @@ def check_issued(block: Block, batch: Batch) -> None:
     """
     if not block.genuine(batch.salt) or block.stop > batch.items:
         raise InvalidItemId(
-            f"group {block.prefix} was not issued by this service, and nothing was done;"
-            " send item ids exactly as you got them"
+            f"group {block.prefix} was not issued by this service; send item ids exactly as you got them"
         )

@@ -8,7 +8,7 @@ from threading import Lock
 from fanin.app.ports.batches import Activity, BatchStore
 from fanin.app.ports.system import Clock
 from fanin.domain.batch import LIVE, Batch
-from fanin.errors import BatchGone, BatchNotFound
+from fanin.errors import BatchGone, BatchNotFound, FaninError, ServiceUnavailable, Throttled
 
 
 class KnownBatches:
@@ -63,15 +63,7 @@ class KnownBatches:
             BatchNotFound: there is no such batch.
             BatchGone: it is past its lifetime.
         """
-        now = self._clock.now()
-        rows: dict[int, Batch] = {}
-        for batch_id in batch_ids:
-            known = self._rows.get(batch_id)
-            if known and (known[1].state.terminal or now - known[0] < self._fresh_ms):
-                rows[batch_id] = self.unexpired(known[1])
-        if unknown := [batch_id for batch_id in batch_ids if batch_id not in rows]:
-            rows |= self.refresh(unknown)
-        return rows
+        return _all(self._fresh(batch_ids))
 
     def reaching(self, stops: Mapping[int, int]) -> dict[int, Batch]:
         """Like ``fresh``, but re-reads batches that have fewer items than the request names.
@@ -81,10 +73,25 @@ class KnownBatches:
         Args:
             stops: batch id → one past the highest ordinal that the request names.
         """
-        rows = self.fresh(stops)
-        if short := [batch_id for batch_id, stop in stops.items() if stop > rows[batch_id].items]:
-            rows |= self.refresh(short)
-        return rows
+        return _all(self.try_reaching(stops))
+
+    def try_reaching(
+        self, stops: Mapping[int, int], *, anew: Collection[int] = ()
+    ) -> dict[int, Batch | FaninError]:
+        """Like ``reaching``, but a batch that cannot be read has an error in its place.
+
+        Args:
+            stops: as in ``reaching``.
+            anew: batches that are read again, however fresh their rows are.
+        """
+        rows = self._look_up(anew) if anew else {}
+        rows |= self._fresh([batch_id for batch_id in stops if batch_id not in rows])
+        short = [
+            batch_id
+            for batch_id, row in rows.items()
+            if not isinstance(row, FaninError) and stops[batch_id] > row.items and batch_id not in anew
+        ]
+        return rows | self._look_up(short) if short else rows
 
     def refresh(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         """Rows as they are now, read strongly consistent and remembered.
@@ -93,11 +100,32 @@ class KnownBatches:
             BatchNotFound: there is no such batch.
             BatchGone: it is past its lifetime.
         """
-        rows = self._batches.read(batch_ids)
+        return _all(self._look_up(batch_ids))
+
+    def _fresh(self, batch_ids: Collection[int]) -> dict[int, Batch | FaninError]:
+        now = self._clock.now()
+        rows: dict[int, Batch | FaninError] = {}
         for batch_id in batch_ids:
-            if batch_id not in rows:
-                raise BatchNotFound(f"there is no batch {batch_id}; open one first, or check the id")
-            rows[batch_id] = self.unexpired(self.remember(rows[batch_id]))
+            known = self._rows.get(batch_id)
+            if known and (known[1].state.terminal or now - known[0] < self._fresh_ms):
+                rows[batch_id] = self._unexpired(known[1])
+        if unknown := [batch_id for batch_id in batch_ids if batch_id not in rows]:
+            rows |= self._look_up(unknown)
+        return rows
+
+    def _look_up(self, batch_ids: Collection[int]) -> dict[int, Batch | FaninError]:
+        try:
+            found = self._batches.read(batch_ids)
+        except (Throttled, ServiceUnavailable) as error:
+            return dict.fromkeys(batch_ids, error)
+        rows: dict[int, Batch | FaninError] = {}
+        for batch_id in batch_ids:
+            row = found.get(batch_id)
+            rows[batch_id] = (
+                BatchNotFound(f"there is no batch {batch_id}; open one first, or check the id")
+                if row is None
+                else self._unexpired(self.remember(row))
+            )
         return rows
 
     def current(self, batch_id: int) -> Batch:
@@ -110,8 +138,12 @@ class KnownBatches:
         Raises:
             BatchGone: it is past its lifetime.
         """
+        return _all({batch.batch_id: self._unexpired(batch)})[batch.batch_id]
+
+    def _unexpired(self, batch: Batch) -> Batch | BatchGone:
+        """The row, unless it is past its lifetime."""
         if batch.gone(self._clock.now()):
-            raise BatchGone(f"batch {batch.batch_id} was removed or is past its lifetime")
+            return BatchGone(f"batch {batch.batch_id} was removed or is past its lifetime")
         return batch
 
     def activity(self, batch: Batch) -> Activity:
@@ -141,9 +173,19 @@ class EndedBatch(KnownBatches):
         super().__init__(batches, clock)
         self._batch = batch
 
-    def refresh(self, batch_ids: Collection[int]) -> dict[int, Batch]:
+    def _look_up(self, batch_ids: Collection[int]) -> dict[int, Batch | FaninError]:
         ended = {self._batch.batch_id: self._batch}
-        return ended | super().refresh([batch_id for batch_id in batch_ids if batch_id not in ended])
+        return ended | super()._look_up([batch_id for batch_id in batch_ids if batch_id not in ended])
+
+
+def _all(rows: Mapping[int, Batch | FaninError]) -> dict[int, Batch]:
+    """The rows, if every batch could be read; raises the first error."""
+    found: dict[int, Batch] = {}
+    for batch_id, row in rows.items():
+        if isinstance(row, FaninError):
+            raise row
+        found[batch_id] = row
+    return found
 
 
 def _progress(batch: Batch) -> tuple[int, int, int]:

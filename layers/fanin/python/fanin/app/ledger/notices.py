@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from typing import Protocol
 
@@ -15,9 +16,9 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.events import Event
 from fanin.app.targets.jobs import send_jobs
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, State
 from fanin.domain.ids import parse_item
+from fanin.domain.marks import Failure, Mark, Marked
 from fanin.domain.totals import MAX_CHILD_SUM
 from fanin.errors import BatchGone, BatchNotFound
 
@@ -28,11 +29,11 @@ HELD_READS = 10_000
 class ParentMarker(Protocol):
     """Marks the parent items of batches that have ended."""
 
-    def fail(self, failures: Sequence[Failure]) -> object:
+    def mark(self, marks: Sequence[Mark]) -> Marked:
         """Mark parent items as failed."""
         ...
 
-    def ack_parent(self, item: str, totals: Mapping[str, int], *, exact: bool) -> object:
+    def mark_parent(self, item: str, totals: Mapping[str, int], *, exact: bool) -> Marked:
         """Mark a parent item done, and add the sums of its child to the totals of its batch."""
         ...
 
@@ -101,16 +102,15 @@ def _acknowledge_parent(ports: Ports, ledger: ParentMarker, batch: Batch, item: 
     # The note lives no longer than the child; its event may come when it has expired.
     if ports.batches.child_of(ItemPlace(block.batch_id, ordinal)) not in {None, batch.batch_id}:
         return
-    try:
+    with suppress(BatchNotFound, BatchGone):  # the parent batch was removed
         if not batch.used:
-            ledger.fail([Failure(item, f"batch {batch.instead_of} did not complete, nor was it tried again")])
+            why = f"batch {batch.instead_of} did not complete, nor was it tried again"
+            ledger.mark([Failure(item, why)]).whole()
         elif batch.state is State.COMPLETE:
             totals, exact = _handed_over(ports, batch, block.batch_id)
-            ledger.ack_parent(item, totals, exact=exact)
+            ledger.mark_parent(item, totals, exact=exact).whole()
         else:
-            ledger.fail([Failure(item, f"batch {batch.batch_id} ended as {batch.state}")])
-    except (BatchNotFound, BatchGone):
-        return  # the parent batch was removed
+            ledger.mark([Failure(item, f"batch {batch.batch_id} ended as {batch.state}")]).whole()
 
 
 def _handed_over(ports: Ports, batch: Batch, parent_id: int) -> tuple[Mapping[str, int], bool]:

@@ -85,8 +85,8 @@ class Opening:
 
     def _open(self, request: OpenBatch, reservation: Reservation | None, caller: Principal | None) -> Batch:
         targets = self.check_targets(request.on_end)
-        for _ in range(TRIES):
-            drafted = self.draft(request, reservation, caller=caller)
+        for tried in range(TRIES):
+            drafted = self.draft(request, reservation, caller=caller, tried=tried)
             if self.write_targets(drafted, targets) and (batch := self.commit(drafted)) is not None:
                 return batch
         raise no_free_id()
@@ -109,6 +109,7 @@ class Opening:
         reservation: Reservation | None = None,
         *,
         caller: Principal | None = None,
+        tried: int = 0,
     ) -> Batch:
         """Check a request, and make its row with an id and a salt; the row is not written yet.
 
@@ -116,6 +117,7 @@ class Opening:
             request: what to open.
             reservation: of an idempotency key; it draws the id and the salt, and records them.
             caller: who opens it; None if that is not known.
+            tried: how many ids turned out to be those of other batches.
 
         Raises:
             InvalidRequest: a value is out of range or contradicts another, or the parent batch has ended.
@@ -126,9 +128,9 @@ class Opening:
         now = self._ports.clock.now()
         self._check(request, now)
         if reservation is None:
-            batch_id, salt = draw_id(self._ports, now)
+            batch_id, salt = draw_id(self._ports, now, tried)
         else:
-            batch_id, salt = reservation.draw(now)
+            batch_id, salt = reservation.draw(now, tried)
         defaults = self._ports.defaults
         state = State.OPEN if request.size is None else State.CLOSED
         open_idle_ttl = request.idle_ttl or defaults.open_idle_ttl
@@ -244,11 +246,8 @@ class Opening:
         for name, value in request.metadata.items():
             limits.text("a metadata key", name, limits.MAX_METADATA_KEY, least=1)
             limits.text(f"metadata {name!r}", value, limits.MAX_METADATA_VALUE)
-        if request.deadline is not None and not now < request.deadline <= now + lifetime * 1000:
-            raise InvalidRequest(
-                f"the deadline must lie in the future, and within the batch's lifetime of {lifetime} seconds;"
-                f" it is {limits.shown(request.deadline)}, and now is {now}, in ms"
-            )
+        if request.deadline is not None:
+            _check_deadline(request.deadline, now, lifetime)
         if request.limit is not None:
             limits.whole("limit", request.limit, 1, limits.MAX_LIMIT)
             if request.mode is Mode.ESTIMATED:
@@ -300,6 +299,14 @@ class Opening:
                 f"the parent's batch {parent.batch_id} has ended: it is {parent.state};"
                 " leave out parent_item, or name an item of another batch"
             )
+
+
+def _check_deadline(deadline: object, now: int, lifetime: int) -> None:
+    if type(deadline) is not int or not now < deadline <= now + lifetime * 1000:
+        raise InvalidRequest(
+            f"the deadline must lie in the future, within the batch's lifetime of {lifetime} seconds, and be"
+            f" a whole number of ms; it is {limits.shown(deadline)}, and now is {now}"
+        )
 
 
 def _decides(before: Batch | None) -> int | None:

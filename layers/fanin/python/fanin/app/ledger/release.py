@@ -5,8 +5,7 @@ from __future__ import annotations
 from fanin.app.ledger.held import READS, Held
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.reading import AROUND
-from fanin.app.ledger.settle import Settler
-from fanin.app.ledger.values import brought
+from fanin.app.ledger.settle import Settler, brought
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import WordKey
@@ -71,10 +70,10 @@ class Release:
     def _fail(self, batch: Batch, notes: list[FailureRow]) -> int:
         """Mark items as failed; each brings to the totals what its failure brought when it was held."""
         tree = self._ports.tree
-        named = tree.marks([note.ordinal for note in notes])
-        marks = {WordKey(batch.batch_id, 0, number): mask for number, mask in named.items()}
+        leaves = tree.masks(note.ordinal for note in notes)
+        masks = {WordKey(batch.batch_id, 0, number): mask for number, mask in leaves.items()}
         values = ((note.ordinal, dict(note.totals)) for note in notes)
-        cleared = self._settler.settle(marks, failed=marks, brought=brought(batch, values, tree))
-        if marks:
+        cleared = self._settler.settle(masks, failed=masks, brought=brought(batch, values, tree))
+        if masks:
             self._known.touch(self._known.cached(batch.batch_id) or batch)
-        return sum((marks[key] & found.first).bit_count() for key, found in cleared.items())
+        return sum((masks[key] & found.first).bit_count() for key, found in cleared.items())

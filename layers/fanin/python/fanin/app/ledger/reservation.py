@@ -7,9 +7,7 @@ of its items may still be stored.
 
 The records are spread over many partitions, since every opening by the library has a key.
 
-A key belongs to its caller. The first who uses a text has it; the record names them. Another caller's record
-of the same text has another name, in the same partition (``IdempotencyKey``). Where the first caller's record
-expires just while two processes of another use the text for the first time, these two may open a batch each.
+A key belongs to its caller: another caller's record of the same text has another name (``IdempotencyKey``).
 """
 
 from __future__ import annotations
@@ -23,18 +21,24 @@ from typing import Any, Final
 
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record
-from fanin.domain import ids, limits
+from fanin.domain import ids
 from fanin.domain.batch import RETENTION, Batch
 from fanin.domain.principals import IdempotencyKey
 from fanin.errors import BatchGone, IdempotencyKeyReused, Throttled
 
 _MADE: Final = "made"
-_OWNER: Final = "owner"
 
 
-def draw_id(ports: Ports, now: int) -> tuple[int, bytes]:
-    """Draw a batch id and a salt; ``now`` in ms. Another batch may have the id."""
-    return ids.batch_id(now, ports.random.bits(12)), ports.random.bytes(ids.SALT_BYTES)
+def draw_id(ports: Ports, now: int, tried: int) -> tuple[int, bytes]:
+    """Draw a batch id and a salt. Another batch may have the id, if thousands are opened in a millisecond.
+
+    Args:
+        ports: randomness.
+        now: milliseconds since the epoch.
+        tried: how many ids turned out to be taken; the next is of a later time, up to a quarter of a second.
+    """
+    later = ports.random.bits(2 * tried) if tried else 0
+    return ids.batch_id(now + later, ports.random.bits(12)), ports.random.bytes(ids.SALT_BYTES)
 
 
 def namespace_of(key: str) -> str:
@@ -62,7 +66,6 @@ class Reservation:
         self._request = request
         self._lifetime = lifetime
         self._record: Record | None = None
-        self._name = key.text
         self._taken = 0
 
     def batch(self) -> Batch | None:
@@ -72,12 +75,12 @@ class Reservation:
             Its row; None if there is none yet: then ``draw``, and open it.
 
         Raises:
-            InvalidRequest: the key is not text of 1 to 128 characters.
+            InvalidRequest: the key is not text of 1 to 256 characters.
             IdempotencyKeyReused: the key was used for another request.
             BatchGone: the batch was removed.
         """
-        limits.text("Idempotency-Key", self._key.text, limits.MAX_IDEMPOTENCY_KEY, least=1)
-        record = self._found()
+        self._key.check()
+        record = self._ports.directory.read(self._namespace, [self._key.name]).get(self._key.name)
         if record is None:
             return None
         batch_id, salt = self._reserved(record)
@@ -90,11 +93,12 @@ class Reservation:
             )
         return None
 
-    def draw(self, now: int) -> tuple[int, bytes]:
+    def draw(self, now: int, tried: int = 0) -> tuple[int, bytes]:
         """Reserve an id and a salt. Called again, reserve others, because another batch has the id.
 
         Args:
             now: milliseconds since the epoch.
+            tried: how many ids turned out to be those of other batches.
 
         Returns:
             What the key stands for: this call's draw, or that of another process that was faster.
@@ -103,24 +107,17 @@ class Reservation:
             IdempotencyKeyReused: the key was used for another request.
             Throttled: the key's record expired this very moment.
         """
-        batch_id, salt = draw_id(self._ports, now)
-        value = {"batch_id": batch_id, "salt": salt.hex(), "request": self._digest, _OWNER: self._key.owner}
+        batch_id, salt = draw_id(self._ports, now, tried)
+        value = {"batch_id": batch_id, "salt": salt.hex(), "request": self._digest}
         until = now // 1000 + self._lifetime + RETENTION
-        record = self._draw(value, until)
-        if record is not None and not self._is_mine(record):  # another caller was faster with this text
-            self._name, self._taken = self._key.other, 0
-            record = self._draw(value, until)
+        # Replace only a draw whose id turned out to be another batch's: on any other somebody may be working.
+        record, _ = self._ports.directory.put(
+            self._namespace, self._key.name, value, expires_at=until, if_version=self._taken
+        )
         if record is None:
             raise Throttled("the idempotency key has just expired; try again", retry_after=1)
         self._taken = record.version
         return self._reserved(record)
-
-    def _draw(self, value: Mapping[str, Any], until: int) -> Record | None:
-        # Replace only a draw whose id turned out to be another batch's: on any other somebody may be working.
-        record, _ = self._ports.directory.put(
-            self._namespace, self._name, value, expires_at=until, if_version=self._taken
-        )
-        return record
 
     def keep(self) -> None:
         """Note that the batch is open, with all that belongs to it; repeating it changes nothing."""
@@ -128,7 +125,11 @@ class Reservation:
         if record is not None and not self.kept:
             value = {**record.value, _MADE: True}
             self._ports.directory.put(
-                self._namespace, self._name, value, expires_at=record.expires_at, if_version=record.version
+                self._namespace,
+                self._key.name,
+                value,
+                expires_at=record.expires_at,
+                if_version=record.version,
             )
 
     @property
@@ -138,22 +139,7 @@ class Reservation:
 
     @cached_property
     def _namespace(self) -> str:
-        return namespace_of(self._key.text)
-
-    def _found(self) -> Record | None:
-        """The key's record; where there is none, this sets the name that it is to have."""
-        records = self._ports.directory.read(self._namespace, self._key.names)
-        if (record := records.get(self._key.other)) is not None:
-            self._name = self._key.other
-            return record
-        if (record := records.get(self._key.text)) is not None:
-            if self._is_mine(record):
-                return record
-            self._name = self._key.other
-        return None
-
-    def _is_mine(self, record: Record) -> bool:
-        return self._key.may_use(record.value[_OWNER])
+        return namespace_of(self._key.name)
 
     @cached_property
     def _digest(self) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fanin.app.ledger.acks import Acks
 from fanin.app.ledger.adding import Adding
+from fanin.app.ledger.clearing import NO_VALUES, BitsCleared, Clearing, Values
 from fanin.app.ledger.deadlines import meet_deadline
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.failure_listing import FailureListing
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.known_batches import EndedBatch, KnownBatches
 from fanin.app.ledger.lifecycle import Lifecycle
-from fanin.app.ledger.marking import NO_RESULTS, Marked, Marking, Results
+from fanin.app.ledger.marking import Marking
 from fanin.app.ledger.notices import announce, event_of
 from fanin.app.ledger.opening import Opening
 from fanin.app.ledger.reading import Reading
@@ -26,9 +26,9 @@ from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
-from fanin.domain.acks import Count, Failure, ItemRange, Receipt, Result
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.marks import Done, Mark, Marked
 from fanin.domain.principals import Principal
 from fanin.domain.reports import (
     Batches,
@@ -44,7 +44,7 @@ from fanin.domain.reports import (
 from fanin.domain.selection import Selection
 from fanin.domain.targets import TargetReports
 from fanin.domain.totals import MAX_CHILD_SUM
-from fanin.domain.tree import Mark
+from fanin.domain.tree import Bits
 
 if TYPE_CHECKING:
     from fanin.domain.picture import Picture
@@ -90,9 +90,9 @@ class LedgerService:
         self._tolerating = Tolerating(ports, known, self._settler, self._reading)
         self._lifecycle = Lifecycle(ports, known, self._settler, self._tolerating, rows=rows)
         self._adding = Adding(ports, known, self._reading)
-        self._acks = Acks(ports, known, self._settler, self._tolerating)
+        self._marking = Marking(ports, known, self._settler, self._tolerating)
         self._release = Release(ports, known, self._settler, rows=rows)
-        self._marking = Marking(ports, known, self._settler)
+        self._clearing = Clearing(ports, known, self._settler)
         self._targets = TargetsOfBatches(ports, known, self._event_of)
 
     def open(self, request: OpenBatch, *, key: str | None = None, caller: Principal | None = None) -> Batch:
@@ -103,22 +103,12 @@ class LedgerService:
     ) -> Group:
         return self._adding.add(batch_id, count, key=key, caller=caller)
 
-    def ack(
-        self,
-        items: Sequence[str] = (),
-        *,
-        ranges: Sequence[ItemRange] = (),
-        counts: Sequence[Count] = (),
-        results: Sequence[Result] = (),
-    ) -> list[Receipt]:
-        return self._acks.ack(items, ranges, counts, results)
+    def mark(self, marks: Sequence[Mark]) -> Marked:
+        return self._marking.mark(marks)
 
-    def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
-        return self._acks.fail(failures)
-
-    def ack_parent(self, item: str, totals: Mapping[str, int], *, exact: bool) -> None:
+    def mark_parent(self, item: str, totals: Mapping[str, int], *, exact: bool) -> Marked:
         """Mark the parent item of a complete batch done, with sums that may be larger than other values."""
-        self._acks.ack((), (), (), [Result(item, totals)], most=MAX_CHILD_SUM, exact_values=exact)
+        return self._marking.mark([Done(item, totals)], most=MAX_CHILD_SUM, whole=exact)
 
     def close(self, batch_id: int) -> Batch:
         return self._lifecycle.close(batch_id)
@@ -184,11 +174,11 @@ class LedgerService:
         """Those ordinals of an exact batch that were marked as failed; reads their words."""
         return self._failed.among(batch_id, ordinals)
 
-    def mark(
-        self, shares: Mapping[int, Sequence[Mark]], *, results: Results = NO_RESULTS
-    ) -> Sequence[Marked]:
-        """Clear bits that the caller has coalesced itself; see ``Marking.mark``."""
-        return self._marking.mark(shares, results=results)
+    def clear(
+        self, shares: Mapping[int, Sequence[Bits]], *, values: Values = NO_VALUES
+    ) -> Sequence[BitsCleared]:
+        """Clear bits that the caller has coalesced itself; see ``Clearing.clear``."""
+        return self._clearing.clear(shares, values=values)
 
     def refresh(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         """Read batches as they are now; from here on this process uses no older rows of them.

@@ -10,31 +10,56 @@ the acker sees the closed batch. One of them always completes the batch.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Done
 from fanin.app.ports.words import Clear, Cleared, Outcome, Tallied, Tally, WordKey
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.totals import by_name
-from fanin.domain.tree import positions
-from fanin.errors import BatchGone, BatchNotFound, FaninError
+from fanin.domain.totals import by_name, in_order
+from fanin.domain.tree import Tree, positions
+from fanin.errors import BatchGone, BatchNotFound, FaninError, ServiceUnavailable, Throttled
 
 Brought: TypeAlias = Mapping[WordKey, Mapping[int, Tally]]
 """What items bring to the totals of their batches: word of level 0 → position → values.
 
 Values that are not whole leave the totals of the batch inexact: a nested batch may not know its own.
 """
+NOTHING_FAILED: Final[Mapping[WordKey, int]] = MappingProxyType({})
 NOTHING_BROUGHT: Final[Brought] = MappingProxyType({})
 
 
+def brought(
+    batch: Batch, values: Iterable[tuple[int, Mapping[str, int]]], tree: Tree, *, whole: bool = True
+) -> Brought:
+    """What items of a batch bring to its totals, by the words of level 0 that hold them.
+
+    Args:
+        batch: the row; its totals give the order of the sums.
+        values: (ordinal, values by the names of totals).
+        tree: the shape.
+        whole: whether the values are exact; the sums of a nested batch may not be.
+
+    Raises:
+        InvalidRequest: the batch has no total of such a name.
+    """
+    names = tuple(batch.totals)
+    words: dict[WordKey, dict[int, Tally]] = {}
+    for ordinal, one in values:
+        number, position = divmod(ordinal, tree.width)
+        sums = in_order(one, names, batch_id=batch.batch_id)
+        words.setdefault(WordKey(batch.batch_id, 0, number), {})[position] = Tally(sums=sums, whole=whole)
+    return words
+
+
 @dataclass
-class _Mark:
-    """What a word is to be told.
+class _Change:
+    """What to write to a word.
 
     Attributes:
         mask: bits to clear.
@@ -45,7 +70,7 @@ class _Mark:
     mask: int = 0
     carried: dict[int, Tally] = field(default_factory=dict)
 
-    def add(self, other: _Mark) -> None:
+    def add(self, other: _Change) -> None:
         self.mask |= other.mask
         self.carried |= other.carried
 
@@ -62,47 +87,45 @@ class Settler:
         self._ports = ports
         self._known = known
         self._tree = ports.tree
+        self._failed = Failed(ports)
 
     def settle(
         self,
-        marks: Mapping[WordKey, int],
+        masks: Mapping[WordKey, int],
         *,
-        failed: Collection[WordKey] = (),
+        failed: Mapping[WordKey, int] = NOTHING_FAILED,
         brought: Brought = NOTHING_BROUGHT,
     ) -> dict[WordKey, Cleared]:
         """Clear bits, and settle what they finish; each word is written once, parents included.
 
         Args:
-            marks: word → mask of bits to clear, on any levels, of any batches.
-            failed: words of level 0 whose bits are also recorded as failed.
+            masks: word → mask of bits to clear, on any levels, of any batches.
+            failed: word of level 0 → those of its bits that are also recorded as failed.
             brought: what items bring to the totals of their batches.
 
         Returns:
-            What the write of each word of ``marks`` found.
+            What the write of each word of ``masks`` found.
 
         Raises:
             Throttled, ServiceUnavailable: not all words could be written; repeat the whole call.
         """
-        return _all(self.try_to_settle(marks, failed=failed, brought=brought))
+        return _all(self.try_to_settle(masks, failed=failed, brought=brought))
 
     def try_to_settle(
         self,
-        marks: Mapping[WordKey, int],
+        masks: Mapping[WordKey, int],
         *,
-        failed: Collection[WordKey] = (),
+        failed: Mapping[WordKey, int] = NOTHING_FAILED,
         brought: Brought = NOTHING_BROUGHT,
     ) -> dict[WordKey, Outcome]:
         """Like ``settle``, but a word that the store cannot write now does not delay the others.
 
         Returns:
-            What the write of each word of ``marks`` found; an error for a word that was not written, or
+            What the write of each word of ``masks`` found; an error for a word that was not written, or
             finished a word above that was not, so that a repeat has something to do.
-
-        Raises:
-            Throttled, ServiceUnavailable: a batch row could not be read or written; repeat the whole call.
         """
-        told = {key: _Mark(mask, self._brought(key, mask, brought)) for key, mask in marks.items()}
-        return self._settle(told, failed)
+        changes = {key: _Change(mask, self._brought(key, mask, brought)) for key, mask in masks.items()}
+        return self._settle(changes, failed)
 
     def _brought(self, key: WordKey, mask: int, brought: Brought) -> dict[int, Tally]:
         """What each item of a word brings to the totals of its batch; many bring nothing, and add zeros."""
@@ -113,11 +136,11 @@ class Settler:
         return {at: values.get(at, nothing) for at in positions(mask)}
 
     def _settle(
-        self, marks: Mapping[WordKey, _Mark], failed: Collection[WordKey] = ()
+        self, changes: Mapping[WordKey, _Change], failed: Mapping[WordKey, int] = NOTHING_FAILED
     ) -> dict[WordKey, Outcome]:
-        pending: dict[int, dict[WordKey, _Mark]] = {}
-        for key, mark in marks.items():
-            pending.setdefault(key.level, {})[key] = mark
+        pending: dict[int, dict[WordKey, _Change]] = {}
+        for key, change in changes.items():
+            pending.setdefault(key.level, {})[key] = change
         outcomes: dict[WordKey, Outcome] = {}
         words: dict[WordKey, Tallied] = {}
         finished: set[WordKey] = set()
@@ -130,35 +153,43 @@ class Settler:
             if any(answer.first != todo[key].mask for key, answer in cleared.items()):
                 ahead = [key for above in pending.values() for key in above if key not in words]
                 words |= self._ports.words.read_tallied(ahead)
-            done = self._done({key: answer.word for key, answer in cleared.items()})
+            errors: dict[WordKey, FaninError] = {}
+            done = self._done({key: answer.word for key, answer in cleared.items()}, errors)
             finished.update(done)
-            for key, mark in self._above({key: cleared[key].tally for key in done}).items():
-                pending.setdefault(level + 1, {}).setdefault(key, _Mark()).add(mark)
-        return {key: self._fate(key, outcomes, finished) for key in marks}
+            above = self._above({key: cleared[key].tally for key in done}, errors)
+            outcomes |= errors
+            for key, change in above.items():
+                pending.setdefault(level + 1, {}).setdefault(key, _Change()).add(change)
+        return {key: self._fate(key, outcomes, finished) for key in changes}
 
     def _fate(
         self, key: WordKey, outcomes: Mapping[WordKey, Outcome], finished: Collection[WordKey]
     ) -> Outcome:
         """What became of a word, and of the words above that it finished."""
         above = key
-        while above in finished:
+        while True:
+            if isinstance(outcome := outcomes.get(above), FaninError):
+                return outcome
+            if above not in finished:
+                return outcomes[key]
             above = WordKey(above.batch_id, above.level + 1, above.number // self._tree.width)
-        outcome = outcomes.get(above)
-        return outcome if isinstance(outcome, FaninError) else outcomes[key]
 
     def _clear(
-        self, marks: Mapping[WordKey, _Mark], words: Mapping[WordKey, Tallied], *, failed: Collection[WordKey]
+        self,
+        changes: Mapping[WordKey, _Change],
+        words: Mapping[WordKey, Tallied],
+        *,
+        failed: Mapping[WordKey, int],
     ) -> dict[WordKey, Outcome]:
         """Clear the bits of words of one level; of words that were read, only the bits that are pending.
 
         A range that meets done items on one level is likely to meet them on the levels above. There each
         write would be refused and sent again, so those words are read first.
         """
-        todo = {
-            key: mark.mask & words[key].word if key in words else mark.mask for key, mark in marks.items()
-        }
+        todo = {key: change.mask for key, change in changes.items()}
+        todo |= {key: todo[key] & words[key].word for key in todo if key in words}
         clears = [
-            Clear(key, mask, self._row(key).expires_at, key in failed, marks[key].carried)
+            Clear(key, mask, self._row(key).expires_at, failed.get(key, 0), changes[key].carried)
             for key, mask in todo.items()
             if mask
         ]
@@ -232,15 +263,17 @@ class Settler:
     def _rise(self, words: Mapping[WordKey, Tallied]) -> None:
         """Carry up the words that are done, except those whose parent among ``words`` shows it already."""
         done = self._done({key: found.word for key, found in words.items()})
-        marks = self._above({key: words[key].tally for key in done})
-        _all(
-            self._settle(
-                {key: mark for key, mark in marks.items() if key not in words or mark.mask & words[key].word}
-            )
-        )
+        changes = self._above({key: words[key].tally for key in done})
+        missing = [key for key, up in changes.items() if key not in words or up.mask & words[key].word]
+        _all(self._settle({key: changes[key] for key in missing}))
 
-    def _done(self, words: Mapping[WordKey, int]) -> list[WordKey]:
-        """The words that are done now; reads batch rows for words that may lie at the edge."""
+    def _done(
+        self, words: Mapping[WordKey, int], errors: dict[WordKey, FaninError] | None = None
+    ) -> list[WordKey]:
+        """The words that are done now; reads batch rows for words that may lie at the edge.
+
+        Where these cannot be read, ``errors`` gets the words; without it, the error is raised.
+        """
         tree, done, doubtful = self._tree, [], []
         for key, word in words.items():
             if word == 0:
@@ -252,7 +285,13 @@ class Settler:
                     done.append(key)
             elif tree.may_be_last(key.level, key.number, word, batch.items):
                 doubtful.append(key)
-        self._look_again(doubtful)
+        try:
+            self._look_again(doubtful)
+        except (Throttled, ServiceUnavailable) as error:
+            if errors is None:
+                raise
+            errors |= dict.fromkeys(doubtful, error)
+            return done
         for key in doubtful:
             batch = self._row(key)
             if batch.state is not State.OPEN and self._is_residue(key, words[key], batch):
@@ -269,23 +308,30 @@ class Settler:
     def _is_residue(self, key: WordKey, word: int, batch: Batch) -> bool:
         return batch.items > 0 and word == self._tree.residue(key.level, key.number, batch.items)
 
-    def _above(self, done: Mapping[WordKey, Tally]) -> dict[WordKey, _Mark]:
-        """What finished words tell their parents; completes batches whose root is among the words.
+    def _above(
+        self, done: Mapping[WordKey, Tally], errors: dict[WordKey, FaninError] | None = None
+    ) -> dict[WordKey, _Change]:
+        """What finished words change in their parents; completes batches whose root is among the words.
 
         The root of an open batch is not known, so the words may lie above it: a done word at or above the
-        root completes the batch.
+        root completes the batch. Where that fails, ``errors`` gets the word; without it, the error is raised.
         """
-        marks: dict[WordKey, _Mark] = {}
+        changes: dict[WordKey, _Change] = {}
         for key, found in done.items():
             tally = found.for_totals(len(self._row(key).totals))
             if self._is_top(key):
-                if (batch := self._row(key)).state is State.CLOSED:
-                    self._complete(batch, tally)
+                try:
+                    if (batch := self._row(key)).state is State.CLOSED:
+                        self._complete(batch, tally)
+                except (Throttled, ServiceUnavailable, BatchNotFound, BatchGone) as error:
+                    if errors is None:
+                        raise
+                    errors[key] = error
                 continue
             parent, mask = self._parent(key)
             carried = {key.number % self._tree.width: tally}
-            marks.setdefault(parent, _Mark()).add(_Mark(mask, carried))
-        return marks
+            changes.setdefault(parent, _Change()).add(_Change(mask, carried))
+        return changes
 
     def _is_top(self, key: WordKey) -> bool:
         """Whether nothing of its batch lies above the word."""
@@ -303,12 +349,12 @@ class Settler:
             batch: the row.
             tally: of its root; None if it is estimated.
         """
+        done = None
+        if tally is not None:
+            failed, more = (tally.failed, False) if tally.whole else self._failed.at_the_end(batch, tally)
+            done = Done(batch.items, failed, more, by_name(tuple(batch.totals), tally.sums), tally.whole)
         row, _ = self._ports.batches.end(
-            batch.batch_id,
-            State.COMPLETE,
-            now=self._ports.clock.now(),
-            sources=(State.CLOSED,),
-            done=None if tally is None else _done(batch, tally),
+            batch.batch_id, State.COMPLETE, now=self._ports.clock.now(), sources=(State.CLOSED,), done=done
         )
         if row is None:
             raise BatchGone(
@@ -325,12 +371,6 @@ class Settler:
         if row is None:  # dropped from the cache in favour of other batches
             row = self._known.current(key.batch_id)
         return row
-
-
-def _done(batch: Batch, tally: Tally) -> Done:
-    return Done(
-        batch.items, tally.failed, not tally.whole, by_name(tuple(batch.totals), tally.sums), tally.whole
-    )
 
 
 def _all(outcomes: Mapping[WordKey, Outcome]) -> dict[WordKey, Cleared]:

@@ -18,10 +18,10 @@ from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.reading import Reading
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
-from fanin.domain.acks import Receipt
 from fanin.domain.batch import LIVE, Batch, Cause, State
+from fanin.domain.marks import Receipt
 from fanin.domain.tolerance import Tolerance
-from fanin.errors import ServiceUnavailable, Throttled
+from fanin.errors import BatchGone, BatchNotFound, ServiceUnavailable, Throttled
 
 BUDGET: Final = 10_000
 """How many rows one count of failures, and one count of what is done, reads at most."""
@@ -60,11 +60,11 @@ class Tolerating:
         return [self._noted(receipt, batches[receipt.batch_id]) for receipt in receipts]
 
     def _noted(self, receipt: Receipt, batch: Batch) -> Receipt:
-        tolerance, failures = batch.tolerated_failures, receipt.first + receipt.held
+        tolerance, failures = batch.tolerated_failures, receipt.failed + receipt.held
         if tolerance is None or not failures or receipt.state.terminal:
             return receipt
         # The items are marked. Whoever fails next, or the reaper, makes up for a hint that was not written.
-        with suppress(Throttled, ServiceUnavailable):
+        with suppress(Throttled, ServiceUnavailable, BatchNotFound, BatchGone):
             row = self._ports.batches.hint_failures(batch.batch_id, failures)
             if row is not None and row.failing > self._next.get(row.batch_id, tolerance.allowed(0)):
                 row = self.look(row)

@@ -116,8 +116,7 @@ class BatchStore(Protocol):
         """Add n items under an idempotency key, by one transaction of two rows.
 
         The row must still have ``batch.items`` items and be open; for a bounded batch ``pending_bound``
-        must leave room for n. The key's row keeps the range, even after the batch has closed. If another
-        caller has the key's text in this batch, the row is stored under the key's other name.
+        must leave room for n. The key's row keeps the range, even after the batch has closed.
 
         Returns:
             First ordinal of the range that the key stands for, from this call or an earlier one; None if

@@ -60,7 +60,8 @@ class Clear(NamedTuple):
         key: the word.
         mask: the bits; at least one.
         expires_at: time to live of the row, seconds since the epoch.
-        failed: also record the cleared bits as failed (level 0 only).
+        failed: those bits of the mask that are also recorded as failed, if this write clears them (level 0
+            only).
         carried: position → tally of the finished word below it, or what the item there brings; added for the
             bits that this write clears.
     """
@@ -68,7 +69,7 @@ class Clear(NamedTuple):
     key: WordKey
     mask: int
     expires_at: int
-    failed: bool = False
+    failed: int = 0
     carried: Mapping[int, Tally] = NOTHING
 
 

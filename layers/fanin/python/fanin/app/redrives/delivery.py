@@ -17,13 +17,13 @@ from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import Planning
 from fanin.app.redrives.records import Run
 from fanin.domain import ids, limits
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.channels import is_fifo
 from fanin.domain.chunks import chunks
 from fanin.domain.failures import KeptMessage
+from fanin.domain.marks import Failure
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound, Throttled
-from fanin.wire.messages import pack
+from fanin.wire.marks import requests
 
 _TRIES: Final = 5
 LOST: Final = "its kept message is gone, or cannot be read"
@@ -185,18 +185,12 @@ class Delivery:
             )
             for one in again
         )
-        for some in chunks(
-            failures, max_items=limits.MAX_FAILURES, size_of=_size, max_bytes=limits.MAX_FAILED_MESSAGES
-        ):
-            self._ledger.fail(some)
+        for some in requests(failures):
+            self._ledger.mark(some).whole()
 
 
 def _reason(why: str) -> str:
     return f"redrive: {why}"[: limits.MAX_REASON]
-
-
-def _size(failure: Failure) -> int:
-    return 0 if failure.message is None else len(pack(failure.message))
 
 
 def _outgoing(one: _Again, message: KeptMessage, url: str) -> Outgoing:

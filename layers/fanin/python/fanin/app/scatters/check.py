@@ -29,7 +29,7 @@ def check(scatter: Scatter) -> None:
         limits.name("topic", scatter.topic, limits.MAX_NAME)
     _check_message(scatter)
     if scatter.correlation_id is not None:
-        limits.text("correlation_id", scatter.correlation_id, limits.MAX_IDEMPOTENCY_KEY, least=1)
+        limits.text("correlation_id", scatter.correlation_id, limits.MAX_CORRELATION_ID, least=1)
     limits.whole("timeout", scatter.timeout, limits.MIN_TIMEOUT, limits.MAX_TIMEOUT)
     limits.whole("max_retries", scatter.max_retries, 0, limits.MAX_RETRIES)
     _check_quorum(scatter.quorum)

@@ -13,10 +13,10 @@ from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.records import read_names, read_plan
 from fanin.app.scatters.reply_store import Kept, ReplyStore, is_claim_of
 from fanin.domain import ids, limits
-from fanin.domain.acks import Receipt, Result
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.claim_keys import claim_key
+from fanin.domain.marks import Done, Mark, Receipt
 from fanin.domain.scatter import Gathered, GatheredReply, Reply, ReplyReceipt
 from fanin.domain.totals import check_values, in_order
 from fanin.errors import BatchNotFound, InvalidRequest, OutcomeUnknown, RequestTooLarge
@@ -65,13 +65,13 @@ class Replies:
                     f"no payload was uploaded under claim {reply.claim!r}; upload it first, then reply"
                 )
         said: list[bool] = []
-        results: dict[str, Mapping[str, int]] = {}
+        marks: dict[str, Mark] = {}
         for reply, (block, ordinal) in zip(replies, places, strict=True):
             first = self._kept.keep(batches[block.batch_id], ordinal, reply)
             said.append(first.same)
-            results.setdefault(reply.item, first.totals)
-        acked = self._ledger.ack(results=[Result(*result) for result in results.items()]) if results else []
-        receipts = {receipt.batch_id: receipt for receipt in acked}
+            marks.setdefault(reply.item, Done(reply.item, first.totals))
+        marked = self._ledger.mark(list(marks.values()))
+        receipts = {receipt.batch_id: receipt for receipt in marked.whole()}
         for receipt in receipts.values():
             self._count(batches[receipt.batch_id], receipt)
         done = {item for receipt in receipts.values() for item in receipt.duplicates}

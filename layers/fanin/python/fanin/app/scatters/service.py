@@ -14,11 +14,10 @@ from fanin.app.scatters.records import Plan, put_asked, read_plan, read_sending,
 from fanin.app.scatters.replies import Replies
 from fanin.app.scatters.start import AT_ONCE, Starting
 from fanin.domain import ids, limits
-from fanin.domain.acks import Failure
 from fanin.domain.batch import Batch
-from fanin.domain.chunks import chunks
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.failures import KeptMessage, MessageAttribute
+from fanin.domain.marks import Failure
 from fanin.domain.principals import Principal
 from fanin.domain.scatter import (
     FailedRecipients,
@@ -29,7 +28,7 @@ from fanin.domain.scatter import (
     Scatter,
     Scattered,
 )
-from fanin.wire.messages import pack
+from fanin.wire.marks import requests
 
 
 class Sent(NamedTuple):
@@ -143,9 +142,8 @@ class ScatterService:
             for place, (_, item, to) in enumerate(missing)
             if place in offered.refused
         ]
-        at_once = max(1, limits.MAX_FAILED_MESSAGES // len(pack(kept)))
-        for some in chunks(failures, max_items=at_once):
-            self._ledger.fail(some)
+        for some in requests(failures):
+            self._ledger.mark(some).whole()
         if offered.waiting:
             asked = [n for place, (n, _, _) in enumerate(missing) if place not in offered.waiting]
             put_asked(self._ports.records, batch, chunk, wave, asked)

@@ -100,8 +100,8 @@ class Starting:
         )
         opening = self._ledger.opening
         targets = opening.check_targets(scatter.on_end)
-        for _ in range(TRIES):
-            drafted = opening.draft(request, reservation, caller=caller)
+        for tried in range(TRIES):
+            drafted = opening.draft(request, reservation, caller=caller, tried=tried)
             if not opening.write_targets(drafted, targets):
                 continue
             written = self._write_records(drafted, scatter, recipients)

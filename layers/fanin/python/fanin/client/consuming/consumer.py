@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin.adapters.backoff import Backoff
@@ -142,35 +142,16 @@ class Consumer:
         window = MessageWindow(
             self._handle,
             self._acknowledge,
+            fifo=self._fifo,
             keep=self._keep,
             source=self._queue_url,
             skipping=self._skipping,
             note=self._note,
             now=self._now,
         )
-        handled = self._handle_all(window, messages)
-        again = window.acknowledge()
-        self._delete([message for message in handled if message["MessageId"] not in again])
+        again = window.run(messages, from_queue)
+        self._delete([message for place, message in enumerate(messages) if place not in again])
         return len(messages)
-
-    def _handle_all(
-        self, window: MessageWindow, messages: Iterable[Mapping[str, Any]]
-    ) -> list[Mapping[str, Any]]:
-        """Handle messages, and return those that could be read and whose handler did not raise."""
-        handled: list[Mapping[str, Any]] = []
-        broken: set[str | None] = set()
-        for message in messages:
-            group_id = message.get("Attributes", {}).get("MessageGroupId")
-            if self._fifo and group_id in broken:
-                continue
-            try:
-                window.handle(from_queue(message))
-            except Exception:  # whatever the handler raises, the queue delivers the message again
-                logger.exception("message %s failed and comes again", message["MessageId"])
-                broken.add(group_id)
-            else:
-                handled.append(message)
-        return handled
 
     def _delete(self, messages: list[Mapping[str, Any]]) -> None:
         if not messages:

@@ -63,7 +63,7 @@ class SqsHandler:
         self._note = note
         self._now = now
 
-    def __call__(self, event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
+    def __call__(self, event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:  # noqa: ARG002  Lambda passes it
         """Handle an SQS event.
 
         Args:
@@ -80,34 +80,20 @@ class SqsHandler:
         records = sqs_records(event)
         if not records:
             return partial_batch_response(())
-        from aws_lambda_powertools.utilities import batch  # noqa: PLC0415 - an extra of the package
-
         skipping = None if self._skipping is None else self._skipping()
         window = MessageWindow(
             self.handle,
             self._acknowledger(),
+            fifo=is_fifo(str(records[0].get("eventSourceARN"))),
             keep=self._keep,
             skipping=skipping,
             note=self._note,
             now=self._now,
         )
-        processor: batch.BatchProcessor
-        if is_fifo(str(records[0].get("eventSourceARN"))):
-            processor = batch.SqsFifoPartialProcessor(skip_group_on_error=True)
-            processor.raise_on_entire_batch_failure = False
-        else:
-            processor = batch.BatchProcessor(batch.EventType.SQS, raise_on_entire_batch_failure=False)
-
-        def record_handler(record: Any) -> None:
-            window.handle(from_lambda(record.raw_event))
-
-        response = batch.process_partial_response(
-            event=dict(event), record_handler=record_handler, processor=processor, context=context
-        )
+        again = window.run(records, from_lambda)
         if skipping is not None and skipping.skipped:
             _count_skipped(skipping.skipped)
-        failed = {str(failure["itemIdentifier"]) for failure in response["batchItemFailures"]}
-        return partial_batch_response(sorted(failed | window.acknowledge()))
+        return partial_batch_response(sorted({str(records[place]["messageId"]) for place in again}))
 
 
 def _count_skipped(messages: int) -> None:

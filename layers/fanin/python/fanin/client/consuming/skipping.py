@@ -63,14 +63,18 @@ class Skipping:
         self._receipts = receipts
         self.skipped = 0
 
-    def skips(self, message: ReceivedMessage) -> bool:
-        """Whether to drop a message; counts it, and logs the first one of each batch."""
+    def skips(self, message: ReceivedMessage, *, fifo: bool = False) -> bool:
+        """Whether to drop a message; counts it, and logs the first one of each batch.
+
+        On a FIFO queue a message of a complete batch is handled: it comes again behind one that had to be
+        handled again, whose effect it must follow.
+        """
         batch_id = message.batch_id
         if self._mode is False or batch_id is None or message.expects_reply:
             return False
         if batch_id not in self._ended and self._looks(batch_id):
             self._look(batch_id)
-        if batch_id not in self._ended:
+        if batch_id not in self._ended or (fifo and self._ended.complete(batch_id)):
             return False
         self.skipped += 1
         if self._ended.first_time(batch_id):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 from fanin.adapters.system import SystemClock
-from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome, unacknowledged
+from fanin.client.consuming.acknowledging import Acknowledger
 from fanin.client.consuming.keeping import kept_message, source_of
 from fanin.client.consuming.skipping import Skipping
 from fanin.client.items_in_hand import IN_HAND
@@ -16,7 +17,8 @@ from fanin.domain import ids
 from fanin.domain.diagnosis import Retry
 from fanin.domain.failures import Keep
 from fanin.domain.limits import MAX_REASON
-from fanin.errors import BatchGone, BatchNotFound, InvalidRequest, ItemFailed
+from fanin.domain.marks import Done, Failure, Mark, batch_of
+from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, ItemFailed
 
 logger = logging.getLogger("fanin")
 
@@ -29,6 +31,8 @@ when it is replied to (``tracker.scatters.reply``), now or later, and not by bei
 whose item the handler opens a batch (``parent_item=message.item``) is done when that batch ends.
 """
 
+
+_Raw: TypeAlias = Mapping[str, Any]
 
 NoteRetries: TypeAlias = Callable[[Sequence[Retry]], None]
 """Notes failed attempts, so that a diagnosis can say what their error is; it does not raise."""
@@ -58,6 +62,21 @@ A stack that was just restored does not know its youngest batches, and may be re
 """
 
 
+@dataclass
+class _Delivery:
+    """One delivery of a message; a queue may deliver a message twice within one receive.
+
+    Attributes:
+        group: its message group; None if it has none.
+        mark: what became of its item, until the ledger has taken it; None if there is nothing to tell.
+        again: whether it must be delivered again.
+    """
+
+    group: str | None = None
+    mark: Mark | None = None
+    again: bool = False
+
+
 class MessageWindow:
     """Messages that were received together.
 
@@ -66,9 +85,13 @@ class MessageWindow:
     or if the service does not know it and its id is older than a day. After any other refusal the message
     comes again.
 
+    On a FIFO queue nothing of a message group is handled, or deleted, behind the first message that comes
+    again.
+
     Args:
         handle: does the work of one message.
         acknowledge: tells the ledger about all of them.
+        fifo: whether they come from a FIFO queue.
         keep: what is kept of failed items: their messages, or their reasons alone.
         source: URL or ARN of the queue they were received from; by default what the messages say.
         note: notes attempts that failed again; None notes nothing.
@@ -81,28 +104,69 @@ class MessageWindow:
         handle: MessageHandler,
         acknowledge: Acknowledger,
         *,
+        fifo: bool = False,
         keep: Keep = Keep.MESSAGE,
         source: str = "",
         note: NoteRetries | None = None,
         now: Callable[[], int] | None = None,
         skipping: Skipping | None = None,
     ) -> None:
-        self._skipping = skipping
-        self._again: set[str] = set()
-        self._asked: set[int | None] = set()
-        self._note = note
-        self._retries: list[Retry] = []
         self._handle = handle
+        self._acknowledge = acknowledge
+        self._fifo = fifo
         self._keep = keep
         self._source = source
-        self._acknowledge = acknowledge
+        self._note = note
         self._now = now or SystemClock().now
-        self._outcomes: dict[str, ItemOutcome] = {}
+        self._skipping = skipping
+        self._asked: set[int | None] = set()
+        self._retries: list[Retry] = []
+        self._deliveries: list[_Delivery] = []
 
-    def handle(self, message: ReceivedMessage) -> None:
+    def run(self, raw: Iterable[_Raw], read: Callable[[_Raw], ReceivedMessage]) -> set[int]:
+        """Handle messages one after the other, acknowledge them together, and note what failed again.
+
+        Args:
+            raw: the messages, as Lambda or SQS delivered them.
+            read: reads one.
+
+        Returns:
+            Places of the messages that must be delivered again; all others may be deleted.
+        """
+        for one in raw:
+            delivery = _Delivery()
+            self._deliveries.append(delivery)
+            try:
+                message = read(one)
+                delivery.group = message.group_id
+                delivery.again = self._waits(delivery)
+                delivery.mark = None if delivery.again else self._outcome(message)
+            except Exception:  # whatever the handler raises, the queue delivers the message again
+                logger.exception("message %s failed and comes again", _id(one))
+                delivery.again = True
+            if delivery.mark is not None:
+                self._ask(message)
+        self._flush()
+        unmarked = any(one.again and one.mark is not None for one in self._deliveries)
+        if self._retries and self._note is not None and not unmarked:
+            self._note(self._retries)  # a ledger that is too busy to mark items is not asked for notes
+        broken: set[str | None] = set()
+        for delivery in self._deliveries:
+            waits = self._fifo and not broken.isdisjoint({delivery.group, None})
+            delivery.again = delivery.again or waits
+            if delivery.again:
+                broken.add(delivery.group)
+        return {place for place, delivery in enumerate(self._deliveries) if delivery.again}
+
+    def _waits(self, delivery: _Delivery) -> bool:
+        """Whether a message of its group before it comes again, or one that could not be read."""
+        groups = delivery.group, None
+        return self._fifo and any(one.again and one.group in groups for one in self._deliveries)
+
+    def _outcome(self, message: ReceivedMessage) -> Mark | None:
         """Handle one message; whatever the handler raises is raised, except ``ItemFailed``."""
-        if self._skipping is not None and self._skipping.skips(message):
-            return
+        if self._skipping is not None and self._skipping.skips(message, fifo=self._fifo):
+            return None
         failure: str | None = None
         with IN_HAND.handling(message.item) as handling:
             try:
@@ -112,8 +176,8 @@ class MessageWindow:
             except Exception as error:
                 self._remember(message, error)
                 raise
-        # The reply may still come: marking its recipient done now would end the scatter without it. So it is
-        # with a child batch, whose end marks the item.
+        # The reply may still come: marking its recipient done now would end the scatter without it. The same
+        # holds for a child batch: its end marks the item.
         waits = (message.expects_reply or handling.left_to_child) and failure is None
         if handling.left_to_child and waits and message.totals:
             logger.warning(
@@ -122,26 +186,21 @@ class MessageWindow:
                 message.item,
                 message.totals,
             )
-        if message.item is not None and not waits:
-            self._outcomes[message.message_id] = self._outcome(message, message.item, failure)
-            self._ask(message)
-
-    def _outcome(self, message: ReceivedMessage, item: str, failure: str | None) -> ItemOutcome:
+        if message.item is None or waits:
+            return None
         if failure is None:
-            return ItemOutcome(item, totals=message.totals)
+            return Done(message.item, message.totals) if message.totals else message.item
         kept = kept_message(message) if self._keep is Keep.MESSAGE else None
         source = self._source or source_of(message)
-        return ItemOutcome(item, failure, kept, message.receive_count, source, message.totals)
+        received = message.receive_count
+        return Failure(message.item, failure[:MAX_REASON], kept, received, source, message.totals)
 
     def _ask(self, message: ReceivedMessage) -> None:
         """Acknowledge what was handled so far, if the receipt may tell that the batch has ended meanwhile."""
         if self._skipping is None or message.batch_id in self._asked or not self._skipping.asks(message):
             return
         self._asked.add(message.batch_id)
-        try:
-            self._again |= self._flush()
-        except Exception as error:  # noqa: BLE001  the message was handled, and all are acknowledged later
-            logger.warning("what was handled so far is acknowledged with the rest of the window: %s", error)
+        self._flush()
 
     def _remember(self, message: ReceivedMessage, error: Exception) -> None:
         if message.item is not None and message.receive_count >= _REPEATED:
@@ -151,33 +210,41 @@ class MessageWindow:
             queue = str(message.raw.get("eventSourceARN", "")).rpartition(":")[2] or self._source
             self._retries.append(Retry(message.item, message.receive_count, said, queue))
 
-    def acknowledge(self) -> set[str]:
-        """Acknowledge all messages that were handled, and note the attempts that failed again.
+    def _flush(self) -> None:
+        """Acknowledge what was handled since the last time."""
+        told = [one for one in self._deliveries if one.mark is not None and not one.again]
+        marks = [one.mark for one in told if one.mark is not None]
+        if not marks:
+            return
+        unsettled = self._acknowledge(marks)
+        for place, delivery in enumerate(told):
+            error = unsettled.get(place)
+            if error is None or self._is_gone(marks[place], error):
+                delivery.mark = None
+            else:
+                delivery.again = True
+        self._log(marks, unsettled)
 
-        Returns:
-            Ids of the messages that must be delivered again, because their items could not be marked.
-        """
-        again = self._again | self._flush()
-        if self._retries and self._note is not None and not again:
-            self._note(self._retries)  # a ledger that is too busy to mark items is not asked for notes
-        return again
+    def _log(self, marks: Sequence[Mark], unsettled: Mapping[int, FaninError]) -> None:
+        for place, error in unsettled.items():
+            item, code = _item(marks[place]), error.code
+            if self._is_gone(marks[place], error):
+                logger.warning("item %s was handled, and its message is dropped: %s", item, error)
+            elif not error.retryable:
+                logger.warning("item %r was refused (%s), its message comes again: %s", item, code, error)
+        if busy := [error for error in unsettled.values() if error.retryable]:
+            logger.warning("%d items could not be acknowledged and come again: %s", len(busy), busy[0])
 
-    def _flush(self) -> set[str]:
-        """Acknowledge what was handled since the last time; returns what ``acknowledge`` does, of these."""
-        outcomes = self._outcomes
-        unmarked = unacknowledged(self._acknowledge_or_drop, list(outcomes.values()))
-        self._outcomes = {}  # only now: whatever was raised, none of them counts as acknowledged
-        return {message_id for message_id, outcome in outcomes.items() if outcome.item in unmarked}
+    def _is_gone(self, mark: Mark, error: FaninError) -> bool:
+        if isinstance(error, BatchNotFound):
+            batch_id = batch_of(mark)
+            return batch_id is not None and ids.made_at(batch_id) + UNKNOWN_MS < self._now()
+        return isinstance(error, BatchGone)
 
-    def _acknowledge_or_drop(self, outcomes: Sequence[ItemOutcome]) -> None:
-        """Acknowledge items; one that stands alone and whose batch is gone counts as acknowledged."""
-        try:
-            self._acknowledge(outcomes)
-        except (BatchGone, BatchNotFound) as error:
-            if len(outcomes) > 1 or not self._is_gone(outcomes[0].item, error):
-                raise
-            logger.warning("item %s was handled, and its message is dropped: %s", outcomes[0].item, error)
 
-    def _is_gone(self, item: str, error: BatchGone | BatchNotFound) -> bool:
-        block, _ = ids.parse_item(item)
-        return isinstance(error, BatchGone) or ids.made_at(block.batch_id) + UNKNOWN_MS < self._now()
+def _id(raw: _Raw) -> object:
+    return raw.get("messageId") or raw.get("MessageId")
+
+
+def _item(mark: Mark) -> str:
+    return str(getattr(mark, "item", mark))

@@ -11,11 +11,12 @@ from typing import Final, TypeAlias
 
 from fanin.app.api import Frames
 from fanin.app.bisect import bisect
-from fanin.client.consuming.acknowledging import Acknowledger, ItemOutcome, QueueAcknowledger, unacknowledged
+from fanin.client.consuming.acknowledging import Acknowledger, QueueAcknowledger
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.lease_plan import LeasePlan, TakenLease
 from fanin.domain import limits
 from fanin.domain.frames import Claim, Hold, Ticket
+from fanin.domain.marks import Done, Failure, Mark
 from fanin.domain.totals import with_values
 from fanin.errors import BatchGone, FaninError, InvalidRequest, ItemFailed
 
@@ -159,19 +160,21 @@ class IdempotentReceiver:
     ) -> dict[Ticket, Disposition]:
         """Handle envelopes that were claimed together, and acknowledge them in one call."""
         dispositions: dict[Ticket, Disposition] = {}
-        outcomes: dict[Ticket, ItemOutcome] = {}
+        marks: dict[Ticket, Mark] = {}
         for envelope in envelopes:
             ticket = envelope.ticket
             found = claims.get(ticket, Disposition.REDELIVER)
             if isinstance(found, Disposition):
                 dispositions[ticket] = found
-            elif outcome := self._handle_claimed(found, envelope, lease):
-                outcomes[ticket] = outcome
+            elif mark := self._handle_claimed(found, envelope, lease):
+                marks[ticket] = mark
             else:
                 dispositions[ticket] = Disposition.REDELIVER
-        unmarked = unacknowledged(self._acknowledge, list(outcomes.values()))
-        for ticket, outcome in outcomes.items():
-            dispositions[ticket] = Disposition.REDELIVER if outcome.item in unmarked else Disposition.HANDLED
+        unsettled = self._acknowledge(list(marks.values())) if marks else {}
+        for place, ticket in enumerate(marks):
+            if error := unsettled.get(place):
+                logger.warning("an envelope of frame %d comes again: %s", ticket.frame_id, error)
+            dispositions[ticket] = Disposition.REDELIVER if error else Disposition.HANDLED
         return dispositions
 
     def _claim(self, tickets: list[Ticket], lease: int) -> tuple[dict[Ticket, Claim | Disposition], bool]:
@@ -199,7 +202,7 @@ class IdempotentReceiver:
             found.update(dict.fromkeys(failed.items, disposition))
         return found, answered
 
-    def _handle_claimed(self, claim: Claim, envelope: Envelope, lease: TakenLease) -> ItemOutcome | None:
+    def _handle_claimed(self, claim: Claim, envelope: Envelope, lease: TakenLease) -> Mark | None:
         """Handle an envelope that was claimed; None if it must come again."""
         began = self._clock()
         if not lease.leaves_time(began):
@@ -215,13 +218,13 @@ class IdempotentReceiver:
         try:
             self._handle(delivery)
         except ItemFailed as failed:
-            return ItemOutcome(claim.item, failed.reason, totals=delivery.totals)
+            return Failure(claim.item, failed.reason[: limits.MAX_REASON], totals=delivery.totals)
         except Exception:  # whatever the handler raises, the queue delivers the envelope again
             logger.exception("envelope %s failed and comes again", claim.item)
             return None
         finally:
             self._plan.handled(self._clock() - began)
-        return ItemOutcome(claim.item, totals=delivery.totals)
+        return Done(claim.item, delivery.totals)
 
 
 _BY_HOLD: Final = {

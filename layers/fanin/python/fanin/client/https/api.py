@@ -20,6 +20,7 @@ from fanin.client.https.transport import (
     Transport,
     Urllib3Transport,
 )
+from fanin.domain import limits
 from fanin.domain.principals import Principal
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
@@ -29,7 +30,6 @@ from fanin.errors import (
     ItemHasChild,
     NotConfigured,
     OutcomeUnknown,
-    PartlyMarked,
     RequestTooLarge,
     ServiceUnavailable,
     Throttled,
@@ -37,8 +37,7 @@ from fanin.errors import (
 )
 from fanin.names import API_ROOT, IDEMPOTENCY_HEADER
 from fanin.wire.compact_json import compact
-from fanin.wire.items import PARTLY_MARKED
-from fanin.wire.json_types import Json
+from fanin.wire.json_types import IDEMPOTENCY_KEY, Json
 from fanin.wire.shapes import Shape, plain
 
 T = TypeVar("T")
@@ -111,8 +110,8 @@ class HttpsApi:
         query: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
         repeatable: bool | Callable[[], bool] = True,
-        rest_is_repeated: bool = False,
         once: bool = False,
+        fresh: bool = False,
     ) -> T:
         """Make a call.
 
@@ -125,8 +124,8 @@ class HttpsApi:
             headers: besides those that every request has.
             repeatable: whether it may be sent again when its answer was lost; a function is asked only then,
                 and raises if it cannot tell.
-            rest_is_repeated: whether the caller repeats what a call has left that marked some items.
             once: never send it again, because the caller would rather go on.
+            fresh: use no connection that may be gone, because the call may turn out not to be repeatable.
 
         Raises:
             OutcomeUnknown: the answer was lost, and the call may not be repeated.
@@ -135,15 +134,14 @@ class HttpsApi:
         given = {name: value for name, value in (query or {}).items() if value is not None}
         url = self._root + path + ("?" + urlencode(given, quote_via=quote) if given else "")
         payload = None if body is None else compact(body, "the request").encode()
-        request = Request(method, url, {"Content-Type": "application/json", **(headers or {})}, payload)
+        sent = {"Content-Type": "application/json", **(headers or {})}
+        request = Request(method, url, sent, payload, fresh=fresh or repeatable is False)
         attempt = 0
         while True:
             try:
                 return self._once(request, answer)
             except (ServiceUnavailable, Throttled) as error:
                 attempt += 1
-                if rest_is_repeated and isinstance(error, PartlyMarked):
-                    raise
                 lost = not isinstance(error, Throttled | NotSent)
                 if lost and (harm := _harm_of_repeating(repeatable)):
                     raise OutcomeUnknown(
@@ -192,13 +190,16 @@ def key_header(key: str | None, caller: Principal | None = None) -> dict[str, st
     """Headers with an idempotency key, if there is one.
 
     Raises:
-        InvalidRequest: a caller is given.
+        InvalidRequest: a caller is given, or the key is not text of 1 to 256 characters.
     """
     if caller is not None:
         raise InvalidRequest(
             "over HTTPS the API knows who calls, by signature or token; leave out the caller"
         )
-    return {} if key is None else {IDEMPOTENCY_HEADER: key}
+    if key is None:
+        return {}
+    limits.text("key", key, limits.MAX_IDEMPOTENCY_KEY, least=1)
+    return {IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY.encode(key)}
 
 
 def error_of(response: Response) -> FaninError:
@@ -215,12 +216,10 @@ def error_of(response: Response) -> FaninError:
     after = _seconds(problem.get("retry_after")) or _seconds(response.headers.get("retry-after"))
     known = _BY_CODE.get(code)
     with suppress(ValueError, KeyError, TypeError):
-        if known is PartlyMarked:
-            return PARTLY_MARKED.decode(problem, message=str(problem["detail"]), retry_after=after)
         if known is ItemHasChild:
             return ItemHasChild(str(problem["detail"]), child=int(problem["child"]), retry_after=after)
     if known is not None:
-        known = {PartlyMarked: Throttled, ItemHasChild: InvalidRequest}.get(known, known)
+        known = InvalidRequest if known is ItemHasChild else known
         return known(str(problem.get("detail") or problem.get("title") or code), retry_after=after)
     said = problem.get("message") or problem.get("detail") or response.body[:200].decode(errors="replace")
     return _by_status(response.status, f"HTTP {response.status}: {said}", after)

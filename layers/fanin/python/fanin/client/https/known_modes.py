@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from fanin.domain.acks import Acks, Receipt
 from fanin.domain.batch import Batch, Mode
+from fanin.domain.marks import ItemRange, Mark, Receipt
 
 _MOST: Final = 10_000
 """Batches that are remembered; the oldest are forgotten first."""
@@ -30,17 +30,18 @@ class KnownModes:
         self._keep(batch.batch_id, batch.mode)
         return batch
 
-    def learn(self, acks: Acks, receipts: Iterable[Receipt]) -> None:
-        """Learn from the receipts of a call.
+    def learn(self, marks: Iterable[Mark], receipts: Iterable[Receipt]) -> None:
+        """Learn from the receipts of a request.
 
         Only exact batches know who was first. Items that were named by their ids, and that a receipt counts
         as a range all the same, are those of an estimated batch. An ended batch counts nothing any more, so
         it does no harm if an estimated one passes for exact then.
         """
+        ranges = any(isinstance(mark, ItemRange) for mark in marks)
         for receipt in receipts:
             if receipt.first or receipt.duplicates or receipt.held:
                 self._keep(receipt.batch_id, Mode.EXACT)
-            elif receipt.ranged and not acks.ranges:
+            elif receipt.ranged and not ranges:
                 self._keep(receipt.batch_id, Mode.ESTIMATED)
 
     def _keep(self, batch_id: int, mode: Mode) -> None:

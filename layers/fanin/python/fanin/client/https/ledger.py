@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fanin.client.https.api import HttpsApi, keyed
 from fanin.client.https.known_modes import KnownModes
-from fanin.domain.acks import Acks, Count, Failure, ItemRange, Receipt, Result
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.marks import Count, Mark, Marked, batch_of, merge
 from fanin.domain.principals import Principal
 from fanin.domain.reports import (
     Batches,
@@ -24,10 +24,17 @@ from fanin.domain.reports import (
 )
 from fanin.domain.selection import Selection
 from fanin.domain.targets import TargetReports
-from fanin.errors import BatchGone, BatchNotFound, PartlyMarked
+from fanin.errors import (
+    BatchGone,
+    BatchNotFound,
+    FaninError,
+    InvalidRequest,
+    OutcomeUnknown,
+    ServiceUnavailable,
+)
 from fanin.wire import batches
 from fanin.wire import items as shapes
-from fanin.wire.json_types import Json
+from fanin.wire.marks import MARKED, MARKS, size_of
 from fanin.wire.selections import SELECTION
 from fanin.wire.targets import TARGET_REPORTS
 from fanin.wire.times import encode_time
@@ -63,35 +70,60 @@ class HttpsLedger:
         path, body = f"/batches/{batch_id}/items", {"count": count}
         return self._api.call(batches.GROUP, "POST", path, body, headers=keyed(key, caller))
 
-    def ack(
-        self,
-        items: Sequence[str] = (),
-        *,
-        ranges: Sequence[ItemRange] = (),
-        counts: Sequence[Count] = (),
-        results: Sequence[Result] = (),
-    ) -> list[Receipt]:
-        acks = Acks(items, ranges, counts, results=results)
-        return self._mark("/acks", shapes.ACKS.encode(acks), acks)
+    def mark(self, marks: Sequence[Mark]) -> Marked:
+        refused: dict[int, FaninError] = {}
+        places: list[int] = []
+        for place, mark in enumerate(marks):
+            try:
+                size_of(mark)
+            except InvalidRequest as error:
+                refused[place] = error
+            else:
+                places.append(place)
+        sent = [marks[place] for place in places]
+        marked = self._mark(sent) if sent else Marked()
+        return merge([marked.at(places), Marked(refused=refused)])
 
-    def fail(self, failures: Sequence[Failure]) -> list[Receipt]:
-        return self._mark("/failures", shapes.FAILURES.encode(failures), Acks(failures=failures))
-
-    def _mark(self, path: str, body: Json, acks: Acks) -> list[Receipt]:
+    def _mark(self, marks: Sequence[Mark]) -> Marked:
         try:
-            receipts = self._api.call(
-                shapes.RECEIPTS,
+            marked = self._api.call(
+                MARKED,
                 "POST",
-                path,
-                body,
-                repeatable=lambda: not acks.counts and self._exact(acks.batches),
-                rest_is_repeated=True,
+                "/acks",
+                MARKS.encode(marks),
+                repeatable=lambda: self._repeatable(marks),
+                fresh=not all(map(self._is_exact, {batch_of(mark) for mark in marks})),
             )
-        except PartlyMarked as partly:
-            self._modes.learn(acks, partly.receipts)
-            raise
-        self._modes.learn(acks, receipts)
-        return list(receipts)
+        except OutcomeUnknown as lost:
+            unknown = {place: lost for place, mark in enumerate(marks) if self._may_count(mark)}
+            silent = ServiceUnavailable(str(lost))
+            left = {
+                place: silent if self._is_exact(batch_of(mark)) else lost  # of which nobody knows the mode
+                for place, mark in enumerate(marks)
+                if place not in unknown
+            }
+            return Marked(left=left, unknown=unknown)
+        self._modes.learn(marks, marked.receipts)
+        return marked
+
+    def _is_exact(self, batch_id: int | None) -> bool:
+        return batch_id is None or self._modes.of(batch_id) is Mode.EXACT
+
+    def _may_count(self, mark: Mark) -> bool:
+        """Whether a mark is known to be of an estimated batch, which counts a repeat again."""
+        if isinstance(mark, Count):
+            return True
+        batch_id = batch_of(mark)
+        return batch_id is not None and self._modes.of(batch_id) is Mode.ESTIMATED
+
+    def _repeatable(self, marks: Sequence[Mark]) -> bool:
+        """Whether none of the marks is of an estimated batch; asks for the modes that are not known.
+
+        It asks of all batches, so that it is known afterwards which marks may be repeated.
+        """
+        named = dict.fromkeys(batch_of(mark) for mark in marks)
+        exact = [self._exact_batch(batch_id) for batch_id in named if batch_id is not None]
+        return all(exact) and not any(isinstance(mark, Count) for mark in marks)
 
     def close(self, batch_id: int) -> Batch:
         return self._modes.note(self._api.call(batches.BATCH, "POST", f"/batches/{batch_id}/close"))
@@ -161,10 +193,6 @@ class HttpsLedger:
     def expire(self, state: State, *, idle_since: int, cursor: str | None = None) -> Expired:
         query = {"state": state.value, "idle_since": encode_time(idle_since), "cursor": cursor}
         return self._api.call(batches.EXPIRED, "DELETE", "/batches", query=query)
-
-    def _exact(self, named: Iterable[int]) -> bool:
-        """Whether none of the batches is estimated; such a batch counts a repeat again."""
-        return all(self._exact_batch(batch_id) for batch_id in named)
 
     def _exact_batch(self, batch_id: int) -> bool:
         if (known := self._modes.of(batch_id)) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import botocore.session
 
 
+STALE: Final = 0.5
+"""Seconds without a request after which connections are not used for what must not be repeated."""
 _REGION: Final = "AWS_DEFAULT_REGION"  # comes before the profile for boto3, too
 
 
@@ -30,12 +33,22 @@ class NotSent(ServiceUnavailable):
 
 
 class Request(NamedTuple):
-    """One HTTP request; the URL carries the query, percent-encoded."""
+    """One HTTP request.
+
+    Attributes:
+        method: the HTTP method.
+        url: with the query, percent-encoded.
+        headers: to send.
+        body: the bytes; None for none.
+        fresh: use no connection that may be gone, because a lost request looks like a lost answer, and the
+            call might not be repeatable.
+    """
 
     method: str
     url: str
     headers: Mapping[str, str]
     body: bytes | None
+    fresh: bool = False
 
 
 class Response(NamedTuple):
@@ -78,9 +91,14 @@ class Urllib3Transport:
         self._connections = connections
         self._timeouts = connect_timeout, read_timeout
         self._pool: urllib3.PoolManager | None = None
+        self._used = 0.0
         self._lock = threading.Lock()
 
     def __call__(self, request: Request) -> Response:
+        # Lambda purges idle connections of a process that it froze, and gateways those of any: the loss of a
+        # request on such a connection looks like that of its answer.
+        if request.fresh and not 0 <= time.time() - self._used <= STALE:
+            self._manager().clear()
         try:
             answer = self._manager().request(
                 request.method,
@@ -96,6 +114,8 @@ class Urllib3Transport:
             raise (NotSent if unsent else ServiceUnavailable)(
                 f"no answer from {host}: {error}; check the URL and the network"
             ) from error
+        finally:
+            self._used = time.time()
         headers = {name.lower(): value for name, value in answer.headers.items()}
         return Response(answer.status, headers, answer.data)
 

@@ -19,10 +19,10 @@ from fanin.client.producing.sent_notes import NoteSent, SentNotes
 from fanin.client.producing.stopping import Stop
 from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.domain import limits
-from fanin.domain.acks import Failure, Receipt
 from fanin.domain.batch import Batch, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import MAX_COUNT, Group
+from fanin.domain.marks import Failure, Receipt
 from fanin.domain.reports import Progress
 from fanin.errors import InvalidRequest, LimitReached, SendFailed, Throttled
 

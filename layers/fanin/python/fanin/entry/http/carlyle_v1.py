@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 from fanin import names
 from fanin.app.api import Fanin
 from fanin.domain.access import AccessGroup
-from fanin.domain.acks import Count, Receipt
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_uuid
+from fanin.domain.marks import Count, Receipt
 from fanin.domain.reports import Expired
 from fanin.entry.http.route import LoggedAction, Request, Route
 from fanin.entry.observe import count_receipts
-from fanin.errors import BatchClosed, BatchGone, BatchNotFound
+from fanin.errors import BatchClosed, BatchGone, BatchNotFound, OutcomeUnknown
 from fanin.wire import carlyle as wire
 from fanin.wire.json_types import UUID, Json, text, whole
 from fanin.wire.times import decode_time
@@ -75,9 +75,9 @@ def _add_exact(fanin: Fanin, request: Request) -> Json:
 
 
 def _ack_exact(fanin: Fanin, request: Request) -> Json:
-    receipts = fanin.ledger.ack(request.body["batchItemIds"])
-    count_receipts(receipts)
-    complete = [receipt for receipt in receipts if receipt.complete]
+    marked = fanin.ledger.mark(request.body["batchItemIds"])
+    count_receipts(marked.receipts)
+    complete = [receipt for receipt in marked.whole() if receipt.complete]
     return {"batchCompletions": [{"batchId": r.batch_id, "userKey": _user_key(r)} for r in complete]}
 
 
@@ -137,9 +137,15 @@ def _decrement(fanin: Fanin, request: Request) -> Json:
     totals: Counter[int] = Counter()
     for ack in request.body["acks"]:
         totals[parse_batch_uuid(ack["batchId"])] += ack.get("by", 1)
-    receipts = fanin.ledger.ack(counts=[Count(batch_id, n) for batch_id, n in totals.items()])
-    count_receipts(receipts)
-    return {"results": [_completion(receipt, complete=receipt.complete) for receipt in receipts]}
+    marked = fanin.ledger.mark([Count(batch_id, n) for batch_id, n in totals.items()])
+    count_receipts(marked.receipts)
+    if marked.receipts and marked.unsettled:
+        raise OutcomeUnknown(
+            f"items of the batches {[receipt.batch_id for receipt in marked.receipts]} were counted, those of"
+            f" others were not: {next(iter(marked.unsettled.values()))}; repeating the call would count them"
+            " again, so read the status of its batches first"
+        )
+    return {"results": [_completion(one, complete=one.complete) for one in marked.whole()]}
 
 
 def _delete_estimated(fanin: Fanin, request: Request) -> None:

@@ -22,7 +22,6 @@ TAGS: Final = {
 TAG_OF: Final = {
     "batches": "batches",
     "acks": "items",
-    "failures": "items",
     "retries": "diagnosis",
     "scatters": "scatters",
     "replies": "scatters",
@@ -94,11 +93,11 @@ OPERATIONS: Final = {
         "Walks down from the root in pages, and repairs what disagrees unless repair is false. Add up "
         "what is pending."
     ),
-    "ackItems": (
-        "One malformed or foreign id refuses the whole request, and nothing is written. A repeat does no "
-        "harm to exact batches."
+    "markItems": (
+        "Each mark stands alone: one that is malformed, or whose batch is gone, is refused by its place, and "
+        "affects no other. The first mark of an item decides. Only what is left is to be repeated. A failure "
+        "may bring the message that it was about, which is then kept with the batch."
     ),
-    "failItems": "Each failure may bring the message that it was about, which is then kept with the batch.",
     "getPicture": (
         "A node has up to 64 parts: words of the level below, or items on level 0. Reads at most 66 rows."
     ),
@@ -194,6 +193,14 @@ FIELDS: Final = {
     "MissingKnown.from": "Index of the first item in the group; 0.",
     "MissingRange.from": "Index of the first item in the group; 0.",
     "AddItems.count": "How many items to add.",
+    "CountItems.count": "How many items are done.",
+    "MarkItems.marks": (
+        "Ids of items that are done, and objects for everything else: with item and totals, with failed, "
+        "with group, or with batch_id and count."
+    ),
+    "UnsettledMark.place": "Number of the mark in the request, from 0.",
+    "UnsettledMark.code": "As in the type of a problem.",
+    "UnsettledMark.detail": "Why it is not settled, and what to do.",
     "DefineBuffer.limit": "Most payloads that are pending at a time.",
     "Deletion.deleted": "Whether there was something to delete.",
     "CarlyleGroup.id": "The group's id: its items are `<batch id>:<id>:<index>`.",
@@ -202,8 +209,6 @@ FIELDS: Final = {
     "Scattered.missing": "Recipients that neither replied nor failed.",
     "ReplyReceipt.duplicate": "Whether the recipient had replied before.",
     "FailedMessage.message": "The message; left out if it was not kept.",
-    "Problem.rest": "Of partly-marked: what is left to send.",
-    "Problem.batches": "Of partly-marked: the receipts of what is marked.",
     "CarlyleItems.items": "How many items to add.",
     "CarlyleCompletion.batchId": "The batch, as a UUID.",
     "CarlyleDecrement.batchId": "The batch, as a UUID.",

@@ -14,9 +14,14 @@ EXAMPLES: Final[dict[str, Any]] = {
     "OpenBatch": {"user_key": "catalog-42", "deadline": "2026-11-21T18:00:00Z", "totals": ["rows"]},
     "AddItems": {"count": 3},
     "Group": {"batch_id": _BATCH, "id": _GROUP, "upto": 3},
-    "Acks": {"items": [_ITEM], "results": [{"item": f"{_BATCH}:{_GROUP}:1", "totals": {"rows": 812}}]},
-    "FailItems": {"failures": [{"item": f"{_BATCH}:{_GROUP}:2", "reason": "no price"}]},
-    "Receipts": {
+    "MarkItems": {
+        "marks": [
+            _ITEM,
+            {"item": f"{_BATCH}:{_GROUP}:1", "totals": {"rows": 812}},
+            {"failed": f"{_BATCH}:{_GROUP}:2", "reason": "no price"},
+        ]
+    },
+    "Marked": {
         "batches": [
             {
                 "batch_id": _BATCH,
@@ -24,12 +29,20 @@ EXAMPLES: Final[dict[str, Any]] = {
                 "state": "open",
                 "complete": False,
                 "first": 2,
+                "failed": 0,
                 "duplicates": [],
                 "ranged": 0,
                 "late": 0,
                 "held": 0,
             }
-        ]
+        ],
+        "refused": [
+            {
+                "place": 2,
+                "code": "invalid-item-id",
+                "detail": f"item id '{_BATCH}:{_GROUP}:2' is beyond its group",
+            }
+        ],
     },
     "Missing": {"ranges": [{"group": f"{_BATCH}:{_GROUP}", "from": 0, "to": 3}], "cursor": None},
     "Expired": {"batches": 2, "items": 4_000, "cursor": None},

@@ -10,8 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from fanin import names
 from fanin.entry.http.statuses import STATUS
-from fanin.errors import FaninError, ItemHasChild, PartlyMarked
-from fanin.wire.items import PARTLY_MARKED
+from fanin.errors import FaninError, ItemHasChild
 from fanin.wire.json_types import Json
 
 _RETRY_AFTER: Final = 1  # seconds, for retryable errors without a retry_after
@@ -34,9 +33,6 @@ def of(error: FaninError, request_id: str) -> Response[str]:
 
 def _members(error: FaninError) -> Json | None:
     """What a client needs of an error besides its text."""
-    if isinstance(error, PartlyMarked):
-        members: Json = PARTLY_MARKED.encode(error)
-        return members
     if isinstance(error, ItemHasChild):
         return {"child": error.child}
     return None

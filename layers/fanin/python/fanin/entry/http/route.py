@@ -21,7 +21,7 @@ from fanin.entry.http.mismatches import HEADERS, QUERY
 from fanin.entry.http.validation import Check, checked, compiled
 from fanin.errors import FaninError, InvalidRequest, RequestTooLarge
 from fanin.names import IDEMPOTENCY_HEADER
-from fanin.wire.json_types import Json, JsonType, Schema
+from fanin.wire.json_types import IDEMPOTENCY_KEY, Json, JsonType, Schema
 from fanin.wire.shapes import Shape, object_schema
 
 if TYPE_CHECKING:  # the record of an action is imported with the first of them
@@ -30,8 +30,8 @@ if TYPE_CHECKING:  # the record of an action is imported with the first of them
 MAX_BODY: Final = 1024 * 1024
 """Bytes of a request's body."""
 
-MAX_FAILURES_BODY: Final = limits.MAX_FAILED_MESSAGES + MAX_BODY
-"""The same of a request that fails items, which brings their messages."""
+MAX_MARKS_BODY: Final = limits.MAX_FAILED_MESSAGES + MAX_BODY
+"""The same of a request that marks items, whose failures bring their messages."""
 
 _WORDS: Final = {"true": True, "false": False}
 
@@ -77,7 +77,8 @@ class Request(NamedTuple):
     @property
     def key(self) -> str | None:
         """The caller's idempotency key."""
-        return self.headers.get(IDEMPOTENCY_HEADER)
+        header = self.headers.get(IDEMPOTENCY_HEADER)
+        return None if header is None else IDEMPOTENCY_KEY.decode(header)
 
 
 class LoggedAction(NamedTuple):

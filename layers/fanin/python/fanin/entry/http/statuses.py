@@ -21,7 +21,6 @@ from fanin.errors import (
     LimitReached,
     NotRegistered,
     OutcomeUnknown,
-    PartlyMarked,
     RequestTooLarge,
     RouteNotFound,
     ServiceUnavailable,
@@ -52,7 +51,6 @@ STATUS: Final[dict[type[FaninError], int]] = {
     UnsupportedMediaType: 415,
     LimitReached: 429,
     Throttled: 503,
-    PartlyMarked: 503,
     ServiceUnavailable: 503,
 }
 """The status of each error. An unknown outcome is a 409, because clients repeat a 5xx by themselves.

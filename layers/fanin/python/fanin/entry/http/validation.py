@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from fanin.entry.http.mismatches import BODY, Mismatch, Part, path_to
 from fanin.errors import InvalidRequest, RequestTooLarge
-from fanin.wire.json_types import Json, Schema
+from fanin.wire.json_types import EACH_ALONE, Json, Schema
 from fanin.wire.shapes import DEFINITIONS, Shape
 from fanin.wire.strict_json import read_json
 
@@ -30,7 +30,8 @@ def parse(shape: Shape[T], body: str | bytes) -> T:
 
 def checked(shape: Shape[Any], body: str | bytes) -> Json:
     """Read a JSON body and check it against a shape; raises like ``parse``."""
-    value: Json = _check_of(shape)(read_json(body))
+    alone = any(EACH_ALONE in kind.schema for kind in shape.fields.values())
+    value: Json = _check_of(shape)(read_json(body, any_text=alone))
     return value
 
 
@@ -55,4 +56,14 @@ def compiled(schema: Schema, part: Part) -> Check:
 
 @cache
 def _check_of(shape: Shape[Any]) -> Check:
-    return compiled({**shape.schema, "components": {"schemas": DEFINITIONS}}, BODY)
+    definitions = {name: _but_entries(definition) for name, definition in DEFINITIONS.items()}
+    return compiled({**shape.schema, "components": {"schemas": definitions}}, BODY)
+
+
+def _but_entries(definition: Schema) -> Schema:
+    """The definition, with any entries allowed in lists whose entries are checked one by one later."""
+    fields = {
+        name: {**schema, "items": {}} if EACH_ALONE in schema else schema
+        for name, schema in definition.get("properties", {}).items()
+    }
+    return {**definition, "properties": fields} if fields else definition

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from itertools import count
-from threading import RLock, local
-from typing import Any, TypeVar
+from threading import Lock, RLock, get_ident, local
+from typing import Any, Final, TypeVar
 
 from fanin.entry.in_memory.clock import PassingClock
 from fanin.entry.in_memory.sources import Source
 
 T = TypeVar("T")
+
+_GLANCE: Final = 0.001  # seconds
+_GLANCES: Final = 200
+"""How often a thread that waits looks whether others still work, before it lets time pass all the same."""
 
 
 class Dispatcher:
@@ -34,6 +39,9 @@ class Dispatcher:
         self._tickets = count(1)
         self._latest = 0
         self._thread = local()
+        self._busy = 0
+        self._counting = Lock()
+        self._until: dict[int, int] = {}
 
     def add(self, *sources: Source) -> None:
         """Add sources; those added first go first."""
@@ -62,9 +70,11 @@ class Dispatcher:
             return
         self.settle()
         self._thread.calling = True
+        self._count(1)
         try:
             yield
         finally:
+            self._count(-1)
             self._thread.calling = False
             self.settle()
 
@@ -85,17 +95,44 @@ class Dispatcher:
     def wait(self, seconds: float, ready: Callable[[], bool] = lambda: False) -> None:
         """Let time pass, and run in order what is due meanwhile.
 
+        Time passes when all threads wait, and then no further than until the first of them goes on: a thread
+        that works must not find that its leases are over. A thread that is busy for long is not waited for,
+        since it may be waiting for this one.
+
         Args:
             seconds: how long to wait.
             ready: ends the wait early.
         """
         until = self._clock.now() + round(seconds * 1000)
-        while not ready():
-            due = self._catch_up()
-            now = self._clock.now()
-            if now >= until or ready():
+        calling = int(getattr(self._thread, "calling", False))
+        self._count(-calling)
+        outer = self._until.get(get_ident())
+        self._until[get_ident()] = until
+        try:
+            while not ready():
+                due = self._catch_up()
+                now = self._clock.now()
+                if now >= until or ready():
+                    return
+                self._let_others_work()
+                first = min(list(self._until.values()))
+                self._clock.pass_until(first if due is None else min(first, max(now, due)))
+        finally:
+            if outer is None:
+                del self._until[get_ident()]
+            else:
+                self._until[get_ident()] = outer
+            self._count(calling)
+
+    def _count(self, busy: int) -> None:
+        with self._counting:
+            self._busy += busy
+
+    def _let_others_work(self) -> None:
+        for _ in range(_GLANCES):
+            if self._busy <= 0:
                 return
-            self._clock.pass_until(until if due is None else min(until, max(now, due)))
+            time.sleep(_GLANCE)
 
     def _catch_up(self) -> int | None:
         """Run everything that is due, even within a function that waits.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
-from fanin.app.bisect import REFUSALS
 from fanin.app.diagnosis.last_attempts import last_attempts
 from fanin.app.directory.registrar import Registrar
 from fanin.app.directory.service import TOPICS
@@ -23,13 +22,14 @@ from fanin.domain.batch import Batch
 from fanin.entry.in_memory.event_source import Record
 from fanin.entry.in_memory.sources import Dead
 from fanin.entry.kept_messages import dead_failure
-from fanin.entry.target_pauses import PAUSES, pause
+from fanin.entry.partial_batch import partial_batch_response
+from fanin.entry.pauses import TARGETS, pause
+from fanin.entry.queues import acknowledge
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, ServiceUnavailable
 from fanin.names import ITEM_ATTRIBUTE
-from fanin.wire.items import QUEUED_ACKS
 from fanin.wire.scatters import REPLIES
 
-PAUSES_IN_MEMORY: Final = replace(PAUSES, fraction=lambda: 1.0)
+PAUSES_IN_MEMORY: Final = replace(TARGETS, fraction=lambda: 1.0)
 """The longest pauses, so that a test runs the same way each time."""
 
 
@@ -39,7 +39,8 @@ class Functions:
     Args:
         ports: the stores and the rest of the world.
         dead: collects messages of unknown items.
-        give_up: takes the body of a message of the ack queue that is at fault.
+        give_up: gets the body of a message of the ack queue that is refused.
+        put_back: gets the body of a new message for the ack queue, with the marks that are left of another.
         postpone: lets a message come again after so many seconds.
 
     Attributes:
@@ -52,6 +53,7 @@ class Functions:
         ports: Ports,
         dead: list[Dead],
         give_up: Callable[[str], object],
+        put_back: Callable[[str], object],
         postpone: Callable[[Record, int], object],
     ) -> None:
         self.registered = False
@@ -59,6 +61,7 @@ class Functions:
         self._ports = ports
         self._dead = dead
         self._give_up = give_up
+        self._put_back = put_back
         self._postpone = postpone
 
     def notifier(self, change: tuple[Batch | None, Batch]) -> None:
@@ -92,24 +95,15 @@ class Functions:
         """Drop registrations whose lease is over or whose queue is gone."""
         Registrar(self._ports).sweep()
 
-    def acks(self, message: Record) -> None:
-        """Apply a message of the ack queue; an invalid one goes to the dead-letter queue at once."""
-        body = message["body"]
-        try:
-            said = QUEUED_ACKS.decode(json.loads(body))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidRequest):
-            self._give_up(body)
-            return
-        try:
-            if said.failures:
-                self.services.ledger.fail(said.failures)
-            marks = replace(said, failures=())
-            if not marks.empty:
-                self.services.ledger.ack(
-                    marks.items, ranges=marks.ranges, counts=marks.counts, results=marks.results
-                )
-        except REFUSALS:
-            self._give_up(body)
+    def acks(self, event: Record, _context: object) -> dict[str, Any]:
+        """Mark what messages of the ack queue name; refused marks go to the dead-letter queue at once."""
+        handled = acknowledge(event["Records"], self.services.ledger)
+        for message, _ in (*handled.poison, *handled.refused):
+            self._give_up(message["body"])
+            self._dead.append(Dead("acks", message))
+        for rest, _ in handled.rests:
+            self._put_back(rest["body"])
+        return partial_batch_response(message["messageId"] for message, _ in handled.again)
 
     def buffer_dead_letters(self, message: Record) -> None:
         """Fail the item of a buffer's dead message, which frees its slot, and keep the message."""
@@ -125,7 +119,7 @@ class Functions:
         item = message["messageAttributes"].get(ITEM_ATTRIBUTE, {}).get("stringValue") or ""
         last = last_attempts(self._ports, [item]).get(item)
         try:
-            self.services.ledger.fail([dead_failure(message, item, "", last, kept=kept)])
+            self.services.ledger.mark([dead_failure(message, item, "", last, kept=kept)]).whole()
         except (InvalidRequest, BatchNotFound, BatchGone):
             self._dead.append(Dead("dead_letters", message))
 

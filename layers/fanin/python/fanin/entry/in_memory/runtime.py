@@ -78,10 +78,10 @@ class Runtime:
         targets = self._own_queue("fanin-targets", TARGET_TRIES)
         buffers_dead = self.queues.create(f"fanin-buffers{DEAD_LETTERS}", {}, {})
         ports = self._ports(jobs, replies, redrives=redrives, targets=targets, buffers_dead=buffers_dead.arn)
-        functions = Functions(ports, self.dead, self._bury_ack, self._postpone)
+        functions = Functions(ports, self.dead, self._bury_ack, self._put_back_ack, self._postpone)
         self.bus = Bus(self.memory.rules, functions.services, self.dead)
         self._add_streams(functions, clock)
-        self.consume(self.ack_queue_url, each(functions.acks))
+        self.consume(self.ack_queue_url, functions.acks)
         self.consume(jobs, each(functions.scatter))
         self.consume(replies, each(functions.replies))
         self.consume(redrives, each(functions.redriver))
@@ -139,6 +139,11 @@ class Runtime:
             acks = self.queues.find(self.ack_queue_url)
             if acks and acks.dead_letters:
                 acks.dead_letters.send(body, {})
+
+    def _put_back_ack(self, body: str) -> None:
+        with self.queues.lock:
+            if acks := self.queues.find(self.ack_queue_url):
+                acks.send(body, {}, delay=HIDDEN)
 
     def _postpone(self, message: Mapping[str, Any], seconds: int) -> None:
         with self.queues.lock:

@@ -13,9 +13,9 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.app.ledger.service import LedgerService
 from fanin.domain import ids
-from fanin.domain.acks import Failure
-from fanin.domain.limits import MAX_FAILURES
-from fanin.domain.tree import Mark, Tree
+from fanin.domain.limits import MAX_MARKS
+from fanin.domain.marks import WEIGHT, Failure
+from fanin.domain.tree import Bits, Tree
 from fanin.errors import BatchGone, BatchNotFound, ServiceUnavailable, Throttled
 from fanin.spark.ack.skipping import Sieve
 from fanin.spark.runtime.arrow import Records, ddl, page
@@ -51,14 +51,15 @@ _RESULTS: Final = pa.schema(
 RESULTS: Final = ddl(_RESULTS)
 """A row for each batch of each call, and one row without a batch for the writes of each task."""
 
-_AT_ONCE: Final = 1_000
+_AT_ONCE: Final = MAX_MARKS // WEIGHT
+"""Words, or failed items, of one call; a call can fail no more."""
 _TREE: Final = Tree()
 
 _T = TypeVar("_T")
 _Values = Sequence[int | None]
 """A value for each total, None where the item brings nothing to it."""
-_Word = tuple[Mark, Sequence[Any]]
-"""A mark, and of its items that bring something the ordinal, followed by the values."""
+_Word = tuple[Bits, Sequence[Any]]
+"""Bits of a word; and of their items that add to totals the ordinal, followed by the values."""
 _Failing = tuple[int, str | None, str, _Values | None]
 """A failed item: ordinal, id, reason and values."""
 _Write = Callable[[Mapping[int, Sequence[_T]]], list[Result]]
@@ -150,13 +151,13 @@ def mark(
         sifted = sieve.sift(every)
         shares = {batch_id: sifted[batch_id].left for batch_id in every}
         marks = {batch_id: [mark for mark, _ in share] for batch_id, share in shares.items()}
-        results = {
-            batch_id: {ordinal: _by_name(totals, values) for _, items in share for ordinal, *values in items}
+        values = {
+            batch_id: {ordinal: _by_name(totals, own) for _, items in share for ordinal, *own in items}
             for batch_id, share in shares.items()
             if any(items for _, items in share)
         }
         try:
-            marked = ledger.mark(marks, results=results) if results else ledger.mark(marks)
+            marked = ledger.clear(marks, values=values)
         except (Throttled, ServiceUnavailable):
             sieve.learn(1, 1)  # most are written now: read them before they are sent again
             raise
@@ -187,7 +188,7 @@ def mark(
             columns = [column.to_pylist() for column in some.columns[:4]]
             brought = some.column("brought").to_pylist() if totals else repeat(None)
             pairs = [
-                (batch_id, (Mark(level, number, mask & _TREE.full), items or ()))
+                (batch_id, (Bits(level, number, mask & _TREE.full), items or ()))
                 for (batch_id, level, number, mask), items in zip(
                     zip(*columns, strict=True), brought, strict=False
                 )
@@ -215,7 +216,7 @@ def fail(
         ]
         return [
             Result(r.batch_id, r.complete, r.first, duplicates=len(r.duplicates), late=r.late, held=r.held)
-            for r in ledger.fail(failures)
+            for r in ledger.mark(failures).whole()
         ]
 
     def gone(batch_id: int, share: Sequence[object]) -> Result:
@@ -228,7 +229,7 @@ def fail(
             (batch_id, (ordinal, item, why, brought))
             for (batch_id, ordinal, item, why), brought in zip(rows, values, strict=False)
         ]
-        yield from _calls(pairs, MAX_FAILURES, write, gone)
+        yield from _calls(pairs, _AT_ONCE, write, gone)
 
 
 def _calls(

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from fanin.domain.tree import Mark, Tree
+from fanin.domain.tree import Bits, Tree
 from fanin.spark.ack.containers import Words
 from fanin.spark.ack.issued import BatchReader, IssuedItems
 from fanin.spark.ack.page_builder import Ints
@@ -104,7 +104,7 @@ def _upper(batch_id: int, words: Mapping[int, int], top_of: TopOf) -> Iterator[R
     )
 
 
-def lift(words: Mapping[int, int], level: int, top: int) -> Iterator[Mark]:
+def lift(words: Mapping[int, int], level: int, top: int) -> Iterator[Bits]:
     """Replace one batch's whole words of a level by their bits in the words above, as far as the top."""
     while words:
         above: dict[int, int] = {}
@@ -113,5 +113,5 @@ def lift(words: Mapping[int, int], level: int, top: int) -> Iterator[Mark]:
                 parent, bit = divmod(number, _TREE.width)
                 above[parent] = above.get(parent, 0) | 1 << bit
             else:
-                yield Mark(level, number, mask)
+                yield Bits(level, number, mask)
         words, level = above, level + 1

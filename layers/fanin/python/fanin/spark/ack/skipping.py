@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from fanin.app.ports.words import WordKey, WordStore
-from fanin.domain.tree import Mark, Tree
+from fanin.domain.tree import Bits, Tree
 
-_T = TypeVar("_T", bound=tuple[Mark, object])
+_T = TypeVar("_T", bound=tuple[Bits, object])
 
 WORTH: Final = 0.2
 """Share of words that must be done before reading all of them is cheaper than writing them in vain."""
@@ -122,7 +122,7 @@ class Sieve:
         return self._words.read(dict.fromkeys(keys)) if keys else {}
 
 
-def _key(batch_id: int, mark: Mark) -> WordKey:
+def _key(batch_id: int, mark: Bits) -> WordKey:
     return WordKey(batch_id, mark.level, mark.number)
 
 
@@ -130,7 +130,7 @@ def _parent(key: WordKey) -> WordKey:
     return WordKey(key.batch_id, key.level + 1, key.number // _TREE.width)
 
 
-def _cleared(words: Mapping[WordKey, int], key: WordKey, mark: Mark) -> bool:
+def _cleared(words: Mapping[WordKey, int], key: WordKey, mark: Bits) -> bool:
     """Whether the bits of a mark are cleared in a word that is certainly not finished."""
     word = words.get(key, _TREE.full)
     return not word & mark.mask and not _may_be_finished(word)

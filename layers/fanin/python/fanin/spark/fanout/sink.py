@@ -28,10 +28,10 @@ from fanin.client.messages import Message
 from fanin.client.producing.sender import Sender
 from fanin.client.tracker import Tracker
 from fanin.domain import ids
-from fanin.domain.acks import Failure, ItemRange
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.diagnosis import SentItems
-from fanin.domain.limits import MAX_FAILURES, MAX_IDS
+from fanin.domain.limits import MAX_MARKS
+from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.tree import runs
 from fanin.errors import BatchClosed, InvalidRequest, SendFailed
 from fanin.spark.fanout.bodies import BODY
@@ -174,13 +174,12 @@ class FaninWriter(DataSourceArrowWriter):
         self._fail_nulls(tracker, [span for message in counting for span in message.nulls], salt)
         ours = [block for message in counting for block in message.blocks]
         # Items of a batch with totals are marked one by one, and a call marks only so many.
-        most = MAX_IDS if batch.totals else ids.MAX_COUNT
+        most = MAX_MARKS if batch.totals else ids.MAX_COUNT
         others = [
             ItemRange(ids.issue(self.batch_id, first, size, salt).prefix)
             for first, size in gaps(ours, batch.items, most=most)
         ]
-        for ranges in ([one] for one in others) if batch.totals else [others]:
-            tracker.ack(ranges=ranges)
+        tracker.ack(others)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:  # noqa: ARG002
         """Cancel the batch, unless it belongs to another write."""
@@ -209,10 +208,8 @@ class FaninWriter(DataSourceArrowWriter):
     def _fail_nulls(self, tracker: Tracker, spans: Iterable[tuple[int, int]], salt: bytes) -> None:
         """Fail the items of rows without a message; to do so again has no effect."""
         for start, stop in spans:
-            for first in range(start, stop, MAX_FAILURES):
-                size = min(MAX_FAILURES, stop - first)
-                prefix = ids.issue(self.batch_id, first, size, salt).prefix
-                tracker.fail([Failure(f"{prefix}:{at}", _NULL, source=self.queue) for at in range(size)])
+            prefix = ids.issue(self.batch_id, start, stop - start, salt).prefix
+            tracker.fail(Failure(f"{prefix}:{at}", _NULL, source=self.queue) for at in range(stop - start))
 
     def _claim(self) -> Batch:
         """Take the batch for this write, since its commit marks the items of everybody else done."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from fanin import names
 from fanin.app.api import Fanin
 from fanin.domain.access import AccessGroup
-from fanin.domain.acks import Acks, Receipt
 from fanin.domain.batch import Batch
 from fanin.domain.ids import Group
+from fanin.domain.marks import Marked
 from fanin.domain.reports import (
     Batches,
     Errors,
@@ -24,9 +23,9 @@ from fanin.domain.reports import (
 )
 from fanin.domain.targets import TargetReports
 from fanin.entry.http import results
-from fanin.entry.http.route import MAX_FAILURES_BODY, LoggedAction, Request, Route
+from fanin.entry.http.route import MAX_MARKS_BODY, LoggedAction, Request, Route
 from fanin.entry.http.v1.parameters import CURSOR, GONE, KEY, batch_made, ordinal_in, page_of, paged
-from fanin.entry.observe import count, count_failures, count_receipts
+from fanin.entry.observe import count, count_receipts
 from fanin.errors import (
     BatchClosed,
     ChannelRefused,
@@ -36,7 +35,7 @@ from fanin.errors import (
     LimitReached,
     OutcomeUnknown,
 )
-from fanin.wire import batches, items
+from fanin.wire import batches, items, marks
 from fanin.wire.json_types import BOOLEAN, NATURAL, TIME
 from fanin.wire.selections import SELECTION
 from fanin.wire.targets import TARGET_REPORTS
@@ -116,17 +115,10 @@ def _only_reads(request: Request) -> bool:
     return not request.query.get("repair", True)
 
 
-def _ack(fanin: Fanin, request: Request) -> Sequence[Receipt]:
-    acks: Acks = request.read()
-    receipts = fanin.ledger.ack(acks.items, ranges=acks.ranges, counts=acks.counts, results=acks.results)
-    count_receipts(receipts)
-    return receipts
-
-
-def _fail(fanin: Fanin, request: Request) -> Sequence[Receipt]:
-    receipts = fanin.ledger.fail(request.read())
-    count_failures(receipts)
-    return receipts
+def _mark(fanin: Fanin, request: Request) -> Marked:
+    marked = fanin.ledger.mark(request.read())
+    count_receipts(marked.receipts)
+    return marked
 
 
 # fmt: off
@@ -230,15 +222,8 @@ ROUTES: Final = (
         group=AccessGroup.OPERATE,
     ),
     Route(
-        "POST", f"{names.API_ROOT}/acks", "ackItems", "Mark items done, of any number of batches",
-        _ack, items.RECEIPTS, body=items.ACKS, errors=(*GONE, OutcomeUnknown),
-        data_path=True,
-        group=AccessGroup.CONSUME,
-    ),
-    Route(
-        "POST", f"{names.API_ROOT}/failures", "failItems", "Mark items done as failed, with a reason",
-        _fail, items.RECEIPTS, body=items.FAILURES, most_bytes=MAX_FAILURES_BODY,
-        errors=(*GONE, OutcomeUnknown),
+        "POST", f"{names.API_ROOT}/acks", "markItems", "Mark items done or failed, of any number of batches",
+        _mark, marks.MARKED, body=marks.MARKS, most_bytes=MAX_MARKS_BODY,
         data_path=True,
         group=AccessGroup.CONSUME,
     ),

@@ -1,11 +1,11 @@
-"""Pauses between the attempts of a target."""
+"""Pauses between attempts, as those of a target."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from fanin.domain.targets import PATIENCE_MS
-from fanin.entry.target_pauses import LEAST_PAUSE, PAUSES, pause
+from fanin.entry.pauses import LEAST, TARGETS, pause
 from fanin.names import TARGET_TRIES
 
 
@@ -14,15 +14,15 @@ def received(times: int) -> dict[str, object]:
 
 
 def test_pauses_grow_to_an_hour() -> None:
-    longest = replace(PAUSES, fraction=lambda: 1.0)
+    longest = replace(TARGETS, fraction=lambda: 1.0)
     pauses = [pause(received(times), longest) for times in (1, 2, 3, 9, 400)]
     assert pauses == [20, 40, 80, 3_600, 3_600]
-    assert pause(received(1), replace(PAUSES, fraction=lambda: 0.0)) == LEAST_PAUSE
+    assert pause(received(1), replace(TARGETS, fraction=lambda: 0.0)) == LEAST
 
 
 def test_a_day_has_fewer_tries_than_the_queue_allows() -> None:
     """With pauses of a fifth of the longest, which all together hardly ever are."""
-    short = replace(PAUSES, fraction=lambda: 0.2)
+    short = replace(TARGETS, fraction=lambda: 0.2)
     waited, tries = 0, 0
     while waited < PATIENCE_MS // 1000:
         tries += 1

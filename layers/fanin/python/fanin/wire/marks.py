@@ -1,0 +1,263 @@
+"""Shapes of marks, the same on the API and on the ack queue, and of the verdicts on them.
+
+An entry that cannot be read is refused alone: it stands in its place as ``Malformed``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from fanin.domain import limits
+from fanin.domain.ids import MAX_COUNT
+from fanin.domain.marks import (
+    Count,
+    Done,
+    Failure,
+    ItemRange,
+    Malformed,
+    Mark,
+    Marked,
+    Receipt,
+    Unsettled,
+    checked,
+    weight,
+)
+from fanin.domain.totals import MAX_VALUE, NAME
+from fanin.errors import (
+    BatchGone,
+    BatchNotFound,
+    FaninError,
+    InvalidItemId,
+    InvalidRequest,
+    OutcomeUnknown,
+    RequestTooLarge,
+    ServiceUnavailable,
+    Throttled,
+)
+from fanin.wire.batches import STATE
+from fanin.wire.compact_json import compact
+from fanin.wire.json_types import (
+    BATCH_ID,
+    BOOLEAN,
+    EACH_ALONE,
+    ITEM_ID,
+    NATURAL,
+    TEXT,
+    Json,
+    JsonType,
+    many,
+    or_null,
+    text,
+    whole,
+    whole_map,
+)
+from fanin.wire.messages import KEPT_MESSAGE
+from fanin.wire.shapes import Shape, answer, plain, request
+
+GROUP_NAME: Final = TEXT.with_keywords(description="<batch id>:<group id>")
+VALUES: Final = whole_map(-MAX_VALUE, MAX_VALUE, names=NAME).left_out_if_empty()
+"""What an item adds to each total of its batch."""
+DONE: Final = request("Done", Done, item=ITEM_ID, totals=VALUES)
+FAILURE: Final = request(
+    "Failure",
+    Failure,
+    item=ITEM_ID.called("failed"),
+    reason=text(limits.MAX_REASON).left_out_if_empty(),
+    message=KEPT_MESSAGE.left_out_if_empty(),
+    attempts=whole(0, limits.MAX_ATTEMPTS)
+    .with_keywords(description="how often the message was received; 0 if that is not known")
+    .left_out_if_empty(),
+    source=text(limits.MAX_CHANNEL)
+    .with_keywords(description="URL or ARN of the queue that the message came from")
+    .left_out_if_empty(),
+    totals=VALUES,
+)
+RANGE: Final = request(
+    "ItemRange",
+    ItemRange,
+    group=GROUP_NAME,
+    start=whole(0, MAX_COUNT).called("from"),
+    stop=or_null(whole(1, MAX_COUNT)).called("to"),
+)
+COUNT: Final = request(
+    "CountItems", Count, batch_id=BATCH_ID, n=whole(1, MAX_COUNT).called("count"), totals=VALUES
+)
+
+_BY_FIELD: Final[dict[str, Shape[Any]]] = {"failed": FAILURE, "item": DONE, "group": RANGE, "count": COUNT}
+"""The field that tells what kind of mark an object is."""
+_BY_TYPE: Final[dict[type[Any], Shape[Any]]] = {
+    Done: DONE,
+    Failure: FAILURE,
+    ItemRange: RANGE,
+    Count: COUNT,
+}
+
+
+def _encode(mark: Mark) -> str | Json:
+    if isinstance(mark, str):
+        return mark
+    if isinstance(mark, Malformed):
+        raise mark.error
+    shape = next(shape for kind, shape in _BY_TYPE.items() if isinstance(mark, kind))
+    body: Json = shape.encode(mark)
+    return body
+
+
+def _decode(entry: Any) -> Mark:
+    if isinstance(entry, str):
+        return entry
+    try:
+        return checked(_read(entry))
+    except InvalidRequest as error:
+        return Malformed(error)
+
+
+def _read(entry: Any) -> Mark:
+    shape = next((_BY_FIELD[name] for name in _BY_FIELD if isinstance(entry, dict) and name in entry), None)
+    if shape is None:
+        raise InvalidRequest(
+            "an entry of marks must be an item id, or an object with item, with failed, with group, or with"
+            f" batch_id and count; not {limits.shown(entry)}"
+        )
+    try:
+        _check_fields("an entry of marks", shape, entry)
+        if isinstance(message := entry.get("message"), dict):
+            _check_fields("the message of a failure", KEPT_MESSAGE, message)
+        mark: Mark = shape.decode(entry)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InvalidRequest(
+            f"an entry of marks cannot be read ({type(error).__name__}: {error}); see MarkItems in the"
+            " reference of the API"
+        ) from error
+    return mark
+
+
+def _check_fields(what: str, shape: Shape[Any], entry: Json) -> None:
+    if unknown := [name for name in entry if name not in shape.fields]:
+        known = ", ".join(shape.fields)
+        raise InvalidRequest(f"{what} has the unknown field {limits.shown(unknown[0])}; known are {known}")
+
+
+MARK: Final[JsonType[Mark]] = JsonType(
+    {"anyOf": [ITEM_ID.schema, *(shape.schema for shape in _BY_TYPE.values())]}, _encode, _decode
+)
+"""One mark; a plain item id means that the item is done."""
+
+_MARKS: Final = many(MARK, limits.MAX_MARKS).with_keywords(**{EACH_ALONE: True})
+MARKS: Final = Shape[Sequence[Mark]](
+    "MarkItems",
+    {"marks": _MARKS},
+    lambda marks: {"marks": _MARKS.encode(marks)},
+    lambda body: _MARKS.decode(body["marks"]),
+)
+"""The body of a request, and a message of the ack queue."""
+
+RECEIPT: Final = answer(
+    "Receipt",
+    Receipt,
+    batch_id=BATCH_ID,
+    user_key=TEXT,
+    state=STATE,
+    complete=BOOLEAN,
+    first=NATURAL,
+    failed=NATURAL,
+    duplicates=many(ITEM_ID),
+    ranged=NATURAL,
+    late=NATURAL,
+    held=NATURAL,
+)
+
+_ERRORS: Final = {
+    error.code: error
+    for error in (
+        BatchGone,
+        BatchNotFound,
+        InvalidItemId,
+        InvalidRequest,
+        OutcomeUnknown,
+        RequestTooLarge,
+        ServiceUnavailable,
+        Throttled,
+    )
+}
+UNSETTLED: Final = plain("UnsettledMark", {"place": NATURAL, "code": TEXT, "detail": TEXT})
+"""A mark that is not settled: its place in the request, from 0, and why."""
+
+
+def _encode_unsettled(errors: Unsettled) -> list[Json]:
+    return [
+        {"place": place, "code": error.code, "detail": str(error)} for place, error in sorted(errors.items())
+    ]
+
+
+def _decode_unsettled(entries: Iterable[Json]) -> dict[int, FaninError]:
+    return {one["place"]: _ERRORS.get(one["code"], InvalidRequest)(one["detail"]) for one in entries}
+
+
+def _unsettled(description: str) -> JsonType[Unsettled]:
+    schema = many(UNSETTLED).schema | {"description": description}
+    return JsonType[Unsettled](schema, _encode_unsettled, _decode_unsettled).left_out_if_empty()
+
+
+MARKED: Final = answer(
+    "Marked",
+    Marked,
+    receipts=many(RECEIPT).called("batches"),
+    refused=_unsettled("marks that will never be taken; do not repeat them"),
+    left=_unsettled("marks for which there was no capacity or no time; repeat them"),
+    unknown=_unsettled("marks that an estimated batch may have counted; do not repeat them"),
+)
+"""Receipts of the batches, and what is not settled by its place."""
+
+SHAPES: Final = (DONE, FAILURE, RANGE, COUNT, MARKS, RECEIPT, UNSETTLED, MARKED)
+
+_MOST_BYTES: Final = limits.MAX_FAILED_MESSAGES + 64 * 1024
+REQUEST_BYTES: Final = 900_000
+"""Bytes of the marks of one request, as JSON; a mark that has more is a request of its own."""
+
+
+_PLAIN: Final = re.compile("[0-9a-f:-]*")
+"""The characters of ids, none of which JSON escapes."""
+
+
+def size_of(mark: Mark) -> int:
+    """Bytes of a mark in a request, as JSON in UTF-8.
+
+    Raises:
+        InvalidRequest: the mark is malformed.
+        RequestTooLarge: its message is too large to be kept.
+    """
+    if isinstance(mark, str) and _PLAIN.fullmatch(mark):
+        return 3 + len(mark)
+    size = 1 + len(compact(_encode(checked(mark))).encode())
+    if size > _MOST_BYTES:
+        raise RequestTooLarge(
+            f"a mark has {size} bytes as JSON; one may have {_MOST_BYTES}: pass a shorter message, or none"
+        )
+    return size
+
+
+def requests(marks: Iterable[Mark], most_bytes: int = REQUEST_BYTES) -> Iterator[list[Mark]]:
+    """Cut a stream of marks into lists that fit one request each, reading at most one mark ahead.
+
+    Args:
+        marks: any number; a malformed one is passed on, and the ledger refuses it.
+        most_bytes: most bytes of the marks of one request, as JSON.
+    """
+    some: list[Mark] = []
+    filled = heavy = 0
+    for mark in marks:
+        try:
+            size = size_of(mark)
+        except InvalidRequest:
+            size = 0
+        if some and (filled + size > most_bytes or heavy + weight(mark) > limits.MAX_MARKS):
+            yield some
+            some, filled, heavy = [], 0, 0
+        some.append(mark)
+        filled += size
+        heavy += weight(mark)
+    if some:
+        yield some
