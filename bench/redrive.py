@@ -12,7 +12,7 @@ from fanin.domain.marks import Failure
 
 QUEUE = "https://sqs/work"
 SIZES = (1_000, 20_000)
-WRITES = 2.2
+WRITES = 2.05
 
 
 def redriven() -> list[Figure]:
@@ -24,15 +24,15 @@ def _measure(size: int) -> Figure:
     world.memory.channels.queues[QUEUE] = []
     batch = world.ledger.open(OpenBatch())
     group = world.ledger.add(batch.batch_id, size)
-    for at in range(0, size, 1_000):
-        world.ledger.mark([Failure(item, "x") for item in group[at : at + 1_000]]).whole()
-    world.ledger.close(batch.batch_id)
     parts = world.memory.parts
     notes = [FailureRow(n, item, "x", 1, 1, QUEUE, IN_ROW) for n, item in enumerate(group)]
     parts.put_failures(batch.batch_id, notes, expires_at=batch.expires_at)
     parts.put_messages(
         batch.batch_id, dict.fromkeys(range(size), b'{"body": "x"}'), expires_at=batch.expires_at
     )
+    for at in range(0, size, 1_000):
+        world.ledger.mark([Failure(item, "x") for item in group[at : at + 1_000]]).whole()
+    world.ledger.close(batch.batch_id)
     service = RedriveService(world.process())
     acker = world.process()
     with world.spending() as spent:

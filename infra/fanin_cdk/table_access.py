@@ -20,7 +20,7 @@ BEGIN = (*PROGRESS, "closed_at", "items")
 """The same, and the attributes that say that all items of a batch are known."""
 NOTES = (
     *(names.BATCH_ID, names.PART, names.EXPIRES_AT),
-    *("item", "reason", "attempts", "failed_at", "source", "kept", "totals"),
+    *("item", "reason", "attempts", "failed_at", "source", "kept", "totals", "given_up"),
     "message",
     *("attempt", "error", "queue", "at"),
 )

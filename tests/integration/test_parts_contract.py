@@ -26,14 +26,28 @@ class TestFailures:
                 listed += page
             assert listed == [notes[n] for n in sorted(notes)]
 
-    def test_the_last_note_of_an_item_stays(self, stores: Stores) -> None:
-        notes = [FailureRow(n % 30, f"8:g:{n % 30}", f"try {n}") for n in range(60)]
+    def test_the_first_note_of_an_item_stays(self, stores: Stores) -> None:
+        notes = [FailureRow(n % 30, f"8:g:{n % 30}", f"try {n}", failed_at=NOW) for n in range(60)]
         stores.parts.put_failures(8, notes, expires_at=LATER)
-        stores.parts.put_failures(8, [FailureRow(0, "8:g:0", "again")], expires_at=LATER)
+        stores.parts.put_failures(8, [FailureRow(0, "8:g:0", "again", failed_at=NOW + 1)], expires_at=LATER)
 
-        reasons = [note.reason for note in stores.parts.failures(8)[0]]
+        assert stores.parts.failures(8)[0] == notes[:30]
 
-        assert reasons == ["again", *(f"try {n}" for n in range(31, 60))]
+    def test_the_first_note_learns_where_the_message_is(self, stores: Stores) -> None:
+        first = FailureRow(3, "8:g:3", "first", attempts=1, failed_at=NOW)
+        for kept in (IN_ROW, "key"):
+            stores.parts.put_failures(8, [first], expires_at=LATER)
+            later = FailureRow(3, "8:g:3", "later", 5, NOW + 1, "arn:q", kept)
+            stores.parts.put_failures(8, [later], expires_at=LATER)
+
+        assert stores.parts.notes(8, [3]) == {3: first._replace(attempts=5, source="arn:q", kept=IN_ROW)}
+
+    def test_a_note_of_what_was_given_up_gives_way(self, stores: Stores) -> None:
+        given_up = FailureRow(3, "8:g:3", "expired", failed_at=NOW, given_up=True)
+        failed = FailureRow(3, "8:g:3", "no price", 2, NOW + 1, "arn:q", IN_ROW)
+        for row, stays in ((given_up, given_up), (failed, failed), (given_up, failed)):
+            stores.parts.put_failures(8, [row], expires_at=LATER)
+            assert stores.parts.notes(8, [3]) == {3: stays}
 
     def test_notes_are_listed_between_ordinals(self, stores: Stores) -> None:
         notes = [FailureRow(n, f"8:g:{n}", "why", failed_at=NOW) for n in (0, 9, 10, 63, 64, 100)]
@@ -44,14 +58,13 @@ class TestFailures:
         assert stores.parts.notes_between(8, 9, 64, limit=2) == notes[1:3]
         assert stores.parts.notes_between(8, 11, 63, limit=2) == []
 
-    def test_reasons_are_those_of_the_last_notes(self, stores: Stores) -> None:
+    def test_reasons_are_those_of_the_notes(self, stores: Stores) -> None:
         notes = [FailureRow(n, f"8:g:{n}", f"why {n} ☂") for n in (3, 9, MAX_ITEMS - 1)]
         stores.parts.put_failures(8, notes, expires_at=LATER)
-        stores.parts.put_failures(8, [FailureRow(3, "8:g:3", "")], expires_at=LATER)
         stores.parts.put_failures(9, [FailureRow(4, "9:g:4", "of another batch")], expires_at=LATER)
 
         asked = [MAX_ITEMS - 1, 3, 4, 3]
-        assert stores.parts.reasons(8, asked) == {3: "", MAX_ITEMS - 1: f"why {MAX_ITEMS - 1} ☂"}
+        assert stores.parts.reasons(8, asked) == {3: "why 3 ☂", MAX_ITEMS - 1: f"why {MAX_ITEMS - 1} ☂"}
         assert stores.parts.reasons(8, []) == {}
 
     def test_idempotency_keys_are_no_notes(self, stores: Stores) -> None:
@@ -91,8 +104,9 @@ class TestFailures:
         for _ in range(2):  # also when it is repeated
             stores.parts.update_failures(8, [again, other], expires_at=LATER)
 
-        assert stores.parts.notes(8, [3, 4, 5]) == {3: again._replace(kept=IN_ROW), 4: other}
-        assert stores.parts.failures(8)[0] == [again._replace(kept=IN_ROW), other]
+        again = kept._replace(reason="by hand", failed_at=NOW + 1)
+        assert stores.parts.notes(8, [3, 4, 5]) == {3: again, 4: other}
+        assert stores.parts.failures(8)[0] == [again, other]
 
     def test_an_update_leaves_a_later_note_alone_and_may_say_where_the_message_is(
         self, stores: Stores
@@ -129,10 +143,16 @@ class TestMessages:
         messages = {n: f"body {n} ☂".encode() for n in (0, 1, 16, 17, MAX_ITEMS - 1)}
         stores.parts.put_messages(8, messages, expires_at=LATER)
         stores.parts.put_messages(9, {1: b"of another batch"}, expires_at=LATER)
-        stores.parts.put_messages(8, {16: b"again"}, expires_at=LATER)
+        stores.parts.put_messages(8, {16: b"again", 17: b"first"}, again=True, expires_at=LATER)
+        stores.parts.put_messages(8, {17: b"too late"}, expires_at=LATER)
 
-        asked = [MAX_ITEMS - 1, 16, 5, 1, 16]
-        assert stores.parts.messages(8, asked) == {1: messages[1], 16: b"again", asked[0]: messages[asked[0]]}
+        asked = [MAX_ITEMS - 1, 16, 5, 1, 16, 17]
+        assert stores.parts.messages(8, asked) == {
+            1: messages[1],
+            16: b"again",
+            17: b"first",
+            MAX_ITEMS - 1: messages[MAX_ITEMS - 1],
+        }
         assert stores.parts.failures(8) == ([], None)
 
     def test_deleted_messages_are_gone_and_others_stay(self, stores: Stores) -> None:
@@ -145,35 +165,26 @@ class TestMessages:
 
 
 class TestRedriven:
-    def test_a_failure_is_taken_by_one_redrive_and_a_repeat_takes_it_again(self, stores: Stores) -> None:
-        first = stores.parts.mark_redriven(8, "a", {1: NOW, 20: NOW}, again=False, expires_at=LATER)
-        other = stores.parts.mark_redriven(8, "b", {1: NOW + 9, 2: NOW}, again=False, expires_at=LATER)
-        repeat = stores.parts.mark_redriven(8, "a", {1: NOW, 2: NOW, 20: NOW}, again=False, expires_at=LATER)
+    def test_a_failure_is_taken_by_one_redrive_and_a_repeat_finds_that_out(self, stores: Stores) -> None:
+        mine, other = Redriven("a", NOW, "9:g:1"), Redriven("b", NOW)
 
-        assert (first, other, repeat) == ({1, 20}, {2}, {1, 20})
-        assert stores.parts.redriven(8, [1, 2, 3, 20, 1]) == {
-            1: Redriven("a", NOW),
-            2: Redriven("b", NOW),
-            20: Redriven("a", NOW),
-        }
+        first = stores.parts.mark_redriven(8, {1: mine, 20: mine}, {}, expires_at=LATER)
+        late = stores.parts.mark_redriven(8, {1: other, 2: other}, {}, expires_at=LATER)
+        repeat = stores.parts.mark_redriven(8, {1: mine, 2: mine, 20: mine}, {}, expires_at=LATER)
+
+        assert (first, late, repeat) == ({1, 20}, {2}, {1, 20})
+        assert stores.parts.redriven(8, [1, 2, 3, 20, 1]) == {1: mine, 2: other, 20: mine}
         assert stores.parts.redriven(9, [1]) == {}
 
-    def test_what_failed_again_may_be_taken_again(self, stores: Stores) -> None:
-        stores.parts.mark_redriven(8, "a", {1: NOW, 2: NOW}, again=True, expires_at=LATER)
-
-        taken = stores.parts.mark_redriven(8, "b", {1: NOW, 2: NOW + 1}, again=True, expires_at=LATER)
-
-        assert taken == {2}
-        assert stores.parts.redriven(8, [1, 2]) == {1: Redriven("a", NOW), 2: Redriven("b", NOW + 1)}
-
-    def test_a_mark_that_comes_late_undoes_no_later_one(self, stores: Stores) -> None:
-        stores.parts.mark_redriven(8, "a", {1: NOW + 9}, again=True, expires_at=LATER)
-
-        late = stores.parts.mark_redriven(8, "a", {1: NOW}, again=True, expires_at=LATER)
-        other = stores.parts.mark_redriven(8, "b", {1: NOW + 1}, again=True, expires_at=LATER)
-
-        assert (late, other) == ({1}, set())
-        assert stores.parts.redriven(8, [1]) == {1: Redriven("a", NOW + 9)}
+    def test_a_mark_replaces_only_the_one_that_was_read(self, stores: Stores) -> None:
+        marks = [Redriven("a", NOW), Redriven("b", NOW), Redriven("a", NOW + 1), Redriven("a", NOW, "9:g:1")]
+        for before in marks:
+            for n, wrong in enumerate(marks):
+                stores.parts.mark_redriven(7, {n: before}, stores.parts.redriven(7, [n]), expires_at=LATER)
+                new = Redriven("new", NOW, "9:g:7")
+                taken = stores.parts.mark_redriven(7, {n: new}, {n: wrong}, expires_at=LATER)
+                assert taken == ({n} if wrong == before else set())
+        assert stores.parts.mark_redriven(7, {30: marks[0]}, {30: marks[1]}, expires_at=LATER) == set()
 
 
 class TestSent:

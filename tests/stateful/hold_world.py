@@ -11,6 +11,7 @@ from random import Random
 
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
 from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.parts import Redriven
 from fanin.domain.batch import Batch, Cause, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.marks import Failure
@@ -164,8 +165,11 @@ class HoldSimulation:
                 notes, _ = self.ports.parts.failures(self.batch_id)
                 chosen = [note for note in notes if note.ordinal in listed and self.rng.random() < 0.7]
                 wanted.update({note.ordinal: note.failed_at for note in chosen})
+            marks = {ordinal: Redriven(name, at) for ordinal, at in wanted.items()}
+            before = self.ports.parts.redriven(self.batch_id, wanted)
+            before = {n: mark for n, mark in before.items() if mark.failed_at < wanted[n]}
             taken = self.ports.parts.mark_redriven(
-                self.batch_id, name, wanted, again=True, expires_at=self.row().expires_at
+                self.batch_id, marks, before, expires_at=self.row().expires_at
             )
             for ordinal in sorted(taken - sent):
                 self.taken[ordinal] = max(wanted[ordinal], self.taken.get(ordinal, 0))

@@ -8,22 +8,23 @@ Replay a seed with its trace:
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from random import Random
 
 from fanin import names
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.parts import IN_ROW, FailureRow
-from fanin.app.redrives.records import LEASE_MS
+from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven
+from fanin.app.ports.words import WordKey
+from fanin.app.redrives.records import LEASE_MS, PREFIX
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain import ids
-from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.batch import LIVE, Batch, OpenBatch, State
 from fanin.domain.marks import Failure
 from fanin.domain.redrives import OrdinalRange, Redrive, Redriving
 from fanin.domain.tree import Tree
-from fanin.errors import BatchGone, Throttled
+from fanin.errors import BatchGone, BatchNotFound, InvalidRequest, Throttled
 from tests.lost_answers import LostAnswers
 from tests.stateful.model import require
 from tests.stateful.scheduler import Scheduler
@@ -33,7 +34,7 @@ SMALL = "https://sqs/small"
 READS = ("read", "page", "failures", "messages", "redriven")
 
 
-class Redriven:
+class RedrivesSimulation:
     """One seed's failures, and those who redrive them with selections that overlap.
 
     Args:
@@ -62,12 +63,14 @@ class Redriven:
         self.without = {n for n in range(self.count) if rng.random() < 0.1}
         self.small = {n for n in range(self.count) if rng.random() < 0.15}
         self.batch = self.fail()
-        self.cancelling = rng.choice((0, 0, 1, 2))
-        self.cancelled: set[int] = set()
+        self.marks = watch(self.memory, self.taken_again)
+        self.calm = False
+        self.ending = rng.choice((0, 0, 1, 2, 4))
+        self.ended: set[int] = set()
         self.removed: set[int] = set()
-        self.stops: dict[str, int] = {}
         self.selections = [self.select() for _ in range(rng.choice((1, 2, 3)))]
         self.pressing = len(self.selections)
+        self.presses, self.patience, self.left = 0, rng.choice((1, 2, 4, 1_000, 1_000, 1_000)), False
 
     def loses(self, call: str) -> Callable[[], None] | None:
         """Whether the answer of a write is lost, the first time; others go on until the SDK repeats it."""
@@ -91,7 +94,6 @@ class Redriven:
         ledger = LedgerService(self.ports)
         batch = ledger.open(OpenBatch(user_key="mine"))
         group = ledger.add(batch.batch_id, self.count)
-        ledger.mark([Failure(item, "x") for item in group]).whole()
         notes = [
             FailureRow(
                 n, item, "x", 1, 1, SMALL if n in self.small else QUEUE, IN_ROW * (n not in self.without)
@@ -101,6 +103,7 @@ class Redriven:
         self.ports.parts.put_failures(batch.batch_id, notes, expires_at=batch.expires_at)
         messages = {n: b'{"body": "%d"}' % n for n in range(self.count) if n not in self.without}
         self.ports.parts.put_messages(batch.batch_id, messages, expires_at=batch.expires_at)
+        ledger.mark([Failure(item, "x") for item in group]).whole()
         return ledger.close(batch.batch_id)
 
     def service(self) -> RedriveService:
@@ -117,56 +120,54 @@ class Redriven:
             for n, request in enumerate(self.selections)
         }
         actors |= {"worker-1": self.work, "worker-2": self.work, "consumer": self.consume}
-        actors["canceller"] = self.cancel
+        actors["ender"] = self.end
         self.scheduler.run(actors, between=lambda: self.clock.advance(self.rng.choice((1, 500, LEASE_MS))))
-        self.press_rest()
-        self.consume_rest()
-        self.check()
+        self.quiet()
+        self.finish()
 
     def press(self, request: Redrive) -> None:
-        """Press until it is finished."""
-        while True:
-            try:
-                if self.service().redrive(self.batch.batch_id, request).finished:
+        """Press until it is finished, unless whoever presses leaves before."""
+        with suppress(BatchGone, BatchNotFound):
+            while True:
+                self.presses += 1
+                if self.presses > self.patience:
+                    self.left = True
                     break
-            except Throttled:
-                pass
-            self.scheduler.pause()
+                try:
+                    if self.service().redrive(self.batch.batch_id, request).finished:
+                        break
+                except Throttled:
+                    pass
+                self.scheduler.pause()
         self.pressing -= 1
 
-    def press_rest(self) -> None:
-        """Press for what was left when new batches were cancelled, until nothing is left."""
-        for request in self.selections:
-            for _ in range(50):
-                self.clock.advance(LEASE_MS)
-                found = self.service().redrive(self.batch.batch_id, request)
-                if found.finished and not found.items:
-                    break
-            else:
-                require(False, f"it finds failures again and again: {found}")
-
-    def cancel(self) -> None:
-        """Cancel new batches, and remove some of them, while their redrives go on."""
-        while self.pressing and self.cancelling:
+    def end(self) -> None:
+        """End batches at any moment, in any way, and remove some of them."""
+        while self.pressing and self.ending:
             self.scheduler.pause()
-            running = [one for one in self.redrives() if not one.finished and one.batch_id is not None]
-            if not running or self.rng.random() < 0.5:
+            rows = [row for row in self.memory.batches._rows.values() if row.retry_of == self.batch.batch_id]
+            if not rows or self.rng.random() < 0.9:
                 continue
-            batch_id = self.rng.choice(running).batch_id or 0
-            if batch_id not in self.cancelled:
-                self.cancelling -= 1
-                self.cancelled.add(batch_id)
-            with suppress(BatchGone):
-                self.end(batch_id)
-            after = {one.name: one.items for one in self.redrives() if one.batch_id == batch_id}
-            self.stops |= {name: items + 2 * self.page for name, items in after.items()}
+            batch_id = self.rng.choice(rows).batch_id
+            if self.rng.random() < 0.05:
+                batch_id = self.batch.batch_id
+            self.ending -= 1
+            self.ended.add(batch_id)
+            with suppress(BatchGone, BatchNotFound):
+                self.end_one(batch_id, self.rng.choice((State.CANCELLED, State.ORPHANED, State.TIMED_OUT)))
 
-    def end(self, batch_id: int) -> None:
-        ledger = LedgerService(self.ports)
-        ledger.cancel(batch_id)
-        if self.rng.random() < 0.5:
+    def end_one(self, batch_id: int, state: State) -> None:
+        now = self.clock.now()
+        self.ports.batches.end(batch_id, state, now=now, sources=LIVE)
+        if batch_id == self.batch.batch_id or self.rng.random() < 0.3:
             self.removed.add(batch_id)
-            ledger.remove(batch_id)
+            LedgerService(self.ports).remove(batch_id)
+            if self.rng.random() < 0.5:
+                del self.memory.batches._rows[batch_id]  # as DynamoDB does in its own time
+
+    def taken_again(self, mark: Redriven) -> None:
+        """A mark is about to be replaced."""
+        require(not (self.calm and self.done(mark.item)), f"{mark} is done, and taken again")
 
     def work(self) -> None:
         """Do jobs, each perhaps twice, until nobody presses any more."""
@@ -185,12 +186,8 @@ class Redriven:
             self.scheduler.pause()
             items = self.sent()
             if items and self.rng.random() < 0.3:
-                with suppress(BatchGone):
+                with suppress(BatchGone, BatchNotFound):
                     LedgerService(self.ports).mark([self.rng.choice(sorted(items))]).whole()
-
-    def consume_rest(self) -> None:
-        if items := sorted(item for item in self.sent() if batch_of(item) not in self.removed):
-            LedgerService(self.ports).mark(items).whole()
 
     def sent(self) -> dict[str, str]:
         """Item id → body, of every message that was sent."""
@@ -199,44 +196,128 @@ class Redriven:
             for message in self.memory.channels.queues[QUEUE]
         }
 
+    def done(self, item: str) -> bool:
+        """Whether the bit of an item is clear, even if its batch was removed."""
+        key, bit = self.bit(item)
+        return not self.memory.words._words.get(key, self.memory.tree.full) >> bit & 1
+
+    def failed(self, item: str) -> bool:
+        key, bit = self.bit(item)
+        return bool(self.memory.words._failed.get(key, 0) >> bit & 1)
+
+    def bit(self, item: str) -> tuple[WordKey, int]:
+        block, ordinal = ids.parse_item(item)
+        number, bit = divmod(ordinal, self.memory.tree.width)
+        return WordKey(block.batch_id, 0, number), bit
+
+    def lives(self, batch_id: int) -> bool:
+        row = self.memory.batches._rows.get(batch_id)
+        return row is not None and not row.state.terminal and not row.gone(self.clock.now())
+
+    def quiet(self) -> None:
+        """Nobody works: each kept failure is takeable, or under way in a live batch, or done; and only one.
+
+        Raises:
+            Broken: an invariant does not hold.
+        """
+        self.calm = True
+        self.clock.advance(LEASE_MS)
+        if self.batch.batch_id in self.removed:
+            return
+        sent = self.sent()
+        require(sent.keys() <= self.marks, f"sent, and not taken: {sent.keys() - self.marks}")
+        marks = self.ports.parts.redriven(self.batch.batch_id, range(self.count))
+        free = {n for n in range(self.count) if n not in marks} - self.without
+        records = self.ports.records.page(str(self.batch.batch_id), prefix=PREFIX).records
+        dead = {
+            (record.name, n)
+            for record in records
+            if not record.value["done"]
+            for n, _ in record.value["page"]["plan"]
+        }
+        for n, mark in marks.items():
+            if self.done(mark.item):
+                continue
+            batch_id = batch_of(mark.item)
+            if not self.lives(batch_id) or (mark.redrive, n) in dead:
+                free.add(n)
+            else:
+                require(mark.item in sent, f"{n} is under way, and was not sent: {mark}")
+                require(sent[mark.item] == str(n), f"{n} was sent as {sent[mark.item]}")
+        found = self.service().redrive(self.batch.batch_id, Redrive(queue_url=QUEUE, dry_run=True))
+        require(found.items == len(free), f"{free} are takeable, and {found.items} are found to be")
+
+    def finish(self) -> None:
+        """Redrive and do whatever is left; at last each failure that kept its message is done, once."""
+        if self.batch.batch_id in self.removed:
+            return
+        idle = 0
+        while idle < 2:
+            items = 0
+            for batch_id in [row.batch_id for row in self.memory.batches._rows.values()]:
+                with suppress(BatchGone, BatchNotFound, InvalidRequest):
+                    self.clock.advance(LEASE_MS)
+                    found = self.service().redrive(batch_id, Redrive(queue_url=QUEUE))
+                    items += found.items
+                    while not found.finished:
+                        self.clock.advance(LEASE_MS)
+                        found = self.service().redrive(batch_id, Redrive(queue_url=QUEUE))
+                        items += found.items
+            for item in sorted(self.sent()):
+                if self.lives(batch_of(item)):
+                    LedgerService(self.ports).mark([item]).whole()
+            for row in list(self.memory.batches._rows.values()):
+                if (self.ended or self.left) and self.lives(
+                    row.batch_id
+                ):  # of a worker that came late to a page
+                    LedgerService(self.ports).cancel(row.batch_id)
+            idle = 0 if items else idle + 1
+        self.check()
+
     def check(self) -> None:
         """Look at what came out.
 
         Raises:
             Broken: an invariant does not hold.
         """
-        bodies = [body for item, body in self.sent().items() if batch_of(item) not in self.removed]
-        require(len(bodies) == len(set(bodies)), f"a failure was sent under two item ids: {bodies}")
-        redrives = [one for one in self.redrives() if one.batch_id is not None]
-        wanted = {n for n in range(self.count) if any(one.takes(n, "x") for one in self.selections)}
-        wanted -= self.without
-        require(sum(one.items for one in redrives) == len(wanted), f"the counts do not add up: {redrives}")
-        for one in redrives:
-            most = self.stops.get(one.name, one.items)
-            require(one.items <= most, f"it went on after its batch was cancelled: {one}, not {most}")
-        self.check_batches([one.batch_id or 0 for one in redrives], wanted)
-        sent = {int(body) for body in self.sent().values()}
-        require(sent == wanted - self.small, f"lost, or sent unasked: {sent ^ (wanted - self.small)}")
+        for n in set(range(self.count)) - self.without:
+            batch_id, ordinal, item = self.batch.batch_id, n, ""
+            while not item or self.failed(item):
+                marks = self.ports.parts.redriven(batch_id, [ordinal])
+                require(ordinal in marks or batch_id in self.removed, f"{n} is lost: {item}")
+                if ordinal not in marks:
+                    break
+                item = marks[ordinal].item
+                require(self.done(item), f"{n} is not done: {marks[ordinal]}")
+                block, ordinal = ids.parse_item(item)
+                batch_id = block.batch_id
+            else:
+                require(self.sent().get(item) == str(n), f"{n} is done as {item}, which was not sent")
+        for row in self.memory.batches._rows.values():
+            require(row.state.terminal, f"the items are done, and the batch is not: {row}")
 
-    def check_batches(self, redriven: list[int], wanted: set[int]) -> None:
-        kept: list[bytes] = []
-        rows = [row for row in self.memory.batches._rows.values() if row.retry_of is not None]
-        require({*redriven} <= {row.batch_id for row in rows}, f"a redrive has no batch: {rows}")
-        items = sum(row.items for row in rows)
-        require(items == len(wanted) or self.removed, f"what was taken and what has an item differ: {rows}")
-        for row in rows:
-            require(row.retry_of == self.batch.batch_id, f"the chain is lost: {row}")
-            if row.batch_id in self.cancelled:
-                continue
-            # A worker that comes late to a page whose batch was removed adds its items to another.
-            late = self.removed and row.state is State.OPEN and row.batch_id not in redriven
-            require(row.state is State.COMPLETE or late, f"the items are done, and the batch is not: {row}")
-            notes, _ = self.ports.parts.failures(row.batch_id)
-            require(all(note.kept == IN_ROW for note in notes), f"a message was not kept: {notes}")
-            kept += self.ports.parts.messages(row.batch_id, [note.ordinal for note in notes]).values()
-        require(len(set(kept)) == len(kept), f"a message was kept twice: {kept}")
-        missing = len(wanted & self.small) - len(kept)
-        require(missing == 0 or self.cancelled, f"refused, and not kept: {kept}")
+
+def watch(memory: Memory, replaced: Callable[[Redriven], None] = lambda _mark: None) -> set[str]:
+    """The items under which redrives have tried to take failures; it grows.
+
+    Args:
+        memory: the stores.
+        replaced: gets each mark that is about to be replaced by that of another item.
+    """
+    named: set[str] = set()
+    take = memory.parts.mark_redriven
+
+    def watched(
+        batch_id: int, marks: Mapping[int, Redriven], before: Mapping[int, Redriven], *, expires_at: int
+    ) -> set[int]:
+        for ordinal in marks.keys() & before.keys():
+            if marks[ordinal].item != before[ordinal].item:
+                replaced(before[ordinal])
+        named.update(mark.item for mark in marks.values())
+        return take(batch_id, marks, before, expires_at=expires_at)
+
+    memory.parts.mark_redriven = watched  # type: ignore[method-assign]
+    return named
 
 
 def batch_of(item: str) -> int:
@@ -244,9 +325,9 @@ def batch_of(item: str) -> int:
     return ids.parse_item(item)[0].batch_id
 
 
-def simulate(seed: int, trace: Callable[[str], None] | None = None) -> Redriven:
+def simulate(seed: int, trace: Callable[[str], None] | None = None) -> RedrivesSimulation:
     """Play a seed."""
-    played = Redriven(seed, trace)
+    played = RedrivesSimulation(seed, trace)
     played.play()
     return played
 

@@ -10,8 +10,8 @@ import pytest
 from fanin.adapters.memory import MemoryParts
 from fanin.app.failures.messages import KeptMessages
 from fanin.app.failures.notes import FailureNotes
+from fanin.app.ledger.held import Held
 from fanin.app.ports.parts import IN_ROW, FailureRow
-from fanin.app.redrives import planning, redrive
 from fanin.errors import FaninError
 from tests.stateful.failures_world import simulate
 
@@ -52,8 +52,7 @@ def overwrites(self: MemoryParts, batch_id: int, rows: Collection[FailureRow], *
 @pytest.mark.parametrize(
     ("where", "name", "mutant"),
     [
-        (redrive, "taken_at", lambda _batch, failed_at: failed_at),
-        (redrive, "_is_taken", lambda _batch, page: page.taken is not None or not page.plan),
+        (Held, "_left", lambda _self, _batch, _places, _unsent: set()),
         (KeptMessages, "keep", marks_before_messages),
         (FailureNotes, "_latest", lambda _self, _batch, _notes: {}),
         (MemoryParts, "update_failures", overwrites),
@@ -61,7 +60,6 @@ def overwrites(self: MemoryParts, batch_id: int, rows: Collection[FailureRow], *
     ],
     ids=[
         "what was sent while the batch lived stays taken",
-        "what was taken before the end is sent after it unasked",
         "a message is not kept",
         "the clock alone orders failures",
         "a late note hides a later one",
@@ -72,7 +70,5 @@ def test_a_broken_redrive_is_found_out(
     monkeypatch: pytest.MonkeyPatch, where: Any, name: str, mutant: Any
 ) -> None:
     monkeypatch.setattr(where, name, mutant)
-    if name == "taken_at":
-        monkeypatch.setattr(planning, name, mutant)
 
     assert found_out()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fanin.app.ledger.held import Held, Takings
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.domain.batch import Batch
 from fanin.domain.tolerance import Tolerance
@@ -53,7 +54,9 @@ def test_a_hint_that_decides_is_found_out(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.soak
 def test_a_redrive_that_does_not_end_the_hold_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fanin.app.ledger.held.not_redriven", lambda _parts, _batch_id, notes: list(notes))
+    monkeypatch.setattr(
+        Held, "takings", lambda _self, _batch, notes, **_: Takings(list(notes), {}, len(notes))
+    )
     assert found_out()
 
 

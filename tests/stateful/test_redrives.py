@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory import MemoryParts
+from fanin.app.ledger.held import Held
+from fanin.app.ledger.service import LedgerService
 from fanin.app.redrives.delivery import Delivery
 from fanin.app.redrives.redrive import RedriveService
+from fanin.domain.batch import State
 from fanin.errors import FaninError
 from tests.stateful.redrives import simulate
 
@@ -18,7 +21,7 @@ ENOUGH = 240
 """Seeds within which each broken one must be found out."""
 
 
-def test_each_failure_is_sent_under_one_item_whatever_crashes() -> None:
+def test_no_failure_is_lost_whoever_ends_batches_and_whatever_crashes() -> None:
     for seed in range(SEEDS):
         simulate(seed)
 
@@ -32,7 +35,7 @@ def test_the_seeds_reach_what_matters() -> None:
     assert any(len(one.memory.channels.queues["https://sqs/work"]) > len(one.sent()) for one in played)
     assert any(len([done for done in one.redrives() if done.items]) > 1 for one in played)
     assert any(done.already for one in played for done in one.redrives() if done.items)
-    assert any(one.cancelled - one.removed for one in played)
+    assert any(one.ended - one.removed for one in played)
     assert any(one.removed for one in played)
 
 
@@ -44,11 +47,9 @@ def fails(seed: int) -> bool:
     return False
 
 
-def takes_all(
-    self: MemoryParts, batch_id: int, redrive: str, failures: Any, *, again: bool, expires_at: int
-) -> set[int]:
+def takes_all(self: MemoryParts, batch_id: int, marks: Any, before: Any, *, expires_at: int) -> set[int]:
     """Take failures without looking who has them."""
-    return set(failures)
+    return set(marks)
 
 
 def forgets_the_page(self: Delivery, batch: Any, run: Any) -> Any:
@@ -61,23 +62,22 @@ def never_closes(self: Delivery, run: Any) -> None:
     """Leave the new batch open."""
 
 
-def delivers_first(self: RedriveService, batch: Any, run: Any) -> Any:
+def skips(self: RedriveService, batch: Any, run: Any) -> Any:
     """Go on to the next page although the one before is not delivered."""
-    return replace(run, page=replace(run.page, taken=()))
+    return step(self, batch, replace(run, page=replace(run.page, plan=())))
 
 
-def stops_for_nobody(self: Delivery, *runs: Any) -> bool:
-    """Go on although the new batch is cancelled or gone."""
-    return False
-
-
-def stops_at_once(self: RedriveService, batch: Any, run: Any) -> Any:
-    """Leave what is taken when the new batch is cancelled."""
-    return replace(run, done=True) if self._delivery.stopped(run) else deliver_page(self, batch, run)
+def ends_unseen(self: LedgerService, batch_ids: Any) -> Any:
+    """Read batches as they were before, so that nobody sees that one has ended."""
+    return {
+        n: replace(row, state=State.OPEN) if row.retry_of else row
+        for n, row in refresh(self, batch_ids).items()
+    }
 
 
 deliver = Delivery.deliver
-deliver_page = RedriveService._deliver
+step = RedriveService._step
+refresh = LedgerService.refresh
 
 
 @pytest.mark.soak
@@ -87,17 +87,21 @@ deliver_page = RedriveService._deliver
         (MemoryParts, "mark_redriven", takes_all),
         (Delivery, "deliver", forgets_the_page),
         (Delivery, "close", never_closes),
-        (RedriveService, "_take", delivers_first),
-        (Delivery, "stopped", stops_for_nobody),
-        (RedriveService, "_deliver", stops_at_once),
+        (RedriveService, "_step", skips),
+        (LedgerService, "refresh", ends_unseen),
+        (Held, "_left", lambda _self, _batch, _places, _unsent: set()),
+        (Held, "_unsent", lambda _self, _batch_id, _marks: (set(), 0)),
+        (Held, "_not_done", lambda _self, _batch_id, _row, ordinals: ordinals),
     ],
     ids=[
         "two take one failure",
         "a repeat adds other items",
         "the new batch stays open",
         "nothing is taken",
-        "a cancel stops nothing",
-        "a cancel loses what is taken",
+        "it sends under items of a batch that has ended",
+        "what an ended batch has not done stays taken",
+        "what a dead redrive has not sent stays taken",
+        "what is done is taken again",
     ],
 )
 def test_a_broken_redrive_is_found_out(

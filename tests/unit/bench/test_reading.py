@@ -56,4 +56,4 @@ def test_a_picture_of_a_billion_takes_as_many_rows_as_it_may():
     leaf, held = (reading._picture(0, 0, [(0, 1)], holds=holds).measured for holds in (False, True))
 
     # The root of a billion has 60 words below it. A leaf has four words above it.
-    assert (root, middle, leaf, held) == (62, 66, 6, 66)
+    assert (root, middle, leaf, held) == (62, 66, 6, 46)

@@ -32,7 +32,6 @@ def batch(tracker, memory) -> int:
     """Three failures; the message of the second was not kept, and the queue of the third is gone."""
     with tracker.batch() as opened:
         group = opened.add(3)
-    tracker.fail(group, "x")
     rows = [
         FailureRow(0, group[0], "row 7", 1, 1, QUEUE, IN_ROW),
         FailureRow(1, group[1], "row 8", 1, 1, QUEUE, ""),
@@ -41,6 +40,7 @@ def batch(tracker, memory) -> int:
     memory.parts.put_failures(opened.id, rows, expires_at=2**40)
     messages = {0: b'{"body": "a"}', 2: b'{"body": "c"}'}
     memory.parts.put_messages(opened.id, messages, expires_at=2**40)
+    tracker.fail(group, "x")
     return opened.id
 
 

@@ -8,7 +8,7 @@ import pytest
 from botocore.stub import Stubber
 
 from fanin.adapters.dynamodb import Connection, DynamoParts
-from fanin.app.ports.parts import FailureRow, RetryRow, SentRow
+from fanin.app.ports.parts import FailureRow, Redriven, RetryRow, SentRow
 from tests.unit.adapters.dynamodb.conftest import plainly, refused
 
 Asked = list[dict[str, Any]]
@@ -43,7 +43,7 @@ def note(ordinal: int, reason: str = "why") -> FailureRow:
     return FailureRow(ordinal, f"8:g:{ordinal}", reason, failed_at=50)
 
 
-def test_notes_are_written_without_a_condition_the_last_of_each_item(
+def test_notes_are_written_where_none_is_the_first_of_each_item(
     parts: DynamoParts, aws: Stubber, asked: Asked
 ) -> None:
     # Given two notes of one item, and one of another whose attempts are known
@@ -54,17 +54,19 @@ def test_notes_are_written_without_a_condition_the_last_of_each_item(
     # When they are written
     parts.put_failures(8, [note(3, "first"), tried, note(3, "second")], expires_at=LATER)
 
-    # Then each is an update that leaves nothing of an earlier note, by which IAM can limit the attributes
+    # Then each is an update, by which IAM can limit the attributes, and which leaves nothing of another note
     first, second = sorted(asked, key=lambda request: request["Key"]["part"]["S"])
     assert first["Key"] == key("failure/0000000000003")
-    assert "ConditionExpression" not in first
-    assert plainly(first)[0] == (
-        f"SET item = 8:g:3, reason = second, failed_at = 50, expires_at = {LATER}"
-        " REMOVE attempts, source, kept, totals"
+    assert plainly(first) == (
+        (
+            f"SET item = 8:g:3, reason = first, failed_at = 50, expires_at = {LATER}"
+            " REMOVE attempts, source, kept, totals, given_up"
+        ),
+        "attribute_not_exists(item) OR attribute_exists(given_up)",
     )
     assert plainly(second)[0] == (
         f"SET item = 8:g:70, reason = why, failed_at = 50, attempts = 5, expires_at = {LATER}"
-        " REMOVE source, kept, totals"
+        " REMOVE source, kept, totals, given_up"
     )
 
 
@@ -98,16 +100,15 @@ def test_a_note_over_another_replaces_what_is_known_and_never_a_later_one(
         8, [note(3)._replace(attempts=5, failed_at=70, source="q", totals=(("rows", 2),))], expires_at=LATER
     )
 
-    # Where the message is stays as it was noted, as this note does not say
     (request,) = asked
     assert request["TableName"] == "parts"
     assert request["Key"] == key("failure/0000000000003")
     assert plainly(request) == (
         (
-            "SET item = 8:g:3, reason = why, attempts = 5, failed_at = 70, source = q,"
-            f" totals = {{'rows': {{'S': '2'}}}}, expires_at = {LATER}"
+            "SET item = 8:g:3, reason = why, failed_at = 70, attempts = 5, source = q,"
+            f" totals = {{'rows': {{'S': '2'}}}}, expires_at = {LATER} REMOVE kept, given_up"
         ),
-        "attribute_not_exists(failed_at) OR failed_at <= 70",
+        "(attribute_not_exists(failed_at) OR failed_at <= 70) AND attribute_not_exists(kept)",
     )
 
 
@@ -132,9 +133,23 @@ def test_a_later_note_learns_where_the_message_is_only_if_it_does_not_know(
     if calls == 2:
         assert asked[1]["Key"] == key("failure/0000000000003")
         assert plainly(asked[1]) == (
-            "SET kept = row",
-            "attribute_exists(item) AND attribute_not_exists(kept)",
+            "SET kept = row REMOVE attempts, source",
+            "attribute_exists(failed_at) AND attribute_not_exists(kept)",
         )
+
+
+def test_a_note_without_a_message_leaves_what_belongs_to_the_one_that_was_kept(
+    parts: DynamoParts, aws: Stubber, asked: Asked
+) -> None:
+    aws.add_client_error("update_item", **refused({**row(3), "kept": {"S": "row"}}))
+    aws.add_response("update_item", {})
+
+    parts.update_failures(8, [note(3)._replace(failed_at=70, attempts=1)], expires_at=LATER)
+
+    assert plainly(asked[1]) == (
+        f"SET item = 8:g:3, reason = why, failed_at = 70, expires_at = {LATER} REMOVE totals, given_up",
+        "attribute_not_exists(failed_at) OR failed_at <= 70",
+    )
 
 
 def test_a_note_of_what_was_sent_grows_and_keeps_the_time_of_the_first(
@@ -216,34 +231,36 @@ class TestMessages:
         parts.put_messages(8, {3: b"body"}, expires_at=LATER)
 
         assert asked[0]["Key"] == spread_key("message/0000000000003")
-        assert plainly(asked[0]) == (f"SET message = b'body', expires_at = {LATER}", "")
+        assert plainly(asked[0]) == (
+            f"SET message = b'body', expires_at = {LATER}",
+            "attribute_not_exists(message)",
+        )
 
 
 class TestRedriven:
-    def test_a_failure_is_taken_by_one_conditional_write(self, parts: DynamoParts, aws: Stubber) -> None:
-        aws.add_response(
-            "update_item",
-            {},
-            {
-                "TableName": "parts",
-                "Key": spread_key("redriven/0000000000003"),
-                "UpdateExpression": "SET redrive = :redrive, failed_at = :failed_at,"
-                " expires_at = :expires_at",
-                "ConditionExpression": "attribute_not_exists(redrive) OR failed_at < :failed_at",
-                "ExpressionAttributeValues": {
-                    ":redrive": {"S": "a"},
-                    ":failed_at": {"N": "70"},
-                    ":expires_at": {"N": str(LATER)},
-                },
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            },
-        )
-
-        assert parts.mark_redriven(8, "a", {3: 70}, again=True, expires_at=LATER) == {3}
-
-    def test_a_mark_whose_row_has_expired_meanwhile_is_not_taken(
-        self, parts: DynamoParts, aws: Stubber
+    def test_a_failure_is_taken_by_one_write_over_the_mark_that_was_read(
+        self, parts: DynamoParts, aws: Stubber, asked: Asked
     ) -> None:
-        aws.add_client_error("update_item", **refused())
+        for _ in range(2):
+            aws.add_response("update_item", {})
+        mark = Redriven("a", 70, "9:g:1")
 
-        assert parts.mark_redriven(8, "a", {3: 70}, again=True, expires_at=LATER) == set()
+        for before in ({}, {3: Redriven("b", 60, lost="9:g:7")}):
+            assert parts.mark_redriven(8, {3: mark}, before, expires_at=LATER) == {3}
+
+        assert asked[0]["Key"] == spread_key("redriven/0000000000003")
+        setting = f"SET redrive = a, failed_at = 70, item = 9:g:1, lost = , expires_at = {LATER}"
+        assert [plainly(request) for request in asked] == [
+            (setting, "attribute_not_exists(redrive)"),
+            (setting, "redrive = b AND failed_at = 60 AND item =  AND lost = 9:g:7"),
+        ]
+
+    @pytest.mark.parametrize(("redrive", "taken"), [("a", {3}), ("b", set())])
+    def test_a_write_that_is_refused_by_its_own_mark_was_applied(
+        self, parts: DynamoParts, aws: Stubber, redrive: str, taken: set[int]
+    ) -> None:
+        row = {"redrive": {"S": redrive}, "failed_at": {"N": "70"}, "item": {"S": "9:g:1"}}
+        row["lost"] = {"S": ""}
+        aws.add_client_error("update_item", **refused({**spread_key("redriven/0000000000003"), **row}))
+
+        assert parts.mark_redriven(8, {3: Redriven("a", 70, "9:g:1")}, {}, expires_at=LATER) == taken

@@ -14,12 +14,12 @@ def note(ordinal: int, reason: str = "why") -> FailureRow:
     return FailureRow(ordinal, f"8:g:{ordinal}", reason)
 
 
-def test_each_item_is_one_write_of_its_last_note() -> None:
+def test_each_item_is_one_write_of_its_first_note() -> None:
     memory = Memory()
 
     memory.parts.put_failures(8, iter([note(1, "first"), note(2), note(1, "second")]), expires_at=1)
 
-    assert memory.parts.failures(8) == ([note(1, "second"), note(2)], None)
+    assert memory.parts.failures(8) == ([note(1, "first"), note(2)], None)
     assert memory.accesses.writes == {"parts.put_failures": 2}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from fanin.app.buffers.service import BufferService
+from fanin.domain.buffer import FailedWork
 from tests.stateful.fuse import Fuse
 from tests.stateful.scheduler import Crash as BurntDown
 from tests.unit.app.conftest import Crash, World
@@ -25,13 +26,14 @@ class Town:
     def process(self) -> BufferService:
         return BufferService(self.world.fresh())
 
-    def take(self, name: str = "jobs") -> list[str]:
-        """Take and finish all the work there is, also what others took and did not finish."""
+    def take(self, name: str = "jobs", *, fails: bool = False) -> list[str]:
+        """Take and finish, or fail, all the work there is, also what others took and did not finish."""
         self.world.clock.advance(self.world.memory.queues.visibility_timeout * 1000)
         buffers, found = self.process(), list[str]()
         while work := buffers.take(name, most=10, wait=0):
             found += [one.payload for one in work]
-            buffers.done(name, [one.receipt for one in work])
+            failures = [FailedWork(one.receipt, "bad payload") for one in work] if fails else []
+            buffers.done(name, [] if fails else [one.receipt for one in work], failures=failures)
         return found
 
     def pending(self, name: str = "jobs") -> int:

@@ -232,14 +232,21 @@ class TestAfterRetention:
             assert set(town.take(name)) == {"b"}, name
             assert town.pending(name) == 0
 
-    def test_work_that_is_done_while_it_is_given_up_is_finished(self, world: World, town: Town) -> None:
+    @pytest.mark.parametrize("fails", [False, True])
+    @pytest.mark.parametrize(
+        ("call", "moment"),
+        [("parts.put_failures", "before"), ("parts.put_failures", "after"), ("words.clear", "before")],
+    )
+    def test_work_that_is_finished_while_it_is_given_up_is_not_put_in_again(
+        self, world: World, town: Town, call: str, moment: str, fails: bool
+    ) -> None:
         # Given a put that dies after its message is sent, and slots that are too old then
         die(town, "a", sent=1)
         town.process().put("jobs", ["x"])
         world.clock.advance(SEND_MS + 1)
 
-        # When a consumer does the work just before a repeat gives it up
-        world.at("parts.update_failures", "before", lambda: taken.extend(town.take()))
+        # When a consumer does the work, or fails it, while a repeat gives it up
+        world.at(call, moment, lambda: taken.extend(town.take(fails=fails)))
         taken = list[str]()
         put(town, "a")
 

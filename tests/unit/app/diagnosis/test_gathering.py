@@ -4,7 +4,7 @@ import pytest
 
 from fanin.app.diagnosis import gathering
 from fanin.app.diagnosis.gathering import MOST_READS, gather
-from fanin.app.ports.parts import RetryRow, SentRow
+from fanin.app.ports.parts import Redriven, RetryRow, SentRow
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Mode, OnFailure, OpenBatch
 from fanin.domain.diagnosis import Retry, SentItems
@@ -249,7 +249,7 @@ class TestHeld:
         (note,) = scene.ports.parts.notes(batch.batch_id, [3]).values()
 
         scene.ports.parts.mark_redriven(
-            batch.batch_id, "again", {3: note.failed_at}, again=True, expires_at=batch.expires_at
+            batch.batch_id, {3: Redriven("again", note.failed_at)}, {}, expires_at=batch.expires_at
         )
 
         assert scene.facts(batch).held == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fanin.app.ports.parts import Redriven
 from fanin.domain.batch import Batch, Mode, OnFailure
 from fanin.domain.failures import Keep, KeptMessage, MessageAttribute
 from fanin.domain.marks import Failure
@@ -17,7 +18,7 @@ def redrive(world: World, batch: Batch, ordinal: int) -> None:
     """Take a held item for a redrive."""
     note = world.ports.parts.notes(batch.batch_id, [ordinal])[ordinal]
     world.ports.parts.mark_redriven(
-        batch.batch_id, "r", {ordinal: note.failed_at}, again=True, expires_at=batch.expires_at
+        batch.batch_id, {ordinal: Redriven("r", note.failed_at)}, {}, expires_at=batch.expires_at
     )
 
 
@@ -67,8 +68,13 @@ def test_what_a_held_item_brings_to_the_totals_is_noted_until_it_is_released(
     assert world.ports.parts.notes(batch.batch_id, [1])[1].totals == noted
 
 
-def test_failing_again_without_a_message_does_not_hide_the_one_that_was_kept(world: World) -> None:
-    batch, (group,) = world.batch(3)
+@pytest.mark.parametrize(
+    ("on_failure", "reason"), [(OnFailure.HOLD, "by hand"), (OnFailure.DONE, "torn")], ids=["held", "done"]
+)
+def test_failing_again_without_a_message_does_not_hide_the_one_that_was_kept(
+    world: World, on_failure: OnFailure, reason: str
+) -> None:
+    batch, (group,) = world.batch(3, on_failure=on_failure)
     world.ledger.mark([Failure(group[1], "torn", KeptMessage("body"), attempts=3, source="arn:q")]).whole()
     world.clock.advance(5)
 
@@ -76,10 +82,10 @@ def test_failing_again_without_a_message_does_not_hide_the_one_that_was_kept(wor
 
     found = world.ledger.failure(batch.batch_id, 1)
     assert found.message == KeptMessage("body")
-    assert (found.failure.reason, found.failure.failed_at) == ("by hand", world.clock.at)
+    assert (found.failure.reason, found.failure.attempts, found.failure.source) == (reason, 3, "arn:q")
 
 
-def test_two_failures_of_one_item_at_once_leave_one_note_and_one_message(world: World) -> None:
+def test_of_two_failures_of_one_item_at_once_the_first_note_stays(world: World) -> None:
     # Given a failure that is overtaken by another one between its message and its note
     batch, (group,) = world.batch(3)
     other = world.fresh()
@@ -92,9 +98,9 @@ def test_two_failures_of_one_item_at_once_leave_one_note_and_one_message(world: 
     # When it goes on
     world.ledger.mark([Failure(group[1], "first", KeptMessage("body"))]).whole()
 
-    # Then one of them is the reason, and the message is there
+    # Then the note that was there stays, and the message
     found = world.ledger.failure(batch.batch_id, 1)
-    assert (found.failure.reason, found.message) == ("first", KeptMessage("body"))
+    assert (found.failure.reason, found.message) == ("second", KeptMessage("body"))
     assert world.ledger.status(batch.batch_id, exact=True).batch.failed == 1
 
 

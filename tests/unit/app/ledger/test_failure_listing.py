@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.parts import Redriven
 from fanin.domain.failures import KeptMessage
 from fanin.domain.marks import Failure
 from fanin.domain.reports import by_error
@@ -28,7 +29,7 @@ def test_failures_say_which_redrive_took_them(world: World) -> None:
     batch, (group,) = world.batch(3)
     world.ledger.mark([Failure(group[0], "a"), Failure(group[1], "b")]).whole()
 
-    world.ports.parts.mark_redriven(batch.batch_id, "r1", {1: world.clock.at}, again=False, expires_at=9)
+    world.ports.parts.mark_redriven(batch.batch_id, {1: Redriven("r1", world.clock.at)}, {}, expires_at=9)
 
     page = world.ledger.failures(batch.batch_id)
     assert [one.redriven for one in page.failures] == [None, "r1"]

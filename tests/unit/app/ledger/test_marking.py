@@ -727,7 +727,7 @@ class TestLeft:
 class TestFailedAtTheEnd:
     """How many failed is exact in the row of a complete batch, and no failure comes after the end."""
 
-    @pytest.mark.parametrize("access", [("parts.update_failures", "after"), ("words.clear", "before")])
+    @pytest.mark.parametrize("access", [("parts.put_failures", "after"), ("words.clear", "before")])
     def test_a_failure_that_is_slow_to_write_has_not_failed(
         self, world: World, access: tuple[str, str]
     ) -> None:

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fanin.app.ledger.picture import MOST_ROWS
+from fanin.app.ports.parts import Redriven
 from fanin.app.ports.words import Claim, WordKey
 from fanin.domain.batch import Batch, Mode, OnDeadline, OnFailure, State
 from fanin.domain.ids import MAX_ITEMS, Group
@@ -177,7 +178,7 @@ class TestItems:
         world.ledger.mark([group[4]]).whole()
         notes = world.ports.parts.notes(batch.batch_id, [5])
         world.ports.parts.mark_redriven(
-            batch.batch_id, "r", {5: notes[5].failed_at}, again=False, expires_at=batch.expires_at
+            batch.batch_id, {5: Redriven("r", notes[5].failed_at)}, {}, expires_at=batch.expires_at
         )
 
         picture = world.ledger.picture(batch.batch_id, level=0, number=1)
@@ -351,7 +352,7 @@ class TestRows:
 
         # Then as many are shown as held as rows are left for, and the picture says that there may be more
         assert rows <= MOST_ROWS
-        assert states(picture) == [HELD] * 31 + [PENDING] * 33
+        assert states(picture) == [HELD] * 20 + [PENDING] * 44
         assert picture.held_more
 
     def test_are_that_of_the_batch_where_it_says_that_all_is_well(

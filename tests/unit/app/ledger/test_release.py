@@ -7,6 +7,7 @@ import pytest
 from fanin.app.ledger.held import READS
 from fanin.app.ledger.reading import AROUND
 from fanin.app.ledger.release import Release
+from fanin.app.ports.parts import Redriven
 from fanin.domain.batch import OnFailure, State
 from fanin.domain.marks import Done, Failure
 from fanin.domain.selection import OrdinalRange, Selection
@@ -47,9 +48,8 @@ def test_only_what_is_selected_and_held(world: World) -> None:
     world.fail(*group[0:4], reason="row 1 has no price")
     world.fail(*group[4:8], reason="no customer 7")
     world.ledger.mark([group[0]]).whole()
-    world.ports.parts.mark_redriven(
-        batch.batch_id, "r", {1: world.clock.at, 4: world.clock.at}, again=True, expires_at=1
-    )
+    mark = Redriven("r", world.clock.at)
+    world.ports.parts.mark_redriven(batch.batch_id, {1: mark, 4: mark}, {}, expires_at=1)
 
     by_error = world.ledger.release(batch.batch_id, Selection(errors=["row <n> has no"]))
     by_range = world.ledger.release(batch.batch_id, Selection(ranges=[OrdinalRange(0, 6)]))
@@ -62,7 +62,7 @@ def test_only_what_is_selected_and_held(world: World) -> None:
 def test_pages_with_a_cursor(world: World) -> None:
     batch, (group,) = world.batch(16, closed=True, on_failure=HOLD)
     world.fail(*group[0:5])
-    release = Release(world.ports, world.ledger._known, world.ledger._settler, rows=AROUND + READS + 8)
+    release = Release(world.ports, world.ledger._known, world.ledger._settler, rows=AROUND + READS + 10)
 
     counts, cursor = [], None
     while True:
@@ -121,6 +121,25 @@ def test_a_release_after_the_end_marks_nothing(world: World) -> None:
         found = world.fresh().release(batch.batch_id)
 
     assert (found.released, found.batch.held) == (0, 1)
+
+
+def test_a_process_that_remembers_the_batch_as_live_releases_nothing_after_its_end(world: World) -> None:
+    batch, (group,) = world.batch(3, on_failure=HOLD)
+    world.fail(group[1])
+    world.fresh().cancel(batch.batch_id)
+
+    with world.costing(writes=0):
+        assert world.ledger.release(batch.batch_id).batch.state is State.CANCELLED
+
+
+def test_a_release_is_activity(world: World) -> None:
+    batch, (group,) = world.batch(3, on_failure=HOLD)
+    world.fail(group[1])
+    world.clock.advance(3_600_000)
+
+    world.ledger.release(batch.batch_id)
+
+    assert world.clock.at - world.row(batch).touched_at < 3_600_000
 
 
 def test_a_batch_that_completes_ends_the_pages(world: World) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from fanin.app.ledger import tolerance
 from fanin.app.ledger.inspection import Inspected
+from fanin.app.ports.parts import Redriven
 from fanin.domain.batch import Cause, Mode, OnFailure, OpenBatch, State
 from fanin.domain.marks import Failure, Receipt
 from fanin.domain.tolerance import Tolerance
@@ -126,7 +127,10 @@ def test_items_that_are_redriven_while_it_counts_do_not_end_it(world: World) -> 
         "words.read",
         "before",
         lambda: world.ports.parts.mark_redriven(
-            batch.batch_id, "r", taken, again=True, expires_at=batch.expires_at
+            batch.batch_id,
+            {n: Redriven("r", at) for n, at in taken.items()},
+            {},
+            expires_at=batch.expires_at,
         ),
     )
     row = world.ledger.close(batch.batch_id)

@@ -91,13 +91,13 @@ class Failed(World):
             )
             for n, item in enumerate(items)
         ]
-        self.ports.parts.put_failures(batch.batch_id, rows, expires_at=batch.expires_at)
+        self.ports.parts.update_failures(batch.batch_id, rows, expires_at=batch.expires_at)
         messages = {
             n: json.dumps(KEPT_MESSAGE.encode(KeptMessage(f"body {n}", {}, groups.get(n)))).encode()
             for n in range(len(items))
             if n not in without
         }
-        self.ports.parts.put_messages(batch.batch_id, messages, expires_at=batch.expires_at)
+        self.ports.parts.put_messages(batch.batch_id, messages, again=True, expires_at=batch.expires_at)
 
     def new(self, batch: Batch) -> Batch:
         """The batch that retries another one, as it is now."""

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from fanin.app.ports.channels import Offered, Outgoing
-from fanin.app.ports.parts import FailureRow
 from fanin.app.redrives.delivery import Delivery
 from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import Planning
-from fanin.app.redrives.records import Page, Run
-from fanin.domain.batch import Batch, Mode, State
+from fanin.app.redrives.records import Counts, Page, Run
+from fanin.domain.batch import LIVE, Batch, Mode, State
 from fanin.domain.failures import Keep, KeptMessage
 from fanin.domain.limits import MAX_FAILED_MESSAGES, MAX_KEPT_IN_ROW
 from fanin.domain.redrives import Redrive
@@ -27,12 +26,13 @@ def delivery(world: Failed) -> Delivery:
 
 def run(batch: Batch, *taken: int) -> Run:
     plan = tuple((n, 0) for n in taken)
-    return Run(batch.batch_id, Redrive(), 0, 0, page=Page(plan=plan, taken=taken))
+    return Run(batch.batch_id, Redrive(), 0, 0, page=Page(plan=plan))
 
 
 def test_a_repeat_sends_under_the_same_items_and_leaves_out_what_is_done(failed: Failed) -> None:
     batch = failed.failures(4)
     first = delivery(failed).deliver(batch, run(batch, 0, 2, 3))
+    assert first.counts == Counts(items=3)
     (done, *_) = failed.items()["body 2"]
     failed.ledger.mark([done]).whole()
     second = delivery(failed).deliver(batch, run(batch, 0, 2, 3))
@@ -46,9 +46,7 @@ def test_a_large_message_that_cannot_be_sent_is_kept_with_its_new_item(failed: F
     batch = failed.failures(1)
     failed.memory.claims.objects["key"] = b'{"body": "%s"}' % (b"x" * MAX_KEPT_IN_ROW)
     row = failed.noted(batch)
-    failed.ports.parts.put_failures(
-        batch.batch_id, [FailureRow(0, row.item, "x", 1, 1, QUEUE, "key")], expires_at=2**40
-    )
+    failed.ports.parts.update_failures(batch.batch_id, [row._replace(kept="key")], expires_at=2**40)
     failed.memory.channels.refusing[QUEUE] = "too large"
     # When it is delivered
     delivery(failed).deliver(batch, run(batch, 0))
@@ -62,7 +60,7 @@ def in_the_bucket(failed: Failed, batch: Batch) -> None:
     """Keep the messages in the bucket, where each may have megabytes."""
     rows, _ = failed.ports.parts.failures(batch.batch_id)
     large = [row._replace(kept=f"key {row.ordinal}") for row in rows]
-    failed.ports.parts.put_failures(batch.batch_id, large, expires_at=2**40)
+    failed.ports.parts.update_failures(batch.batch_id, large, expires_at=2**40)
     failed.memory.claims.objects |= {row.kept: b'{"body": "large %d"}' % row.ordinal for row in large}
 
 
@@ -86,7 +84,7 @@ def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(fai
     assert [message.body for message in failed.sent()] == [f"large {n}" for n in range(40)]
 
 
-def test_a_queue_that_vanished_after_the_failures_were_taken_fails_their_items(failed: Failed) -> None:
+def test_a_queue_that_vanished_after_the_failures_were_planned_fails_their_items(failed: Failed) -> None:
     batch = failed.failures(1)
     del failed.memory.channels.queues[QUEUE]
     delivery(failed).deliver(batch, run(batch, 0))
@@ -168,31 +166,34 @@ def test_the_new_batch_is_like_the_one_that_it_retries(failed: Failed, mode: Mod
     assert {name: getattr(new, name) for name in asked} == {name: getattr(batch, name) for name in asked}
 
 
-def end_new_batches(failed: Failed, batch: Batch, times: int) -> None:
-    """Let somebody cancel each new batch as soon as it is there."""
+def end_new_batches(failed: Failed, batch: Batch, times: int, moment: str = "before") -> None:
+    """Let each new batch be orphaned as soon as it is there."""
 
-    def cancel() -> None:
+    def end() -> None:
         for row in list(failed.memory.batches._rows.values()):
             if row.retry_of == batch.batch_id and not row.state.terminal:
-                failed.fresh().cancel(row.batch_id)
+                now = failed.clock.now()
+                failed.ports.batches.end(row.batch_id, State.ORPHANED, now=now, sources=LIVE)
 
     for _ in range(times):
-        failed.at("batches.allocate_once", "before", cancel)
+        failed.at("batches.allocate_once", moment, end)
 
 
-def test_new_batches_that_are_ended_at_once_are_replaced_four_times(failed: Failed) -> None:
-    # Given somebody who ends four new batches
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_new_batches_that_end_at_once_are_replaced_four_times(failed: Failed, moment: str) -> None:
+    # Given four new batches that end before or after they have the item
     batch = failed.failures(1)
-    end_new_batches(failed, batch, 4)
+    end_new_batches(failed, batch, 4, moment)
     # When a failure is delivered, then the fifth has it
     done = delivery(failed).deliver(batch, run(batch, 0))
     assert done.part == 4
     (item,) = failed.items()["body 0"]
     assert item.startswith(f"{done.to}:")
+    assert failed.ports.parts.redriven(batch.batch_id, [0])[0].item == item
 
 
-def test_it_waits_when_new_batches_are_ended_again_and_again(failed: Failed) -> None:
-    # Given somebody who ends five new batches
+def test_it_waits_when_new_batches_end_again_and_again(failed: Failed) -> None:
+    # Given five new batches that end at once
     batch = failed.failures(1)
     end_new_batches(failed, batch, 5)
     # When a failure is delivered, then it is to be tried again
@@ -206,7 +207,7 @@ def test_it_waits_when_new_batches_are_ended_again_and_again(failed: Failed) -> 
 
 
 def test_no_batch_takes_the_place_of_one_that_ended_when_the_failures_are_gone(failed: Failed) -> None:
-    # Given somebody who cancels the new batch and removes the one that it retries
+    # Given a new batch that ends, and somebody who removes the one that it retries
     batch = failed.failures(1)
     end_new_batches(failed, batch, 1)
     failed.at("batches.allocate_once", "after", lambda: failed.fresh().remove(batch.batch_id))
@@ -214,7 +215,7 @@ def test_no_batch_takes_the_place_of_one_that_ended_when_the_failures_are_gone(f
     with pytest.raises(BatchGone):
         delivery(failed).deliver(batch, run(batch, 0))
     assert failed.happened
-    assert failed.new(batch).state is State.CANCELLED
+    assert failed.new(batch).state is State.ORPHANED
     assert not failed.sent()
 
 

@@ -11,7 +11,7 @@ from fanin import Message, SendFailed
 from fanin.adapters.backoff import Backoff
 from fanin.domain.batch import State
 from fanin.domain.diagnosis import SentItems
-from fanin.errors import IdempotencyKeyReused, InvalidRequest, LimitReached, Throttled
+from fanin.errors import BatchClosed, IdempotencyKeyReused, InvalidRequest, LimitReached, Throttled
 from tests.unit.client.conftest import received
 from tests.unit.client.producing.conftest import items_of, partly
 
@@ -307,6 +307,35 @@ class TestKey:
         assert all(items[body] == item for body, item in done.items() if body in items)
         assert batch.status().batch.items == 35
         assert tracker.ack(items_of(again))[0].complete
+
+    @pytest.mark.parametrize("end", ["before it runs again", "between two blocks"])
+    def test_nothing_is_sent_under_items_of_a_batch_that_has_ended_since(self, tracker, sqs, queue, end):
+        # Given a producer that has added items and died
+        batch = tracker.open(key="import 7")
+        for number in range(2):
+            tracker.add(batch.batch_id, 10, key=f"rows/{number}")
+
+        # When it runs again, and somebody ends the batch
+        def rows():
+            for n in range(20):
+                if n == (0 if end.startswith("before") else 11):
+                    tracker.cancel(batch.batch_id)
+                yield f"row {n}"
+
+        with (
+            pytest.raises(BatchClosed, match=r"ended as cancelled .* nothing was sent under them"),
+            tracker.batch(key="import 7") as again,
+        ):
+            again.send(queue, rows(), block=10, key="rows", workers=1)
+
+        # Then no message went out after the end
+        assert len(received(sqs, queue)) == (0 if end.startswith("before") else 10)
+
+    def test_of_a_complete_batch_nothing_is_sent_again(self, tracker, sqs, queue):
+        for done in (False, True):
+            with tracker.batch(key="import 7") as batch:
+                assert batch.send(queue, list("abc"), key="rows") == (0 if done else 3)
+            tracker.ack(items_of(received(sqs, queue)))
 
     def test_other_messages_under_the_key_are_refused(self, tracker, queue):
         with tracker.batch() as batch:

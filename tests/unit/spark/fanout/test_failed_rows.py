@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
+from fanin.app.ports.parts import Redriven
 from fanin.domain.batch import Batch, OnFailure, OpenBatch
 from fanin.domain.marks import Failure
 from fanin.errors import BatchGone
@@ -33,12 +34,12 @@ def ended(stack: MemoryStack, **request: object) -> Batch:
 def test_each_row_is_taken_by_one_redrive_and_again_by_the_same(
     stack: MemoryStack, on_failure: OnFailure
 ) -> None:
-    batch, parts = ended(stack, on_failure=on_failure), stack.ledger().ports.parts
+    batch, ports = ended(stack, on_failure=on_failure), stack.ledger().ports
 
-    assert take(parts, batch, "dataset/a", [2, 5]) == {2, 5}
-    assert take(parts, batch, "dataset/b", [2, 7]) == {7}
-    assert take(parts, batch, "dataset/a", [2, 5, 7]) == {2, 5}
-    assert take(parts, batch, "dataset/a", []) == set()
+    assert take(ports, batch, "dataset/a", [2, 5]) == {2, 5}
+    assert take(ports, batch, "dataset/b", [2, 7]) == {7}
+    assert take(ports, batch, "dataset/a", [2, 5, 7]) == {2, 5}
+    assert take(ports, batch, "dataset/a", []) == set()
 
 
 def test_what_a_live_batch_had_sent_again_is_taken_once_more_after_its_end(stack: MemoryStack) -> None:
@@ -47,21 +48,21 @@ def test_what_a_live_batch_had_sent_again_is_taken_once_more_after_its_end(stack
     batch_id = ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id
     group = ledger.add(batch_id, 10)
     ledger.mark([Failure(group[2], "no such customer")]).whole()
-    parts, batch = ledger.ports.parts, ledger.refresh([batch_id])[batch_id]
-    failed_at = parts.notes(batch_id, [2])[2].failed_at
-    parts.mark_redriven(batch_id, "live", {2: failed_at}, again=True, expires_at=batch.expires_at)
+    ports, batch = ledger.ports, ledger.refresh([batch_id])[batch_id]
+    mark = Redriven("live", ports.parts.notes(batch_id, [2])[2].failed_at, group[2])
+    ports.parts.mark_redriven(batch_id, {2: mark}, {}, expires_at=batch.expires_at)
     ledger.cancel(batch_id)
     batch = ledger.refresh([batch_id])[batch_id]
 
     # Then one redrive takes it, and no other
-    assert take(parts, batch, "dataset/a", [2]) == {2}
-    assert take(parts, batch, "dataset/b", [2]) == set()
-    assert take(parts, batch, "dataset/a", [2]) == {2}
+    assert take(ports, batch, "dataset/a", [2]) == {2}
+    assert take(ports, batch, "dataset/b", [2]) == set()
+    assert take(ports, batch, "dataset/a", [2]) == {2}
 
 
 def test_a_task_gives_the_rows_that_it_took(stack: MemoryStack) -> None:
     batch = ended(stack)
-    take(stack.ledger().ports.parts, batch, "dataset/other", [7])
+    take(stack.ledger().ports, batch, "dataset/other", [7])
     page = pa.RecordBatch.from_pydict({"retry_of_ordinal": [2, 7], "body": ["two", "seven"]})
 
     task = take_task(stack, batch, "dataset/mine")  # type: ignore[arg-type]

@@ -51,6 +51,11 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenUp(Failure):
+    """An item that the service gives up by itself; the note of another failure takes the place of its own."""
+
+
+@dataclass(frozen=True, slots=True)
 class ItemRange:
     """A contiguous range of the items of one group, which are done.
 

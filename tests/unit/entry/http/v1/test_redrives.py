@@ -18,12 +18,11 @@ def batch(memory: Memory, ledger) -> int:
     memory.channels.queues[QUEUE] = []
     batch = ledger.open(OpenBatch())
     group = ledger.add(batch.batch_id, 2)
-    ledger.mark([Failure(item, "x") for item in group]).whole()
-    ledger.close(batch.batch_id)
     notes = [FailureRow(n, item, f"row {n}", 1, 1, QUEUE, IN_ROW) for n, item in enumerate(group)]
     memory.parts.put_failures(batch.batch_id, notes, expires_at=2**40)
     memory.parts.put_messages(batch.batch_id, dict.fromkeys(range(2), b'{"body": "x"}'), expires_at=2**40)
-    return batch.batch_id
+    ledger.mark([Failure(item, "x") for item in group]).whole()
+    return ledger.close(batch.batch_id).batch_id
 
 
 def test_a_redrive_is_asked_for_and_listed(call, batch: int, memory: Memory) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fanin import names
 from fanin.adapters import cursors
-from fanin.adapters.dynamodb.connection import Connection
+from fanin.adapters.dynamodb.connection import Connection, Written
 from fanin.adapters.dynamodb.rows import Item, Value, attribute
 from fanin.app.ports.parts import FailureRow, Redriven, RetryRow, SentRow, shard
 
@@ -19,10 +19,11 @@ _RETRY: Final = "retry/"
 _SENT: Final = "sent/"
 _LAST: Final = "~"
 """Sorts behind all that follows a slash in these keys."""
-_OPTIONAL: Final = ("attempts", "source", "kept", "totals")
+_OF_MESSAGE: Final = ("attempts", "source", "kept")
+"""Attributes of a note that say where its message is, and where that came from."""
+_OPTIONAL: Final = (*_OF_MESSAGE, "totals", "given_up")
 """Attributes that a note has only where they are known."""
-_NOTED: Final = ("item", "reason", "attempts", "failed_at", "source", "totals")
-"""Attributes of a note that do not say where its message is."""
+_FIRST: Final = "attribute_not_exists(#item) OR attribute_exists(#given_up)"
 _NOT_LATER: Final = "attribute_not_exists(#failed_at) OR #failed_at <= :failed_at"
 
 
@@ -42,83 +43,58 @@ class DynamoParts:
         self._connection = connection
 
     def put_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:
-        last = {row.ordinal: row for row in rows}
-        self._set_all(
-            (
-                _key(batch_id, _FAILURE, row.ordinal),
-                {
-                    "item": row.item,
-                    "reason": row.reason,
-                    "failed_at": row.failed_at,
-                    **{name: _value(row, name) or None for name in _OPTIONAL},
-                    names.EXPIRES_AT: expires_at,
-                },
-            )
-            for row in last.values()
-        )
+        def put(row: FailureRow) -> None:
+            done, before = self._set(_key(batch_id, _FAILURE, row.ordinal), _noted(row, expires_at), _FIRST)
+            if not done:
+                self._learn(batch_id, row, before)
 
-    def _set_all(self, rows: Iterable[tuple[dict[str, Any], Mapping[str, Value | None]]]) -> None:
-        """Write notes by key, each by an update; attributes that are None are removed.
-
-        IAM can limit the attributes that an update names. A put, or BatchWriteItem, could replace any row.
-        """
-
-        def write(row: tuple[dict[str, Any], Mapping[str, Value | None]]) -> None:
-            key, values = row
-            given = {name: value for name, value in values.items() if value is not None}
-            absent = [f"#{name}" for name in values if name not in given]
-            self._connection.update(
-                {
-                    "TableName": self._table,
-                    "Key": key,
-                    "UpdateExpression": "SET "
-                    + ", ".join(f"#{name} = :{name}" for name in given)
-                    + (f" REMOVE {', '.join(absent)}" if absent else ""),
-                    "ExpressionAttributeNames": {f"#{name}": name for name in values},
-                    "ExpressionAttributeValues": {
-                        f":{name}": attribute(value) for name, value in given.items()
-                    },
-                }
-            )
-
-        self._connection.parallel.map(write, list(rows))
+        first: dict[int, FailureRow] = {}
+        for row in rows:
+            first.setdefault(row.ordinal, row)
+        self._connection.parallel.map(put, list(first.values()))
 
     def update_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:
         def update(row: FailureRow) -> None:
-            known = {
-                name: value
-                for name in (*_NOTED, "kept")
-                if (value := _value(row, name)) or name not in _OPTIONAL
-            } | {names.EXPIRES_AT: expires_at}
-            absent = [f"#{name}" for name in _NOTED if name not in known]
-            settings = ", ".join(f"#{name} = :{name}" for name in known)
-            done, later = self._connection.update(
-                {
-                    "TableName": self._table,
-                    "Key": _key(batch_id, _FAILURE, row.ordinal),
-                    "UpdateExpression": f"SET {settings}"
-                    + (f" REMOVE {', '.join(absent)}" if absent else ""),
-                    "ConditionExpression": _NOT_LATER,
-                    "ExpressionAttributeNames": {f"#{name}": name for name in {*_NOTED, *known}},
-                    "ExpressionAttributeValues": {
-                        f":{name}": attribute(value) for name, value in known.items()
-                    },
-                }
-            )
-            if not done and row.kept and "kept" not in (later or {}):
-                self._connection.update(
-                    {
-                        "TableName": self._table,
-                        "Key": _key(batch_id, _FAILURE, row.ordinal),
-                        "UpdateExpression": "SET kept = :kept",
-                        "ConditionExpression": "attribute_exists(#item) AND attribute_not_exists(kept)",
-                        "ExpressionAttributeNames": {"#item": "item"},
-                        "ExpressionAttributeValues": {":kept": attribute(row.kept)},
-                    }
-                )
+            key, values = _key(batch_id, _FAILURE, row.ordinal), _noted(row, expires_at)
+            no_message = "" if row.kept else " AND attribute_not_exists(#kept)"
+            done, before = self._set(key, values, f"({_NOT_LATER}){no_message}")
+            if not done and row.kept:
+                self._learn(batch_id, row, before)
+            elif not done and "kept" in (before or {}):  # what belongs to that message stays
+                others = {name: value for name, value in values.items() if name not in _OF_MESSAGE}
+                self._set(key, others, _NOT_LATER)
 
         last = {row.ordinal: row for row in rows}
         self._connection.parallel.map(update, list(last.values()))
+
+    def _learn(self, batch_id: int, row: FailureRow, before: Item | None) -> None:
+        """Let a note that stays say where the message is, if only this one does."""
+        if row.kept and "kept" not in (before or {}):
+            message = {name: _value(row, name) or None for name in _OF_MESSAGE}
+            condition = "attribute_exists(failed_at) AND attribute_not_exists(#kept)"
+            self._set(_key(batch_id, _FAILURE, row.ordinal), message, condition)
+
+    def _set(
+        self, key: dict[str, Any], values: Mapping[str, Value | None], condition: str | None = None
+    ) -> Written:
+        """Write a note by an update, if a condition holds; attributes that are None are removed.
+
+        IAM can limit the attributes that an update names. A put, or BatchWriteItem, could replace any row.
+        """
+        given = {name: value for name, value in values.items() if value is not None}
+        absent = [f"#{name}" for name in values if name not in given]
+        return self._connection.update(
+            {
+                "TableName": self._table,
+                "Key": key,
+                "UpdateExpression": "SET "
+                + ", ".join(f"#{name} = :{name}" for name in given)
+                + (f" REMOVE {', '.join(absent)}" if absent else ""),
+                **({} if condition is None else {"ConditionExpression": condition}),
+                "ExpressionAttributeNames": {f"#{name}": name for name in values},
+                "ExpressionAttributeValues": {f":{name}": attribute(value) for name, value in given.items()},
+            }
+        )
 
     def notes(self, batch_id: int, ordinals: Collection[int]) -> dict[int, FailureRow]:
         keys = [_key(batch_id, _FAILURE, ordinal) for ordinal in sorted(set(ordinals))]
@@ -157,20 +133,12 @@ class DynamoParts:
         return [_sent(item) for item in items], last is not None
 
     def put_retries(self, batch_id: int, rows: Iterable[RetryRow], *, expires_at: int) -> None:
+        def put(row: RetryRow) -> None:
+            values = {name: value for name, value in row._asdict().items() if name != "ordinal"}
+            self._set(_key(batch_id, _RETRY, row.ordinal), {**values, names.EXPIRES_AT: expires_at})
+
         last = {row.ordinal: row for row in rows}
-        self._set_all(
-            (
-                _key(batch_id, _RETRY, row.ordinal),
-                {
-                    "attempt": row.attempt,
-                    "error": row.error,
-                    "queue": row.queue,
-                    "at": row.at,
-                    names.EXPIRES_AT: expires_at,
-                },
-            )
-            for row in last.values()
-        )
+        self._connection.parallel.map(put, list(last.values()))
 
     def retries(self, batch_id: int, ordinals: Collection[int]) -> dict[int, RetryRow]:
         keys = [_key(batch_id, _RETRY, ordinal) for ordinal in sorted(set(ordinals))]
@@ -218,11 +186,19 @@ class DynamoParts:
         items, _ = self._connection.query(self._between(batch_id, first, last, limit))
         return list(map(_note, items))
 
-    def put_messages(self, batch_id: int, messages: Mapping[int, bytes], *, expires_at: int) -> None:
-        self._set_all(
-            (_spread(batch_id, _MESSAGE, ordinal), {"message": message, names.EXPIRES_AT: expires_at})
-            for ordinal, message in messages.items()
-        )
+    def put_messages(
+        self, batch_id: int, messages: Mapping[int, bytes], *, again: bool = False, expires_at: int
+    ) -> None:
+        def put(message: tuple[int, bytes]) -> None:
+            ordinal, content = message
+            condition = None if again else "attribute_not_exists(#message)"
+            self._set(
+                _spread(batch_id, _MESSAGE, ordinal),
+                {"message": content, names.EXPIRES_AT: expires_at},
+                condition,
+            )
+
+        self._connection.parallel.map(put, list(messages.items()))
 
     def messages(self, batch_id: int, ordinals: Collection[int]) -> dict[int, bytes]:
         keys = [_spread(batch_id, _MESSAGE, ordinal) for ordinal in sorted(set(ordinals))]
@@ -236,37 +212,43 @@ class DynamoParts:
         self._connection.parallel.map(delete, sorted(set(ordinals)))
 
     def mark_redriven(
-        self, batch_id: int, redrive: str, failures: Mapping[int, int], *, again: bool, expires_at: int
+        self, batch_id: int, marks: Mapping[int, Redriven], before: Mapping[int, Redriven], *, expires_at: int
     ) -> set[int]:
-        condition = "attribute_not_exists(redrive)"
-        if again:
-            condition += " OR failed_at < :failed_at"
-
-        def mark(failure: tuple[int, int]) -> bool:
-            ordinal, failed_at = failure
+        def take(ordinal: int) -> bool:
+            mark, old = marks[ordinal], before.get(ordinal)
             done, row = self._connection.update(
                 {
                     "TableName": self._table,
                     "Key": _spread(batch_id, _REDRIVEN, ordinal),
-                    "UpdateExpression": "SET redrive = :redrive, failed_at = :failed_at,"
-                    f" {names.EXPIRES_AT} = :expires_at",
-                    "ConditionExpression": condition,
+                    "UpdateExpression": "SET redrive = :redrive, failed_at = :failed_at, #item = :item,"
+                    f" lost = :lost, {names.EXPIRES_AT} = :expires_at",
+                    "ConditionExpression": "attribute_not_exists(redrive)"
+                    if old is None
+                    else "redrive = :old_redrive AND failed_at = :old_failed_at AND #item = :old_item"
+                    " AND lost = :old_lost",
+                    "ExpressionAttributeNames": {"#item": "item"},
                     "ExpressionAttributeValues": {
-                        ":redrive": attribute(redrive),
-                        ":failed_at": attribute(failed_at),
+                        **{f":{name}": attribute(value) for name, value in mark._asdict().items()},
+                        **{
+                            f":old_{name}": attribute(value)
+                            for name, value in (old._asdict() if old else {}).items()
+                        },
                         ":expires_at": attribute(expires_at),
                     },
                 }
             )
-            return done or (row or {}).get("redrive") == attribute(redrive)
+            return done or (row is not None and _redriven(row) == mark)
 
-        taken = self._connection.parallel.map(mark, list(failures.items()))
-        return {ordinal for ordinal, mine in zip(failures, taken, strict=True) if mine}
+        taken = self._connection.parallel.map(take, list(marks))
+        return {ordinal for ordinal, mine in zip(marks, taken, strict=True) if mine}
 
     def redriven(self, batch_id: int, ordinals: Collection[int]) -> dict[int, Redriven]:
         keys = [_spread(batch_id, _REDRIVEN, ordinal) for ordinal in sorted(set(ordinals))]
-        rows = self._connection.read(self._table, keys)
-        return {_ordinal(row): Redriven(row["redrive"]["S"], int(row["failed_at"]["N"])) for row in rows}
+        return {_ordinal(row): _redriven(row) for row in self._connection.read(self._table, keys)}
+
+
+def _redriven(row: Item) -> Redriven:
+    return Redriven(row["redrive"]["S"], int(row["failed_at"]["N"]), row["item"]["S"], row["lost"]["S"])
 
 
 def _note(row: Item) -> FailureRow:
@@ -281,7 +263,19 @@ def _note(row: Item) -> FailureRow:
         totals=tuple(
             sorted((name, int(number["S"])) for name, number in row.get("totals", {}).get("M", {}).items())
         ),
+        given_up="given_up" in row,
     )
+
+
+def _noted(row: FailureRow, expires_at: int) -> dict[str, Value | None]:
+    """All attributes of a note."""
+    return {
+        "item": row.item,
+        "reason": row.reason,
+        "failed_at": row.failed_at,
+        **{name: _value(row, name) or None for name in _OPTIONAL},
+        names.EXPIRES_AT: expires_at,
+    }
 
 
 def _value(row: FailureRow, name: str) -> Value:

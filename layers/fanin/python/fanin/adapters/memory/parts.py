@@ -25,8 +25,19 @@ class MemoryParts:
         self._retries: dict[int, dict[int, RetryRow]] = {}
 
     def put_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:  # noqa: ARG002
-        for row in {row.ordinal: row for row in rows}.values():
-            self._accesses.write("parts.put_failures", lambda: self._put(batch_id, row))  # noqa: B023
+        def put(row: FailureRow) -> None:
+            before = self._failures.get(batch_id, {}).get(row.ordinal)
+            if before is None or before.given_up:
+                self._put(batch_id, row)
+                return
+            self._accesses.refused["parts.put_failures"] += 1
+            self._put(batch_id, _with_message(before, row))
+
+        first: dict[int, FailureRow] = {}
+        for row in rows:
+            first.setdefault(row.ordinal, row)
+        for row in first.values():
+            self._accesses.write("parts.put_failures", partial(put, row))
 
     def _put(self, batch_id: int, row: FailureRow) -> None:
         self._failures.setdefault(batch_id, {})[row.ordinal] = row
@@ -36,9 +47,9 @@ class MemoryParts:
             before = self._failures.get(batch_id, {}).get(row.ordinal)
             if before and before.failed_at > row.failed_at:
                 self._accesses.refused["parts.update_failures"] += 1
-                self._put(batch_id, before._replace(kept=before.kept or row.kept))
+                self._put(batch_id, _with_message(before, row))
                 return
-            self._put(batch_id, row._replace(kept=row.kept or (before.kept if before else "")))
+            self._put(batch_id, _with_message(row, before) if before else row)
 
         for row in {row.ordinal: row for row in rows}.values():
             self._accesses.write("parts.update_failures", partial(update, row))
@@ -98,10 +109,22 @@ class MemoryParts:
         rows = self._accesses.read("parts.notes_between", lambda: dict(self._failures.get(batch_id, {})))
         return [rows[ordinal] for ordinal in sorted(rows) if start <= ordinal < stop][:limit]
 
-    def put_messages(self, batch_id: int, messages: Mapping[int, bytes], *, expires_at: int) -> None:  # noqa: ARG002
+    def put_messages(
+        self,
+        batch_id: int,
+        messages: Mapping[int, bytes],
+        *,
+        again: bool = False,
+        expires_at: int,  # noqa: ARG002
+    ) -> None:
+        def put(ordinal: int, message: bytes) -> None:
+            if again or (batch_id, ordinal) not in self._messages:
+                self._messages[batch_id, ordinal] = message
+            else:
+                self._accesses.refused["parts.put_messages"] += 1
+
         for ordinal, message in messages.items():
-            one = {(batch_id, ordinal): message}
-            self._accesses.write("parts.put_messages", lambda: self._messages.update(one))  # noqa: B023
+            self._accesses.write("parts.put_messages", partial(put, ordinal, message))
 
     def messages(self, batch_id: int, ordinals: Collection[int]) -> dict[int, bytes]:
         return self._read("parts.messages", self._messages, batch_id, ordinals)
@@ -114,24 +137,23 @@ class MemoryParts:
     def mark_redriven(
         self,
         batch_id: int,
-        redrive: str,
-        failures: Mapping[int, int],
+        marks: Mapping[int, Redriven],
+        before: Mapping[int, Redriven],
         *,
-        again: bool,
         expires_at: int,  # noqa: ARG002
     ) -> set[int]:
-        def mark(ordinal: int, failed_at: int) -> bool:
-            before = self._redriven.get((batch_id, ordinal))
-            if before is None or (again and before.failed_at < failed_at):
-                self._redriven[batch_id, ordinal] = Redriven(redrive, failed_at)
+        def take(ordinal: int, mark: Redriven) -> bool:
+            now = self._redriven.get((batch_id, ordinal))
+            if now == before.get(ordinal):
+                self._redriven[batch_id, ordinal] = mark
                 return True
             self._accesses.refused["parts.mark_redriven"] += 1
-            return before.redrive == redrive
+            return now == mark
 
         return {
             ordinal
-            for ordinal, failed_at in failures.items()
-            if self._accesses.write("parts.mark_redriven", partial(mark, ordinal, failed_at))
+            for ordinal, mark in marks.items()
+            if self._accesses.write("parts.mark_redriven", partial(take, ordinal, mark))
         }
 
     def redriven(self, batch_id: int, ordinals: Collection[int]) -> dict[int, Redriven]:
@@ -147,3 +169,10 @@ class MemoryParts:
             if row is not None:
                 found[ordinal] = row
         return found
+
+
+def _with_message(row: FailureRow, other: FailureRow) -> FailureRow:
+    """A note that says where the message is if it, or another note of the item, does."""
+    if row.kept or not other.kept:
+        return row
+    return row._replace(kept=other.kept, source=other.source, attempts=other.attempts)

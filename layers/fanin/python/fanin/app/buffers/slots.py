@@ -22,11 +22,11 @@ from fanin.app.ports import Ports
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind, OpenBatch
 from fanin.domain.buffer import Buffer
-from fanin.domain.marks import Failure
+from fanin.domain.chunks import chunks
+from fanin.domain.marks import WEIGHT, GivenUp
 from fanin.domain.principals import Principal
 from fanin.domain.reports import Missing
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound, LimitReached, Throttled
-from fanin.wire.marks import requests
 
 LIFETIME: Final = limits.MAX_LIFETIME
 RENEWAL: Final = 30 * 86_400
@@ -111,8 +111,8 @@ class Slots:
     def give_up(self, items: Sequence[str], reason: str) -> None:
         """Free slots that will never have a message; may be repeated."""
         with suppress(BatchNotFound, BatchGone):  # it is gone, and its slots with it
-            for some in requests(Failure(item, reason) for item in items):
-                self._ledger.mark(some).whole()
+            for some in chunks(items, max_items=limits.MAX_MARKS // WEIGHT):
+                self._ledger.mark([GivenUp(item, reason) for item in some]).whole()
 
     def mark(self, entry: Entry, items: int) -> None:
         """Record how many items there are now, several times in each retention."""

@@ -75,8 +75,8 @@ class WorkStates:
     def _given_up(self, batch_id: int, ordinals: Collection[int]) -> set[int]:
         """Those that the service gave up; the note of a failure is written before its bit."""
         failed = self._ledger.failed_among(batch_id, ordinals)
-        reasons = self._ports.parts.reasons(batch_id, failed) if failed else {}
-        return {ordinal for ordinal, reason in reasons.items() if reason in {LOST, REPLACED}}
+        notes = self._ports.parts.notes(batch_id, failed) if failed else {}
+        return {ordinal for ordinal, note in notes.items() if note.given_up}
 
 
 def _prefix(item: str) -> str:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from fanin.app.diagnosis.facts import Facts
-from fanin.app.ledger.held import not_redriven
+from fanin.app.ledger.held import Held
 from fanin.app.ledger.walk import Walk
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
@@ -168,7 +168,7 @@ def _held(ports: Ports, batch: Batch, seen: Seen) -> tuple[dict[int, str], bool]
         return {}, False
     notes, cursor = ports.parts.failures(batch.batch_id, limit=HELD)
     missing = [note for note in notes if any(one.start <= note.ordinal < one.stop for one in seen.missing)]
-    held = not_redriven(ports.parts, batch.batch_id, missing)
+    held = Held(ports).takings(batch, missing).free
     return {note.ordinal: note.reason for note in held}, cursor is not None or (
         seen.more and len(missing) < len(notes)
     )

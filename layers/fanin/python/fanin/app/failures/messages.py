@@ -82,7 +82,8 @@ class KeptMessages:
                     " message"
                 )
         for batch_id, contents in rows.items():
-            self._ports.parts.put_messages(batch_id, contents, expires_at=batches[batch_id].expires_at)
+            batch = batches[batch_id]
+            self._ports.parts.put_messages(batch_id, contents, again=batch.holds, expires_at=batch.expires_at)
         return kept, refused
 
     def _put(self, contents: Mapping[str, bytes]) -> FaninError | None:

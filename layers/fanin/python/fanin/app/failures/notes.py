@@ -1,8 +1,8 @@
 """Notes of failures, written before the items are marked: first the message, then the note that names it.
 
 So whenever an item reads as failed, its note and its message are there. A crash in between leaves what nobody
-reads, and a repeat writes the same again. Two failures of one item at once leave one note, and in the row of
-the message one message: that of the last writer of each. A queue delivers the same message each time, so
+reads, and a repeat writes the same again. Of several failures of one item the first note stays, and the first
+message; if its batch holds failed items, the last of each. A queue delivers the same message each time, so
 both are right unless somebody fails an item with a message of another.
 """
 
@@ -72,13 +72,10 @@ class FailureNotes:
                 for note in notes
                 if Place(batch.batch_id, note.ordinal) not in refused
             ]
-            # The latest failure decides whether an item is held, so a late write must not hide a later note.
-            holds = batch.holds
-            careful = [row for row in rows if holds or (not row.kept and batch.keep is Keep.MESSAGE)]
-            whole = [row for row in rows if not holds and (row.kept or batch.keep is Keep.REASON)]
             parts = self._ports.parts
-            parts.put_failures(batch.batch_id, whole, expires_at=batch.expires_at)
-            parts.update_failures(batch.batch_id, careful, expires_at=batch.expires_at)
+            # The latest failure decides whether an item is held; in other batches the first one is its end.
+            write = parts.update_failures if batch.holds else parts.put_failures
+            write(batch.batch_id, rows, expires_at=batch.expires_at)
         return refused
 
     def _latest(self, batch: Batch, notes: Sequence[FailureRow]) -> Mapping[int, int]:

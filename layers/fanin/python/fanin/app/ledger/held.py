@@ -1,7 +1,11 @@
 """Held items: they failed, and stay pending, because their batch was opened with ``on_failure="hold"``.
 
-Nothing is stored for them but the note of the failure. An item is held as long as its bit is pending and no
-redrive has taken its latest failure. So an acknowledgement needs no step of its own to end the hold.
+Nothing is stored for them but the note of the failure. An item is held as long as its bit is pending and its
+latest failure is not taken. So an acknowledgement needs no step of its own to end the hold.
+
+Failures are taken by redrives, those of ended batches, too. The mark of a redrive names the item under which
+the message is sent, and counts for as long as that item may still be done, or is done. A failure is free
+again when the batch of that item has ended without it, or when the redrive died before it sent the message.
 """
 
 from __future__ import annotations
@@ -9,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from fanin.app.ports import Ports
-from fanin.app.ports.parts import FailureRow, PartStore
+from fanin.app.ports.parts import FailureRow, Redriven
 from fanin.app.ports.words import WordKey
-from fanin.domain.batch import Batch
+from fanin.domain import ids
+from fanin.domain.batch import Batch, Mode, State
 
 READS: Final = 67
 """How many rows are read at most to count the held items of a batch, unless the caller says otherwise."""
@@ -26,6 +31,20 @@ READS_OF_LIST: Final = _LISTED * _LISTED_READS
 _PAGE: Final = 1_000
 _Paths: TypeAlias = Mapping[int, list[tuple[WordKey, int]]]
 """Number of a word of level 0 → the words above it, each with the bit that leads down to it."""
+
+
+class Takings(NamedTuple):
+    """Which failures may be taken.
+
+    Attributes:
+        free: notes of those that no redrive has.
+        marks: by ordinal, of those that one has, or had.
+        reads: how many rows were read, if the batch is live.
+    """
+
+    free: list[FailureRow]
+    marks: Mapping[int, Redriven]
+    reads: int
 
 
 class Held:
@@ -64,8 +83,9 @@ class Held:
             ordinals = [note.ordinal for note in notes]
             pending = self.pending(batch, ordinals)
             waiting = [note for note in notes if note.ordinal in pending]
-            held += len(not_redriven(self._ports.parts, batch.batch_id, waiting))
-            reads += max(1, len(notes)) + self.reads(batch, ordinals) - len(notes) + len(waiting)
+            takings = self.takings(batch, waiting)
+            held += len(takings.free)
+            reads += max(1, len(notes)) + self.reads(batch, ordinals) - len(notes) + takings.reads
             if cursor is None:
                 return replace(batch, held=held, held_more=False), reads
         return replace(batch, held=held), reads
@@ -73,9 +93,9 @@ class Held:
     def most_reads(self, batch: Batch) -> int:
         """Rows that it takes at most to see whether an item is held.
 
-        A note, the mark of a redrive, and the words from the item up to the root.
+        A note, the mark of a redrive and its record, and the words from the item up to the root.
         """
-        return 3 + self._ports.tree.root_level(batch.items)
+        return 4 + self._ports.tree.root_level(batch.items)
 
     def reads(self, batch: Batch, ordinals: Collection[int]) -> int:
         """The same of several items with notes that were read before; neighbours share words."""
@@ -92,9 +112,83 @@ class Held:
     def among(self, batch: Batch, notes: Sequence[FailureRow]) -> list[FailureRow]:
         """Those notes whose item is held now."""
         pending = self.pending(batch, [note.ordinal for note in notes])
-        return not_redriven(
-            self._ports.parts, batch.batch_id, [note for note in notes if note.ordinal in pending]
-        )
+        return self.takings(batch, [note for note in notes if note.ordinal in pending]).free
+
+    def takings(self, batch: Batch, notes: Sequence[FailureRow], *, elsewhere: bool = False) -> Takings:
+        """Find out which failures no redrive has.
+
+        Args:
+            batch: the row.
+            notes: of its items that have failed, or are held.
+            elsewhere: whether to look also at what became of items in other batches. If not, failures with
+                such items count as taken: at any rate they are not held any more.
+        """
+        marks = self._ports.parts.redriven(batch.batch_id, [note.ordinal for note in notes])
+        later = {
+            note.ordinal
+            for note in notes
+            if batch.holds and note.ordinal in marks and marks[note.ordinal].failed_at < note.failed_at
+        }
+        sent = {
+            ordinal: ids.parse_item(mark.item)
+            for ordinal, mark in marks.items()
+            if mark.item and ordinal not in later
+        }
+        unsent, records = self._unsent(batch.batch_id, {ordinal: marks[ordinal] for ordinal in sent})
+        places: dict[int, dict[int, int]] = {}
+        for ordinal, (block, place) in sent.items():
+            if elsewhere or block.batch_id == batch.batch_id:
+                places.setdefault(block.batch_id, {})[ordinal] = place
+        free = later | self._left(batch, places, unsent)
+        untaken = [note for note in notes if note.ordinal not in marks or note.ordinal in free]
+        return Takings(untaken, marks, len(notes) + records)
+
+    def _unsent(self, batch_id: int, marks: Mapping[int, Redriven]) -> tuple[set[int], int]:
+        """Those failures that a redrive took and had not sent when it died; and how many rows were read."""
+        names = {mark.redrive for mark in marks.values()}
+        records = self._ports.records.read(str(batch_id), names) if names else {}
+        now = self._ports.clock.now()
+        planned = {
+            name: {ordinal for ordinal, _ in record.value["page"]["plan"]}
+            for name, record in records.items()
+            if not record.value["done"] and record.value["until"] <= now
+        }
+        return {n for n, mark in marks.items() if n in planned.get(mark.redrive, ())}, len(names)
+
+    def _left(
+        self, batch: Batch, places: Mapping[int, Mapping[int, int]], unsent: Collection[int]
+    ) -> set[int]:
+        """Those failures whose item was not sent, or not done when its batch ended.
+
+        Args:
+            batch: the row.
+            places: batch → ordinal of the failure → ordinal of the item in that batch.
+            unsent: failures that were not sent.
+        """
+        others = self._ports.batches.read([at for at in places if at != batch.batch_id])
+        free: set[int] = set()
+        for at, items in places.items():
+            row = batch if at == batch.batch_id else others.get(at)
+            ended = row is None or row.state.terminal or row.gone(self._ports.clock.now())
+            looked = {failure: item for failure, item in items.items() if ended or failure in unsent}
+            if looked and at != batch.batch_id:  # else it is pending, as it counts as failed
+                pending = self._not_done(at, row, looked.values())
+                looked = {failure: item for failure, item in looked.items() if item in pending}
+            free |= looked.keys()
+        return free
+
+    def _not_done(self, batch_id: int, row: Batch | None, ordinals: Collection[int]) -> Collection[int]:
+        """Those items of another batch, perhaps a removed one, that are not done and have not failed."""
+        if row is not None and row.state is State.COMPLETE:
+            return ()
+        if row is not None and row.mode is Mode.ESTIMATED:  # it knows only of failures
+            return set(ordinals) - set(self._ports.parts.notes(batch_id, ordinals))
+        if row is not None:
+            return self.pending(row, ordinals)
+        tree = self._ports.tree
+        leaves = {n: WordKey(batch_id, 0, n // tree.width) for n in ordinals}
+        words = self._ports.words.read(set(leaves.values()))
+        return {n for n, key in leaves.items() if words.get(key, tree.full) & tree.bits[n % tree.width]}
 
     def pending(self, batch: Batch, ordinals: Collection[int]) -> set[int]:
         """Those ordinals of which no bit is clear, neither their own nor one above it."""
@@ -138,11 +232,3 @@ def _leaf(batch: Batch, number: int) -> WordKey:
 def _words(batch: Batch, paths: _Paths) -> set[WordKey]:
     """All words of the paths."""
     return {_leaf(batch, number) for number in paths} | {key for path in paths.values() for key, _ in path}
-
-
-def not_redriven(parts: PartStore, batch_id: int, notes: Sequence[FailureRow]) -> list[FailureRow]:
-    """Those notes that no redrive has taken: of items that failed after it, or were never redriven."""
-    taken = parts.redriven(batch_id, [note.ordinal for note in notes])
-    return [
-        note for note in notes if note.ordinal not in taken or note.failed_at > taken[note.ordinal].failed_at
-    ]

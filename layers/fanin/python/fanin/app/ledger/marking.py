@@ -24,7 +24,7 @@ from fanin.app.ports.words import Outcome, Tally, WordKey
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.ids import Block
-from fanin.domain.marks import Count, Done, Failure, Mark, Marked, Receipt, weight
+from fanin.domain.marks import Count, Done, Failure, GivenUp, Mark, Marked, Receipt, weight
 from fanin.domain.totals import MAX_VALUE, in_order, plus
 from fanin.errors import (
     BatchGone,
@@ -490,7 +490,15 @@ def _failing(plan: _Plan, call: _Call) -> Failing:
         failure = call.marks[place]
         if isinstance(failure, Failure):
             item, reason, totals = failure.item, failure.reason, tuple(sorted(failure.totals.items()))
-            row = FailureRow(ordinal, item, reason, failure.attempts, 0, failure.source, "", totals)
+            row = FailureRow(
+                ordinal,
+                item,
+                reason,
+                failure.attempts,
+                source=failure.source,
+                totals=totals,
+                given_up=isinstance(failure, GivenUp),
+            )
             notes.append(row)
             if failure.message is not None:
                 messages[ordinal] = pack(failure.message)

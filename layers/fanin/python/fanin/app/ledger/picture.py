@@ -16,7 +16,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from fanin.app.ledger.held import not_redriven
+from fanin.app.ledger.held import Held
 from fanin.app.ledger.reading import only_exact
 from fanin.app.ports import Ports
 from fanin.app.ports.words import Tallied, Tally, WordKey, WordRow
@@ -163,9 +163,11 @@ class _Reader:
         if not pending or not self._batch.may_hold_more:
             return (), False
         ordinals = {node.start + at for at in positions(pending)}
-        limit = self._left // 2  # each note may take the read of a redrive's mark
+        limit = self._left // 3  # each note may take the reads of a redrive's mark and record
         notes = parts.notes_between(batch_id, min(ordinals), max(ordinals) + 1, limit=limit)
-        held = not_redriven(parts, batch_id, [note for note in notes if note.ordinal in ordinals])
+        held = (
+            Held(self._ports).takings(self._batch, [note for note in notes if note.ordinal in ordinals]).free
+        )
         more = len(notes) == limit and max(ordinals) > notes[-1].ordinal
         return {note.ordinal for note in held}, more
 

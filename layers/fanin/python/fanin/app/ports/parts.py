@@ -35,6 +35,7 @@ class FailureRow(NamedTuple):
         kept: where its message is: ``IN_ROW``, a key in the bucket, or empty if it was not kept.
         totals: what the item brings to the totals of its batch when it is released, by name; only of items
             that are held, since those of others are added at once.
+        given_up: whether the service gave the item up by itself, and nobody else has failed it.
     """
 
     ordinal: int
@@ -45,6 +46,7 @@ class FailureRow(NamedTuple):
     source: str = ""
     kept: str = ""
     totals: tuple[tuple[str, int], ...] = ()
+    given_up: bool = False
 
 
 class Redriven(NamedTuple):
@@ -53,10 +55,15 @@ class Redriven(NamedTuple):
     Attributes:
         redrive: its name.
         failed_at: of the failure; a later failure of the same item is another one.
+        item: the id under which its message is sent, so that one can see what became of it; empty if the
+            redrive counts for good, whatever becomes of it.
+        lost: items that redrives had added for it, and gave up as another one had it; with spaces between.
     """
 
     redrive: str
     failed_at: int
+    item: str = ""
+    lost: str = ""
 
 
 class SentRow(NamedTuple):
@@ -123,14 +130,18 @@ class PartStore(Protocol):
         ...
 
     def put_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:
-        """Write notes of failed items, unconditionally, in bulk."""
+        """Write notes of failed items, one by one: the first note of an item stays.
+
+        It gives way only if it says that the service gave the item up. One that does not say where the
+        message is learns that from a later one, with the source and the attempts.
+        """
         ...
 
     def update_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:
         """Write notes over earlier ones, one by one; a note that is later stays.
 
-        Whichever note stays, it says where the message is if either does, so that nobody who fails an item
-        without its message hides the one that was kept.
+        Whichever note stays, it says where the message is if either does, with the source and the attempts
+        that belong to it, so that nobody who fails an item without its message hides the one that was kept.
         """
         ...
 
@@ -156,8 +167,13 @@ class PartStore(Protocol):
         """List notes of the items start ≤ i < stop by ordinal, up to ``limit`` of them."""
         ...
 
-    def put_messages(self, batch_id: int, messages: Mapping[int, bytes], *, expires_at: int) -> None:
-        """Write messages of failed items, by ordinal, unconditionally, in bulk; up to 350 KB each."""
+    def put_messages(
+        self, batch_id: int, messages: Mapping[int, bytes], *, again: bool = False, expires_at: int
+    ) -> None:
+        """Write messages of failed items, by ordinal, in bulk; up to 350 KB each.
+
+        The first message of an item stays, unless it may fail ``again``: then the last one does.
+        """
         ...
 
     def messages(self, batch_id: int, ordinals: Collection[int]) -> dict[int, bytes]:
@@ -169,21 +185,18 @@ class PartStore(Protocol):
         ...
 
     def mark_redriven(
-        self, batch_id: int, redrive: str, failures: Mapping[int, int], *, again: bool, expires_at: int
+        self, batch_id: int, marks: Mapping[int, Redriven], before: Mapping[int, Redriven], *, expires_at: int
     ) -> set[int]:
-        """Take failures for a redrive, each by one conditional write; each is taken by one redrive only.
+        """Take failures for a redrive, each by one write over the mark that was read before, or over none.
 
         Args:
             batch_id: the batch.
-            redrive: name of the redrive. A repeat finds what it took before, and leaves it as it is: one that
-                comes late must not undo a later mark.
-            failures: ordinal → ``failed_at`` of the note.
-            again: whether an item that failed once more, later than when another redrive took it, may be
-                taken again.
+            marks: by ordinal.
+            before: the marks that they replace.
             expires_at: time to live, seconds.
 
         Returns:
-            The ordinals that this redrive has taken, now or before.
+            The ordinals that have these marks, from now on or since an earlier try.
         """
         ...
 

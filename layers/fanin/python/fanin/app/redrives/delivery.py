@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -12,12 +12,12 @@ from fanin.app.failures.messages import KeptMessages
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
-from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven
 from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import Planning
-from fanin.app.redrives.records import Run
+from fanin.app.redrives.records import Counts, Run
 from fanin.domain import ids, limits
-from fanin.domain.batch import Batch, Mode, OpenBatch, State
+from fanin.domain.batch import RETENTION, Batch, Mode, OpenBatch, State
 from fanin.domain.channels import is_fifo
 from fanin.domain.chunks import chunks
 from fanin.domain.failures import KeptMessage
@@ -49,7 +49,7 @@ class _Again(NamedTuple):
 
 
 class Delivery:
-    """Delivers what a redrive has taken. A repeat sends the same messages under the same item ids.
+    """Takes and delivers a page. A repeat sends the same messages under the same item ids.
 
     Args:
         ledger: opens the new batch and adds its items.
@@ -66,79 +66,132 @@ class Delivery:
         self._messages = KeptMessages(ledger.ports)
 
     def deliver(self, batch: Batch, run: Run) -> Run:
-        """Send the messages of the failures that are taken.
+        """Take the failures of a page, as far as no other redrive has them, and send their messages.
 
         A message that cannot be sent fails its new item, and is kept there.
 
         Returns:
-            The redrive, with the batch that has the items now.
+            The redrive, with the batch that has the items now; it is done if somebody has cancelled or
+            removed that batch.
 
         Raises:
             Throttled: queues or tables are overloaded; call again.
         """
-        notes = self._planning.notes(batch, run.page)
-        taken = [notes[ordinal] for ordinal in run.page.taken or () if ordinal in notes]
-        if len(taken) < len(run.page.taken or ()):
+        found = self._planning.notes(batch, run.page)
+        notes = [found[ordinal] for ordinal, _ in run.page.plan if ordinal in found]
+        if len(notes) < len(run.page.plan):
             raise BatchGone(f"notes of failures of batch {batch.batch_id} are past their time to live")
         if batch.holds and not batch.state.terminal:
-            pending = self._held.pending(batch, [note.ordinal for note in taken])
-            self._send(run, [_Again(note, note.item) for note in taken if note.ordinal in pending])
-            return replace(run, to=batch.batch_id)
-        try:
-            return self._deliver_anew(batch, run, taken)
-        except (BatchGone, BatchNotFound) as gone:
-            self._ledger.refresh([batch.batch_id])  # if that batch is gone, no other can retry it
-            raise Throttled(f"the new batch was removed just now: {gone}; try again", retry_after=1) from gone
+            again = [_Again(note, note.item) for note in notes]
+            taken, counted = self._take(batch, run, again, added=False)
+            batch = self._ledger.refresh([batch.batch_id])[batch.batch_id]
+            if not batch.state.terminal:  # else nobody waits for their own ids any more
+                pending = self._held.pending(batch, taken)
+                self._send(run, [one for one in again if one.note.ordinal in taken & pending])
+                return replace(counted, to=batch.batch_id)
+        return self._deliver_anew(batch, run, notes)
 
-    def _deliver_anew(self, batch: Batch, run: Run, taken: Sequence[FailureRow]) -> Run:
-        """Send messages under items of the new batch."""
-        run, new, group = self._add(batch, run, len(taken))
-        first = ids.parse_prefix(group.prefix).first
-        again = [_Again(note, item) for note, item in zip(taken, group, strict=True)]
+    def _deliver_anew(self, batch: Batch, run: Run, notes: Sequence[FailureRow]) -> Run:
+        """Take failures under items of the new batch, or of the next one if that has ended, and send them.
+
+        Raises:
+            Throttled: others ended as many new batches as one call tries; the next call gets past these.
+        """
+        if run.to != batch.batch_id and self._cancelled(run.to):
+            return replace(run, done=True)
+        tries = 0
+        while tries < _TRIES:
+            new: Batch | None = None
+            try:
+                new = self._open(batch, run)
+                tries += new.state is State.OPEN  # those that had ended before do not count
+                group = self._ledger.add(new.batch_id, len(notes), key=f"redrive/{run.page.number}")
+                again = [_Again(note, item) for note, item in zip(notes, group, strict=True)]
+                taken, counted = self._take(batch, run, again)
+                new = self._ledger.refresh([new.batch_id])[new.batch_id]
+                if new.state is State.COMPLETE or not new.state.terminal:
+                    self._send_new(new, counted, again, taken)
+                    return replace(counted, to=new.batch_id)
+            except (BatchClosed, BatchGone, BatchNotFound):
+                self._ledger.refresh([batch.batch_id])  # if that batch is gone, no other can retry it
+            if new is not None and self._cancelled(new.batch_id):
+                return replace(run, to=new.batch_id, done=True)
+            run = replace(run, part=run.part + 1)
+        raise Throttled(
+            f"the batches that redrive batch {batch.batch_id} are ended at once by others; try again",
+            retry_after=1,
+        )
+
+    def _cancelled(self, batch_id: int | None) -> bool:
+        """Whether somebody has cancelled a new batch, so that the redrive is to stop."""
+        rows = self._ports.batches.read([] if batch_id is None else [batch_id])
+        return any(row.state is State.CANCELLED for row in rows.values())
+
+    def _send_new(self, new: Batch, run: Run, again: Sequence[_Again], taken: Collection[int]) -> None:
+        """Send what was taken; the items of the others, which are under way elsewhere, are done at once."""
+        if others := [one.item for one in again if one.note.ordinal not in taken]:
+            self._ledger.mark(others).whole()
+        again = [one for one in again if one.note.ordinal in taken]
         if new.mode is Mode.EXACT:
-            pending = self._ledger.pending(new.batch_id, first, first + len(group))
-            again = [one for at, one in enumerate(again, first) if at in pending]
+            at = {one.item: ids.parse_item(one.item)[1] for one in again}
+            pending = self._held.pending(new, at.values())
+            again = [one for one in again if at[one.item] in pending]
         self._send(run, again)
-        return run
+
+    def _take(
+        self, batch: Batch, run: Run, again: Sequence[_Again], *, added: bool = True
+    ) -> tuple[set[int], Run]:
+        """Take failures, unless another redrive has them, or they are done.
+
+        The mark of a failure that is not taken notes the item that was added for it: whoever is late with the
+        same page must not take the failure under that item, which is given up.
+
+        Args:
+            batch: the row.
+            run: the redrive.
+            again: the failures of the page, each with the item under which it would be sent.
+            added: whether the items were added for this.
+
+        Returns:
+            The failures that this redrive has under these items; and the redrive with its counts.
+
+        Raises:
+            Throttled: others change the marks at the same time; call again.
+        """
+        notes = [one.note for one in again]
+        failed = {note.ordinal for note in self._planning.failed(batch, notes)}
+        for _ in range(_TRIES):
+            takings = self._held.takings(batch, notes, elsewhere=True)
+            marks = takings.marks
+            free = {note.ordinal for note in takings.free} & failed
+            mine: set[int] = set()
+            wanted: dict[int, Redriven] = {}
+            for note, item in again:
+                mark, n = Redriven(run.name, note.failed_at, item), note.ordinal
+                lost = marks[n].lost if n in marks else ""
+                if n in marks and marks[n]._replace(lost="") == mark:
+                    mine.add(n)
+                elif item in lost.split():
+                    continue
+                elif n in free:
+                    wanted[n] = mark._replace(lost=lost)
+                elif added and n in marks:
+                    wanted[n] = marks[n]._replace(lost=f"{lost} {item}".strip())
+            written = self._ports.parts.mark_redriven(
+                batch.batch_id, wanted, marks, expires_at=batch.expires_at
+            )
+            if len(written) == len(wanted):
+                taken = mine | (wanted.keys() & free)
+                others = {n for n, mark in marks.items() if mark.redrive == run.name and n not in free}
+                counts = Counts(items=len(taken | others), already=len(failed - taken - others))
+                return taken, replace(run, counts=run.counts.plus(counts))
+        raise Throttled(f"others redrive batch {batch.batch_id} at the same time; try again", retry_after=1)
 
     def close(self, run: Run) -> None:
         """Close the new batch, if there is one: the redrive adds nothing more to it."""
         if run.to is not None and run.to != run.batch_id:
             with suppress(BatchGone, BatchNotFound):  # somebody has removed it
                 self._ledger.close(run.to)
-
-    def stopped(self, *runs: Run) -> bool:
-        """Whether somebody has cancelled or removed a new batch of a redrive, so that it is to stop."""
-        new = {run.to for run in runs if run.to is not None and run.to != run.batch_id}
-        try:
-            rows = self._ledger.refresh(new)
-        except (BatchGone, BatchNotFound):
-            return True
-        return any(row.state is State.CANCELLED for row in rows.values())
-
-    def _add(self, batch: Batch, run: Run, count: int) -> tuple[Run, Batch, ids.Group]:
-        """Add the items of the page to the new batch; one that was ended meanwhile is replaced by another.
-
-        The failures are taken, so their items must exist somewhere.
-
-        Raises:
-            Throttled: others ended as many new batches as one call tries; the next call gets past these.
-        """
-        tries = 0
-        while tries < _TRIES:
-            try:
-                new = self._open(batch, run)
-                tries += new.state is State.OPEN  # those that were ended before do not count
-                group = self._ledger.add(new.batch_id, count, key=f"redrive/{run.page.number}")
-            except (BatchClosed, BatchGone, BatchNotFound):
-                self._ledger.refresh([batch.batch_id])  # if that batch is gone, no other can retry it
-                run = replace(run, part=run.part + 1)
-            else:
-                return replace(run, to=new.batch_id), new, group
-        raise Throttled(
-            f"the batches that redrive batch {batch.batch_id} are ended at once by others; try again",
-            retry_after=1,
-        )
 
     def _open(self, batch: Batch, run: Run) -> Batch:
         request = OpenBatch(
@@ -148,6 +201,7 @@ class Delivery:
             retry_of=batch.batch_id,
             metadata=dict(batch.metadata),
             totals=tuple(batch.totals),
+            lifetime=batch.expires_at - RETENTION - batch.created_at // 1000,  # so it is not gone before
         )
         return self._ledger.open(request, key=f"{run.name}/{batch.batch_id}/{run.part}")
 

@@ -19,12 +19,6 @@ PAGE: Final = 250
 """Failures of a page. Its plan stands in the record of the redrive, about 32 bytes for each."""
 LISTED: Final = 8
 """How many pages one step reads at most until it finds a failure to take."""
-AFTER_THE_END: Final = 10**15
-"""As a ``failed_at``, later than any: a failure is taken so once its batch has ended.
-
-What a redrive took from a live batch went back to a queue, or was to go there, under its own id. If it was
-not done when the batch ended, nobody waits for that id any more, so it may be taken once again.
-"""
 SOURCE_UNKNOWN: Final = "the queue of the message is not known; name one: queue_url, or --queue"
 
 
@@ -51,7 +45,7 @@ class Planning:
         self._held = Held(ports)
         self._page = page
 
-    def after(self, batch: Batch, request: Redrive, name: str | None, before: Page | None = None) -> Found:
+    def after(self, batch: Batch, request: Redrive, before: Page | None = None) -> Found:
         """Plan the page after another one, or the first.
 
         Failures that are not selected, or cannot be sent, take no room in a page: it goes on until it has
@@ -60,7 +54,6 @@ class Planning:
         Args:
             batch: the row, as it is now.
             request: which failures to take.
-            name: of the redrive, which finds again what it has taken; None if it only counts.
             before: the page in front; None plans the first.
         """
         cursor = None if before is None else before.after
@@ -69,7 +62,7 @@ class Planning:
         for _ in range(LISTED):
             front = page.after
             notes, behind = self._ports.parts.failures(batch.batch_id, cursor=front, limit=self._page)
-            plan, here = self._sift(batch, request, name, notes)
+            plan, here = self._sift(batch, request, notes)
             beyond = bool(notes) and request.stop is not None and notes[-1].ordinal >= request.stop - 1
             page = replace(page, before=front, after=behind, last=behind is None or beyond, plan=tuple(plan))
             counts = counts.plus(here)
@@ -90,18 +83,11 @@ class Planning:
                 return found
 
     def _sift(
-        self, batch: Batch, request: Redrive, name: str | None, notes: Sequence[FailureRow]
+        self, batch: Batch, request: Redrive, notes: Sequence[FailureRow]
     ) -> tuple[list[tuple[int, int]], Counts]:
         chosen = [note for note in notes if request.takes(note.ordinal, note.reason)]
         failed = self.failed(batch, chosen)
-        redriven = self._ports.parts.redriven(batch.batch_id, [note.ordinal for note in failed])
-        free = [
-            note
-            for note in failed
-            if (mark := redriven.get(note.ordinal)) is None
-            or mark.redrive == name
-            or (batch.holds and mark.failed_at < taken_at(batch, note.failed_at))
-        ]
+        free = self._held.takings(batch, failed, elsewhere=True).free
         kept = [note for note in free if note.kept]
         refusals = self._refusals(request, kept)
         refused: dict[str, int] = {}
@@ -136,8 +122,3 @@ class Planning:
             else self._failed.among(batch.batch_id, [note.ordinal for note in notes])
         )
         return [note for note in notes if note.ordinal in held or note.ordinal in marked]
-
-
-def taken_at(batch: Batch, failed_at: int) -> int:
-    """The time of a failure with which it is taken."""
-    return AFTER_THE_END if batch.holds and batch.state.terminal else failed_at

@@ -60,8 +60,6 @@ class Page:
         after: cursor behind it.
         last: whether nothing lies behind it.
         plan: ordinal and ``failed_at`` of each failure to take, written down before any is taken.
-        taken: ordinals that this redrive has taken; None as long as that is not written down.
-        ended: whether they were taken after the end of a batch that holds its failed items.
     """
 
     number: int = 0
@@ -69,8 +67,6 @@ class Page:
     after: str | None = None
     last: bool = False
     plan: tuple[tuple[int, int], ...] = ()
-    taken: tuple[int, ...] | None = None
-    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +81,7 @@ class Run:
         owner: who works at it.
         until: ms; until then nobody else begins to.
         page: the page at which it is.
-        part: how many new batches were ended by others, so that another took their place.
+        part: how many new batches have ended while it went on, so that another took their place.
         to: the batch that has the items; None as long as none was sent.
         done: whether it is finished.
         counts: of the pages before.
@@ -153,8 +149,6 @@ class Run:
                 "after": page.after,
                 "last": page.last,
                 "plan": [list(one) for one in page.plan],
-                "taken": None if page.taken is None else list(page.taken),
-                "ended": page.ended,
             },
             "part": self.part,
             "to": self.to,
@@ -190,8 +184,6 @@ def run_of(batch_id: int, record: Record) -> Run:
             page["after"],
             page["last"],
             tuple((ordinal, failed_at) for ordinal, failed_at in page["plan"]),
-            None if page["taken"] is None else tuple(page["taken"]),
-            page["ended"],
         ),
         value["part"],
         value["to"],

@@ -1,8 +1,9 @@
 """Redriving: the messages of failed items are sent again, each failure by one redrive only.
 
 A redrive goes through the failures of a batch in pages. It writes down which failures it is about to take,
-takes each by a conditional write, writes down which it got, delivers these, and goes on. Whoever repeats a
-step after a crash takes the same failures and gives them the same items, so each is sent under one item id.
+adds an item for each, takes each by a conditional write that names its item, sends what it got, and goes on.
+Whoever repeats a step after a crash gives them the same items, so each is sent under one item id for as long
+as the batch of that item lives.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.redrives import records
 from fanin.app.redrives.delivery import Delivery
 from fanin.app.redrives.destinations import Destinations
-from fanin.app.redrives.planning import PAGE, Planning, taken_at
-from fanin.app.redrives.records import PREFIX, Counts, Page, Run, begun, run_of
+from fanin.app.redrives.planning import PAGE, Planning
+from fanin.app.redrives.records import PREFIX, Counts, Run, begun, run_of
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.redrives import Redrive, Redriving, Redrivings
@@ -141,7 +142,7 @@ class RedriveService:
             return records.save(self._ports.records, batch, begun(before, owner, now))
         run = Run(batch.batch_id, request, 0, now) if before is None else before.next()
         run = begun(replace(run, request=request, started_at=now), owner, now)
-        page, counts = self._planning.after(batch, request, run.name)
+        page, counts = self._planning.after(batch, request)
         run = replace(run, page=page, counts=counts, done=page.last and not page.plan)
         return records.save(self._ports.records, batch, run)
 
@@ -162,50 +163,26 @@ class RedriveService:
                 break
             try:
                 batch = self._ledger.refresh([run.batch_id])[run.batch_id]
-                step = self._deliver if _is_taken(batch, run.page) else self._take
-                run = begun(step(batch, run), owner, now)
-                run = records.save(self._ports.records, batch, run)
+                stepped = begun(self._step(batch, run), owner, now)
+                run = records.save(self._ports.records, batch, stepped)
+                if run.done and run.to != stepped.to:  # others have finished it, without that batch
+                    self._delivery.close(stepped)
             except (BatchNotFound, BatchGone):
                 self._delivery.close(run)
                 raise
         return run
 
-    def _take(self, batch: Batch, run: Run) -> Run:
-        """Take the failures of the page, as far as no other redrive has.
-
-        A batch that holds its failed items may end when they are planned, or taken. Then those that were not
-        done by then are taken once more, since others may take them now, too.
-        """
-        ended = batch.holds and batch.state.terminal
-        wanted = dict(run.page.plan)
-        if run.page.taken is not None:
-            wanted = {ordinal: wanted[ordinal] for ordinal in run.page.taken}
-        if ended:
-            notes = self._planning.notes(batch, run.page)
-            failed = self._planning.failed(batch, [notes[at] for at in wanted if at in notes])
-            wanted = {note.ordinal: taken_at(batch, note.failed_at) for note in failed}
-        taken = self._ports.parts.mark_redriven(
-            batch.batch_id, run.name, wanted, again=batch.holds, expires_at=batch.expires_at
-        )
-        counts = run.counts.plus(Counts(already=len(wanted) - len(taken)))
-        page = replace(run.page, taken=tuple(sorted(taken)), ended=ended)
-        return replace(run, page=page, counts=counts)
-
-    def _deliver(self, batch: Batch, run: Run) -> Run:
-        """Deliver what is taken, and plan the next page; or finish."""
-        taken, before = run.page.taken or (), run
-        if taken:  # Their items must exist somewhere, so they are delivered even if it is to stop.
+    def _step(self, batch: Batch, run: Run) -> Run:
+        """Deliver the page, and plan the next one; or finish."""
+        if run.page.plan:
             run = self._delivery.deliver(batch, run)
-            run = replace(run, counts=run.counts.plus(Counts(items=len(taken))))
-        if run.page.last or self._delivery.stopped(before, run):
-            self._delivery.close(run)
-            return replace(run, done=True)
-        page, counts = self._planning.after(batch, run.request, run.name, run.page)
-        run = replace(run, page=page, counts=run.counts.plus(counts))
-        if page.last and not page.plan:
-            self._delivery.close(run)
-            return replace(run, done=True)
-        return run
+        if not (run.done or run.page.last):
+            page, counts = self._planning.after(batch, run.request, run.page)
+            run = replace(run, page=page, counts=run.counts.plus(counts))
+            if page.plan or not page.last:
+                return run
+        self._delivery.close(run)
+        return replace(run, done=True)
 
     def _hand_over(self, run: Run) -> None:
         job = {"batch_id": run.batch_id, "redrive": run.name, "owner": run.owner}
@@ -214,17 +191,10 @@ class RedriveService:
     def _count(self, batch: Batch, request: Redrive) -> Redriving:
         """What a redrive would do, as far as the time allows to count."""
         until = self._ports.clock.now() + COUNTED_MS
-        page, counts = self._planning.after(batch, request, None)
+        page, counts = self._planning.after(batch, request)
         counts = counts.plus(Counts(items=len(page.plan)))
         while not page.last and self._ports.clock.now() < until:
-            page, more = self._planning.after(batch, request, None, page)
+            page, more = self._planning.after(batch, request, page)
             counts = counts.plus(more).plus(Counts(items=len(page.plan)))
         run = Run(batch.batch_id, request, 0, 0, counts=counts, done=page.last)
         return replace(run.shown, name="", started_at=None)
-
-
-def _is_taken(batch: Batch, page: Page) -> bool:
-    """Whether what is planned was taken, and nobody else may take it."""
-    if page.taken is None:
-        return not page.plan
-    return page.ended or not page.taken or not (batch.holds and batch.state.terminal)

@@ -24,7 +24,7 @@ from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import MAX_COUNT, Group
 from fanin.domain.marks import Failure, Receipt
 from fanin.domain.reports import Progress
-from fanin.errors import InvalidRequest, LimitReached, SendFailed, Throttled
+from fanin.errors import BatchClosed, InvalidRequest, LimitReached, SendFailed, Throttled
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -142,7 +142,7 @@ class TrackedBatch:
                 many it accepted. All others were sent, unless there are ``unsent`` ones: messages that were
                 read and not added, because those that were refused keep a bounded batch full.
             RequestTooLarge: a message is larger than ``request_bytes``.
-            BatchClosed: the batch accepts no more items.
+            BatchClosed: the batch accepts no more items; or it has ended since an earlier run added them.
             AccessDenied, NotConfigured, ServiceUnavailable: the queue or the service cannot be reached.
         """
         if isinstance(messages, str | bytes | Mapping | Message):
@@ -219,11 +219,23 @@ class TrackedBatch:
             if group is None:
                 unsent += [] if stop.asked else [message for message, _ in block]
                 return
+            if done is not None and done.added(group):
+                self._check_that_it_lives()
             pairs = enumerate(zip(group, (message for message, _ in block), strict=True), first)
             entries = [(pair, (done is not None and pair[0] in done) or stop.skipped(n)) for n, pair in pairs]
             notes.begin(group.prefix, sum(not settled for _, settled in entries))
             yield stop.until(entries)
             first += len(block)
+
+    def _check_that_it_lives(self) -> None:
+        """Raise ``BatchClosed`` if the batch has ended without items that a key still gives."""
+        row = self._ledger.ended.note(self._ledger.ledger.status(self.id, brief=True).batch)
+        if row.state.terminal and row.state is not State.COMPLETE:
+            raise BatchClosed(
+                f"batch {self.id} has ended as {row.state} since an earlier run added these items, so nobody"
+                " waits for them; nothing was sent under them. Open another batch, with another key, and send"
+                " the messages in it"
+            )
 
     def _admitted(self, count: int, stuck: Callable[[], int], key: str, stop: Stop) -> Group | None:
         """Add items, waiting while the batch is full; stops with ``BatchClosed`` when the batch ends.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fanin.client.ledger import LedgerCalls
 from fanin.domain import ids
 from fanin.domain.batch import Batch
+from fanin.domain.ids import Group
 
 
 class DoneBefore:
@@ -22,6 +23,10 @@ class DoneBefore:
         self._upto = row.items
         self._missing = ledger.iter_missing(row.batch_id) if row.items else iter(())
         self._start = self._stop = 0
+
+    def added(self, group: Group) -> bool:
+        """Whether items were added before, so that the batch may have ended since."""
+        return ids.parse_prefix(group.prefix).first < self._upto
 
     def __contains__(self, item: str) -> bool:
         _, ordinal = ids.parse_item(item)

@@ -17,8 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from fanin.app.ports.parts import PartStore
-from fanin.app.redrives.planning import taken_at
+from fanin.app.ledger.held import Held
+from fanin.app.ports import Ports
+from fanin.app.ports.parts import FailureRow, Redriven
 from fanin.domain.batch import Batch
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.tasks import Task
@@ -149,16 +150,16 @@ def take_task(service: Service, batch: Batch, name: str) -> Task:
     """
 
     def run(pages: Iterable[Records]) -> Iterator[Records]:
-        parts = service.ledger().ports.parts
+        ports = service.ledger().ports
         for page in pages:
             ordinals = page.column(EARLIER).to_pylist()
-            taken = take(parts, batch, name, ordinals)
+            taken = take(ports, batch, name, ordinals)
             yield page.filter(pa.array([ordinal in taken for ordinal in ordinals], pa.bool_()))
 
     return run
 
 
-def take(parts: PartStore, batch: Batch, name: str, ordinals: Collection[int]) -> set[int]:
+def take(ports: Ports, batch: Batch, name: str, ordinals: Collection[int]) -> set[int]:
     """Take failures of an ended batch for a redrive, unless another redrive has.
 
     Returns:
@@ -166,7 +167,13 @@ def take(parts: PartStore, batch: Batch, name: str, ordinals: Collection[int]) -
     """
     if not ordinals:
         return set()
-    notes = parts.notes(batch.batch_id, ordinals)
-    failed_at = {ordinal: notes[ordinal].failed_at if ordinal in notes else 0 for ordinal in ordinals}
-    wanted = {ordinal: taken_at(batch, at) for ordinal, at in failed_at.items()}
-    return parts.mark_redriven(batch.batch_id, name, wanted, again=batch.holds, expires_at=batch.expires_at)
+    found = ports.parts.notes(batch.batch_id, ordinals)
+    notes = [found.get(ordinal) or FailureRow(ordinal, "", "") for ordinal in ordinals]
+    takings = Held(ports).takings(batch, notes, elsewhere=True)
+    mine = {ordinal for ordinal, mark in takings.marks.items() if mark.redrive == name}
+    wanted = {
+        note.ordinal: Redriven(name, note.failed_at) for note in takings.free if note.ordinal not in mine
+    }
+    return mine | ports.parts.mark_redriven(
+        batch.batch_id, wanted, takings.marks, expires_at=batch.expires_at
+    )
