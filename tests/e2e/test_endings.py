@@ -9,7 +9,7 @@ from fanin import names
 from tests.e2e.deployment import eventually
 from tests.spans import spans
 
-SOON = timedelta(seconds=2)
+SOON = timedelta(seconds=5)
 
 
 def schedule_of(stack, batch_id: int):

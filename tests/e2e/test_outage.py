@@ -5,7 +5,7 @@ from __future__ import annotations
 import boto3
 import pytest
 
-from fanin import ReceivedMessage, ServiceUnavailable, Tracker
+from fanin import PartlyMarked, ReceivedMessage, Tracker
 from fanin.client import connecting
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
@@ -71,7 +71,8 @@ def test_a_call_of_ones_own_may_be_repeated(tracker: Tracker, behind: Tracker, g
         group = batch.add(3)
     behind.ack(group[0])
     gateway.down = True
-    with pytest.raises(ServiceUnavailable):
+    with pytest.raises(PartlyMarked, match="2 left") as found:
         behind.ack(group[1:])
+    assert found.value.retryable
     gateway.down = False
     assert behind.ack(group[1:])[0].complete

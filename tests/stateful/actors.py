@@ -264,7 +264,6 @@ class World:
                 if not isinstance(error, FaninError):
                     raise error
                 n, said = int(message["messageId"]), json.loads(message["body"])["marks"]
-                require(verdicts is left or len(said) == 1, f"{said} are parked together")
                 for entry in said:
                     places = (at for at in range(bounds[n], bounds[n + 1]) if entries[at] == entry)
                     verdicts[next(at for at in places if at not in refused and at not in left)] = error

@@ -15,9 +15,9 @@ from random import Random
 from fanin import names
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven
+from fanin.app.ports.parts import IN_ROW, REDRIVE, FailureRow, Redriven
 from fanin.app.ports.words import WordKey
-from fanin.app.redrives.records import LEASE_MS, PREFIX
+from fanin.app.redrives.records import LEASE_MS
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain import ids
 from fanin.domain.batch import LIVE, Batch, OpenBatch, State
@@ -228,7 +228,7 @@ class RedrivesSimulation:
         require(sent.keys() <= self.marks, f"sent, and not taken: {sent.keys() - self.marks}")
         marks = self.ports.parts.redriven(self.batch.batch_id, range(self.count))
         free = {n for n in range(self.count) if n not in marks} - self.without
-        records = self.ports.records.page(str(self.batch.batch_id), prefix=PREFIX).records
+        records = self.ports.records.page(str(self.batch.batch_id), prefix=REDRIVE).records
         dead = {
             (record.name, n)
             for record in records

@@ -132,9 +132,9 @@ def early(self: KnownBatches, batch_id: int) -> Batch | None:
     return batch
 
 
-def forget(self: Settler, done: Mapping[WordKey, Tally]) -> Any:
+def forget(self: Settler, done: Mapping[WordKey, Tally], errors: Any = None) -> Any:
     """Carry words up without what has failed below them."""
-    return above(self, dict.fromkeys(done, Tally()))
+    return above(self, dict.fromkeys(done, Tally()), errors)
 
 
 def add_again(self: MemoryWords, clear: Clear, mask: int) -> Any:

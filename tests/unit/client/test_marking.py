@@ -48,9 +48,8 @@ class TestOddInput:
             (lambda t: t.ack(5), "marks must be an item id, several, or a group, not 5"),
             (lambda t: t.ack(["7:g:0"], totals={"rows": 1}), r"give several items as Done\(item, totals\)"),
             (lambda t: t.ack("7:g:0", totals={"rows": 0.5}), "must be a whole number"),
-            (lambda t: t.fail([5]), "items must be several, .*, not of int"),
+            (lambda t: t.fail(5), "items must be ids or Failures, one or several, not 5"),
             (lambda t: t.fail("7:g:0", 5), "a reason must be text, not 5"),
-            (lambda t: t.fail(Failure("7:g:0", OSError("x"))), "a reason must be text, .*str\\(error\\)"),
         ],
     )
     def test_it_is_refused_before_anybody_is_asked(self, tracker, ledger, call, message):
@@ -65,13 +64,23 @@ class TestOddInput:
             (Done(5, {"rows": 1}), InvalidItemId, "an id is text"),
             (Done("7:g:0", {"rows": 0.5}), InvalidRequest, "must be a whole number"),
             ("nonsense", InvalidItemId, "nonsense"),
-            (["nonsense", "other"], InvalidItemId, "nonsense"),
+            (["nonsense", "other"], PartlyMarked, "of 2 marks 2 are refused, .* number 0: .*nonsense"),
             (Count(7, 1), BatchNotFound, "7"),
         ],
     )
-    def test_of_one_mark_or_one_reason_the_error_itself_is_raised(self, tracker, odd, error, message):
+    def test_of_one_mark_the_error_itself_is_raised(self, tracker, odd, error, message):
         with pytest.raises(error, match=message):
             tracker.ack(odd)
+
+    def test_each_failure_stands_alone(self, tracker):
+        entries = [7, Failure("7:g:0", OSError("x")), Done("7:g:1"), "7:g:2", Failure("7:g:3", "torn")]
+        with pytest.raises(PartlyMarked) as caught:
+            tracker.fail(entries, "late")
+        said = [str(error) for _, error in caught.value.refused]
+        assert ["an id is text" in said[0], "str(error)" in said[1], "an id is text" in said[2]] == [True] * 3
+        assert [mark.item for mark, _ in caught.value.refused if isinstance(mark, Failure)][-2:] == [
+            *("7:g:2", "7:g:3")
+        ]
 
 
 class TestPartly:
@@ -80,7 +89,7 @@ class TestPartly:
     def test_bad_marks_harm_no_other(self, tracker):
         group = tracker.add(tracker.open(totals=["rows"]).batch_id, 5)
         lines = Done(group[1], {"lines": 1})
-        with pytest.raises(PartlyMarked, match="2 of 4 marks are not settled, the first because") as found:
+        with pytest.raises(PartlyMarked, match="of 4 marks 2 are refused, 0 left") as found:
             tracker.ack([Done(group[0], {"rows": 7}), lines, "nonsense", Failure(group[2], "torn")])
         error = found.value
         assert [(mark, type(why)) for mark, why in error.refused] == [
@@ -141,9 +150,10 @@ class TestPartly:
             raise error
 
         monkeypatch.setattr(tracker.ledger, "mark", down, raising=False)
-        with pytest.raises(type(error)) as found:
+        with pytest.raises(PartlyMarked, match=r"of 25000 marks 0 are refused, 25000 left") as found:
             tracker.ack(f"7:g:{n}" for n in range(25_000))
-        assert (found.value, asked) == (error, [10_000])
+        assert (found.value.left[-1], asked) == (("7:g:24999", error), [10_000])
+        assert found.value.retryable
         assert tracker.mark(["a", "b"]).left == {0: error, 1: error}
 
     def test_what_is_not_permitted_is_refused_as_a_whole(self, tracker, monkeypatch):

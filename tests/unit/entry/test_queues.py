@@ -188,11 +188,14 @@ class TestRefusedMarks:
         assert parked == [("m0", of(bad))]
         assert ledger.status(group.batch_id, exact=True).done_min == 3
 
-    def test_each_is_a_message_of_its_own(self, ledger: LedgerService, group: Group) -> None:
+    def test_those_of_one_message_and_kind_of_error_are_one_message(
+        self, ledger: LedgerService, group: Group
+    ) -> None:
         estimated = ledger.add(ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id, 10)
         parked = Moved()
-        assert acknowledged(event(of(estimated[0], "one", estimated[1], "two")), ledger, parked) == []
-        assert parked == [("m0", of("one")), ("m0", of("two"))]
+        messages = event(of(estimated[0], "one", 7, estimated[1], "two"), of("one"))
+        assert acknowledged(messages, ledger, parked) == []
+        assert parked == [("m0", of("one", "two")), ("m0", of(7)), ("m1", of("one"))]
         assert ledger.status(estimated.batch_id).batch.acked == 2
 
     def test_one_that_cannot_be_parked_is_put_back_alone(self, ledger: LedgerService, group: Group) -> None:

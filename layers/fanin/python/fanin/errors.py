@@ -57,7 +57,7 @@ class FaninError(Exception):
     """
 
     code: ClassVar[str] = "error"
-    retryable: ClassVar[bool] = False
+    retryable: bool = False
 
     def __init__(self, message: str, *, retry_after: int | None = None) -> None:
         super().__init__(message)
@@ -178,6 +178,7 @@ class PartlyMarked(FaninError):
         left: marks for which there was no capacity or no time, each with its error: repeat them. If the
             error is ``OutcomeUnknown``, repeat a mark only if its batch is exact.
         unknown: marks that an estimated batch may have counted, each with its error: do not repeat them.
+        retryable: whether all marks are left, so that the call may be repeated as it was.
     """
 
     code = "partly-marked"
@@ -196,6 +197,8 @@ class PartlyMarked(FaninError):
         self.refused = list(refused)
         self.left = list(left)
         self.unknown = list(unknown)
+        others = self.receipts or self.refused or self.unknown
+        self.retryable = not others and all(error.retryable for _, error in self.left)
 
 
 class AccessDenied(FaninError):

@@ -29,7 +29,9 @@ def test_failures_say_which_redrive_took_them(world: World) -> None:
     batch, (group,) = world.batch(3)
     world.ledger.mark([Failure(group[0], "a"), Failure(group[1], "b")]).whole()
 
-    world.ports.parts.mark_redriven(batch.batch_id, {1: Redriven("r1", world.clock.at)}, {}, expires_at=9)
+    world.ports.parts.mark_redriven(
+        batch.batch_id, {1: Redriven("redrive/r1", world.clock.at)}, {}, expires_at=9
+    )
 
     page = world.ledger.failures(batch.batch_id)
     assert [one.redriven for one in page.failures] == [None, "r1"]

@@ -838,9 +838,13 @@ said = st.tuples(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(said, max_size=30))
 def test_a_request_does_what_its_marks_do_one_by_one(request: Sequence[Any]) -> None:
-    # Given the same marks in one call, and in a call each
+    # Given the same marks in one call, with one more for ranges that wait for failures, and in a call each
     one, each = Scene(), Scene()
-    together = one.world.ledger.mark([one.mark(said) for said in request])
+    marks = [one.mark(said) for said in request]
+    first = one.world.ledger.mark(marks)
+    places = sorted(first.left)
+    again = one.world.ledger.mark([marks[place] for place in places]).at(places)
+    together = merge([replace(first, left={}), again])
     apart = merge(each.world.ledger.mark([each.mark(said)]).at([place]) for place, said in enumerate(request))
 
     # Then the same is refused, done and told

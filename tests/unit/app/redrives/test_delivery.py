@@ -24,8 +24,8 @@ def delivery(world: Failed) -> Delivery:
     return Delivery(world.fresh(), Planning(world.ports, queues), queues)
 
 
-def run(batch: Batch, *taken: int) -> Run:
-    plan = tuple((n, 0) for n in taken)
+def run(batch: Batch, *taken: int, at: int = 0) -> Run:
+    plan = tuple((n, at) for n in taken)
     return Run(batch.batch_id, Redrive(), 0, 0, page=Page(plan=plan))
 
 
@@ -229,15 +229,27 @@ def test_a_message_without_a_group_gets_that_of_its_batch_on_a_fifo_queue(failed
     assert [message.group for message in failed.sent()] == [None]
 
 
+def test_a_held_item_that_failed_once_more_is_for_the_next_redrive(failed: Failed) -> None:
+    """Else a late worker of a finished redrive has it, and sends nothing."""
+    batch = failed.failures(1, live=True)
+    note = failed.noted(batch)
+    failed.note(batch, [note.item])
+
+    delivery(failed).deliver(batch, run(batch, 0, at=note.failed_at))
+
+    assert not failed.sent()
+    assert not failed.ports.parts.redriven(batch.batch_id, [0])
+
+
 def test_a_fifo_queue_takes_a_held_item_once_for_each_of_its_failures(failed: Failed) -> None:
     # Given a held item from a FIFO queue
     batch = failed.failures(1, live=True, sources={0: FIFO})
     note = failed.noted(batch)
     # When it is delivered, by two workers, and once more after it has failed again
     for _ in range(2):
-        delivery(failed).deliver(batch, run(batch, 0))
+        delivery(failed).deliver(batch, run(batch, 0, at=note.failed_at))
     failed.note(batch, [note.item], sources={0: FIFO})
-    delivery(failed).deliver(batch, run(batch, 0))
+    delivery(failed).deliver(batch, run(batch, 0, at=note.failed_at + 1))
     # Then the queue drops the second, and no other
     assert [message.once for message in failed.sent(FIFO)] == [
         f"{note.item}/{note.failed_at}",

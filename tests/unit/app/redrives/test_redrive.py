@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from fanin.app.ports.parts import IN_ROW
+from fanin.app.ports.parts import IN_ROW, REDRIVE
 from fanin.app.redrives.planning import LISTED
-from fanin.app.redrives.records import LEASE_MS, PREFIX, Run, save
+from fanin.app.redrives.records import LEASE_MS, Run, save
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Kind, Mode, OnFailure, State
@@ -719,7 +719,7 @@ def test_a_job_of_a_redrive_that_is_finished_or_not_there_does_nothing(failed: F
     # Given a redrive that is finished
     batch = failed.failures(2)
     done = failed.service().redrive(batch.batch_id)
-    job = f"{PREFIX}{done.name}"
+    job = f"{REDRIVE}{done.name}"
     writes = failed.accesses.writes.total()
     # When jobs come for it, and for one that nobody knows
     for name in (job, f"{job}0"):

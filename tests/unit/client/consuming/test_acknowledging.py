@@ -46,7 +46,7 @@ class TestAckLater:
     def test_of_several_a_bad_one_is_told_and_the_good_ones_are_sent(self, tracker, batch, sqs, ack_queue):
         group = batch.add(4)
         bad = Done(group[1], {"rows": 0.5})
-        with pytest.raises(PartlyMarked, match="1 of 4 marks are not settled") as found:
+        with pytest.raises(PartlyMarked, match="of 4 marks 1 are refused, 0 left") as found:
             tracker.ack_later([group[0], bad, Failure(group[2], "torn"), ItemRange(group.prefix, 3)])
         [(mark, error)] = found.value.refused
         assert (mark, type(error), found.value.left) == (bad, InvalidRequest, [])

@@ -248,6 +248,14 @@ class TestRetries:
         retry = Retry("item c", 2, "ValueError: no such customer", "https://sqs/1/work")
         assert noted == ([] if busy else [retry])
 
+    def test_a_refused_mark_beside_it_does_not_matter(self) -> None:
+        noted: list[Retry] = []
+        window = [message("a", "item a"), replace(message("c", "item c"), body="bad", receive_count=2)]
+
+        again = run(window, Acknowledged(InvalidItemId("no id"), "item a"), self.handle, note=noted.extend)
+
+        assert (again, [retry.item for retry in noted]) == ({0, 1}, ["item c"])
+
 
 class TestWithinTheWindow:
     """The first message of a batch whose last answer is old is acknowledged at once."""

@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Final
 
 from fanin.adapters.backoff import Backoff
-from fanin.client.conversions import several
 from fanin.client.reading import ReadingCalls
 from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import Group
 from fanin.domain.limits import MAX_REASON, shown
-from fanin.domain.marks import Count, Done, Failure, ItemRange, Mark, Marked, Receipt, merge
+from fanin.domain.marks import Count, Done, Failure, ItemRange, Malformed, Mark, Marked, Receipt, merge
 from fanin.domain.totals import check_values
 from fanin.errors import (
     FaninError,
@@ -102,13 +101,11 @@ class MarkingCalls(ReadingCalls):
                 "totals go with a single item id; give several items as Failure(item, reason, totals=…)"
             )
         named = [items] if isinstance(items, str | Failure) else items
-        brought = check_values(totals or {})
         kept = KeptMessage(message) if isinstance(message, str) else message
-        failures = (
-            Failure(item, reason, kept, totals=brought) if isinstance(item, str) else item
-            for item in several("items", named, (str, Failure), "[item, Failure(other_item, reason)]")
-        )
-        return self._settled(replace(failure, reason=_cut(failure.reason)) for failure in failures)
+        like = Failure("", _cut(reason), kept, totals=check_values(totals or {}))
+        if not isinstance(named, Iterable):
+            raise InvalidRequest(f"items must be ids or Failures, one or several, not {shown(named)}")
+        return self._settled(_failure(item, like) for item in named)
 
     def mark(self, marks: Sequence[Mark]) -> Marked:
         """Mark items like ``ack``, but return the verdicts instead of raising what is not settled.
@@ -176,22 +173,22 @@ def error_of(marked: Marked, marks: Mapping[int, Mark], *, of: int) -> FaninErro
         of: how many marks the call had.
 
     Returns:
-        The error of its only mark, or of all of them if nothing is settled and they have one kind of error;
-        else ``PartlyMarked``.
+        The error of its only mark; of several marks, ``PartlyMarked``.
     """
     errors = marked.unsettled
-    first = next(iter(errors.values()))
-    if not marked.receipts and len(errors) == of and len({type(error) for error in errors.values()}) == 1:
-        return first
+    place = min(errors)
+    if of == 1:
+        return errors[place]
     error = PartlyMarked(
-        f"{len(errors)} of {of} marks are not settled, the first because {first}; see the attributes refused,"
-        " left and unknown of this error, and repeat those that are left",
+        f"of {of} marks {len(marked.refused)} are refused, {len(marked.left)} left and {len(marked.unknown)}"
+        f" unknown; the first is number {place}: {errors[place]}; the lists of these names have the marks,"
+        " each with its error; repeat those that are left",
         receipts=marked.receipts,
         refused=[(marks[place], why) for place, why in sorted(marked.refused.items())],
         left=[(marks[place], why) for place, why in sorted(marked.left.items())],
         unknown=[(marks[place], why) for place, why in sorted(marked.unknown.items())],
     )
-    error.__cause__ = first
+    error.__cause__ = errors[place]
     return error
 
 
@@ -206,6 +203,16 @@ def each(marks: Mark | Group | Iterable[Mark | Group]) -> Iterator[Mark]:
             yield ItemRange(mark.prefix) if isinstance(mark, Group) else mark
     else:
         raise InvalidRequest(f"marks must be an item id, several, or a group, not {shown(marks)}")
+
+
+def _failure(item: str | Failure, like: Failure) -> Mark:
+    """One entry of a call that fails items, with what the call says of all ids."""
+    try:
+        if isinstance(item, Failure):
+            return replace(item, reason=_cut(item.reason))
+        return replace(like, item=item)
+    except InvalidRequest as error:
+        return Malformed(error)
 
 
 def _cut(reason: str) -> str:

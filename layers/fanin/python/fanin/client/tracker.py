@@ -324,15 +324,15 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
     def ack_later(self, marks: Mark | Group | Iterable[Mark | Group]) -> None:
         """Mark items through the ack queue, which is cheaper in bulk and takes some seconds.
 
-        What only the ledger can refuse, such as an id that it did not issue, is not reported here; it ends in
-        the ack queue's dead-letter queue, alone.
+        What only the ledger refuses, such as a malformed id or one that it did not issue, is not reported
+        here; it ends in the ack queue's dead-letter queue, apart from the other marks.
 
         Args:
             marks: as in ``ack``; failures may be among them, with their messages.
 
         Raises:
             NotConfigured: the ack queue is not known.
-            InvalidRequest: the only mark is malformed, or its message is larger than the queue takes.
+            InvalidRequest: the only mark is of a wrong type, or its message is larger than the queue takes.
             PartlyMarked: some of several marks are malformed, or were not taken by the queue; all others were
                 sent.
         """

@@ -42,7 +42,8 @@ class Handled:
     Attributes:
         receipts: of the batches.
         poison: messages for a person to look at, each with its error.
-        refused: marks for a person to look at, each as a message of its own, with its error.
+        refused: marks for a person to look at: those of one message and one kind of error as one message,
+            with the first error.
         again: messages of which nothing was marked, each with its error: they come again as they are.
         rests: copies of messages that were marked in part, with the marks that are left, each with its error.
     """
@@ -74,13 +75,15 @@ def acknowledge(messages: Sequence[Message], ledger: Ledger) -> Handled:
         except InvalidRequest as malformed:
             handled.poison.append((_because(message, malformed), malformed))
     left: dict[int, dict[int, Exception]] = {}
-    for place, error, refused in _verdicts(marks, ledger, handled.receipts):
-        number, entry = origins[place]
-        if refused:
-            alone = _with(messages[number], [entry])
-            handled.refused.append((_because(alone, error), error))
-        else:
-            left.setdefault(number, {})[place] = error
+    refused: dict[tuple[int, type], dict[int, Exception]] = {}
+    for place, error, for_good in _verdicts(marks, ledger, handled.receipts):
+        number = origins[place][0]
+        judged = refused.setdefault((number, type(error)), {}) if for_good else left.setdefault(number, {})
+        judged[place] = error
+    for (number, _), errors in refused.items():
+        error = next(iter(errors.values()))
+        apart = _with(messages[number], [origins[place][1] for place in sorted(errors)])
+        handled.refused.append((_because(apart, error), error))
     for number, errors in left.items():
         message, error = messages[number], next(iter(errors.values()))
         if len(errors) == sizes[number]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from fanin import names
+from fanin.entry.invocation import INVOCATION
 from fanin.entry.observe import count, count_receipts, logger
 from fanin.entry.partial_batch import Message, partial_batch_response
 from fanin.entry.pauses import ACKS, pause
@@ -32,7 +33,8 @@ def respond(
 ) -> dict[str, Any]:
     """Park poison, put back what is left of messages, postpone others, and make the partial batch response.
 
-    A mark that cannot be parked now is put back. If that fails, too, its whole message comes again.
+    A mark that cannot be parked now is put back. If that fails, too, or no time is left to send, its whole
+    message comes again.
 
     Args:
         handled: what became of the messages.
@@ -48,6 +50,8 @@ def respond(
     kept = [one for one in keep if one["messageId"] not in again | parked]
 
     def parked_now(message: Message) -> bool:
+        if INVOCATION.seconds_for_requests() <= 0:
+            return False
         try:
             park(message)
         except Exception:  # noqa: BLE001  the other messages must be handled all the same
@@ -64,6 +68,9 @@ def respond(
     unparked = [mark for mark, _ in handled.refused if not parked_now(mark)]
     for rest in (*(rest for rest, _ in handled.rests), *unparked):
         if rest["messageId"] in again:
+            continue
+        if INVOCATION.seconds_for_requests() <= 0:
+            again.add(rest["messageId"])
             continue
         try:
             put_back(rest, pause(rest, ACKS))

@@ -10,7 +10,7 @@ from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ports import Ports
-from fanin.app.ports.parts import FailureRow, Redriven
+from fanin.app.ports.parts import REDRIVE, FailureRow, Redriven
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.failures import MAX_ERROR
@@ -129,7 +129,7 @@ def _failed_item(note: FailureRow, redriven: str | None = None, *, held: bool = 
         attempts=note.attempts,
         source=note.source,
         kept=bool(note.kept),
-        redriven=redriven,
+        redriven=redriven and redriven.removeprefix(REDRIVE),
         held=held,
     )
 

@@ -49,6 +49,10 @@ class FailureRow(NamedTuple):
     given_up: bool = False
 
 
+REDRIVE: Final = "redrive/"
+"""Begins the names of redrives in stores. What else takes failures has names of its own."""
+
+
 class Redriven(NamedTuple):
     """Which redrive took a failure.
 

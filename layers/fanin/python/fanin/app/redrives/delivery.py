@@ -82,7 +82,8 @@ class Delivery:
         if len(notes) < len(run.page.plan):
             raise BatchGone(f"notes of failures of batch {batch.batch_id} are past their time to live")
         if batch.holds and not batch.state.terminal:
-            again = [_Again(note, note.item) for note in notes]
+            planned = set(run.page.plan)  # what failed once more since is for the next redrive
+            again = [_Again(one, one.item) for one in notes if (one.ordinal, one.failed_at) in planned]
             taken, counted = self._take(batch, run, again, added=False)
             batch = self._ledger.refresh([batch.batch_id])[batch.batch_id]
             if not batch.state.terminal:  # else nobody waits for their own ids any more

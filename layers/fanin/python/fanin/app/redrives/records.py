@@ -14,13 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from fanin.app.ports.parts import REDRIVE
 from fanin.app.ports.records import Record, Records
 from fanin.domain.batch import Batch
 from fanin.domain.redrives import MAX_REFUSALS, NAMED, OTHER_REFUSALS, Redrive, RedriveState, Redriving
 from fanin.domain.selection import OrdinalRange
 from fanin.errors import BatchGone
 
-PREFIX: Final = "redrive/"
 LEASE_MS: Final = 120_000
 """How long after its last step a worker counts as alive."""
 
@@ -110,7 +110,7 @@ class Run:
     def shown(self) -> Redriving:
         """What callers see of it."""
         return Redriving(
-            name=self.name.removeprefix(PREFIX),
+            name=self.name.removeprefix(REDRIVE),
             retry_of=self.batch_id,
             batch_id=self.to,
             state=RedriveState.FINISHED if self.done else RedriveState.RUNNING,
@@ -207,7 +207,7 @@ def prefix_of(request: Redrive) -> str:
         "queue_url": request.queue_url,
     }
     digest = hashlib.blake2b(json.dumps(selection, sort_keys=True).encode(), digest_size=8).hexdigest()
-    return f"{PREFIX}{digest}/"
+    return f"{REDRIVE}{digest}/"
 
 
 def latest(records: Records, batch_id: int, request: Redrive) -> Run | None:

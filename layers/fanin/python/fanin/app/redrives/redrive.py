@@ -12,11 +12,12 @@ from dataclasses import replace
 from typing import Final
 
 from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.parts import REDRIVE
 from fanin.app.redrives import records
 from fanin.app.redrives.delivery import Delivery
 from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import PAGE, Planning
-from fanin.app.redrives.records import PREFIX, Counts, Run, begun, run_of
+from fanin.app.redrives.records import Counts, Run, begun, run_of
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.redrives import Redrive, Redriving, Redrivings
@@ -80,7 +81,7 @@ class RedriveService:
         limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
         self._ledger.refresh([batch_id])
         page = self._ports.records.page(
-            str(batch_id), prefix=PREFIX, cursor=cursor, limit=min(limit, _LISTED)
+            str(batch_id), prefix=REDRIVE, cursor=cursor, limit=min(limit, _LISTED)
         )
         runs = sorted((run_of(batch_id, record) for record in page.records), key=lambda run: run.started_at)
         return Redrivings(tuple(run.shown for run in runs), page.cursor)

@@ -121,6 +121,7 @@ class MessageWindow:
         self._skipping = skipping
         self._asked: set[int | None] = set()
         self._retries: list[Retry] = []
+        self._busy = False
         self._deliveries: list[_Delivery] = []
 
     def run(self, raw: Iterable[_Raw], read: Callable[[_Raw], ReceivedMessage]) -> set[int]:
@@ -147,8 +148,7 @@ class MessageWindow:
             if delivery.mark is not None:
                 self._ask(message)
         self._flush()
-        unmarked = any(one.again and one.mark is not None for one in self._deliveries)
-        if self._retries and self._note is not None and not unmarked:
+        if self._retries and self._note is not None and not self._busy:
             self._note(self._retries)  # a ledger that is too busy to mark items is not asked for notes
         broken: set[str | None] = set()
         for delivery in self._deliveries:
@@ -233,6 +233,7 @@ class MessageWindow:
             elif not error.retryable:
                 logger.warning("item %r was refused (%s), its message comes again: %s", item, code, error)
         if busy := [error for error in unsettled.values() if error.retryable]:
+            self._busy = True
             logger.warning("%d items could not be acknowledged and come again: %s", len(busy), busy[0])
 
     def _is_gone(self, mark: Mark, error: FaninError) -> bool:
