@@ -101,6 +101,8 @@ Mark: TypeAlias = str | Done | Failure | ItemRange | Count | Malformed
 
 WEIGHT: Final = 10
 """What a failure, a range or a count weighs; an item id weighs 1."""
+MAX_HEAVY: Final = limits.MAX_MARKS // WEIGHT
+"""Failures, ranges and counts that one request has room for."""
 
 
 def weight(mark: Mark) -> int:

@@ -1,13 +1,13 @@
 """The ack queue and dead-letter queues: the marks of many messages go to the ledger together.
 
-The ledger judges every mark by itself. Each mark that it refuses is parked, as a message of its own. What
-overload has left comes again after a pause that grows; the queue allows so many receives that this goes on
-for a day.
+The ledger judges every mark by itself. Marks that it refuses are parked, those of one message and one kind of
+error together. What overload has left comes again after a pause that grows; the queue allows so many receives
+that this goes on for a day.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -74,6 +74,12 @@ def acknowledge(messages: Sequence[Message], ledger: Ledger) -> Handled:
             sizes[number] = len(entries)
         except InvalidRequest as malformed:
             handled.poison.append((_because(message, malformed), malformed))
+
+    def part(number: int, places: Iterable[int]) -> Message:
+        """A message with some of its marks."""
+        entries = [origins[place][1] for place in sorted(places)]
+        return {**messages[number], "body": compact({"marks": entries})}
+
     left: dict[int, dict[int, Exception]] = {}
     refused: dict[tuple[int, type], dict[int, Exception]] = {}
     for place, error, for_good in _verdicts(marks, ledger, handled.receipts):
@@ -82,15 +88,13 @@ def acknowledge(messages: Sequence[Message], ledger: Ledger) -> Handled:
         judged[place] = error
     for (number, _), errors in refused.items():
         error = next(iter(errors.values()))
-        apart = _with(messages[number], [origins[place][1] for place in sorted(errors)])
-        handled.refused.append((_because(apart, error), error))
+        handled.refused.append((_because(part(number, errors), error), error))
     for number, errors in left.items():
         message, error = messages[number], next(iter(errors.values()))
         if len(errors) == sizes[number]:
             handled.again.append((message, error))
         else:
-            rest = _with(message, [origins[place][1] for place in sorted(errors)])
-            handled.rests.append((rest, error))
+            handled.rests.append((part(number, errors), error))
     return handled
 
 
@@ -104,11 +108,6 @@ def _entries(body: str) -> list[Any]:
     if not isinstance(said, dict) or said.keys() != {"marks"} or not isinstance(said["marks"], list):
         raise InvalidRequest('a message of the ack queue must be an object with one list: {"marks": [...]}')
     return said["marks"]
-
-
-def _with(message: Message, entries: Sequence[Any]) -> Message:
-    """The message with some of its marks."""
-    return {**message, "body": compact({"marks": entries})}
 
 
 def _because(message: Message, error: Exception) -> Message:

@@ -50,15 +50,10 @@ def respond(
     kept = [one for one in keep if one["messageId"] not in again | parked]
 
     def parked_now(message: Message) -> bool:
-        if INVOCATION.seconds_for_requests() <= 0:
-            return False
-        try:
-            park(message)
-        except Exception:  # noqa: BLE001  the other messages must be handled all the same
-            logger.exception("not parked", extra={"message_id": message["messageId"]})
-            return False
-        count(names.METRIC_PARKED)
-        return True
+        done = _sent(park, message, "not parked")
+        if done:
+            count(names.METRIC_PARKED)
+        return done
 
     again |= {
         message["messageId"]
@@ -69,13 +64,7 @@ def respond(
     for rest in (*(rest for rest, _ in handled.rests), *unparked):
         if rest["messageId"] in again:
             continue
-        if INVOCATION.seconds_for_requests() <= 0:
-            again.add(rest["messageId"])
-            continue
-        try:
-            put_back(rest, pause(rest, ACKS))
-        except Exception:  # noqa: BLE001
-            logger.exception("not put back", extra={"message_id": rest["messageId"]})
+        if not _sent(lambda one: put_back(one, pause(one, ACKS)), rest, "not put back"):
             again.add(rest["messageId"])
     overload = [one for one, error in handled.again if isinstance(error, Throttled | ServiceUnavailable)]
     try:
@@ -84,6 +73,18 @@ def respond(
         logger.exception("not postponed: messages come again after the timeout of their queue")
     count(names.METRIC_POSTPONED, len(overload) + len(handled.rests))
     return partial_batch_response(sorted(again))
+
+
+def _sent(send: Park, message: Message, otherwise: str) -> bool:
+    """Send a message, if there is time; an error is logged, for the others must be handled all the same."""
+    if INVOCATION.seconds_for_requests() <= 0:
+        return False
+    try:
+        send(message)
+    except Exception:  # noqa: BLE001
+        logger.exception(otherwise, extra={"message_id": message["messageId"]})
+        return False
+    return True
 
 
 def _log(handled: Handled) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fanin.domain import limits
 from fanin.domain.ids import MAX_BATCH_ID, MAX_COUNT
-from fanin.domain.marks import WEIGHT
+from fanin.domain.marks import MAX_HEAVY
 from fanin.wire.json_types import (
     BATCH_ID,
     BOOLEAN,
@@ -30,9 +30,7 @@ CREATE: Final = plain("CarlyleCreate", {}, {"userKey": or_null(text(limits.MAX_U
 ITEMS: Final = plain("CarlyleItems", {"batchId": _ID, "items": whole(1, MAX_COUNT)}, lenient=True)
 ACKS: Final = plain("CarlyleAcks", {"batchItemIds": many(ITEM_ID, limits.MAX_MARKS)}, lenient=True)
 DECREMENT: Final = plain("CarlyleDecrement", {"batchId": UUID}, {"by": whole(1, MAX_COUNT)}, lenient=True)
-DECREMENTS: Final = plain(
-    "CarlyleDecrements", {"acks": many(DECREMENT, limits.MAX_MARKS // WEIGHT)}, lenient=True
-)
+DECREMENTS: Final = plain("CarlyleDecrements", {"acks": many(DECREMENT, MAX_HEAVY)}, lenient=True)
 CREATED: Final = plain("CarlyleCreated", {"batchId": BATCH_ID})
 ESTIMATED_CREATED: Final = plain("CarlyleEstimatedCreated", {"batchId": UUID})
 BATCH: Final = plain("CarlyleBatch", {"batchId": BATCH_ID, **_STANDING})

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from threading import Lock
+from typing import TypeVar
 
 from fanin.app.ports.batches import Activity, BatchStore
 from fanin.app.ports.system import Clock
 from fanin.domain.batch import LIVE, Batch
 from fanin.errors import BatchGone, BatchNotFound, FaninError, ServiceUnavailable, Throttled
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class KnownBatches:
@@ -63,7 +67,7 @@ class KnownBatches:
             BatchNotFound: there is no such batch.
             BatchGone: it is past its lifetime.
         """
-        return _all(self._fresh(batch_ids))
+        return all_of(self._fresh(batch_ids))
 
     def reaching(self, stops: Mapping[int, int]) -> dict[int, Batch]:
         """Like ``fresh``, but re-reads batches that have fewer items than the request names.
@@ -73,7 +77,7 @@ class KnownBatches:
         Args:
             stops: batch id → one past the highest ordinal that the request names.
         """
-        return _all(self.try_reaching(stops))
+        return all_of(self.try_reaching(stops))
 
     def try_reaching(
         self, stops: Mapping[int, int], *, anew: Collection[int] = ()
@@ -100,7 +104,7 @@ class KnownBatches:
             BatchNotFound: there is no such batch.
             BatchGone: it is past its lifetime.
         """
-        return _all(self._look_up(batch_ids))
+        return all_of(self._look_up(batch_ids))
 
     def _fresh(self, batch_ids: Collection[int]) -> dict[int, Batch | FaninError]:
         now = self._clock.now()
@@ -138,7 +142,7 @@ class KnownBatches:
         Raises:
             BatchGone: it is past its lifetime.
         """
-        return _all({batch.batch_id: self._unexpired(batch)})[batch.batch_id]
+        return all_of({batch.batch_id: self._unexpired(batch)})[batch.batch_id]
 
     def _unexpired(self, batch: Batch) -> Batch | BatchGone:
         """The row, unless it is past its lifetime."""
@@ -178,13 +182,13 @@ class EndedBatch(KnownBatches):
         return ended | super()._look_up([batch_id for batch_id in batch_ids if batch_id not in ended])
 
 
-def _all(rows: Mapping[int, Batch | FaninError]) -> dict[int, Batch]:
-    """The rows, if every batch could be read; raises the first error."""
-    found: dict[int, Batch] = {}
-    for batch_id, row in rows.items():
-        if isinstance(row, FaninError):
-            raise row
-        found[batch_id] = row
+def all_of(outcomes: Mapping[K, V | FaninError]) -> dict[K, V]:
+    """The outcomes, if none is an error; raises the first error."""
+    found: dict[K, V] = {}
+    for key, outcome in outcomes.items():
+        if isinstance(outcome, FaninError):
+            raise outcome
+        found[key] = outcome
     return found
 
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from fanin.app.ledger.failed import Failed
-from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.known_batches import KnownBatches, all_of
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Done
 from fanin.app.ports.words import Clear, Cleared, Outcome, Tallied, Tally, WordKey
@@ -109,7 +109,7 @@ class Settler:
         Raises:
             Throttled, ServiceUnavailable: not all words could be written; repeat the whole call.
         """
-        return _all(self.try_to_settle(masks, failed=failed, brought=brought))
+        return all_of(self.try_to_settle(masks, failed=failed, brought=brought))
 
     def try_to_settle(
         self,
@@ -258,14 +258,14 @@ class Settler:
             rising = self._done({key: words[key] for key in known - behind})
 
     def _carry_up(self, done: Mapping[WordKey, Tally]) -> None:
-        _all(self._settle(self._above(done)))
+        all_of(self._settle(self._above(done)))
 
     def _rise(self, words: Mapping[WordKey, Tallied]) -> None:
         """Carry up the words that are done, except those whose parent among ``words`` shows it already."""
         done = self._done({key: found.word for key, found in words.items()})
         changes = self._above({key: words[key].tally for key in done})
         missing = [key for key, up in changes.items() if key not in words or up.mask & words[key].word]
-        _all(self._settle({key: changes[key] for key in missing}))
+        all_of(self._settle({key: changes[key] for key in missing}))
 
     def _done(
         self, words: Mapping[WordKey, int], errors: dict[WordKey, FaninError] | None = None
@@ -371,13 +371,3 @@ class Settler:
         if row is None:  # dropped from the cache in favour of other batches
             row = self._known.current(key.batch_id)
         return row
-
-
-def _all(outcomes: Mapping[WordKey, Outcome]) -> dict[WordKey, Cleared]:
-    """The outcomes, if every word was written; raises the first error."""
-    cleared: dict[WordKey, Cleared] = {}
-    for key, outcome in outcomes.items():
-        if isinstance(outcome, FaninError):
-            raise outcome
-        cleared[key] = outcome
-    return cleared

@@ -13,8 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.app.ledger.service import LedgerService
 from fanin.domain import ids
-from fanin.domain.limits import MAX_MARKS
-from fanin.domain.marks import WEIGHT, Failure
+from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import Bits, Tree
 from fanin.errors import BatchGone, BatchNotFound, ServiceUnavailable, Throttled
 from fanin.spark.ack.skipping import Sieve
@@ -51,7 +50,7 @@ _RESULTS: Final = pa.schema(
 RESULTS: Final = ddl(_RESULTS)
 """A row for each batch of each call, and one row without a batch for the writes of each task."""
 
-_AT_ONCE: Final = MAX_MARKS // WEIGHT
+_AT_ONCE: Final = MAX_HEAVY
 """Words, or failed items, of one call; a call can fail no more."""
 _TREE: Final = Tree()
 

@@ -15,8 +15,8 @@ from fanin.client.producing.sender import Sender
 from fanin.domain import ids
 from fanin.domain.diagnosis import SentItems
 from fanin.domain.failures import KeptMessage
-from fanin.domain.limits import MAX_FAILED_MESSAGES, MAX_MARKS
-from fanin.domain.marks import WEIGHT, Failure
+from fanin.domain.limits import MAX_FAILED_MESSAGES
+from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import runs
 from fanin.spark.fanout.bodies import BODY
 from fanin.spark.fanout.staging import ORDINAL
@@ -30,8 +30,6 @@ RESULT: Final = ddl(_RESULT)
 """What sending gives: a row for each message that the queue refused, with its ordinal and the reason; and a
 row for each task, with the messages that it sent and the requests that they took."""
 
-_FAILURES: Final = MAX_MARKS // WEIGHT
-"""Items that one call can fail."""
 NOTES: Final = 16
 """Notes of what a task has sent, at most: one for each run of ordinals, and nearly all tasks have one."""
 
@@ -148,7 +146,7 @@ def send_pages(
             kept = message(item)
             refused[item] = Failure(item, f"not sent: {why}", kept, source=queue)
             size += len(kept.body) if kept else 0
-        if len(refused) >= _FAILURES or size >= MAX_FAILED_MESSAGES:
+        if len(refused) >= MAX_HEAVY or size >= MAX_FAILED_MESSAGES:
             yield _fail(refused, fail)
             refused, size = {}, 0
     if refused:
