@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -26,6 +26,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import WordKey
 from fanin.client.buffers import Producer, Taker
 from fanin.domain import ids
+from fanin.domain.batch import LIVE, State
 from fanin.domain.buffer import Work
 from fanin.domain.marks import Failure
 from fanin.errors import LimitReached, OutcomeUnknown, ServiceUnavailable, Throttled
@@ -146,15 +147,18 @@ def test_the_limit_holds_under_32_producers_and_every_rejected_put_found_it_full
 class Life:
     """A buffer under a seed: any answer may be lost, and the SDK repeats the write after others have worked.
 
-    Producers put with and without keys, and repeat themselves, soon or late; the limit changes all the while.
+    Producers put with and without keys, and repeat themselves, soon or late; the limit changes all the while,
+    and somebody may end the buffer's batch at any moment.
 
     Attributes:
-        accepted: payloads of puts that were answered.
+        accepted: payloads of puts that were answered, by their keys; those without a key by "".
         taken: payloads of work that somebody got.
         items: their items.
         left: how many puts each producer has still to make.
         leaps: how often much time may pass at once.
         changes: how often the limit may change.
+        ends: how often the batch may still be ended.
+        ended: whether it was.
     """
 
     def __init__(self, seed: int) -> None:
@@ -166,7 +170,8 @@ class Life:
         self.losing = self.rng.choice((0.01, 0.05, 0.15))
         self.leaps = 6
         self.changes = 8
-        self.accepted: set[str] = set()
+        self.ends, self.ended = self.rng.choice((0, 0, 1, 4)), False
+        self.accepted: dict[str, set[str]] = defaultdict(set)
         self.taken: set[str] = set()
         self.items: dict[str, str] = {}
         self.left = {f"producer {n}": 6 for n in range(6)}
@@ -196,7 +201,8 @@ class Life:
     def run(self) -> None:
         producers = {name: partial(self.produce, name) for name in self.left}
         takers = {f"taker {n}": self.consume for n in range(3)}
-        self.scheduler.run(producers | takers | {"operator": self.resize}, between=self.between)
+        others = {"operator": self.resize, "ender": self.end}
+        self.scheduler.run(producers | takers | others, between=self.between)
 
     def produce(self, name: str) -> None:
         buffers = process(self.memory)
@@ -212,7 +218,7 @@ class Life:
             except (ServiceUnavailable, OutcomeUnknown, Throttled):
                 buffers = process(self.memory)
             else:
-                self.accepted.update(payloads)
+                self.accepted[key or ""].update(payloads)
                 if key is None or self.rng.random() < 0.7:  # others are repeated, as if nobody had heard
                     self.left[name] -= 1
 
@@ -248,6 +254,19 @@ class Life:
             for _ in range(self.rng.randint(1, 100)):
                 self.scheduler.pause()
 
+    def end(self) -> None:
+        """End the buffer's batch now and then, as nobody should."""
+        while self.ends and any(self.left.values()):
+            for _ in range(self.rng.randint(1, 200)):
+                self.scheduler.pause()
+            self.ends -= 1
+            for row in list(self.memory.batches._rows.values()):
+                state = self.rng.choice((State.CANCELLED, State.ORPHANED, State.TIMED_OUT))
+                with suppress(ServiceUnavailable, OutcomeUnknown):
+                    self.ended |= bool(
+                        self.memory.batches.end(row.batch_id, state, now=self.clock.now(), sources=LIVE)
+                    )
+
     def finished(self) -> Counter[str]:
         """How often the work of each payload was finished, and not just given up by the service."""
         states = WorkStates(self.memory.ports(), LedgerService(self.memory.ports())).of(list(self.items))
@@ -257,6 +276,9 @@ class Life:
         """All is quiet, and answers arrive again."""
         self.losing = 0.0
         self.consume()
+        for key in self.accepted.keys() - {""} if self.ended else ():
+            process(self.memory).put("jobs", sorted(self.accepted[key]), key=key)
+            self.consume()
         limit = process(self.memory).define("jobs", 6).limit
         for _ in range(4):  # what leaked is given up, even before the first mark was made
             self.clock.advance(2 * HOUR_MS)
@@ -278,10 +300,12 @@ def test_accepted_work_is_taken_whichever_answers_are_lost_and_the_buffer_comes_
     life.settle()
 
     # Then no work that was accepted is lost, and none that has a key was finished twice
-    assert len(life.accepted) > 60
-    assert life.accepted <= life.taken
+    keyed = {payload for key, payloads in life.accepted.items() for payload in payloads if key}
+    assert len(keyed) + len(life.accepted[""]) > 60
+    assert keyed <= life.taken
+    assert life.ended or life.accepted[""] <= life.taken  # what has no key is lost with a batch that is ended
     finished = life.finished()
-    assert {finished[payload] for payload in life.accepted if life.has_key(payload)} == {1}
+    assert {finished[payload] for payload in keyed} == {1}
 
 
 class BufferMachine(RuleBasedStateMachine):
