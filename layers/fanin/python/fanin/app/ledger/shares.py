@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from fanin.domain import ids, limits
@@ -41,7 +42,7 @@ class Span(NamedTuple):
 
 @dataclass
 class Share:
-    """The marks of a request that are for one batch, by their places in the request.
+    """The marks of a request that are for one batch, by their places; complete once the request is parsed.
 
     Attributes:
         batch_id: the batch.
@@ -55,31 +56,29 @@ class Share:
     spans: list[Span] = field(default_factory=list)
     counts: dict[int, int] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def stop(self) -> int:
         """One past the highest ordinal of the named blocks; 0 if no block is named."""
-        blocks = (*(named.block for named in self.named), *(span.block for span in self.spans))
-        return max((block.stop for block in blocks), default=0)
+        blocks = [one.block for one in self.named] + [one.block for one in self.spans]
+        return max([block.stop for block in blocks], default=0)
 
-    @property
-    def places(self) -> Iterator[int]:
+    @cached_property
+    def places(self) -> list[int]:
         """The places of all its marks."""
-        for named in self.named:
-            yield from named.places
-        yield from (span.place for span in self.spans)
-        yield from self.counts
+        named = [place for one in self.named for place in one.places]
+        return [*named, *[span.place for span in self.spans], *self.counts]
 
-    @property
+    @cached_property
     def items(self) -> list[tuple[int, int]]:
         """Place and ordinal of each item that is named by its id, in the order of the request."""
         found = [one for named in self.named for one in zip(named.places, named.ordinals, strict=True)]
         return sorted(found) if len(self.named) > 1 else found
 
-    @property
+    @cached_property
     def total(self) -> int:
         """How many items it names, repeats included."""
-        named = sum(len(one.places) for one in self.named)
-        return named + sum(span.size for span in self.spans) + sum(self.counts.values())
+        named = sum([len(one.places) for one in self.named])
+        return named + sum([span.size for span in self.spans]) + sum(self.counts.values())
 
     def without(self, places: Container[int]) -> Share:
         """The share without the marks at some places."""
