@@ -9,7 +9,8 @@ from fanin import names
 from tests.e2e.deployment import eventually
 from tests.spans import spans
 
-SOON = timedelta(seconds=5)
+SOON = timedelta(seconds=15)
+"""Enough for three calls on a busy machine."""
 
 
 def schedule_of(stack, batch_id: int):
@@ -29,7 +30,6 @@ class TestDeadlines:
         batch = tracker.attach(tracker.open(deadline=SOON).batch_id)
         group = batch.add(200)
         tracker.ack([group[i] for i in range(200) if i not in (7, 64, 65, 199)])
-        assert schedule_of(stack, batch.id)
 
         # When the deadline comes, and after it an ack by a function that has not seen the batch before
         event = subscriber.only_event_of(batch.id)
