@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from bench.world import World
 from fanin.domain.batch import Batch
-from fanin.spark.ack import sql_bits
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.jobs.ack import SETTINGS
 from fanin.spark.runtime.session import session
@@ -73,8 +73,9 @@ def known(items: int) -> tuple[Known, InputSchema]:
 
 def plain(rows: DataFrame) -> DataFrame:
     """Words as people aggregate them in SQL."""
-    keyed = rows.select(sql_bits.word("ordinal").alias("word"), sql_bits.mask("ordinal").alias("mask"))
-    return keyed.groupBy("word").agg(sql_bits.union("mask").alias("mask"))
+    bit = "shiftleft(1L, CAST(ordinal & 63 AS INT)) AS bit"
+    keyed = rows.selectExpr("shiftright(ordinal, 6) AS word", bit)
+    return keyed.groupBy("word").agg(F.expr("bit_or(bit)").alias("mask"))
 
 
 def noop(frame: DataFrame) -> None:

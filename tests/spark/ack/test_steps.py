@@ -1,4 +1,4 @@
-"""The three strategies on Spark give the same marks and rejects, whatever the input and its partitions."""
+"""Files and rows give the same marks and rejects, whatever the input and its partitions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from fanin.spark.ack.few import coalesce_few
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.sql_items import normalize
-from fanin.spark.ack.sql_words import pages_from_words
 from fanin.spark.ack.steps import lift, merge, pages_from_files, pages_from_rows
-from fanin.spark.ack.strategy import Strategy
 from fanin.spark.runtime.cluster import most_tasks
 from tests.spark.given import Given, batch, block, items_of
 
@@ -34,18 +32,20 @@ def id_of(ordinal: int) -> str:
     return f"{group.prefix}:{ordinal - group.first}"
 
 
-def coalesced(strategy: Strategy, rows: DataFrame, schema: InputSchema, folder: Path) -> DataFrame:
-    """``MERGED`` by one strategy, computed once."""
-    if strategy is Strategy.PARQUET:
-        pages = pages_from_files(rows.sparkSession, ParquetFiles(str(folder)), schema, SOURCE)
-    else:
-        make = pages_from_words if strategy is Strategy.SQL else pages_from_rows
-        pages = make(normalize(rows, schema), schema, SOURCE)
+def of_rows(rows: DataFrame, schema: InputSchema) -> DataFrame:
+    """``MERGED`` of rows that Spark hands to tasks, computed once."""
+    pages = pages_from_rows(normalize(rows, schema), schema, SOURCE)
+    return merge(pages, schema, SOURCE).localCheckpoint()
+
+
+def of_files(spark: SparkSession, folder: Path, schema: InputSchema) -> DataFrame:
+    """``MERGED`` of files that tasks read themselves, computed once."""
+    pages = pages_from_files(spark, ParquetFiles(str(folder)), schema, SOURCE)
     return merge(pages, schema, SOURCE).localCheckpoint()
 
 
 @pytest.mark.usefixtures("any_ansi")
-def test_strategies_agree_on_ids(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_and_rows_agree_on_ids(spark: SparkSession, tmp_path: Path) -> None:
     # Given ids in random order in three partitions: bits 63, a whole window, repeats, and bad rows
     rng = random.Random(3)  # noqa: S311
     ordinals = [63, 63, 127, 127, 127, *range(4_096, 4_300), *(rng.randrange(600_000) for _ in range(500))]
@@ -57,26 +57,25 @@ def test_strategies_agree_on_ids(spark: SparkSession, tmp_path: Path) -> None:
     rows.write.parquet(str(tmp_path / "acks"))
     schema = InputSchema.of(rows.columns, None)
 
-    done = {strategy: coalesced(strategy, rows, schema, tmp_path / "acks") for strategy in Strategy}
+    done = [of_rows(rows, schema), of_files(spark, tmp_path / "acks", schema)]
 
     # Then the marks are the set, each word once, and every other row is a reject
-    found = {strategy: lift(frame, SOURCE) for strategy, frame in done.items()}
-    assertDataFrameEqual(found[Strategy.PARQUET], found[Strategy.PAGES])
-    assertDataFrameEqual(found[Strategy.SQL], found[Strategy.PAGES])
-    assert items_of(found[Strategy.SQL].collect()) == Counter((7, n) for n in set(ordinals))
+    found = [lift(frame, SOURCE) for frame in done]
+    assertDataFrameEqual(*found)
+    assert items_of(found[0].collect()) == Counter((7, n) for n in set(ordinals))
     expected = Counter({(None, "null"): 2, ("x", "malformed"): 2})
     expected.update((value, "malformed") for value in odd)
     expected[f"{FIRST.prefix}:200000", "foreign"] = 1
     for ordinal, times in Counter(ordinals).items():
         expected[id_of(ordinal), "duplicate"] += times - 1
-    for frame in done.values():
+    for frame in done:
         rejects = frame.where("reason IS NOT NULL").select("value", "reason").collect()
         assert Counter(map(tuple, rejects)) == +expected
         assert frame.agg({"rows": "sum"}).collect()[0][0] == len(values)
 
 
 @pytest.mark.usefixtures("any_ansi")
-def test_strategies_agree_on_ordinals_as_text(spark: SparkSession, tmp_path: Path) -> None:
+def test_few_rows_and_many_agree_on_ordinals_as_text(spark: SparkSession) -> None:
     # Given ordinals as a CSV has them, some of which are not numbers, or are not written as these are
     good = ["5", "5", "63.0", "599999", "0007", "9.00"]
     odd = ["x", "1.5", "", "9" * 30, " 8 ", "8 ", "+8", "1e3", "8.", ".0", "8.0.0", "0x8", "8_0", "٣", "NaN"]
@@ -84,16 +83,14 @@ def test_strategies_agree_on_ordinals_as_text(spark: SparkSession, tmp_path: Pat
     rows = spark.createDataFrame([(value,) for value in values], "ordinal string")
     schema = InputSchema.of(rows.columns, 7)
 
-    done = {
-        strategy: coalesced(strategy, rows, schema, tmp_path) for strategy in (Strategy.PAGES, Strategy.SQL)
-    }
+    done = of_rows(rows, schema)
     few = coalesce_few(rows, schema, SOURCE)
 
-    # Then all take the whole numbers and leave out the others
+    # Then both take the whole numbers and leave out the others
     assert few is not None
     marks: list[Any] = [
         [tuple(mark.values()) for mark in few.marks.to_pylist()],
-        *(lift(frame, SOURCE).collect() for frame in done.values()),
+        lift(done, SOURCE).collect(),
     ]
     for found in marks:
         assert items_of(found) == Counter((7, n) for n in (5, 7, 9, 63, 599_999))
@@ -102,33 +99,24 @@ def test_strategies_agree_on_ordinals_as_text(spark: SparkSession, tmp_path: Pat
     expected.update((f'{{"ordinal":"{text}"}}', "malformed") for text in odd)
     rejects: list[Any] = [
         [(value, reason) for value, reason, _ in few.rejects],
-        *(frame.where("reason IS NOT NULL").select("value", "reason").collect() for frame in done.values()),
+        done.where("reason IS NOT NULL").select("value", "reason").collect(),
     ]
     for left_out in rejects:
         assert Counter((value.replace(": ", ":"), reason) for value, reason in left_out) == expected
 
 
-@pytest.mark.parametrize("strategy", list(Strategy))
-def test_empty_input_one_row_and_empty_partitions_work(
-    spark: SparkSession, tmp_path: Path, strategy: Strategy
+@pytest.mark.parametrize("ordinals", [[63], []])
+def test_one_row_among_empty_partitions_is_one_mark_and_none_is_none(
+    spark: SparkSession, tmp_path: Path, ordinals: list[int]
 ) -> None:
-    # Given one row among many empty partitions, and no row at all
-    one = spark.createDataFrame([(63,)], "ordinal long").repartition(6)
-    none = one.where("ordinal < 0")
-    if strategy is Strategy.PARQUET:
-        for name, rows in (("one", one), ("none", none)):
-            rows.write.parquet(str(tmp_path / name))
+    # Given one row among many empty partitions, with bit 63; or no row at all
+    rows = spark.createDataFrame([(n,) for n in ordinals], "ordinal long").repartition(6)
+    rows.write.parquet(str(tmp_path / "acks"))
+    schema = InputSchema(by_id=False, batch_id=7)
 
-    found = {
-        name: lift(
-            coalesced(strategy, rows, InputSchema(by_id=False, batch_id=7), tmp_path / name), SOURCE
-        ).collect()
-        for name, rows in (("one", one), ("none", none))
-    }
-
-    # Then there is one mark, of bit 63, and none
-    assert [tuple(mark) for mark in found["one"]] == [(7, 0, 0, -(2**63))]
-    assert found["none"] == []
+    for done in (of_rows(rows, schema), of_files(spark, tmp_path / "acks", schema)):
+        marks = [tuple(mark) for mark in lift(done, SOURCE).collect()]
+        assert marks == [(7, 0, 0, -(2**63)) for _ in ordinals]
 
 
 def test_many_partitions_are_joined_without_running_a_job_to_count_them(spark: SparkSession) -> None:
@@ -160,9 +148,7 @@ def test_ten_thousand_empty_partitions_and_a_huge_one(spark: SparkSession, tmp_p
         pq.write_table(pa.table({"ordinal": pa.array([], pa.int64())}), spark_file)
 
     rows = huge.unionByName(empty)
-    for strategy in (Strategy.PARQUET, Strategy.PAGES):
-        done = coalesced(strategy, rows, schema, tmp_path / "acks")
-
+    for done in (of_rows(rows, schema), of_files(spark, tmp_path / "acks", schema)):
         # Then everything is found, and all repeats are rejects
         assert set(lift(done, SOURCE).collect()) == {
             (7, mark.level, mark.number, mark.mask - (mark.mask >> 63 << 64))

@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame, SparkSession
 from fanin.spark.ack import few, stream
 from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.strategy import Strategy
 from tests.spark.given import Given, batch
 
 NOBODY: Any = None
@@ -41,7 +40,7 @@ def test_each_partition_is_read_once_and_by_a_task_of_its_own(
     def coalesced(rows: DataFrame, *_: object, **__: object) -> Acknowledged:
         found = few.coalesce_few(rows, InputSchema.of(rows.columns, 7), Given((batch(7, 300),)))
         assert found
-        return Acknowledged(Strategy.PAGES, rows=found.rows, distinct=found.rows, failed=0)
+        return Acknowledged(rows=found.rows, distinct=found.rows, failed=0)
 
     monkeypatch.setattr(stream, "acknowledge_few", coalesced)
     done: list[int] = []

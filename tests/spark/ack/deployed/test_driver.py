@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from fanin.spark.ack.driver import acknowledge, forecast
 from fanin.spark.ack.forecast import QUOTA, WARM
-from fanin.spark.ack.strategy import Strategy
+from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.runtime.service import Service
 from tests.spark import faults
 from tests.spark.items import ITEMS, filled, written
@@ -30,12 +30,12 @@ def test_tasks_that_die_half_way_change_nothing(
 
     # When they are acknowledged
     work = str(tmp_path / "work")
-    summary = acknowledge(spark.read.parquet(folder), dying, work=work).summary()
+    rows, files = spark.read.parquet(folder), ParquetFiles(folder)
+    summary = acknowledge(rows, dying, work=work, files=files).summary()
 
     # Then it was as if nothing had happened
     assert faults.happened(deaths) == faults.dying_of("mark")
     assert (summary["ok"], summary["distinct"], summary["rejects"]) == (True, ITEMS // 2, {})
-    assert summary["strategy"] is Strategy.PARQUET  # the tasks have read the files themselves
     pending = service.ledger().pending(batch.batch_id, 0, ITEMS)
     assert pending == set(range(ITEMS)) - set(chosen)
 

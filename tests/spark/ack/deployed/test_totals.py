@@ -12,9 +12,7 @@ from pyspark.sql import SparkSession
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.marks import Done
-from fanin.errors import InvalidRequest
 from fanin.spark.ack.driver import acknowledge
-from fanin.spark.ack.strategy import Strategy
 from fanin.spark.jobs.ack import JOB
 from fanin.spark.runtime.service import Service
 from tests.spark import faults
@@ -111,16 +109,6 @@ def test_only_words_of_batches_without_totals_are_lifted(
     # Then one is written word by word, the other at its root
     assert (done.first, done.ranged, done.words, done.completed) == (4_096, 4_096, 64 + 1, 2)
     assert totals_of(service, summed) == ({"rows": 2 * 4_096}, True)
-
-
-def test_tasks_do_not_read_the_files_of_a_run_with_totals(
-    spark: SparkSession, service: Service, tmp_path: Path
-) -> None:
-    rows = spark.createDataFrame([], "item string, rows long")
-
-    with pytest.raises(InvalidRequest, match="choose the strategy pages or sql"):
-        acknowledge(rows, service, work=str(tmp_path), strategy=Strategy.PARQUET, totals=["rows"])
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_values_are_read_from_text(

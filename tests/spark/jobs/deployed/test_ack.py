@@ -43,7 +43,6 @@ def test_a_dataset_completes_its_batch_and_the_summary_says_what_was_left_out(
     first, again = (json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{"))
     assert codes == [0, 0]
     expected = {
-        "strategy": "parquet",
         "rows": ITEMS + 6,
         "distinct": ITEMS - 10,
         "failed": 10,
@@ -82,7 +81,7 @@ def test_few_rows_are_acknowledged_as_many_are(
 ) -> None:
     # Given two batches, and a small file for each, with the same rows
     told, left_out = [], []
-    other = {"strategy", "seconds", "writes", "acks_per_write"}
+    other = {"seconds", "writes", "acks_per_write"}
     for most in (ack.SMALL, 0):
         batch, group = filled(service)
         rows = [group[0], group[0], group[70], f"{group.prefix}:4000000000", None, "x" * 9_000]

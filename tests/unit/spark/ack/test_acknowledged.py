@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from fanin.spark.ack.acknowledged import Acknowledged
-from fanin.spark.ack.strategy import Strategy
 
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "spark" / "ack.md"
 
 
 def done(**changes: Any) -> Acknowledged:
     values = {"rows": 12, "distinct": 8, "failed": 1, "rejects": {"null": 2, "duplicate": 1}, **changes}
-    return Acknowledged(strategy=Strategy.SQL, **values)
+    return Acknowledged(**values)
 
 
 def test_a_run_is_well_if_every_row_is_accounted_for() -> None:
@@ -24,7 +23,6 @@ def test_a_run_is_well_if_every_row_is_accounted_for() -> None:
 def test_the_summary_is_json_with_acks_for_each_write() -> None:
     summary = json.loads(json.dumps(done(writes=4, completed=1).summary()))
     assert (summary["ok"], summary["acks_per_write"], summary["completed"]) == (True, 2.25, 1)
-    assert summary["strategy"] == "sql"
 
 
 def test_a_run_that_wrote_nothing_has_no_acks_per_write() -> None:

@@ -14,7 +14,7 @@ from fanin.spark.ack.input_schema import LONGEST, InputSchema
 from fanin.spark.ack.parquet_files import ParquetFiles, _middle
 from fanin.spark.inputs.listing import FoundFile
 
-ORDINALS = InputSchema(by_id=False, batch_id=7)
+BY_ID, ORDINALS = InputSchema(by_id=True), InputSchema(by_id=False, batch_id=7)
 
 
 def written(folder: Path, name: str, columns: dict[str, Any], rows: int = 1_500) -> None:
@@ -118,6 +118,29 @@ def test_hidden_files_are_skipped_as_spark_does(tmp_path: Path) -> None:
 def test_a_folder_without_files_has_no_schema_and_no_splits(tmp_path: Path) -> None:
     files = ParquetFiles(str(tmp_path))
     assert (files.schema, files.splits(4)) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind", "fits"),
+    [
+        (ORDINALS, pa.int8(), True),
+        (ORDINALS, pa.int64(), True),
+        (ORDINALS, pa.uint32(), True),
+        (ORDINALS, pa.uint64(), False),
+        (ORDINALS, pa.float64(), False),
+        (ORDINALS, pa.string(), False),
+        (InputSchema(by_id=False), pa.int64(), False),  # the batches are missing
+        (BY_ID, pa.string(), True),
+        (BY_ID, pa.large_string(), True),
+        (BY_ID, pa.binary(), False),
+        (BY_ID, pa.dictionary(pa.int32(), pa.string()), False),
+    ],
+)
+def test_tasks_read_whole_numbers_of_64_bits_and_text(
+    tmp_path: Path, schema: InputSchema, kind: pa.DataType, *, fits: bool
+) -> None:
+    written(tmp_path / "files", "a.parquet", {schema.columns[-1]: pa.array([], kind)})
+    assert ParquetFiles(str(tmp_path / "files")).readable(schema) is fits
 
 
 def test_only_the_columns_that_name_items_are_read(tmp_path: Path) -> None:

@@ -10,10 +10,9 @@ from pyspark import StorageLevel
 
 from fanin.spark.ack import stream
 from fanin.spark.ack.acknowledged import Acknowledged
-from fanin.spark.ack.strategy import Strategy
 from fanin.spark.runtime.reject_limit import EVERY
 
-DONE = Acknowledged(Strategy.PAGES, rows=3, distinct=3, failed=0)
+DONE = Acknowledged(rows=3, distinct=3, failed=0)
 
 
 class Rows:
@@ -80,7 +79,6 @@ def test_each_micro_batch_has_folders_of_its_own(asked):
             "work": "/scratch/epoch=12",
             "rejects": "/rejects/epoch=12",
             "batch_id": 7,
-            "strategy": Strategy.PAGES,
             "totals": ["rows"],
             "max_rejects": EVERY,
         }

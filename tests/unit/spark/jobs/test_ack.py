@@ -17,13 +17,6 @@ def parsed(*more: str):
     return JOB.parser().parse_args([*NEEDED, *more])
 
 
-@pytest.mark.parametrize("option", ["--strategy", "--way"])
-def test_the_library_chooses_how_to_coalesce(option, capsys):
-    with pytest.raises(SystemExit):
-        parsed(option, "sql")
-    assert f"unrecognized arguments: {option}" in capsys.readouterr().err
-
-
 def test_totals_are_names_divided_by_commas():
     assert parsed().totals == ()
     assert parsed("--totals", "rows, cents").totals == ("rows", "cents")

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from fanin.spark.ack.driver import acknowledge, forecast
     from fanin.spark.ack.forecast import Forecast
     from fanin.spark.ack.parquet_files import ParquetFiles
-    from fanin.spark.ack.strategy import Strategy
     from fanin.spark.ack.stream import ack_stream
     from fanin.spark.fanout.bodies import Dataset, with_body
     from fanin.spark.fanout.driver import FanOut, fan_out
@@ -44,7 +43,6 @@ __all__ = [
     "ParquetFiles",
     "RejectLimit",
     "Service",
-    "Strategy",
     "Summary",
     "ack_stream",
     "acknowledge",
@@ -70,7 +68,6 @@ _HOMES: Final = {
     "ParquetFiles": "fanin.spark.ack.parquet_files",
     "RejectLimit": "fanin.spark.runtime.reject_limit",
     "Service": "fanin.spark.runtime.service",
-    "Strategy": "fanin.spark.ack.strategy",
     "Summary": "fanin.spark.jobs.running",
     "ack_stream": "fanin.spark.ack.stream",
     "acknowledge": "fanin.spark.ack.driver",

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from fanin.spark.ack.strategy import Strategy
-
 
 @dataclass(frozen=True)
 class Acknowledged:
     """What a run did.
 
     Attributes:
-        strategy: how it coalesced.
         rows: of the input.
         distinct: items that the rows acknowledge.
         failed: items that the rows fail.
@@ -30,7 +27,6 @@ class Acknowledged:
         totals: of a run with totals, the sums of what the items bring, those that were done before included.
     """
 
-    strategy: Strategy
     rows: int
     distinct: int
     failed: int

@@ -53,17 +53,8 @@ class Coalescer:
         """Take some rows, and give the pages and rejects that have come out."""
         columns = dict(zip(chunk.schema.names, chunk.columns, strict=True))
         rows = self._by_id(columns["item"]) if self._schema.by_id else self._ordinals(columns)
-        yield from self.count(chunk.num_rows, rows)
-
-    def count(self, rows: int, taken: Iterator[Records]) -> Iterator[Records]:
-        """Count rows, take them, and give the pages and rejects that have come out.
-
-        Args:
-            rows: how many there are.
-            taken: of ``take``; iterating it takes them.
-        """
-        self._rows += rows
-        yield from taken
+        self._rows += chunk.num_rows
+        yield from rows
         if len(self._keys) > _KEYS:
             yield from self._repeated(self._builder.flush())
         yield from self._pages()
@@ -79,14 +70,14 @@ class Coalescer:
 
     def _by_id(self, items: Any) -> Iterator[Records]:
         if items.null_count:
-            yield self.rejects([None] * items.null_count, Reason.NULL, "the item id is null")
+            yield self._rejects([None] * items.null_count, Reason.NULL, "the item id is null")
             items = items.drop_null()
         codes, indices = self._ids.split(items)
         if not isinstance(codes, int) and codes.min(initial=0) < 0:
             indexed = codes >= 0
             detail = "it does not end in a colon and a whole number"
             # A file may say of bytes that they are UTF-8; nothing has looked at them until now.
-            yield self.rejects(decoded(items.filter(pa.array(~indexed))), Reason.MALFORMED, detail)
+            yield self._rejects(decoded(items.filter(pa.array(~indexed))), Reason.MALFORMED, detail)
             codes, indices = codes[indexed], indices[indexed]
         self._split.append((codes, indices))
         self._waiting += len(indices)
@@ -107,7 +98,7 @@ class Coalescer:
         def show(rows: Ints) -> list[str]:
             return [f"{prefixes[codes[row]]}:{indices[row]}" for row in rows.tolist()]
 
-        yield from self.take(prefixes, self.blocks(prefixes), codes, indices, show)
+        yield from self._take(prefixes, self._issued.blocks(prefixes), codes, indices, show)
 
     def _ordinals(self, rows: Mapping[str, Any]) -> Iterator[Records]:
         numbers = [rows[name] for name in self._schema.columns]
@@ -115,10 +106,10 @@ class Coalescer:
             named = reduce(pc.and_, [column.is_valid() for column in numbers])
             others = pa.table(dict(rows)).filter(pc.invert(named)).to_pylist()
             ragged = [row["raw"] for row in others if row.get("raw") is not None]
-            yield self.rejects(ragged, Reason.MALFORMED, "it is not a whole number")
+            yield self._rejects(ragged, Reason.MALFORMED, "it is not a whole number")
             empty = [row for row in others if row.get("raw") is None]
             values = [self._schema.row_json(row.get("batch_id"), row["ordinal"]) for row in empty]
-            yield self.rejects(values, Reason.NULL, "the ordinal or the batch id is null")
+            yield self._rejects(values, Reason.NULL, "the ordinal or the batch id is null")
             numbers = [column.filter(named) for column in numbers]
         indices = numbers[-1].to_numpy()
         if not len(indices):
@@ -135,27 +126,16 @@ class Coalescer:
             pairs = zip(known.tolist(), highest.tolist(), strict=True)
             needed = {batch_id: ordinal + 1 for batch_id, ordinal in pairs}  # which may not fit into 64 bits
         names = known.tolist()
-        found = self.blocks(names, needed)
+        sizes = self._issued.sizes(needed)
+        found = [n if isinstance(n := sizes[b], Refused) else Block(b, 0, n, 0) for b in names]
 
         def show(rows: Ints) -> list[str]:
             pairs = zip(keys[rows].tolist(), indices[rows].tolist(), strict=True)
             return [self._schema.row_json(batch_id, ordinal) for batch_id, ordinal in pairs]
 
-        yield from self.take(names, found, codes, indices, show)
+        yield from self._take(names, found, codes, indices, show)
 
-    def blocks(self, names: Sequence[Any], needed: Mapping[int, int] | None = None) -> list[Found]:
-        """The block of items that each name stands for, or why it is refused.
-
-        Args:
-            names: prefixes of item ids, or ids of batches, each once. A batch's items are one block.
-            needed: batch id → one past the highest ordinal that the input names.
-        """
-        if self._schema.by_id:
-            return self._issued.blocks(names)
-        sizes = self._issued.sizes(needed or dict.fromkeys(names, 0))
-        return [n if isinstance(n := sizes[b], Refused) else Block(b, 0, n, 0) for b in names]
-
-    def take(
+    def _take(
         self,
         names: Sequence[str | int],
         found: Sequence[Found],
@@ -191,7 +171,7 @@ class Coalescer:
                 for block in found
             ]
             why = [told[code] for code in codes[rows].tolist()]
-            yield self.rejects(show(rows), [r.reason for r in why], [r.detail for r in why])
+            yield self._rejects(show(rows), [r.reason for r in why], [r.detail for r in why])
             codes, indices = codes[good], indices[good]
         if single:
             keys: Ints | int = self._key(names[0], blocks[0])
@@ -221,9 +201,11 @@ class Coalescer:
                     if name is None
                     else f"{name}:{ordinal - block.first}"
                 )
-            yield self.rejects(shown, Reason.DUPLICATE, REPEATED)
+            yield self._rejects(shown, Reason.DUPLICATE, REPEATED)
 
-    def rejects(self, values: Any, reason: Reason | Sequence[Reason], detail: str | Sequence[str]) -> Records:
+    def _rejects(
+        self, values: Any, reason: Reason | Sequence[Reason], detail: str | Sequence[str]
+    ) -> Records:
         """Make rejects.
 
         Args:

@@ -9,16 +9,12 @@ from typing import Final, NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.errors import InvalidRequest
 from fanin.spark.ack import steps, values
-from fanin.spark.ack.bare_scan import bare_files
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, StoredBatches
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.sql_items import normalize
-from fanin.spark.ack.sql_words import pages_from_words
 from fanin.spark.ack.staged_rows import no_rows, stage_rows
-from fanin.spark.ack.strategy import Strategy, choose_strategy
 from fanin.spark.inputs.names import with_names
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
@@ -38,7 +34,6 @@ class Given(NamedTuple):
     work: str
     batch_id: int | None
     files: ParquetFiles | None
-    strategy: Strategy | None
     rejects: str | None
     totals: Sequence[str]
     max_rejects: RejectLimit
@@ -48,7 +43,6 @@ class Coalesced(NamedTuple):
     """What a run is to write.
 
     Attributes:
-        strategy: how the rows were coalesced.
         rows: of the input.
         rejects: rows that are left out, by reason.
         failed: items that fail.
@@ -59,7 +53,6 @@ class Coalesced(NamedTuple):
         totals: names of totals.
     """
 
-    strategy: Strategy
     rows: int
     rejects: dict[str, int]
     failed: int
@@ -109,23 +102,15 @@ def coalesce(given: Given) -> Coalesced:
         check_replaceable(spark, folder)
     rows = with_names(given.rows, ["item", "batch_id", "ordinal", "reason", *given.totals])
     totals = values.check_columns(given.totals, rows.schema)
-    if totals and given.strategy is Strategy.PARQUET:
-        raise InvalidRequest(
-            "tasks cannot read the files of a run with totals themselves; choose the strategy pages or sql"
-        )
     schema = InputSchema.of(rows.columns, given.batch_id)
     reasons = "reason" in rows.columns
     rows = rows.select(*schema.columns, *(["reason"] if reasons else []), *totals)
-    files = None if totals else given.files
-    if not totals and files is None and given.strategy in {None, Strategy.PARQUET}:
-        files = bare_files(given.rows)
+    files = given.files if given.files and not totals and given.files.readable(schema) else None
     staged = _stage(rows, schema, batches, given.work, totals=totals, reasons=reasons)
-    chosen = given.strategy or choose_strategy(staged.acks, schema, files)
     merged = _merged(
         staged.acks,
         schema,
         batches,
-        strategy=chosen,
         files=files,
         failures=staged.good if staged.failed else None,
         reasons=reasons,
@@ -145,7 +130,6 @@ def coalesce(given: Given) -> Coalesced:
     if totals:
         lifted = values.with_brought(lifted, staged.done)
     return Coalesced(
-        strategy=chosen,
         rows=read,
         rejects=counted,
         failed=staged.failed,
@@ -201,16 +185,13 @@ def _merged(
     schema: InputSchema,
     batches: BatchReader,
     *,
-    strategy: Strategy,
     files: ParquetFiles | None,
     failures: DataFrame | None,
     reasons: bool,
 ) -> DataFrame:
     """Coalesce to ``MERGED``. Failures are merged too, to find items that are both done and failed."""
-    if strategy is Strategy.PARQUET and files:
+    if files:
         pages = steps.pages_from_files(acks.sparkSession, files, schema, batches, reasons=reasons)
-    elif strategy is Strategy.SQL:
-        pages = pages_from_words(normalize(acks, schema), schema, batches)
     else:
         pages = steps.pages_from_rows(normalize(acks, schema), schema, batches)
     if failures is not None:

@@ -19,7 +19,6 @@ from fanin.spark.ack.ledger_writes import (
     write_marks_task,
 )
 from fanin.spark.ack.parquet_files import ParquetFiles
-from fanin.spark.ack.strategy import Strategy
 from fanin.spark.ack.writers import Written, check_writers, share_writers
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.cluster import most_tasks
@@ -35,7 +34,6 @@ def acknowledge(
     work: str,
     batch_id: int | None = None,
     files: ParquetFiles | None = None,
-    strategy: Strategy | None = None,
     rejects: str | None = None,
     writers: int | None = None,
     totals: Sequence[str] = (),
@@ -54,9 +52,9 @@ def acknowledge(
         service: the stack.
         work: a folder for what steps pass to each other; the datasets of an earlier run in it are replaced.
         batch_id: the batch of all rows, for input that has only ordinals.
-        files: the Parquet files that the rows are read from, with ``mergeSchema``; None finds them if
-            ``rows`` is ``spark.read.parquet(…)``, perhaps with some of its columns only.
-        strategy: how to coalesce; None chooses. Pass it where sampling the input is expensive.
+        files: the Parquet files that the rows are read from, with ``mergeSchema``; tasks then read them
+            themselves, if their columns need no conversion, and twice as fast as through Spark. A run with
+            totals leaves them to Spark.
         rejects: folder for the rows that are left out; ``rejects`` in ``work`` if None.
         writers: tasks that write; if None, as many as there is work for.
         totals: names of totals of the batches; each is a column with what the items bring to it, whole
@@ -74,7 +72,7 @@ def acknowledge(
         TooManyRejects: too many rows are left out; no item was acknowledged or failed.
     """
     check_writers(writers, max_writes_per_second)
-    given = Given(rows, service, work, batch_id, files, strategy, rejects, totals, max_rejects)
+    given = Given(rows, service, work, batch_id, files, rejects, totals, max_rejects)
     found = coalesce(given)
     written = Written(rows.sparkSession, found.words, found.failed, shown=progress)
     share = share_writers(found.words, most_tasks(rows.sparkSession), writers, max_writes_per_second)
@@ -88,7 +86,6 @@ def acknowledge(
         done = sum_results(results)
     named = sum(done[name] for name in ("first", "ranged", "duplicates", "late", "held"))
     return Acknowledged(
-        strategy=found.strategy,
         rows=found.rows,
         distinct=named - found.failed,
         failed=found.failed,
@@ -131,7 +128,7 @@ def forecast(
     """
     check_writers(None, max_writes_per_second)
     classic(rows.sparkSession, "forecast")
-    found = coalesce(Given(rows, service, work, batch_id, files, None, rejects, totals, max_rejects))
+    found = coalesce(Given(rows, service, work, batch_id, files, rejects, totals, max_rejects))
     return forecast_of(
         words_of(found.marks),
         rows=found.rows,

@@ -18,7 +18,6 @@ from fanin.spark.ack.lifting import LIFTED, lift_task
 from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.ack.schemas import MARK_SCHEMA, PAGE_SCHEMA, PAGES, page_records
 from fanin.spark.ack.sql_items import normalize
-from fanin.spark.ack.strategy import Strategy
 from fanin.spark.ack.tasks import Task
 from fanin.spark.inputs.names import with_names
 from fanin.spark.runtime.arrow import Records, page
@@ -72,7 +71,6 @@ def acknowledge_few(
     before = service.meter().writes.total()
     results = [result for some in mark([few.marks], service.ledger()) for result in some]
     return Acknowledged(
-        strategy=Strategy.PAGES,
         rows=few.rows,
         distinct=sum(result.items for result in results),
         failed=0,

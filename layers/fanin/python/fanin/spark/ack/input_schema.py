@@ -95,12 +95,3 @@ class InputSchema:
         """A row that names its item by ordinal, as JSON with the columns that the input has."""
         row = {} if self.batch_id is not None else {"batch_id": batch_id}
         return json.dumps({**row, "ordinal": ordinal})
-
-    def show(self, name: str | int, index: int) -> str:
-        """An item as the input names it.
-
-        Args:
-            name: the prefix of the item's id, or the id of its batch.
-            index: the item's number below that name.
-        """
-        return f"{name}:{index}" if isinstance(name, str) else self.row_json(name, index)

@@ -84,6 +84,14 @@ class ParquetFiles:
         """The Arrow schema of the first file; None if there are no files."""
         return next((pq.read_schema(path, filesystem=self.system) for path in self.sizes), None)
 
+    def readable(self, schema: InputSchema) -> bool:
+        """Whether tasks can read the files: they have the columns, and these need no conversion."""
+        if self.schema is None:
+            return False
+        kinds = {field.name: str(field.type) for field in self.schema}
+        fits = ("string", "large_string") if schema.by_id else ("int8", "int16", "int32", "int64", "uint32")
+        return all(kinds.get(name) in fits for name in schema.columns)
+
     def splits(self, parallelism: int) -> list[list[FileSplit]]:
         """Divide the files among tasks, in order.
 

@@ -1,6 +1,6 @@
 """Items as Spark SQL sees them: names, numbers, and which of them were issued.
 
-``numpy_items`` parses ids in numpy.
+They serve rows that are looked at one by one; ``numpy_items`` parses the ids of all others in numpy.
 """
 
 from __future__ import annotations
@@ -61,31 +61,6 @@ def normalize(rows: DataFrame, schema: InputSchema) -> DataFrame:
     return rows.withColumns({"raw": raw, **numbers, **given})
 
 
-def split_names(rows: DataFrame, schema: InputSchema) -> DataFrame:
-    """Split what rows name into a group or a batch and a number; batches are not read for it.
-
-    Args:
-        rows: with the columns that ``normalize`` gives, and any others.
-        schema: how they name items.
-
-    Returns:
-        The rows with ``name``: the ``<batch id>:<group id>`` of the item's id, or the batch; and ``index``,
-        the item's number below that name. Both are null where the row names no item. Also ``value``, the row
-        as it came, and ``empty``, whether it is null.
-    """
-    if schema.by_id:
-        return _split_ids(rows).withColumns({"value": F.col("item"), "empty": F.col("item").isNull()})
-    whole = F.col("ordinal").isNotNull() & F.col("batch_id").isNotNull()
-    named = rows.withColumns(
-        {
-            "name": F.when(whole, F.col("batch_id")),
-            "value": F.coalesce("raw", _json(schema)),
-            "empty": F.col("raw").isNull(),
-        }
-    )
-    return named.withColumnRenamed("ordinal", "index").drop("batch_id")
-
-
 def resolve(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> DataFrame:
     """Find the items that rows name. Tasks check each prefix of item ids, or each batch, once.
 
@@ -98,7 +73,7 @@ def resolve(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> DataF
         The rows with ``batch_id`` and ``ordinal``, or with a ``reason`` and a ``detail`` why there is no such
         item; and with ``value``, the row as it came, and ``totals``, the names of the totals of the batch.
     """
-    split = split_names(rows, schema).withColumn("name", F.col("name").cast("string"))
+    split = _split_ids(rows) if schema.by_id else _split_ordinals(rows, schema)
     if schema.batch_id is None:
         names = split.where("name IS NOT NULL").select("name").distinct()
     else:
@@ -156,13 +131,36 @@ def _row(found: Found, issued: IssuedItems) -> dict[str, str | int | list[str]]:
 
 
 def _split_ids(rows: DataFrame) -> DataFrame:
-    """Split item ids at their last colon."""
+    """Split item ids at their last colon.
+
+    Returns:
+        The rows with ``name``, the ``<batch id>:<group id>`` of the item's id, and ``index``, its number in
+        that group; both are null where the row names no item. Also ``value``, the row as it came, and
+        ``empty``, whether it is null.
+    """
     index = F.substring_index("item", ":", -1)
     name = F.expr("substring(item, 1, length(item) - length(substring_index(item, ':', -1)) - 1)")
     indexed = F.col("item").rlike(_INDEXED)
     # A cast in a branch that is not taken does not fail, with ANSI on or off.
     number = F.when(indexed, index).cast(LongType())
-    return rows.withColumns({"name": F.when(indexed, name), "index": number})
+    item = F.col("item")
+    return rows.withColumns(
+        {"name": F.when(indexed, name), "index": number, "value": item, "empty": item.isNull()}
+    )
+
+
+def _split_ordinals(rows: DataFrame, schema: InputSchema) -> DataFrame:
+    """What ``_split_ids`` gives, of rows with batches and ordinals; ``name`` is the batch."""
+    whole = F.col("ordinal").isNotNull() & F.col("batch_id").isNotNull()
+    row = F.to_json(F.struct(*schema.columns), {"ignoreNullFields": "false"})  # a null stays a null
+    named = rows.withColumns(
+        {
+            "name": F.when(whole, F.col("batch_id").cast("string")),
+            "value": F.coalesce("raw", row),
+            "empty": F.col("raw").isNull(),
+        }
+    )
+    return named.withColumnRenamed("ordinal", "index").drop("batch_id")
 
 
 def _bounded_json(rows: DataFrame, schema: InputSchema) -> Column:
@@ -174,8 +172,3 @@ def _bounded_json(rows: DataFrame, schema: InputSchema) -> Column:
         for name in schema.columns
     ]
     return F.to_json(F.struct(*columns), {"ignoreNullFields": "false"})
-
-
-def _json(schema: InputSchema) -> Column:
-    """The columns that name an item, as JSON; a null stays a null."""
-    return F.to_json(F.struct(*schema.columns), {"ignoreNullFields": "false"})

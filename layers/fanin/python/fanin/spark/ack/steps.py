@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import NullType
 
-from fanin.spark.ack import sql_bits
 from fanin.spark.ack.containers import PAGE_BITS
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader
@@ -96,6 +95,6 @@ def lift(merged: DataFrame, batches: BatchReader) -> DataFrame:
     columns = ["batch_id", "level", "number", "mask"]
     low = merged.where(f"mask IS NOT NULL AND level < {LIFTED}").select(columns)
     bits_above = merged.where(f"level = {LIFTED}").groupBy("batch_id", "number")
-    above = bits_above.agg(sql_bits.union("mask").alias("mask")).repartition("batch_id")
+    above = bits_above.agg(F.expr("bit_or(mask)").alias("mask")).repartition("batch_id")
     high = above.sortWithinPartitions("batch_id").mapInArrow(lift_task(batches), MARKS)
     return low.unionByName(high)

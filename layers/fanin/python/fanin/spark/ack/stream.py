@@ -10,7 +10,6 @@ from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.coalescing import WORK
 from fanin.spark.ack.driver import acknowledge
 from fanin.spark.ack.few import TASKS, acknowledge_few
-from fanin.spark.ack.strategy import Strategy
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.reject_limit import EVERY
@@ -72,7 +71,6 @@ def ack_stream(
             service,
             work=folder.path,
             batch_id=batch_id,
-            strategy=Strategy.PAGES,
             rejects=left_out,
             totals=totals,
             max_rejects=EVERY,  # a micro-batch of nothing but rejects does not end the stream

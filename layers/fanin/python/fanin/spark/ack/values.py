@@ -11,7 +11,6 @@ from pyspark.sql.types import LongType, StructType
 
 from fanin.domain.totals import MAX_VALUE, check_names
 from fanin.errors import InvalidRequest
-from fanin.spark.ack import sql_bits
 from fanin.spark.ack.whole_numbers import MAY_BE_WHOLE, whole_number
 from fanin.spark.runtime.rejects import Reason
 
@@ -110,7 +109,7 @@ def with_brought(marks: DataFrame, rows: DataFrame) -> DataFrame:
     each = bringing.select(
         "batch_id",
         F.lit(0).alias("level"),
-        sql_bits.word("ordinal").alias("number"),
+        F.shiftright("ordinal", 6).alias("number"),
         F.concat(F.array("ordinal"), "values").alias("one"),
     )
     words = each.groupBy("batch_id", "level", "number").agg(F.collect_list("one").alias(BROUGHT))
