@@ -7,7 +7,7 @@ import pytest
 from fanin.app.ledger import failed as module
 from fanin.app.ports.parts import FailureRow
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.marks import ItemRange
+from fanin.domain.marks import Done, ItemRange
 from fanin.errors import Throttled
 from tests.unit.app.conftest import World
 
@@ -142,6 +142,16 @@ class TestList:
         assert {(row.state, row.failed) for row in listed} == {(state, 2)}
         assert {row.failed_more for row in listed} == {state is State.OPEN}
         assert world.accesses.reads["words.read"] == (3 if state is State.OPEN else 0)
+
+    def test_reads_no_word_of_an_estimated_batch_whose_totals_stand_in_its_row(self, world: World) -> None:
+        batch, (group,) = world.batch(64, mode=Mode.ESTIMATED, totals=["rows"])
+        world.ledger.mark([Done(group[0], {"rows": 3})]).whole()
+        world.accesses.reads.clear()
+
+        (row,) = world.ledger.list(State.OPEN).batches
+
+        assert row.totals == {"rows": 3}
+        assert not world.accesses.reads["words.read"]
 
 
 @pytest.mark.parametrize(("counted", "failed"), [(1, 3), (4, 4)])
