@@ -107,6 +107,12 @@ class TestTargets:
             targets(given)
 
 
+@pytest.mark.parametrize("ranges", [(0, 5), 5, [(0, 5, 9)], ["0-5"]])
+def test_what_is_not_pairs_of_ordinals_is_refused(ranges: Any) -> None:
+    with pytest.raises(InvalidRequest, match=r"ranges must be several, such as \[\(0, 10\)\]"):
+        selection(ranges=ranges)
+
+
 def test_one_error_and_pairs_of_ordinals_are_a_selection() -> None:
     chosen = selection("disk full", [(0, 10), OrdinalRange(20, 30)])
     assert chosen.errors == ("disk full",)

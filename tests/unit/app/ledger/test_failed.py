@@ -144,7 +144,7 @@ class TestList:
         assert world.accesses.reads["words.read"] == (3 if state is State.OPEN else 0)
 
     def test_reads_no_word_of_an_estimated_batch_whose_totals_stand_in_its_row(self, world: World) -> None:
-        batch, (group,) = world.batch(64, mode=Mode.ESTIMATED, totals=["rows"])
+        _, (group,) = world.batch(64, mode=Mode.ESTIMATED, totals=["rows"])
         world.ledger.mark([Done(group[0], {"rows": 3})]).whole()
         world.accesses.reads.clear()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from fanin.domain.selection import OrdinalRange, Selection
 from fanin.domain.targets import Target, TargetType, When
@@ -55,6 +55,9 @@ def milliseconds(moment: Moment, now: int) -> int:
     return moment
 
 
+_RANGES: Final = "[(0, 10)], ordinals from 0 to 9"
+
+
 def several(what: str, values: Iterable[T], kind: type[T] | tuple[type[T], ...], example: str) -> Iterator[T]:
     """The values of an argument that takes several, each checked when it is read.
 
@@ -98,11 +101,21 @@ def selection(
 
     >>> selection("disk full", [(0, 10)])
     Selection(errors=('disk full',), ranges=(OrdinalRange(start=0, stop=10),))
+
+    Raises:
+        InvalidRequest: the ranges are not pairs of ordinals, or the errors are not text.
     """
-    return Selection(
-        (errors,) if isinstance(errors, str) else tuple(errors),
-        tuple(one if isinstance(one, OrdinalRange) else OrdinalRange(*one) for one in ranges),
-    )
+    errors = (errors,) if isinstance(errors, str) else several("errors", errors, str, '["disk full"]')
+    return Selection(tuple(errors), tuple(map(_range, several("ranges", ranges, object, _RANGES))))
+
+
+def _range(one: Any) -> OrdinalRange:
+    match one:
+        case OrdinalRange():
+            return one
+        case [start, stop]:
+            return OrdinalRange(start, stop)
+    raise InvalidRequest(f"ranges must be several, such as {_RANGES}, not of {type(one).__name__}")
 
 
 def targets(on_end: Iterable[Target | Mapping[str, Any]]) -> tuple[Target, ...]:

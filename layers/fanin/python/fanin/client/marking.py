@@ -107,16 +107,16 @@ class MarkingCalls(ReadingCalls):
             raise InvalidRequest(f"items must be ids or Failures, one or several, not {shown(named)}")
         return self._settled(_failure(item, like) for item in named)
 
-    def mark(self, marks: Sequence[Mark]) -> Marked:
+    def mark(self, marks: Mark | Group | Iterable[Mark | Group]) -> Marked:
         """Mark items like ``ack``, but return the verdicts instead of raising what is not settled.
 
         Args:
-            marks: in the order in which they happened.
+            marks: as in ``ack``, in the order in which they happened.
 
         Returns:
             The receipts, and what is not settled, by the places of the marks.
         """
-        return merge(marked.at(places) for _, marked, places in self._requests(marks))
+        return merge(marked.at(places) for _, marked, places in self._requests(each(marks)))
 
     def _settled(self, marks: Iterable[Mark]) -> list[Receipt]:
         """Mark a stream, a request at a time; raise what is not settled."""

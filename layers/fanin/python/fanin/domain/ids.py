@@ -31,6 +31,11 @@ _INDICES: Final = re.compile(r"(?:(?:0|[1-9][0-9]{0,9}),)*(?:0|[1-9][0-9]{0,9})"
 _BATCH_ID: Final = re.compile(r"0|[1-9][0-9]{0,15}")
 
 
+def quoted(text: str) -> str:
+    """The beginning of what should be an id, in ASCII: an answer may have to quote ten thousand of them."""
+    return ascii(text[:96])[:96]
+
+
 def batch_id(now_ms: int, random_bits: int) -> int:
     """Make a batch id: 41 bits of milliseconds, then 12 random bits; below 2^53, so exact in JSON."""
     return ((now_ms - _EPOCH_MS) % (1 << 41)) << _RANDOM_BITS | random_bits % (1 << _RANDOM_BITS)
@@ -113,14 +118,14 @@ def parse_prefix(prefix: str) -> Block:
         uuid, value = UUID(int=0), -1
     if not colon or value < 0 or str(uuid) != group or uuid.version != 8:  # noqa: PLR2004
         raise InvalidItemId(
-            f"{prefix[:96]!r} is not <batch id>:<group id>; send item ids as the service gave them:"
+            f"{quoted(prefix)} is not <batch id>:<group id>; send item ids as the service gave them:"
             " <batch id>:<group id>:<index>"
         )
     bits = uuid.int
     packed = bits >> 80 << 74 | (bits >> 64 & 0xFFF) << 62 | bits & (1 << 62) - 1
     block = Block(value, packed >> 82, packed >> _CHECK_BITS & (1 << 32) - 1, packed & (1 << _CHECK_BITS) - 1)
     if block.size == 0:
-        raise InvalidItemId(f"{prefix[:96]!r} has a size of 0; send item ids as the service gave them")
+        raise InvalidItemId(f"{quoted(prefix)} has a size of 0; send item ids as the service gave them")
     return block
 
 
@@ -156,7 +161,7 @@ def parse_item(item: str) -> tuple[Block, int]:
     """
     prefix, colon, index = str(item).rpartition(":")
     if not colon:
-        raise InvalidItemId(f"item id {str(item)[:96]!r} is not <batch id>:<group id>:<index>")
+        raise InvalidItemId(f"item id {quoted(str(item))} is not <batch id>:<group id>:<index>")
     block = parse_prefix(prefix)
     (ordinal,) = parse_indices(block, [index])
     return block, ordinal

@@ -125,11 +125,7 @@ class KnownBatches:
         rows: dict[int, Batch | FaninError] = {}
         for batch_id in batch_ids:
             row = found.get(batch_id)
-            rows[batch_id] = (
-                BatchNotFound(f"there is no batch {batch_id}; open one first, or check the id")
-                if row is None
-                else self._unexpired(self.remember(row))
-            )
+            rows[batch_id] = not_found(batch_id) if row is None else self._unexpired(self.remember(row))
         return rows
 
     def current(self, batch_id: int) -> Batch:
@@ -196,3 +192,8 @@ def _progress(batch: Batch) -> tuple[int, int, int]:
     """Grows with every write that matters to settling: the greater of two is the later row."""
     phase = 2 if batch.state.terminal else LIVE.index(batch.state)
     return phase, batch.items, batch.acked
+
+
+def not_found(batch_id: object) -> BatchNotFound:
+    """The error of a batch that is not there."""
+    return BatchNotFound(f"there is no batch {batch_id!r}; open one first, or check the id, a whole number")

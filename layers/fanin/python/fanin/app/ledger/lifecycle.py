@@ -8,7 +8,7 @@ from typing import Final
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import READS_OF_LIST, Held
 from fanin.app.ledger.inspection import inspect
-from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.known_batches import KnownBatches, not_found
 from fanin.app.ledger.settle import Settler
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
@@ -16,7 +16,7 @@ from fanin.app.ports.batches import Page
 from fanin.domain import limits
 from fanin.domain.batch import LIVE, Batch, Kind, State
 from fanin.domain.reports import Batches, Expired
-from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
+from fanin.errors import BatchGone, InvalidRequest
 
 _EACH_LISTED: Final = 3
 """Rows that are read for a batch of a listing: its entry in the index, its row, and the root of its tree."""
@@ -128,5 +128,5 @@ class Lifecycle:
 
     def _there(self, batch_id: int, row: Batch | None) -> Batch:
         if row is None:
-            raise BatchNotFound(f"there is no batch {batch_id}; open one first, or check the id")
+            raise not_found(batch_id)
         return self._known.unexpired(self._known.remember(row))

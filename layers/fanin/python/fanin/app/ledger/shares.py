@@ -191,7 +191,7 @@ class _Parser:
 
 def _indices(prefix: str, item: str) -> _Indices | InvalidItemId:
     if not prefix:
-        return InvalidItemId(f"item id {item[:96]!r} is not <batch id>:<group id>:<index>")
+        return InvalidItemId(f"item id {ids.quoted(item)} is not <batch id>:<group id>:<index>")
     try:
         return _Indices(ids.parse_prefix(prefix), [], [])
     except InvalidItemId as error:
