@@ -250,13 +250,20 @@ class SendersSimulation:
                 sent += self.tracker.redrive(row.batch_id).items
         return sent
 
-    def kept(self) -> Iterator[tuple[int, str]]:
-        """Batch and body of each failure that has its message."""
+    def kept(self) -> Iterator[tuple[int, int, str]]:
+        """Batch, ordinal and body of each failure that has its message."""
         for batch_id in {row.batch_id for row in self.batches()} - self.removed:
             notes = self.memory.parts._failures.get(batch_id, {})
             for ordinal in self.failed(batch_id, notes):
                 if body := self.body(batch_id, ordinal, notes[ordinal]):
-                    yield batch_id, body
+                    yield batch_id, ordinal, body
+
+    def removed_since(self, batch_id: int, ordinal: int) -> bool:
+        """Whether the last item under which a failure was sent is in a batch that was removed."""
+        while mark := self.memory.parts._redriven.get((batch_id, ordinal)):
+            block, ordinal = ids.parse_item(mark.item)
+            batch_id = block.batch_id
+        return batch_id in self.removed
 
     def failed(self, batch_id: int, ordinals: Collection[int]) -> set[int]:
         return self.tracker.services.ledger.failed_among(batch_id, list(ordinals))
@@ -281,10 +288,11 @@ class SendersSimulation:
                 not done or child.state is State.COMPLETE, f"{item} is done, and its batch is not: {child}"
             )
 
-    def check(self, kept: list[tuple[int, str]]) -> None:
+    def check(self, kept: list[tuple[int, int, str]]) -> None:
         """Whatever failed with its message was handled at last, and nothing is left to redrive."""
-        for batch_id, body in kept:
-            require(self.handled[body] or body in self.nested, f"{body} of {batch_id} is lost")
+        for batch_id, ordinal, body in kept:
+            tried = self.handled[body] or body in self.nested
+            require(tried or self.removed_since(batch_id, ordinal), f"{body} of {batch_id} is lost")
         for batch_id in {row.batch_id for row in self.batches()} - self.removed:
             with suppress(FaninError):
                 found = self.tracker.redrive(batch_id, dry_run=True)
