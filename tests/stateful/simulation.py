@@ -24,7 +24,7 @@ from fanin.domain.reports import Missing
 from fanin.domain.tree import Tree
 from fanin.errors import FaninError
 from tests.stateful.actors import Actor, Message, World
-from tests.stateful.model import Model, ordinals_of, require
+from tests.stateful.model import Model, ordinal_of, ordinals_of, require
 from tests.stateful.scheduler import Scheduler
 from tests.stateful.values import NAMES, ValuesModel
 
@@ -362,6 +362,14 @@ class Simulation:
                 whole = after.state is State.COMPLETE and not after.partial
                 require(whole, f"{after}, although it was closed and all its items were done")
 
+    def failed_children(self, batch_id: int) -> set[int]:
+        """The items of a batch whose nested batches completed with failures."""
+        rows = [row for row in self.model.rows.values() if row.parent_item and row.state is State.COMPLETE]
+        ledger = LedgerService(self.ports)
+        failed = [row for row in rows if not ledger.status(row.batch_id).batch.succeeded]
+        places = (ordinal_of(str(row.parent_item)) for row in failed)
+        return {ordinal for parent, ordinal in places if parent == batch_id}
+
     def ends(self) -> None:
         """One end and one event for each batch, and everyone who was first was told so once.
 
@@ -384,7 +392,7 @@ class Simulation:
             while failed.update(found.ordinal for found in page.failures) or page.cursor:
                 page = service.failures(batch_id, limit=1000, cursor=page.cursor)
             require(known.first_failed <= failed, f"{known.first_failed - failed} failed, and are not listed")
-            possible = known.failing - known.first_acked
+            possible = (known.failing | self.failed_children(batch_id)) - known.first_acked
             require(failed <= possible, f"{failed - possible} are listed as failed, and were not first")
 
 

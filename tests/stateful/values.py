@@ -94,15 +94,16 @@ class ValuesModel:
         """Note what the service hands to the parent item of a complete child: the sums of the child."""
         hand = service.mark_parent
 
-        def handing(item: str, totals: Values, *, exact: bool) -> Marked:
+        def handing(mark: Done | Failure, *, exact: bool) -> Marked:
+            item, totals = mark.item, mark.totals
             whole = [row for row in self._memory.batches._rows.values() if row.all_done and row.totals]
             for child in (row for row in whole if exact and totals and row.parent_item == item):
                 expected = self.expected(child.batch_id)
                 require(
                     dict(totals) == expected, f"{child}: the totals handed over are {totals}, not {expected}"
                 )
-            with self._calling([Done(item, totals)]):
-                return hand(item, totals, exact=exact)
+            with self._calling([mark]):
+                return hand(mark, exact=exact)
 
         service.mark_parent = handing  # type: ignore[method-assign]
         return service

@@ -119,7 +119,9 @@ def parents(tables: Tables) -> tuple[Batch, Batch]:
     whole, all_ = summed(tables, 130)
     for group, ordinals in ((some, (0, 1, 69)), (all_, range(130))):
         for n in ordinals:
-            tables.ledger.mark_parent(group[n], {"rows": MAX_CHILD_SUM, "cents": -MAX_CHILD_SUM}, exact=True)
+            tables.ledger.mark_parent(
+                Done(group[n], {"rows": MAX_CHILD_SUM, "cents": -MAX_CHILD_SUM}), exact=True
+            )
     return few, whole
 
 

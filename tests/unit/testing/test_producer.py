@@ -36,7 +36,7 @@ class Resumed:
         self.service = InMemoryService()
         self.batch_id = self.service.tracker.open(key="import 7").batch_id
         for block in range(BLOCKS):
-            self.service.tracker.add(self.batch_id, 2, key=f"rows/{block}")
+            self.service.tracker.add(self.batch_id, 2, key=f"rows\0{block}")
         self.queue = self.service.queue()
         self.left = moment
         self.ended = False

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fanin.client.messages import Message, ReceivedMessage
     from fanin.client.producing.batch import TrackedBatch
     from fanin.client.tracker import Tracker
-    from fanin.domain.batch import Batch, Cause, Kind, Mode, OnDeadline, OnFailure, State
+    from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State
     from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
     from fanin.domain.claim_checks import ClaimCheck
     from fanin.domain.diagnosis import (
@@ -120,6 +120,7 @@ __all__ = [
     "Cause",
     "Cell",
     "ChannelRefused",
+    "ChildFailures",
     "Claim",
     "ClaimCheck",
     "Code",
@@ -259,6 +260,7 @@ _HOMES: Final = {
     "Cause": "fanin.domain.batch",
     "Cell": "fanin.domain.picture",
     "ChannelRefused": "fanin.errors",
+    "ChildFailures": "fanin.domain.batch",
     "Claim": "fanin.domain.frames",
     "ClaimCheck": "fanin.domain.claim_checks",
     "Code": "fanin.domain.diagnosis",

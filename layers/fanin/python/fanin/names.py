@@ -90,6 +90,8 @@ ITEM_ATTRIBUTE: Final = "fanin-item"  # SQS message attribute that carries the i
 REASON_ATTRIBUTE: Final = "fanin-reason"  # of a mark that was set aside: why
 ATTRIBUTE_CORRELATION: Final = "fanin-correlation"
 ATTRIBUTE_REPLY_TO: Final = "fanin-reply-to"
+ADDRESSING: Final = (ITEM_ATTRIBUTE, ATTRIBUTE_REPLY_TO)
+"""Attributes that belong to one message and its item; whoever hands attributes on leaves these out."""
 ATTRIBUTE_TYPE: Final = "fanin-type"
 MESSAGE_COMPLETE_FRAME: Final = "Complete Frame"  # types of the messages on a frame's reply channel
 MESSAGE_FRAME_ENDED: Final = "Frame Ended"

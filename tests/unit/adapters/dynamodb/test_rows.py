@@ -8,7 +8,7 @@ from fanin import names
 from fanin.adapters.dynamodb.rows import decode, encode, state_shard, user_shard, word_id, word_key
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
-from fanin.domain.batch import Batch, Cause, Kind, Mode, OnDeadline, OnFailure, State
+from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State
 from fanin.domain.failures import Keep
 from fanin.domain.tolerance import Tolerance
 
@@ -42,6 +42,7 @@ BATCH = Batch(
     retries=2,
     keep=Keep.REASON,
     on_failure=OnFailure.HOLD,
+    child_failures=ChildFailures.IGNORE,
     tolerated_failures=Tolerance(count=3, percent=0.5, min_sample=13),
     cause=Cause.FAILURES,
     failing=14,
@@ -70,7 +71,13 @@ def test_the_sample_has_a_value_of_its_own_in_every_field() -> None:
         dict.fromkeys(("closed_at", "ended_at", "deadline", "limit", "parent_item")),
         {"targets": 0},
         dict.fromkeys(("tolerated_failures", "cause"))
-        | {"on_failure": OnFailure.DONE, "failing": 0, "held": 0, "held_more": False},
+        | {
+            "on_failure": OnFailure.DONE,
+            "child_failures": ChildFailures.FAIL,
+            "failing": 0,
+            "held": 0,
+            "held_more": False,
+        },
     ],
     ids=["what is None", "no targets", "neither hold nor tolerance"],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,9 @@ from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
-from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.batch import Batch, ChildFailures, Kind, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.marks import Done, Failure
+from fanin.domain.tolerance import Tolerance
 from tests.spans import spans
 from tests.unit.app.conftest import World
 
@@ -94,6 +96,34 @@ class TestParent:
         (failed,) = world.ledger.failures(parent.batch_id).failures
         assert world.row(parent).state is State.COMPLETE
         assert (failed.item, failed.reason) == (group[0], f"batch {child.batch_id} ended as cancelled")
+
+    @pytest.mark.parametrize(
+        ("of_parent", "of_child", "fails"),
+        [
+            ({}, {}, True),
+            ({"child_failures": ChildFailures.IGNORE}, {}, False),
+            ({}, {"tolerated_failures": Tolerance(count=2)}, False),
+            ({}, {"tolerated_failures": Tolerance(percent=40)}, True),
+            ({}, {"mode": Mode.ESTIMATED}, True),
+        ],
+    )
+    def test_is_failed_by_a_complete_child_with_more_failures_than_are_tolerated(
+        self, world: World, of_parent: dict[str, Any], of_child: dict[str, Any], fails: bool
+    ) -> None:
+        # Given a child of four items, of which two fail
+        parent, (group,) = world.batch(1, closed=True, **of_parent)
+        child, (items,) = world.batch(4, closed=True, parent_item=group[0], **of_child)
+        world.fail(items[0], items[1])
+        world.ledger.mark([items[2], items[3]]).whole()
+
+        # When its end is announced, twice
+        announced(world, child)
+        announced(world, child)
+
+        # Then the parent tells of them
+        assert (world.row(parent).state, world.row(parent).failed) == (State.COMPLETE, int(fails))
+        reasons = [one.reason for one in world.ledger.failures(parent.batch_id).failures]
+        assert reasons == [f"batch {child.batch_id} completed with 2 failed items"] * fails
 
     @pytest.mark.parametrize(
         ("state", "partial"),
@@ -248,6 +278,17 @@ class TestTotals:
         assert event.detail["totals"] == {"rows": 3 * 2**53, "cents": 3}
         row = world.row(parent)
         assert (row.state, row.totals, row.totals_exact) == (State.COMPLETE, {"rows": 3 * 2**53}, True)
+
+    def test_a_child_with_failures_brings_its_sums(self, world: World) -> None:
+        parent, (group,) = world.batch(1, closed=True, totals=("rows",))
+        child, (items,) = world.batch(2, closed=True, totals=("rows",), parent_item=group[0])
+        world.ledger.mark(
+            [Done(items[0], {"rows": 2**53}), Failure(items[1], totals={"rows": 2**53})]
+        ).whole()
+
+        announced(world, child)
+
+        assert (world.row(parent).failed, world.row(parent).totals) == (1, {"rows": 2**54})
 
     def test_a_child_that_did_not_complete_brings_nothing(self, world: World) -> None:
         parent, (group,) = world.batch(1, closed=True, totals=("rows",))

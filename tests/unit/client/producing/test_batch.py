@@ -313,7 +313,7 @@ class TestKey:
         # Given a producer that has added items and died
         batch = tracker.open(key="import 7")
         for number in range(2):
-            tracker.add(batch.batch_id, 10, key=f"rows/{number}")
+            tracker.add(batch.batch_id, 10, key=f"rows\0{number}")
 
         # When it runs again, and somebody ends the batch
         def rows():

@@ -17,6 +17,7 @@ from fanin.cli.options import (
     Limit,
     Metadata,
     MinSample,
+    OfChildren,
     OnEnd,
     PageSize,
     ToleratedFailures,
@@ -25,7 +26,7 @@ from fanin.cli.options import (
     WhatOnFailure,
 )
 from fanin.cli.session import session
-from fanin.domain.batch import Mode, OnDeadline, OnFailure, State
+from fanin.domain.batch import ChildFailures, Mode, OnDeadline, OnFailure, State
 from fanin.domain.ids import MAX_COUNT
 from fanin.domain.reports import Batches
 from fanin.wire.batches import BATCH, BATCHES, EXPIRED, GROUP
@@ -58,7 +59,7 @@ def open_batch(
     parent_item: Annotated[
         str | None,
         typer.Option(
-            help="Item of another batch: done when this batch completes, failed if it ends otherwise."
+            help="Item of another batch: done when this batch completes without failures, else failed."
         ),
     ] = None,
     retry_of: Annotated[
@@ -77,6 +78,7 @@ def open_batch(
     metadata: Metadata = None,
     keep: KeepOption = None,
     on_failure: WhatOnFailure = OnFailure.DONE,
+    child_failures: OfChildren = ChildFailures.FAIL,
     tolerate_failures: ToleratedFailures = None,
     min_sample: MinSample = None,
     on_end: OnEnd = None,
@@ -102,6 +104,7 @@ def open_batch(
         metadata=dict(map(parsing.pair, metadata or ())),
         keep=keep,
         on_failure=on_failure,
+        child_failures=child_failures,
         tolerated_failures=parsing.tolerated(tolerate_failures, min_sample),
         on_end=[parsing.target(text) for text in on_end or ()],
         totals=total or (),

@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from fanin.cli.parsing import batch_id, ordinals
-from fanin.domain.batch import OnFailure
+from fanin.domain.batch import ChildFailures, OnFailure
 from fanin.domain.failures import Keep
 from fanin.domain.selection import OrdinalRange
 
@@ -51,6 +51,10 @@ Metadata: TypeAlias = Annotated[
 WhatOnFailure: TypeAlias = Annotated[
     OnFailure,
     typer.Option("--on-failure", help="Whether an item that fails is done, or held until it is released."),
+]
+OfChildren: TypeAlias = Annotated[
+    ChildFailures,
+    typer.Option("--child-failures", help="Whether an item fails with the failures of a batch nested in it."),
 ]
 ToleratedFailures: TypeAlias = Annotated[
     str | None,

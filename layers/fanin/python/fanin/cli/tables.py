@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fanin.cli.listing import Listing, Value, number
 from fanin.cli.times import about, age, now_ms, when
-from fanin.domain.batch import Batch, Mode, OnFailure
+from fanin.domain.batch import Batch, ChildFailures, Mode, OnFailure
 from fanin.domain.failures import Keep
 from fanin.domain.marks import Receipt
 from fanin.domain.reports import Progress
@@ -41,6 +41,7 @@ def batch_facts(batch: Batch, now: int | None = None) -> list[tuple[str, object]
         ("retry of", None if batch.retry_of is None else str(batch.retry_of)),
         ("keeps", None if batch.keep is Keep.MESSAGE else f"{batch.keep} of failures"),
         ("on failure", None if batch.on_failure is OnFailure.DONE else batch.on_failure),
+        ("failures of nested batches", None if batch.child_failures is ChildFailures.FAIL else "ignored"),
         ("tolerates", _tolerated(batch.tolerated_failures)),
         ("metadata", ", ".join(f"{key}={value}" for key, value in batch.metadata.items())),
     ]

@@ -18,7 +18,7 @@ from fanin.client.conversions import (
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.marking import MarkingCalls
 from fanin.client.paging import follow_cursor
-from fanin.domain.batch import Batch, Mode, OnDeadline, OnFailure, OpenBatch, State
+from fanin.domain.batch import Batch, ChildFailures, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.failures import Keep
 from fanin.domain.ids import Group
 from fanin.domain.limits import shown
@@ -66,6 +66,7 @@ class LedgerCalls(MarkingCalls):
         metadata: Mapping[str, str] | None = None,
         keep: Keep | str | None = None,
         on_failure: OnFailure | str = OnFailure.DONE,
+        child_failures: ChildFailures | str = ChildFailures.FAIL,
         tolerated_failures: Tolerance | int | None = None,
         on_end: Iterable[Target | Mapping[str, Any]] = (),
         totals: Iterable[str] = (),
@@ -81,9 +82,10 @@ class LedgerCalls(MarkingCalls):
             deadline: when ``on_deadline`` happens: a datetime, a timedelta from now, or ms since the epoch.
             on_deadline: ``time_out``, or ``complete``, which lists what is missing.
             limit: most items that may be pending at a time.
-            parent_item: item of another batch; marked done when this batch completes, else failed. An item
-                has one such batch at a time. In a handler that names the item of its message here, the
-                consumer leaves the item to this batch; when the message comes again, so does this batch.
+            parent_item: item of another batch. It is marked done when this batch completes without failures,
+                or with no more than it tolerates; else failed. An item has one such batch at a time. In a
+                handler that names the item of its message here, the consumer leaves the item to this batch;
+                when the message comes again, so does this batch.
             retry_of: id of the batch whose failed items this batch retries; its events show it.
             stall_after: time without activity until ``Batch Stalled`` tells that nothing moves, with the most
                 likely reason; a timedelta, or seconds, 10 seconds to 365 days; 0 for never.
@@ -92,6 +94,7 @@ class LedgerCalls(MarkingCalls):
                 their reasons alone, whoever fails them.
             on_failure: ``done``: an item that fails is done; or ``hold``: it stays pending until it is
                 acknowledged, redriven and done, or released.
+            child_failures: ``fail``: an item fails if a batch nested in it has failures; or ``ignore``.
             tolerated_failures: the failures beyond which the batch is cancelled with ``cause="failures"``:
                 a number, or a ``Tolerance`` with a share of the items.
             on_end: who is called back when the batch ends, up to five: each a ``Target``, or an object such
@@ -123,6 +126,7 @@ class LedgerCalls(MarkingCalls):
             metadata=dict(metadata or {}),
             keep=None if keep is None else member(Keep, keep),
             on_failure=member(OnFailure, on_failure),
+            child_failures=member(ChildFailures, child_failures),
             tolerated_failures=_tolerance(tolerated_failures),
             on_end=targets(on_end),
             totals=check_names(totals),

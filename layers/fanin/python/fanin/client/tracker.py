@@ -20,10 +20,11 @@ from fanin.client.producing.batch import TrackedBatch
 from fanin.domain.batch import Batch
 from fanin.domain.failures import Keep
 from fanin.domain.ids import Group
+from fanin.domain.limits import shown
 from fanin.domain.marks import Mark, Marked
 from fanin.domain.redrives import Redrive, Redriving
 from fanin.domain.selection import OrdinalRange
-from fanin.errors import FaninError, ItemFailed, NotConfigured
+from fanin.errors import FaninError, InvalidRequest, ItemFailed, NotConfigured
 from fanin.names import ENV_ACK_QUEUE_URL
 
 if TYPE_CHECKING:
@@ -194,6 +195,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
                 it is one that the next delivery of a message resumes.
             options: those of ``open``: ``user_key``, ``deadline``, ``limit`` …
         """
+        if on_error not in (None, "cancel", "leave"):
+            raise InvalidRequest(f'on_error must be "cancel", "leave" or None, not {shown(on_error)}')
         resumable = IN_HAND.expects_child(options.get("parent_item"))
         batch = TrackedBatch(
             self, self.open(**options), lambda: self.sqs, resumable=resumable, note=self.note_sent
@@ -358,6 +361,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             QueueAcknowledger,
         )
 
+        if via not in ("api", "queue"):
+            raise InvalidRequest(f'via must be "api" or "queue", not {shown(via)}')
         if via == "api":
             return LedgerAcknowledger(self, self.acknowledger("queue") if self._ack_queue_url else None)
         if self._ack_queue_url is None:

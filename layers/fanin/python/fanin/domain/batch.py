@@ -84,6 +84,15 @@ class OnFailure(StrEnum):
     """It stays pending until it is acknowledged, redriven and done, or released."""
 
 
+class ChildFailures(StrEnum):
+    """What becomes of an item whose nested batch completed with more failures than that one tolerates."""
+
+    FAIL = "fail"
+    """It fails, too, so that failures are seen from above."""
+    IGNORE = "ignore"
+    """It is done."""
+
+
 class Cause(StrEnum):
     """Why a batch was cancelled, where nobody asked for it."""
 
@@ -128,6 +137,7 @@ class Batch:
         retries: how often its pattern postponed the deadline.
         keep: what is kept of its failed items.
         on_failure: whether an item that failed is done, or held.
+        child_failures: whether its items fail with the failures of nested batches.
         tolerated_failures: the failures beyond which the batch is given up; None tolerates any.
         cause: why it was cancelled, if nobody asked for it.
         failing: a hint how many failures were reported; kept only where there is a tolerance.
@@ -171,6 +181,7 @@ class Batch:
     instead_of: int | None = None
     keep: Keep = Keep.MESSAGE
     on_failure: OnFailure = OnFailure.DONE
+    child_failures: ChildFailures = ChildFailures.FAIL
     tolerated_failures: Tolerance | None = None
     cause: Cause | None = None
     failing: int = 0
@@ -284,6 +295,12 @@ class Batch:
         return self.state is State.COMPLETE and not self.partial and self.mode is Mode.EXACT
 
     @property
+    def succeeded(self) -> bool:
+        """Whether it completed with no more failures than it tolerates: none, unless told otherwise."""
+        tolerance = self.tolerated_failures or Tolerance(count=0)
+        return self.state is State.COMPLETE and tolerance.covers(self.failed, of=self.items)
+
+    @property
     def may_hold_more(self) -> bool:
         """Whether more may be held than ``held`` says, as callers see it: not where all items are done."""
         return self.held_more and not self.all_done
@@ -317,11 +334,12 @@ class OpenBatch:
         deadline: milliseconds since the epoch.
         on_deadline: what happens then.
         limit: how many items may be pending at a time; exact mode only.
-        parent_item: item id of another batch; done when this one completes, failed if it ends otherwise.
+        parent_item: item id of another batch; done when this one succeeds, else failed; see ``succeeded``.
         retry_of: id of the batch whose failed items this batch retries; returned with events.
         stall_after: seconds without activity until the batch is told as stalled; 0 for never.
         metadata: small map of strings, returned with events.
         on_failure: whether an item that failed is done, or held; held in exact mode only.
+        child_failures: whether its items fail with the failures of nested batches.
         tolerated_failures: the failures beyond which the batch is given up; exact mode only.
         kind: a plain batch, or the pattern that stands on it.
         size: opens the batch closed, with this many items; for patterns that know the number beforehand.
@@ -342,6 +360,7 @@ class OpenBatch:
     stall_after: int | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     on_failure: OnFailure = OnFailure.DONE
+    child_failures: ChildFailures = ChildFailures.FAIL
     tolerated_failures: Tolerance | None = None
     kind: Kind = Kind.BATCH
     size: int | None = None

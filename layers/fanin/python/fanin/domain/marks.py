@@ -134,7 +134,7 @@ def checked(mark: object, most: int = MAX_VALUE) -> Mark:
             limits.text("a reason", mark.reason, limits.MAX_REASON)
             limits.whole("attempts", mark.attempts, 0, limits.MAX_ATTEMPTS)
             limits.text("source", mark.source, limits.MAX_CHANNEL)
-            check_values(mark.totals)
+            check_values(mark.totals, most)
             if mark.message is not None:
                 checked_message(mark.message)
         case ItemRange():

@@ -45,18 +45,15 @@ class IdempotencyKey(NamedTuple):
 
     @classmethod
     def of(cls, text: str, caller: Principal | None = None) -> IdempotencyKey:
-        """The key of a caller; None for the service's own calls, and for those without an identity."""
+        """The key of a caller; None for the service's own calls, and for those without an identity.
+
+        Raises:
+            InvalidRequest: the key is not text of 1 to 256 characters.
+        """
+        limits.text("Idempotency-Key", text, limits.MAX_IDEMPOTENCY_KEY, least=1)
         whose = caller.owner if caller else ""
         owner = _digest(whose, size=16) if whose else NOBODY
         return cls(text, owner, _digest(whose, text, size=32))
-
-    def check(self) -> None:
-        """Refuse a text that cannot be a key.
-
-        Raises:
-            InvalidRequest: it is not text of 1 to 256 characters.
-        """
-        limits.text("Idempotency-Key", self.text, limits.MAX_IDEMPOTENCY_KEY, least=1)
 
 
 def checked_name(text: str) -> str:

@@ -68,6 +68,11 @@ class Tolerance:
             return True
         return self.percent is not None and done_min >= self.sample and failed > self._share(done_max)
 
+    def covers(self, failed: int, *, of: int) -> bool:
+        """Whether so many failures are within the tolerance of a batch that has ended with so many items."""
+        within = self.percent is None or failed <= self._share(of)
+        return within and (self.count is None or failed <= self.count)
+
     def allowed(self, done: int) -> int:
         """The most failures that are within the tolerance when so many items are done."""
         bounds = [] if self.count is None else [self.count]

@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from fanin.domain import limits
-from fanin.domain.batch import Batch, Cause, Kind, Mode, OnDeadline, OnFailure, OpenBatch, State
+from fanin.domain.batch import (
+    Batch,
+    Cause,
+    ChildFailures,
+    Kind,
+    Mode,
+    OnDeadline,
+    OnFailure,
+    OpenBatch,
+    State,
+)
 from fanin.domain.failures import Keep
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, Group
 from fanin.domain.reports import Batches, Estimate, Expired, Progress, ReleasedItems, Verdict
@@ -79,6 +89,7 @@ OPEN_BATCH: Final = request(
     metadata=METADATA,
     keep=or_null(_KEEP),
     on_failure=one_of(OnFailure).left_out_if(OnFailure.DONE),
+    child_failures=one_of(ChildFailures).left_out_if(ChildFailures.FAIL),
     tolerated_failures=TOLERANCE,
     on_end=ON_END,
     totals=TOTAL_NAMES,
@@ -116,6 +127,7 @@ BATCH: Final = answer(
     metadata=string_map(),
     keep=_KEEP,
     on_failure=one_of(OnFailure),
+    child_failures=one_of(ChildFailures),
     tolerated_failures=TOLERANCE.left_out_if_empty(),
     cause=or_null(one_of(Cause)).with_keywords(
         enum=[*(one.value for one in Cause), None],

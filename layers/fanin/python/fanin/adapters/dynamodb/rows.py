@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from fanin import names
 from fanin.app.ports.words import WordKey
-from fanin.domain.batch import Batch, Cause, Kind, Mode, OnDeadline, OnFailure, State
+from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State
 from fanin.domain.failures import Keep
 from fanin.domain.tolerance import Tolerance
 from fanin.domain.totals import MAX_TOTALS
@@ -29,12 +29,14 @@ _ENUMS: Final[Mapping[str, Callable[[str], object]]] = {
     "on_deadline": OnDeadline,
     "keep": Keep,
     "on_failure": OnFailure,
+    "child_failures": ChildFailures,
     "cause": Cause,
 }
 _FIELDS: Final = tuple(field.name for field in fields(Batch))
 _SPARSE: Final[Mapping[str, object]] = {
     "keep": Keep.MESSAGE,
     "on_failure": OnFailure.DONE,
+    "child_failures": ChildFailures.FAIL,
     "failing": 0,
     "held": 0,
     "held_more": False,

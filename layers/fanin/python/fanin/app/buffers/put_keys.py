@@ -106,7 +106,6 @@ class PutKeys:
             InvalidRequest: the key is not text of 1 to 256 characters.
             IdempotencyKeyReused: the key was used for other payloads.
         """
-        key.check()
         count = len(payloads)
         note = Note(
             key.text,

@@ -35,7 +35,6 @@ class Adding:
         if key is None:
             return self._add(batch_id, count)
         own = IdempotencyKey.of(key, caller)
-        own.check()
         return self._add_once(batch_id, count, own)
 
     def _add(self, batch_id: int, count: int) -> Group:

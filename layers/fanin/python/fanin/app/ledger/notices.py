@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from typing import Protocol
 
 from fanin.app.api import Ledger
 from fanin.app.ledger.end_events import end_event
+from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.totals import Totals
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.events import Event
+from fanin.app.ports.words import Tally
 from fanin.app.targets.jobs import send_jobs
-from fanin.domain.batch import Batch, State
+from fanin.domain.batch import Batch, ChildFailures, State
 from fanin.domain.ids import parse_item
-from fanin.domain.marks import Failure, Mark, Marked
+from fanin.domain.marks import Done, Failure, Mark, Marked
 from fanin.domain.totals import MAX_CHILD_SUM
 from fanin.errors import BatchGone, BatchNotFound
 
-HELD_READS = 10_000
-"""How many rows are read at most to count the held items for an event."""
+END_READS = 10_000
+"""How many rows are read at most to count the items that are held, or have failed, when a batch has ended."""
 
 
 class ParentMarker(Protocol):
@@ -33,8 +35,8 @@ class ParentMarker(Protocol):
         """Mark parent items as failed."""
         ...
 
-    def mark_parent(self, item: str, totals: Mapping[str, int], *, exact: bool) -> Marked:
-        """Mark a parent item done, and add the sums of its child to the totals of its batch."""
+    def mark_parent(self, mark: Done | Failure, *, exact: bool) -> Marked:
+        """Mark a parent item, and add the sums of its complete child to the totals of its batch."""
         ...
 
 
@@ -85,13 +87,13 @@ def announce(ports: Ports, ledger: ParentMarker, ended: Ledger, batch: Batch, ki
 
 def event_of(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
     """The event of the end of a batch, as it is published and as targets are told."""
-    counted = Totals(ports).counted(Held(ports).counted(batch, budget=HELD_READS))
+    counted = Totals(ports).counted(Held(ports).counted(batch, budget=END_READS))
     at = batch.ended_at or ports.clock.now()
     return end_event(ended, batch, counted=counted, at=at, on_end=kinds.ended.get(batch.kind))
 
 
 def _acknowledge_parent(ports: Ports, ledger: ParentMarker, batch: Batch, item: str) -> None:
-    """Mark the parent item done or failed, unless another batch decides about it.
+    """Mark the parent item done if its child succeeded, else failed, unless another batch decides about it.
 
     A batch that was never used marks nothing, because its producer may not know of it. But if it took the
     place of one that was used, that one has failed the item. A batch whose own place was taken marks nothing.
@@ -107,23 +109,29 @@ def _acknowledge_parent(ports: Ports, ledger: ParentMarker, batch: Batch, item: 
             why = f"batch {batch.instead_of} did not complete, nor was it tried again"
             ledger.mark([Failure(item, why)]).whole()
         elif batch.state is State.COMPLETE:
-            totals, exact = _handed_over(ports, batch, block.batch_id)
-            ledger.mark_parent(item, totals, exact=exact).whole()
+            mark, exact = _of_complete(ports, batch, item, block.batch_id)
+            ledger.mark_parent(mark, exact=exact).whole()
         else:
             ledger.mark([Failure(item, f"batch {batch.batch_id} ended as {batch.state}")]).whole()
 
 
-def _handed_over(ports: Ports, batch: Batch, parent_id: int) -> tuple[Mapping[str, int], bool]:
-    """What a complete child brings to the totals of its parent: its own of the same names.
+def _of_complete(ports: Ports, batch: Batch, item: str, parent_id: int) -> tuple[Done | Failure, bool]:
+    """What a complete child makes of its parent item. It brings its sums to the totals of the same names.
 
     Returns:
-        The sums, and whether they are exact. Those of an estimated child are not, nor those of a partial one
-        that takes too many reads; one that is too large to be added is left out.
+        The mark, and whether its sums are exact. Those of an estimated child are not, nor those of a partial
+        one that takes too many reads; one that is too large to be added is left out.
     """
-    parent = ports.batches.read([parent_id]).get(parent_id) if batch.totals else None
+    child = Failed(ports).counted(batch, Tally(whole=False), budget=END_READS)
+    parent = ports.batches.read([parent_id]).get(parent_id) if child.totals or not child.succeeded else None
     if parent is None:
-        return {}, True
-    child = Totals(ports).counted(batch)
+        return Done(item), True
+    child = Totals(ports).counted(child)
     common = {name: child.totals[name] for name in parent.totals if name in child.totals}
     fitting = {name: total for name, total in common.items() if abs(total) <= MAX_CHILD_SUM}
-    return fitting, not common or (child.totals_exact and len(fitting) == len(common))
+    exact = not common or (child.totals_exact and len(fitting) == len(common))
+    if child.succeeded or parent.child_failures is ChildFailures.IGNORE:
+        return Done(item, fitting), exact
+    least = "at least " if child.failed_more else ""
+    why = f"batch {child.batch_id} completed with {least}{child.failed} failed items"
+    return Failure(item, why, totals=fitting), exact

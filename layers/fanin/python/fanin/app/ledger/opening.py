@@ -18,6 +18,7 @@ from fanin.domain import ids, limits
 from fanin.domain.batch import (
     RETENTION,
     Batch,
+    ChildFailures,
     Kind,
     Mode,
     OnDeadline,
@@ -158,6 +159,7 @@ class Opening:
             metadata=dict(request.metadata),
             keep=Keep(request.keep or Keep.MESSAGE),
             on_failure=OnFailure(request.on_failure),
+            child_failures=ChildFailures(request.child_failures),
             tolerated_failures=request.tolerated_failures,
             held_more=request.on_failure is OnFailure.HOLD,
             targets=len(request.on_end),
@@ -286,6 +288,11 @@ class Opening:
             raise InvalidRequest(
                 "`parent_item` is in an estimated batch, which may count it twice;"
                 " open the parent batch in exact mode"
+            )
+        if parent.kind is Kind.SCATTER:
+            raise InvalidRequest(
+                "`parent_item` is a recipient of a scatter, which waits for its reply: leave it out, and"
+                " reply when the new batch has ended"
             )
         if parent.state.terminal:
             child = self._ports.batches.child_of(ItemPlace(block.batch_id, ordinal))

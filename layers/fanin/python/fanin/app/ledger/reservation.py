@@ -79,7 +79,6 @@ class Reservation:
             IdempotencyKeyReused: the key was used for another request.
             BatchGone: the batch was removed.
         """
-        self._key.check()
         record = self._ports.directory.read(self._namespace, [self._key.name]).get(self._key.name)
         if record is None:
             return None

@@ -28,7 +28,7 @@ from fanin.app.ports.words import WordKey
 from fanin.domain import limits
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
-from fanin.domain.marks import Done, Mark, Marked
+from fanin.domain.marks import Done, Failure, Mark, Marked
 from fanin.domain.principals import Principal
 from fanin.domain.reports import (
     Batches,
@@ -106,9 +106,9 @@ class LedgerService:
     def mark(self, marks: Sequence[Mark]) -> Marked:
         return self._marking.mark(marks)
 
-    def mark_parent(self, item: str, totals: Mapping[str, int], *, exact: bool) -> Marked:
-        """Mark the parent item of a complete batch done, with sums that may be larger than other values."""
-        return self._marking.mark([Done(item, totals)], most=MAX_CHILD_SUM, whole=exact)
+    def mark_parent(self, mark: Done | Failure, *, exact: bool) -> Marked:
+        """Mark the parent item of a complete batch, with sums that may be larger than other values."""
+        return self._marking.mark([mark], most=MAX_CHILD_SUM, whole=exact)
 
     def close(self, batch_id: int) -> Batch:
         return self._lifecycle.close(batch_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,17 +43,36 @@ _REPEATED: Final = 2
 nothing."""
 
 
+_LAZY: Final = (
+    "a handler must do its work before it returns, but this one is async or a generator; write a plain"
+    " function, such as one that calls asyncio.run"
+)
+
+
 def check_handler(handle: object) -> None:
-    """Check that a handler is a function.
+    """Check that a handler is a function, and not one that returns before its work is done.
 
     Raises:
-        InvalidRequest: it cannot be called.
+        InvalidRequest: it cannot be called, or is async or a generator.
     """
     if not callable(handle):
         raise InvalidRequest(
             f"a handler must be a function of a ReceivedMessage, not {type(handle).__name__}; pass the "
             "function itself"
         )
+    lazy = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    if any(test(one) for test in lazy for one in (handle, type(handle).__call__)):
+        raise InvalidRequest(_LAZY)
+
+
+def finished(returned: object) -> None:
+    """Check what a handler has returned: nothing that still has to be run.
+
+    Raises:
+        InvalidRequest: it is a coroutine or a generator.
+    """
+    if inspect.isawaitable(returned) or inspect.isgenerator(returned) or inspect.isasyncgen(returned):
+        raise InvalidRequest(_LAZY)
 
 
 UNKNOWN_MS: Final = 86_400_000
@@ -170,7 +190,7 @@ class MessageWindow:
         failure: str | None = None
         with IN_HAND.handling(message.item) as handling:
             try:
-                self._handle(message)
+                finished(self._handle(message))
             except ItemFailed as failed:
                 failure = failed.reason
             except Exception as error:

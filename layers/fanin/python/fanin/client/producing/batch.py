@@ -24,7 +24,14 @@ from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import MAX_COUNT, Group
 from fanin.domain.marks import Failure, Receipt
 from fanin.domain.reports import Progress
-from fanin.errors import BatchClosed, InvalidRequest, LimitReached, SendFailed, Throttled
+from fanin.errors import (
+    BatchClosed,
+    IdempotencyKeyReused,
+    InvalidRequest,
+    LimitReached,
+    SendFailed,
+    Throttled,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
 _BLOCK: Final = 10_000
 _BLOCK_BYTES: Final = 64 * 2**20
 _MAX_KEY: Final = 100  # characters; the number of the block is added
+_OURS: Final = "\0"  # in the keys that are made here, so that they are no key of a caller's
 _PATIENCE: Final = 8  # how often in a row a throttled addition of items is repeated
 
 
@@ -70,6 +78,7 @@ class TrackedBatch:
     ) -> None:
         self._note = note
         self._additions = itertools.count() if resumable else None
+        self._added = 0
         self._ledger = ledger
         self._make_sqs = sqs
         self._backoff = backoff or Backoff(base=0.5, cap=20.0, sleep=ledger.clock.sleep)
@@ -88,11 +97,13 @@ class TrackedBatch:
         Returns:
             The ids of the items, a sequence. Each goes with one message.
         """
-        return self._ledger.add(self.id, count, key=self._next_key() if key is None else key)
+        group = self._ledger.add(self.id, count, key=self._next_key() if key is None else key)
+        self._added += count
+        return group
 
     def _next_key(self) -> str | None:
         """The idempotency key of the next addition, the same in each run; None if nobody resumes it."""
-        return None if self._additions is None else f"addition-{next(self._additions)}"
+        return None if self._additions is None else f"{_OURS}{next(self._additions)}"
 
     def send(
         self,
@@ -214,7 +225,7 @@ class TrackedBatch:
         blocks = chunks(stream, max_items=size, size_of=_weight, max_bytes=_BLOCK_BYTES)
         first = 0
         for number, block in enumerate(blocks):
-            block_key = uuid.uuid4().hex if key is None else f"{key}/{number}"
+            block_key = uuid.uuid4().hex if key is None else f"{key}{_OURS}{number}"
             group = self._admitted(len(block), stuck, block_key, stop)
             if group is None:
                 unsent += [] if stop.asked else [message for message, _ in block]
@@ -271,7 +282,16 @@ class TrackedBatch:
         return self._ledger.fail(items, reason, message=message)
 
     def close(self) -> Batch:
-        """Accept no more items; the batch completes when its last item is done."""
+        """Accept no more items; the batch completes when its last item is done.
+
+        Raises:
+            IdempotencyKeyReused: an earlier run of the same handler added more items than this one has.
+        """
+        if self._additions is not None and self.row.state is State.OPEN and self._added < self.row.items:
+            raise IdempotencyKeyReused(
+                f"an earlier run added {self.row.items} items to batch {self.id}, and this one only"
+                f" {self._added}, so nobody would send the others: add the same items in each run"
+            )
         self.row = self._ledger.close(self.id)
         return self.row
 

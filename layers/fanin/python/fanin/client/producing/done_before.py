@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fanin.client.ledger import LedgerCalls
 from fanin.domain import ids
-from fanin.domain.batch import Batch
+from fanin.domain.batch import Batch, Mode
 from fanin.domain.ids import Group
 
 
@@ -21,7 +21,8 @@ class DoneBefore:
 
     def __init__(self, ledger: LedgerCalls, row: Batch) -> None:
         self._upto = row.items
-        self._missing = ledger.iter_missing(row.batch_id) if row.items else iter(())
+        self._known = row.items if row.mode is Mode.EXACT else 0  # an estimated batch knows only numbers
+        self._missing = ledger.iter_missing(row.batch_id) if self._known else iter(())
         self._start = self._stop = 0
 
     def added(self, group: Group) -> bool:
@@ -30,12 +31,12 @@ class DoneBefore:
 
     def __contains__(self, item: str) -> bool:
         _, ordinal = ids.parse_item(item)
-        if ordinal >= self._upto:
+        if ordinal >= self._known:
             return False
         while ordinal >= self._stop:
             found = next(self._missing, None)
             if found is None:
-                self._start = self._stop = self._upto
+                self._start = self._stop = self._known
             else:
                 self._start, self._stop = found.start, found.stop
         return ordinal < self._start

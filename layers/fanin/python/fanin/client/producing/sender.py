@@ -16,7 +16,7 @@ from fanin.domain import limits
 from fanin.domain.channels import is_fifo
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
-from fanin.names import ITEM_ATTRIBUTE
+from fanin.names import ADDRESSING, ITEM_ATTRIBUTE
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -89,7 +89,7 @@ class Sender:
         self._queue_url = queue_url
         self._fifo = is_fifo(queue_url)
         self._group_id = group_id
-        shared = {name: value for name, value in (attributes or {}).items() if name != ITEM_ATTRIBUTE}
+        shared = {name: value for name, value in (attributes or {}).items() if name not in ADDRESSING}
         self._attributes = {name: attribute_value(value) for name, value in shared.items()}
         self._workers = 1 if self._fifo else workers
         self._request_bytes = request_bytes
@@ -136,7 +136,11 @@ class Sender:
         )
 
     def _entry(self, item: str, message: Message) -> Entry:
-        own = {name: attribute_value(value) for name, value in message.attributes.items()}
+        own = {
+            name: attribute_value(value)
+            for name, value in message.attributes.items()
+            if name not in ADDRESSING
+        }
         values = {**self._attributes, **own, ITEM_ATTRIBUTE: attribute_value(item)}
         body = message.text
         size = size_in_utf8(body) + sum(_attribute_bytes(name, value) for name, value in values.items())

@@ -115,7 +115,7 @@ class Dispatcher:
                 if now >= until or ready():
                     return
                 self._let_others_work()
-                first = min(list(self._until.values()))
+                first = min(at for at in list(self._until.values()) if at > now)
                 self._clock.pass_until(first if due is None else min(first, max(now, due)))
         finally:
             if outer is None:
