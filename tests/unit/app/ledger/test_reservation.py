@@ -15,6 +15,7 @@ from fanin.domain import limits
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import BatchGone, IdempotencyKeyReused, InvalidRequest, Throttled
+from fanin.wire.batches import OPEN_BATCH
 from tests.unit.app.conftest import Crash, World
 
 KEY = "run-7"
@@ -60,6 +61,17 @@ def test_a_key_that_expires_meanwhile_is_tried_again(world: World) -> None:
     with pytest.raises(Throttled, match="expired") as caught:
         mine.draw(world.clock.at)
     assert caught.value.retry_after == 1
+
+
+def test_whoever_is_slow_does_not_use_the_id_of_a_batch_that_was_removed(world: World) -> None:
+    # Given two processes that found no batch; the faster one's was opened, and removed, and deleted since
+    slow = Reservation(world.ports, IdempotencyKey.of(KEY), OPEN_BATCH.encode(REQUEST), limits.MAX_LIFETIME)
+    assert slow.batch() is None
+    opened = world.ledger.open(REQUEST, key=KEY)
+    del world.memory.batches._rows[opened.batch_id]
+
+    with pytest.raises(BatchGone, match="was removed"):
+        world.ledger.opening.draft(REQUEST, slow)
 
 
 def test_nothing_is_kept_of_a_key_that_stands_for_nothing(world: World) -> None:

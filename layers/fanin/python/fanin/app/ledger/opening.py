@@ -88,6 +88,8 @@ class Opening:
         targets = self.check_targets(request.on_end)
         for tried in range(TRIES):
             drafted = self.draft(request, reservation, caller=caller, tried=tried)
+            if reservation is not None and reservation.kept:
+                return drafted
             if self.write_targets(drafted, targets) and (batch := self.commit(drafted)) is not None:
                 return batch
         raise no_free_id()
@@ -114,6 +116,8 @@ class Opening:
     ) -> Batch:
         """Check a request, and make its row with an id and a salt; the row is not written yet.
 
+        If another process has opened the batch of the key meanwhile, this is the row of that.
+
         Args:
             request: what to open.
             reservation: of an idempotency key; it draws the id and the salt, and records them.
@@ -123,7 +127,8 @@ class Opening:
         Raises:
             InvalidRequest: a value is out of range or contradicts another, or the parent batch has ended.
             InvalidItemId: the parent item was not issued by this service.
-            BatchNotFound, BatchGone: the batch of ``retry_of`` or ``parent_item`` does not exist or is gone.
+            BatchNotFound, BatchGone: the batch of ``retry_of`` or ``parent_item`` does not exist or is gone;
+                or that of the key was removed.
             IdempotencyKeyReused: the key was used for another request.
         """
         now = self._ports.clock.now()
@@ -132,6 +137,8 @@ class Opening:
             batch_id, salt = draw_id(self._ports, now, tried)
         else:
             batch_id, salt = reservation.draw(now, tried)
+            if reservation.kept and (opened := reservation.batch()) is not None:
+                return opened  # by another process, meanwhile
         defaults = self._ports.defaults
         state = State.OPEN if request.size is None else State.CLOSED
         open_idle_ttl = request.idle_ttl or defaults.open_idle_ttl
