@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
-from aws_cdk import Stack
+from aws_cdk import Names, Stack
 from aws_cdk import aws_iam as iam
+from constructs import Construct
 
 from fanin import names
 from fanin_cdk.settings import Settings
@@ -55,9 +57,14 @@ def allow_inspection(grantee: iam.IGrantable, *, settings: Settings) -> None:
     ``fanin:tracked`` or ``fanin:channel``; the emulator does not check tags.
     """
     for tag in (names.TRACKED_TAG, names.CHANNEL_TAG):
-        tagged = None if settings.local else {"StringLike": {f"aws:ResourceTag/{tag}": "*"}}
-        allow(grantee, ["sqs:GetQueueAttributes"], "*", tagged)
+        allow(grantee, ["sqs:GetQueueAttributes"], "*", _tagged(tag, settings))
     allow(grantee, ["lambda:ListEventSourceMappings", "cloudwatch:GetMetricData"], "*")
+
+
+def allow_looking_at_dead_letters(grantee: iam.IGrantable, *, settings: Settings) -> None:
+    """Allow a role to see whose dead-letter queue a tracked queue is, and whether messages may be kept."""
+    tagged = _tagged(names.TRACKED_TAG, settings)
+    allow(grantee, ["sqs:ListDeadLetterSourceQueues", "sqs:ListQueueTags"], "*", tagged)
 
 
 def _allow_tagged(
@@ -65,8 +72,12 @@ def _allow_tagged(
 ) -> None:
     looking = ["sqs:GetQueueUrl", "sqs:ListQueueTags"] if look else []
     sending = ["sqs:SendMessage"] if send else []
-    tagged = None if settings.local else {"StringLike": {f"aws:ResourceTag/{tag}": "*"}}
-    allow(grantee, [*looking, *sending], "*", tagged)
+    allow(grantee, [*looking, *sending], "*", _tagged(tag, settings))
+
+
+def _tagged(tag: str, settings: Settings) -> dict[str, object] | None:
+    """The condition that a queue carries a tag; the emulator checks no tags of queues."""
+    return None if settings.local else {"StringLike": {f"aws:ResourceTag/{tag}": "*"}}
 
 
 def allow(
@@ -86,3 +97,17 @@ def allow(
     grantee.grant_principal.add_to_principal_policy(
         iam.PolicyStatement(actions=list(actions), resources=[resource], conditions=conditions)
     )
+
+
+def policy_beside(
+    scope: Construct, id: str, role: iam.IRole, statements: Sequence[iam.PolicyStatement]
+) -> iam.Policy:
+    """A policy of a role in the stack of another construct, under a name that no other stack uses.
+
+    The CDK names a policy by its path within its stack, and IAM replaces a policy of the role that has the
+    same name: the second stack would take away what the first one has granted. See aws-cdk 16074 and 22478.
+    """
+    policy = iam.Policy(scope, id, roles=[role], statements=list(statements))
+    own = cast("iam.CfnPolicy", policy.node.default_child)
+    own.policy_name = Names.unique_resource_name(policy, max_length=128)
+    return policy

@@ -128,7 +128,7 @@ class Pipeline(Construct):
         encrypt(self, settings.kms_key_arn)
 
     def _clean(self, tracker: FaninTracker) -> CustomResource | None:
-        """With ``removal=destroy``: what stops the application and empties the bucket, with the stack."""
+        """What stops the application with the stack, and empties the bucket with ``removal=destroy``."""
         if tracker.removal is None:
             return None
         actions = ["emr-serverless:GetApplication", "emr-serverless:StopApplication"]

@@ -1,9 +1,9 @@
-"""With the setting ``removal=destroy``: what deletes the data of a stack together with the stack."""
+"""What is in the way of deleting a stack, and with ``removal=destroy`` its data as well."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from aws_cdk import CustomResource, Stack
 from aws_cdk import aws_iam as iam
@@ -13,6 +13,7 @@ from constructs import Construct
 from fanin import names
 from fanin_cdk.findings import accept, accept_below
 from fanin_cdk.functions import Function
+from fanin_cdk.permissions import policy_beside
 
 if TYPE_CHECKING:
     from fanin_cdk.tracker import FaninTracker
@@ -22,10 +23,11 @@ TIMEOUT = 900
 
 
 class Removal(Construct):
-    """Empties the bucket of a tracker, and deletes queues of buffers and rules of routes, with its stack.
+    """Deletes the rules of routes with the stack of a tracker, since a bus with rules cannot be deleted.
 
-    A function does it when CloudFormation deletes the stack, after the functions of the tracker are gone. It
-    does nothing when the stack is updated or rolled back.
+    With ``removal=destroy`` it also empties the bucket, and deletes the queues of buffers. A function does it
+    when CloudFormation deletes the stack, after the functions of the tracker are gone. It does nothing when
+    the stack is updated or rolled back.
 
     Args:
         scope: parent construct, in the stack of the tracker.
@@ -50,39 +52,33 @@ class Removal(Construct):
             memory=1024,
         ).function
         stack, prefix = Stack.of(self), tracker.buffers.environment[names.ENV_BUFFER_PREFIX]
-        rules = stack.format_arn(
-            service="events", resource=f"rule/{tracker.settings.prefix}/{names.ROUTE_RULE}*"
-        )
-        queues = stack.format_arn(service="sqs", resource=f"{prefix}*")
-        cleaned = self.clean(
-            self,
-            [tracker.scatter.claims],
-            {
-                "Bus": tracker.bus.event_bus_name,
-                "QueuePrefix": prefix,
-                "DeadLetters": tracker.buffers.dead_letters.queue_arn,
-            },
-            [
-                iam.PolicyStatement(actions=["events:ListRules", "sqs:ListQueues"], resources=["*"]),
+        self._destroys = tracker.settings.removal == "destroy"
+        rules = f"rule/{tracker.settings.prefix}/{names.ROUTE_RULE}*"
+        statements = [
+            iam.PolicyStatement(actions=["events:ListRules"], resources=["*"]),
+            iam.PolicyStatement(
+                actions=["events:DeleteRule", "events:RemoveTargets"],
+                resources=[stack.format_arn(service="events", resource=rules)],
+            ),
+        ]
+        properties = {"Bus": tracker.bus.event_bus_name}
+        where = {f"events:<AWS::Region>:<AWS::AccountId>:{rules}": "routes have names that users choose"}
+        if self._destroys:
+            statements += [
+                iam.PolicyStatement(actions=["sqs:ListQueues"], resources=["*"]),
                 iam.PolicyStatement(
-                    actions=["events:DeleteRule", "events:RemoveTargets"],
-                    # The emulator checks targets against the bus.
-                    resources=[rules, *([tracker.bus.event_bus_arn] if tracker.settings.local else [])],
+                    actions=["sqs:DeleteQueue", "sqs:GetQueueAttributes"],
+                    resources=[stack.format_arn(service="sqs", resource=f"{prefix}*")],
                 ),
-                iam.PolicyStatement(
-                    actions=["sqs:DeleteQueue", "sqs:GetQueueAttributes"], resources=[queues]
-                ),
-            ],
-        )
+            ]
+            properties |= {"QueuePrefix": prefix, "DeadLetters": tracker.buffers.dead_letters.queue_arn}
+            where[f"sqs:<AWS::Region>:<AWS::AccountId>:{prefix}*"] = "buffers have names that users choose"
+        cleaned = self.clean(self, [tracker.scatter.claims], properties, statements)
         # What is deleted first cannot make new queues, rules or objects.
         for function in tracker.functions.values():
             function.function.node.add_dependency(cleaned)
-        for where in (
-            f"events:<AWS::Region>:<AWS::AccountId>:rule/{tracker.settings.prefix}/{names.ROUTE_RULE}*",
-            f"sqs:<AWS::Region>:<AWS::AccountId>:{prefix}*",
-        ):
-            reason = "routes and buffers have names that users choose"
-            accept(self, f"IAM5[Resource::arn:<AWS::Partition>:{where}]", reason)
+        for one, reason in where.items():
+            accept(self, f"IAM5[Resource::arn:<AWS::Partition>:{one}]", reason)
         accept(self, "IAM5[Resource::*]", "listing takes no resource")
 
     def clean(
@@ -92,22 +88,23 @@ class Removal(Construct):
         properties: Mapping[str, str] | None = None,
         statements: Sequence[iam.PolicyStatement] = (),
     ) -> CustomResource:
-        """Have buckets emptied when the stack of a construct is deleted.
+        """Clean up when the stack of a construct is deleted.
 
         Args:
             scope: a construct of that stack; the buckets are in it.
-            buckets: the buckets.
-            properties: what else to delete.
+            buckets: buckets to empty, if data is to be destroyed.
+            properties: what to delete or to stop in any case.
             statements: permissions for that.
 
         Returns:
             What does it. What depends on it is deleted before.
         """
-        policy = iam.Policy(
+        buckets = buckets if self._destroys else []
+        policy = policy_beside(
             scope,
             "Clean",
-            roles=[self.function.role] if self.function.role else [],
-            statements=[
+            cast("iam.IRole", self.function.role),
+            [
                 iam.PolicyStatement(
                     actions=["cloudformation:DescribeStacks"], resources=[Stack.of(scope).stack_id]
                 ),

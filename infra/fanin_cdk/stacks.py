@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aws_cdk import CfnOutput, Stack
+from aws_cdk import CfnOutput, CrossStackReferences, ReferenceStrength, Stack
 from constructs import Construct
 
 from fanin import names
@@ -72,6 +72,9 @@ class PipelineStack(Stack):
         super().__init__(
             scope, id, description="fanin: Spark jobs that fan out, acknowledge, audit and report"
         )
+        # CloudFormation refuses to delete an export that is in use, so a deployment of the tracker without
+        # its pipeline would fail.
+        CrossStackReferences.of(self).consume(ReferenceStrength.WEAK)
         self.pipeline = Pipeline(self, "Pipeline", tracker=tracker)
         pipeline = self.pipeline
         outputs = {

@@ -15,6 +15,9 @@ from fanin_cdk.table_access import Access
 class Storage(Construct):
     """The four tables: billed on demand, encrypted, with point-in-time recovery and time to live.
 
+    Unless the setting ``removal`` is ``destroy``, DynamoDB refuses to delete them until somebody turns their
+    deletion protection off.
+
     Args:
         scope: parent construct.
         id: its id there.
@@ -112,6 +115,7 @@ class Storage(Construct):
             time_to_live_attribute=names.EXPIRES_AT,
             stream=stream,
             removal_policy=self._settings.removal_policy,
+            deletion_protection=self._settings.removal == "retain",
         )
 
     def grant(self, grantee: iam.IGrantable, access: Access) -> None:

@@ -7,12 +7,14 @@ from typing import cast
 from aws_cdk import Duration, Names, Stack, Tags
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from constructs import Construct
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct, IDependable
 
 from fanin import names
 from fanin.domain.failures import Keep
 from fanin_cdk.consumers import Tracking, UnfitFunction, defined, equip
 from fanin_cdk.functions import TIMEOUT
+from fanin_cdk.permissions import policy_beside
 from fanin_cdk.queues import RedrivenQueue, six_runs
 from fanin_cdk.setting_rules import LARGEST_WITHOUT_WINDOW
 
@@ -23,8 +25,6 @@ RECEIVE = (
     "sqs:GetQueueUrl",
     "sqs:ReceiveMessage",
 )
-CONSUME = (*RECEIVE, "sqs:ListQueueTags", "sqs:ListDeadLetterSourceQueues")
-"""The function for dead letters also looks whose they are, and whether it may keep them."""
 
 
 class TrackedQueue(RedrivenQueue):
@@ -37,8 +37,9 @@ class TrackedQueue(RedrivenQueue):
 
     The queue carries the tag ``fanin:tracked``, so that a redrive may send failed messages to it again.
 
-    The queue may be in another stack than the tracker; the tracker's stack does not depend on it. The role of
-    the function may receive from and delete in the dead-letter queue.
+    The queue may be in another stack than the tracker; the tracker's stack does not depend on it. The policy
+    of the dead-letter queue lets the function receive and delete there, so the role of the function stays the
+    same, however many queues there are.
 
     Example:
         A queue of your own beside a tracker, and a consumer of it::
@@ -99,6 +100,7 @@ class TrackedQueue(RedrivenQueue):
         if enforce_ssl is None:
             enforce_ssl = tracker is None or not tracker.settings.local
         self._tracker, self._visibility = tracker, visibility_timeout or six_runs(TIMEOUT)
+        self._enforce_ssl = enforce_ssl
         super().__init__(
             scope,
             id,
@@ -119,14 +121,7 @@ class TrackedQueue(RedrivenQueue):
             Tags.of(self.queue).add(names.CHANNEL_TAG, "work")
         if Keep(keep) is Keep.REASON:
             Tags.of(self.dead_letters).add(names.KEEP_TAG, Keep.REASON.value)
-        # The policy belongs to this construct, so that the stack of the function does not depend on the
-        # queue.
-        policy = iam.Policy(
-            self,
-            "Consume",
-            roles=[function.role],
-            statements=[iam.PolicyStatement(actions=list(CONSUME), resources=[self.dead_letters.queue_arn])],
-        )
+        allowed = self._allow(self, "Consume", function.role, self.dead_letters)
         lambda_.EventSourceMapping(
             self,
             "Source",
@@ -135,7 +130,7 @@ class TrackedQueue(RedrivenQueue):
             batch_size=10,
             max_concurrency=dead_letters_max_concurrency or None,
             report_batch_item_failures=True,
-        ).node.add_dependency(policy)
+        ).node.add_dependency(allowed)
 
     def consume(
         self,
@@ -190,12 +185,7 @@ class TrackedQueue(RedrivenQueue):
         here, there, home = (Stack.of(one).node.path for one in (self, consumer, tracker))
         # No stack may come to depend on one that depends on it: the queue's depends on the tracker's already.
         scope = self if there in (here, home) else cast("Construct", consumer)
-        permission = iam.Policy(
-            scope,
-            self._id("Receive", scope, consumer),
-            roles=[role],
-            statements=[iam.PolicyStatement(actions=list(RECEIVE), resources=[self.queue.queue_arn])],
-        )
+        allowed = self._allow(scope, self._id("Receive", scope, consumer), role, self.queue)
         mapping = lambda_.EventSourceMapping(
             scope,
             self._id("Consumer", scope, consumer),
@@ -207,8 +197,23 @@ class TrackedQueue(RedrivenQueue):
             report_batch_item_failures=True,
         )
         # Lambda refuses the source of a function that may not receive yet.
-        mapping.node.add_dependency(permission)
+        mapping.node.add_dependency(allowed)
         return mapping
+
+    def _allow(self, scope: Construct, id: str, role: iam.IRole, queue: sqs.Queue) -> IDependable:
+        """Let a role receive from a queue, by the policy of the queue.
+
+        The policies within a role have 10,240 characters together, which 23 queues would fill, and two stacks
+        may replace each other's. In the stack of a consumer, which depends on that of the queue, there is
+        only the role. It is also what an emulator looks at.
+        """
+        if scope is not self or not self._enforce_ssl:
+            statement = iam.PolicyStatement(actions=list(RECEIVE), resources=[queue.queue_arn])
+            return policy_beside(scope, id, role, [statement])
+        added = queue.add_to_resource_policy(
+            iam.PolicyStatement(actions=list(RECEIVE), resources=[queue.queue_arn], principals=[role])
+        )
+        return added.policy_dependable
 
     def _id(self, name: str, scope: Construct, consumer: lambda_.IFunction) -> str:
         """Id of a construct for a consumer: below the queue, the plain name for its first one."""

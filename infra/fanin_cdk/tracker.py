@@ -22,6 +22,7 @@ from fanin_cdk.patterns import Patterns
 from fanin_cdk.permissions import (
     allow_channels,
     allow_inspection,
+    allow_looking_at_dead_letters,
     allow_redriving,
     allow_sending,
 )
@@ -87,8 +88,8 @@ class FaninTracker(Construct):
         reaper_dead_letters: queue for invocations of the reaper that failed for good.
         retries: name of the function that reads a stream → queue of stream records that failed once.
         functions: all functions, by the name of their folder.
-        removal: deletes what the stack has made and stored, when it is deleted; None unless the setting
-            ``removal`` is ``destroy``.
+        removal: deletes what is in the way of deleting the stack, and with the setting ``removal=destroy``
+            what it has stored; None on an emulator.
         environment: variables with which ``Tracker.from_env()`` works directly on the tables.
     """
 
@@ -155,8 +156,7 @@ class FaninTracker(Construct):
             names.ENV_ACK_QUEUE_URL: self.acks.queue.queue_url,
         }
         # An emulator is thrown away as a whole.
-        wanted = self.settings.removal == "destroy" and not self.settings.local
-        self.removal = Removal(self, "Removal", tracker=self) if wanted else None
+        self.removal = None if self.settings.local else Removal(self, "Removal", tracker=self)
         self._watch()
         encrypt(self, self.settings.kms_key_arn)
 
@@ -274,6 +274,7 @@ class FaninTracker(Construct):
             environment={names.ENV_RETRY_QUEUE_URL: parked.queue_url},
         )
         allow_sending(dead_letters.function, parked.queue_arn)
+        allow_looking_at_dead_letters(dead_letters.function, settings=self.settings)
         work = TrackedQueue(
             self,
             "WorkQueue",

@@ -45,13 +45,15 @@ class Synthesized:
         return self.resources[self.id_of(construct)]["Properties"]
 
     def statements(self, role: Any) -> list[dict[str, Any]]:
-        """What a role may do, by all policies of the template that are attached to it."""
+        """What a role may do, by all policies of the template that are attached to it or name it."""
         name = self.id_of(role)
         return [
             statement
-            for policy in self.of_type("AWS::IAM::Policy").values()
-            if {"Ref": name} in policy["Roles"]
+            for kind in ("AWS::IAM::Policy", "AWS::SQS::QueuePolicy")
+            for policy in self.of_type(kind).values()
             for statement in policy["PolicyDocument"]["Statement"]
+            if {"Ref": name} in policy.get("Roles", ())
+            or statement.get("Principal") == {"AWS": {"Fn::GetAtt": [name, "Arn"]}}
         ]
 
 

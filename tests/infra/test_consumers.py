@@ -10,6 +10,7 @@ import pytest
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
 
 from fanin import names
 from fanin_cdk import FaninTracker, TrackedQueue, UnfitFunction
@@ -41,15 +42,16 @@ def image(scope: cdk.Stack, name: str) -> lambda_.DockerImageFunction:
 
 
 class App:
-    """A tracker, a queue and consumers, in three stacks."""
+    """A tracker, queues and consumers, in four stacks; two of them have a queue of the same id."""
 
     def __init__(self) -> None:
         app = cdk.App(context=UNBUNDLED)
-        self.home, self.orders, self.workers = (
-            cdk.Stack(app, name) for name in ("home", "orders", "workers")
+        self.home, self.orders, self.invoices, self.workers = (
+            cdk.Stack(app, name) for name in ("home", "orders", "invoices", "workers")
         )
         self.tracker = FaninTracker(self.home, "Fanin")
         self.queue = TrackedQueue(self.orders, "Orders", tracker=self.tracker)
+        self.invoiced = TrackedQueue(self.invoices, "Orders", tracker=self.tracker)
         self.consumers: dict[str, Any] = {}
 
     def consumer(self, name: str, made: Any, queue: TrackedQueue | None = None) -> None:
@@ -57,13 +59,20 @@ class App:
         (queue or self.queue).consume(made)
 
     def read(self) -> dict[str, Synthesized]:
-        return {stack.stack_name: Synthesized(stack) for stack in (self.home, self.orders, self.workers)}
+        return {
+            stack.stack_name: Synthesized(stack)
+            for stack in (self.home, self.orders, self.invoices, self.workers)
+        }
 
 
 @pytest.fixture(scope="module")
 def app() -> App:
     app = App()
-    app.consumer("home", function(app.home, "AtHome"))
+    at_home = function(app.home, "AtHome")
+    app.consumer("home", at_home)
+    app.invoiced.consume(at_home)
+    for stack in (app.orders, app.invoices):
+        app.tracker.removal.clean(Construct(stack, "Jobs"), [])
     app.consumer("beside the queue", function(app.orders, "Beside"))
     app.consumer("away", function(app.workers, "Away"))
     app.consumer("of the work queue", function(app.workers, "OfWork"), app.tracker.work)
@@ -120,9 +129,10 @@ def actions(stacks: dict[str, Synthesized], made: lambda_.Function) -> set[str]:
     return {
         action
         for one in stacks.values()
-        for policy in one.of_type("AWS::IAM::Policy").values()
-        if any(role in json.dumps(name) for name in policy["Roles"])
+        for kind in ("AWS::IAM::Policy", "AWS::SQS::QueuePolicy")
+        for policy in one.of_type(kind).values()
         for statement in policy["PolicyDocument"]["Statement"]
+        if any(role in json.dumps(who) for who in (policy.get("Roles"), statement.get("Principal")))
         for action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
     }
 
@@ -167,28 +177,28 @@ def sources(stacks: dict[str, Synthesized]) -> list[tuple[str, str, dict[str, An
 
 
 @pytest.mark.parametrize(
-    ("name", "stack"),
+    ("name", "where_fed"),
     [
-        ("home", "orders"),
-        ("beside the queue", "orders"),
-        ("away", "workers"),
-        ("of the work queue", "workers"),
-        ("alias", "workers"),
-        ("twice", "workers"),
+        ("home", ["orders", "invoices"]),
+        ("beside the queue", ["orders"]),
+        ("away", ["workers"]),
+        ("of the work queue", ["workers"]),
+        ("alias", ["workers"]),
+        ("twice", ["workers", "workers"]),
     ],
 )
-def test_the_queue_feeds_the_consumer(app, stacks, name, stack):
+def test_the_queue_feeds_the_consumer(app, stacks, name, where_fed):
     # Given the name of the function as other stacks see it
     made = app.consumers["aliased" if name == "alias" else name]
     logical = stacks[cdk.Stack.of(made).stack_name].id_of(app.consumers[name])
     # Then its event sources lie where no circle arises, and tell failed messages from good ones
     feeding = [(where, source) for where, fed, source in sources(stacks) if logical in fed]
-    assert [where for where, _ in feeding] == [stack] * (2 if name == "twice" else 1)
+    assert [where for where, _ in feeding] == where_fed
     assert all(source["FunctionResponseTypes"] == ["ReportBatchItemFailures"] for _, source in feeding)
 
 
 def test_a_source_waits_for_the_permission_to_receive_that_lies_beside_it(app, stacks):
-    # Given the consumer of the tracker's stack: its permission is a policy of the queue's stack
+    # Given the consumer of the tracker's stack: its permission is in the policy of the queue
     logical = stacks["home"].id_of(app.consumers["home"])
     (source,) = (
         one
@@ -197,17 +207,88 @@ def test_a_source_waits_for_the_permission_to_receive_that_lies_beside_it(app, s
     )
     # Then Lambda is not asked to receive before the function may
     (policy,) = (stacks["orders"].resources[name] for name in source["DependsOn"])
-    assert policy["Type"] == "AWS::IAM::Policy"
-    assert "AtHome" in json.dumps(policy["Properties"]["Roles"])
+    assert policy["Type"] == "AWS::SQS::QueuePolicy"
+    assert "AtHome" in json.dumps(policy["Properties"]["PolicyDocument"])
 
 
 def test_stacks_depend_in_one_direction(app, stacks):
     assert stacks
     dependencies = {
         stack.stack_name: {other.stack_name for other in stack.dependencies}
-        for stack in (app.home, app.orders, app.workers)
+        for stack in (app.home, app.orders, app.invoices, app.workers)
     }
-    assert dependencies == {"home": set(), "orders": {"home"}, "workers": {"home", "orders"}}
+    assert dependencies == {
+        "home": set(),
+        "orders": {"home"},
+        "invoices": {"home"},
+        "workers": {"home", "orders"},
+    }
+
+
+def inline(stacks: dict[str, Synthesized]) -> list[tuple[str, str, str]]:
+    """Role, name and document of the policies of all roles; a role is named as its own stack names it."""
+    exports = {
+        output["Export"]["Name"]: output["Value"]
+        for stack in stacks.values()
+        for output in stack.template.to_json().get("Outputs", {}).values()
+        if "Export" in output
+    }
+    return [
+        (json.dumps(exports[role["Fn::ImportValue"]] if "Fn::ImportValue" in role else role), *rest)
+        for stack in stacks.values()
+        for policy in stack.of_type("AWS::IAM::Policy").values()
+        for rest in [(policy["PolicyName"], json.dumps(policy["PolicyDocument"]))]
+        for role in policy["Roles"]
+    ]
+
+
+def test_no_stack_replaces_what_another_one_allows_a_role(stacks):
+    """IAM replaces a policy of a role by another one of the same name."""
+    # Given two stacks with a queue of the same id each, which both let the function at home receive, and
+    # both have the tracker clean up
+    found = [(role, name) for role, name, _ in inline(stacks)]
+    assert len([name for _, name in found if "Clean" in name]) == 3
+    # Then no two policies of one role have the same name
+    assert len(found) == len(set(found))
+
+
+def test_the_roles_of_a_tracker_do_not_grow_with_its_queues(app, stacks):
+    """The inline policies of a role have 10,240 characters together."""
+    # Given the function for dead letters, and a consumer beside the tracker, both of queues in other stacks
+    roles = [
+        stacks["home"].id_of(made.role) for made in (app.tracker.dead_letters.function, app.consumers["home"])
+    ]
+    # Then no other stack gives them a policy
+    for name in ("orders", "invoices", "workers"):
+        policies = json.dumps(stacks[name].of_type("AWS::IAM::Policy"))
+        assert not [role for role in roles if role in policies]
+
+
+@pytest.mark.soak
+def test_five_hundred_queues_fit_a_tracker():
+    app = cdk.App(context=UNBUNDLED)
+    home = cdk.Stack(app, "home")
+    tracker = FaninTracker(home, "Fanin")
+    # Given as many stacks as 500 queues take, since a stack has at most 500 resources
+    beside = [cdk.Stack(app, f"shop{at}") for at in range(6)]
+    for at in range(500):
+        TrackedQueue(beside[at % len(beside)], f"Orders{at}", tracker=tracker)
+    # Then all are synthesized, and the policies of each role are within what IAM takes
+    stacks = {stack.stack_name: Synthesized(stack) for stack in (home, *beside)}
+    assert sum(len(stacks[one.stack_name].of_type("AWS::SQS::Queue")) for one in beside) == 1_000
+    sizes: dict[str, int] = {}
+    for role, _, document in inline(stacks):
+        sizes[role] = sizes.get(role, 0) + len(document)
+    assert max(sizes.values()) < 10_240
+    # And so is the policy of each queue
+    assert (
+        max(
+            len(json.dumps(policy["PolicyDocument"]))
+            for stack in stacks.values()
+            for policy in stack.of_type("AWS::SQS::QueuePolicy").values()
+        )
+        < 8_192
+    )
 
 
 def test_no_stack_imports_a_layer(stacks):

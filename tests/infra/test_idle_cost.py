@@ -56,7 +56,7 @@ def test_nothing_else_of_the_template_costs_by_the_month(fanin):
         *("AWS::Lambda::Function", "AWS::Lambda::LayerVersion", "AWS::Lambda::Permission"),
         *("AWS::Lambda::EventInvokeConfig", "AWS::Logs::LogGroup", "AWS::IAM::Role", "AWS::IAM::Policy"),
         *("AWS::ApiGatewayV2::Api", "AWS::ApiGatewayV2::Integration", "AWS::ApiGatewayV2::Route"),
-        *("AWS::ApiGatewayV2::Stage", "AWS::DynamoDB::Table"),
+        *("AWS::ApiGatewayV2::Stage", "AWS::DynamoDB::Table", "Custom::FaninLeftovers"),
     }
 
 

@@ -161,7 +161,8 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     "dead_letters": SETTLES
     | NOTES
     | {
-        "work dead letters": CONSUME | {"sqs:ListDeadLetterSourceQueues", "sqs:ListQueueTags"},
+        "work dead letters": CONSUME,
+        "tracked queues": {"sqs:ListDeadLetterSourceQueues", "sqs:ListQueueTags"},
         "buffer dead letters": CONSUME,
         "parked": {"sqs:SendMessage"},
     },

@@ -164,9 +164,15 @@ def test_a_tracked_queue_sends_its_dead_messages_to_the_tracker(shop):
 
 def test_the_source_waits_for_the_permission_to_read(shop):
     template = shop.template
-    (policy,) = template.find_resources("AWS::IAM::Policy")
+    ((policy, of_dead_letters),) = (
+        (name, one)
+        for name, one in template.find_resources("AWS::SQS::QueuePolicy").items()
+        if "sqs:ReceiveMessage" in json.dumps(one)
+    )
     (source,) = template.find_resources("AWS::Lambda::EventSourceMapping").values()
     assert policy in source["DependsOn"]
+    queue = source["Properties"]["EventSourceArn"]["Fn::GetAtt"][0]
+    assert of_dead_letters["Properties"]["Queues"] == [{"Ref": queue}]
 
 
 def test_the_trackers_stack_does_not_depend_on_the_queue(shop):

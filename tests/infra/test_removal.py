@@ -9,6 +9,7 @@ import pytest
 
 from fanin_cdk import FaninStack, PipelineStack, Settings
 from tests.infra.conftest import UNBUNDLED, Synthesized
+from tests.infra.iam.conditions import as_list
 
 LEFTOVERS = "Custom::FaninLeftovers"
 
@@ -22,12 +23,34 @@ def destroyed() -> tuple[Synthesized, Synthesized]:
     return Synthesized(stack), Synthesized(jobs)
 
 
-def test_a_stack_whose_data_is_retained_has_nothing_that_deletes(fanin, local):
-    for made in (fanin, local):
-        assert made.of_type(LEFTOVERS) == {}
-        assert "s3:DeleteObject" not in json.dumps(
-            made.statements(made.stack.tracker.functions["api"].function.role)
-        )
+def test_a_stack_whose_data_is_retained_deletes_only_rules_which_keep_its_bus_from_being_deleted(
+    fanin, local
+):
+    # Given what a stack tells the function, unless it is for an emulator, which is thrown away as a whole
+    assert local.of_type(LEFTOVERS) == {}
+    (told,) = fanin.of_type(LEFTOVERS).values()
+    # Then it names the bus alone
+    assert told["Bus"] == {"Ref": fanin.id_of(fanin.stack.tracker.bus)}
+    assert told["Buckets"] == []
+    assert {"QueuePrefix", "DeadLetters"}.isdisjoint(told)
+    # And the function may delete nothing else
+    deleting = {
+        action
+        for statement in fanin.statements(fanin.stack.tracker.removal.function.role)
+        for action in as_list(statement["Action"])
+        if "Delete" in action or "Remove" in action
+    }
+    assert deleting == {"events:DeleteRule", "events:RemoveTargets"}
+
+
+def test_a_tracker_can_do_without_its_pipeline_again(destroyed):
+    """CloudFormation does not delete an export that another stack imports."""
+    # Given a service with a pipeline, which uses what the service has
+    service, jobs = destroyed
+    assert "Fn::GetStackOutput" in json.dumps(jobs.resources)
+    # Then nothing is exported, so a deployment without the pipeline, or with another ``removal``, is possible
+    outputs = service.template.to_json()["Outputs"].values()
+    assert [output for output in outputs if "Export" in output] == []
 
 
 def test_every_bucket_is_emptied_and_what_was_made_at_run_time_is_deleted(destroyed):

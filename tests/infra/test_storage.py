@@ -8,6 +8,7 @@ from fanin import names
 from fanin_cdk.table_access import BEGIN, PROGRESS
 
 TABLES = ("batches", "words", "parts", "directory")
+LIMIT = {"MaxWriteRequestUnits": 50_000, "MaxReadRequestUnits": 9_000}
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -82,9 +83,14 @@ def test_tables_and_logs_outlive_the_stack_if_the_settings_say_so(request, given
     holders = [
         r for r in stack.resources.values() if r["Type"] in ("AWS::DynamoDB::Table", "AWS::Logs::LogGroup")
     ]
-    more = 1  # the access log, or that of the function that empties
+    more = 2 if given == "fanin" else 1  # the log of the function that cleans up, and the access log
     assert len(holders) == len(TABLES) + len(stack.stack.tracker.functions) + more
     assert {(r["DeletionPolicy"], r["UpdateReplacePolicy"]) for r in holders} == {(policy, policy)}
+    # And DynamoDB itself refuses to delete tables that are to stay
+    protected = {
+        table["DeletionProtectionEnabled"] for table in stack.of_type("AWS::DynamoDB::Table").values()
+    }
+    assert protected == {policy == "Retain"}
 
 
 def test_throughput_is_left_to_dynamodb_unless_the_settings_say_otherwise(fanin, tracker):
@@ -99,11 +105,10 @@ def test_the_words_table_is_warm_and_every_table_limited_if_the_settings_say_so(
     assert tables["words"]["WarmThroughput"] == {"WriteUnitsPerSecond": 40_000}
     assert [name for name, table in tables.items() if "WarmThroughput" in table] == ["words"]
     for table in tables.values():
-        assert table["OnDemandThroughput"] == {"MaxWriteRequestUnits": 50_000, "MaxReadRequestUnits": 9_000}
+        assert table["OnDemandThroughput"] == LIMIT
 
 
 def test_an_index_has_the_limit_of_its_table(frugal):
     """DynamoDB limits an index on its own; without a limit its writes may cost as much again."""
     indexes = frugal.properties(frugal.stack.tracker.storage.batches)["GlobalSecondaryIndexes"]
-    limit = {"MaxWriteRequestUnits": 50_000, "MaxReadRequestUnits": 9_000}
-    assert [index["OnDemandThroughput"] for index in indexes] == [limit, limit]
+    assert [index["OnDemandThroughput"] for index in indexes] == [LIMIT, LIMIT]

@@ -57,12 +57,11 @@ class Templates:
 
     def __init__(self, templates: Mapping[str, Mapping[str, Any]]) -> None:
         self._resources: dict[str, Any] = {}
-        self._exports: dict[str, Any] = {}
+        self._outputs: dict[str, Any] = {}
         for template in templates.values():
             self._resources |= template["Resources"]
-            for output in template.get("Outputs", {}).values():
-                if "Export" in output:
-                    self._exports[output["Export"]["Name"]] = output["Value"]
+            for name, output in template.get("Outputs", {}).items():
+                self._outputs[output.get("Export", {}).get("Name", name)] = output["Value"]
 
     @property
     def roles(self) -> list[str]:
@@ -151,8 +150,8 @@ class Templates:
                 return self.text(whole).split(by)
             case {"Fn::Sub": str(text)}:
                 return re.sub(r"\$\{([\w:]+)\}", lambda match: self.text({"Ref": match[1]}), text)
-            case {"Fn::ImportValue": export}:
-                return self.text(self._exports[export])
+            case {"Fn::ImportValue": name} | {"Fn::GetStackOutput": {"OutputName": name}}:
+                return self.text(self._outputs[name])
             case dict():
                 return {name: self.text(one) for name, one in value.items()}
             case list():

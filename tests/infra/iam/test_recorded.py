@@ -58,6 +58,7 @@ UNSEEN = {
     ),
     "a console with buttons serves what the API serves; the buttons' tests press a few": ("ConsoleRole ",),
     "Scheduler calls the timer, or says that it could not": ("TrackerDeadlinesRole ",),
+    "the stack is deleted": ("TrackerRemovalFunctionRole ",),
 }
 """Why a permission is granted that no test uses on the wire → which: role, action and resource or tag."""
 
