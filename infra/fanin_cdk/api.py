@@ -114,8 +114,7 @@ class Api(Construct):
         integration = integrations.HttpLambdaIntegration("Integration", function.function)
         for path, methods in ROUTES.items():
             self.api.add_routes(path=path, methods=methods, integration=integration)
-        if settings.cors_origins:
-            self._let_preflights_in(integration)
+        preflights = self._let_preflights_in(integration) if settings.cors_origins else []
         costly = [
             route
             for path, methods in COSTLY.items()
@@ -131,7 +130,7 @@ class Api(Construct):
                 rate_limit=settings.api_throttle_rate, burst_limit=settings.api_throttle_burst
             ),
         )
-        self._throttle(costly, settings)
+        self._throttle([*costly, *preflights], settings)
         if not settings.access_log:
             accept(self.stage, "APIG1", "the settings ask for an API without an access log")
             return
@@ -141,29 +140,38 @@ class Api(Construct):
             destination_arn=access_log.log_group_arn, format=json.dumps(ACCESS_LOG, separators=(",", ":"))
         )
 
-    def _let_preflights_in(self, integration: integrations.HttpLambdaIntegration) -> None:
+    def _let_preflights_in(self, integration: integrations.HttpLambdaIntegration) -> list[apigw.HttpRoute]:
         """Routes for OPTIONS without authorization: a browser sends no credentials with a preflight.
 
         API Gateway answers preflights itself, but a route for any method would ask for authorization first.
         """
-        for path in [path for path, methods in ROUTES.items() if apigw.HttpMethod.ANY in methods]:
+        routes = [
+            route
+            for path, methods in ROUTES.items()
+            if apigw.HttpMethod.ANY in methods
             for route in self.api.add_routes(
                 path=path,
                 methods=[apigw.HttpMethod.OPTIONS],
                 integration=integration,
                 authorizer=apigw.HttpNoneAuthorizer(),
-            ):
-                accept(route, "APIG4", "browsers send preflights without credentials")
+            )
+        ]
+        for route in routes:
+            accept(route, "APIG4", "browsers send preflights without credentials")
+        return routes
 
     def _throttle(self, routes: list[apigw.HttpRoute], settings: Settings) -> None:
-        """Accept fewer requests to some routes than to the others."""
+        """Accept fewer requests to some routes than to the others, whose rate they cannot use up either.
+
+        Everybody may send preflights, so these must not take what callers with credentials need.
+        """
         limits = {
             "ThrottlingRateLimit": min(settings.api_costly_rate, settings.api_throttle_rate),
             "ThrottlingBurstLimit": min(settings.api_costly_burst, settings.api_throttle_burst),
         }
         stage = cast("apigw.CfnStage", self.stage.node.default_child)
         stage.route_settings = {
-            f"{method.value} {path}": limits for path, methods in COSTLY.items() for method in methods
+            cast("apigw.CfnRoute", route.node.default_child).route_key: limits for route in routes
         }
         self.stage.node.add_dependency(
             *routes

@@ -26,6 +26,12 @@ RECEIVE = (
     "sqs:ReceiveMessage",
 )
 
+CONCURRENT = 5
+"""Invocations of a consumer at a time by default: as many as Lambda begins with.
+
+A new account of AWS may run only ten of all its functions together, until it is used more.
+"""
+
 
 class TrackedQueue(RedrivenQueue):
     """A queue for the messages of a batch, and a dead-letter queue whose messages fail their items.
@@ -136,9 +142,10 @@ class TrackedQueue(RedrivenQueue):
         self,
         consumer: lambda_.IFunction,
         *,
-        max_concurrency: int | None = None,
+        max_concurrency: int | None = CONCURRENT,
         batch_size: int = 10,
         max_batching_window: Duration | None = None,
+        recursive: bool = False,
     ) -> lambda_.EventSourceMapping:
         """Make a function a consumer of the queue: layers, environment, permissions, and the event source.
 
@@ -156,16 +163,22 @@ class TrackedQueue(RedrivenQueue):
             consumer: a function that reports partial failures, as one made with ``tracker.sqs_handler`` does;
                 also an alias or a version of one, or one that was imported with its role.
             max_concurrency: most invocations at a time, 2 to 1,000; None sets no limit but the account's.
+                Messages of invocations that the account throttles count as received, and become dead letters
+                without having been tried.
             batch_size: most messages of one invocation; more than 10 need a batching window.
             max_batching_window: how long Lambda waits for a full batch, at most 5 minutes; None does not.
                 Messages are received while it waits, so the visibility timeout must cover the window, too.
+            recursive: whether the function sends messages that come back to it, to this queue or through
+                others. Lambda stops a chain after about 16 invocations otherwise. Such a function must end
+                its chains by itself.
 
         Returns:
             The event source mapping.
 
         Raises:
             UnfitFunction: the layers do not fit the function, its timeout and the window together are longer
-                than the queue's visibility timeout, or it was imported without its role.
+                than the queue's visibility timeout, it was imported without its role, or it is to be
+                recursive and is not defined in this app.
             ValueError: the queue does not know its tracker, or a large batch has no window.
         """
         tracker = self._tracker
@@ -180,6 +193,8 @@ class TrackedQueue(RedrivenQueue):
                 "max_batching_window; set it to Duration.seconds(1) or more"
             )
         self._check_timeout(consumer, max_batching_window)
+        if recursive:
+            _allow_chains(consumer)
         role = equip(consumer, tracker)
         tracker.grant_consumer(consumer)
         here, there, home = (Stack.of(one).node.path for one in (self, consumer, tracker))
@@ -239,3 +254,15 @@ class TrackedQueue(RedrivenQueue):
             f" {hidden:.0f} s, and {why}; create the queue with"
             f" visibility_timeout=Duration.seconds({6 * seconds + waits:.0f})"
         )
+
+
+def _allow_chains(consumer: lambda_.IFunction) -> None:
+    """Let messages of a function come back to it; Lambda stops such a chain after 16 invocations."""
+    own = defined(consumer)
+    resource = own.node.default_child if own else None
+    if not isinstance(resource, lambda_.CfnFunction):
+        raise UnfitFunction(
+            f"{consumer.node.path} is not defined as a Function in this app, so it cannot be made recursive "
+            "here; set RecursiveLoop to Allow where it is defined, and leave recursive out"
+        )
+    resource.recursive_loop = "Allow"

@@ -53,6 +53,17 @@ def test_no_runbook_is_of_an_alarm_that_there_is_not():
     assert told == {name for name, _ in ALARMS}
 
 
+def test_no_page_names_an_alarm_that_there_is_not():
+    named = {
+        name
+        for page in (Path(__file__).parents[2] / "docs").rglob("*.md")
+        for alarms in re.findall(r"\balarms? ((?:`\w+`(?:,| and)?\s*)+)", page.read_text())
+        for name in re.findall(r"`(\w+)`", alarms)
+    }
+    assert named
+    assert named <= {name for name, _ in ALARMS}
+
+
 def test_moving_back_names_the_queue():
     """SQS knows no source of a message that a function sent to a dead-letter queue, as that of acks does."""
     (command,) = re.findall(r"^aws sqs start-message-move-task .*$", TEXT, re.MULTILINE)

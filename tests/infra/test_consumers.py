@@ -54,9 +54,11 @@ class App:
         self.invoiced = TrackedQueue(self.invoices, "Orders", tracker=self.tracker)
         self.consumers: dict[str, Any] = {}
 
-    def consumer(self, name: str, made: Any, queue: TrackedQueue | None = None) -> None:
+    def consumer(
+        self, name: str, made: Any, queue: TrackedQueue | None = None, *, recursive: bool = False
+    ) -> None:
         self.consumers[name] = made
-        (queue or self.queue).consume(made)
+        (queue or self.queue).consume(made, recursive=recursive)
 
     def read(self) -> dict[str, Synthesized]:
         return {
@@ -74,7 +76,7 @@ def app() -> App:
     for stack in (app.orders, app.invoices):
         app.tracker.removal.clean(Construct(stack, "Jobs"), [])
     app.consumer("beside the queue", function(app.orders, "Beside"))
-    app.consumer("away", function(app.workers, "Away"))
+    app.consumer("away", function(app.workers, "Away"), recursive=True)
     app.consumer("of the work queue", function(app.workers, "OfWork"), app.tracker.work)
     app.consumer("old", function(app.workers, "Old", runtime=lambda_.Runtime.PYTHON_3_12))
     app.consumer("intel", function(app.workers, "Intel", architecture=lambda_.Architecture.X86_64))
@@ -376,6 +378,26 @@ def test_an_imported_function_gets_permissions_and_the_source(stacks):
         and one["Properties"]["FunctionName"] == "imported"
     )
     assert policies & set(source["DependsOn"])
+
+
+def test_a_consumer_may_feed_its_own_queue_if_it_says_so(app, stacks):
+    """Lambda stops what it takes for an endless loop after 16 rounds."""
+    allowing = [
+        name
+        for name, stack in stacks.items()
+        for one in stack.of_type("AWS::Lambda::Function").values()
+        if one.get("RecursiveLoop") == "Allow" and "Fanin" not in json.dumps(one["Role"])
+    ]
+    assert allowing == ["workers"]
+    assert properties(app, stacks, "away")["RecursiveLoop"] == "Allow"
+
+
+def test_a_function_of_another_app_cannot_be_made_recursive_here(stack, queue):
+    role = iam.Role.from_role_arn(stack, "Role", "arn:aws:iam::123456789012:role/imported")
+    arn = IMPORTED.format("function:imported")
+    imported = lambda_.Function.from_function_attributes(stack, "Imported", function_arn=arn, role=role)
+    with pytest.raises(UnfitFunction, match="set RecursiveLoop to Allow where it is defined"):
+        queue.consume(imported, recursive=True)
 
 
 @pytest.mark.parametrize("both", [True, False])

@@ -124,13 +124,13 @@ class Shop:
             max_receive_count=3,
             visibility_timeout=cdk.Duration.seconds(90),
         )
-        self.consumers = {most: consumer(self.paced, f"Consumer{most}") for most in (None, 5)}
+        self.consumers = {most: consumer(self.paced, f"Consumer{most}") for most in (None, 0, 20)}
         self.queues = {
             most: TrackedQueue(self.paced, f"Renders{most}", tracker=self.fanin.tracker, channel=True)
             for most in self.consumers
         }
         for most, queue in self.queues.items():
-            queue.consume(self.consumers[most], max_concurrency=most)
+            queue.consume(self.consumers[most], **({} if most == 0 else {"max_concurrency": most}))
         self.template, self.of_paced = (Template.from_stack(stack) for stack in (self.other, self.paced))
 
 
@@ -189,7 +189,9 @@ def test_an_imported_function_must_bring_its_role():
         TrackedQueue(stack, "Orders", dead_letters_function=function)
 
 
-@pytest.mark.parametrize(("most", "scaling"), [(None, None), (5, {"MaximumConcurrency": 5})])
+@pytest.mark.parametrize(
+    ("most", "scaling"), [(None, None), (0, {"MaximumConcurrency": 5}), (20, {"MaximumConcurrency": 20})]
+)
 def test_the_consumer_of_a_queue_may_be_held_to_a_concurrency(shop, most, scaling):
     # Given a queue that a buffer may use, in a stack beside the tracker's, and a function that consumes it
     made, queue = shop.consumers[most], shop.queues[most].queue

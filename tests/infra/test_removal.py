@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import aws_cdk as cdk
 import pytest
@@ -41,6 +43,26 @@ def test_a_stack_whose_data_is_retained_deletes_only_rules_which_keep_its_bus_fr
         if "Delete" in action or "Remove" in action
     }
     assert deleting == {"events:DeleteRule", "events:RemoveTargets"}
+
+
+def test_the_documentation_names_the_endpoints_that_the_functions_need_in_a_vpc(destroyed, tokens):
+    # Given the services whose actions the roles of functions may use; passing a role is no call, and Lambda
+    # itself writes the logs
+    service, jobs = destroyed
+    policies = [
+        *(one for made in (service, tokens) for one in made.of_type("AWS::IAM::Policy").values()),
+        *(one for name, one in jobs.of_type("AWS::IAM::Policy").items() if "Clean" in name),
+    ]
+    needed = {
+        {"cloudwatch": "monitoring"}.get(action.partition(":")[0], action.partition(":")[0])
+        for policy in policies
+        for statement in policy["PolicyDocument"]["Statement"]
+        for action in as_list(statement["Action"])
+    } - {"iam", "logs"}
+    # Then the page lists these, and X-Ray for the setting ``tracing``
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "settings.md").read_text()
+    (sentence,) = re.findall(r"The endpoints are those of (.*?)\. ", page, re.DOTALL)
+    assert set(re.findall(r"`([\w-]+)`", sentence)) == needed | {"xray"}
 
 
 def test_a_tracker_can_do_without_its_pipeline_again(destroyed):

@@ -103,9 +103,7 @@ def test_a_webhook_is_posted_to() -> None:
     ("target", "method", "code"),
     [
         (TASK, "send_task_success", "TaskTimedOut"),
-        (TASK, "send_task_success", "TaskDoesNotExist"),
         (CALLBACK, "send_durable_execution_callback_success", "CallbackTimeoutException"),
-        (CALLBACK, "send_durable_execution_callback_success", "ResourceNotFoundException"),
         (TASK, "send_task_failure", "TaskTimedOut"),
         (CALLBACK, "send_durable_execution_callback_failure", "CallbackTimeoutException"),
     ],
@@ -122,6 +120,7 @@ def test_who_waits_no_more_counts_as_told(
     ("code", "status", "error"),
     [
         ("InvalidParameterValueException", 400, TargetRefused),
+        ("ResourceNotFoundException", 404, TargetRefused),
         ("TooManyRequestsException", 429, Throttled),
         ("AccessDeniedException", 403, AccessDenied),
         ("KMSAccessDeniedException", 502, ServiceUnavailable),
@@ -165,6 +164,7 @@ def test_every_error_that_lambda_declares_for_a_callback_is_known() -> None:
     [
         ("InvalidToken", 400, TargetRefused),
         ("InvalidOutput", 400, TargetRefused),
+        ("TaskDoesNotExist", 400, TargetRefused),
         ("ThrottlingException", 400, Throttled),
         ("AccessDeniedException", 400, AccessDenied),
         ("KmsInvalidStateException", 400, ServiceUnavailable),

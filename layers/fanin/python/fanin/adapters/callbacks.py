@@ -27,18 +27,20 @@ ERRORS: Final = {
 MAX_CAUSE: Final = 32_768
 """Bytes of a cause; see "SendTaskFailure", AWS Step Functions API Reference."""
 
-_WAITS_NO_MORE: Final = {
-    "CallbackTimeoutException",
-    "ResourceNotFoundException",
-    "TaskDoesNotExist",
-    "TaskTimedOut",
-}
+_WAITS_NO_MORE: Final = {"CallbackTimeoutException", "TaskTimedOut"}
 """The waiting is over: it was told before, was stopped, or its time is up.
 
-Lambda answers ``CallbackTimeoutException`` for "expired" and for "already closed" alike; see
-"SendDurableExecutionCallbackSuccess", AWS Lambda API Reference.
+Both answer so for "expired" and for "already closed" alike; see "SendTaskSuccess", AWS Step Functions API
+Reference, and "SendDurableExecutionCallbackSuccess", AWS Lambda API Reference.
 """
-_NEVER: Final = {"InvalidOutput", "InvalidParameterValueException", "InvalidToken"}
+_NEVER: Final = {
+    "InvalidOutput",
+    "InvalidParameterValueException",
+    "InvalidToken",
+    # Nothing here has this token or id: it is of another region or account, where somebody still waits.
+    "ResourceNotFoundException",
+    "TaskDoesNotExist",
+}
 
 
 class AwsCallbacks:
