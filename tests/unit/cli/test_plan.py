@@ -139,3 +139,31 @@ def test_an_idle_month_is_part_of_the_answer(run):
     month = run("plan", 1, "--json").document["idle_month"]
     assert 5 < month["dollars"] < 10
     assert f"costs ${month['dollars']:.2f} a month" in run("plan", 1).stderr
+
+
+def taken(document, way):
+    return {one["quota"]: one["needed"] for one in document["quotas"] if one["way"] == way}
+
+
+def test_the_quotas_follow_from_the_rate_and_the_work_of_an_item(run):
+    # Given 20,000 items a second, which consumers on Lambda work on for a fifth of a second each
+    document = run("plan", "1e6", "--rate", "20000", "--item-ms", "200", "--json").document
+    # Then 4,000 of them work at a time, and the API's function beside them
+    one, ten = (taken(document, f"HTTPS, {how} a call") for how in ("one item", "10 items"))
+    assert 4_000 < ten["Concurrent executions"] < one["Concurrent executions"] < 4_250
+    # And a call for each item is more than an account has; one for ten is not
+    assert one["Throttle rate"] == pytest.approx(20_000, rel=0.01)
+    assert ten["Throttle rate"] == pytest.approx(2_000, rel=0.01)
+    assert ten["Table-level write throughput limit"] == pytest.approx(20_320, rel=0.01)
+    # And so the text says
+    text = run("plan", "1e6", "--rate", "20000", "--item-ms", "200").stderr
+    assert "requests a second (an account has 10,000: raise Throttle rate)" in text
+    assert text.count("raise Throttle rate") == 1
+    assert text.count("raise Concurrent executions") == 4
+
+
+def test_each_batch_has_an_event_and_may_have_a_deadline(run):
+    # Given batches of a single item, a hundred a second
+    found = taken(run("plan", "1", "--rate", "100", "--json").document, "direct, 10 items a call")
+    assert found["CreateSchedule request rate"] == 100
+    assert found["PutEvents throttle limit in transactions per second"] == 100

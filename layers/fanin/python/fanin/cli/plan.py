@@ -17,12 +17,15 @@ from fanin.domain.costs import RATE, TOGETHER, Cost, costs, failure_writes
 from fanin.domain.idle import idle
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.prices import DEFAULT, Prices, nearest, prices_of
+from fanin.domain.quotas import CONCURRENCY, ITEM_MS, REQUESTS, WRITES, Quota, needs
 from fanin.domain.word_writes import Order
 from fanin.errors import InvalidRequest
 
 app = typer.Typer()
 
 _SERVICES = ("DynamoDB", "API", "Lambda", "SQS", "logs")
+_OF_CONSUMERS = 4
+"""The first ways: a consumer marks the items of each message; their rate decides what quotas they need."""
 
 
 @app.command()
@@ -49,9 +52,19 @@ def plan(
     rate: Annotated[
         int,
         typer.Option(
-            min=1, max=1_000_000, help="Items done in a second; the ack queue merges more if it is high."
+            min=1,
+            max=1_000_000,
+            help="Items done in the busiest second, for the quotas; the ack queue merges more if it is high.",
         ),
     ] = RATE,
+    item_ms: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=900_000,
+            help="Milliseconds that a consumer on Lambda works on an item, for the quotas.",
+        ),
+    ] = ITEM_MS,
     region: Annotated[
         str, typer.Option(metavar="REGION", help="Region of AWS whose prices are taken.")
     ] = DEFAULT.region,
@@ -66,7 +79,7 @@ def plan(
         ),
     ] = None,
 ) -> None:
-    """Show what tracking N items costs: the whole bill of each way, and of its alternatives.
+    """Show what tracking N items costs: the whole bill of each way, and of its alternatives; and its quotas.
 
     The messages, the work itself and the time that consumers wait for an answer are not counted. Prices
     are list prices, on demand, without free tiers. How long a function takes is assumed.
@@ -78,12 +91,14 @@ def plan(
     prices = _prices(region, own)
     ways = costs(count, order, together=together, rate=rate)
     others = alternatives(count)
+    quotas = {way.way: needs(way, count, rate=rate, item_ms=item_ms) for way in ways[:_OF_CONSUMERS]}
     waiting = idle()
     document = {
         "items": count,
         "order": order,
         "together": together,
         "rate": rate,
+        "item_ms": item_ms,
         "prices": prices.as_json(),
         "ways": [_document(way, prices) for way in ways],
         "alternatives": [_document(way, prices) for way in others],
@@ -92,6 +107,17 @@ def plan(
             "bill": _rounded(waiting.bill(prices)),
             "usage": waiting.amounts(),
         },
+        "quotas": [
+            {
+                "way": way,
+                "service": quota.service,
+                "quota": quota.name,
+                "needed": needed,
+                "default": quota.default,
+            }
+            for way, taken in quotas.items()
+            for quota, needed in taken.items()
+        ],
         "failure": {
             "writes": failure_writes(0),
             "writes_with_1_kib": failure_writes(1024),
@@ -111,12 +137,23 @@ def plan(
         document,
         shown,
         *(f"{way.way}: {way.note}" for way in [*ways, *others]),
+        *(f"{way}: at {rate:,} items a second, {_quotas(taken)}" for way, taken in quotas.items()),
         f"an item that fails takes {failure_writes(0)} writes more with a small message,"
         f" {failure_writes(1024)} with 1 KiB, {failure_writes(limits.MAX_KEPT_INLINE)} with 8 KiB;"
         " a larger message is an object in S3",
         f"a deployment that does nothing costs {dollars(waiting.dollars(prices))} a month",
         f"{order} items; prices of {prices.region}, {prices.since}: {prices.source}; without free tiers",
         *([f"assumed as in {DEFAULT.region}: {', '.join(prices.assumed)}"] if prices.assumed else []),
+    )
+
+
+def _quotas(taken: dict[Quota, int]) -> str:
+    """What people read of the quotas: the three that matter, and what is more than an account has."""
+    return ", ".join(
+        f"{needed:,} {quota.unit}"
+        + (f" (an account has {quota.default:,}: raise {quota.name})" if needed > quota.default else "")
+        for quota, needed in taken.items()
+        if needed and (quota in (CONCURRENCY, REQUESTS, WRITES) or needed > quota.default)
     )
 
 
