@@ -22,7 +22,8 @@ COMMANDS = [
     "buffer", "buffer define", "buffer status", "buffer list", "buffer put",
     "buffer take", "buffer done", "buffer delete",
     "spark", "spark submit", "spark status", "spark cancel", "spark dashboard",
-    "release", "plan", "openapi", "ui", "local", "local up", "local down", "local status", "local env",
+    "release", "plan", "restore", "openapi", "ui",
+    "local", "local up", "local down", "local status", "local env",
 ]  # fmt: skip
 
 

@@ -98,6 +98,7 @@ class Smoke:
         every: dict[str, Callable[[Deployed], bool]] = {
             "behaviour": lambda deployed: trials.behaviour(deployed, folder, options.behaviour),
             "demo": lambda deployed: trials.catalog(deployed, options.items, self._console),
+            "dead letters": trials.dead_letters,
             "audit by a scan": lambda deployed: trials.scan(deployed, folder),
             **pipeline,
             "cost": lambda deployed: bill(deployed, self.stacks, self._since, self._console),

@@ -24,6 +24,8 @@ from tests.smoke.account import Deployed
 SMOKE: Final = "FANIN_SMOKE"
 """Variable with the file that describes the stack for the behaviour suite."""
 BEHAVIOUR: Final = "tests/e2e/test_behaviour.py"
+LONGEST_DEATH: Final = 120
+"""Seconds in which a dead letter must be found."""
 LONGEST: Final = 5_400
 """Seconds that the audit of the pipeline may take: two exports, and a job on EMR Serverless."""
 
@@ -56,6 +58,21 @@ def catalog(deployed: Deployed, items: int, console: Console) -> bool:
     return demo.run(
         place, Catalog.load(items), tracker, console, metering=nullcontext(), step=Steps(sys.stdout)
     )
+
+
+def dead_letters(deployed: Deployed) -> bool:
+    """A message in the dead-letter queue of another stack fails its item: that queue's policy is enough."""
+    sqs, tracker = deployed.client("sqs"), Tracker.from_env()
+    rows = sqs.get_queue_attributes(
+        QueueUrl=deployed.outputs["RowsQueueUrl"], AttributeNames=["RedrivePolicy"]
+    )["Attributes"]
+    name = json.loads(rows["RedrivePolicy"])["deadLetterTargetArn"].rpartition(":")[2]
+    with tracker.batch(user_key="dead letters") as batch:
+        batch.send(sqs.get_queue_url(QueueName=name)["QueueUrl"], ["nobody could handle it"])
+    until = time.monotonic() + LONGEST_DEATH
+    while (status := tracker.status(batch.id)).batch.state != "complete" and time.monotonic() < until:
+        time.sleep(1)
+    return status.failed == 1
 
 
 def scan(deployed: Deployed, folder: Path) -> bool:

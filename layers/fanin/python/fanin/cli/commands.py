@@ -34,6 +34,7 @@ MODULES: Final = {
     "frame": "frames",
     "buffer": "buffers",
     "plan": "plan",
+    "restore": "restore",
     "spark": "spark",
     "openapi": "stack",
     "local": "stack",

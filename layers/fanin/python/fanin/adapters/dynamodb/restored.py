@@ -1,0 +1,131 @@
+"""Copies rows back from tables that point-in-time recovery has made beside those of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import ClientError
+
+from fanin import names
+from fanin.adapters.aws import client_factory, error_code, translated
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+SEGMENTS: Final = 16
+"""Parts of a table that are read and written side by side."""
+KEYS: Final = {
+    "words": names.WORD_ID,
+    "parts": names.BATCH_ID,
+    "directory": names.TOPIC,
+    "batches": names.BATCH_ID,
+}
+"""Table → its partition key, in the order of the copy.
+
+A batch without words counts as one whose items are all pending, so the batches come last.
+"""
+
+
+@dataclass(frozen=True)
+class Copied:
+    """What became of the rows of a restored table.
+
+    Attributes:
+        found: rows that were to be copied.
+        copied: those that were missing, or were replaced.
+    """
+
+    found: int
+    copied: int
+
+
+class RestoredTables:
+    """Tables that were restored, with the names of the service's and something behind them.
+
+    Args:
+        tables: name of each table of ``KEYS`` in the service → its name on AWS.
+        suffix: what the names of the restored tables have in addition.
+        now: the time in seconds; rows that have expired by then are left out.
+        client: makes the client, when first used.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, str],
+        suffix: str,
+        *,
+        now: float,
+        client: Callable[[], DynamoDBClient] | None = None,
+    ) -> None:
+        self._tables, self._suffix, self._now = tables, suffix, now
+        self._make = client or client_factory("dynamodb", connections=SEGMENTS, attempts=10)
+
+    def copy_back(
+        self, batches: Collection[int] = (), *, replace: bool = False, write: bool = True
+    ) -> Iterator[tuple[str, Copied]]:
+        """Copy rows that are missing, one table after the other.
+
+        Repeating it does no harm.
+
+        Args:
+            batches: only what belongs to these; by default everything.
+            replace: rows that are there as well, with what they were.
+            write: False only counts.
+
+        Yields:
+            Each table, and what became of its rows.
+
+        Raises:
+            NotConfigured: a table does not exist.
+            FaninError: DynamoDB refuses or is not reachable; repeat the call.
+        """
+        with translated(), ThreadPoolExecutor(SEGMENTS) as pool:
+            client = self._make()
+            for table, key in KEYS.items():
+
+                def copy(segment: int, table: str = table, key: str = key) -> list[bool]:
+                    return [
+                        write and self._put(client, self._tables[table], key, row, replace=replace)
+                        for row in self._rows(client, self._tables[table] + self._suffix, segment)
+                        if not batches or _batch(table, row) in batches
+                    ]
+
+                done = [one for found in pool.map(copy, range(SEGMENTS)) for one in found]
+                yield table, Copied(len(done), sum(done))
+
+    def _rows(self, client: DynamoDBClient, table: str, segment: int) -> Iterator[dict[str, Any]]:
+        pages = client.get_paginator("scan").paginate(
+            TableName=table, Segment=segment, TotalSegments=SEGMENTS, ConsistentRead=True
+        )
+        for page in pages:
+            for row in page["Items"]:
+                if float(row.get(names.EXPIRES_AT, {}).get("N", self._now)) >= self._now:
+                    yield row
+
+    @staticmethod
+    def _put(client: DynamoDBClient, table: str, key: str, row: dict[str, Any], *, replace: bool) -> bool:
+        missing: Any = {
+            "ConditionExpression": "attribute_not_exists(#key)",
+            "ExpressionAttributeNames": {"#key": key},
+        }
+        try:
+            client.put_item(TableName=table, Item=row, **({} if replace else missing))
+        except ClientError as error:
+            if error_code(error) == "ConditionalCheckFailedException":
+                return False
+            raise
+        return True
+
+
+def _batch(table: str, row: Mapping[str, Any]) -> int | None:
+    """The batch of a row; a registration, a route and a buffer have none."""
+    match table:
+        case "words":
+            return int(row[names.WORD_ID]["S"].partition("/")[0])
+        case "directory":
+            return None
+        case _:
+            return int(row[names.BATCH_ID]["N"])
