@@ -58,7 +58,11 @@ class Removal(Construct):
             iam.PolicyStatement(actions=["events:ListRules"], resources=["*"]),
             iam.PolicyStatement(
                 actions=["events:DeleteRule", "events:RemoveTargets"],
-                resources=[stack.format_arn(service="events", resource=rules)],
+                resources=[
+                    stack.format_arn(service="events", resource=rules),
+                    # The emulator checks targets against the bus.
+                    *([tracker.bus.event_bus_arn] if tracker.settings.local else []),
+                ],
             ),
         ]
         properties = {"Bus": tracker.bus.event_bus_name}

@@ -18,10 +18,11 @@ HERE = Path(__file__).with_name("removal")
 APP = App(HERE / "app.py", [*(CHECKOUT / name for name in INPUTS), HERE])
 
 
-def test_nothing_is_left_of_a_stack_that_is_destroyed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("removal", ["destroy", "retain"])
+def test_what_is_in_the_way_goes_and_data_if_it_is_to_be_destroyed(tmp_path: Path, removal: str) -> None:
     # Given a stack with a buffer, a route and an object in its bucket; and a queue of somebody else
     try:
-        stack = up(tmp_path, auth=True, app=APP, context={"prefix": "gone"})
+        stack = up(tmp_path, auth=True, app=APP, context={"prefix": "gone", "removal": removal})
         keys = boto3.Session(stack.access_key_id, stack.secret_access_key, region_name=stack.region)
         tracker = Tracker.over_https(stack.api_url, session=keys)
         tracker.buffers.define("jobs", 5)
@@ -52,8 +53,16 @@ def test_nothing_is_left_of_a_stack_that_is_destroyed(tmp_path: Path) -> None:
             return [one["ResourceStatusReason"] for one in told if one["ResourceStatus"] == "DELETE_FAILED"]
 
         assert eventually(state, within=90) == "DELETE_COMPLETE", failures()
-        assert bucket not in [one["Name"] for one in s3.list_buckets()["Buckets"]]
-        assert queues() == ["gone-buffer-of-somebody-else"]
         assert "gone" not in [bus["Name"] for bus in events.list_event_buses()["EventBuses"]]
+        stays = removal == "retain"
+        assert (bucket in [one["Name"] for one in s3.list_buckets()["Buckets"]]) is stays
+        assert len(queues()) == (2 if stays else 1)
+        assert "gone-buffer-of-somebody-else" in queues()
+        # And tables that stay cannot be deleted by mistake
+        tables = stack.client("dynamodb")
+        assert bool(tables.list_tables()["TableNames"]) is stays
+        if stays:
+            with pytest.raises(tables.exceptions.ClientError, match="protect"):
+                tables.delete_table(TableName=tables.list_tables()["TableNames"][0])
     finally:
         down(tmp_path)
