@@ -72,7 +72,7 @@ def dead_letters(deployed: Deployed) -> bool:
     until = time.monotonic() + LONGEST_DEATH
     while (status := tracker.status(batch.id)).batch.state != "complete" and time.monotonic() < until:
         time.sleep(1)
-    return status.failed == 1
+    return status.batch.failed == 1
 
 
 def scan(deployed: Deployed, folder: Path) -> bool:
