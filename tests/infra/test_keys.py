@@ -24,6 +24,7 @@ SETTINGS = Path(__file__).resolve().parents[2] / "docs" / "reference" / "setting
 KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 BOUNDARY = "developer-boundary"
 UNTAGGED = {
+    "Custom::FaninLeftovers",
     "AWS::ApiGatewayV2::Integration",
     "AWS::ApiGatewayV2::Route",
     "AWS::IAM::Policy",
@@ -140,7 +141,7 @@ def test_the_service_makes_queues_for_buffers_with_the_key(company):
 
 def test_roles_use_the_key_through_the_services_only(company):
     # Given the roles that functions have, that of schedules, that of the jobs and that of the audit
-    user = re.compile(r"Functions.*Role|Deadlines|PipelineRole|Machine|Consumer|Producer")
+    user = re.compile(r"Functions.*Role|Removal|Deadlines|PipelineRole|Machine|Consumer|Producer")
     jobs = re.compile(r"PipelineRole|Machine")
     for role in company.resolved.roles:
         statements = company.resolved.statements(role)

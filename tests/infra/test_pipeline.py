@@ -81,6 +81,7 @@ def short(resource: Any) -> str:
         ((function, value),) = resource.items()
         if function == "Fn::Join":
             return "".join(short(part) for part in value[1])
+        value = value["OutputName"] if function == "Fn::GetStackOutput" else value
         value = value[0] if isinstance(value, list) else value
         found = re.search(r"(?:Tracker|Pipeline)([A-Za-z]+?)[0-9A-F]{8}", value)
         return f"<{found[1]}>" if found else ("assets" if "assets" in value else "")
