@@ -13,7 +13,7 @@ from aws_cdk.assertions import Template
 from fanin import ChannelRefused, ItemFailed, Message, Register
 from fanin.testing import InMemoryService
 from fanin_cdk import FaninTracker
-from fanin_cdk.tracked_queue import CONSUME
+from fanin_cdk.tracked_queue import RECEIVE
 from tests.docs import pages
 from tests.infra.conftest import UNBUNDLED
 
@@ -153,4 +153,4 @@ def test_its_queues_have_what_a_tracked_queue_has() -> None:
         if statement["Resource"] == {"Fn::GetAtt": [target, "Arn"]}
         for action in statement["Action"]
     }
-    assert allowed == set(CONSUME)
+    assert allowed == set(RECEIVE)
