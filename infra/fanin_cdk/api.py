@@ -18,7 +18,7 @@ from fanin.domain.access import AccessGroup
 from fanin_cdk.findings import accept
 from fanin_cdk.functions import Function, log_group
 from fanin_cdk.permissions import allow
-from fanin_cdk.route_paths import paths_of
+from fanin_cdk.route_paths import CUT, paths_of
 from fanin_cdk.settings import Settings
 
 ROUTES = {
@@ -211,13 +211,15 @@ class Api(Construct):
             grantee: the role, or a function with one.
             groups: of calls.
         """
-        console = self._console_paths(groups)
-        grantee.grant_principal.add_to_principal_policy(
-            iam.PolicyStatement(
-                actions=["execute-api:Invoke"],
-                resources=[self._arn(path) for path in (*paths_of(groups), *console)],
+        allowed = (*paths_of(groups), *self._console_paths(groups))
+        for effect, paths in ((iam.Effect.ALLOW, allowed), (iam.Effect.DENY, CUT)):
+            grantee.grant_principal.add_to_principal_policy(
+                iam.PolicyStatement(
+                    effect=effect,
+                    actions=["execute-api:Invoke"],
+                    resources=[self._arn(path) for path in paths],
+                )
             )
-        )
 
     def _console_paths(self, groups: Collection[AccessGroup]) -> list[str]:
         """Method and path of the pages and buttons of the console, if the API serves it."""

@@ -18,6 +18,7 @@ HOSTS = "hooks.example.com, *.example.org, api.example.net:8443, localhost:*"
         ("https://a.b.example.org/x", WebhookUrl("a.b.example.org", 443, "/x")),
         ("https://api.example.net:8443/x", WebhookUrl("api.example.net", 8443, "/x")),
         ("https://localhost:5/x", WebhookUrl("localhost", 5, "/x")),
+        ("https://0xcafe.example.org/x", WebhookUrl("0xcafe.example.org", 443, "/x")),
     ],
 )
 def test_a_url_of_an_allowed_host_is_read(url: str, place: WebhookUrl) -> None:
@@ -48,6 +49,10 @@ def test_a_url_of_an_allowed_host_is_read(url: str, place: WebhookUrl) -> None:
         ("https://[::ffff:127.0.0.1]/x", "IP address"),
         ("https://2130706433/x", "IP address"),
         ("https://127.1/x", "IP address"),
+        ("https://0x7f000001/x", "IP address"),
+        ("https://0xA9.0xFE.0xA9.0xFE/x", "IP address"),
+        ("https://" + "a." * 122 + "example.com/x", "must name its host"),
+        ("https://localhost:0/x", "port 0"),
         ("https://hooks.example.com:port/x", "cannot be read"),
         ("https://hooks.example.com:99999/x", "cannot be read"),
         ("https://[/x", "cannot be read"),
@@ -89,7 +94,17 @@ REFUSED = [
     *("::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd00:ec2::254", "ff02::1", "2001:db8::1"),
     *("::ffff:127.0.0.1", "::ffff:169.254.169.254", "::ffff:1.1.1.1", "::127.0.0.1", "fec0::1"),
     *("64:ff9b::7f00:1", "64:ff9b:1::1", "2002:7f00:1::", "2001:0:4136:e378:8000:63bf:3fff:fdd2"),
-    *("3fff::1", "3fff:fff:ffff::1", "::ffff:0:7f00:1", "100::1", "2001:2::1", "192.88.99.1"),
+    *(
+        "2d00::1",
+        "2fff::1",
+        "3ffe::1",
+        "3fff::1",
+        "3fff:fff:ffff::1",
+        "::ffff:0:7f00:1",
+        "100::1",
+        "2001:2::1",
+        "192.88.99.1",
+    ),
 ]
 
 

@@ -61,7 +61,7 @@ class TestName:
     def test_that_a_queue_cannot_have_is_refused_before_anything_is_read(
         self, world: World, records: BufferRecords, name: str
     ) -> None:
-        for call in (check_name, records.refresh, records.fresh):
+        for call in (check_name, records.read, records.refresh, records.fresh):
             with pytest.raises(InvalidRequest, match="1 to 48"):
                 call(name)
         assert reads(world) == 0

@@ -21,6 +21,8 @@ from tests.unit.entry.conftest import CONTEXT, Client
         "Application/JSON; charset=UTF-8",
         'application/json;charset="utf8"',
         "application/json;",
+        "application/json; version=1",
+        'application/json; profile="a b; c"; charset=utf-8',
         "application/vnd.shop.order+json",
         "application/cloudevents+json; charset=utf-8",
         "",
@@ -39,6 +41,8 @@ def test_a_body_of_json_is_taken(call: Client, content_type: str) -> None:
         "application/jsonp",
         "+json",
         "application/json; charset=latin-1",
+        "application/json; version=1; charset=latin-1",
+        "application/json; what",
         "application/json, text/plain",
     ],
 )
@@ -48,6 +52,16 @@ def test_a_body_of_another_type_is_refused(call: Client, content_type: str) -> N
     assert (answer.status, answer.json["type"]) == (415, "urn:fanin:problem:unsupported-media-type")
     assert content_type[:20] in answer.json["detail"]
     assert "Content-Type: application/json" in answer.json["detail"]
+
+
+def test_a_compressed_body_is_refused(call: Client) -> None:
+    body = base64.b64encode(gzip.compress(b"{}")).decode()
+
+    answer = call("POST", "/v1/batches", raw=body, headers={"Content-Encoding": "gzip"})
+
+    assert (answer.status, answer.json["type"]) == (415, "urn:fanin:problem:unsupported-media-type")
+    assert "Content-Encoding" in answer.json["detail"]
+    assert call("POST", "/v1/batches", {}, headers={"Content-Encoding": "identity"}).status == 201
 
 
 def test_the_type_does_not_matter_where_there_is_no_body(call: Client) -> None:
@@ -67,7 +81,7 @@ def test_head_has_the_answer_of_get_without_its_body(call: Client) -> None:
 
 def test_options_name_the_methods_of_a_path(call: Client) -> None:
     answer = call("OPTIONS", "/v1/batches/7")
-    assert (answer.status, answer.headers["Allow"]) == (204, "DELETE, GET, HEAD")
+    assert (answer.status, answer.headers["Allow"]) == (204, "DELETE, GET, HEAD, OPTIONS")
     assert call("OPTIONS", "/v1/nothing").status == 404
 
 

@@ -50,6 +50,19 @@ def test_the_collection_may_end_in_a_slash(call, path: str) -> None:
     assert call("POST", path, {"userKey": None}).status == 200
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("GET", f"{EXACT}/closed", "DELETE, OPTIONS"),
+        ("GET", f"{EXACT}/", "OPTIONS, POST"),
+        ("DELETE", f"{ESTIMATED}/decr", "OPTIONS, POST"),
+    ],
+)
+def test_what_a_path_spells_out_is_not_a_batch(call, method: str, path: str, allow: str) -> None:
+    answer = call(method, path)
+    assert (answer.status, answer.headers.get("Allow")) == (405, allow)
+
+
 @pytest.mark.parametrize("since", ["4102444800000", "2100-01-01T00:00:00.000Z"])
 def test_open_and_closed_batches_are_deleted(call, since: str) -> None:
     # Given an open batch, one closed, and one complete, of two items each

@@ -22,8 +22,9 @@ EVERY_HOST: Final = "*:*"
 """Allows every host and port; for a service in memory, which calls nobody."""
 ANY_PORT: Final = "*"
 _LABEL: Final = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-_HOST: Final = re.compile(rf"({_LABEL}\.)*(?=[a-z0-9-]*[a-z]){_LABEL}")
-"""A name; its last label has a letter, so that no form of an IPv4 address is one."""
+_HOST: Final = re.compile(rf"(?!.{{254}})({_LABEL}\.)*(?=[a-z0-9-]*[a-z])(?!0x[0-9a-f]*$){_LABEL}")
+"""A name that DNS may have; its last label is not a number, also not in hex, so that no form of an IPv4
+address is one."""
 HOST_RULE: Final = rf"(\*\.)?({_LABEL}\.)*{_LABEL}(:([0-9]{{1,5}}|\*))?"
 """One allowed host: ``hooks.example.com``, ``*.example.com``, ``hooks.example.com:8443``."""
 _VISIBLE: Final = re.compile(r"[!-\[\]-~]+")
@@ -32,9 +33,12 @@ _NAT64: Final = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
 _SPECIAL: Final = (
     IPv4Network("192.0.0.0/24"),
     IPv4Network("192.88.99.0/24"),
-    IPv6Network("3fff::/20"),
+    IPv6Network("2d00::/8"),
+    IPv6Network("2e00::/7"),
+    IPv6Network("3000::/4"),
 )
-"""Of protocols, of relays and of documentation (RFC 9637), which some versions of Python count as global."""
+"""Of protocols, of relays, of documentation (RFC 9637), and what IANA holds back of the global unicast
+addresses; some versions of Python count them as global."""
 _LOOPBACK: Final = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
 
@@ -80,6 +84,8 @@ def parse_url(url: str, hosts: str) -> WebhookUrl:
         raise InvalidRequest("the url of a webhook must not carry a user name or password; leave them out")
     if parts.fragment or "#" in url:
         raise InvalidRequest("the url of a webhook must not have a fragment; leave out what follows #")
+    if port == 0:
+        raise InvalidRequest("the url of a webhook must not have port 0; leave the port out for 443")
     if not _HOST.fullmatch(host):
         raise InvalidRequest("the url of a webhook must name its host; an IP address is refused")
     found = WebhookUrl(host, HTTPS if port is None else port, _path(parts.path, parts.query))

@@ -127,7 +127,6 @@ class BufferRecords:
         Raises:
             BufferNotFound: the buffer does not exist, or is being deleted, or its record cannot be read.
         """
-        check_name(name)
         entry = self.read(name)
         if entry is None or entry.going:
             raise BufferNotFound(f"there is no buffer {name}; define it first, or check the name")
@@ -135,6 +134,7 @@ class BufferRecords:
 
     def read(self, name: str) -> Entry | None:
         """The record as it is now, also of a buffer that is being or was deleted; None if there is none."""
+        check_name(name)
         record = self._ports.directory.read(NAMESPACE, [name]).get(name)
         return self._remember(name, record)
 

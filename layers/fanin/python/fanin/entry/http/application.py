@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 
 from fanin import names
 from fanin.app.api import Fanin
@@ -39,16 +40,17 @@ def _application(*, patterns: bool) -> APIGatewayHttpResolver:
 
 def _is_of_patterns(event: Mapping[str, Any]) -> bool:
     """Whether no route of the plain ledger takes the request; then all others are imported, too."""
-    method, path = event["requestContext"]["http"]["method"], event["rawPath"].rstrip("/")
+    method, path = event["requestContext"]["http"]["method"], event["rawPath"]
     method = "GET" if method == "HEAD" else method
     return not any(route.method == method and route.matches(path) for route in ledger.ROUTES)
 
 
 def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Answer an event; a slash at the end of the path is ignored.
+    """Answer an event.
 
-    The header ``X-Correlation-Id`` comes back as the caller sent it; without a usable one, it is the
-    request's id.
+    The path must be that of a route to the letter: IAM has judged it as it was sent, and its wildcards match
+    slashes, too. The header ``X-Correlation-Id`` comes back as the caller sent it; without a usable one, it
+    is the request's id.
     """
     sent = {name.lower(): value for name, value in event.get("headers", {}).items()}
     correlation_id = sent.get(names.CORRELATION_HEADER.lower(), "")
@@ -56,7 +58,6 @@ def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> d
         correlation_id = event["requestContext"]["requestId"]
     logger.set_correlation_id(correlation_id)
     head = event["requestContext"]["http"]["method"] == "HEAD"
-    event = {**event, "rawPath": event["rawPath"].rstrip("/")}
     answer: dict[str, Any] = app.resolve(bodies.as_get(event) if head else event, context)
     answer["headers"][names.CORRELATION_HEADER] = correlation_id
     if head:
@@ -106,9 +107,9 @@ def application(
         detail = "the service failed; try again, and report the request id if it fails again"
         return problems.problem(500, INTERNAL_ERROR, detail, request_id())
 
+    taken = {path for route in routes for path in route.paths if "{" not in path}
     for route in routes:
-        rule = route.path.replace("{", "<").replace("}", ">")
-        app.route(rule, method=route.method)(_endpoint(app, route, services, scope_prefix))
+        _add(app, route, services, scope_prefix, taken)
     app.not_found(not_found)
     app.exception_handler(FaninError)(refused)
     app.exception_handler(Exception)(crashed)
@@ -117,8 +118,10 @@ def application(
 
 def _allowed(routes: Sequence[Route], path: str) -> list[str]:
     """The methods that a path accepts."""
-    methods = {route.method for route in routes if route.matches(path)}
-    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
+    found = [route for route in routes if route.matches(path)]
+    methods = {route.method for route in [route for route in found if path in route.paths] or found}
+    also = {"HEAD", "OPTIONS"} if "GET" in methods else {"OPTIONS"}
+    return sorted(methods | also) if methods else []
 
 
 def _all_routes() -> Sequence[Route]:
@@ -127,9 +130,13 @@ def _all_routes() -> Sequence[Route]:
     return ROUTES
 
 
-def _endpoint(
-    app: APIGatewayHttpResolver, route: Route, services: Callable[[], Fanin], scope_prefix: str
-) -> Callable[..., Response[str]]:
+def _add(
+    app: APIGatewayHttpResolver,
+    route: Route,
+    services: Callable[[], Fanin],
+    scope_prefix: str,
+    taken: Collection[str],
+) -> None:
     decode = Decoder(route)
 
     def answered(path: Mapping[str, str], act: Callable[[Fanin, Request], Any]) -> Response[str]:
@@ -149,12 +156,16 @@ def _endpoint(
         return Response(route.status, "application/json", answer, headers=headers)
 
     def endpoint(**path: str) -> Response[str]:
-        return answered(path, route.act)
-
-    def logged(**path: str) -> Response[str]:
+        here = app.current_event.path
+        # Powertools ignores a line break at the end; and "closed", which a route spells out, is not a batch
+        if not route.matches(here) or (path and here in taken):
+            raise NotFoundError
+        if route.action is None:
+            return answered(path, route.act)
         from fanin.entry.http.actions import LoggedRequest  # noqa: PLC0415  only actions need it
 
         with LoggedRequest(route, app.current_event, path) as request:
             return answered(path, request.act)
 
-    return endpoint if route.action is None else logged
+    for path in route.paths:
+        app.route(path.replace("{", "<").replace("}", ">"), method=route.method)(endpoint)

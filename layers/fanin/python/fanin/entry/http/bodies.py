@@ -13,23 +13,30 @@ COMPRESSED_FROM: Final = 1024
 
 _JSON_TYPE: Final = (
     r"(application/json|[\w.!#$&^+-]+/[\w.!#$&^-]+\+json)"  # RFC 6839 for the suffix
-    r"(\s*;\s*charset\s*=\s*\"?utf-?8\"?)?\s*;?"  # RFC 8259
+    # RFC 8259 knows no parameter, and JSON is UTF-8: others say nothing, and another charset is an error
+    r"(\s*;(\s*charset\s*=\s*\"?utf-?8\"?|(?!\s*charset\s*=)\s*[\w.-]+\s*=\s*([^\s\",;]+|\"[^\"]*\"))?)*\s*"
 )
 _NO_WEIGHT: Final = r"\s*q\s*=\s*0(\.0*)?\s*"
 
 
-def check_is_json(content_type: str) -> None:
-    """Refuse a body of another type; one without a type is taken for JSON.
+def check_is_json(content_type: str, encoding: str) -> None:
+    """Refuse a body of another type, or compressed; one without a type is taken for JSON.
 
     Many tools call a body a form by default, and so do the pages of other sites, which
     need no permission for that.
 
     Args:
         content_type: the request's header; empty if it has none.
+        encoding: the same of Content-Encoding.
 
     Raises:
-        UnsupportedMediaType: the type is neither application/json nor ends in +json, or is not in UTF-8.
+        UnsupportedMediaType: the type is neither application/json nor ends in +json, or is not in UTF-8; or
+            the body is compressed.
     """
+    if encoding.strip().lower() not in {"", "identity"}:
+        raise UnsupportedMediaType(
+            f"the body has the Content-Encoding {limits.shown(encoding)}; send it plain, without that header"
+        )
     if content_type and not re.fullmatch(_JSON_TYPE, content_type.strip(), re.IGNORECASE):
         raise UnsupportedMediaType(
             f"the body must be JSON in UTF-8, but its Content-Type is {limits.shown(content_type)}; send the"

@@ -168,7 +168,7 @@ def _uuid(request: Request) -> int:
 ROUTES: Final = (
     Route(
         "POST", _EXACT, "carlyleCreateExact", "Create a batch", _create_exact, wire.CREATED,
-        body=wire.CREATE,
+        body=wire.CREATE, slash=True,
         data_path=True,
         group=AccessGroup.PRODUCE,
     ),
@@ -209,7 +209,7 @@ ROUTES: Final = (
     ),
     Route(
         "POST", _ESTIMATED, "carlyleCreateEstimated", "Create a batch", _create_estimated,
-        wire.ESTIMATED_CREATED, body=wire.CREATE,
+        wire.ESTIMATED_CREATED, body=wire.CREATE, slash=True,
         data_path=True,
         group=AccessGroup.PRODUCE,
     ),

@@ -119,6 +119,7 @@ class Route(NamedTuple):
         group: who may call it. A route that names no group is for administrators only.
         also: other groups that may call it, since the library does so on behalf of their callers.
         location: the path of what the route has made, or of what it was added to.
+        slash: whether clients may also call it with a slash at the end, which makes another path for IAM.
     """
 
     method: str
@@ -140,15 +141,21 @@ class Route(NamedTuple):
     group: AccessGroup = AccessGroup.ADMINISTER
     also: tuple[AccessGroup, ...] = ()
     location: Callable[[Request, Any], str] | None = None
+    slash: bool = False
 
     @property
     def groups(self) -> tuple[AccessGroup, ...]:
         """All groups that may call it; the first is its own."""
         return (self.group, *self.also)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths at which it is called, with parameters in braces."""
+        return (self.path, f"{self.path}/") if self.slash else (self.path,)
+
     def matches(self, path: str) -> bool:
-        """Whether the path is the route's; the method does not matter."""
-        return re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", self.path), path) is not None
+        """Whether the path is the route's, to the letter; the method does not matter."""
+        return any(re.fullmatch(re.sub(r"\{\w+\}", "[^/\n]+", one), path) for one in self.paths)
 
 
 class Decoder:
@@ -174,7 +181,7 @@ class Decoder:
         sent = {name.lower(): value for name, value in event.headers.items()}
         headers = {name: sent[name.lower()] for name in route.headers if name.lower() in sent}
         if route.body:
-            check_is_json(sent.get("content-type", ""))
+            check_is_json(sent.get("content-type", ""), sent.get("content-encoding", ""))
         return Request(
             path,
             {name: kinds[name].decode(value) for name, value in query.items()},
