@@ -102,7 +102,7 @@ class Outcome:
             (
                 len(self.events) == 1
                 and self.events[0]["detail-type"] == names.DETAIL_TYPES["complete"]
-                and detail["id"] == f"{batch.batch_id}.complete"
+                and detail["id"].rpartition("/")[2] == f"{batch.batch_id}.complete"
             ),
         )
         yield (

@@ -13,7 +13,7 @@ from fanin.entry.observe import count, logger, observed
 
 @observed
 def handler(event: dict[str, Any], context: Any) -> None:
-    if event.get("detail-type") in bus.INSTANCE_EVENTS:
+    if event.get("detail-type") in names.INSTANCE_EVENTS:
         bus.follow_instance(event, wiring.services().directory, wiring.park)
         return
     swept = Registrar(wiring.ports(), report=bus.report_unchecked).sweep()

@@ -12,7 +12,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from fanin import names
-from fanin_cdk.events import DIRECTORY_CHANGED, INSTANCE_EVENTS, feed_from_stream
+from fanin_cdk.events import DIRECTORY_CHANGED, feed_from_stream
 from fanin_cdk.findings import accept
 from fanin_cdk.functions import TIMEOUT, Function
 from fanin_cdk.permissions import allow, allow_channels, allow_sending
@@ -124,7 +124,7 @@ class Directory(Construct):
                 event_bus=self._bus,
                 event_pattern=events.EventPattern(
                     source=events.Match.anything_but(names.EVENT_SOURCE),
-                    detail_type=events.Match.anything_but(*INSTANCE_EVENTS),
+                    detail_type=events.Match.anything_but(*names.INSTANCE_EVENTS),
                 ),
                 targets=[targets.LambdaFunction(router.function, dead_letter_queue=dead_letters)],
             )
@@ -142,7 +142,11 @@ class Directory(Construct):
             "directory",
             "announces registrations on the bus, and creates the rules of routes",
             FOLLOW,
-            environment={**self.environment, names.ENV_RETRY_QUEUE_URL: retries.queue.queue_url},
+            environment={
+                **self.environment,
+                names.ENV_BUS: self._bus.event_bus_arn,
+                names.ENV_RETRY_QUEUE_URL: retries.queue.queue_url,
+            },
         )
         self.grant_routes(function.function)
         feed_from_stream(function, self._storage.directory, [DIRECTORY_CHANGED], retries)
@@ -166,7 +170,7 @@ class Directory(Construct):
             self,
             "Instances",
             event_bus=self._bus,
-            event_pattern=events.EventPattern(detail_type=list(INSTANCE_EVENTS)),
+            event_pattern=events.EventPattern(detail_type=list(names.INSTANCE_EVENTS)),
             targets=[targets.LambdaFunction(registrar.function, dead_letter_queue=dead_letters)],
         )
         return dead_letters

@@ -37,8 +37,6 @@ BATCH_REMOVED = {
 WORD_FINISHED = {"dynamodb": {"NewImage": {names.WORD: {"N": ["0"]}}}}
 """Stream filter: records of words that are 0, after their last bit was cleared and after later writes."""
 
-INSTANCE_EVENTS = (names.INSTANCE_CREATED, names.INSTANCE_DESTROYED)
-
 DIRECTORY_CHANGED = {"dynamodb": {"Keys": {names.TOPIC: {"S": [{"prefix": "topic/"}, "routes"]}}}}
 """Stream filter: records of registrations and routes; the directory table has rows of other kinds, too."""
 

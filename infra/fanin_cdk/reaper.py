@@ -49,7 +49,7 @@ def reaper_at_a_rate(
         "reaper",
         "settles and ends batches that are idle or overdue",
         REAP,
-        environment={names.ENV_BUS: bus.event_bus_name},
+        environment={names.ENV_BUS: bus.event_bus_arn},
         timeout=TIMEOUT,
         on_failure=dead_letters,
     )

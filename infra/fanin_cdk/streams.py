@@ -59,7 +59,7 @@ def stream_readers(
         NOTIFY,
         environment={
             **deadlines.environment,
-            names.ENV_BUS: bus.event_bus_name,
+            names.ENV_BUS: bus.event_bus_arn,
             names.ENV_RETRY_QUEUE_URL: retries["notifier"].queue.queue_url,
         },
     )

@@ -32,7 +32,7 @@ def test_a_batch_completes_with_its_last_item_and_the_bus_is_told_once(world: Wo
     assert last.complete
     event = world.only_event(batch.id)
     assert event.detail_type == "Batch Completed"
-    assert event.detail["id"] == f"{batch.id}.complete"
+    assert event.detail["id"].rpartition("/")[2] == f"{batch.id}.complete"
     assert (event.detail["user_key"], event.detail["metadata"]) == ("report", {"month": "11"})
     (failure,) = event.detail["failures"]
     assert failure == {"ordinal": 0, "item": group[0], "reason": "no such customer"}

@@ -53,7 +53,7 @@ def test_each_item_counts_once_and_the_end_is_told_once(
     # Then one event tells that the batch is complete
     event = subscriber.only_event_of(batch.id)
     assert event["detail-type"] == "Batch Completed"
-    assert event["detail"]["id"] == f"{batch.id}.complete"
+    assert event["detail"]["id"].endswith(f"/{batch.id}.complete")
     told = {"user_key": "crowd", "items": ITEMS, "state": "complete", "partial": False, "failed": 0}
     assert event["detail"].items() >= told.items()
     assert event["detail"]["metadata"] == {"of": "threads"}

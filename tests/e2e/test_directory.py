@@ -79,8 +79,13 @@ def test_the_registrar_follows_instances_and_drops_the_dead(
 ) -> None:
     # Given an instance that an event registers
     url = channel()
-    detail = {"topic": topic, "name": "one", "channel": url}
-    tracker.routing.publish(PutEvent("fleet", names.INSTANCE_CREATED, detail))
+    created = {
+        "EventBusName": deployment.stack.bus,
+        "Source": "fleet",
+        "DetailType": names.INSTANCE_CREATED,
+        "Detail": json.dumps({"topic": topic, "name": "one", "channel": url}),
+    }
+    deployment.stack.client("events").put_events(Entries=[created])
     eventually(lambda: list(tracker.directory.members(topic)))
 
     # When its queue is deleted, and the registrar comes by

@@ -38,7 +38,7 @@ class TestDeadlines:
 
         # Then the batch has timed out, and the event lists what is missing
         assert event["detail-type"] == "Batch Timed Out"
-        assert event["detail"]["id"] == f"{batch.id}.timed_out"
+        assert event["detail"]["id"].endswith(f"/{stack.region}/{stack.bus}/{batch.id}.timed_out")
         assert spans(event["detail"]["missing"]) == [[7, 8], [64, 66], [199, 200]]
         assert event["detail"]["missing_more"] is False
         # And the items count as late, and are still missing

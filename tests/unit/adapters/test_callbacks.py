@@ -21,8 +21,10 @@ TOKEN = "AQC-secret-token"  # noqa: S105
 TASK = Target(TargetType.STEP_FUNCTIONS, task_token=TOKEN)
 CALLBACK = Target(TargetType.DURABLE_CALLBACK, callback_id="c2VjcmV0")
 DETAIL = {"batch_id": 7, "state": "complete", "items": 3, "failed": 0}
-DONE = Notice(Event("7.complete", "Batch Completed", DETAIL, 5), succeeded=True)
-LATE = Notice(Event("7.timed_out", "Batch Timed Out", {**DETAIL, "state": "timed_out"}, 5), succeeded=False)
+DONE = Notice(Event("1/eu/shop/7.complete", "Batch Completed", DETAIL, 5), succeeded=True)
+LATE = Notice(
+    Event("1/eu/shop/7.timed_out", "Batch Timed Out", {**DETAIL, "state": "timed_out"}, 5), succeeded=False
+)
 
 
 class Posts:
@@ -64,7 +66,7 @@ def callbacks(stepping: Stubber, durable: Stubber) -> AwsCallbacks:
 
 
 def test_a_task_succeeds_with_the_detail(callbacks: AwsCallbacks, stepping: Stubber) -> None:
-    output = json.dumps({**DETAIL, "id": "7.complete"}, separators=(",", ":"))
+    output = json.dumps({**DETAIL, "id": "1/eu/shop/7.complete"}, separators=(",", ":"))
     stepping.add_response("send_task_success", {}, {"taskToken": TOKEN, "output": output})
     callbacks.call(TASK, DONE)
 
@@ -200,7 +202,7 @@ def test_a_cause_is_measured_in_bytes_and_is_json_however_long_the_metadata_is()
         # Then what is left fits, and can be read
         assert len(short.encode()) <= MAX_CAUSE
         told = json.loads(short)
-        assert (told["items"], told["id"], told["truncated"]) == (3, "7.timed_out", True)
+        assert (told["items"], told["id"], told["truncated"]) == (3, "1/eu/shop/7.timed_out", True)
 
 
 def test_every_end_has_an_error_of_its_own() -> None:

@@ -15,10 +15,15 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app import api
 from fanin.app.api import Fanin
+from fanin.app.diagnosis.stalls import Stalls
+from fanin.app.ports import Defaults
+from fanin.app.ports.inspection import Figures, QueueReport
 from fanin.app.services import Services
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
+from fanin.domain.batch import OpenBatch
+from fanin.domain.diagnosis import SentItems
 from fanin.domain.directory import Register
 from fanin.domain.frames import OpenFrame
 from tests.unit.app.conftest import parameters
@@ -134,3 +139,31 @@ def test_the_patterns_stand_on_one_ledger_of_the_ports() -> None:
     services = Services(memory.ports())
     frame = services.frames.open(OpenFrame(2))
     assert services.ledger.status(frame.frame_id).batch.items == 2
+
+
+def test_no_two_deployments_send_an_event_of_the_same_id() -> None:
+    # Given a batch that ended, one that stalled, and an instance, in a deployment with a place of its own
+    memory = Memory()
+    memory.channels.queues["q"] = []
+    ports = memory.ports(Defaults(event_prefix="123/eu/shop/"))
+    services = Services(ports)
+    ended, stalled = (services.ledger.open(OpenBatch()).batch_id for _ in range(2))
+    services.ledger.add(stalled, 1)
+    services.diagnostics.note_sent(stalled, SentItems("https://sqs/1/q", 0, 1))
+    quiet = Figures(3, 0, 0, retention=345_600)
+    memory.inspection.reports["https://sqs/1/q"] = QueueReport("", figures=quiet, consumers=(), troubles=())
+    services.ledger.cancel(ended)
+    services.directory.register(Register("cars", "one", "q"))
+
+    # When they are told
+    read = ports.batches.read([ended, stalled])
+    services.ledger.announce(read[ended])
+    stall = Stalls(ports).event(read[stalled])
+    for namespace, old, new in memory.directory.changes:
+        if namespace == "topic/cars":
+            services.directory.announce("cars", old, new)
+
+    # Then their ids begin with the place
+    assert stall is not None
+    ids = [event.id for event in (*memory.events.published, stall)]
+    assert [one.rpartition("/")[0] for one in ids] == ["123/eu/shop", "123/eu/shop/cars", "123/eu/shop"]

@@ -55,6 +55,20 @@ def test_a_setting_that_may_be_missing_is_none_then(setting: str, variable: str)
         assert getattr(Settings(environment), setting) is None
 
 
+@pytest.mark.parametrize(
+    ("bus", "name", "prefix"),
+    [
+        ("arn:aws:events:eu-west-1:123456789012:event-bus/shop", "shop", "123456789012/eu-west-1/shop/"),
+        ("shop", "shop", "shop/"),
+    ],
+)
+def test_a_bus_is_named_alone_or_by_its_arn_which_tells_deployments_apart(
+    bus: str, name: str, prefix: str
+) -> None:
+    settings = Settings({names.ENV_BUS: bus})
+    assert (settings.bus, settings.defaults.event_prefix) == (name, prefix)
+
+
 def test_durations_have_defaults() -> None:
     assert Settings({}).defaults == Defaults(targets=False)
     assert Settings({names.ENV_LIFETIME: "3600", names.ENV_OPEN_IDLE_TTL: "60"}).defaults == Defaults(

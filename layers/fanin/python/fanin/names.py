@@ -12,7 +12,7 @@ ENV_BATCHES_TABLE: Final = "FANIN_BATCHES_TABLE"
 ENV_WORDS_TABLE: Final = "FANIN_WORDS_TABLE"
 ENV_PARTS_TABLE: Final = "FANIN_PARTS_TABLE"
 ENV_DIRECTORY_TABLE: Final = "FANIN_DIRECTORY_TABLE"
-ENV_BUS: Final = "FANIN_BUS"
+ENV_BUS: Final = "FANIN_BUS"  # name or ARN; a function that announces has the ARN
 ENV_ACK_QUEUE_URL: Final = "FANIN_ACK_QUEUE_URL"
 ENV_RETRY_QUEUE_URL: Final = "FANIN_RETRY_QUEUE_URL"
 ENV_SCATTER_QUEUE_URL: Final = "FANIN_SCATTER_QUEUE_URL"
@@ -131,6 +131,7 @@ INSTANCE_DEREGISTERED: Final = "Instance Deregistered"
 # Published by other services, and followed by the registrar.
 INSTANCE_CREATED: Final = "Instance Created"
 INSTANCE_DESTROYED: Final = "Instance Destroyed"
+INSTANCE_EVENTS: Final = (INSTANCE_CREATED, INSTANCE_DESTROYED)
 
 # Metrics of the functions and of consumers; their only dimension is ``service``.
 METRICS_NAMESPACE: Final = "fanin"

@@ -23,7 +23,7 @@ from fanin.errors import ServiceUnavailable, TargetRefused
 from tests.e2e.receiver import Receiver
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
-EVENT = Event("7.timed_out", "Batch Timed Out", {"batch_id": 7, "failed": 0}, 1_790_000_000_000)
+EVENT = Event("1/eu/shop/7.timed_out", "Batch Timed Out", {"batch_id": 7, "failed": 0}, 1_790_000_000_000)
 NOTICE = Notice(EVENT, succeeded=False)
 
 
@@ -58,11 +58,11 @@ def test_a_receiver_gets_type_time_and_detail_and_can_verify_them(post, receiver
     assert told == {
         "type": "batch.timed_out",
         "timestamp": "2026-09-21T14:13:20.000Z",
-        "data": {"batch_id": 7, "failed": 0, "id": "7.timed_out", "detail_type": "Batch Timed Out"},
+        "data": {"batch_id": 7, "failed": 0, "id": "1/eu/shop/7.timed_out", "detail_type": "Batch Timed Out"},
     }
     assert request.headers["host"] == f"hooks.example.com:{receiver.port}"
     assert request.headers["content-type"] == "application/json"
-    assert request.headers["webhook-id"] == "7.timed_out"
+    assert request.headers["webhook-id"] == "1/eu/shop/7.timed_out"
 
 
 @pytest.mark.parametrize(

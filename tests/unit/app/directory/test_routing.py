@@ -246,6 +246,8 @@ def test_an_event_gets_a_correlation_id_if_it_has_none(town: Town) -> None:
     [
         (PutEvent("fanin", "Batch Completed"), "^source 'fanin'"),
         (PutEvent("aws.ec2", "x"), "^source 'aws.ec2'"),
+        (PutEvent("shop", "Instance Created", {"topic": "cars"}), "^fanin acts on .* use the directory's"),
+        (PutEvent("shop", "Instance Destroyed", {"topic": "cars"}), "^fanin acts on .* use the directory's"),
         (PutEvent("", "x"), "^source must be text of 1 to 256 characters"),
         (PutEvent("s" * 257, "x"), "^source must be text of 1 to 256 characters"),
         (PutEvent("shop", ""), "^detail_type must be text of 1 to 128 characters"),

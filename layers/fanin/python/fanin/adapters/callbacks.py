@@ -103,7 +103,7 @@ class AwsCallbacks:
                 CallbackId=callback_id,
                 Error={
                     "ErrorType": error_name(notice),
-                    "ErrorMessage": f"batch {notice.event.id.partition('.')[0]}: {notice.event.detail_type}",
+                    "ErrorMessage": f"batch {notice.event.detail['batch_id']}: {notice.event.detail_type}",
                     "ErrorData": cause(notice),
                 },
             )

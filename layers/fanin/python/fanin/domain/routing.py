@@ -73,7 +73,7 @@ class PutEvent:
 
     Attributes:
         source: who publishes it; neither ``fanin`` nor anything that begins with ``aws.``.
-        detail_type: what kind of event it is.
+        detail_type: what kind of event it is; not one that fanin acts on.
         detail: JSON object; its ``correlation_id`` is kept, or added where it has none.
     """
 

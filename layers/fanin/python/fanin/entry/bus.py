@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from fanin import names
 from fanin.app.directory.registrar import Swept
@@ -23,17 +23,13 @@ class Unchecked(Exception):
     """The registrar could not check some registrations."""
 
 
-INSTANCE_EVENTS: Final = (names.INSTANCE_CREATED, names.INSTANCE_DESTROYED)
-"""Detail types that ``follow_instance`` handles."""
-
-
 def follow_instance(event: Event, directory: DirectoryService, park: Keep) -> None:
     """Register an instance that was created, or deregister one that was destroyed.
 
     An event that the directory refuses is logged, counted and parked.
 
     Args:
-        event: one of ``INSTANCE_EVENTS``.
+        event: of a type among ``names.INSTANCE_EVENTS``.
         directory: the registrations.
         park: keeps the events that are refused.
     """

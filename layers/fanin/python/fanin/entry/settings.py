@@ -60,7 +60,8 @@ class Settings:
 
     @property
     def bus(self) -> str:
-        return self._text(names.ENV_BUS)
+        """Name of the bus; its variable may have the ARN."""
+        return self._text(names.ENV_BUS).rpartition("/")[2]
 
     @property
     def schedule_group(self) -> str:
@@ -158,8 +159,16 @@ class Settings:
             reply_to=self.environment.get(names.ENV_REPLY_QUEUE_URL, ""),
             targets=bool(self.environment.get(names.ENV_TARGETS_QUEUE_URL)),
             webhook_hosts=self.webhook_hosts,
+            event_prefix=self._event_prefix,
             region=self.environment.get("AWS_REGION") or self.environment.get("AWS_DEFAULT_REGION", ""),
         )
+
+    @property
+    def _event_prefix(self) -> str:
+        """Account, region and bus, as the ARN of the bus has them; empty where no bus is named."""
+        *_, region, account, bus = ("", "", *self.environment.get(names.ENV_BUS, "").split(":"))
+        place = [account, region, bus.rpartition("/")[2]]
+        return "".join(f"{part}/" for part in place if part)
 
     @property
     def log_sample(self) -> int:

@@ -44,7 +44,8 @@ class Routing(Protocol):
         """Put an event on the bus, with a correlation id in its detail.
 
         Raises:
-            InvalidRequest: the source is reserved for fanin or AWS, or a value is out of bounds.
+            InvalidRequest: the source is reserved for fanin or AWS, the detail type is one that registers or
+                deregisters instances, or a value is out of bounds.
             Throttled, ServiceUnavailable: the bus did not take it; try again.
         """
         ...

@@ -43,7 +43,7 @@ class Stalls:
             "finding": FINDING.encode(first),
         }
         return Event(
-            id=f"{batch.batch_id}.stalled.{batch.touched_at}",
+            id=f"{self._ports.defaults.event_prefix}{batch.batch_id}.stalled.{batch.touched_at}",
             detail_type=names.BATCH_STALLED,
             detail=detail,
             time=self._ports.clock.now(),

@@ -134,6 +134,11 @@ class RoutingService:
         limits.text("detail_type", event.detail_type, limits.MAX_DETAIL_TYPE, least=1)
         if event.source == _OURS[0] or event.source.startswith(_OURS[1]):
             raise InvalidRequest(f"source {event.source!r} is reserved; use a source of your own")
+        if event.detail_type in names.INSTANCE_EVENTS:
+            raise InvalidRequest(
+                f"fanin acts on events of the type {event.detail_type!r}, which registers and deregisters:"
+                " use the directory's calls, or put the event on the bus with EventBridge's PutEvents"
+            )
         correlation_id = event.detail.get("correlation_id") or self._ports.random.bytes(16).hex()
         limits.text("detail.correlation_id", correlation_id, limits.MAX_USER_KEY, least=1)
         detail = {**event.detail, "correlation_id": correlation_id}

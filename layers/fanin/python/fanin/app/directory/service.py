@@ -162,7 +162,7 @@ class DirectoryService:
         step = row.version + (new is None)
         self._ports.events.publish(
             Event(
-                id=f"{topic}/{row.name}.{registration.since}.{step}",
+                id=f"{self._ports.defaults.event_prefix}{topic}/{row.name}.{registration.since}.{step}",
                 detail_type=detail_type,
                 detail=REGISTRATION.encode(registration),
                 time=self._ports.clock.now(),

@@ -89,7 +89,8 @@ def event_of(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
     """The event of the end of a batch, as it is published and as targets are told."""
     counted = Totals(ports).counted(Held(ports).counted(batch, budget=END_READS))
     at = batch.ended_at or ports.clock.now()
-    return end_event(ended, batch, counted=counted, at=at, on_end=kinds.ended.get(batch.kind))
+    event = end_event(ended, batch, counted=counted, at=at, on_end=kinds.ended.get(batch.kind))
+    return event._replace(id=ports.defaults.event_prefix + event.id)
 
 
 def _acknowledge_parent(ports: Ports, ledger: ParentMarker, batch: Batch, item: str) -> None:

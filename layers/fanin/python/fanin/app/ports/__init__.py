@@ -42,6 +42,7 @@ class Defaults:
         targets: whether this process knows the queue of jobs for targets.
         webhook_hosts: hosts that webhooks may name, separated by commas; empty allows none.
         region: region of AWS, whose prices costs are estimated with; empty if it is not known.
+        event_prefix: what the ids of events begin with, so that no two deployments send the same id.
         opened_by: who opens batches where no caller is known: the name of a program on the tables.
     """
 
@@ -53,6 +54,7 @@ class Defaults:
     targets: bool = True
     webhook_hosts: str = ""
     region: str = ""
+    event_prefix: str = ""
     opened_by: str = ""
 
 

@@ -16,8 +16,8 @@ class Event(NamedTuple):
     """An event for the bus.
 
     Attributes:
-        id: deterministic, such as ``<batch>.<state>``, so that a consumer can drop a repeat; empty for
-            events of other sources.
+        id: deterministic, such as ``<account>/<region>/<bus>/<batch>.<state>``, so that a consumer can drop
+            a repeat; empty for events of other sources.
         detail_type: such as ``Batch Completed``.
         detail: JSON object.
         time: when it happened, ms since the epoch.

@@ -17,8 +17,6 @@ from fanin.wire.times import encode_time
 
 Call: TypeAlias = Callable[[], None]
 
-_INSTANCES = (names.INSTANCE_CREATED, names.INSTANCE_DESTROYED)
-
 
 class Bus:
     """Delivers events as the bus of a deployed service does, by its own rules and those of routes.
@@ -51,7 +49,7 @@ class Bus:
         envelope = _envelope(told, bus_id)
         for route in self._rules.matching(envelope):
             self.calls.append(lambda route=route: self._route(route, told, envelope))  # type: ignore[misc]
-        if told.detail_type in _INSTANCES:
+        if told.detail_type in names.INSTANCE_EVENTS:
             self.calls.append(lambda: self._follow(told))
         elif told.source != names.EVENT_SOURCE:
             self.calls.append(lambda: self._stray(told, envelope))
