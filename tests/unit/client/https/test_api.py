@@ -207,6 +207,7 @@ class TestRefusals:
         [
             (401, b"", AccessDenied, "HTTP 401: ; check that your credentials"),
             (403, b'{"message":"Forbidden"}', AccessDenied, "HTTP 403: Forbidden; check that your cred"),
+            (403, b"", AccessDenied, ".*In a VPC, an interface endpoint for execute-api with private DNS"),
             (404, b'{"message":"No"}', NotConfigured, "HTTP 404: No; there is no such route, so check the U"),
             (405, b"", NotConfigured, "HTTP 405: ; there is no such route"),
             (413, b'{"message":"Too Large"}', RequestTooLarge, "HTTP 413: Too Large; send the request in p"),

@@ -46,11 +46,15 @@ NOTHING: Final = plain("Nothing", {})
 """The shape of an answer without a body."""
 
 _BY_CODE: Final = {error.code: error for error in STATUS}
-_NO_ACCESS: Final = (AccessDenied, "; check that your credentials may call this API")
+_FORBIDDEN: Final = (
+    "; check that your credentials may call this API. In a VPC, an interface endpoint for execute-api with"
+    " private DNS answers so for every public API: turn its private DNS off, or call the API by a custom"
+    " domain name"
+)
 _NO_ROUTE: Final = (NotConfigured, "; there is no such route, so check the URL of the API")
 _BY_STATUS: Final[Mapping[int, tuple[type[FaninError], str]]] = {
-    HTTPStatus.UNAUTHORIZED: _NO_ACCESS,
-    HTTPStatus.FORBIDDEN: _NO_ACCESS,
+    HTTPStatus.UNAUTHORIZED: (AccessDenied, "; check that your credentials may call this API"),
+    HTTPStatus.FORBIDDEN: (AccessDenied, _FORBIDDEN),
     HTTPStatus.NOT_FOUND: _NO_ROUTE,
     HTTPStatus.METHOD_NOT_ALLOWED: _NO_ROUTE,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: (RequestTooLarge, "; send the request in parts"),
