@@ -11,8 +11,9 @@ import boto3
 import pytest
 import urllib3
 
+from fanin.app.api import Ledger
 from fanin.client.https.api import HttpsApi
-from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Request, SigV4
 from fanin.domain.batch import Mode, OpenBatch
 from fanin.domain.ids import Block, Group, issue, parse_prefix
@@ -52,8 +53,8 @@ def call(stack, caller):
 
 
 @pytest.fixture(scope="module")
-def ledger(stack, caller) -> HttpsLedger:
-    return HttpsLedger(HttpsApi(stack.api_url, sign=SigV4(caller, stack.region)))
+def ledger(stack, caller) -> Ledger:
+    return HttpsServices(HttpsApi(stack.api_url, sign=SigV4(caller, stack.region))).ledger
 
 
 @dataclass
@@ -312,4 +313,6 @@ class TestCallers:
 
         # When the user acks, Then it is refused
         with pytest.raises(AccessDenied):
-            HttpsLedger(HttpsApi(stack.api_url, sign=SigV4(stranger, stack.region))).mark([given.open[7]])
+            HttpsServices(HttpsApi(stack.api_url, sign=SigV4(stranger, stack.region))).ledger.mark(
+                [given.open[7]]
+            )

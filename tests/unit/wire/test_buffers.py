@@ -8,10 +8,10 @@ import json
 import pytest
 
 from fanin.app.api import Buffers
-from fanin.domain.buffer import Buffer, FailedWork, Level
+from fanin.domain.buffer import Buffer, DoneWork, FailedWork, Level
 from fanin.entry.http.validation import checked
 from fanin.errors import InvalidRequest
-from fanin.wire.buffers import BUFFER, DEFINE_BUFFER, LEVEL, PUT_WORK, TAKE_WORK, done_work, failures_of
+from fanin.wire.buffers import BUFFER, DEFINE_BUFFER, DONE_WORK, LEVEL, PUT_WORK, TAKE_WORK
 
 BUFFER_OF_JOBS = Buffer("jobs", 9, "https://sqs/jobs", owned=True, batch_id=7)
 
@@ -47,6 +47,6 @@ def test_a_put_has_work_in_it() -> None:
 
 
 def test_the_failures_of_work_may_be_left_out() -> None:
-    assert failures_of({"receipts": ["r"]}) == []
-    failures = [FailedWork("r", "no such scene")]
-    assert failures_of(done_work([], failures)) == failures
+    assert DONE_WORK.decode(checked(DONE_WORK, '{"receipts": ["r"]}')) == DoneWork(("r",))
+    done = DoneWork((), (FailedWork("r", "no such scene"),))
+    assert DONE_WORK.decode(DONE_WORK.encode(done)) == done

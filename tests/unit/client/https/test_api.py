@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
+from fanin.app.api import Ledger
 from fanin.client.https.api import NOTHING, HttpsApi, error_of, key_header, keyed
-from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import NotSent, Response, unsigned
 from fanin.domain.marks import Marked
 from fanin.domain.principals import Principal
@@ -37,8 +38,8 @@ def api_of(waits: Waits) -> Callable[[Script], HttpsApi]:
 
 
 @pytest.fixture
-def ledger_of(api_of: Callable[[Script], HttpsApi]) -> Callable[[Script], HttpsLedger]:
-    return lambda script: HttpsLedger(api_of(script))
+def ledger_of(api_of: Callable[[Script], HttpsApi]) -> Callable[[Script], Ledger]:
+    return lambda script: HttpsServices(api_of(script)).ledger
 
 
 class TestRequests:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from fanin.adapters.backoff import Backoff
-from fanin.app.api import Fanin
+from fanin.app.api import Buffers, Fanin
 from fanin.client.https.api import HttpsApi
-from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
 from fanin.domain.buffer import Outcome
@@ -96,10 +95,10 @@ class TestWaiting:
         return []
 
     @pytest.fixture
-    def buffers(self, gateway: Gateway, pauses: list[float]) -> HttpsBuffers:
+    def buffers(self, gateway: Gateway, pauses: list[float]) -> Buffers:
         patient = Backoff(base=0.5, cap=5.0, sleep=pauses.append, fraction=lambda: 1.0)
         api = HttpsApi(URL, sign=unsigned, transport=gateway, backoff=Backoff(sleep=lambda _: None))
-        buffers = HttpsBuffers(api, pauses=patient)
+        buffers = cast("type[Any]", type(HttpsServices(api).buffers))(api, pauses=patient)
         buffers.define("jobs", 3)
         gateway.requests.clear()
         return buffers

@@ -6,7 +6,6 @@ import pytest
 
 from fanin.app.services import Services
 from fanin.client.https.api import HttpsApi
-from fanin.client.https.diagnostics import HttpsDiagnostics
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
 from fanin.domain.batch import OpenBatch
@@ -36,7 +35,7 @@ def test_a_failed_attempt_is_noted_by_one_request_since_a_consumer_waits_for_it(
 
     # When a consumer notes one of them
     with pytest.raises(Throttled):
-        HttpsDiagnostics(api).note_retries([Retry("7:1:0", 2, "no", "work")])
+        HttpsServices(api).diagnostics.note_retries([Retry("7:1:0", 2, "no", "work")])
 
     # Then it goes on at once: its function may have little time left
     assert len(script.requests) == 1

@@ -55,7 +55,7 @@ def test_routes_are_read_a_page_at_a_time(services: Fanin) -> None:
 def test_members_are_read_a_page_at_a_time(
     over_https: HttpsServices, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fanin.client.https.directory.MAX_PAGE", 2)
+    monkeypatch.setattr("fanin.client.https.services.MAX_PAGE", 2)
     for name in ("a", "b", "c", "d"):
         over_https.directory.register(Register("cars", name, "q1", {"even": str(name in "bd")}))
     gateway.requests.clear()

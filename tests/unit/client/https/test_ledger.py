@@ -8,10 +8,11 @@ from contextlib import suppress
 
 import pytest
 
+from fanin.app.api import Ledger
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 from fanin.client.https.api import HttpsApi
-from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import Mode, OpenBatch, State
@@ -36,9 +37,11 @@ def there(direct: Services) -> LedgerService:
 
 
 @pytest.fixture
-def ledger_of(waits: Waits) -> Callable[[Script], HttpsLedger]:
-    return lambda script: HttpsLedger(
-        HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff, attempts=4)
+def ledger_of(waits: Waits) -> Callable[[Script], Ledger]:
+    return lambda script: (
+        HttpsServices(
+            HttpsApi(URL, sign=unsigned, transport=script, backoff=waits.backoff, attempts=4)
+        ).ledger
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from fanin.client.https.redrives import HttpsRedrives
+from fanin.client.https.services import HttpsServices
 from fanin.domain.redrives import Redrive, RedriveState, Redriving, Redrivings
 from fanin.domain.selection import OrdinalRange
 from fanin.wire import redrives as wire
@@ -32,7 +32,7 @@ def test_every_call_crosses_the_wire_and_back() -> None:
     # Given what the service would answer
     page = Redrivings((FOUND,), "next")
     script = Script(ok(wire.REDRIVING.encode(FOUND)), ok(wire.REDRIVINGS.encode(page)))
-    redrives = HttpsRedrives(api(script))
+    redrives = HttpsServices(api(script)).redrives
     # When it is asked
     request = Redrive(["x"], [OrdinalRange(0, 5)], "https://sqs/a", dry_run=True)
     assert redrives.redrive(7, request) == FOUND

@@ -13,7 +13,7 @@ from fanin.app.api import Fanin
 from fanin.app.scatters.service import ScatterService
 from fanin.app.services import Services
 from fanin.client.https.api import HttpsApi
-from fanin.client.https.scatters import HttpsScatters
+from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
 from fanin.domain.claim_checks import ClaimCheckRequest
 from fanin.domain.scatter import Recipient, Reply, Scatter
@@ -53,7 +53,7 @@ def test_a_start_is_repeated_under_the_same_key_when_its_answer_is_lost(
     answer = wire.SCATTERED.encode(scatters.start(Scatter("x", topic="t")))
     script = Script(ServiceUnavailable("lost"), ok(json.loads(json.dumps(answer))))
 
-    HttpsScatters(api(script)).start(Scatter("x", topic="t"), key=key)
+    HttpsServices(api(script)).scatters.start(Scatter("x", topic="t"), key=key)
 
     first, second = (request.headers[names.IDEMPOTENCY_HEADER] for request in script.requests)
     assert first == second == ((key and "week%2047") or first)

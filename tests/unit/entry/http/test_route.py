@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
-from fanin.entry.http.route import MAX_BODY, Decoder, Request, Route
+from fanin.entry.http.decoding import Decoder
+from fanin.entry.http.route import MAX_BODY, Request, Route
 from fanin.errors import InvalidRequest, RequestTooLarge
 from fanin.wire.batches import ADD_ITEMS, GROUP, STATE
 from fanin.wire.directory import PUT_ROUTE

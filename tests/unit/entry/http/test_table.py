@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
 
 from fanin import names
 from fanin.domain.access import AccessGroup
+from fanin.entry.http.calls import Call
 from fanin.entry.http.route import Route
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
@@ -50,6 +53,31 @@ def test_a_route_is_whole(route: Route) -> None:
     assert not (route.method in {"GET", "DELETE"} and route.body)
     # What changes something is an action or of the data path, so that somebody has decided who is logged
     assert ((route.action is not None) + route.data_path) == (route.method != "GET")
+
+
+@pytest.mark.parametrize(
+    "route", [route for route in ROUTES if isinstance(route.act, Call)], ids=lambda route: route.operation
+)
+def test_a_call_has_each_of_its_parameters_in_one_place(route: Route) -> None:
+    call = route.act
+    assert isinstance(call, Call)
+    path = set(re.findall(r"\{(\w+)\}", route.path))
+    query = {*route.required, *route.optional}
+    key = {"key", "caller"} if names.IDEMPOTENCY_HEADER in route.headers else set()
+    parameters = set(call.signature.parameters)
+    assert parameters == {*(path & parameters), *query, *call.body, *key}
+    assert len(parameters) == len(path & parameters) + len(query) + len(call.body) + len(key)
+    # What is in the path and not a parameter, the value of the body knows
+    assert path <= parameters or len(call.body) == 1
+    assert bool(call.body) == (route.body is not None)
+
+
+def test_the_library_has_the_table_without_the_tools_of_functions() -> None:
+    program = "import sys, fanin.client.https.services, fanin.entry.http.table; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
+    modules = done.stdout.split()
+    assert "fanin.entry.http.v1.scatters" in modules
+    assert not [name for name in modules if name.startswith(("aws_lambda_powertools", "fastjsonschema"))]
 
 
 def test_every_route_is_in_one_group() -> None:

@@ -78,6 +78,14 @@ class FailedWork:
 
 
 @dataclass(frozen=True, slots=True)
+class DoneWork:
+    """Receipts of work that is done, and work that is given up."""
+
+    tokens: Sequence[str]
+    failures: Sequence[FailedWork] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Released:
     """The answer to done.
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from fanin.domain import limits
-from fanin.domain.buffer import Accepted, Buffer, BufferPage, FailedWork, Level, Outcome, Released, Work
+from fanin.domain.buffer import (
+    Accepted,
+    Buffer,
+    BufferPage,
+    DoneWork,
+    FailedWork,
+    Level,
+    Outcome,
+    Released,
+    Work,
+)
 from fanin.wire.json_types import (
     BATCH_ID,
     BOOLEAN,
@@ -14,7 +23,6 @@ from fanin.wire.json_types import (
     ITEM_ID,
     NATURAL,
     TEXT,
-    Json,
     JsonType,
     many,
     one_of,
@@ -82,11 +90,13 @@ TAKE_WORK: Final = plain(
 WORK: Final = answer("Work", Work, payload=TEXT, receipt=TEXT, waited_ms=NATURAL)
 TAKEN: Final = wrapped("TakenWork", "work", many(WORK))
 FAILED_WORK: Final = request("FailedWork", FailedWork, receipt=TEXT, reason=text(limits.MAX_REASON))
-_FAILURES: Final = many(FAILED_WORK, limits.MAX_RECEIPTS)
-DONE_WORK: Final = plain(
+DONE_WORK: Final = request(
     "DoneWork",
-    {"receipts": many(TEXT, limits.MAX_RECEIPTS)},
-    {"failures": _FAILURES.with_keywords(description="work that is given up; it does not come again")},
+    DoneWork,
+    tokens=many(TEXT, limits.MAX_RECEIPTS).called("receipts"),
+    failures=many(FAILED_WORK, limits.MAX_RECEIPTS).with_keywords(
+        description="work that is given up; it does not come again"
+    ),
 )
 RELEASED: Final = answer("ReleasedSlots", Released, done=NATURAL, late=NATURAL)
 
@@ -104,13 +114,3 @@ SHAPES: Final = (
     DONE_WORK,
     RELEASED,
 )
-
-
-def failures_of(done_work: Json) -> list[FailedWork]:
-    """The failures of a ``DONE_WORK``, which may leave them out."""
-    return list(_FAILURES.decode(done_work.get("failures", [])))
-
-
-def done_work(receipts: Sequence[str], failures: Sequence[FailedWork]) -> Json:
-    """A ``DONE_WORK``."""
-    return {"receipts": list(receipts), "failures": _FAILURES.encode(failures)}

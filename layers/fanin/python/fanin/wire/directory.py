@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from fanin.domain import limits
 from fanin.domain import routing as domain
@@ -18,6 +18,7 @@ from fanin.wire.json_types import (
     OBJECT,
     TEXT,
     TIME,
+    JsonType,
     many,
     one_of,
     string_map,
@@ -115,3 +116,11 @@ def decode_attributes(text: str | None) -> dict[str, str]:
     if not all(name and equals for name, equals, _ in pairs):
         raise InvalidRequest("attributes must be written as name=value,name=value")
     return {name: value for name, _, value in pairs}
+
+
+ATTRIBUTES: Final[JsonType[Any]] = JsonType(
+    {"type": "string", "description": "only those that have all of these: name=value,name=value"},
+    encode_attributes,
+    decode_attributes,
+)
+"""An attribute filter, in a query."""

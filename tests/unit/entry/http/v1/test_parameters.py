@@ -9,9 +9,8 @@ import pytest
 
 from fanin.app.api import Buffers, Directory, Frames, Ledger, Redrives, Routing, Scatters
 from fanin.domain.limits import MAX_PAGE, MAX_REPLIES
-from fanin.entry.http.route import Request
 from fanin.entry.http.table import ROUTES
-from fanin.entry.http.v1.parameters import KEY, page_of, paged
+from fanin.entry.http.v1.parameters import KEY, paged
 
 LISTINGS = {
     "listBatches": Ledger.list,
@@ -26,16 +25,6 @@ LISTINGS = {
     "listTopic": Directory.page,
     "listRoutes": Routing.page,
 }
-
-
-def request(**query: object) -> Request:
-    return Request({}, query, {}, {}, None)
-
-
-def test_only_what_was_asked_for_is_given_to_the_use_case() -> None:
-    assert page_of(request()) == {}
-    assert page_of(request(cursor="c")) == {"cursor": "c"}
-    assert page_of(request(cursor="c", limit=7, state="open")) == {"cursor": "c", "limit": 7}
 
 
 def test_a_page_has_a_bound_and_a_default() -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from fanin.app.api import Buffers, Diagnostics, Directory, Frames, Ledger, Redrives, Routing, Scatters
 from fanin.client.https.api import HttpsApi
-from fanin.client.https.ledger import HttpsLedger
+from fanin.client.https.derived import HttpsService, over_https
+from fanin.client.paging import follow_cursor
+from fanin.domain.limits import MAX_PAGE
 
 if TYPE_CHECKING:
-    from fanin.client.https.buffers import HttpsBuffers
-    from fanin.client.https.diagnostics import HttpsDiagnostics
-    from fanin.client.https.directory import HttpsDirectory, HttpsRouting
-    from fanin.client.https.frames import HttpsFrames
-    from fanin.client.https.redrives import HttpsRedrives
-    from fanin.client.https.scatters import HttpsScatters
+    from fanin.domain.directory import Registration
 
 
 class HttpsServices:
@@ -28,47 +27,62 @@ class HttpsServices:
         self._api = api
 
     @cached_property
-    def ledger(self) -> HttpsLedger:
-        return HttpsLedger(self._api)
+    def ledger(self) -> Ledger:
+        from fanin.client.https.ledger import HttpsLedger
+        from fanin.entry.http.v1 import ledger, picture
+
+        routes = (*ledger.ROUTES, *picture.ROUTES)
+        return over_https(Ledger, routes, self._api, HttpsLedger)
 
     @cached_property
-    def diagnostics(self) -> HttpsDiagnostics:
-        from fanin.client.https.diagnostics import HttpsDiagnostics
+    def diagnostics(self) -> Diagnostics:
+        from fanin.entry.http.v1.diagnostics import ROUTES
 
-        return HttpsDiagnostics(self._api)
-
-    @cached_property
-    def scatters(self) -> HttpsScatters:
-        from fanin.client.https.scatters import HttpsScatters
-
-        return HttpsScatters(self._api)
+        return over_https(Diagnostics, ROUTES, self._api)
 
     @cached_property
-    def frames(self) -> HttpsFrames:
-        from fanin.client.https.frames import HttpsFrames
+    def scatters(self) -> Scatters:
+        from fanin.entry.http.v1.scatters import ROUTES
 
-        return HttpsFrames(self._api)
+        return over_https(Scatters, ROUTES, self._api)
 
     @cached_property
-    def buffers(self) -> HttpsBuffers:
+    def frames(self) -> Frames:
+        from fanin.entry.http.v1.frames import ROUTES
+
+        return over_https(Frames, ROUTES, self._api)
+
+    @cached_property
+    def buffers(self) -> Buffers:
         from fanin.client.https.buffers import HttpsBuffers
+        from fanin.entry.http.v1.buffers import ROUTES
 
-        return HttpsBuffers(self._api)
-
-    @cached_property
-    def directory(self) -> HttpsDirectory:
-        from fanin.client.https.directory import HttpsDirectory
-
-        return HttpsDirectory(self._api)
+        return over_https(Buffers, ROUTES, self._api, HttpsBuffers)
 
     @cached_property
-    def routing(self) -> HttpsRouting:
-        from fanin.client.https.directory import HttpsRouting
+    def directory(self) -> Directory:
+        from fanin.entry.http.v1.directory import ROUTES
 
-        return HttpsRouting(self._api)
+        return over_https(Directory, ROUTES, self._api, _Members)
 
     @cached_property
-    def redrives(self) -> HttpsRedrives:
-        from fanin.client.https.redrives import HttpsRedrives
+    def routing(self) -> Routing:
+        from fanin.entry.http.v1.directory import ROUTES
 
-        return HttpsRedrives(self._api)
+        return over_https(Routing, ROUTES, self._api)
+
+    @cached_property
+    def redrives(self) -> Redrives:
+        from fanin.entry.http.v1.redrives import ROUTES
+
+        return over_https(Redrives, ROUTES, self._api)
+
+
+class _Members(HttpsService):
+    def members(
+        self: Directory, topic: str, attributes: Mapping[str, str] | None = None
+    ) -> Iterator[Registration]:
+        for page in follow_cursor(
+            lambda cursor: self.page(topic, attributes=attributes, cursor=cursor, limit=MAX_PAGE)
+        ):
+            yield from page.registrations

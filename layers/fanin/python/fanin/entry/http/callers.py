@@ -6,13 +6,13 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
-
 from fanin.domain.access import AccessGroup
 from fanin.domain.principals import Principal, bounded_name
 from fanin.errors import AccessDenied
 
-if TYPE_CHECKING:  # a request that is refused, or logged, imports it
+if TYPE_CHECKING:  # a request that is refused, or logged, imports the record of an action
+    from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
+
     from fanin.wire.actions import Caller
 
 

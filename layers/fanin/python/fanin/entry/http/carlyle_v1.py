@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from fanin import names
@@ -16,10 +17,9 @@ from fanin.app.api import Fanin
 from fanin.domain.access import AccessGroup
 from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_uuid
-from fanin.domain.marks import Count, Receipt
+from fanin.domain.marks import Count, Mark, Marked, Receipt
 from fanin.domain.reports import Expired
 from fanin.entry.http.route import LoggedAction, Request, Route
-from fanin.entry.observe import count_receipts
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound, OutcomeUnknown
 from fanin.wire import carlyle as wire
 from fanin.wire.json_types import UUID, Json, text, whole
@@ -75,10 +75,17 @@ def _add_exact(fanin: Fanin, request: Request) -> Json:
 
 
 def _ack_exact(fanin: Fanin, request: Request) -> Json:
-    marked = fanin.ledger.mark(request.body["batchItemIds"])
-    count_receipts(marked.receipts)
+    marked = _mark(fanin, request.body["batchItemIds"])
     complete = [receipt for receipt in marked.whole() if receipt.complete]
     return {"batchCompletions": [{"batchId": r.batch_id, "userKey": _user_key(r)} for r in complete]}
+
+
+def _mark(fanin: Fanin, marks: Sequence[Mark]) -> Marked:
+    from fanin.entry.observe import count_receipts  # noqa: PLC0415  the library has the table without it
+
+    marked = fanin.ledger.mark(marks)
+    count_receipts(marked.receipts)
+    return marked
 
 
 def _delete_open(fanin: Fanin, request: Request) -> Json:
@@ -137,8 +144,7 @@ def _decrement(fanin: Fanin, request: Request) -> Json:
     totals: Counter[int] = Counter()
     for ack in request.body["acks"]:
         totals[parse_batch_uuid(ack["batchId"])] += ack.get("by", 1)
-    marked = fanin.ledger.mark([Count(batch_id, n) for batch_id, n in totals.items()])
-    count_receipts(marked.receipts)
+    marked = _mark(fanin, [Count(batch_id, n) for batch_id, n in totals.items()])
     if marked.receipts and marked.unsettled:
         raise OutcomeUnknown(
             f"items of the batches {[receipt.batch_id for receipt in marked.receipts]} were counted, those of"

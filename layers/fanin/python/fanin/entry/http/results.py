@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fanin.domain.batch import Batch
-from fanin.domain.buffer import Buffer
-from fanin.domain.redrives import Redriving
-from fanin.domain.reports import Expired, ReleasedItems, Verdict
-from fanin.domain.targets import TargetReports
-
-if TYPE_CHECKING:  # the record of an action is imported with the first of them
+if TYPE_CHECKING:  # the library has the table, too
+    from fanin.domain.batch import Batch
+    from fanin.domain.buffer import Buffer
+    from fanin.domain.redrives import Redriving
+    from fanin.domain.reports import Expired, ReleasedItems, Verdict
+    from fanin.domain.targets import TargetReports
     from fanin.wire.actions import Result
 
 

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from fanin.app.api import Fanin
 from fanin.domain import limits
 from fanin.domain.access import AccessGroup
 from fanin.domain.ids import parse_batch_id
 from fanin.domain.principals import Principal
-from fanin.entry.http.bodies import check_is_json
-from fanin.entry.http.callers import principal_of
-from fanin.entry.http.mismatches import HEADERS, QUERY
-from fanin.entry.http.validation import Check, checked, compiled
-from fanin.errors import FaninError, InvalidRequest, RequestTooLarge
+from fanin.errors import FaninError
 from fanin.names import IDEMPOTENCY_HEADER
-from fanin.wire.json_types import IDEMPOTENCY_KEY, Json, JsonType, Schema
-from fanin.wire.shapes import Shape, object_schema
+from fanin.wire.json_types import IDEMPOTENCY_KEY, Json, JsonType
+from fanin.wire.shapes import Shape
 
-if TYPE_CHECKING:  # the record of an action is imported with the first of them
+if TYPE_CHECKING:  # the record of an action is imported with the first of them, and the library has no events
     from fanin.wire.actions import Result
 
 MAX_BODY: Final = 1024 * 1024
@@ -32,8 +25,6 @@ MAX_BODY: Final = 1024 * 1024
 
 MAX_MARKS_BODY: Final = limits.MAX_FAILED_MESSAGES + MAX_BODY
 """The same of a request that marks items, whose failures bring their messages."""
-
-_WORDS: Final = {"true": True, "false": False}
 
 
 class Request(NamedTuple):
@@ -93,6 +84,22 @@ class LoggedAction(NamedTuple):
     unless: Callable[[Request], bool] = lambda _: False
 
 
+class Repeat(StrEnum):
+    """Whether a client may send a call again whose answer was lost.
+
+    Attributes:
+        ALWAYS: as often as it likes; where the route reads a key, under one key.
+        KEYED: only if the caller gave a key, because every key costs writes.
+        NEVER: it would take effect twice.
+        LATE: it would do no harm, but who calls has no time to wait for it.
+    """
+
+    ALWAYS = "always"
+    KEYED = "keyed"
+    NEVER = "never"
+    LATE = "late"
+
+
 class Route(NamedTuple):
     """One row of the route table: everything that the resolver and the OpenAPI document know of a route.
 
@@ -103,7 +110,7 @@ class Route(NamedTuple):
         path: with parameters in braces.
         operation: unique name.
         summary: what it does, in one line.
-        act: calls the use case, and returns the value to answer with.
+        act: calls the use case, and returns the value to answer with; from a ``Call`` the client is derived.
         answer: shape of the answer; None for an answer without a body.
         status: of success.
         body: shape of the body; None if the route takes none.
@@ -119,6 +126,7 @@ class Route(NamedTuple):
         group: who may call it. A route that names no group is for administrators only.
         also: other groups that may call it, since the library does so on behalf of their callers.
         location: the path of what the route has made, or of what it was added to.
+        repeat: whether a client may send it again.
         slash: whether clients may also call it with a slash at the end, which makes another path for IAM.
     """
 
@@ -141,6 +149,7 @@ class Route(NamedTuple):
     group: AccessGroup = AccessGroup.ADMINISTER
     also: tuple[AccessGroup, ...] = ()
     location: Callable[[Request, Any], str] | None = None
+    repeat: Repeat = Repeat.ALWAYS
     slash: bool = False
 
     @property
@@ -156,74 +165,3 @@ class Route(NamedTuple):
     def matches(self, path: str) -> bool:
         """Whether the path is the route's, to the letter; the method does not matter."""
         return any(re.fullmatch(re.sub(r"\{\w+\}", "[^/\n]+", one), path) for one in self.paths)
-
-
-class Decoder:
-    """Reads requests of one route; the schemas are compiled with the first request."""
-
-    def __init__(self, route: Route) -> None:
-        self._route = route
-
-    def __call__(self, event: APIGatewayProxyEventV2, path: Mapping[str, str]) -> Request:
-        """Read and check a request.
-
-        Raises:
-            InvalidRequest: it is malformed.
-            RequestTooLarge: its body has more bytes than the route takes, or an array in it too long.
-            UnsupportedMediaType: its body is not said to be JSON.
-        """
-        route = self._route
-        kinds = {**route.required, **route.optional}
-        query = {
-            name: _typed(kinds.get(name), value) for name, value in event.query_string_parameters.items()
-        }
-        self._check_query(query)
-        sent = {name.lower(): value for name, value in event.headers.items()}
-        headers = {name: sent[name.lower()] for name in route.headers if name.lower() in sent}
-        if route.body:
-            check_is_json(sent.get("content-type", ""), sent.get("content-encoding", ""))
-        return Request(
-            path,
-            {name: kinds[name].decode(value) for name, value in query.items()},
-            self._check_headers(headers),
-            checked(route.body, _body(event, route.most_bytes)) if route.body else {},
-            route.body,
-            principal_of(event),
-        )
-
-    @cached_property
-    def _check_query(self) -> Check:
-        return compiled(_parameters(self._route.required, self._route.optional), QUERY)
-
-    @cached_property
-    def _check_headers(self) -> Check:
-        return compiled(_parameters({}, self._route.headers), HEADERS)
-
-
-def _parameters(required: Mapping[str, JsonType[Any]], optional: Mapping[str, JsonType[Any]]) -> Schema:
-    return object_schema({**required, **optional}, required)
-
-
-def _typed(kind: JsonType[Any] | None, text: str) -> Any:
-    """Read a query parameter as its schema's type; what cannot be read stays text, and fails the check."""
-    wanted = kind.schema["type"] if kind else "string"
-    if wanted == "integer" and re.fullmatch(r"-?[0-9]{1,18}", text):
-        return int(text)
-    return _WORDS.get(text, text) if wanted == "boolean" else text
-
-
-def _body(event: APIGatewayProxyEventV2, most: int) -> bytes:
-    text = event.body or ""
-    if len(text) > most * 4 // 3 + 4:
-        raise _too_large(most)
-    try:
-        body = base64.b64decode(text, validate=True) if event.is_base64_encoded else text.encode()
-    except ValueError as error:  # of base64, or of a character that is half a surrogate pair
-        raise InvalidRequest("the body is not text in UTF-8; send JSON") from error
-    if len(body) > most:
-        raise _too_large(most)
-    return body
-
-
-def _too_large(most: int) -> RequestTooLarge:
-    return RequestTooLarge(f"the body is over {most} bytes; send it in parts")

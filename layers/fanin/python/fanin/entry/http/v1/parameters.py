@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from fanin import names
 from fanin.domain import limits
-from fanin.domain.ids import MAX_ITEMS
 from fanin.entry.http.route import Request
-from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
+from fanin.errors import BatchGone, BatchNotFound
 from fanin.wire.json_types import IDEMPOTENCY_KEY, JsonType, text, whole
 
 CURSOR: Final = text(least=1).with_keywords(description="of the page before; without one, the first page")
@@ -24,21 +23,3 @@ def batch_made(_: Request, made: Any) -> str:
 def paged(most: int = limits.MAX_PAGE, default: int = 100) -> dict[str, JsonType[Any]]:
     """Query parameters of a listing."""
     return {"cursor": CURSOR, "limit": whole(1, most).with_keywords(default=default)}
-
-
-def ordinal_in(text: str) -> int:
-    """Read the ordinal of an item in a path.
-
-    Raises:
-        InvalidRequest: the text is not a whole number.
-    """
-    if not text.isascii() or not text.isdigit() or len(text) > len(str(MAX_ITEMS)):
-        raise InvalidRequest(
-            f"{text[:32]!r} is not the ordinal of an item; `failures` lists the ordinals of failed items"
-        )
-    return int(text)
-
-
-def page_of(request: Request) -> dict[str, Any]:
-    """The page of a listing that a request asks for, as arguments of the use case."""
-    return {name: request.query[name] for name in ("cursor", "limit") if name in request.query}

@@ -1,0 +1,93 @@
+"""How a request of a route is read and checked."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
+
+from fanin.entry.http.bodies import check_is_json
+from fanin.entry.http.callers import principal_of
+from fanin.entry.http.mismatches import HEADERS, QUERY
+from fanin.entry.http.route import Request, Route
+from fanin.entry.http.validation import Check, checked, compiled
+from fanin.errors import InvalidRequest, RequestTooLarge
+from fanin.wire.json_types import JsonType, Schema
+from fanin.wire.shapes import object_schema
+
+_WORDS: Final = {"true": True, "false": False}
+
+
+class Decoder:
+    """Reads requests of one route; the schemas are compiled with the first request."""
+
+    def __init__(self, route: Route) -> None:
+        self._route = route
+
+    def __call__(self, event: APIGatewayProxyEventV2, path: Mapping[str, str]) -> Request:
+        """Read and check a request.
+
+        Raises:
+            InvalidRequest: it is malformed.
+            RequestTooLarge: its body has more bytes than the route takes, or an array in it too long.
+            UnsupportedMediaType: its body is not said to be JSON.
+        """
+        route = self._route
+        kinds = {**route.required, **route.optional}
+        query = {
+            name: _typed(kinds.get(name), value) for name, value in event.query_string_parameters.items()
+        }
+        self._check_query(query)
+        sent = {name.lower(): value for name, value in event.headers.items()}
+        headers = {name: sent[name.lower()] for name in route.headers if name.lower() in sent}
+        if route.body:
+            check_is_json(sent.get("content-type", ""), sent.get("content-encoding", ""))
+        return Request(
+            path,
+            {name: kinds[name].decode(value) for name, value in query.items()},
+            self._check_headers(headers),
+            checked(route.body, _body(event, route.most_bytes)) if route.body else {},
+            route.body,
+            principal_of(event),
+        )
+
+    @cached_property
+    def _check_query(self) -> Check:
+        return compiled(_parameters(self._route.required, self._route.optional), QUERY)
+
+    @cached_property
+    def _check_headers(self) -> Check:
+        return compiled(_parameters({}, self._route.headers), HEADERS)
+
+
+def _parameters(required: Mapping[str, JsonType[Any]], optional: Mapping[str, JsonType[Any]]) -> Schema:
+    return object_schema({**required, **optional}, required)
+
+
+def _typed(kind: JsonType[Any] | None, text: str) -> Any:
+    """Read a query parameter as its schema's type; what cannot be read stays text, and fails the check."""
+    wanted = kind.schema["type"] if kind else "string"
+    if wanted == "integer" and re.fullmatch(r"-?[0-9]{1,18}", text):
+        return int(text)
+    return _WORDS.get(text, text) if wanted == "boolean" else text
+
+
+def _body(event: APIGatewayProxyEventV2, most: int) -> bytes:
+    text = event.body or ""
+    if len(text) > most * 4 // 3 + 4:
+        raise _too_large(most)
+    try:
+        body = base64.b64decode(text, validate=True) if event.is_base64_encoded else text.encode()
+    except ValueError as error:  # of base64, or of a character that is half a surrogate pair
+        raise InvalidRequest("the body is not text in UTF-8; send JSON") from error
+    if len(body) > most:
+        raise _too_large(most)
+    return body
+
+
+def _too_large(most: int) -> RequestTooLarge:
+    return RequestTooLarge(f"the body is over {most} bytes; send it in parts")
