@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,7 +48,7 @@ EVENT = {
         ("n", [{"prefix": "7"}], False),
         ("file", [{"suffix": ".png"}], True),
         ("file", [{"suffix": {"equals-ignore-case": ".PNG"}}], True),
-        ("name", [{"equals-ignore-case": "sTRASSE 7"}], True),
+        ("name", [{"equals-ignore-case": "sTRAßE 7"}], True),
         ("file", [{"wildcard": "*/lib/*"}], True),
         ("file", [{"wildcard": "a*b*.png"}], True),
         ("file", [{"wildcard": "a/lib/b.png"}], True),
@@ -105,8 +107,6 @@ def test_a_field_matches_if_one_of_its_choices_does(field: str, choices: Any, ex
         ({"source": ["shop"], "$or": [{"source": {"x": [1]}}, {"source": {"y": [1]}}]}, False),
         # Both conditions are of one row, also if $or stands between them.
         ({"detail": {"rows": {"k": [1]}, "$or": [{"rows": {"v": ["y"]}}, {"n": [8]}]}}, False),
-        # One choice is not a choice.
-        ({"$or": [{"source": ["shop"]}]}, False),
     ],
 )
 def test_all_fields_of_a_pattern_must_match(pattern: dict[str, Any], *, expected: bool) -> None:
@@ -123,8 +123,6 @@ def test_all_fields_of_a_pattern_must_match(pattern: dict[str, Any], *, expected
         {"detail": {}},
         {"detail": {"n": [7], "m": 1}},
         {"source": ["x"], "$or": [{"source": ["y"]}, {}]},
-        {"detail": {"n": [{"prefix": "a", "suffix": "b"}]}},
-        {"detail": {"n": [{}]}},
         {f"f{n}": {"$or": [{"a": [1]}, {"b": [1]}]} for n in range(10)},
     ],
 )
@@ -133,13 +131,24 @@ def test_what_cannot_be_a_pattern_is_refused(pattern: Any) -> None:
         patterns.check(pattern)
 
 
-def test_unknown_operators_are_named_wherever_they_are() -> None:
-    pattern = {"a": [{"soundex": "x"}, {"prefix": "y"}], "$or": [{"b": {"c": [{"near": 1}]}}, {"d": [1]}]}
-    assert patterns.unknown_operators(pattern) == {"soundex", "near"}
+def test_verdicts_and_refusals_are_those_of_the_matcher_of_aws() -> None:
+    # Given patterns, events and verdicts of aws/event-ruler 337e8d99: cases of its own tests (Apache 2.0),
+    # and edges that it was asked about; where a pattern is invalid, its words ("" where ours differ)
+    cases = json.loads(Path(__file__).with_name("event_ruler.json").read_text(encoding="utf-8"))
+    for pattern, event, expected in cases:
+        # Then each is judged in the same way
+        if isinstance(expected, bool):
+            patterns.check(pattern)
+            patterns.check_operators(pattern)
+            assert patterns.matches(pattern, event) is expected, (pattern, event)
+        else:
+            with pytest.raises(InvalidRequest) as refused:
+                patterns.check_operators(pattern)
+            assert expected in str(refused.value), pattern
 
 
 def test_a_hostile_pattern_or_event_takes_no_time() -> None:
-    # Given wildcards that nearly match a long text, and lists within lists
+    # Given wildcards that nearly match a long text, lists within lists, and many elements to choose from
     deep: Any = "x"
     for _ in range(100_000):
         deep = [deep]
@@ -147,6 +156,13 @@ def test_a_hostile_pattern_or_event_takes_no_time() -> None:
     # Then both are judged at once
     assert patterns.matches({"a": [{"wildcard": "*a" * 500 + "b"}]}, {"a": "a" * 200_000}) is False
     assert patterns.matches({"a": ["x"]}, {"a": deep}) is True
+    rows = [{"x": 1, "y": number} for number in range(1_000)]
+    many = {name: {"x": [1], "y": [{"numeric": [">", -1]}]} for name in "abcdefghij"}
+    assert patterns.matches({**many, "k": [1]}, dict.fromkeys("abcdefghij", rows)) is False
+    # Lists that stay open until the last path can multiply; what takes too long is not told
+    names = ["a" + "-" * number for number in range(5)]
+    open_ = {name: [1] for name in names} | {f"{name}.x": [2] for name in names}
+    assert patterns.matches(open_, {name: [[1], [1, {"x": 1}]] * 20 for name in names}) is None
     assert time.process_time() - began < 20
 
 

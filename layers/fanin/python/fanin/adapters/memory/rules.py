@@ -7,11 +7,10 @@ from typing import Any
 
 from fanin.adapters.memory.accesses import Accesses
 from fanin.domain import patterns
-from fanin.errors import InvalidRequest
 
 
 class MemoryRules:
-    """A ``Rules`` for patterns whose operators ``fanin.domain.patterns`` knows.
+    """A ``Rules`` that refuses the patterns that EventBridge refuses.
 
     Attributes:
         patterns: route → pattern.
@@ -23,8 +22,7 @@ class MemoryRules:
 
     def check(self, pattern: Mapping[str, Any]) -> None:
         patterns.check(pattern)
-        if unknown := patterns.unknown_operators(pattern):
-            raise InvalidRequest(f"{', '.join(sorted(unknown))!r} is not an operator of event patterns here")
+        patterns.check_operators(pattern)
 
     def matching(self, event: Mapping[str, Any]) -> list[str]:
         """The routes whose rules an event matches."""
