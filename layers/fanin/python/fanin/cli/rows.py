@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -45,6 +45,13 @@ _SUFFIXES: Final = {
     ".parquet": RowFormat.PARQUET,
 }
 
+_CSV_ERRORS: Final = {"unexpected end of data": "a quoted field in it does not end"}
+_BLANK: Final = " \t\r\n"
+"""What may stand around a value of JSON; a no-break space may not."""
+_LONGEST: Final = 16 * 2**20
+"""Characters of the longest field of CSV that is read; a message takes less."""
+_AHEAD: Final = 64 * 2**20
+"""Characters that are read ahead in search of a quote."""
 _BEGIN: Final = 4_096
 """Bytes at the beginning of a stream that tell its format."""
 _UNREADABLE: Final = (
@@ -128,9 +135,9 @@ class Malformed:
     """Collects the rows that cannot become messages.
 
     Attributes:
-        count: how many there are.
+        count: how many there are; of lines that are left out together, each counts.
         named: (number of the row, reason) of the first hundred. Rows are numbered from 1; in text files the
-            number is that of the row's last line.
+            number is that of the row's last line, or of the first of several that are left out.
     """
 
     count: int = 0
@@ -140,6 +147,11 @@ class Malformed:
         self.count += 1
         if len(self.named) < _NAMED:
             self.named.append((row, reason))
+
+    def lines(self, first: int, last: int, reason: str) -> None:
+        """Add lines that are left out together, as a field may go on from each to the next."""
+        self.add(first, reason + (f"; lines {first:,} to {last:,} are left out" if last > first else ""))
+        self.count += last - first
 
 
 class _NotJson(ValueError):
@@ -223,37 +235,104 @@ def _text(file: BinaryIO, encoding: str) -> TextIO:
     return io.TextIOWrapper(file, encoding=named, errors="surrogateescape", newline="")
 
 
+class _Lines(Iterator[str]):
+    """The lines of a text, some of which are read again after a row that could not be read.
+
+    Attributes:
+        number: of the line that was read last, from 1.
+        taken: lines of the row that is being read.
+    """
+
+    def __init__(self, text: TextIO, delimiter: str) -> None:
+        self.number = 0
+        self.taken: list[str] = []
+        self._text = text
+        self._delimiter = delimiter
+        self._again: deque[str] = deque()
+
+    def __next__(self) -> str:
+        line = self._again.popleft() if self._again else next(self._text)
+        self.number += 1
+        self.taken.append(line)
+        return line
+
+    def skip(self) -> tuple[int, int]:
+        """Leave the row that cannot be read, for the next line that is certainly the beginning of a row.
+
+        After a quote that stands wrong, a field may still go on, and its lines look like rows. The next quote
+        tells: a field ends there, or one begins, and then the lines before it were rows. So are those before
+        the end of the text, since there a field that goes on would lack its quote.
+
+        Returns:
+            The first and the last line that are left out.
+        """
+        first = self.number - len(self.taken) + 1
+        self._read_again(self.taken[1:])
+        while True:
+            self.taken.clear()
+            line, size = "", 0
+            for line in self:
+                size += len(line)
+                if '"' in line:
+                    break
+                if size > _AHEAD:
+                    self.taken.clear()
+            if '"' not in line or self._opens(line):
+                self._read_again(self.taken)
+                return first, self.number
+
+    def _opens(self, line: str) -> bool:
+        """Whether the first quote of a line can begin a field, and cannot end one."""
+        before, _, after = line.partition('"')
+        return before[-1:] in {"", self._delimiter} and after[:1] not in {
+            "",
+            '"',
+            self._delimiter,
+            "\r",
+            "\n",
+        }
+
+    def _read_again(self, lines: list[str]) -> None:
+        self._again.extendleft(reversed(lines))
+        self.number -= len(lines)
+
+
 def _csv(text: TextIO, how: Reading, malformed: Malformed) -> Iterator[tuple[int, str]]:
-    reader = csv.reader(text, strict=True, delimiter=how.separator)
-    try:
-        header = next(reader, None)
-    except csv.Error as error:
-        raise InvalidRequest(f"the header of the CSV file cannot be read: {error}") from error
-    if header is None:
-        return
-    if twice := [column for column, count in Counter(header).items() if count > 1]:
-        raise InvalidRequest(f"the header of the CSV file has column {twice[0]!r} twice; rename one")
+    csv.field_size_limit(_LONGEST)
+    lines = _Lines(text, how.separator)
+    reader = csv.reader(lines, strict=True, delimiter=how.separator)
+    header: list[str] = []
     while True:
+        lines.taken.clear()
         try:
             row = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            malformed.add(reader.line_num, str(error))
+            if not header:
+                raise InvalidRequest(f"the header of the CSV file cannot be read: {error}") from error
+            malformed.lines(*lines.skip(), _CSV_ERRORS.get(str(error), str(error)))
             continue
-        if len(row) == len(header):
-            yield reader.line_num, json.dumps(dict(zip(header, row, strict=True)), ensure_ascii=False)
+        if not header:
+            header = row
+            if twice := [column for column, count in Counter(header).items() if count > 1]:
+                raise InvalidRequest(f"the header of the CSV file has column {twice[0]!r} twice; rename one")
+        elif len(row) == len(header) or (not row and len(header) == 1):
+            # A line with nothing in it is a row of one empty field, if rows have one, and else no row.
+            values = dict(zip(header, row or [""], strict=True))
+            yield lines.number, json.dumps(values, ensure_ascii=False)
         elif row:
-            malformed.add(reader.line_num, f"{len(row)} fields; the header has {len(header)}")
+            reason = f"{len(row)} fields; the header has {len(header)}"
+            malformed.lines(lines.number - len(lines.taken) + 1, lines.number, reason)
 
 
 def _json_lines(text: TextIO, malformed: Malformed) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text, 1):
-        body = line.strip()
+        body = line.strip(_BLANK)
         if not body:
             continue
         try:
-            parsed = json.loads(body, parse_constant=_refuse_constant)
+            parsed = json.loads(body, parse_constant=_refuse_constant, parse_int=str)
         except ValueError as error:
             malformed.add(number, f"not JSON: {error}")
             continue
