@@ -50,6 +50,14 @@ def test_a_datetime_without_a_zone_is_refused_with_what_to_write() -> None:
         milliseconds(datetime(2026, 11, 21), NOW)  # noqa: DTZ001 - that is the point
 
 
+@pytest.mark.parametrize("value", [1_795_262_400_000.5, "2026-11-21T12:00:00Z", "", True])
+def test_a_time_of_another_type_is_refused_before_anything_is_sent(value: Any) -> None:
+    with pytest.raises(InvalidRequest, match="a datetime, a timedelta from now, or whole milliseconds"):
+        milliseconds(value, NOW)
+    with pytest.raises(InvalidRequest, match="a timedelta or whole seconds"):
+        seconds(value)
+
+
 @pytest.mark.parametrize("value", [State.OPEN, "open"])
 def test_a_member_is_found_by_its_value(value: State | str) -> None:
     assert member(State, value) is State.OPEN

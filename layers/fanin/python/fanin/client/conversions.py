@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final, TypeAlias, TypeVar
 
+from fanin.domain.limits import shown
 from fanin.domain.selection import OrdinalRange, Selection
 from fanin.domain.targets import Target, TargetType, When
 from fanin.errors import InvalidRequest
@@ -29,11 +30,15 @@ def seconds(duration: Duration | None) -> int | None:
     (120, 90, None)
 
     Raises:
-        InvalidRequest: it is a part of a second, which would be cut off to nothing.
+        InvalidRequest: it is neither, or a part of a second, which would be cut off to nothing.
     """
     if isinstance(duration, timedelta) and timedelta(0) < duration < timedelta(seconds=1):
         raise InvalidRequest(f"{duration} is less than a second; give whole seconds")
-    return int(duration.total_seconds()) if isinstance(duration, timedelta) else duration
+    if isinstance(duration, timedelta):
+        return int(duration.total_seconds())
+    if duration is not None and type(duration) is not int:
+        raise InvalidRequest(f"a duration must be a timedelta or whole seconds, not {shown(duration)}")
+    return duration
 
 
 def milliseconds(moment: Moment, now: int) -> int:
@@ -44,7 +49,8 @@ def milliseconds(moment: Moment, now: int) -> int:
         now: the time from which a timedelta counts, in milliseconds since the epoch.
 
     Raises:
-        InvalidRequest: a datetime without a time zone, since it could mean any of 38 points in time.
+        InvalidRequest: it is none of these, or a datetime without a time zone, since it could mean any of 38
+            points in time.
     """
     if isinstance(moment, timedelta):
         return now + int(moment.total_seconds() * 1000)
@@ -52,6 +58,11 @@ def milliseconds(moment: Moment, now: int) -> int:
         if moment.tzinfo is None:
             raise InvalidRequest(f"{moment} has no time zone; use datetime.now(UTC) + …, or a timedelta")
         return int(moment.timestamp() * 1000)
+    if type(moment) is not int:
+        raise InvalidRequest(
+            "a point in time must be a datetime, a timedelta from now, or whole milliseconds since the epoch,"
+            f" not {shown(moment)}"
+        )
     return moment
 
 

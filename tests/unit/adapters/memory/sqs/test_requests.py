@@ -88,6 +88,45 @@ def test_a_message_is_refused_by_a_standard_queue(
     assert [failure["Code"] for failure in answer.get("Failed", [])] == ([refused] if refused else [])
 
 
+INVALID = "is invalid. Reason: "
+CHARACTERS = "can only include alphanumeric and punctuation characters. 1 to 128 in length."
+
+
+@pytest.mark.parametrize(
+    ("fifo", "more", "words"),
+    [
+        (True, {"MessageGroupId": "a b"}, f"Value a b for parameter MessageGroupId {INVALID}MessageGroupId "),
+        (True, {"MessageGroupId": "g" * 129}, CHARACTERS),
+        (True, {"MessageDeduplicationId": "é"}, f"MessageDeduplicationId {CHARACTERS}"),
+        (True, {"MessageDeduplicationId": None}, "either have ContentBasedDeduplication enabled or"),
+        (
+            True,
+            {"DelaySeconds": 5},
+            f"{INVALID}The request include parameter that is not valid for this queue",
+        ),
+        (False, {"DelaySeconds": None}, f"Value 1 for parameter MessageDeduplicationId {INVALID}The request"),
+        (False, {"MessageDeduplicationId": None, "MessageGroupId": ""}, CHARACTERS),
+        (False, {"MessageDeduplicationId": None, "DelaySeconds": 901}, "must be >= 0 and <= 900."),
+        (
+            False,
+            {"MessageDeduplicationId": None, "MessageAttributes": {f"{n}": text("v") for n in range(11)}},
+            "Number of message attributes [11] exceeds the allowed maximum [10].",
+        ),
+    ],
+)
+def test_what_sqs_refuses_is_refused_in_its_words(
+    memory: InMemorySqs, more: dict[str, Any], words: str, *, fifo: bool
+) -> None:
+    named = {"QueueName": "work.fifo", "Attributes": {"FifoQueue": "true"}} if fifo else {"QueueName": "work"}
+    given = {"MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "1", **more}
+    with pytest.raises(ClientError) as refused:
+        memory.send_message(
+            QueueUrl=memory.create_queue(**named)["QueueUrl"],
+            **{name: value for name, value in given.items() if value is not None},
+        )
+    assert words in refused.value.response["Error"]["Message"]
+
+
 def test_the_size_of_a_message_is_that_of_all_it_carries(memory: InMemorySqs) -> None:
     attributes = {"MaximumMessageSize": "1024"}
     url = memory.create_queue(QueueName="work", Attributes=attributes)["QueueUrl"]

@@ -248,8 +248,9 @@ class Opening:
         limits.whole("lifetime", lifetime, limits.MIN_LIFETIME, limits.MAX_LIFETIME)
         if request.idle_ttl is not None:
             limits.whole("idle_ttl", request.idle_ttl, limits.MIN_IDLE_TTL, limits.MAX_LIFETIME)
-        if request.stall_after:
-            limits.whole("stall_after", request.stall_after, limits.MIN_STALL_AFTER, limits.MAX_LIFETIME)
+        if request.stall_after is not None:
+            least = limits.MIN_STALL_AFTER if request.stall_after else 0  # 0 is never
+            limits.whole("stall_after", request.stall_after, least, limits.MAX_LIFETIME)
         limits.text("user_key", request.user_key, limits.MAX_USER_KEY)
         limits.at_most("metadata entries", request.metadata, limits.MAX_METADATA)
         for name, value in request.metadata.items():

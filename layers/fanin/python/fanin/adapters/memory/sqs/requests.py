@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,8 @@ LONGEST_WAIT: Final = 20  # seconds
 LONGEST_DELAY: Final = 900
 LONGEST_HIDDEN: Final = 43_200
 _OWN: Final = "AWS.SimpleQueueService."
+_ID: Final = "[!-~]{1,128}"
+"""Of a message group, or for deduplication."""
 
 
 def refusal(operation: str, code: str, message: str) -> ClientError:
@@ -96,19 +99,36 @@ def fault(queue: Queue, entry: Mapping[str, Any]) -> tuple[str, str] | None:
         limits.sendable("the message body", entry["MessageBody"])
     except InvalidRequest as error:
         return "InvalidMessageContents", str(error)
-    delay, group = entry.get("DelaySeconds"), entry.get("MessageGroupId")
-    if queue.fifo and group is None:
+    if queue.fifo and "MessageGroupId" not in entry:
         return "MissingParameter", "The request must contain the parameter MessageGroupId."
     if queue.fifo and dedup_id(queue, entry) is None:
-        return "InvalidParameterValue", "The queue needs a MessageDeduplicationId or content-based ones."
-    if delay is not None and (queue.fifo or not 0 <= delay <= LONGEST_DELAY):
-        return "InvalidParameterValue", f"Value {delay} for parameter DelaySeconds is invalid."
-    return _attribute_fault(entry.get("MessageAttributes") or {})
+        return "InvalidParameterValue", (
+            "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided"
+            " explicitly"
+        )
+    return _parameter_fault(queue, entry) or _attribute_fault(entry.get("MessageAttributes") or {})
+
+
+def _parameter_fault(queue: Queue, entry: Mapping[str, Any]) -> tuple[str, str] | None:
+    for name in ("MessageGroupId", "MessageDeduplicationId", "DelaySeconds"):
+        value, why = entry.get(name), ""
+        if value is None:
+            continue
+        if name == ("DelaySeconds" if queue.fifo else "MessageDeduplicationId"):
+            why = "The request include parameter that is not valid for this queue type."
+        elif name == "DelaySeconds" and not 0 <= value <= LONGEST_DELAY:
+            why = f"{name} must be >= 0 and <= {LONGEST_DELAY}."
+        elif name != "DelaySeconds" and not re.fullmatch(_ID, value):
+            why = f"{name} can only include alphanumeric and punctuation characters. 1 to 128 in length."
+        if why:
+            return "InvalidParameterValue", f"Value {value} for parameter {name} is invalid. Reason: {why}"
+    return None
 
 
 def _attribute_fault(attributes: Mapping[str, Any]) -> tuple[str, str] | None:
-    if len(attributes) > MOST_ATTRIBUTES:
-        return "InvalidParameterValue", f"Number of message attributes exceeds {MOST_ATTRIBUTES}."
+    if (count := len(attributes)) > MOST_ATTRIBUTES:
+        said = f"Number of message attributes [{count}] exceeds the allowed maximum [{MOST_ATTRIBUTES}]."
+        return "InvalidParameterValue", said
     for name, value in attributes.items():
         if not value.get("BinaryValue" if value["DataType"].startswith("Binary") else "StringValue"):
             return "InvalidParameterValue", f"The message attribute '{name}' must have a value."
