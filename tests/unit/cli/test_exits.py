@@ -10,6 +10,7 @@ from fanin.errors import (
     BatchGone,
     BatchNotFound,
     FaninError,
+    IdempotencyKeyReused,
     LimitReached,
     NotConfigured,
     RequestTooLarge,
@@ -23,7 +24,8 @@ from fanin.errors import (
     [
         (BatchNotFound, 3),
         (BatchGone, 3),
-        (RequestTooLarge, 4),
+        (RequestTooLarge, 2),
+        (IdempotencyKeyReused, 4),
         (LimitReached, 4),
         (Throttled, 5),
         (ServiceUnavailable, 5),

@@ -119,7 +119,7 @@ class TestFanout:
         self, run, tracker, queue, *, content, said
     ):
         result = run("fanout", "-", "--queue", queue, stdin=content)
-        assert (result.exit_code, said in result.stderr) == (ExitCode.REFUSED, True), result.stderr
+        assert (result.exit_code, said in result.stderr) == (ExitCode.USAGE, True), result.stderr
         assert [*tracker.iter_batches("open"), *tracker.iter_batches("cancelled")] == []
 
     def test_wait_follows_the_batch_to_its_end(self, run, tracker, queue, tmp_path):
@@ -211,7 +211,7 @@ class TestFanout:
         file = tmp_path / "rows.csv.gz"
         file.write_bytes(gzip.compress(b"n\n" + b"1\n" * 9_999)[:-9])
         result = run("fanout", file, "--queue", queue)
-        assert (result.exit_code, "cannot be unpacked" in result.stderr) == (ExitCode.REFUSED, True)
+        assert (result.exit_code, "cannot be unpacked" in result.stderr) == (ExitCode.USAGE, True)
         assert [batch.state for batch in tracker.iter_batches("cancelled")] == ["cancelled"]
 
     @contextmanager

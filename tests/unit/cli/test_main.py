@@ -52,7 +52,14 @@ class TestErrors:
     def test_a_refusal(self, run, tracker, group):
         tracker.close(group.batch_id)
         assert run("add", group.batch_id, 1).exit_code == ExitCode.REFUSED
-        assert run("ack", "1:2:3").exit_code == ExitCode.REFUSED
+
+    def test_what_is_invalid_is_of_one_kind_whoever_notices(self, run, tmp_path):
+        (tmp_path / "rows.data").write_text("a\n1\n")
+        by_the_service, by_itself = run("ack", "1:2:3"), run("fanout", tmp_path / "rows.data", "--queue", "q")
+        assert (by_the_service.exit_code, by_itself.exit_code) == (ExitCode.USAGE, ExitCode.USAGE)
+
+    def test_an_option_that_is_misspelt_is_named_behind_a_command_too(self, run):
+        assert "Possible options: --json" in run("list", "--jsn").stderr
 
     def test_ctrl_c_is_clean(self, run, tracker, monkeypatch):
         def interrupt(*args, **kwargs):

@@ -116,7 +116,7 @@ def test_a_live_batch_is_not_redriven_and_the_message_says_how_to_go_on(run, tra
     group = tracker.add(tracker.open().batch_id, 2)
     tracker.fail(group[0], "x")
     result = run("redrive", group.batch_id)
-    assert result.exit_code == ExitCode.REFUSED
+    assert result.exit_code == ExitCode.USAGE
     assert f"fanin why {group.batch_id}" in result.stderr
 
 

@@ -129,7 +129,7 @@ class TestSubmit:
     def test_a_wheel_that_is_none(self, run, emr, tmp_path):
         (tmp_path / "fanin.whl").write_text("no zip")
         result = run("spark", "submit", "audit", "--wheel", tmp_path / "fanin.whl")
-        assert result.exit_code == ExitCode.REFUSED
+        assert result.exit_code == ExitCode.USAGE
         assert emr.submitted == []
 
     def test_without_a_stack(self, run, monkeypatch):

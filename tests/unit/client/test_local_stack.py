@@ -96,6 +96,11 @@ class TestCurrent:
         local_stack.write(elsewhere, replace(STACK, bus="near"))
         assert local_stack.current().bus == "near"
 
+    def test_a_folder_that_was_deleted_is_an_error_of_one_line(self, elsewhere: Path) -> None:
+        elsewhere.rmdir()
+        with pytest.raises(NotConfigured, match="the current folder was deleted"):
+            local_stack.current()
+
     def test_those_that_are_down_are_passed_over(self, root: Path, file: Path, tmp_path: Path) -> None:
         local_roots.remember(root)
         local_roots.remember(tmp_path / "removed")

@@ -87,6 +87,11 @@ def test_a_message_whose_handler_raises_comes_again_and_is_not_acknowledged(
     assert "message m0 failed and comes again" in caplog.messages
 
 
+def test_a_message_that_comes_again_is_logged_with_its_batch(caplog: pytest.LogCaptureFixture) -> None:
+    run([message("m0", "7:g:1")], Acknowledged(), lambda _: 1 / 0)
+    assert "message m0 of batch 7, item 7:g:1, failed and comes again" in caplog.messages
+
+
 @pytest.mark.parametrize("waits_for", ["reply", "child"])
 def test_an_item_that_waits_for_a_reply_or_a_child_is_not_marked_unless_it_failed(waits_for: str) -> None:
     def handle(message: ReceivedMessage) -> None:

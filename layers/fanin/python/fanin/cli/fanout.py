@@ -35,7 +35,7 @@ from fanin.cli.session import Session, session
 from fanin.cli.times import now_ms
 from fanin.cli.watching import complete, may_have_failed
 from fanin.domain.batch import Batch, OnFailure, State
-from fanin.errors import FaninError, InvalidRequest
+from fanin.errors import BatchClosed, FaninError
 from fanin.wire.times import encode_time
 
 if TYPE_CHECKING:
@@ -189,11 +189,11 @@ def _takes_rows(run: Session, batch: TrackedBatch, key: str | None) -> bool:
     """Whether the batch takes rows; not if an earlier run with the key has sent all of them.
 
     Raises:
-        InvalidRequest: it has ended, and perhaps without some rows.
+        BatchClosed: it has ended, and perhaps without some rows.
     """
     row = batch.row
     if row.state.terminal and row.closed_at is None:
-        raise InvalidRequest(
+        raise BatchClosed(
             f"batch {batch.id} of the key {key} is {row.state}, and was never closed, so an earlier run may"
             " not have sent all rows; nothing was sent. Send them as a new batch, with another --key"
         )

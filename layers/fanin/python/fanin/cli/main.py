@@ -21,6 +21,7 @@ from fanin.errors import FaninError
 HELP_OPTIONS: Final = ("-h", "--help")
 _FLAGS: Final = ("--json", "--local")
 _VALUED: Final = ("--api-url",)
+_COMMON: Final = (*_FLAGS, *_VALUED)
 _UNWRITTEN: Final = {errno.ENOSPC: "no space is left where it goes", errno.EBADF: "stdout is closed"}
 
 
@@ -55,6 +56,17 @@ class _Fanin(TyperGroup):
         except KeyboardInterrupt:
             typer.echo("", err=True)
             raise typer.Exit(ExitCode.INTERRUPTED) from None
+        except Exception as error:
+            _suggest(error)
+            raise
+
+
+def _suggest(error: Any) -> None:
+    """Let the refusal of an option suggest a common one: the command that refuses it knows only its own."""
+    if not getattr(error, "possibilities", True):  # typer does not export the error's class
+        from difflib import get_close_matches
+
+        error.possibilities = get_close_matches(error.option_name, _COMMON)
 
 
 def options_first(args: list[str]) -> list[str]:

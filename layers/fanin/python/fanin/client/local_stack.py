@@ -115,9 +115,13 @@ def current() -> Stack:
     """The stack that is described in the current folder or above it, else the one that was started last.
 
     Raises:
-        NotConfigured: no folder has such a file; or the first one found is damaged, or lacks a field.
+        NotConfigured: no folder has such a file; or the first one found is damaged, or lacks a field; or the
+            current folder was deleted.
     """
-    start = Path.cwd()
+    try:
+        start = Path.cwd()
+    except FileNotFoundError as error:
+        raise NotConfigured("the current folder was deleted; go to another one") from error
     file = _first((start, *start.parents, *local_roots.remembered()))
     if file is None:
         raise NotConfigured(

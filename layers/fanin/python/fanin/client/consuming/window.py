@@ -155,15 +155,17 @@ class MessageWindow:
             Places of the messages that must be delivered again; all others may be deleted.
         """
         for one in raw:
-            delivery = _Delivery()
+            delivery, of = _Delivery(), ""
             self._deliveries.append(delivery)
             try:
                 message = read(one)
+                if message.batch_id is not None:
+                    of = f" of batch {message.batch_id}, item {message.item},"
                 delivery.group = message.group_id
                 delivery.again = self._waits(delivery)
                 delivery.mark = None if delivery.again else self._outcome(message)
             except Exception:  # whatever the handler raises, the queue delivers the message again
-                logger.exception("message %s failed and comes again", _id(one))
+                logger.exception("message %s%s failed and comes again", _id(one), of)
                 delivery.again = True
             if delivery.mark is not None:
                 self._ask(message)

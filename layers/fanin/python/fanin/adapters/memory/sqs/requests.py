@@ -103,8 +103,8 @@ def fault(queue: Queue, entry: Mapping[str, Any]) -> tuple[str, str] | None:
         return "MissingParameter", "The request must contain the parameter MessageGroupId."
     if queue.fifo and dedup_id(queue, entry) is None:
         return "InvalidParameterValue", (
-            "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided"
-            " explicitly"
+            "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId"
+            " provided explicitly"
         )
     return _parameter_fault(queue, entry) or _attribute_fault(entry.get("MessageAttributes") or {})
 
