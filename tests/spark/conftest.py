@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from xdist.scheduler import LoadFileScheduling
 
-from fanin.spark.emr.packing import Package
+from fanin.spark.emr.packing import Package, Script
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session
 from tests.spark import classes, java_calls
@@ -183,8 +183,8 @@ def home() -> Iterator[Path]:
 
 
 @pytest.fixture
-def submitted(home: Path, tmp_path: Path) -> Callable[[str], list[str]]:
-    """Gives, for a master, a spark-submit of the package, but for the arguments of the job."""
+def submitted(home: Path, tmp_path: Path) -> Callable[..., list[str]]:
+    """Gives, for a master, a spark-submit of the package or of a script, but for the arguments of the job."""
     package = Package.installed()
     entry, code = tmp_path / "job.py", tmp_path / "fanin.zip"
     entry.write_bytes(package.entry)
@@ -194,16 +194,24 @@ def submitted(home: Path, tmp_path: Path) -> Callable[[str], list[str]]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
         "spark.executorEnv.PYTHONPATH": PACKAGES,
         "spark.executorEnv.AWS_ACCESS_KEY_ID": "test",
         "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "test",
     }
 
-    def submit(master: str) -> list[str]:
+    def submit(master: str, script: Script | None = None) -> list[str]:
+        start, zips = entry, [code]
+        if script:
+            start, files = tmp_path / "submitted" / f"{script.name}.py", tmp_path / "submitted" / "files.zip"
+            start.parent.mkdir()
+            start.write_bytes(script.entry)
+            files.write_bytes(script.files or b"")
+            zips += [files]
         return [
-            *(str(home / "bin" / "spark-submit"), "--master", master, "--py-files", str(code)),
+            *(str(home / "bin" / "spark-submit"), "--master", master, "--py-files", ",".join(map(str, zips))),
             *(word for name, value in conf.items() for word in ("--conf", f"{name}={value}")),
-            str(entry),
+            str(start),
         ]
 
     return submit

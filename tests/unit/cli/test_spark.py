@@ -12,7 +12,7 @@ from fanin.cli.exits import ExitCode
 from fanin.errors import JobRunNotFound, NotConfigured
 from fanin.spark import jobs
 from fanin.spark.emr import submit
-from fanin.spark.emr.packing import Package
+from fanin.spark.emr.packing import Package, Script
 from fanin.spark.emr.submit import Pipeline, Run, Submission
 from fanin.spark.jobs import JobName
 
@@ -28,7 +28,7 @@ class Emr:
 
     def submit(self, submission: Submission) -> Run:
         self.submitted.append(submission)
-        return Run("r1", submission.job)
+        return Run("r1", getattr(submission.job, "name", submission.job))
 
     def look(self, run_id: str) -> Run:
         if run_id != "r1":
@@ -89,6 +89,26 @@ class TestSubmit:
         assert asked.timeout.total_seconds() == 5_400
         assert emr.stacks == ["fanin-pipeline"]
 
+    def test_a_script_of_ones_own_with_what_it_imports(self, run, emr, tmp_path):
+        # Given
+        script, folder = tmp_path / "clean.py", tmp_path / "rules"
+        script.write_text("import rules.days")
+        folder.mkdir()
+        (folder / "days.py").write_text("")
+        # When
+        result = run(
+            *("spark", "submit", "--script", script, "--files", folder, "--deployed"), *("--", "--day", "7")
+        )
+        # Then
+        assert (result.exit_code, result.stdout) == (0, "r1 SUBMITTED\n")
+        (asked,) = emr.submitted
+        assert (asked.job, list(asked.arguments)) == (Script.of(script, [folder]), ["--day", "7"])
+
+    def test_a_script_that_is_not_there(self, run, emr):
+        result = run("spark", "submit", "--script", "nowhere.py", "--", "--day", "7")
+        assert (result.exit_code, emr.submitted) == (ExitCode.REFUSED, [])
+        assert "nowhere.py: No such file" in result.stderr
+
     def test_deployed_code_of_another_stack(self, run, emr):
         result = run("spark", "submit", "audit", "--deployed", "--stack", "shop-pipeline", "--json")
         assert result.document == {"id": "r1", "name": "audit", "state": "SUBMITTED"} | {
@@ -116,6 +136,9 @@ class TestSubmit:
         "wrong",
         [
             ["nothing"],
+            [],
+            ["--", "--scan"],
+            ["audit", "--files", "rules"],
             ["audit", "--wheel", "fanin.whl", "--deployed"],
             ["audit", "--conf", "spark.a"],
             ["audit", "--timeout", "soon"],

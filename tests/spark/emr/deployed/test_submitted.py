@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -16,12 +17,15 @@ import pytest
 
 from fanin import Tracker
 from fanin.domain.batch import State
+from fanin.spark.emr.packing import Script
 from fanin.spark.jobs import fan_out
 from fanin.spark.runtime.service import Service
 from tests.slow_wire import slow_wire
 from tests.spark.consuming import consumers, new_queue, waiting
+from tests.spark.items import ITEMS, filled, written
 
 ROWS = 80
+PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "spark" / "scripts.md"
 
 
 def words(arguments: dict[str, object]) -> list[str]:
@@ -55,6 +59,38 @@ def test_driver_and_executors_run_a_job_from_the_zip(local_environment, outside,
     assert (summary["ok"], summary["rows"], summary["sent"]) == (True, ROWS, ROWS)
     batch = Tracker.from_env().status(summary["batch_id"]).batch
     assert (batch.items, batch.state) == (ROWS, State.CLOSED)
+
+
+def test_the_script_of_the_page_runs_beside_the_zip_with_its_files(
+    service: Service, outside: dict[str, str], submitted: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    # Given the script of the page, the module that its tasks import, and items of which some are to fail
+    for name, text in re.findall(r"```python title=\"([\w./]+)\"\n(.*?)```", PAGE.read_text(), re.DOTALL):
+        (tmp_path / "own" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "own" / name).write_text(text)
+    batch, group = filled(service)
+    rows = {"order": [f" {item} " for item in group], "cents": [-1 if n < 5 else n for n in range(ITEMS)]}
+    script = Script.of(tmp_path / "own" / "orders.py", [tmp_path / "own" / "rules"])
+    arguments = {"--orders": written(tmp_path / "orders", **rows), "--work": tmp_path / "work"}
+
+    # When spark-submit runs it, as EMR does
+    ran = subprocess.run(  # noqa: S603
+        [*submitted("local[2]", script), *words(arguments)],
+        env=outside,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=540,
+    )
+
+    # Then every item is done or failed, and the summary says so
+    assert ran.returncode == 0, ran.stderr[-4_000:]
+    told = json.loads(ran.stdout.splitlines()[-1])
+    assert (told["job"], told["ok"], told["failed"], told["distinct"]) == ("orders", True, 5, ITEMS - 5)
+    assert json.loads((tmp_path / "work" / "summary.json").read_text()) == told
+    row = service.ledger().status(batch.batch_id).batch
+    assert (row.state, row.failed) == (State.COMPLETE, 5)
 
 
 @pytest.mark.usefixtures("spark")

@@ -15,7 +15,7 @@ from fanin import names
 from fanin.errors import AccessDenied, InvalidRequest, JobRunNotFound, NotConfigured
 from fanin.local.aws import session
 from fanin.spark.emr import submit
-from fanin.spark.emr.packing import Package
+from fanin.spark.emr.packing import Package, Script
 from fanin.spark.emr.submit import Pipeline, Run, Runs, Submission
 
 APPLICATION, RUN = "00f1example", "00f2example"
@@ -177,6 +177,30 @@ class TestSubmit:
         }
         started(aws, jobDriver={"sparkSubmit": driver})
         assert runs.submit(Submission("audit")).id == RUN
+
+    @pytest.mark.parametrize("files", [b"files", None])
+    def test_a_script_is_uploaded_and_runs_beside_the_fanin_of_the_stack(self, aws, runs, files):
+        # Given
+        script = Script("clean", b"script", files)
+        where = f"code/{script.digest}"
+        uploads = {"clean.py": b"script"} | ({} if files is None else {"files.zip": files})
+        for name, body in uploads.items():
+            aws["s3"].add_response(
+                "put_object", {}, {"Bucket": "pipeline", "Key": f"{where}/{name}", "Body": body}
+            )
+        packed = "" if files is None else f",s3://pipeline/{where}/files.zip"
+        driver = {
+            "entryPoint": f"s3://pipeline/{where}/clean.py",
+            "entryPointArguments": ["--day", "7"],
+            "sparkSubmitParameters": (
+                f"--py-files s3://assets/fanin.zip{packed} --conf spark.a=1 --conf 'spark.b=two words'"
+            ),
+        }
+        started(aws, name="clean", jobDriver={"sparkSubmit": driver})
+        # When
+        run = runs.submit(Submission(script, ["--day", "7"]))
+        # Then
+        assert run == Run(RUN, "clean")
 
     @pytest.mark.parametrize(("other", "same"), [("nightly 7/1", True), ("nightly 7/2", False)])
     def test_the_same_token_asks_for_the_same_run(self, aws, runs, other, same):

@@ -27,14 +27,24 @@ STACK = "fanin-pipeline"
 @app.command()
 def submit(
     ctx: typer.Context,
-    job: Annotated[
-        JobName, typer.Argument(metavar="JOB", help="Name of the job: ack, audit, fan-out or report.")
-    ],
-    arguments: Annotated[
+    words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="-- ARGUMENTS", help="Arguments for the job itself; -- --help lists them."),
+        typer.Argument(
+            metavar="JOB -- ARGUMENTS",
+            help="Name of the job: ack, audit or fan-out; no name with --script. Then its own arguments; --"
+            " --help lists them.",
+            autocompletion=lambda: list(JobName),
+        ),
     ] = None,
     *,
+    script: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Run this script of your own instead of a job of fanin."),
+    ] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="PATH", help="A file or folder that the script imports; may be repeated."),
+    ] = None,
     stack: Stack = STACK,
     wheel: Annotated[
         Path | None,
@@ -67,17 +77,30 @@ def submit(
     Uploads the installed fanin to the bucket of the pipeline's stack, and starts the job. Application,
     role, dependencies and the tracker's address come from the stack. Arguments for the job follow
     after --, as in: fanin spark submit audit -- --scan --output s3://...
+
+    With --script it runs your own code: fanin spark submit --script clean.py -- --day 7
     """
-    from fanin.spark.emr.packing import Package
+    from fanin.spark.emr.packing import Package, Script
     from fanin.spark.emr.submit import Submission
 
     if wheel and deployed:
         raise typer.BadParameter("pass --wheel or --deployed, not both")
+    if files and not script:
+        raise typer.BadParameter("--files are those of a script; name it by --script")
+    arguments = list(words or ())
+    job: str | Script
+    if script:
+        job = Script.of(script, files or ())
+    elif arguments[:1] and arguments[0] in set(JobName):
+        job = arguments.pop(0)
+    else:
+        given = f"not {arguments[0]}" if arguments else "or a script of your own by --script"
+        raise typer.BadParameter(f"name a job, {', '.join(JobName)}, {given}", param_hint="JOB")
     package = None if deployed else Package.wheel(wheel) if wheel else Package.installed()
     named = {} if token is None else {"token": token}
     submission = Submission(
-        job=job.value,
-        arguments=arguments or [],
+        job=job,
+        arguments=arguments,
         package=package,
         conf=dict(map(parsing.pair, conf or ())),
         attempts=attempts,

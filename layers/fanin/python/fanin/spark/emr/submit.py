@@ -20,7 +20,7 @@ from botocore.exceptions import ClientError
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.errors import InvalidRequest, JobRunNotFound, NotConfigured
-from fanin.spark.emr.packing import Package
+from fanin.spark.emr.packing import Package, Script
 
 SUCCESS: Final = "SUCCESS"
 ENDED: Final = (SUCCESS, "FAILED", "CANCELLED")
@@ -86,16 +86,16 @@ class Submission:
     """What to run.
 
     Attributes:
-        job: its name.
+        job: its name; or a script of a user.
         arguments: of the job.
-        package: the code to run it with; None for the code that the stack was deployed with.
+        package: the fanin to run it with; None for the one that the stack was deployed with.
         conf: Spark properties; they override the stack's.
         token: names the submission. Submitting it again starts no second run.
         attempts: how often EMR starts the job until it succeeds; every job can be repeated.
         timeout: when EMR stops it; None for EMR's default of 12 hours.
     """
 
-    job: str
+    job: str | Script
     arguments: Sequence[str] = ()
     package: Package | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -151,18 +151,24 @@ class Runs:
             InvalidRequest: EMR refuses the job, or the token was used for another one.
             AccessDenied: the caller may not upload code, start jobs, or pass the role on.
         """
-        entry, package = self._code(submission.package)
+        job, arguments = submission.job, submission.arguments
+        entry, code = self._code(submission.package)
+        if isinstance(job, Script):
+            entry, own = self._script(job)
+            code, job = [*code, *own], job.name
+        else:
+            arguments = [job, *arguments]
         conf = {**self._pipeline.conf, **submission.conf}
         pairs = (word for name, value in conf.items() for word in ("--conf", f"{name}={value}"))
         request: dict[str, Any] = {
-            "name": submission.job,
+            "name": job,
             "clientToken": hashlib.sha256(submission.token.encode()).hexdigest(),
             "executionRoleArn": self._pipeline.role,
             "jobDriver": {
                 "sparkSubmit": {
                     "entryPoint": entry,
-                    "entryPointArguments": [submission.job, *submission.arguments],
-                    "sparkSubmitParameters": shlex.join(("--py-files", package, *pairs)),
+                    "entryPointArguments": list(arguments),
+                    "sparkSubmitParameters": shlex.join(("--py-files", ",".join(code), *pairs)),
                 }
             },
             "retryPolicy": {"maxAttempts": submission.attempts},
@@ -171,7 +177,7 @@ class Runs:
             request["executionTimeoutMinutes"] = math.ceil(submission.timeout / _MINUTE)
         with _explained("start the job"):
             answer = self._emr.start_job_run(applicationId=self._pipeline.application, **request)
-        return Run(answer["jobRunId"], submission.job)
+        return Run(answer["jobRunId"], job)
 
     def look(self, run_id: str) -> Run:
         """Read the state of a run.
@@ -224,22 +230,33 @@ class Runs:
     def _named(self, run_id: str) -> dict[str, str]:
         return {"applicationId": self._pipeline.application, "jobRunId": run_id}
 
-    def _code(self, package: Package | None) -> tuple[str, str]:
-        """Upload script and package, and give their S3 URLs.
+    def _code(self, package: Package | None) -> tuple[str, list[str]]:
+        """Upload fanin, and give the S3 URLs of the script that starts its jobs, and of the zip."""
+        if package is None:
+            return self._pipeline.entry, [self._pipeline.package]
+        entry, packed = self._uploaded(
+            package.digest, {"job.py": package.entry, "fanin.zip": package.content}
+        )
+        return entry, [packed]
 
-        The key follows from the content, so the code of a run never changes. Uploading it again each time
+    def _script(self, script: Script) -> tuple[str, list[str]]:
+        """Upload a script, and give the S3 URLs of it and of the zip of its files, if it has any."""
+        files = {} if script.files is None else {"files.zip": script.files}
+        entry, *packed = self._uploaded(script.digest, {f"{script.name}.py": script.entry, **files})
+        return entry, packed
+
+    def _uploaded(self, digest: str, files: Mapping[str, bytes]) -> list[str]:
+        """Upload files, and give their S3 URLs.
+
+        The keys follow from the content, so the code of a run never changes. Uploading it again each time
         restarts the time after which the bucket removes old code.
         """
-        if package is None:
-            return self._pipeline.entry, self._pipeline.package
         client, bucket = client_factory("s3", read_timeout=60)(), self._pipeline.bucket
-        where = f"{_CODE}/{package.digest}"
-        files = {f"{where}/job.py": package.entry, f"{where}/fanin.zip": package.content}
-        for key, content in files.items():
+        keys = [f"{_CODE}/{digest}/{name}" for name in files]
+        for key, content in zip(keys, files.values(), strict=True):
             with _explained("upload the code"):
                 client.put_object(Bucket=bucket, Key=key, Body=content)
-        entry, packed = (f"s3://{bucket}/{key}" for key in files)
-        return entry, packed
+        return [f"s3://{bucket}/{key}" for key in keys]
 
 
 @contextmanager

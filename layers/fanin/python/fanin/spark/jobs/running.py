@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.errors import FaninError, InvalidRequest, TooManyRejects
-from fanin.spark.jobs import summary_file
+from fanin.spark.jobs import JobName, summary_file
 from fanin.spark.runtime import reach
 from fanin.spark.runtime.failures import raised_in_task, root_cause
 from fanin.spark.runtime.refused_storage import refused_storage
@@ -63,7 +63,7 @@ class Job:
     """One job.
 
     Attributes:
-        name: its module in this package, with dashes for underscores.
+        name: of a job of this package that of its module, with dashes for underscores.
         about: text for its help.
         arguments: adds its arguments to a parser.
         run: does the work; the summary's ``ok`` decides the exit code. The summary also has what it
@@ -86,8 +86,9 @@ class Job:
     needs: Callable[[argparse.Namespace], Mapping[str, str]] = _nothing
 
     def parser(self) -> argparse.ArgumentParser:
+        module = f"fanin.spark.jobs.{self.name.replace('-', '_')}"
         parser = argparse.ArgumentParser(
-            prog=f"python -m fanin.spark.jobs.{self.name.replace('-', '_')}",
+            prog=f"python -m {module}" if self.name in set(JobName) else None,
             description=self.about,
             epilog=_ENDS,
             formatter_class=argparse.RawDescriptionHelpFormatter,
