@@ -23,7 +23,10 @@ DIST = ROOT / "dist"
 OPENAPI = ROOT / "openapi"
 LIBRARY = ROOT / "layers" / "fanin" / "python" / "fanin"
 CONSTRUCTS = ROOT / "infra" / "fanin_cdk"
-NEEDED = ("fanin/py.typed", "fanin/spark/fleet_report/report.html")  # data, which a build forgets most easily
+NEEDED = (
+    "fanin/py.typed",
+    "fanin/console/templates/overview.html",
+)  # data, which a build forgets most easily
 
 IMPORT_ALL = """\
 import fanin, fanin.local

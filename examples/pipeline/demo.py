@@ -23,6 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from rich.console import Console
 
 from examples.deployed import deployed
+from examples.fleet.analytics import job as report
 from examples.pipeline.consumers import Consumers, Events
 from examples.pipeline.flights import ROWS, unpack
 from examples.pipeline.quiet import quiet_children
@@ -31,7 +32,7 @@ from examples.pipeline.vehicles import Vehicle, Vehicles
 from fanin import Tracker
 from fanin.local import CHECKOUT, Stack, Steps, environment
 from fanin.spark import Job, Summary, quiet_session
-from fanin.spark.jobs import ack, audit, fan_out, report
+from fanin.spark.jobs import ack, audit, fan_out
 
 HOME: Final = CHECKOUT / ".fanin" / "demo-spark"
 ALL: Final = "all"

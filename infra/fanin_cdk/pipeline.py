@@ -194,7 +194,7 @@ class Pipeline(Construct):
         if not subnets:
             Annotations.of(self).add_warning_v2(
                 "fanin:pipeline-network",
-                "jobs have no VPC, so fan-out and report cannot reach SQS; see the setting pipeline_network",
+                "jobs have no VPC, so fan-out cannot reach SQS; see the setting pipeline_network",
             )
             return None
         return emr.CfnApplication.NetworkConfigurationProperty(subnet_ids=subnets, security_group_ids=groups)

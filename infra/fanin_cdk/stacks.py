@@ -69,9 +69,7 @@ class PipelineStack(Stack):
     """
 
     def __init__(self, scope: Construct, id: str, *, tracker: FaninTracker) -> None:
-        super().__init__(
-            scope, id, description="fanin: Spark jobs that fan out, acknowledge, audit and report"
-        )
+        super().__init__(scope, id, description="fanin: Spark jobs that fan out, acknowledge and audit")
         # CloudFormation refuses to delete an export that is in use, so a deployment of the tracker without
         # its pipeline would fail.
         CrossStackReferences.of(self).consume(ReferenceStrength.WEAK)

@@ -180,9 +180,9 @@ def test_dependabot_watches_every_file_of_pins():
     assert set(updates["pip"]["directories"]) == {"/", *pinned}
 
 
-def test_emr_gets_what_the_jobs_and_the_report_need():
+def test_emr_gets_what_the_jobs_need():
     extras = PROJECT["optional-dependencies"]
-    needed = {re.split(r"[<>=]", one)[0] for one in extras["spark"] + extras["report"]} - {"pyspark"}
+    needed = {re.split(r"[<>=]", one)[0] for one in extras["spark"]} - {"pyspark"}
     pins = "\n".join((ROOT / "layers/spark" / name).read_text() for name in ("common.in", "requirements.in"))
     given = re.findall(r"^([a-z0-9-]+)==", pins, re.MULTILINE)
     assert set(given) == needed | {"boto3"}

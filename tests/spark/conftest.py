@@ -51,7 +51,7 @@ about the same time."""
 SLOWEST_FIRST = (
     "jobs/deployed/test_ack",
     "emr/deployed/test_submitted",
-    "fleet_report/deployed/test_asking",
+    "analytics/deployed/test_asking",
     "ack/test_steps",
     "audit/test_findings",
     "jobs/test_audit",

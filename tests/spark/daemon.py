@@ -26,7 +26,7 @@ if "pyspark.worker" in (sys.argv[1:] or ["pyspark.worker"]):
     import pandas as pd  # noqa: F401
     import pyarrow as pa  # noqa: F401
 
-    from fanin.spark.jobs import ack, audit, fan_out, report  # noqa: F401
+    from fanin.spark.jobs import ack, audit, fan_out  # noqa: F401
 
     for service in ("dynamodb", "sqs"):  # reads the models of these, which the session keeps
         boto3.client(service, region_name="us-east-1")

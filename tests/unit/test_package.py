@@ -22,7 +22,6 @@ EXTRAS = (
     "numpy",
     "pandas",
     "pyarrow",
-    "pygal",
     "pyspark",
 )
 EXTRAS += ("py4j", "rich", "typer")

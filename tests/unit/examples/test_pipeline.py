@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from examples.pipeline.cars import spoilt, telemetry, write
+from examples.fleet.analytics.cars import spoilt, telemetry, write
+from examples.fleet.analytics.telemetry import FILL_UPS, TRIPS
 from examples.pipeline.flights import FILE, ROWS, unpack
 from examples.pipeline.summary import Outcome, summary
 from fanin.domain.batch import Batch, State
 from fanin.domain.reports import Progress, Verdict
-from fanin.spark.fleet_report.telemetry import FILL_UPS, TRIPS
 
 BATCH = Batch(1, b"", 0, 0, 0, 0, 0, state=State.COMPLETE, items=100)
 TOLD = {"detail-type": "Batch Completed", "detail": {"failed": 14}}

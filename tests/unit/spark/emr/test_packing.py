@@ -32,7 +32,7 @@ def test_all_of_the_package_is_in_it_and_nothing_that_python_left_there():
         found = {name: packed.read(name) for name in packed.namelist() if not name.endswith("/")}
     meant = [file for file in SOURCE.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
     assert found == {f"fanin/{file.relative_to(SOURCE).as_posix()}": file.read_bytes() for file in meant}
-    assert "fanin/spark/fleet_report/report.html" in found
+    assert "fanin/console/templates/overview.html" in found
     assert package.entry == found[ENTRY]
 
 
@@ -63,7 +63,7 @@ def test_a_name_that_is_not_a_job_fails_the_run(tmp_path):
     run = ran(tmp_path, package, "job.py", "nothing")
 
     assert run.returncode == USAGE
-    assert "say which job: ack, audit, fan-out, report" in run.stderr
+    assert "say which job: ack, audit, fan-out;" in run.stderr
 
 
 class TestWheels:

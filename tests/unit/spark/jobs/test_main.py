@@ -12,7 +12,7 @@ def test_an_unknown_job_is_refused_with_the_names_of_all(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert jobs.main(arguments) == USAGE
-    assert "ack, audit, fan-out, report" in capsys.readouterr().err
+    assert "ack, audit, fan-out;" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", JobName)

@@ -176,10 +176,6 @@ ONE_SOURCE = "pass --scan, or both --batches-export and --words-export"
         ("audit", "--words-export a", ONE_SOURCE),
         ("audit", "--scan --words-export a", ONE_SOURCE),
         ("audit", "--scan --segments 0", "'0' is not a number from 1 to 1,000,000"),
-        ("report", "--trips a", "name the report by --key"),
-        ("report", "--trips a --key k --topic all", "must have {fleet} in it"),
-        ("report", "--trips a --week 2024-W10 --to 2024-W11", "leave out --from and --to"),
-        ("report", "--trips a --week 2024-W60", "2024-W60"),
     ],
 )
 def test_wrong_arguments_of_a_job_start_nothing(
@@ -201,7 +197,6 @@ ANY_JOB = pytest.mark.parametrize(
         ("ack", ["--input", "nowhere", "--work", "nowhere"]),
         ("audit", ["--scan", "--output", "nowhere"]),
         ("fan_out", ["--input", "nowhere", "--queue", "https://sqs/q", "--staging", "nowhere"]),
-        ("report", ["--trips", "nowhere", "--output", "nowhere", "--week", "2026-W46"]),
     ],
 )
 

@@ -31,7 +31,7 @@ def test_anything_else_is_refused(text: str) -> None:
         (RejectLimit(count=3), {"null": 3}, True),
         (RejectLimit(count=3), {"null": 2, "gone": 2}, False),
         (RejectLimit(count=0), {}, True),
-        (RejectLimit(count=0), {"duplicate": 50, "corrected": 40}, True),
+        (RejectLimit(count=0), {"duplicate": 90}, True),
         (RejectLimit(share=0.05), {"null": 5}, True),
         (RejectLimit(share=0.05), {"null": 6}, False),
         (RejectLimit(count=1_000), {"null": 100}, True),

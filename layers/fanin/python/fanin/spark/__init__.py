@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fanin.spark.fanout.sink import register
     from fanin.spark.inputs.dialect import Dialect
     from fanin.spark.inputs.formats import DatasetFormat
+    from fanin.spark.inputs.opening import Input, Opened, open_input
     from fanin.spark.jobs.running import Job, Summary
     from fanin.spark.outcome.driver import outcomes
     from fanin.spark.runtime.reject_limit import RejectLimit
@@ -39,7 +40,9 @@ __all__ = [
     "FailedRows",
     "FanOut",
     "Forecast",
+    "Input",
     "Job",
+    "Opened",
     "ParquetFiles",
     "RejectLimit",
     "Service",
@@ -48,6 +51,7 @@ __all__ = [
     "acknowledge",
     "fan_out",
     "forecast",
+    "open_input",
     "outcomes",
     "quiet_session",
     "register",
@@ -64,7 +68,9 @@ _HOMES: Final = {
     "FailedRows": "fanin.spark.fanout.failed_rows",
     "FanOut": "fanin.spark.fanout.driver",
     "Forecast": "fanin.spark.ack.forecast",
+    "Input": "fanin.spark.inputs.opening",
     "Job": "fanin.spark.jobs.running",
+    "Opened": "fanin.spark.inputs.opening",
     "ParquetFiles": "fanin.spark.ack.parquet_files",
     "RejectLimit": "fanin.spark.runtime.reject_limit",
     "Service": "fanin.spark.runtime.service",
@@ -73,6 +79,7 @@ _HOMES: Final = {
     "acknowledge": "fanin.spark.ack.driver",
     "fan_out": "fanin.spark.fanout.driver",
     "forecast": "fanin.spark.ack.driver",
+    "open_input": "fanin.spark.inputs.opening",
     "outcomes": "fanin.spark.outcome.driver",
     "quiet_session": "fanin.spark.runtime.session",
     "register": "fanin.spark.fanout.sink",

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StructType
 
@@ -33,7 +33,7 @@ from fanin.spark.inputs.listing import (
 )
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.patterns import escaped
-from fanin.spark.runtime.unreadable import LINE, PROBLEM
+from fanin.spark.runtime.unreadable import LINE, PROBLEM, readable_columns
 
 _T = TypeVar("_T")
 _NO_SOURCE: Final = "DATA_SOURCE_NOT_FOUND"
@@ -73,6 +73,16 @@ class Opened:
     rows: DataFrame
     format: DatasetFormat
     files: Sequence[FoundFile] | None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the dataset itself."""
+        return readable_columns(self.rows)
+
+    @property
+    def unreadable(self) -> Column:
+        """The text of a row that cannot be read in its format; null for all others."""
+        return F.col(LINE)
 
 
 def open_input(

@@ -9,4 +9,3 @@ class JobName(StrEnum):
     ACK = "ack"
     AUDIT = "audit"
     FAN_OUT = "fan-out"
-    REPORT = "report"

@@ -186,7 +186,7 @@ def _spark_failed(error: PySparkException | Py4JError) -> Summary:
 
 def _rejects_first(summary: Summary) -> Summary:
     """The summary in an order in which what was left out is not overlooked."""
-    first = ("job", "ok", "error", "warning", "batch_id", "rejects", "outliers")
+    first = ("job", "ok", "error", "warning", "batch_id", "rejects")
     return {name: summary[name] for name in (*(one for one in first if one in summary), *summary)}
 
 

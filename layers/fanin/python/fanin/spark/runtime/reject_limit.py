@@ -91,11 +91,8 @@ class RejectLimit:
         return self.count if self.share is None else int(Decimal(str(self.share)) * rows)
 
 
-_HARMLESS: Final = (Reason.DUPLICATE, Reason.CORRECTED)
-
-
 def _that_count(rejected: Mapping[str, int]) -> Mapping[str, int]:
-    return {reason: count for reason, count in rejected.items() if reason not in _HARMLESS}
+    return {reason: count for reason, count in rejected.items() if reason != Reason.DUPLICATE}
 
 
 class Commonest(NamedTuple):
@@ -126,7 +123,7 @@ class Commonest(NamedTuple):
 
 def _find_commonest(spark: SparkSession, folder: str) -> Commonest:
     """What most of the rejects in a folder have in common, of those that count."""
-    found = read_dataset(spark, folder, SCHEMA).where(~F.col("reason").isin(*_HARMLESS))
+    found = read_dataset(spark, folder, SCHEMA).where(F.col("reason") != Reason.DUPLICATE)
     shown = F.substring("value", 1, MOST_SHOWN + 1)
     undecoded = F.coalesce(F.contains(shown, F.lit(_UNDECODED)), F.lit(False))
     grouped = found.groupBy("reason", "detail").agg(

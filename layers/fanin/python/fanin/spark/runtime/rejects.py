@@ -29,10 +29,8 @@ class Reason(StrEnum):
             to a total that its batch does not have.
         GONE: the item's batch is past its lifetime.
         DUPLICATE: the input names the item more than once; all of its rows but one are rejects.
-        CORRECTED: a later row says something else about the same thing, and counts in its place.
         CONFLICTING: the input names the item more than once, with different values for its totals; all of
             its rows are rejects.
-        IMPLAUSIBLE: the value looks like a measurement, but cannot be true.
         TOO_LARGE: the message is larger than SQS takes.
         UNSENT: the queue refused the message for good.
     """
@@ -42,9 +40,7 @@ class Reason(StrEnum):
     FOREIGN = "foreign"
     GONE = "gone"
     DUPLICATE = "duplicate"
-    CORRECTED = "corrected"
     CONFLICTING = "conflicting"
-    IMPLAUSIBLE = "implausible"
     TOO_LARGE = "too_large"
     UNSENT = "unsent"
 

@@ -1,0 +1,96 @@
+"""The report job: what it needs to know, and that it needs no stack where nobody is asked."""
+
+import os
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from examples.fleet.analytics.job import JOB
+from fanin.errors import InvalidRequest, NotConfigured
+from tests.spark.analytics.weekly import datasets, run
+
+
+def test_without_a_stack_nobody_is_asked_and_the_first_week_has_nothing_before(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given an environment that names no stack
+    for name in [name for name in os.environ if name.startswith("FANIN_")]:
+        monkeypatch.delenv(name)
+
+    given = datasets(tmp_path)
+
+    # When vehicles are to be asked, then the error says what to set
+    with pytest.raises(NotConfigured, match="no stack to talk to"):
+        run(spark, *given, "--output", f"{tmp_path}/out")
+
+    # And nobody need be: then the fleets that are named are all there is
+    summary = run(spark, *given, "--output", f"{tmp_path}/out", "--no-scatter", "--fleets", "south, west")
+    assert (summary["ok"], summary["fleets"], summary["vehicles"], summary["asked"]) == (True, 1, 1, [])
+    assert (summary["rows"], summary["outside"]) == (10, 6)
+
+    # And of data that begin with the week of the report, and have no odometer, it says nothing of a week
+    # before, nor of odometers
+    assert "odometer" not in summary
+    for name in ("fleet_before", "odometer"):
+        assert pq.read_table(tmp_path / "out" / name).num_rows == 0
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    for absent in ("before:", "dometer", "NaN", "nan", "inf ", "None", "corrected"):
+        assert absent not in page
+
+
+def test_a_trip_of_a_clock_that_was_wrong_does_not_hide_the_others(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given the trips of some weeks, and one of 1971
+    given = datasets(tmp_path)[:4]
+    with (tmp_path / "trips.csv").open("a") as file:
+        file.write("north,n9,1,1971-03-04T08:00:00Z,1000,60\n")
+
+    # When all of it is reported
+    summary = run(spark, *given, "--output", f"{tmp_path}/out", "--no-scatter")
+
+    # Then the charts are there, the outlier is named, and every row is accounted for
+    assert summary["balanced"]
+    assert summary["outliers"] == {"rows": 1, "weeks": ["1971-W09"]}
+    assert (summary["weeks"], summary["outside"]) == (2, 1)
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "far from all other weeks: 1 of 1971-W09" in page
+    assert "<svg" in page
+
+
+@pytest.mark.parametrize(
+    "names", [["trips.csv", "fleet/notes.txt"], ["trips.csv", "report.html"], ["trips.csv", "report.html/a"]]
+)
+def test_nothing_of_somebodys_is_replaced(spark: SparkSession, tmp_path: Path, *, names: list[str]) -> None:
+    # Given files of somebody's in the folder that is named for the report
+    datasets(tmp_path)
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((tmp_path / "trips.csv").read_text())
+    before = sorted(tmp_path.rglob("*"))
+
+    # When a report is made there, then it is refused, and all of them are as they were
+    with pytest.raises(InvalidRequest, match="is not the folder of a report, and has "):
+        run(spark, "--trips", f"{tmp_path}/{names[0]}", "--output", f"{tmp_path}", "--no-scatter")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("", "name the report by --key"),
+        ("--key k --topic all", "must have {fleet} in it"),
+        ("--week 2024-W10 --to 2024-W11", "leave out --from and --to"),
+        ("--week 2024-W60", "2024-W60"),
+        ("--week 2024-W10 --max-rejects some", "some"),
+    ],
+)
+def test_arguments_that_do_not_go_together_start_nothing(
+    capsys: pytest.CaptureFixture[str], words: str, why: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        JOB.main(["--trips", "a", "--output", "nowhere", *words.split()])
+    assert ended.value.code == 2
+    assert why in capsys.readouterr().err
