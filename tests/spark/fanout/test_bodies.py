@@ -98,15 +98,14 @@ def test_csv_without_a_schema_is_text(spark: SparkSession, tmp_path: Path) -> No
     assert [json.loads(body) for body in sent] == [{"id": "007", "when": "2026-11-21"}]
 
 
-def test_a_column_of_files_and_folders_is_not_sent(spark: SparkSession, tmp_path: Path) -> None:
-    # Given a folder and a file that say otherwise what n is
+def test_of_a_column_of_files_and_folders_the_folder_s_value_is_sent(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     spark.createDataFrame([(4, "a")], "n int, z string").write.parquet(f"{tmp_path}/in/n=3")
 
-    # When rows are sent with it, then they are refused; and without it, they are sent
-    for body in (None, "n"):
-        with pytest.raises(InvalidRequest, match="the column n is in the files and in the names of folders"):
-            bodies.read(spark, Dataset(f"{tmp_path}/in", body=body))
-    assert split(spark, Dataset(f"{tmp_path}/in", body="z")) == (["a"], [])
+    sent, left = split(spark, Dataset(f"{tmp_path}/in"))
+
+    assert ([json.loads(body) for body in sent], left) == ([{"n": 3, "z": "a"}], [])
 
 
 def test_numbers_of_csv_that_are_not_finite_are_left_out(

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat
-from fanin.spark.inputs.listing import _wrong_links
 from fanin.spark.inputs.opening import Input, fingerprint_of, open_input
 from tests.spark.datasets import FIELDS, opened, parquet
 
@@ -50,49 +49,6 @@ def test_what_is_not_there_or_hidden_is_refused_by_its_name(
     assert str(refused.value).startswith(f"{tmp_path}/{path} cannot be read: ")
 
 
-@pytest.mark.parametrize("path", ["in", "in/s*", "in/sub/*.parquet", "in/sub/dead.parquet"])
-def test_a_link_to_nothing_is_named(spark: SparkSession, tmp_path: Path, path: str) -> None:
-    parquet(tmp_path / "in" / "sub" / "x.parquet", item=["a"])
-    dead = tmp_path / "in" / "sub" / "dead.parquet"
-    dead.symlink_to(tmp_path / "gone.parquet")
-
-    with pytest.raises(
-        InvalidRequest, match=f"{path.rstrip('/').split('*')[0]}.* cannot be read: "
-    ) as refused:
-        opened(spark, f"{tmp_path}/{path}")
-
-    if path != "in/sub/dead.parquet":
-        said = f"{dead} is a link to {tmp_path}/gone.parquet, which is not there; mend or delete the link"
-        assert said in str(refused.value)
-
-
-@pytest.mark.parametrize("path", ["in", "in/*.parquet", "in/x.parquet"])
-def test_links_that_are_not_of_the_dataset_may_be_dead(
-    spark: SparkSession, tmp_path: Path, path: str
-) -> None:
-    # Given links to nothing that are hidden, beside the dataset, or not of the pattern
-    parquet(tmp_path / "in" / "x.parquet", item=["a"])
-    names = [".#x.parquet", "_old/dead.parquet", "../beside.parquet", *(["y.csv"] if path != "in" else [])]
-    for name in names:
-        (tmp_path / "in" / name).parent.mkdir(exist_ok=True)
-        (tmp_path / "in" / name).symlink_to(tmp_path / "gone")
-
-    assert opened(spark, tmp_path / path) == [("a", None)]
-
-
-@pytest.mark.parametrize("above", [".", "../.."])
-def test_a_link_to_a_folder_that_it_is_in_is_named(spark: SparkSession, tmp_path: Path, above: str) -> None:
-    # Given a folder of a dataset that a link in it leads back to, or to one above
-    parquet(tmp_path / "in" / "sub" / "x.parquet", item=["a"])
-    link = tmp_path / "in" / "sub" / "again"
-    link.symlink_to(above)
-
-    # Then its rows are not read some forty times
-    with pytest.raises(InvalidRequest) as refused:
-        opened(spark, tmp_path / "in")
-    assert f"{link} is a link to {above}, which is a folder that it is in; mend" in str(refused.value)
-
-
 def test_links_to_folders_beside_are_followed(spark: SparkSession, tmp_path: Path) -> None:
     parquet(tmp_path / "in" / "sub" / "x.parquet", item=["a"])
     parquet(tmp_path / "other" / "y.parquet", item=["b"])
@@ -100,23 +56,12 @@ def test_links_to_folders_beside_are_followed(spark: SparkSession, tmp_path: Pat
     assert sorted(opened(spark, tmp_path / "in")) == [("a", None), ("b", None)]
 
 
-def test_links_that_lead_to_each_other_are_named(spark: SparkSession, tmp_path: Path) -> None:
-    for name, other in (("a", "b"), ("b", "a"), ("itself", "itself")):
-        (tmp_path / name).symlink_to(other)
-    told = [why.partition(" is a link")[0] for why in _wrong_links(spark, str(tmp_path))]
-    assert sorted(told) == [f"{tmp_path}/{name}" for name in ("a", "b", "itself")]
-
-
 def test_a_file_that_has_the_name_of_a_pattern_is_looked_at_by_its_name(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     parquet(tmp_path / "[ab]" / "x.parquet", item=["x"])
-    (tmp_path / "a").symlink_to(tmp_path / "gone")
+    parquet(tmp_path / "a" / "y.parquet", item=["y"])
     assert opened(spark, tmp_path / "[ab]") == [("x", None)]
-
-    (tmp_path / "[ab]" / "y.parquet").symlink_to(tmp_path / "gone")
-    with pytest.raises(InvalidRequest, match=r"y\.parquet is a link to"):
-        opened(spark, tmp_path / "[ab]")
 
 
 @pytest.mark.parametrize("format_", ["csv", "json", "parquet", "orc"])

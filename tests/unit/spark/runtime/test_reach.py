@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from fanin import names
-from fanin.client.local_stack import Stack
 from fanin.errors import NotConfigured, Unreachable
 from fanin.spark.runtime import reach
 
@@ -109,29 +107,6 @@ def test_services_are_where_boto3_calls_them(monkeypatch: pytest.MonkeyPatch) ->
     }
     monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", "http://127.0.0.1:1")
     assert reach.aws("sqs") == {"SQS": "http://127.0.0.1:1"}
-
-
-@pytest.mark.parametrize(
-    ("environment", "needed"),
-    [
-        ({names.ENV_PROFILE: "local", names.ENV_API_URL: "https://api.test"}, ["the API"]),
-        ({names.ENV_API_URL: "https://api.test", names.ENV_BATCHES_TABLE: "b"}, ["the API"]),
-        ({names.ENV_BATCHES_TABLE: "b"}, ["DynamoDB", "EventBridge Scheduler", "SQS"]),
-        ({}, []),
-    ],
-)
-def test_a_tracker_needs_the_api_or_what_the_api_needs(
-    monkeypatch: pytest.MonkeyPatch, local: Stack, environment: dict[str, str], needed: list[str]
-) -> None:
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    for name in (names.ENV_PROFILE, names.ENV_API_URL, names.ENV_BATCHES_TABLE):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    found = reach.of_tracker()
-    assert list(found) == needed
-    if names.ENV_PROFILE in environment:
-        assert found["the API"] == local.api_url
 
 
 def test_without_a_region_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

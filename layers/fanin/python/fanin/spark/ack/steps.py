@@ -74,7 +74,8 @@ def _limit_partitions(rows: DataFrame) -> DataFrame:
     """Leave the rows no more partitions than there are tasks for.
 
     Rows behind a ``coalesce`` take a quarter longer to reach Python, even if it joins no partitions. So the
-    partitions are counted first, unless Spark would have to run a part of the plan for that.
+    partitions are counted first, unless Spark would have to run a part of the plan for that. Only the text of
+    the plan says so; if Spark worded it otherwise, that would cost a job or a quarter, and change no result.
     """
     most = _TASKS * most_tasks(rows.sparkSession)
     plan = rows._jdf.queryExecution().executedPlan().toString()  # noqa: SLF001

@@ -20,7 +20,6 @@ from pyspark.sql.types import DoubleType, FloatType, StringType, StructField, St
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.dialect import UTF8, Dialect
-from fanin.spark.inputs.folder_columns import refuse_twice
 from fanin.spark.inputs.listing import FoundFile, same_file
 from fanin.spark.inputs.names import folded, quoted
 from fanin.spark.runtime.patterns import escaped
@@ -100,7 +99,7 @@ def read_csv(
         )
     headed = {group: _names(spark, paths[0], dialect, group) for group, paths in groups.items()}
     for group, names in headed.items():
-        refuse_twice(spark, groups[group][0], folders, names)
+        _refuse_twice(spark, groups[group][0], folders, names)
     if types is not None:
         _check_types(spark, types, list(headed.values()))
     frames = [
@@ -189,6 +188,17 @@ def _check_twice(spark: SparkSession, path: str, dialect: Dialect, header: str) 
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InvalidRequest(f"the header of {path} has the column {twice!r} twice; rename one of them")
+
+
+def _refuse_twice(spark: SparkSession, path: str, folders: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a column that folders have, too: Spark leaves it out, and shifts those behind it."""
+    inside = {folded(spark, name) for name in names}
+    twice = next((name for name in folders if folded(spark, name) in inside), None)
+    if twice is not None:
+        raise InvalidRequest(
+            f"the column {twice} is in the header of {path} and in the names of its folders; leave it out of"
+            " the files, rename the folders, or read one folder by its path, whose own name is no column"
+        )
 
 
 def _check_types(spark: SparkSession, types: StructType, headers: Sequence[Sequence[str]]) -> None:

@@ -1,13 +1,10 @@
-"""The files of a dataset, found once and given to every reader, so that all strategies read the same ones."""
+"""The files of a dataset, found once and given to every reader, so that all of them read the same ones."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from glob import glob
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
@@ -17,8 +14,6 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.patterns import escaped, is_pattern
 from fanin.spark.runtime.places import canonical
-
-_LOCAL: Final = "file:"
 
 
 class FoundFile(NamedTuple):
@@ -45,8 +40,7 @@ def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
         path: a file, a folder, or a pattern. A file or folder of that very name comes before a pattern.
 
     Raises:
-        InvalidRequest: the path does not exist, or names a hidden file; or a link leads to nothing, or to a
-            folder that it is in.
+        InvalidRequest: the path does not exist, or names a hidden file.
     """
     files = spark.read.format("binaryFile").option("recursiveFileLookup", True)
     try:
@@ -62,47 +56,7 @@ def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
             f"{path} cannot be read: Spark ignores files whose names begin with a dot or an underscore;"
             " rename it"
         )
-    if why := next(_wrong_links(spark, path), None):
-        raise InvalidRequest(f"{path} cannot be read: {why}; mend or delete the link")
     return found
-
-
-def _wrong_links(spark: SparkSession, path: str) -> Iterator[str]:
-    """Links of this machine in a dataset that lead to nothing, or to a folder that they are in.
-
-    Hadoop does not list the first, and lists what is in the second some forty times. Python's patterns are
-    those of Hadoop but for braces and backslashes; with these, nothing is found.
-    """
-    whole = qualified(spark, path)
-    local = whole.removeprefix(_LOCAL)
-    if local == whole:
-        return
-    literal = not is_pattern(path) or as_literal(spark, path) != path
-    for root in [local] if literal else sorted(glob(local)):  # noqa: PTH207  Path.glob leaves out dead links
-        if why := _wrong(Path(root)):
-            yield why
-        seen: set[str] = set()
-        for folder, folders, names in os.walk(root, followlinks=True):
-            real = os.path.realpath(folder)
-            folders[:] = [] if real in seen else [one for one in folders if not _ignored(one)]
-            seen.add(real)
-            yield from filter(None, (_wrong(Path(folder, name)) for name in (*folders, *names)))
-
-
-def _wrong(path: Path) -> str | None:
-    """What is wrong with a link; None if nothing is, or Spark passes over it."""
-    if not path.is_symlink() or _ignored(path.name):
-        return None
-    if not path.exists():
-        return f"{path} is a link to {path.readlink()}, which is not there"
-    if path.parent.resolve().is_relative_to(path.resolve()):
-        return f"{path} is a link to {path.readlink()}, which is a folder that it is in"
-    return None
-
-
-def _ignored(name: str) -> bool:
-    """Whether Spark passes over what has this name."""
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def fingerprint(files: Sequence[FoundFile]) -> dict[str, Any]:

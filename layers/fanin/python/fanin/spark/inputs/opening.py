@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, Final, TypeVar
+from urllib.parse import unquote
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -16,7 +17,6 @@ from pyspark.sql.types import StructType
 from fanin.errors import FaninError, InvalidRequest
 from fanin.spark.inputs.csv_files import read_csv
 from fanin.spark.inputs.dialect import Dialect
-from fanin.spark.inputs.folder_columns import by_layout, file_columns, refuse_twice
 from fanin.spark.inputs.formats import DatasetFormat, format_of_path
 from fanin.spark.inputs.json_lines import TEXT, read_json
 from fanin.spark.inputs.lakes import find_table, table_at
@@ -105,8 +105,8 @@ def open_input(
 
     Raises:
         InvalidRequest: the dataset does not exist, is a table that was not asked for as such, is not of its
-            format, its files do not fit together, or are in a folder that the job replaces; or a column is
-            in the files and in the names of folders. Says which file, where Spark does.
+            format, its files do not fit together, or are in a folder that the job replaces. Says which file,
+            where Spark does.
     """
     format_ = _format(spark, given)
     if not format_.of_files:
@@ -130,7 +130,7 @@ def open_input(
         read = partial(_read, spark, some, format_, given.dialect)
         return _opened(given.path, partial(read, fields=fields, types=types, base=base, folders=folders))
 
-    parts = [part(folders, some) for folders, some in by_layout(base, files).items()]
+    parts = [part(folders, some) for folders, some in _by_layout(base, files).items()]
     headed = [part for part in parts if part is not None]
     rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), headed) if headed else None
     if rows is None:
@@ -166,6 +166,24 @@ def _format(spark: SparkSession, given: Input) -> DatasetFormat:
     return table.format if table and table.format else format_of_path(given.path)
 
 
+def _by_layout(base: str, files: Sequence[FoundFile]) -> dict[tuple[str, ...], list[FoundFile]]:
+    """The files of each layout of folders that are columns, such as ``day=1/``; Spark reads one at a time.
+
+    Args:
+        base: the folder whose subfolders may be columns, or the only file.
+        files: below it.
+
+    Returns:
+        Names of columns → the files whose folders have them.
+    """
+    layouts: dict[tuple[str, ...], list[FoundFile]] = {}
+    for file in files:
+        folders = file.path.removeprefix(base).split("/")[:-1]
+        names = tuple(unquote(folder.partition("=")[0]) for folder in folders if "=" in folder)
+        layouts.setdefault(names, []).append(file)
+    return layouts
+
+
 def _refuse_other_formats(files: Sequence[FoundFile]) -> None:
     """Refuse files of another format in a folder that is taken for Parquet, since nobody said what it is.
 
@@ -198,10 +216,7 @@ def _read(
     reader = spark.read.format(format_.value).option("mergeSchema", True)
     if folders:
         reader = reader.option("basePath", base)
-    rows = reader.load([escaped(file.path) for file in files])
-    if folders:
-        refuse_twice(spark, files[0].path, folders, file_columns(rows), needed=fields)
-    return rows
+    return reader.load([escaped(file.path) for file in files])
 
 
 def _base(spark: SparkSession, path: str) -> str:

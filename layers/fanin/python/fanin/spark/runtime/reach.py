@@ -16,10 +16,7 @@ from urllib.parse import urlsplit
 
 from botocore.utils import get_environ_proxies
 
-from fanin import names
 from fanin.adapters.aws import client_factory, translated
-from fanin.client.local_profile import profiled
-from fanin.entry.settings import Settings
 from fanin.errors import Unreachable
 
 TIMEOUT: Final = 4.0
@@ -51,18 +48,6 @@ def aws(*services: str) -> dict[str, str]:
     with translated():
         clients = {name: client_factory(name)() for name in services}
         return {_NAMES[name]: client.meta.endpoint_url for name, client in clients.items()}
-
-
-def of_tracker() -> dict[str, str]:
-    """What ``Tracker.from_env`` calls here to start scatters.
-
-    Raises:
-        NotConfigured: the profile names the local stack, and there is none.
-    """
-    environment = profiled(Settings.from_env().environment)
-    if url := environment.get(names.ENV_API_URL):
-        return {"the API": url}
-    return aws("dynamodb", "scheduler", "sqs") if environment.get(names.ENV_BATCHES_TABLE) else {}
 
 
 def require(endpoints: Mapping[str, str], *, timeout: float = TIMEOUT) -> None:
