@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from fanin.spark.inputs.dialect import Dialect
-from fanin.spark.inputs.formats import DatasetFormat
+from fanin.spark.inputs.formats import DatasetFormat, Dialect
 from fanin.spark.inputs.opening import Input, open_input
 from fanin.spark.runtime.unreadable import LINE, PROBLEM
 

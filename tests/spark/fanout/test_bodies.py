@@ -14,8 +14,7 @@ from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import bodies
 from fanin.spark.fanout.bodies import Dataset
-from fanin.spark.inputs.dialect import Dialect
-from fanin.spark.inputs.formats import DatasetFormat
+from fanin.spark.inputs.formats import DatasetFormat, Dialect
 from fanin.spark.runtime import rejects
 
 

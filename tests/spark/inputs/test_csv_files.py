@@ -9,8 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.dialect import Dialect
-from fanin.spark.inputs.formats import DatasetFormat
+from fanin.spark.inputs.formats import DatasetFormat, Dialect
 from fanin.spark.inputs.opening import Input, open_input
 from fanin.spark.runtime.unreadable import LINE
 from tests.spark.datasets import opened

@@ -63,7 +63,6 @@ def test_its_jobs_are_those_there_are():
     modules = {module.name for module in pkgutil.iter_modules(jobs.__path__)}
     assert {name.replace("-", "_") for name in JobName} == modules - {
         "__main__",
-        "argument_types",
         "dataset_arguments",
         "running",
         "summary_file",

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.tree import Bits, Tree
-from fanin.spark.ack.coalescer import Coalescer
+from fanin.spark.ack.coalescer import Coalescer, coalesce_task
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, IssuedItems
 from fanin.spark.ack.lifting import LIFTED, lift
 from fanin.spark.ack.page_merger import merge_task
-from fanin.spark.ack.tasks import coalesce_task
 from fanin.spark.runtime.rejects import Reason
 from tests.spark.given import Given, batch, block, minimal, rows_of, shuffled
 
@@ -236,7 +235,7 @@ def test_keys_without_number_do_not_stay_in_memory(monkeypatch: pytest.MonkeyPat
     schema = InputSchema(by_id=True)
     values = [f"{block(BATCHES[0], n, 1).prefix}:0" for n in range(10)] * 2
     records = [pa.RecordBatch.from_pydict({"item": [value]}) for value in values]
-    monkeypatch.setattr("fanin.spark.ack.tasks._CHUNK", 1)
+    monkeypatch.setattr("fanin.spark.ack.coalescer._CHUNK", 1)
 
     marks, rejects, _ = merged(list(coalesce_task(SOURCE, schema)(records)), schema)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.spark.ack.digits import canonical_numbers
+from fanin.spark.ack.numpy_items import canonical_numbers
 
 HEAD = b"head:56:"
 NUMBERS = st.one_of(

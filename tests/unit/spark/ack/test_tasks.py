@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
+from fanin.spark.ack.coalescer import chunks, coalesce_task
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.tasks import chunks, coalesce_task
 from tests.spark.given import Given, batch, rows_of
 
 
@@ -13,7 +13,7 @@ def record(*values: int) -> pa.RecordBatch:
 
 
 def test_pages_are_joined_until_there_are_enough_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fanin.spark.ack.tasks._CHUNK", 4)
+    monkeypatch.setattr("fanin.spark.ack.coalescer._CHUNK", 4)
     records = [record(1, 2), record(), record(3), record(4, 5), record(6)]
 
     assert [chunk.column(0).to_pylist() for chunk in chunks(records)] == [[1, 2, 3, 4, 5], [6]]

@@ -6,8 +6,7 @@ import pytest
 
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout.bodies import Dataset, read
-from fanin.spark.inputs.dialect import Dialect
-from fanin.spark.inputs.formats import DatasetFormat
+from fanin.spark.inputs.formats import DatasetFormat, Dialect
 
 
 def test_a_description_has_every_option_as_json() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.dialect import Dialect
+from fanin.spark.inputs.formats import Dialect
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from fanin.spark.jobs.argument_types import argument, names_of_totals
+from fanin.spark.jobs.dataset_arguments import argument, names_of_totals
 from fanin.spark.runtime.reject_limit import RejectLimit
 
 

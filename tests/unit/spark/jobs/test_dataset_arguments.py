@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from fanin.spark.inputs.dialect import Dialect
+from fanin.spark.inputs.formats import Dialect
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
 from fanin.spark.runtime.reject_limit import ANY, RejectLimit
 

@@ -12,8 +12,7 @@ from fanin.domain.targets import Target, TargetType, When
 from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.fanout.driver import FanOut
 from fanin.spark.fanout.failed_rows import FailedRows
-from fanin.spark.inputs.dialect import Dialect
-from fanin.spark.inputs.formats import DatasetFormat
+from fanin.spark.inputs.formats import DatasetFormat, Dialect
 from fanin.spark.jobs import fan_out
 from fanin.spark.jobs.fan_out import JOB
 from fanin.spark.jobs.running import USAGE

@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from fanin.spark.runtime.interrupting import held_interrupt, quiet_interrupt
+from fanin.spark.runtime.session import held_interrupt, quiet_interrupt
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from fanin.spark.runtime.pace import Pace
+from fanin.spark.runtime.service import Pace
 
 
 class Clock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.spark.runtime.patterns import escaped, is_pattern
+from fanin.spark.runtime.places import escaped, is_pattern
 
 
 @pytest.mark.parametrize("path", ["a*", "a?", "[1]", "{a,b}", "a\\b"])

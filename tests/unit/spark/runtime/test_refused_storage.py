@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
-from fanin.spark.runtime.refused_storage import refused_storage
+from fanin.spark.runtime.failures import refused_storage
 
 
 @pytest.mark.parametrize(

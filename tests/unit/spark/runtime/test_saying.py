@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 
-from fanin.spark.runtime.saying import say
+from fanin.spark.runtime.progress import say
 
 
 def test_a_line_is_written_at_once() -> None:

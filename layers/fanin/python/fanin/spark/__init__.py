@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from fanin.spark.fanout.failed_rows import FailedRows
     from fanin.spark.fanout.sent_rows import sent_rows
     from fanin.spark.fanout.sink import register
-    from fanin.spark.inputs.dialect import Dialect
-    from fanin.spark.inputs.formats import DatasetFormat
+    from fanin.spark.inputs.formats import DatasetFormat, Dialect
     from fanin.spark.inputs.opening import Input, Opened, open_input
     from fanin.spark.jobs.running import Job, Summary
     from fanin.spark.outcome.driver import outcomes
@@ -64,7 +63,7 @@ _HOMES: Final = {
     "Acknowledged": "fanin.spark.ack.acknowledged",
     "Dataset": "fanin.spark.fanout.bodies",
     "DatasetFormat": "fanin.spark.inputs.formats",
-    "Dialect": "fanin.spark.inputs.dialect",
+    "Dialect": "fanin.spark.inputs.formats",
     "FailedRows": "fanin.spark.fanout.failed_rows",
     "FanOut": "fanin.spark.fanout.driver",
     "Forecast": "fanin.spark.ack.forecast",

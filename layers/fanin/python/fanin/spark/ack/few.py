@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.spark.ack.acknowledged import Acknowledged
-from fanin.spark.ack.coalescer import Coalescer
+from fanin.spark.ack.coalescer import Coalescer, Task
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, StoredBatches
 from fanin.spark.ack.ledger_writes import mark
@@ -18,7 +18,6 @@ from fanin.spark.ack.lifting import LIFTED, lift_task
 from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.ack.schemas import MARK_SCHEMA, PAGE_SCHEMA, PAGES, page_records
 from fanin.spark.ack.sql_items import normalize
-from fanin.spark.ack.tasks import Task
 from fanin.spark.inputs.names import with_names
 from fanin.spark.runtime.arrow import Records, page
 from fanin.spark.runtime.reject_limit import EVERY, RejectLimit

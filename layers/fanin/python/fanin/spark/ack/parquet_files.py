@@ -25,7 +25,7 @@ _MOST: Final = 1 << 30
 _ROWS: Final = 1 << 20
 """Numbers that are read at once."""
 _IDS: Final = 1 << 14
-"""Ids that are read at once: so few that pyarrow uses the same memory again. Fewer than ``tasks._PIECE``."""
+"""Ids that are read at once: so few that pyarrow uses the same memory again; fewer than ``_PIECE``."""
 _PAGE: Final = 64 << 20
 """Bytes of values that are read at once, if a row group's are as long as its columns say."""
 

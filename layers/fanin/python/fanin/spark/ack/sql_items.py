@@ -14,9 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from pyspark.sql.types import LongType, StringType
 
 from fanin.domain.ids import Block
-from fanin.spark.ack.input_schema import LONGEST, InputSchema
+from fanin.spark.ack.input_schema import ALWAYS_WHOLE, LONGEST, InputSchema, whole_number
 from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
-from fanin.spark.ack.whole_numbers import ALWAYS_WHOLE, whole_number
 from fanin.spark.runtime.arrow import Records, ddl
 from fanin.spark.runtime.rejects import Reason
 

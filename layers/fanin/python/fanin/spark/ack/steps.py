@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import NullType
 
+from fanin.spark.ack.coalescer import coalesce_task
 from fanin.spark.ack.containers import PAGE_BITS
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader
@@ -16,7 +17,6 @@ from fanin.spark.ack.lifting import LIFTED, WINDOW_BITS, lift_task
 from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.schemas import MARKS, MERGED, PAGES
-from fanin.spark.ack.tasks import coalesce_task
 from fanin.spark.runtime.arrow import Records
 from fanin.spark.runtime.cluster import most_tasks
 

@@ -11,7 +11,7 @@ from pyspark.sql.types import LongType, StructType
 
 from fanin.domain.totals import MAX_VALUE, check_names
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.whole_numbers import MAY_BE_WHOLE, whole_number
+from fanin.spark.ack.input_schema import MAY_BE_WHOLE, whole_number
 from fanin.spark.runtime.rejects import Reason
 
 TAKEN: Final = ("item", "batch_id", "ordinal", "reason")

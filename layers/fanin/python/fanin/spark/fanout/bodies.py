@@ -13,8 +13,7 @@ from pyspark.sql.types import StructType
 
 from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.dialect import Dialect
-from fanin.spark.inputs.formats import DatasetFormat, dataset_format, format_of_path
+from fanin.spark.inputs.formats import DatasetFormat, Dialect, dataset_format, format_of_path
 from fanin.spark.inputs.json_lines import TEXT
 from fanin.spark.inputs.names import find_name, quoted
 from fanin.spark.inputs.opening import Input, open_input

@@ -22,7 +22,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow, Redriven
 from fanin.domain.batch import Batch
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.tasks import Task
+from fanin.spark.ack.coalescer import Task
 from fanin.spark.fanout.bodies import BODY
 from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, still_there
 from fanin.spark.fanout.opening import STAGING, first_ordinal

@@ -19,8 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from fanin.errors import ServiceUnavailable
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.datasets import read_dataset
-from fanin.spark.runtime.failures import root_cause
-from fanin.spark.runtime.refused_storage import refused_storage
+from fanin.spark.runtime.failures import refused_storage, root_cause
 
 WAITS: Final = (1, 4)
 """Seconds until rejects are written once more, at most."""

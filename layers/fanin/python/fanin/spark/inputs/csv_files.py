@@ -19,10 +19,10 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from pyspark.sql.types import DoubleType, FloatType, StringType, StructField, StructType
 
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.dialect import UTF8, Dialect
+from fanin.spark.inputs.formats import UTF8, Dialect
 from fanin.spark.inputs.listing import FoundFile, same_file
 from fanin.spark.inputs.names import folded, quoted
-from fanin.spark.runtime.patterns import escaped
+from fanin.spark.runtime.places import escaped
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, WRONG_COLUMNS
 
 _MOST_HEADERS: Final = 100

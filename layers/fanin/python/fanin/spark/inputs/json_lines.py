@@ -13,10 +13,10 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from pyspark.sql.types import StringType, StructField, StructType
 
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.dialect import Dialect
+from fanin.spark.inputs.formats import Dialect
 from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.inputs.names import case_sensitive
-from fanin.spark.runtime.patterns import escaped
+from fanin.spark.runtime.places import escaped
 from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
 TEXT: Final = "_fanin_text"

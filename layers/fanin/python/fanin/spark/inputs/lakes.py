@@ -20,7 +20,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.runtime.files import is_denied
-from fanin.spark.runtime.patterns import escaped
+from fanin.spark.runtime.places import escaped
 
 _AT_ONCE: Final = 16
 """Folders that are looked at at the same time; on S3 each takes a tenth of a second."""

@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.errors import InvalidRequest
-from fanin.spark.runtime.patterns import escaped, is_pattern
-from fanin.spark.runtime.places import canonical
+from fanin.spark.runtime.places import canonical, escaped, is_pattern
 
 
 class FoundFile(NamedTuple):

@@ -16,8 +16,7 @@ from pyspark.sql.types import StructType
 
 from fanin.errors import FaninError, InvalidRequest
 from fanin.spark.inputs.csv_files import read_csv
-from fanin.spark.inputs.dialect import Dialect
-from fanin.spark.inputs.formats import DatasetFormat, format_of_path
+from fanin.spark.inputs.formats import DatasetFormat, Dialect, format_of_path
 from fanin.spark.inputs.json_lines import TEXT, read_json
 from fanin.spark.inputs.lakes import find_table, table_at
 from fanin.spark.inputs.listing import (
@@ -32,7 +31,7 @@ from fanin.spark.inputs.listing import (
     same_file,
 )
 from fanin.spark.runtime.failures import root_cause
-from fanin.spark.runtime.patterns import escaped
+from fanin.spark.runtime.places import escaped
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, readable_columns
 
 _T = TypeVar("_T")

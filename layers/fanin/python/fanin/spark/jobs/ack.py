@@ -21,8 +21,7 @@ from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.names import case_sensitive, with_names
 from fanin.spark.inputs.opening import Input, Opened, open_input
-from fanin.spark.jobs.argument_types import names_of_totals
-from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
+from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of, names_of_totals
 from fanin.spark.jobs.running import Job, Summary
 from fanin.spark.runtime.rejects import rejects_folder
 from fanin.spark.runtime.service import Service

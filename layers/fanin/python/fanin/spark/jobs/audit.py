@@ -20,7 +20,7 @@ from fanin.spark.audit.verdicts import Snapshot, audit
 from fanin.spark.audit.verifying import verify
 from fanin.spark.jobs.running import Job, Summary
 from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
-from fanin.spark.runtime.saying import say
+from fanin.spark.runtime.progress import say
 from fanin.spark.runtime.service import Service
 
 ABOUT: Final = """\

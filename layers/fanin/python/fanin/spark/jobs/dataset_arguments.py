@@ -1,14 +1,39 @@
-"""The arguments of a job that reads a dataset: how it is written down, and how much of it may be left out."""
+"""The arguments of a job that reads a dataset: how it is written down, and how much may be left out."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from typing import TypeVar
 
-from fanin.spark.inputs.dialect import UTF8, Dialect
-from fanin.spark.inputs.formats import DatasetFormat
-from fanin.spark.jobs.argument_types import argument
+from fanin.domain.totals import check_names
+from fanin.errors import InvalidRequest
+from fanin.spark.inputs.formats import UTF8, DatasetFormat, Dialect
 from fanin.spark.runtime.reject_limit import RejectLimit
+
+_T = TypeVar("_T")
+
+
+def argument(parse: Callable[[str], _T]) -> Callable[[str], _T]:
+    """Make the ``type`` of an argument, so that argparse says why its text was refused.
+
+    Args:
+        parse: reads the text; raises ``InvalidRequest``.
+    """
+
+    def read(text: str) -> _T:
+        try:
+            return parse(text)
+        except InvalidRequest as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
+
+
+@argument
+def names_of_totals(text: str) -> tuple[str, ...]:
+    """The value of ``--totals``: at most four different names of totals, divided by commas."""
+    return check_names([name.strip() for name in text.split(",")])
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:

@@ -18,9 +18,14 @@ from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.fanout.driver import FanOut, fan_out
 from fanin.spark.fanout.failed_rows import FailedRows
 from fanin.spark.fanout.queue_check import check_url
-from fanin.spark.inputs.dialect import Dialect
-from fanin.spark.jobs.argument_types import argument, names_of_totals
-from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
+from fanin.spark.inputs.formats import Dialect
+from fanin.spark.jobs.dataset_arguments import (
+    add_format,
+    add_max_rejects,
+    argument,
+    dialect_of,
+    names_of_totals,
+)
 from fanin.spark.jobs.running import Job, Summary
 from fanin.spark.runtime.service import Service
 from fanin.wire.times import decode_time

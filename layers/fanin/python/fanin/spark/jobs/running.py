@@ -18,10 +18,9 @@ from pyspark.sql import SparkSession
 from fanin.errors import FaninError, InvalidRequest, TooManyRejects
 from fanin.spark.jobs import JobName, summary_file
 from fanin.spark.runtime import reach
-from fanin.spark.runtime.failures import raised_in_task, root_cause
-from fanin.spark.runtime.refused_storage import refused_storage
+from fanin.spark.runtime.failures import raised_in_task, refused_storage, root_cause
+from fanin.spark.runtime.progress import say
 from fanin.spark.runtime.rejects import in_words, rejects_folder
-from fanin.spark.runtime.saying import say
 from fanin.spark.runtime.session import quiet_session
 
 Summary: TypeAlias = dict[str, Any]

@@ -14,8 +14,7 @@ from pyspark.sql.types import StructType
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.files import Folder, is_missing, is_unanswered
-from fanin.spark.runtime.patterns import escaped
-from fanin.spark.runtime.places import canonical
+from fanin.spark.runtime.places import canonical, escaped
 
 _SIGN: Final = "fanin"
 """In the metadata of a column, which Spark keeps in every file: a job of fanin wrote this dataset."""

@@ -1,4 +1,4 @@
-"""What a failure of Spark says, in a line; and which error of fanin a task ended with."""
+"""What a failure of Spark says, in a line; what to do about it; which error of fanin a task ended with."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 
 from fanin import errors
 from fanin.errors import FaninError
+from fanin.spark.runtime.files import DENIED
 
 _FILE: Final = re.compile(r"(?:reading|footer for) file:? ?(\S+?)\.?(?:\s|$)")
 """How Spark names the file that it was reading, in the middle of a chain of causes."""
@@ -62,3 +63,49 @@ def root_cause(error: PySparkException | Py4JError) -> str:
     named = (_FILE.search(text) for text in texts)
     file = next((found[1] for found in named if found), None)
     return root if file is None or file in root else f"{file}: {root}"
+
+
+_KNOWN: Final = (
+    (
+        re.compile(r"Parent path is not a directory: (?P<path>.+)"),
+        "{path} is a file, so nothing can be written below it; name another folder",
+    ),
+    (
+        re.compile(r"Mkdirs failed to create (?P<path>.+?)(?:/_temporary.*?)?(?: \(exists=|$)", re.MULTILINE),
+        "the folder {path} cannot be made; name a folder that this job may write",
+    ),
+    (
+        re.compile(r"(?:.*: |^)(?P<path>.+) \(Permission denied\)", re.MULTILINE),
+        "this job has no permission to read or write {path}; give it the permission, or name another folder",
+    ),
+    (
+        DENIED,
+        "no permission: {all}; give it to this job, or name another folder",
+    ),
+    (
+        re.compile(r"FileAlreadyExistsException|PATH_ALREADY_EXISTS"),
+        "something is in the way: {all}; name another folder",
+    ),
+    (re.compile(r"PATH_NOT_FOUND"), "{all}"),
+    (
+        re.compile(r"No FileSystem for scheme \"(?P<scheme>[^\"]+)\""),
+        (
+            "this Spark has no file system for paths that begin with {scheme}:; name a folder of this"
+            " machine, or run the job where Spark has one, as EMR has for s3://"
+        ),
+    ),
+    (re.compile(r"No space left on device"), "the disk is full: {all}"),
+)
+
+
+def refused_storage(error: PySparkException | Py4JError) -> str | None:
+    """What to do about a failure whose cause is a path that cannot be read or written.
+
+    Returns:
+        None for any other failure, of which a traceback is needed.
+    """
+    cause = root_cause(error)
+    for pattern, told in _KNOWN:
+        if found := pattern.search(cause):
+            return told.format(all=cause, **found.groupdict())
+    return None

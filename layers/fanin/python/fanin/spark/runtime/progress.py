@@ -1,7 +1,9 @@
-"""Says how far a job is: a line that changes in a terminal, a line a minute in a log."""
+"""Lines for people; and how far a job is: one that changes in a terminal, one a minute in a log."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -9,7 +11,17 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Final, Self, TextIO
 
-from fanin.spark.runtime.saying import say
+
+def say(line: str, out: TextIO, *, end: str = "\n") -> None:
+    """Write a line at once; when its reader has gone, as ``head`` does, it and all later ones go nowhere."""
+    try:
+        print(line, end=end, file=out, flush=True)
+    except BrokenPipeError:
+        with contextlib.suppress(OSError):  # of a stream that is no file
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, out.fileno())
+            os.close(nowhere)
+
 
 IN_TERMINAL: Final = 0.5
 IN_LOG: Final = 60.0
