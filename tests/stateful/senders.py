@@ -234,7 +234,9 @@ class SendersSimulation:
             self.check_ends()
             self.failing = 0.0
             kept = list(self.kept())
-            while self.redriven():
+            idle = 0
+            while idle < 2:
+                idle = 0 if self.redriven() else idle + 1
                 self.rest()
             self.check(kept)
 
