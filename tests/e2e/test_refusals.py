@@ -272,7 +272,7 @@ def test_each_bad_request_gets_its_problem_and_status(call, given):
 def test_a_refusal_says_what_a_caller_may_do(call, given):
     full = call("POST", f"/v1/batches/{given.full.batch_id}/items", {"count": 1})
     assert full.headers["retry-after"] == str(full.body["retry_after"]) == "1"
-    assert call("PATCH", "/v1/acks").headers["allow"] == "POST"
+    assert call("PATCH", "/v1/acks").headers["allow"] == "OPTIONS, POST"
     for path in ("/v1", "/v1/nothing", "/v1/batches/1/nothing"):
         assert call("GET", path).status == 404, path
 

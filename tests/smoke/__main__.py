@@ -97,6 +97,7 @@ class Smoke:
         pipeline = {"audit by the pipeline": trials.pipeline} if self.pipeline else {}
         every: dict[str, Callable[[Deployed], bool]] = {
             "behaviour": lambda deployed: trials.behaviour(deployed, folder, options.behaviour),
+            "paths": trials.paths,
             "demo": lambda deployed: trials.catalog(deployed, options.items, self._console),
             "dead letters": trials.dead_letters,
             "audit by a scan": lambda deployed: trials.scan(deployed, folder),

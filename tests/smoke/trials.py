@@ -16,7 +16,8 @@ from rich.console import Console
 from examples.catalog import demo
 from examples.catalog.rows import Catalog
 from examples.catalog.site import Site, functions, reader
-from fanin import Tracker, names
+from fanin import State, Tracker, names
+from fanin.client.https.transport import Request, SigV4, Urllib3Transport
 from fanin.local import CHECKOUT
 from fanin.local.steps import Steps
 from tests.smoke.account import Deployed
@@ -73,6 +74,20 @@ def dead_letters(deployed: Deployed) -> bool:
     while (status := tracker.status(batch.id)).batch.state != "complete" and time.monotonic() < until:
         time.sleep(1)
     return status.batch.failed == 1
+
+
+def paths(deployed: Deployed) -> bool:
+    """No path but that of a route closes a batch, however API Gateway reads what it was sent."""
+    tracker = Tracker.from_env()
+    batch_id = tracker.open().batch_id
+    sign, send = SigV4(deployed.session(), deployed.region), Urllib3Transport()
+    for end in ("%3F/items", "%3f/items", "%253F/items", "/", "//", "%2F", "%0A", ";/items"):
+        request = Request("POST", f"{deployed.api_url}/v1/batches/{batch_id}/close{end}", {}, b"")
+        send(request._replace(headers=sign(request)))
+        if tracker.status(batch_id).batch.state is not State.OPEN:
+            sys.stdout.write(f"close{end} was taken for close\n")
+            return False
+    return True
 
 
 def scan(deployed: Deployed, folder: Path) -> bool:
