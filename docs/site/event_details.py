@@ -141,7 +141,7 @@ def _framed(service: InMemoryService) -> None:
     tracker = service.tracker
     frame = tracker.frames.open(OpenFrame(3, source="meters", destination="billing"))
     (missing,) = tracker.missing(frame.frame_id).ranges
-    tracker.ack([f"{missing.group}:{index}" for index in range(missing.start, missing.stop)])
+    tracker.ack(missing.items)
 
 
 def _frame_timed_out(service: InMemoryService) -> None:

@@ -21,7 +21,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch, State
 from fanin.domain.ids import Group
-from fanin.domain.marks import Failure, ItemRange, Receipt
+from fanin.domain.marks import Failure, Receipt
 from fanin.domain.reports import Missing
 from fanin.entry.queues import acknowledge
 from fanin.errors import (
@@ -304,7 +304,7 @@ class World:
             while page.cursor is not None:
                 page = service.missing(batch_id, cursor=page.cursor, limit=limit)
                 for found in page.ranges:
-                    listed |= ordinals_of(ItemRange(found.group))[1]
+                    listed |= ordinals_of(found.items)[1]
             require(not listed & sure, f"missing lists {listed & sure}, which are done")
             unlisted = set(range(before)) - known.begun - listed
             require(not unlisted, f"missing does not list {unlisted}")

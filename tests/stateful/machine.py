@@ -377,7 +377,7 @@ class LedgerMachine(RuleBasedStateMachine):
             while page.cursor is not None:
                 page = service.missing(batch.batch_id, cursor=page.cursor, limit=2)
                 for found in page.ranges:
-                    missing |= ordinals_of(ItemRange(found.group))[1]
+                    missing |= ordinals_of(found.items)[1]
             assert missing == set(range(batch.items)) - batch.done
             listed = {f.ordinal: f.reason for f in service.failures(batch.batch_id, limit=1000).failures}
             assert listed == batch.failed

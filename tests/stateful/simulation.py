@@ -19,7 +19,6 @@ from fanin.app.ports import Defaults, Ports
 from fanin.app.ports.words import Clear, Cleared, WordStore
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
 from fanin.domain.limits import MAX_ROWS
-from fanin.domain.marks import ItemRange
 from fanin.domain.reports import Missing
 from fanin.domain.tree import Tree
 from fanin.errors import FaninError
@@ -326,7 +325,7 @@ class Simulation:
         while page.cursor is not None:
             page = service.missing(batch_id, cursor=page.cursor, limit=3)
             for found in page.ranges:
-                _, ordinals = ordinals_of(ItemRange(found.group))
+                _, ordinals = ordinals_of(found.items)
                 require(ordinals == set(range(found.start, found.stop)), f"{found} names {ordinals}")
                 listed |= ordinals
         return listed
@@ -338,10 +337,11 @@ class Simulation:
             for found in service.missing(batch_id, limit=1000).ranges:
                 group = found.group
                 if self.rng.random() < 0.5:
-                    items = tuple(f"{group}:{i}" for i in range(found.stop - found.start))
+                    items = tuple(f"{group}:{i}" for i in range(found.start, found.stop))
                     self.world.mark(service, [Message(items)])
                 else:
-                    self.world.mark(service, [Message(({"group": group, "from": 0, "to": None},))])
+                    entry = {"group": group, "from": found.start, "to": found.stop}
+                    self.world.mark(service, [Message((entry,))])
             ended = service.close(batch_id)
             require(ended.state is State.COMPLETE, f"{ended} is closed, and nothing is missing")
 

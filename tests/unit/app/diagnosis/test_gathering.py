@@ -189,7 +189,7 @@ def test_a_range_of_missing_items_can_be_acknowledged(scene: Scene) -> None:
     batch, _ = scene.batch(70)
 
     for one in scene.facts(batch).missing:
-        scene.ledger.mark([ItemRange(one.group)]).whole()
+        scene.ledger.mark([one.items]).whole()
 
     assert scene.ledger.status(batch.batch_id).batch.state.terminal
 

@@ -136,7 +136,7 @@ class TestMissing:
 
         assert [(found.start, found.stop) for found in missing.ranges] == [(0, 1), (7, 10), (29, 30)]
         assert missing.cursor is None
-        spans = [ItemRange(found.group) for found in missing.ranges]
+        spans = [found.items for found in missing.ranges]
         assert world.ledger.mark(spans).whole()[0].complete
 
     @pytest.mark.parametrize("limit", [1, 3, 1000])

@@ -45,7 +45,7 @@ def test_an_error_leaves_the_message_to_the_queue(tracker, queue, sent, sqs, cap
     assert "odd" in caplog.text
     (left,) = received(sqs, queue)
     assert left["Body"] == "3"
-    assert f"message {left['MessageId']} failed and comes again" in caplog.messages
+    assert f"message {left['MessageId']} of batch {sent.id}, item" in caplog.text
     assert sent.status(exact=True).done_min == 4
 
 

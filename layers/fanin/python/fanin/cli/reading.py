@@ -54,7 +54,7 @@ def missing(
 ) -> None:
     """List the items that are not done, as ranges.
 
-    Pass the text of a range to ack --range, or send the items of its group again.
+    Pass the text of a range to ack --range. Its group is that of `fanin add`, if that was called once.
     """
     run = session(ctx)
     if every:
@@ -64,7 +64,8 @@ def missing(
     shown = Listing("ordinals", "items", "range", right=("ordinals", "items"), empty="nothing is missing")
     for found in page.ranges:
         count = found.stop - found.start
-        shown.add_row(f"{found.start}..{found.stop}", count, f"{found.group}:0..{count}")
+        items = found.items
+        shown.add_row(f"{found.start}..{found.stop}", count, f"{found.group}:{items.start}..{items.stop}")
     run.answer(MISSING.encode(page), shown)
     run.more(page.cursor)
 

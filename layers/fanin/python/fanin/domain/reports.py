@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from fanin.domain.batch import Batch
 from fanin.domain.failures import KeptMessage, error_of
+from fanin.domain.ids import MAX_COUNT, issue, parse_prefix
+from fanin.domain.marks import ItemRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +58,32 @@ class Progress:
 class MissingRange:
     """A range of items that are not done.
 
-    It has a group id of its own, under which the items can be acknowledged or sent again. Another one than
-    the group that they were added in, so count from 0 in it: ``ItemRange(found.group)`` are all of them.
-
     Attributes:
         start: ordinal of the first item in the batch.
         stop: one past the last.
-        group: ``<batch id>:<group id>`` of a group of exactly these items.
+        group: ``<batch id>:<group id>`` of all items of the batch: that of ``add``, if it was called once. So
+            ``<group>:<ordinal>`` is an item. A batch of more than 4,294,967,295 items has several.
     """
 
     start: int
     stop: int
     group: str
+
+    @property
+    def items(self) -> ItemRange:
+        """The same as a range that can be acknowledged, as in ``tracker.ack(found.items)``."""
+        first = parse_prefix(self.group).first
+        return ItemRange(self.group, self.start - first, self.stop - first)
+
+
+def missing_ranges(batch: Batch, found: Iterable[tuple[int, int]]) -> tuple[MissingRange, ...]:
+    """Name the group of each range; one is cut where a group ends, since that can have so many items only."""
+    return tuple(
+        MissingRange(max(start, block.first), min(stop, block.stop), block.prefix)
+        for start, stop in found
+        for first in range(start - start % MAX_COUNT, stop, MAX_COUNT)
+        for block in [issue(batch.batch_id, first, min(MAX_COUNT, batch.items - first), batch.salt)]
+    )
 
 
 @dataclass(frozen=True, slots=True)

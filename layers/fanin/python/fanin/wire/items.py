@@ -30,7 +30,8 @@ from fanin.wire.shapes import Inline, Shape, answer
 
 
 def _encode_missing(found: MissingRange) -> Json:
-    return {"group": found.group, "from": 0, "to": found.stop - found.start}
+    items = found.items
+    return {"group": items.group, "from": items.start, "to": items.stop}
 
 
 def _decode_missing(body: Json) -> MissingRange:
@@ -41,8 +42,8 @@ def _decode_missing(body: Json) -> MissingRange:
 MISSING_RANGE: Final = Shape(
     "MissingRange",
     {
-        "group": TEXT.with_keywords(description="<batch id>:<group id>, of a group of exactly these items"),
-        "from": whole(0, 0),
+        "group": TEXT.with_keywords(description="<batch id>:<group id>, of all items of the batch"),
+        "from": whole(0, MAX_COUNT - 1),
         "to": whole(1, MAX_COUNT),
     },
     _encode_missing,

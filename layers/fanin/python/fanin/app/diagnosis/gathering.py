@@ -14,9 +14,8 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.app.ports.words import Tally
-from fanin.domain import ids
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.reports import MissingRange
+from fanin.domain.reports import MissingRange, missing_ranges
 from fanin.domain.tree import positions, runs
 
 MOST_READS: Final = 100
@@ -90,7 +89,7 @@ def gather(ports: Ports, batch: Batch) -> Facts:
     edges = {edge for at in held for edge in (at, at + 1)}
     if not sent_more:
         edges |= {edge for row in sent for edge in (row.start, row.stop)}
-    missing = _named(batch, _split(seen.missing, edges)) if edges else seen.missing
+    missing = missing_ranges(batch, _split(seen.missing, edges)) if edges else seen.missing
     return replace(
         facts,
         missing=missing,
@@ -134,7 +133,7 @@ def _walk(ports: Ports, batch: Batch) -> Seen:
         n - len(ordinals),
         begun,
         walk.tally,
-        _named(batch, found[:RANGES]),
+        missing_ranges(batch, found[:RANGES]),
         more=not whole or len(found) > RANGES,
         unsettled=whole and not ordinals and batch.state is State.CLOSED,
     )
@@ -142,14 +141,6 @@ def _walk(ports: Ports, batch: Batch) -> Seen:
 
 def _size(span: int, number: int, n: int) -> int:
     return min(span, n - number * span)
-
-
-def _named(batch: Batch, found: Iterable[tuple[int, int]]) -> tuple[MissingRange, ...]:
-    """Ranges with groups of their own; a walk sees far fewer items than one group can have."""
-    return tuple(
-        MissingRange(start, stop, ids.issue(batch.batch_id, start, stop - start, batch.salt).prefix)
-        for start, stop in found
-    )
 
 
 def _split(missing: Iterable[MissingRange], edges: Collection[int]) -> Iterator[tuple[int, int]]:

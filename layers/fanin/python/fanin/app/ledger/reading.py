@@ -6,7 +6,7 @@ not on the size of the batch; a budget of reads, with a cursor, bounds each call
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
 from typing import Final
@@ -19,9 +19,9 @@ from fanin.app.ledger.totals import with_totals
 from fanin.app.ledger.walk import Walk
 from fanin.app.ports import Ports
 from fanin.app.ports.words import Tallied, Tally, WordKey
-from fanin.domain import ids, limits
+from fanin.domain import limits
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.reports import Estimate, Missing, MissingRange, Progress, Verdict
+from fanin.domain.reports import Estimate, Missing, Progress, Verdict, missing_ranges
 from fanin.domain.totals import by_name
 from fanin.domain.tree import positions, runs_of_masks
 from fanin.errors import InvalidRequest
@@ -156,9 +156,11 @@ class Reading:
         found: list[tuple[int, int]] = []
         for run in runs_of_masks(self._leaves(batch, walk, start)):
             if len(found) == limit:
-                return Missing(self._named(batch, found), str(run[0]))
+                return Missing(missing_ranges(batch, found), str(run[0]))
             found.append(run)
-        return Missing(self._named(batch, found), None if walk.stopped_at is None else str(walk.stopped_at))
+        return Missing(
+            missing_ranges(batch, found), None if walk.stopped_at is None else str(walk.stopped_at)
+        )
 
     def verify(self, batch_id: int, *, cursor: str | None, repair: bool) -> Verdict:
         """Walk down from the root and report what disagrees.
@@ -244,15 +246,6 @@ class Reading:
         for level, number, word, _ in walk:
             if level == 0:
                 yield number * width, self._leaf(batch, number, word, start)
-
-    def _named(self, batch: Batch, found: Iterable[tuple[int, int]]) -> tuple[MissingRange, ...]:
-        """Issue a group id for each range, cut where a range is longer than one group can be."""
-        return tuple(
-            MissingRange(at, end, ids.issue(batch.batch_id, at, end - at, batch.salt).prefix)
-            for start, stop in found
-            for at in range(start, stop, ids.MAX_COUNT)
-            for end in (min(stop, at + ids.MAX_COUNT),)
-        )
 
     def _exact(self, batch_id: int) -> Batch:
         return only_exact(self._known.current(batch_id))

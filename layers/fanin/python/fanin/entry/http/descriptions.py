@@ -190,8 +190,8 @@ FIELDS: Final = {
     "Batch.totals": "Its totals, with their sums as far as they are known.",
     "Batch.targets": "How many targets are told of its end.",
     "OpenBatch.deadline": "When `on_deadline` happens; within the lifetime.",
-    "MissingKnown.from": "Index of the first item in the group; 0.",
-    "MissingRange.from": "Index of the first item in the group; 0.",
+    "MissingKnown.from": "Index of the first item in the group.",
+    "MissingRange.from": "Index of the first item in the group.",
     "AddItems.count": "How many items to add.",
     "CountItems.count": "How many items are done.",
     "MarkItems.marks": (
