@@ -105,7 +105,7 @@ class TestSubmit:
 
     def test_a_script_that_is_not_there(self, run, emr):
         result = run("spark", "submit", "--script", "nowhere.py", "--", "--day", "7")
-        assert (result.exit_code, emr.submitted) == (ExitCode.REFUSED, [])
+        assert (result.exit_code, emr.submitted) == (ExitCode.USAGE, [])
         assert "nowhere.py: No such file" in result.stderr
 
     def test_deployed_code_of_another_stack(self, run, emr):
