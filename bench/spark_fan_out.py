@@ -104,7 +104,7 @@ def _plain(spark: SparkSession, service: Service, dataset: Dataset, root: Path, 
                 sent += sum(pool.map(request, chunks(page.column(0).to_pylist(), max_items=10)))
         yield pa.RecordBatch.from_pydict({"sent": [sent]})
 
-    messages = bodies.messages(bodies.read(spark, dataset)).select(BODY)
+    messages = bodies.read(spark, dataset).rows.select(BODY)
     path = str(root / uuid.uuid4().hex)
     messages.mapInArrow(task, "sent long").write.parquet(path)
     (row,) = spark.read.parquet(path).agg({"sent": "sum"}).collect()

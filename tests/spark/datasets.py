@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -31,3 +32,26 @@ def opened(spark: SparkSession, path: object, format_: str | None = None, **dial
 def parquet(file: Path, **columns: Any) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(columns), file)
+
+
+def promise(file: Path, *, rows: int, promised: int, column: str = "n") -> None:
+    """Write a file of Parquet whose footer promises another number of rows than it has.
+
+    Both numbers take two bytes in the footer: they are from 64 to 8191.
+    """
+    pq.write_table(pa.table({column: range(rows)}), file, row_group_size=rows // 2)
+    content = file.read_bytes()
+    (length,) = struct.unpack("<I", content[-8:-4])
+    footer = content[-8 - length : -8].replace(_varint(rows), _varint(promised), 1)
+    file.write_bytes(content[: -8 - length] + footer + content[-8:])
+
+
+def _varint(number: int) -> bytes:
+    """A number as Thrift's compact protocol has it."""
+    return bytes([2 * number & 127 | 128, 2 * number >> 7])
+
+
+def undecodable(*values: bytes | None) -> Any:
+    """A column of text for pyarrow, whose bytes nobody checks, as other programs write it."""
+    column = pa.array(values, pa.binary())
+    return pa.Array.from_buffers(pa.string(), len(values), column.buffers(), null_count=column.null_count)

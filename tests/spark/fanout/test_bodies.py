@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.testing import assertDataFrameEqual
 
 from fanin.client.sqs_messages import REQUEST_BYTES
@@ -16,16 +19,18 @@ from fanin.spark.fanout import bodies
 from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.inputs.formats import DatasetFormat, Dialect
 from fanin.spark.runtime import rejects
+from tests.spark.datasets import undecodable
 
 
 def split(spark: SparkSession, dataset: Dataset) -> tuple[list[str], list[tuple[str, str]]]:
     """The bodies of a dataset, and the values and reasons of what was left out; sorted."""
-    rows = bodies.read(spark, dataset)
-    left = bodies.left_out(rows)
-    assert left.schema.names == rejects.SCHEMA.names
+    rows = bodies.read(spark, dataset).rows
+    assert rows.schema.names == [bodies.BODY, *rejects.SCHEMA.names]
+    found = rows.collect()
+    assert all((row["body"] is None) == (row["reason"] is not None) for row in found)
     return (
-        sorted(row["body"] for row in bodies.messages(rows).collect()),
-        sorted((row["value"], row["reason"]) for row in left.collect()),
+        sorted(row["body"] for row in found if row["reason"] is None),
+        sorted((row["value"], row["reason"]) for row in found if row["reason"] is not None),
     )
 
 
@@ -131,7 +136,7 @@ def test_a_number_that_is_not_finite_says_so(spark: SparkSession, tmp_path: Path
     (tmp_path / "rows.csv").write_text("n;x\n1; 1e39\n2;1e38\n")
     dataset = Dataset(str(tmp_path / "rows.csv"), schema="n int, X float", dialect=Dialect(";", quote=""))
 
-    (left,) = bodies.left_out(bodies.read(spark, dataset)).collect()
+    (left,) = bodies.read(spark, dataset).rows.where("reason IS NOT NULL").collect()
 
     assert left["value"] == "1; 1e39"
     assert left["detail"] == "a number is not finite, or too large for its column's type"
@@ -184,6 +189,57 @@ def test_bytes_of_another_encoding_are_left_out(spark: SparkSession, tmp_path: P
         Dataset(str(tmp_path / "mixed.csv"), body="name", dialect=Dialect(encoding="ISO-8859-1")),
     )
     assert sent == ["ZÃ¼rich", "café"]
+
+
+def test_text_of_parquet_that_is_not_utf8_is_left_out_wherever_it_is(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given text of Latin-1 in a column, an array, a structure, and the keys and values of a map
+    good, bad = (text.encode("latin-1") for text in ("good", "Gr\xfc\xdfe"))
+    words = [[bad if at == place else good for at in range(5)] for place in range(6)]
+    column, item, field, key, value = (undecodable(*one) for one in zip(*words, strict=True))
+    each = pa.array(range(7), pa.int32())
+    nested = {
+        "list": pa.ListArray.from_arrays(each, item),
+        "struct": pa.StructArray.from_arrays([field], ["the.field"]),
+        "map": pa.MapArray.from_arrays(each, key, value),
+    }
+    pq.write_table(pa.table({"n": range(6), "text": column, **nested}), tmp_path / "rows.parquet")
+
+    # When rows are sent, then the one that is text goes out, and the others say which column is not
+    found = bodies.read(spark, Dataset(str(tmp_path / "rows.parquet"))).rows.collect()
+    assert [json.loads(row["body"])["n"] for row in found if row["reason"] is None] == [5]
+    assert [row["detail"] for row in found[:5]] == [
+        f"the column {name} has bytes that are not UTF-8" for name in ("text", "list", "struct", "map", "map")
+    ]
+    assert {row["reason"] for row in found[:5]} == {"malformed"}
+    # And so it is where the column is the body
+    sent, left = split(spark, Dataset(str(tmp_path / "rows.parquet"), body="text"))
+    assert (sent, len(left)) == (["good"] * 5, 1)
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp", "binary", "array<int>", "struct<a: int>"])
+def test_a_map_whose_keys_json_has_no_form_for_is_refused(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    rows = spark.createDataFrame([], f"id long, deep array<struct<by: map<{kind}, int>>>")
+    dataset = parquet(rows, tmp_path)
+
+    with pytest.raises(InvalidRequest, match=r"the column deep has a map whose keys are of the type"):
+        bodies.read(spark, dataset)
+    with pytest.raises(InvalidRequest, match="the column deep"):
+        bodies.with_body(rows)
+    assert split(spark, Dataset(dataset.path, body="id")) == ([], [])
+
+
+def test_keys_of_maps_that_are_numbers_are_sent_as_they_are_written(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = spark.sql("SELECT map(1, 'a') AS whole, map(1.50, 'b') AS decimal, map(true, 'c') AS flag")
+
+    (sent,), _ = split(spark, parquet(rows, tmp_path))
+
+    assert json.loads(sent) == {"whole": {"1": "a"}, "decimal": {"1.50": "b"}, "flag": {"true": "c"}}
 
 
 @pytest.mark.parametrize("encoding", ["windows-1252", "utf-16"])
@@ -268,3 +324,13 @@ def test_a_frame_gets_its_rows_as_bodies(spark: SparkSession) -> None:
 
     expected = spark.createDataFrame([(1, None, '{"id":1,"name":null}')], "id long, name string, body string")
     assertDataFrameEqual(told, expected)
+
+
+def test_a_row_with_text_that_is_not_utf8_gets_no_body(spark: SparkSession) -> None:
+    frame = spark.sql(
+        "SELECT CAST(X'63616665' AS STRING) AS text UNION ALL SELECT CAST(X'636166e9' AS STRING)"
+    )
+
+    told = bodies.with_body(frame).select("body")
+
+    assert [row["body"] for row in told.sort(F.col("body").isNull()).collect()] == ['{"text":"cafe"}', None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,40 @@ def test_types_are_of_the_columns_that_they_name(spark: SparkSession, tmp_path: 
         types = spark.createDataFrame([], wrong).schema
         with pytest.raises(InvalidRequest, match=why):
             open_input(spark, given, fields=[], types=types)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("latin.csv", "id,größe\n1,10\n".encode("latin-1")),
+        ("wide.csv", "id,size\n1,10\n".encode("utf-16")),
+        ("wide-without-mark.csv", "id,size\n1,10\n".encode("utf-16-le")),
+        ("packed.csv", lzma.compress(b"id,size\n1,10\n")),
+        ("gzip.csv", gzip.compress(b"id,size\n1,10\n")),
+        ("packed.csv.xz", lzma.compress(b"id,size\n1,10\n")),
+    ],
+    ids=["latin", "utf-16", "utf-16 without mark", "xz", "gzip", "xz by name"],
+)
+def test_a_header_that_is_not_text_is_refused_with_what_to_do(
+    spark: SparkSession, tmp_path: Path, name: str, content: bytes
+) -> None:
+    (tmp_path / name).write_bytes(content)
+
+    with pytest.raises(
+        InvalidRequest, match=rf"{name} .*(--encoding.* windows-1252 or UTF-16|gzip or bzip2)"
+    ):
+        opened(spark, tmp_path / name, "csv")
+
+
+def test_headers_that_differ_in_bytes_of_their_encoding_are_two(spark: SparkSession, tmp_path: Path) -> None:
+    # Given two files of Latin-1 whose headers would be the same text if they were read as UTF-8
+    (tmp_path / "1.csv").write_bytes("item,ö\na,1\n".encode("latin-1"))
+    (tmp_path / "2.csv").write_bytes("ö,item\n2,b\n".encode("latin-1"))
+    (tmp_path / "3.csv").write_bytes("item,ü\nc,3\n".encode("latin-1"))
+
+    rows = open_input(
+        spark, Input(str(tmp_path), DatasetFormat.CSV, Dialect(encoding="ISO-8859-1")), fields=[]
+    ).rows
+
+    found = {row["item"]: (row["ö"], row["ü"]) for row in rows.collect()}
+    assert found == {"a": ("1", None), "b": ("2", None), "c": (None, "3")}

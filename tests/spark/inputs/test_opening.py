@@ -9,9 +9,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
+from fanin.spark.inputs.opening import Input, open_input
+from fanin.spark.runtime.failures import refused_storage
 from tests.spark.datasets import opened, parquet
 
 
@@ -50,6 +54,27 @@ def test_a_corrupt_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
         opened(spark, tmp_path / "pq")
     with pytest.raises(InvalidRequest, match=r"bad\.csv\.gz"):
         opened(spark, tmp_path / "bad.csv.gz")
+
+
+def test_a_file_that_turns_out_to_be_damaged_is_named_in_a_line(spark: SparkSession, tmp_path: Path) -> None:
+    # Given files that open well: compressed with what Spark does not have, encoded as it does not read, torn
+    table = pa.table({"item": [f"row {n}" for n in range(2_000)], "x": [n / 3 for n in range(2_000)]})
+    pq.write_table(table, tmp_path / "brotli.parquet", compression="brotli")
+    pq.write_table(table, tmp_path / "split.parquet", use_dictionary=False, use_byte_stream_split=["x"])
+    pq.write_table(table, tmp_path / "pages.parquet", use_dictionary=False)
+    content = bytearray((tmp_path / "pages.parquet").read_bytes())
+    content[2_000:9_000] = b"\xff" * 7_000
+    (tmp_path / "pages.parquet").write_bytes(content)
+    (tmp_path / "cut.json.gz").write_bytes(gzip.compress(b'{"item": "a"}\n' * 9_000)[:-20])
+
+    for file in sorted(tmp_path.iterdir()):
+        rows = open_input(spark, Input(str(file)), fields=["item"]).rows
+        with pytest.raises((PySparkException, Py4JJavaError)) as raised:
+            rows.write.format("noop").mode("overwrite").save()
+        told = refused_storage(raised.value)
+        assert told is not None
+        assert f"/{file.name} cannot be read: " in told
+        assert "\n" not in told
 
 
 def test_a_folder_of_other_files_is_not_taken_for_parquet(spark: SparkSession, tmp_path: Path) -> None:

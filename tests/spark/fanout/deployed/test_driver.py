@@ -22,6 +22,8 @@ from fanin.spark.jobs.fan_out import JOB
 from fanin.spark.runtime.service import Service
 from tests.spark import faults
 from tests.spark.consuming import consumers, new_queue, waiting
+from tests.spark.datasets import promise
+from tests.spark.evaluations import Evaluations
 from tests.spark.setting import setting
 
 
@@ -102,6 +104,57 @@ class TestJob:
 
         assert (told["state"], told["rows"], told["sent"], told["requests"]) == ("complete", 0, 0, 0)
         assert told["rejects"] == {}
+
+    def test_rows_that_are_not_the_same_twice_are_evaluated_once(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        # Given a view of which every row has a message if it is evaluated an even number of times
+        evaluations, rows = Evaluations(tmp_path / "evaluations"), spark.range(0, 40, 1, 3)
+        flaky = evaluations.counted(
+            rows, "id", "text", lambda one, number: f"row {one}" if (one + number) % 2 else None
+        )
+        flaky.createOrReplaceTempView("flaky")
+        queue = new_queue()
+        plan = FanOut(Dataset("flaky", format="table", body="text"), queue, str(tmp_path / "staging"))
+
+        # When it is sent
+        with consumers(service.tracker(), queue) as handled:
+            told = fan_out(spark, service, plan)
+
+        # Then each row was evaluated once, and is a message or a reject
+        assert evaluations.times == {str(n): 1 for n in range(40)}
+        assert set(handled.times) == {f"row {n}" for n in range(1, 40, 2)}
+        left = spark.read.parquet(str(tmp_path / "staging" / "rejects")).collect()
+        assert {json.loads(row["value"])["id"] for row in left} == set(range(0, 40, 2))
+        assert told["accounted"] == {"in": 40, "sent": 20, "rejected": 20}
+        # And another run says the same
+        assert fan_out(spark, service, plan)["accounted"] == told["accounted"]
+        assert set(evaluations.times.values()) == {1}
+
+    def test_results_that_do_not_account_for_every_row_are_an_error(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        # Given a fan-out whose results were lost in part
+        spark.range(0, 30, 1, 3).write.parquet(str(tmp_path / "rows"))
+        plan = FanOut(Dataset(str(tmp_path / "rows")), new_queue(), str(tmp_path / "staging"))
+        fan_out(spark, service, plan)
+        next((tmp_path / "staging").glob("sent-*/part-*.parquet")).unlink()
+
+        with pytest.raises(InvalidRequest, match=r"30 rows are staged, .* lost or doubled some"):
+            fan_out(spark, service, plan)
+
+    def test_a_footer_that_promises_more_rows_than_there_are_is_refused_before_anything_is_sent(
+        self, spark: SparkSession, service: Service, tmp_path: Path
+    ) -> None:
+        promise(tmp_path / "rows.parquet", rows=1_000, promised=1_200)
+        queue = new_queue()
+
+        with pytest.raises(
+            InvalidRequest, match=r"rows\.parquet says that it has 1200 rows, .* parts have 1000"
+        ):
+            fan_out(spark, service, FanOut(Dataset(str(tmp_path / "rows.parquet")), queue, f"{tmp_path}/st"))
+        assert waiting(queue) == 0
+        assert not list((tmp_path / "st").glob("rows-*"))
 
     def test_what_the_queue_refuses_has_failed_and_the_batch_ends(
         self, spark: SparkSession, service: Service, tmp_path: Path

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.batch import State
 from fanin.spark.fanout import bodies
 from fanin.spark.runtime.service import Service
 from tests.spark import faults
 from tests.spark.consuming import consumers, new_queue, waiting
+from tests.spark.evaluations import Evaluations
 
 sink = pytest.importorskip("fanin.spark.fanout.sink", reason="Spark before 4.0 has no Python data sources")
 
@@ -48,6 +50,29 @@ def test_a_frame_becomes_a_batch_that_its_consumers_complete(spark: SparkSession
     assert (row.state, row.items) == (State.COMPLETE, 70)
     assert handled.times == {json.dumps({"id": n}, separators=(",", ":")): 1 for n in range(70)}
     assert len(handled.bodies) == 70
+
+
+def test_each_row_is_evaluated_once_and_what_is_not_text_has_failed(
+    spark: SparkSession, fanin: Service, tmp_path: Path
+) -> None:
+    # Given rows of which one would be another at its next evaluation, and one is not UTF-8
+    evaluations = Evaluations(tmp_path / "evaluations")
+    rows = evaluations.counted(
+        spark.range(0, 6, 1, 2), "id", "text", lambda one, number: f"row {one} {number}"
+    )
+    latin = F.when(F.col("id") == 4, F.expr("CAST(X'636166e9' AS STRING)")).otherwise(F.col("text"))
+    tracker, queue = fanin.tracker(), new_queue()
+    batch = tracker.open().batch_id
+
+    with consumers(tracker, queue) as handled:
+        save(rows.withColumn("text", latin), batch, queue, body="text")
+
+    # Then each was evaluated once, the others are done, and this one has failed with the reason
+    assert set(evaluations.times.values()) == {1}
+    assert set(handled.times) == {f"row {n} 0" for n in (0, 1, 2, 3, 5)}
+    (failure,) = tracker.iter_failures(batch)
+    assert failure.reason == "not sent: the message is null, or is not UTF-8"
+    assert tracker.status(batch).batch.state is State.COMPLETE
 
 
 def test_a_write_that_fails_cancels_its_batch(spark: SparkSession, fanin: Service) -> None:

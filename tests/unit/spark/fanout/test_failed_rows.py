@@ -16,7 +16,7 @@ from fanin.errors import BatchGone
 from fanin.spark.fanout import failed_rows
 from fanin.spark.fanout.earlier_batch import EarlierBatch
 from fanin.spark.fanout.failed_rows import FailedRows, take, take_failed_rows, take_task
-from fanin.spark.fanout.staging import Staging
+from fanin.spark.fanout.staging import Made, Staging
 from tests.unit.spark.conftest import MemoryStack
 
 
@@ -95,8 +95,10 @@ class Stagings:
         if folder not in self.there:
             make()
             self.meanwhile.get(folder, lambda: None)()
-            more["then"]("rows-new", 2)
-            self.there[folder] = Staging(folder, "rows-new", StructType(), {0: 2}, more.get("notes") or {})
+            more["then"](Made("rows-new", 2, 0))
+            self.there[folder] = Staging(
+                folder, "rows-new", StructType(), {0: 2}, notes=more.get("notes") or {}
+            )
         return self.there[folder]
 
 

@@ -148,7 +148,7 @@ class TestWriting:
         # Then only the nulls of the attempt that counts have failed, and its messages are waited for
         tracker = stack.tracker()
         failures = list(tracker.iter_failures(batch))
-        assert {failure.reason for failure in failures} == {"not sent: the message is null"}
+        assert {failure.reason for failure in failures} == {"not sent: the message is null, or is not UTF-8"}
         assert len(failures) == 3
         assert [(one.start, one.stop) for one in tracker.iter_missing(batch)] == [(3, 4), (7, 8)]
         assert sorted(stack.sqs.sent.values()) == ["a", "b", "lost"]

@@ -18,6 +18,7 @@ NOTE = {
     "schema": StructType().jsonValue(),
     "counts": [[0, 3]],
     "data": None,
+    "left": 0,
     "notes": {},
 }
 

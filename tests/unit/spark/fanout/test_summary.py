@@ -72,14 +72,14 @@ def test_messages_that_the_queue_refused_were_not_sent(
     clock.advance(61_000)
     batch = ledger.meet_deadline(opened.batch_id)
     assert batch is not None
-    monkeypatch.setattr(summary, "write_rejects", lambda *_: {})
     monkeypatch.setattr(summary, "_refused", lambda *_: "refused")
     spark: Any = MagicMock()
-    staging: Any = MagicMock(rows=3, attempt="rows")
+    staging: Any = MagicMock(rows=3, left=0, attempt="rows")
     files: Any = MagicMock(path="/again", finished=lambda _: False)
     files.read.return_value = '{"results": "sent-1"}'
     for refused in (0, 1):
         monkeypatch.setattr(summary, "_totals", lambda _, count=refused: ({"sent": 3 - count}, count))
+        monkeypatch.setattr(summary, "write_rejects", lambda *_, count=refused: {"unsent": count})
 
         # When it is summarized
         found = summary.summarize(spark, files, batch, staging, "/again/rejects")

@@ -57,3 +57,13 @@ def test_a_path_that_does_not_exist_is_clear() -> None:
 @pytest.mark.parametrize("other", ["java.lang.NullPointerException", "file:/a is not a Parquet file {0}"])
 def test_other_failures_need_a_traceback(other: str) -> None:
     assert refused_storage(PySparkException(other)) is None
+
+
+def test_a_file_that_cannot_be_read_is_named_unless_nobody_answered() -> None:
+    said = "Encountered error while reading file file:///in/a%20b.parquet. SQLSTATE: KD001"
+
+    told = refused_storage(PySparkException(said))
+
+    assert told is not None
+    assert told.startswith("file:///in/a%20b.parquet cannot be read: Encountered error while reading file")
+    assert refused_storage(PySparkException(f"java.net.SocketTimeoutException: {said}")) is None

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
-from pyspark.sql.types import StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    MapType,
+    StringType,
+    StructType,
+)
 
 from fanin.client.sqs_messages import REQUEST_BYTES
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat, Dialect, dataset_format, format_of_path
 from fanin.spark.inputs.json_lines import TEXT
 from fanin.spark.inputs.names import find_name, quoted
-from fanin.spark.inputs.opening import Input, open_input
+from fanin.spark.inputs.opening import Input, Opened, open_input
 from fanin.spark.runtime.rejects import Reason
-from fanin.spark.runtime.unreadable import LINE, PROBLEM, readable_columns
+from fanin.spark.runtime.unreadable import LINE, PROBLEM, not_utf8, readable_columns, undecoded
 
 BODY: Final = "body"
+_WRONG: Final = "_fanin_wrong"
+"""Column that says which text of a row is not UTF-8."""
+_KEYS: Final = (StringType, IntegralType, DecimalType, FloatType, DoubleType, BooleanType)
+"""Types of which a key of JSON is the text that everybody expects."""
 _ENVELOPE: Final = 256
 """Bytes of a message besides its body: the item id, and the name and type of its attribute."""
 _TIMES: Final = {
@@ -74,7 +89,20 @@ class Dataset:
         return Input(self.path, self.format, self.dialect)
 
 
-def read(spark: SparkSession, dataset: Dataset, replaced: Mapping[str, str] | None = None) -> DataFrame:
+class Bodies(NamedTuple):
+    """The rows of a dataset as messages.
+
+    Attributes:
+        rows: ``body``, the message; or, where a row has none, the columns of rejects: ``value``, which is the
+            row as it came, ``reason`` and ``detail``.
+        opened: the dataset.
+    """
+
+    rows: DataFrame
+    opened: Opened
+
+
+def read(spark: SparkSession, dataset: Dataset, replaced: Mapping[str, str] | None = None) -> Bodies:
     """Read a dataset; each row comes with its message, or with the reason why it has none.
 
     Args:
@@ -82,11 +110,9 @@ def read(spark: SparkSession, dataset: Dataset, replaced: Mapping[str, str] | No
         dataset: the dataset.
         replaced: as for ``open_input``.
 
-    Returns:
-        ``body``; ``value``, the row as it came; ``reason`` and ``detail``, null where the row has a message.
-
     Raises:
-        InvalidRequest: the dataset or the column does not exist, or the format does not take a schema.
+        InvalidRequest: the dataset or the column does not exist, the format does not take a schema, or JSON
+            has no form for a column.
     """
     format_ = dataset.format or format_of_path(dataset.path)
     if dataset.schema is not None and format_ is not DatasetFormat.CSV:
@@ -94,17 +120,26 @@ def read(spark: SparkSession, dataset: Dataset, replaced: Mapping[str, str] | No
     fields = [] if dataset.body is None else [dataset.body]
     types = _types(spark, dataset.schema)
     opened = open_input(spark, dataset.input, fields=fields, types=types, replaced=replaced)
-    text, line = F.col(TEXT), F.col(LINE)
+    text, line, wrong = F.col(TEXT), F.col(LINE), F.lit(None).cast("string")
     if opened.format is DatasetFormat.JSON:
         body = text if dataset.body is None else F.col(quoted(dataset.body))
         value = F.coalesce(line, text)
-        rows = opened.rows.select(body.alias(BODY), value.alias("value"), LINE, PROBLEM)
     else:
-        row = _object(readable_columns(opened.rows))
-        body = row if dataset.body is None else _body(opened.rows, dataset.body)
-        value = F.when(line.isNotNull(), line).otherwise(row)
-        rows = opened.rows.select(body.alias(BODY), value.alias("value"), LINE, PROBLEM)
-    return rows.select(BODY, "value", *_judged())
+        names = readable_columns(opened.rows)
+        if dataset.body is None:
+            body = _object(opened.rows, names)
+            # Lines of CSV were decoded, and are judged by their own encoding.
+            wrong = wrong if opened.format is DatasetFormat.CSV else _undecoded(opened.rows, names)
+        else:
+            body = _body(opened.rows, dataset.body)
+        kinds = opened.rows.schema
+        shown = [name for name in names if _key_without_text(kinds[name].dataType) is None]
+        value = F.coalesce(line, _object(opened.rows, shown))
+    rows = opened.rows.select(body.alias(BODY), value.alias("value"), wrong.alias(_WRONG), LINE, PROBLEM)
+    judged = rows.select(BODY, "value", *_judged())
+    good = F.col("reason").isNull()
+    body, value = F.when(good, F.col(BODY)), F.when(~good, F.col("value"))
+    return Bodies(judged.select(body.alias(BODY), value.alias("value"), "reason", "detail"), opened)
 
 
 def _types(spark: SparkSession, schema: str | None) -> StructType | None:
@@ -125,19 +160,16 @@ def _body(rows: DataFrame, body: str) -> Column:
     return (F.lit(None) if name is None else F.col(quoted(name))).cast("string")
 
 
-def messages(rows: DataFrame) -> DataFrame:
-    """The bodies of those rows of ``read`` that have one."""
-    return rows.where(F.col("reason").isNull()).select(BODY)
-
-
-def left_out(rows: DataFrame) -> DataFrame:
-    """Those rows of ``read`` that have no message, as rows of ``rejects.SCHEMA``."""
-    return rows.where(F.col("reason").isNotNull()).select("value", "reason", "detail")
-
-
 def with_body(frame: DataFrame) -> DataFrame:
-    """Add a column ``body``: the row as a JSON object that keeps nulls."""
-    return frame.withColumn(BODY, _object(frame.columns))
+    """Add a column ``body``: the row as a JSON object that keeps nulls.
+
+    It is null where a text of the row is not UTF-8, of which JSON would make another text.
+
+    Raises:
+        InvalidRequest: a column has a map whose keys JSON has no form for.
+    """
+    good = _undecoded(frame, frame.columns).isNull()
+    return frame.withColumn(BODY, F.when(good, _object(frame, frame.columns)))
 
 
 def _judged() -> tuple[Column, Column]:
@@ -147,6 +179,8 @@ def _judged() -> tuple[Column, Column]:
     judgements = (
         (F.col(LINE).isNotNull(), Reason.MALFORMED, F.col(PROBLEM)),
         (body.isNull(), Reason.NULL, "the body is null"),
+        (F.col(_WRONG).isNotNull(), Reason.MALFORMED, F.col(_WRONG)),
+        (not_utf8(body), Reason.MALFORMED, "the body has bytes that are not UTF-8"),
         (body == "", Reason.MALFORMED, "the body is empty; queues do not take that"),
         (
             F.octet_length(body) > most,
@@ -161,7 +195,41 @@ def _judged() -> tuple[Column, Column]:
     return reason.alias("reason"), detail.alias("detail")
 
 
-def _object(names: list[str]) -> Column:
+def _object(rows: DataFrame, names: Sequence[str]) -> Column:
+    """A row as a JSON object.
+
+    Raises:
+        InvalidRequest: a column has a map whose keys JSON has no form for.
+    """
     if not names:
         return F.lit(None).cast("string")
+    for name in names:
+        if (key := _key_without_text(rows.schema[name].dataType)) is not None:
+            raise InvalidRequest(
+                f"the column {name} has a map whose keys are of the type {key.simpleString()}, and keys of"
+                " JSON are texts; make texts of them, in SQL by transform_keys(…), or send a column of text"
+                " that you make yourself (--body, in Python body)"
+            )
     return F.to_json(F.struct(*(F.col(quoted(name)) for name in names)), _TIMES)
+
+
+def _key_without_text(kind: DataType) -> DataType | None:
+    """The type of keys, somewhere in a type, of which Spark makes a number or a name of Java; or None."""
+    if isinstance(kind, MapType):
+        if not isinstance(kind.keyType, _KEYS):
+            return kind.keyType
+        return _key_without_text(kind.valueType)
+    if isinstance(kind, ArrayType):
+        return _key_without_text(kind.elementType)
+    below = kind.fields if isinstance(kind, StructType) else []
+    return next((key for one in below if (key := _key_without_text(one.dataType)) is not None), None)
+
+
+def _undecoded(rows: DataFrame, names: Sequence[str]) -> Column:
+    """What is wrong with the first column that has a text which is not UTF-8; null if none has."""
+    told = (
+        F.when(wrong, F.lit(f"the column {name} has bytes that are not UTF-8"))
+        for name in names
+        if (wrong := undecoded(F.col(quoted(name)), rows.schema[name].dataType)) is not None
+    )
+    return F.coalesce(F.lit(None).cast("string"), *told)

@@ -24,12 +24,13 @@ from fanin.spark.fanout.failed_rows import FailedRows, take_failed_rows
 from fanin.spark.fanout.folder_owner import check_key, note_batch
 from fanin.spark.fanout.opening import check_request, default_key, open_batch
 from fanin.spark.fanout.queue_check import check_queue, check_url
-from fanin.spark.fanout.rejects_folder import left_out_name, write_rejects
+from fanin.spark.fanout.rejects_folder import write_rejects
 from fanin.spark.fanout.sending import Target, send
 from fanin.spark.fanout.sent_messages import SentMessages
-from fanin.spark.fanout.staging import Staging, find_staging, stage
-from fanin.spark.fanout.summary import summarize
-from fanin.spark.inputs.opening import fingerprint_of
+from fanin.spark.fanout.staging import Made, Staging, find_staging, left_out_name, stage
+from fanin.spark.fanout.summary import accounted, summarize
+from fanin.spark.inputs.footers import check_promised
+from fanin.spark.inputs.opening import Opened, fingerprint_of
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.datasets import check_apart, read_dataset
@@ -93,6 +94,8 @@ def fan_out(
 ) -> dict[str, Any]:
     """Send every row of a dataset as an item of one batch, and close the batch.
 
+    The dataset is evaluated once: what is sent and what is left out are made of the rows that were staged.
+
     Rows that cannot be a message (malformed, null, too large) become rejects, and not items. Messages that
     the queue refuses for good become rejects and failed items, so that the batch ends.
 
@@ -108,9 +111,10 @@ def fan_out(
             sent when it ends.
 
     Returns:
-        ``batch_id``, ``rows`` (items), ``sent``, ``requests``, ``rejects`` (rows by reason), ``state``.
-        ``sent`` and ``requests`` are null if the batch was already closed and its results were lost. Of
-        failed rows also ``retry_of`` and ``already``, the rows that another redrive has sent; if no rows are
+        ``batch_id``, ``rows`` (items), ``sent``, ``requests``, ``rejects`` (rows by reason), ``accounted``
+        (``in``, the rows of the dataset, is ``sent`` and ``rejected`` together) and ``state``. ``sent`` and
+        ``requests`` are null if the batch was already closed and its results were lost. Of failed rows also
+        ``retry_of`` and ``already``, the rows that another redrive has sent; if no rows are
         left, no batch is opened, and ``batch_id`` and ``state`` are null. If the batch ended before its rows
         were done, or its deadline completed it before all were sent, ``detail`` says how to send what is
         left.
@@ -118,7 +122,8 @@ def fan_out(
     Raises:
         InvalidRequest: the queue is not a URL, the batch cannot be filled by Spark, the folder belongs to
             another fan-out or to other data, or the dataset does not have the column; or the earlier batch
-            has not ended, or was not filled from the staging that is named.
+            has not ended, or was not filled from the staging that is named; or the footers of Parquet files
+            promise other rows than Spark reads, or what was sent does not account for every row.
         NotConfigured: there is no such queue; nothing was staged or sent.
         BatchNotFound: there is no batch to retry.
         TooManyRejects: too many rows have no message; nothing was sent.
@@ -151,7 +156,14 @@ def _retry(
     retried = take_failed_rows(spark, service, rows, plan.folder, source)
     told = {"retry_of": rows.batch_id, "already": retried.already}
     if not retried.staging.rows:
-        return {"batch_id": None, "rows": 0, "sent": 0, "requests": 0, "rejects": {}, "state": None, **told}
+        nothing = {
+            "rows": 0,
+            "sent": 0,
+            "requests": 0,
+            "rejects": {},
+            "accounted": accounted(0, sent=0, rejected=0),
+        }
+        return {"batch_id": None, **nothing, "state": None, **told}
     plan = replace(plan, request=retrying(plan.request, retried.earlier))
     return {**_send(spark, service, plan, retried.staging, watching), **told}
 
@@ -200,22 +212,21 @@ def _send_messages(
 
 def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
     files, left = Folder(spark, plan.folder), plan.left_out
-    opened: list[DataFrame] = []
+    opened: list[Opened] = []
     # The folder may hold the dataset itself, but what is staged in it must not become a part of that.
     written = {left: "rejects (--rejects)", files.at("rows"): "folder (--staging)"}
 
     def make() -> DataFrame:
-        opened.append(bodies.read(spark, dataset, written))
-        return bodies.messages(opened[0])
+        found = bodies.read(spark, dataset, written)
+        opened.append(found.opened)
+        return found.rows
 
-    def leave_out(attempt: str, messages: int) -> None:
-        # Counting the rows is cheap; finding those without a message is a second pass over all of them.
-        rows = opened[0].count()
-        if rows == messages:
-            return
-        bodies.left_out(opened[0]).write.parquet(files.at(left_out_name(attempt)))
-        found = read_dataset(spark, files.at(left_out_name(attempt)), rejects.SCHEMA)
-        plan.max_rejects.check(write_rejects(spark, found, left), rows, left, spark)
+    def check(made: Made) -> None:
+        check_promised(spark, opened[0], made.rows + made.left)
+        if made.left:
+            found = read_dataset(spark, files.at(left_out_name(made.attempt)), rejects.SCHEMA)
+            counted = write_rejects(spark, found, left)
+            plan.max_rejects.check(counted, made.rows + made.left, left, spark)
 
     def data() -> dict[str, Any] | None:
         try:
@@ -224,4 +235,4 @@ def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
             return None  # if it is gone, what was staged of it is sent; if nothing was, reading it says why
 
     source = {**dataset.describe(), "queue": plan.queue}
-    return stage(spark, plan.folder, source, make, data=data, then=leave_out)
+    return stage(spark, plan.folder, source, make, data=data, then=check)

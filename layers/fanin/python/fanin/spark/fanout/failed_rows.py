@@ -26,7 +26,7 @@ from fanin.spark.ack.coalescer import Task
 from fanin.spark.fanout.bodies import BODY
 from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, still_there
 from fanin.spark.fanout.opening import STAGING, first_ordinal
-from fanin.spark.fanout.staging import ORDINAL, Staging, find_staging, stage
+from fanin.spark.fanout.staging import ORDINAL, Made, Staging, find_staging, stage
 from fanin.spark.outcome.driver import outcomes
 from fanin.spark.runtime.arrow import Records
 from fanin.spark.runtime.service import Service
@@ -107,7 +107,7 @@ def take_failed_rows(
 
     # A batch that is removed while tasks read or mark it reads as if nothing had failed, or been taken by
     # others. If it is there after all tasks, it was there for each of them.
-    def check(_attempt: str, _rows: int) -> None:
+    def check(_made: Made) -> None:
         still_there(service, batch.batch_id, chosen)
 
     def choose() -> DataFrame:

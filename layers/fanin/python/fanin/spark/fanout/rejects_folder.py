@@ -25,11 +25,6 @@ WAITS: Final = (1, 4)
 """Seconds until rejects are written once more, at most."""
 
 
-def left_out_name(attempt: str) -> str:
-    """Name of the dataset of rows that a staging left out; it exists only if there are any."""
-    return f"{attempt}-left-out"
-
-
 def write_rejects(
     spark: SparkSession,
     left: DataFrame | None,

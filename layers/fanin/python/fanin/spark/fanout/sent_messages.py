@@ -46,6 +46,14 @@ class SentMessages:
         """Note that results are whole; those of the first run that says so count."""
         self._files.write(f"{self._name}.json", json.dumps({"results": results}), replace=False)
 
+    @property
+    def again(self) -> str:
+        """What to do when the results are damaged."""
+        return (
+            f"Put {self._files.at(self._name)}.json and what it names back from a copy, or move this one file"
+            " away and start again. Unless the batch is closed, that sends all rows again, as the same items"
+        )
+
     def results(self) -> str | None:
         """The name of the results that count; None if no run has sent all messages.
 
@@ -59,7 +67,5 @@ class SentMessages:
             return str(json.loads(text)["results"])
         except (ValueError, LookupError, TypeError):
             raise InvalidRequest(
-                f"{self._files.at(note)} is damaged, so nobody can tell which results count: put it back from"
-                " a copy, or move this one file away and start again. Unless the batch is closed, that sends"
-                " all rows again, as the same items"
+                f"{self._files.at(note)} is damaged, so nobody can tell which results count. {self.again}"
             ) from None

@@ -42,7 +42,7 @@ BLOCK: Final = 10_000
 """Most items that an attempt adds at once."""
 
 _CLAIM: Final = "spark-write"
-_NULL: Final = "not sent: the message is null"
+_NULL: Final = "not sent: the message is null, or is not UTF-8"
 
 
 def register(spark: SparkSession, service: Service | None = None) -> None:
@@ -59,6 +59,9 @@ def register(spark: SparkSession, service: Service | None = None) -> None:
 
 class FaninDataSource(DataSource):
     """The format ``fanin``; it can be written, but not read.
+
+    A row is evaluated once by each attempt of its task, and nothing is made of it but that attempt's message.
+    A row whose message is null, or is not UTF-8, is an item that has failed.
 
     Options: ``batch``, the id of an open batch without items, which belongs to this write; ``queue``, a URL;
     ``body``, the column that holds the messages, by default ``body``; ``workers``, requests that each task
@@ -107,7 +110,7 @@ class SentBlocks(WriterCommitMessage):
 
     Attributes:
         blocks: first ordinal and size of the blocks that it added.
-        nulls: ranges of ordinals whose rows have no message.
+        nulls: ranges of ordinals whose rows have no message, or one that is not text.
     """
 
     blocks: list[tuple[int, int]]
@@ -193,7 +196,7 @@ class FaninWriter(DataSourceArrowWriter):
         for page in pages:
             column = page.column(page.schema.get_field_index(self.body))
             for start in range(0, len(column), BLOCK):
-                texts = column.slice(start, BLOCK).to_pylist()
+                texts = texts_of(column.slice(start, BLOCK))
                 # No key is needed: if an answer is lost and the addition is repeated, no attempt names the
                 # first items, and the commit marks them done like those of an attempt that died.
                 group = ledger.add(self.batch_id, len(texts))
@@ -224,6 +227,17 @@ class FaninWriter(DataSourceArrowWriter):
                 f"batch {self.batch_id} belongs to another write; open a batch for each write"
             )
         return batch
+
+
+def texts_of(column: Any) -> list[str | None]:
+    """The values of a column of text; None also for one whose bytes are not UTF-8, which Spark passes on."""
+    found: list[str | None] = []
+    for raw in column.cast(pa.large_binary()).to_pylist():
+        try:
+            found.append(None if raw is None else raw.decode())
+        except UnicodeDecodeError:
+            found.append(None)
+    return found
 
 
 def joined(blocks: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

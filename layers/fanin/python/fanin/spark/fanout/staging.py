@@ -1,9 +1,12 @@
-"""Contiguous ordinals that never change: rows are staged once, and numbered whenever they are read.
+"""Contiguous ordinals that never change: rows are made once, staged, and numbered whenever they are read.
 
 Two passes over one plan may see its rows in different partitions, and a retried task may see them in another
 order. So the rows are written first, each with its partition and its place in that partition. When all are
 written, the partitions are counted. A row's ordinal is its place plus the rows of all partitions before its
 own. Every task that reads the staging, be it retried, speculative or run again, derives the same ordinals.
+
+Rows that are left out are staged in the same pass, since a second one might see other rows. If there are any,
+the others are copied to a staging of their own, so that nothing is missing between their places.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
@@ -23,6 +26,7 @@ from fanin.errors import FaninError, InvalidRequest, ServiceUnavailable
 from fanin.spark.fanout.folder_owner import other_input, what_to_do
 from fanin.spark.runtime.datasets import read_dataset
 from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.rejects import SCHEMA as REJECTS
 
 ORDINAL: Final = "ordinal"
 """The column with the row's number, from 0."""
@@ -48,6 +52,7 @@ class Staging:
         attempt: the name of these rows; another staging of the same input has another name.
         schema: of the rows, without the ordinal.
         counts: partition → number of rows; partitions without rows are left out.
+        left: rows of the input that were left out; with those that are staged, all of it.
         notes: what the caller stored with the rows, as JSON.
     """
 
@@ -55,6 +60,7 @@ class Staging:
     attempt: str
     schema: StructType
     counts: Mapping[int, int]
+    left: int = 0
     notes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -80,6 +86,25 @@ class Staging:
         )
 
 
+class Made(NamedTuple):
+    """What was made of an input.
+
+    Attributes:
+        attempt: the name of the rows that are staged.
+        rows: how many these are.
+        left: how many are left out, in the dataset ``left_out_name(attempt)``.
+    """
+
+    attempt: str
+    rows: int
+    left: int
+
+
+def left_out_name(attempt: str) -> str:
+    """Name of the dataset of rows that a staging left out; it exists only if there are any."""
+    return f"{attempt}-left-out"
+
+
 def stage(
     spark: SparkSession,
     folder: str,
@@ -87,7 +112,7 @@ def stage(
     make: Callable[[], DataFrame],
     *,
     data: Callable[[], Mapping[str, Any] | None] = lambda: None,
-    then: Callable[[str, int], None] | None = None,
+    then: Callable[[Made], None] | None = None,
     notes: Mapping[str, Any] | None = None,
 ) -> Staging:
     """Stage rows, or find those that were staged before.
@@ -97,11 +122,11 @@ def stage(
         folder: where to; it belongs to this input until it is deleted. It may also hold what a driver that
             died left behind.
         source: everything that the rows depend on, as JSON: paths, formats, options.
-        make: gives the rows; not called if they are staged already.
+        make: gives the rows, which are evaluated once; not called if they are staged already. If they have
+            the columns of rejects, those with a ``reason`` are left out.
         data: gives what tells the data that the rows are made of from other data in the same place, as JSON;
             None if that is not known.
-        then: called with the attempt's name and its number of rows, after they are written and before they
-            count as staged.
+        then: called after the rows are written, and before they count as staged.
         notes: what the caller stores with the rows, as JSON.
 
     Returns:
@@ -120,27 +145,23 @@ def stage(
     rows = make()
     if taken := {PART, PLACE, ORDINAL} & set(rows.columns):
         raise InvalidRequest(f"rows with a column {taken.pop()!r} cannot be staged; rename it")
-    attempt = f"rows-{uuid.uuid4().hex}"
-    path = files.at(attempt)
-    place = F.monotonically_increasing_id().bitwiseAND(F.lit(_PLACE_BITS))
-    placed = rows.withColumns({PART: F.spark_partition_id(), PLACE: place})
-    placed.write.option("maxRecordsPerFile", ROWS_OF_A_FILE).parquet(path)
+    made, schema, counts = _write(files, rows)
     try:
-        counts = _counts(spark, path, rows.schema)
         if then is not None:
-            then(attempt, sum(count for _, count in counts))
+            then(made)
         if data() != before:
             raise ServiceUnavailable(
                 "the data changed while it was staged; start again when nobody writes to it"
             )
     except FaninError:
-        files.delete(attempt)
+        _delete(files, made.attempt)
         raise
     note = {
         "source": dict(source),
-        "attempt": attempt,
-        "schema": rows.schema.jsonValue(),
+        "attempt": made.attempt,
+        "schema": schema.jsonValue(),
         "counts": counts,
+        "left": made.left,
         "data": before,
         "notes": dict(notes or {}),
     }
@@ -173,7 +194,7 @@ def _read(files: Folder, source: Mapping[str, Any] | None, data: Mapping[str, An
         note = json.loads(text)
         schema, counts = StructType.fromJson(note["schema"]), dict(note["counts"])
         made_of, attempt = note["source"], note["attempt"]
-        staged, notes = note["data"], note["notes"]
+        staged, left, notes = note["data"], int(note["left"]), note["notes"]
     except (ValueError, LookupError, TypeError):
         raise InvalidRequest(
             f"{files.at(_NOTE)} is damaged, so nobody can tell which rows are staged: put it back from a"
@@ -188,29 +209,73 @@ def _read(files: Folder, source: Mapping[str, Any] | None, data: Mapping[str, An
             f"{files.path} holds the staging of other data at the same place: {_described(staged)} then, and"
             f" {_described(data)} now. {what_to_do(files)}"
         )
-    return Staging(files.path, attempt, schema, counts, notes)
+    return Staging(files.path, attempt, schema, counts, left, notes)
 
 
 def _described(data: Mapping[str, Any]) -> str:
     return f"{data['files']} files of {data['bytes']} bytes ({data['digest'][:8]})"
 
 
-def _counts(spark: SparkSession, path: str, schema: StructType) -> list[tuple[int, int]]:
-    """Count the rows of each partition that has any.
+def _write(files: Folder, rows: DataFrame) -> tuple[Made, StructType, list[tuple[int, int]]]:
+    """Write rows with their places; those that are left out beside.
+
+    Returns:
+        What was made, the columns of the rows that are staged, and how many of these each partition has.
+    """
+    attempt, counted = _place(files, rows)
+    left = sum(out for _, _, out in counted)
+    judged = set(REJECTS.names) <= set(rows.columns)
+    names = [name for name in rows.columns if not (judged and name in REJECTS.names)]
+    if left:
+        whole = read_dataset(rows.sparkSession, files.at(attempt), rows.schema)
+        kept, counted = _place(files, whole.where("reason IS NULL").select(*names))
+        out = whole.where("reason IS NOT NULL").select(*REJECTS.names)
+        out.write.parquet(files.at(left_out_name(kept)))
+        files.delete(attempt)
+        attempt = kept
+    counts = sorted((part, count) for part, count, _ in counted)
+    schema = StructType([rows.schema[name] for name in names])
+    return Made(attempt, sum(count for _, count in counts), left), schema, counts
+
+
+def _place(files: Folder, rows: DataFrame) -> tuple[str, list[tuple[int, int, int]]]:
+    """Write rows, each with its place, under a new name, and count them."""
+    attempt = f"rows-{uuid.uuid4().hex}"
+    place = F.monotonically_increasing_id().bitwiseAND(F.lit(_PLACE_BITS))
+    placed = rows.withColumns({PART: F.spark_partition_id(), PLACE: place})
+    placed.write.option("maxRecordsPerFile", ROWS_OF_A_FILE).parquet(files.at(attempt))
+    try:
+        return attempt, _counts(rows.sparkSession, files.at(attempt), rows.schema)
+    except FaninError:
+        files.delete(attempt)
+        raise
+
+
+def _delete(files: Folder, attempt: str) -> None:
+    for name in (attempt, left_out_name(attempt)):
+        files.delete(name)
+
+
+def _counts(spark: SparkSession, path: str, schema: StructType) -> list[tuple[int, int, int]]:
+    """Count the rows of each partition that has any, and those of them that are left out.
 
     Raises:
         ServiceUnavailable: the places of a partition are not each there once.
     """
     staged = read_dataset(spark, path, _with_places(schema))
-    counted = staged.groupBy(PART).agg(F.count("*").alias("rows"), F.max(PLACE).alias("last"))
-    found = [(row[PART], row["rows"], row["last"]) for row in counted.collect()]
-    for part, rows, last in found:
+    judged = set(REJECTS.names) <= set(schema.names)
+    left = F.count("reason") if judged else F.lit(0)
+    counted = staged.groupBy(PART).agg(
+        F.count("*").alias("rows"), F.max(PLACE).alias("last"), left.alias("left")
+    )
+    found = [(row[PART], row["rows"], row["last"], row["left"]) for row in counted.collect()]
+    for part, rows, last, _ in found:
         if last + 1 != rows:
             raise ServiceUnavailable(
                 f"partition {part} of {path} has {rows} rows, and the number of its last row is {last}: the"
                 " file system lost or doubled some; start again, which stages all rows anew"
             )
-    return sorted((part, rows) for part, rows, _ in found)
+    return [(part, rows, left) for part, rows, _, left in found]
 
 
 def _with_places(schema: StructType) -> StructType:

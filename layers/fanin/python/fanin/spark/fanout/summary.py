@@ -10,11 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.domain.batch import Batch, State
+from fanin.errors import InvalidRequest
 from fanin.spark.fanout.bodies import BODY
-from fanin.spark.fanout.rejects_folder import left_out_name, write_rejects
+from fanin.spark.fanout.rejects_folder import write_rejects
 from fanin.spark.fanout.sending import RESULT
 from fanin.spark.fanout.sent_messages import SentMessages
-from fanin.spark.fanout.staging import ORDINAL, Staging
+from fanin.spark.fanout.staging import ORDINAL, Staging, left_out_name
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.datasets import read_dataset
 from fanin.spark.runtime.files import Folder
@@ -50,36 +51,55 @@ def summarize(
         rejects_folder: where rejects are written.
 
     Returns:
-        As ``fan_out``: ``batch_id``, ``rows``, ``sent``, ``requests``, ``rejects`` and ``state``; and
-        ``detail`` if rows are left.
+        As ``fan_out``: ``batch_id``, ``rows``, ``sent``, ``requests``, ``rejects``, ``accounted`` and
+        ``state``; and ``detail`` if rows are left.
 
     Raises:
-        InvalidRequest: the note of the results is damaged.
+        InvalidRequest: the note of the results is damaged, or they do not account for every row.
         ServiceUnavailable: the rejects cannot be written.
     """
     messages, left = SentMessages(files, batch.batch_id), list[DataFrame]()
     if files.finished(left_out := left_out_name(staging.attempt)):
         left.append(read_dataset(spark, files.at(left_out), rejects.SCHEMA))
     totals: dict[str, int | None] = dict.fromkeys(("sent", "requests"), None if staging.rows else 0)
+    refused = 0
     sent = Sent.ALL
     if (results := messages.results()) is not None:
         found = read_dataset(spark, files.at(results), RESULT)
         totals, refused = _totals(found)
+        if totals["sent"] != staging.rows - refused:
+            raise InvalidRequest(
+                f"{staging.rows} rows are staged, and {files.at(results)} tells of {totals['sent']} that were"
+                f" sent and {refused} that the queue refused: the file system lost or doubled some."
+                f" {messages.again}"
+            )
         if refused:
             left.append(_refused(found, staging.read(spark)))
             sent = Sent.SOME
     elif staging.rows:
         sent = Sent.SOME if messages.began() else Sent.NONE
+    rejected = write_rejects(spark, reduce(DataFrame.unionByName, left) if left else None, rejects_folder)
+    out = sum(rejected.values())
+    if out != staging.left + refused:
+        raise InvalidRequest(
+            f"{staging.left} rows were left out, the queue refused {refused}, and there are {out} rejects:"
+            f" the file system lost or doubled some. See who else writes to {files.path}, and put it back"
+            " from a copy"
+        )
     return {
         "batch_id": batch.batch_id,
         "rows": staging.rows,
         **totals,
-        "rejects": write_rejects(
-            spark, reduce(DataFrame.unionByName, left) if left else None, rejects_folder
-        ),
+        "rejects": rejected,
+        "accounted": accounted(staging.rows + staging.left, sent=totals["sent"], rejected=out),
         "state": batch.state.value,
         **unsent(batch, files.path, sent),
     }
+
+
+def accounted(rows: int, *, sent: int | None, rejected: int) -> dict[str, int | None]:
+    """The sums of a fan-out: ``in`` is ``sent`` and ``rejected`` together, unless that is not known."""
+    return {"in": rows, "sent": sent, "rejected": rejected}
 
 
 def unsent(batch: Batch, folder: str, sent: Sent) -> dict[str, str]:

@@ -23,28 +23,27 @@ from fanin.spark.inputs.formats import UTF8, Dialect
 from fanin.spark.inputs.listing import FoundFile, same_file
 from fanin.spark.inputs.names import folded, quoted
 from fanin.spark.runtime.places import escaped
-from fanin.spark.runtime.unreadable import LINE, PROBLEM, WRONG_COLUMNS
+from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, WRONG_COLUMNS, not_utf8
 
 _MOST_HEADERS: Final = 100
 """Most different headers of a dataset; each is a read of its own."""
 _OTHER_DELIMITERS: Final = (";", "\t", "|", ",")
 _FORM: Final = {"sep", "quote", "escape"}
 _INFINITE: Final = "a number is not finite, or too large for its column's type"
-_UNKNOWN: Final = "\ufffd"
-"""What Java makes of bytes that are not of the encoding."""
 
 
 class _Found(NamedTuple):
     """What was found in a file.
 
     Attributes:
-        header: its first line that is not blank; None if all are.
+        header: its first line that is not blank, as bytes: those of two encodings may give the same text;
+            None if all lines are blank.
         quotes: how many quotes the file has.
         broken: whether a line has an odd number of them, so that a value goes on in the next.
         undecoded: whether a line is not of the encoding.
     """
 
-    header: str | None
+    header: bytes | None
     quotes: int = 0
     broken: bool = False
     undecoded: bool = False
@@ -53,7 +52,7 @@ class _Found(NamedTuple):
 class _Group(NamedTuple):
     """Files that are read in the same way; of those with a line break in the header each is its own group."""
 
-    header: str | None
+    header: bytes | None
     multiline: bool
     undecoded: bool
     only: str
@@ -89,7 +88,7 @@ def read_csv(
     groups: dict[_Group, list[str]] = defaultdict(list)
     for path, found in _inspect(spark, files, dialect).items():
         if dialect.wide or found.header is not None:
-            alone = dialect.wide or (found.header or "").count(dialect.quote or "\0") % 2
+            alone = dialect.wide or _text(found.header, dialect).count(dialect.quote or "\0") % 2
             multiline = dialect.multiline or dialect.wide or found.broken
             groups[_Group(found.header, multiline, found.undecoded, path if alone else "")].append(path)
     if len(groups) > _MOST_HEADERS:
@@ -130,15 +129,16 @@ def _inspect(spark: SparkSession, files: Sequence[FoundFile], dialect: Dialect) 
         ).alias("at"),
         _count_quotes(dialect).alias("quotes"),
     )
-    # Formatting a text decodes and encodes it, which changes it only if it was not UTF-8.
-    undecoded = F.format_string("%s", "value") != F.col("value")
     found = lines.groupBy("file").agg(
-        F.min_by("value", "at").alias("header"),
+        F.min_by(F.col("value").cast("binary"), "at").alias("header"),
         F.sum("quotes").alias("quotes"),
         (F.count_if(F.col("quotes") % 2 == 1) > 0).alias("broken"),
-        (F.count_if(undecoded) > 0 if dialect.codec == UTF8 else F.lit(True)).alias("undecoded"),
+        (F.count_if(not_utf8(F.col("value"))) > 0 if dialect.codec == UTF8 else F.lit(True)).alias(
+            "undecoded"
+        ),
     )
-    by_path = {same_file(row["file"]): _Found(*row[1:]) for row in found.collect()}
+    rows = found.collect()
+    by_path = {same_file(row["file"]): _Found(row[1] and bytes(row[1]), *row[2:]) for row in rows}
     for path, one in sorted(by_path.items()):
         if one.quotes % 2:
             raise InvalidRequest(
@@ -161,9 +161,19 @@ def _count_quotes(dialect: Dialect) -> Column:
     return F.length(text) - F.length(without)
 
 
+def _text(header: bytes | None, dialect: Dialect) -> str:
+    return (header or b"").decode(dialect.codec, errors="replace")
+
+
 def _names(spark: SparkSession, path: str, dialect: Dialect, group: _Group) -> list[str]:
     """The names in the header of a file, as Spark reads them."""
     names = spark.read.options(**_options(dialect, group)).csv(escaped(path)).columns
+    if any("\0" in name or (group.undecoded and UNKNOWN in name) for name in names):
+        raise InvalidRequest(
+            f"the header of {path} has bytes that are not {dialect.encoding}. Name the encoding of the files"
+            " (--encoding, for example windows-1252 or UTF-16); if they are compressed, Spark reads gzip and"
+            " bzip2, and their names have to end in .gz or .bz2"
+        )
     if len(names) == 1 and dialect.delimiter is None:
         divided = next((one for one in _OTHER_DELIMITERS if one in names[0]), None)
         if divided:
@@ -172,7 +182,7 @@ def _names(spark: SparkSession, path: str, dialect: Dialect, group: _Group) -> l
                 f" say so with --delimiter {divided!r}; if that is the column's name, with --delimiter ,"
             )
     if group.header is not None and not group.only:
-        _check_twice(spark, path, dialect, group.header)
+        _check_twice(spark, path, dialect, _text(group.header, dialect))
     return names
 
 
@@ -254,7 +264,7 @@ def _read(
     if group.undecoded and texts:
         foreign = reduce(
             lambda a, b: a | b,
-            [F.coalesce(F.contains(F.col(quoted(name)), F.lit(_UNKNOWN)), F.lit(False)) for name in texts],
+            [F.coalesce(F.contains(F.col(quoted(name)), F.lit(UNKNOWN)), F.lit(False)) for name in texts],
         )
     row = F.to_json(F.struct(*(F.col(quoted(name)) for name in names)), {"ignoreNullFields": "false"})
     line = F.col(LINE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -32,10 +33,12 @@ from fanin.spark.inputs.listing import (
 )
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.places import escaped
-from fanin.spark.runtime.unreadable import LINE, PROBLEM, readable_columns
+from fanin.spark.runtime.unreadable import LINE, PROBLEM, UNKNOWN, readable_columns
 
 _T = TypeVar("_T")
 _NO_SOURCE: Final = "DATA_SOURCE_NOT_FOUND"
+_PACKED: Final = frozenset({"xz", "lzma", "lz", "zip", "7z", "rar", "br", "z", "tar", "tgz", "tbz2", "txz"})
+"""Suffixes of files that Spark would take for text as they are."""
 _NANOSECONDS: Final = "TIMESTAMP(NANOS"
 _OF_PANDAS: Final = (
     ". Spark reads no times in nanoseconds; write the files with microseconds, in pandas by"
@@ -122,6 +125,8 @@ def open_input(
         raise found.refusal(given.path)
     if given.format is None and format_ is DatasetFormat.PARQUET:
         _refuse_other_formats(files)
+    if format_ in {DatasetFormat.CSV, DatasetFormat.JSON}:
+        _refuse_packed(files)
 
     base = _base(spark, given.path)
 
@@ -197,6 +202,21 @@ def _refuse_other_formats(files: Sequence[FoundFile]) -> None:
             )
 
 
+def _refuse_packed(files: Sequence[FoundFile]) -> None:
+    """Refuse files of text that Spark would read as they are packed.
+
+    Raises:
+        InvalidRequest: the name of a file says so.
+    """
+    for file in files:
+        suffix = file.path.rpartition(".")[2].lower()
+        if suffix in _PACKED:
+            raise InvalidRequest(
+                f"{file.path} is packed as {suffix}, which Spark does not unpack; unpack it, or pack it with"
+                " gzip or bzip2"
+            )
+
+
 def _read(
     spark: SparkSession,
     files: Sequence[FoundFile],
@@ -215,7 +235,13 @@ def _read(
     reader = spark.read.format(format_.value).option("mergeSchema", True)
     if folders:
         reader = reader.option("basePath", base)
-    return reader.load([escaped(file.path) for file in files])
+    rows = reader.load([escaped(file.path) for file in files])
+    if json.dumps(UNKNOWN)[1:-1] in rows.schema.json():
+        raise InvalidRequest(
+            f"the name of a column in {files[0].path}, or in another file, has bytes that are not UTF-8; the"
+            f" columns are {', '.join(rows.columns)}. Write the files anew"
+        )
+    return rows
 
 
 def _base(spark: SparkSession, path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -47,8 +48,8 @@ def raised_in_task(error: PySparkException | Py4JError) -> Raised | None:
     return Raised(kind.code, raised["message"].strip())
 
 
-def root_cause(error: PySparkException | Py4JError) -> str:
-    """The root cause of an error, which Java has at the end of a chain; and the file that was read."""
+def causes(error: PySparkException | Py4JError) -> list[str]:
+    """An error and its causes, which Java has in a chain; the root cause is the last."""
     texts = [str(error).strip()]
     if isinstance(error, Py4JJavaError):
         cause = error.java_exception
@@ -58,10 +59,20 @@ def root_cause(error: PySparkException | Py4JError) -> str:
                 cause = below
                 texts.append(str(cause.toString()))
         except Py4JError:  # Java has ended as well
-            return str(error)
-    root = texts[-1]
+            return [str(error)]
+    return texts
+
+
+def unread_file(texts: Sequence[str]) -> str | None:
+    """The file that Spark was reading, as ``causes`` name it; None if they name none."""
     named = (_FILE.search(text) for text in texts)
-    file = next((found[1] for found in named if found), None)
+    return next((found[1] for found in named if found), None)
+
+
+def root_cause(error: PySparkException | Py4JError) -> str:
+    """The root cause of an error; and the file that was read."""
+    texts = causes(error)
+    root, file = texts[-1], unread_file(texts)
     return root if file is None or file in root else f"{file}: {root}"
 
 
@@ -98,8 +109,14 @@ _KNOWN: Final = (
 )
 
 
+_TRANSIENT: Final = re.compile(
+    r"^(java\.net\.|javax\.net\.|com\.amazonaws\.|software\.amazon\.|org\.apache\.http\.|.*(Timeout|InterruptedIO))"
+)
+"""Root causes that say nothing of a file: nobody answered."""
+
+
 def refused_storage(error: PySparkException | Py4JError) -> str | None:
-    """What to do about a failure whose cause is a path that cannot be read or written.
+    """What to do about a failure whose cause is a path that cannot be read or written, or a damaged file.
 
     Returns:
         None for any other failure, of which a traceback is needed.
@@ -108,4 +125,9 @@ def refused_storage(error: PySparkException | Py4JError) -> str | None:
     for pattern, told in _KNOWN:
         if found := pattern.search(cause):
             return told.format(all=cause, **found.groupdict())
-    return None
+    texts = causes(error)
+    file = unread_file(texts)
+    if file is None or _TRANSIENT.search(texts[-1]):
+        return None
+    why = texts[-1].splitlines()[0]
+    return f"{file} cannot be read: {why}. Write it anew in a form that Spark reads, or leave it out"

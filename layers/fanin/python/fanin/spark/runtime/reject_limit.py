@@ -13,12 +13,10 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from fanin.errors import InvalidRequest, TooManyRejects
 from fanin.spark.runtime.datasets import read_dataset
 from fanin.spark.runtime.rejects import SCHEMA, Reason, in_words
-from fanin.spark.runtime.unreadable import UNREADABLE, WRONG_COLUMNS
+from fanin.spark.runtime.unreadable import UNKNOWN, UNREADABLE, WRONG_COLUMNS
 
 MOST_SHOWN: Final = 200
 """Most characters of a value or a detail in a message."""
-_UNDECODED: Final = "\ufffd"
-"""Stands for bytes that are not of the encoding."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ class Commonest(NamedTuple):
         said = f"{self.reason}, {_cut(self.detail)}" if self.detail else self.reason
         value = "null" if self.value is None else repr(_cut(self.value))
         told = f"The commonest ({self.rows}): {said}; for example {value}."
-        if _UNDECODED in (self.value or ""):
+        if UNKNOWN in (self.value or ""):
             return f"{told} Name the encoding of the files (--encoding, for example windows-1252)."
         if self.detail in {UNREADABLE, WRONG_COLUMNS}:
             return f"{told} For CSV, look whether its delimiter and quote are right (--delimiter, --quote)."
@@ -125,7 +123,7 @@ def _find_commonest(spark: SparkSession, folder: str) -> Commonest:
     """What most of the rejects in a folder have in common, of those that count."""
     found = read_dataset(spark, folder, SCHEMA).where(F.col("reason") != Reason.DUPLICATE)
     shown = F.substring("value", 1, MOST_SHOWN + 1)
-    undecoded = F.coalesce(F.contains(shown, F.lit(_UNDECODED)), F.lit(False))
+    undecoded = F.coalesce(F.contains(shown, F.lit(UNKNOWN)), F.lit(False))
     grouped = found.groupBy("reason", "detail").agg(
         F.count("*").alias("count"), F.max_by(shown, F.struct(undecoded, shown)).alias("value")
     )

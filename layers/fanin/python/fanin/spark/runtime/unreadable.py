@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
 LINE: Final = "_fanin_line"
 """Column with the text of what cannot be read; null where a row is as its format says."""
@@ -13,6 +15,9 @@ PROBLEM: Final = "_fanin_problem"
 """Column that says in words what is wrong with it; null likewise."""
 MARK: Final = "\uffff"
 """Stands behind text that must not be taken for a value: it ends neither an item id nor a number."""
+
+UNKNOWN: Final = "\ufffd"
+"""What Java makes of bytes that are not of the encoding."""
 
 UNREADABLE: Final = "the line cannot be read in its format"
 WRONG_COLUMNS: Final = (
@@ -26,7 +31,7 @@ def marked(line: str | Column = LINE) -> Column:
 
 
 def unmarked(rejects: DataFrame) -> DataFrame:
-    """Rejects with their values as they came; where one was marked, ``detail`` says that it cannot be read.
+    """Rejects with their values as they came, as UTF-8; where one was marked, ``detail`` says so.
 
     Args:
         rejects: rows with ``value`` and ``detail``.
@@ -35,8 +40,8 @@ def unmarked(rejects: DataFrame) -> DataFrame:
     value = F.replace(F.col("value"), F.lit(MARK), F.lit(""))
     return rejects.withColumns(
         {
-            "value": F.when(unreadable, value).otherwise(F.col("value")),
-            "detail": F.when(unreadable, F.lit(UNREADABLE)).otherwise(F.col("detail")),
+            "value": decoded(F.when(unreadable, value).otherwise(F.col("value"))),
+            "detail": F.when(unreadable, F.lit(UNREADABLE)).otherwise(decoded(F.col("detail"))),
         }
     )
 
@@ -51,3 +56,49 @@ def unmarked_text(value: str | None, detail: str | None) -> tuple[str | None, st
 def readable_columns(rows: DataFrame) -> list[str]:
     """The columns of the dataset itself."""
     return [name for name in rows.columns if name not in {LINE, PROBLEM}]
+
+
+def not_utf8(text: Column) -> Column:
+    """Whether a text is not UTF-8; null where it is null."""
+    # Formatting a text decodes and encodes it, which changes it only if it was not UTF-8.
+    return F.format_string("%s", text) != text
+
+
+def undecoded(column: Column, kind: DataType) -> Column | None:
+    """Whether a text in a column is not UTF-8, of which Spark makes no check.
+
+    Args:
+        column: of any type.
+        kind: its type.
+
+    Returns:
+        Null or false where all texts are UTF-8; None if a column of this type has none.
+    """
+    if isinstance(kind, StringType):
+        return not_utf8(column)
+    if isinstance(kind, StructType):
+        return _any([undecoded(column.getField(field.name), field.dataType) for field in kind])
+    if isinstance(kind, ArrayType):
+        return _any_of(column, kind.elementType)
+    if isinstance(kind, MapType):
+        keys, values = F.map_keys(column), F.map_values(column)
+        return _any([_any_of(keys, kind.keyType), _any_of(values, kind.valueType)])
+    return None
+
+
+def _any_of(array: Column, kind: DataType) -> Column | None:
+    def wrong(one: Column) -> Column:
+        found = undecoded(one, kind)
+        return F.lit(False) if found is None else F.coalesce(found, F.lit(False))
+
+    return None if undecoded(array, kind) is None else F.exists(array, wrong)
+
+
+def _any(found: list[Column | None]) -> Column | None:
+    told = [F.coalesce(one, F.lit(False)) for one in found if one is not None]
+    return reduce(lambda a, b: a | b, told) if told else None
+
+
+def decoded(text: Column) -> Column:
+    """A text with ``UNKNOWN`` in place of all that is not UTF-8."""
+    return F.when(not_utf8(text), F.format_string("%s", text)).otherwise(text)

@@ -1,0 +1,109 @@
+"""How many rows the footers of Parquet files promise: Spark does not look whether it reads as many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+
+from fanin.errors import InvalidRequest
+from fanin.spark.inputs.formats import DatasetFormat
+from fanin.spark.inputs.listing import FoundFile
+from fanin.spark.inputs.opening import Opened
+from fanin.spark.runtime.arrow import Records, ddl
+from fanin.spark.runtime.cluster import most_tasks
+from fanin.spark.runtime.object_store import file_system, place_of
+
+_FOOTERS: Final = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("wrong", pa.string())])
+_FILES: Final = 64
+"""Files whose footers a task is worth starting for."""
+
+
+def check_promised(spark: SparkSession, opened: Opened, read: int) -> None:
+    """Refuse files that have other rows than their footers say.
+
+    Footers that only Spark can read, for which pyarrow has no file system or no credentials, are not looked
+    at.
+
+    Args:
+        spark: the session.
+        opened: a dataset; those that are not Parquet files promise nothing.
+        read: how many rows Spark has read.
+
+    Raises:
+        InvalidRequest: a footer contradicts itself, or all of them promise another number of rows.
+    """
+    if opened.format is not DatasetFormat.PARQUET or not opened.files:
+        return
+    promised = _promised(spark, opened.files)
+    if promised is not None and promised != read:
+        raise InvalidRequest(
+            f"the footers of {len(opened.files)} files, {opened.files[0].path} first, promise {promised}"
+            f" rows, and Spark reads {read}: a file is damaged, or its writer is wrong; write it anew"
+        )
+
+
+def _promised(spark: SparkSession, files: Iterable[FoundFile]) -> int | None:
+    """The rows of all files; None if pyarrow cannot read some footer here."""
+    paths = [file.path for file in files]
+    try:
+        system, _ = file_system(paths[0], spark)
+    except (pa.ArrowException, OSError):
+        return None
+    places = [place_of(path) for path in paths]
+
+    def footers(records: Iterable[Records]) -> Iterator[Records]:
+        for record in records:
+            found = [_footer(system, places[number]) for number in record.column(0).to_pylist()]
+            yield pa.RecordBatch.from_pylist(found, schema=_FOOTERS)
+
+    tasks = max(1, min(most_tasks(spark), len(places) // _FILES))
+    looked = spark.range(0, len(places), 1, tasks).mapInArrow(footers, ddl(_FOOTERS))
+    (row,) = looked.agg(
+        F.sum("rows").alias("rows"), F.count("rows").alias("known"), F.min("wrong").alias("wrong")
+    ).collect()
+    if row["wrong"] is not None:
+        raise InvalidRequest(f"{row['wrong']}; the file is damaged, or its writer is wrong: write it anew")
+    return row["rows"] if row["known"] == len(places) else None
+
+
+def _footer(system: Any, path: str) -> dict[str, Any]:
+    try:
+        with system.open_input_file(path) as opened:
+            metadata = pq.read_metadata(opened)
+    except (pa.ArrowException, OSError):
+        return {"path": path}
+    return {"path": path, "rows": metadata.num_rows, "wrong": contradiction(metadata, path)}
+
+
+def contradiction(metadata: Any, path: str) -> str | None:
+    """What in a footer cannot all be true: numbers of rows and of values; None if all may be.
+
+    Args:
+        metadata: of pyarrow.
+        path: of the file.
+    """
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    rows = sum(group.num_rows for group in groups)
+    if rows != metadata.num_rows:
+        return (
+            f"the footer of {path} says that it has {metadata.num_rows} rows, and that its parts have {rows}"
+        )
+    flat = [
+        place
+        for place in range(metadata.num_columns)
+        if not metadata.schema.column(place).max_repetition_level
+    ]
+    for group in groups:
+        for place in flat:
+            column = group.column(place)
+            if column.num_values < group.num_rows:
+                return (
+                    f"the footer of {path} says that a part has {group.num_rows} rows, and that its column"
+                    f" {column.path_in_schema} has only {column.num_values} values"
+                )
+    return None
