@@ -18,6 +18,7 @@ def done(**changes: Any) -> Acknowledged:
 def test_a_run_is_well_if_every_row_is_accounted_for() -> None:
     assert done().ok
     assert not done(rows=13).ok
+    assert done(rows=13).summary()["detail"].startswith("13 rows were read, and 12 are accounted for")
 
 
 def test_the_summary_is_json_with_acks_for_each_write() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from fanin.spark.runtime.rejects import Reason
+
 
 @dataclass(frozen=True)
 class Acknowledged:
@@ -42,9 +44,22 @@ class Acknowledged:
     totals: dict[str, int] = field(default_factory=dict)
 
     @property
+    def accounted(self) -> dict[str, int]:
+        """Every row once: ``in`` is all others together, and ``duplicates`` are rows that repeat an item."""
+        repeated = self.rejects.get(Reason.DUPLICATE, 0)
+        return {
+            "in": self.rows,
+            "done": self.distinct,
+            "failed": self.failed,
+            "duplicates": repeated,
+            "rejected": sum(self.rejects.values()) - repeated,
+        }
+
+    @property
     def ok(self) -> bool:
         """Whether every row is accounted for."""
-        return self.rows == self.distinct + self.failed + sum(self.rejects.values())
+        rows, *others = self.accounted.values()
+        return rows == sum(others)
 
     def summary(self) -> dict[str, Any]:
         """The summary of the job, ready for JSON; docs/how-to/spark/ack.md has what each field says."""
@@ -54,6 +69,13 @@ class Acknowledged:
             "ok": self.ok,
             "rejects": self.rejects,
             **asdict(self),
+            "accounted": self.accounted,
             "acks_per_write": each,
         }
+        if not self.ok:
+            rows, *others = self.accounted.values()
+            told["detail"] = (
+                f"{rows} rows were read, and {sum(others)} are accounted for: somebody changed the work"
+                " folder, or the file system lost a part of it. Start again, which leaves out what is done"
+            )
         return told if self.totals else {name: value for name, value in told.items() if name != "totals"}

@@ -1,4 +1,11 @@
-"""From the rows of a run to the words that it clears: staged, coalesced, merged, and lifted."""
+"""From the rows of a run to the words that it clears: staged, coalesced, merged, and lifted.
+
+Rows may be others when they are evaluated again: because of a clock, or of a function that fails now and
+then. So they are evaluated once, and written before anything follows from them: as pages, which are small, or
+as they are where several steps read them. What is written is that of one attempt of each task, whatever
+executors are lost later. Only files are read by several steps, since these do not change; what their footers
+promise is compared with what was read.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +15,16 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
+from pyspark.sql.types import NullType
 
+from fanin.errors import InvalidRequest
 from fanin.spark.ack import steps, values
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, StoredBatches
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.sql_items import normalize
 from fanin.spark.ack.staged_rows import no_rows, stage_rows
+from fanin.spark.inputs.footers import promised_rows
 from fanin.spark.inputs.names import with_names
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
@@ -22,7 +32,7 @@ from fanin.spark.runtime.reject_limit import RejectLimit
 from fanin.spark.runtime.rejects import check_rejects_folder, rejects_folder, write_rejects
 from fanin.spark.runtime.service import Service
 
-WORK: Final = ("rows", "failures", "merged", "failed")
+WORK: Final = ("given", "rows", "failures", "pages", "merged", "failed")
 """What steps pass to each other, in the work folder."""
 
 
@@ -105,6 +115,13 @@ def coalesce(given: Given) -> Coalesced:
     schema = InputSchema.of(rows.columns, given.batch_id)
     reasons = "reason" in rows.columns
     rows = rows.select(*schema.columns, *(["reason"] if reasons else []), *totals)
+    expected = None
+    if reasons or totals:
+        if given.files:
+            expected = promised_rows(spark, given.files.system, list(given.files.sizes))
+        else:
+            rows = replace_dataset(_storable(rows), f"{given.work}/given")
+            expected = rows.count()
     files = given.files if given.files and not totals and given.files.readable(schema) else None
     staged = _stage(rows, schema, batches, given.work, totals=totals, reasons=reasons)
     merged = _merged(
@@ -114,6 +131,7 @@ def coalesce(given: Given) -> Coalesced:
         files=files,
         failures=staged.good if staged.failed else None,
         reasons=reasons,
+        stage=None if given.files or reasons or totals else f"{given.work}/pages",
     )
     merged = replace_dataset(merged, f"{given.work}/merged")
     columns = ["value", "reason", "detail"]
@@ -125,6 +143,11 @@ def coalesce(given: Given) -> Coalesced:
     again = Counter({reason: count for reason, count, _, _ in found if reason is not None})
     counted = write_rejects(left_out, rejected, staged.rejects + again)
     read = sum(rows for _, _, rows, _ in found) + staged.rejects.total()
+    if expected is not None and read != expected:
+        raise InvalidRequest(
+            f"there are {expected} rows, and {read} were read: a file is damaged or changes while it is read;"
+            " start again when nobody writes to it. No item was acknowledged or failed"
+        )
     given.max_rejects.check(counted, read, rejected, spark)
     lifted = steps.lift(merged, batches)
     if totals:
@@ -138,6 +161,18 @@ def coalesce(given: Given) -> Coalesced:
         good=staged.good,
         valid=staged.valid,
         totals=totals,
+    )
+
+
+def _storable(rows: DataFrame) -> DataFrame:
+    """The rows with types that Parquet has: nothing but nulls is text, and so is any reason."""
+    return rows.select(
+        *(
+            F.col(field.name).cast("string").alias(field.name)
+            if field.name == "reason" or isinstance(field.dataType, NullType)
+            else field.name
+            for field in rows.schema
+        )
     )
 
 
@@ -188,12 +223,15 @@ def _merged(
     files: ParquetFiles | None,
     failures: DataFrame | None,
     reasons: bool,
+    stage: str | None,
 ) -> DataFrame:
     """Coalesce to ``MERGED``. Failures are merged too, to find items that are both done and failed."""
     if files:
         pages = steps.pages_from_files(acks.sparkSession, files, schema, batches, reasons=reasons)
     else:
         pages = steps.pages_from_rows(normalize(acks, schema), schema, batches)
+    if stage:
+        pages = replace_dataset(pages, stage)
     if failures is not None:
         pages = pages.unionByName(steps.pages_from_rows(failures, schema, batches, failed=True))
     return steps.merge(pages, schema, batches)

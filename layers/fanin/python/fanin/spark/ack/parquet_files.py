@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.parquet_columns import normalized
+from fanin.spark.inputs.footers import DAMAGED, contradiction
 from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.runtime.arrow import Records
 from fanin.spark.runtime.object_store import file_system, place_of
@@ -154,21 +155,29 @@ class ParquetFiles:
                 raise InvalidRequest(
                     f"{path} has a column twice, in {', '.join(present)}; rename one of them"
                 )
+            if wrong := contradiction(file.metadata, path):
+                raise InvalidRequest(wrong)
             if "reason" not in wanted and "reason" in map(self._folded, file.schema_arrow.names):
                 _refuse_reasons(file, path, self._folded)
             for group in range(file.num_row_groups):
                 metadata = file.metadata.row_group(group)
                 if not start <= _middle(metadata, size) < stop:
                     continue
+                left = metadata.num_rows
                 for rows in file.iter_batches(
                     _rows_at_once(metadata, present, _IDS if schema.by_id else _ROWS),
                     row_groups=[group],
                     columns=list(present),
                     use_threads=False,
                 ):
+                    left -= rows.num_rows
                     named = [present[name] for name in rows.schema.names]
                     taken = pa.RecordBatch.from_arrays(rows.columns, named) if named else rows
                     yield normalized(taken, schema, path)
+                if left:
+                    raise InvalidRequest(
+                        f"the footer of {path} promises {left} rows more than there are; {DAMAGED}"
+                    )
 
 
 def _hidden(path: str) -> bool:

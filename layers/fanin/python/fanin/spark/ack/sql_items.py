@@ -18,6 +18,7 @@ from fanin.spark.ack.input_schema import ALWAYS_WHOLE, LONGEST, InputSchema, who
 from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
 from fanin.spark.runtime.arrow import Records, ddl
 from fanin.spark.runtime.rejects import Reason
+from fanin.spark.runtime.unreadable import decoded
 
 _INDEXED: Final = r"\A(?s:.*):(?:0|[1-9][0-9]{0,9})\z"
 _SCHEMA: Final = pa.schema(
@@ -137,6 +138,7 @@ def _split_ids(rows: DataFrame) -> DataFrame:
         that group; both are null where the row names no item. Also ``value``, the row as it came, and
         ``empty``, whether it is null.
     """
+    rows = rows.withColumn("item", decoded(F.col("item")))  # or Python could not read its name
     index = F.substring_index("item", ":", -1)
     name = F.expr("substring(item, 1, length(item) - length(substring_index(item, ':', -1)) - 1)")
     indexed = F.col("item").rlike(_INDEXED)

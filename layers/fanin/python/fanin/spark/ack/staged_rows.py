@@ -19,6 +19,7 @@ from fanin.spark.ack.sql_items import normalize, resolve
 from fanin.spark.ack.values import VALUES, counted, judge_values, with_values
 from fanin.spark.runtime.datasets import replace_dataset
 from fanin.spark.runtime.rejects import Reason
+from fanin.spark.runtime.unreadable import not_utf8
 
 STAGED: Final = (
     "batch_id long, ordinal long, item string, raw string, value string, why string,"
@@ -26,6 +27,7 @@ STAGED: Final = (
 )
 """A row of the input. With a ``reason`` it is a reject; else it is the one row of its item that counts, and
 the item has failed if there is a ``why``."""
+_NOT_TEXT: Final = "the reason has bytes that are not UTF-8"
 _CONFLICT: Final = "the input names it more than once, with different values"
 
 
@@ -47,8 +49,10 @@ def stage_rows(
     failed = F.col("reason").cast("string") if "reason" in rows.columns else F.lit(None).cast("string")
     told = rows.withColumn("why", F.substring(failed, 1, MAX_REASON)).drop("reason")
     found = resolve(normalize(with_values(told, totals), schema), schema, batches)
+    foreign = F.when(not_utf8(F.col("why")), F.lit(_NOT_TEXT))
+    found = _rejected(found, F.when(foreign.isNotNull(), Reason.MALFORMED), foreign)
     if totals:
-        found = _with_judged_values(found, totals)
+        found = _rejected(found, *judge_values(totals))
     empty = F.lit(None).cast("string")
     raw, item = (empty, F.col("item")) if schema.by_id else (F.col("raw").cast("string"), empty)
     staged = _once(found, totals).withColumns({"raw": raw, "item": item})
@@ -61,8 +65,8 @@ def no_rows(frame: DataFrame) -> DataFrame:
     return frame.sparkSession.createDataFrame([], STAGED)
 
 
-def _with_judged_values(found: DataFrame, totals: Sequence[str]) -> DataFrame:
-    reason, detail = judge_values(totals)
+def _rejected(found: DataFrame, reason: Column, detail: Column) -> DataFrame:
+    """Leave out those rows that have a reason, of which nothing else has left out before."""
     judged = found.withColumns(
         {"_reason": F.coalesce("reason", reason), "_detail": F.coalesce("detail", detail)}
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -12,13 +12,13 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat
-from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.inputs.opening import Opened
 from fanin.spark.runtime.arrow import Records, ddl
 from fanin.spark.runtime.cluster import most_tasks
 from fanin.spark.runtime.object_store import file_system, place_of
 
 _FOOTERS: Final = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("wrong", pa.string())])
+DAMAGED: Final = "the file is damaged, or its writer is wrong: write it anew"
 _FILES: Final = 64
 """Files whose footers a task is worth starting for."""
 
@@ -39,7 +39,11 @@ def check_promised(spark: SparkSession, opened: Opened, read: int) -> None:
     """
     if opened.format is not DatasetFormat.PARQUET or not opened.files:
         return
-    promised = _promised(spark, opened.files)
+    try:
+        system, _ = file_system(opened.files[0].path, spark)
+    except (pa.ArrowException, OSError):
+        return
+    promised = promised_rows(spark, system, [place_of(file.path) for file in opened.files])
     if promised is not None and promised != read:
         raise InvalidRequest(
             f"the footers of {len(opened.files)} files, {opened.files[0].path} first, promise {promised}"
@@ -47,28 +51,34 @@ def check_promised(spark: SparkSession, opened: Opened, read: int) -> None:
         )
 
 
-def _promised(spark: SparkSession, files: Iterable[FoundFile]) -> int | None:
-    """The rows of all files; None if pyarrow cannot read some footer here."""
-    paths = [file.path for file in files]
-    try:
-        system, _ = file_system(paths[0], spark)
-    except (pa.ArrowException, OSError):
-        return None
-    places = [place_of(path) for path in paths]
+def promised_rows(spark: SparkSession, system: Any, paths: Sequence[str]) -> int | None:
+    """How many rows the footers of Parquet files promise.
+
+    Args:
+        spark: the session, whose tasks read the footers.
+        system: the file system, of pyarrow.
+        paths: of the files, as it takes them.
+
+    Returns:
+        None if some footer cannot be read.
+
+    Raises:
+        InvalidRequest: a footer contradicts itself; names the file.
+    """
 
     def footers(records: Iterable[Records]) -> Iterator[Records]:
         for record in records:
-            found = [_footer(system, places[number]) for number in record.column(0).to_pylist()]
+            found = [_footer(system, paths[number]) for number in record.column(0).to_pylist()]
             yield pa.RecordBatch.from_pylist(found, schema=_FOOTERS)
 
-    tasks = max(1, min(most_tasks(spark), len(places) // _FILES))
-    looked = spark.range(0, len(places), 1, tasks).mapInArrow(footers, ddl(_FOOTERS))
+    tasks = max(1, min(most_tasks(spark), len(paths) // _FILES))
+    looked = spark.range(0, len(paths), 1, tasks).mapInArrow(footers, ddl(_FOOTERS))
     (row,) = looked.agg(
         F.sum("rows").alias("rows"), F.count("rows").alias("known"), F.min("wrong").alias("wrong")
     ).collect()
     if row["wrong"] is not None:
-        raise InvalidRequest(f"{row['wrong']}; the file is damaged, or its writer is wrong: write it anew")
-    return row["rows"] if row["known"] == len(places) else None
+        raise InvalidRequest(row["wrong"])
+    return row["rows"] if row["known"] == len(paths) else None
 
 
 def _footer(system: Any, path: str) -> dict[str, Any]:
@@ -104,6 +114,6 @@ def contradiction(metadata: Any, path: str) -> str | None:
             if column.num_values < group.num_rows:
                 return (
                     f"the footer of {path} says that a part has {group.num_rows} rows, and that its column"
-                    f" {column.path_in_schema} has only {column.num_values} values"
+                    f" {column.path_in_schema} has only {column.num_values} values; {DAMAGED}"
                 )
     return None

@@ -51,8 +51,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--work",
         required=True,
-        help="folder for what steps pass to each other; the job replaces rows, failures, merged, failed,"
-        " rejects and summary.json in it",
+        help="folder for what steps pass to each other; the job replaces given, rows, failures, pages,"
+        " merged, failed, rejects and summary.json in it",
     )
     parser.add_argument(
         "--rejects",
