@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
 from fanin.domain.marks import Failure, ItemRange
 from fanin.spark.outcome.driver import outcomes
 from fanin.spark.runtime.service import Service
+from tests.spark.evaluations import Evaluations
 from tests.spark.items import filled
 
 pytestmark = pytest.mark.emulator
 
 
-def test_rows_keep_their_columns_and_get_an_outcome(spark: SparkSession, service: Service) -> None:
+def test_rows_keep_their_columns_and_get_an_outcome(
+    spark: SparkSession, service: Service, tmp_path: Path
+) -> None:
     # Given a batch with a range done, an item failed, and rows that name items, one twice and one of none,
     # whose other columns are called like those of this library
-    batch, group = filled(service)
+    _, group = filled(service)
     ledger = service.ledger()
     ledger.mark([ItemRange(group.prefix, 100, 8_000)]).whole()
     ledger.mark([Failure(group[7], "no such customer")]).whole()
@@ -29,11 +34,17 @@ def test_rows_keep_their_columns_and_get_an_outcome(spark: SparkSession, service
         ("order 12", 6, "f"),
         (None, 7, "g"),
     ]
-    frame = spark.createDataFrame(rows, "item string, value int, `re.ason` string")
+    evaluations = Evaluations(tmp_path / "evaluations")
+    frame = spark.createDataFrame(rows, "named string, value int, `re``a.son` string").repartition(3)
+    frame = evaluations.counted(
+        frame, "value", "Item", lambda value, number: None if number else rows[value - 1][0]
+    )
 
-    told = outcomes(frame, service).orderBy("value")
+    told = outcomes(frame, service).orderBy("value").persist()
 
-    # Then each row is there once
+    # Then each row is there once, and was evaluated once
+    assert told.count() == 7
+    assert evaluations.times == {str(row[1]): 1 for row in rows}
     assert told.columns == [*frame.columns, "outcome", "why"]
     assert [tuple(row) for row in told.select("value", "outcome", "why").collect()] == [
         (1, "done", None),
@@ -44,4 +55,9 @@ def test_rows_keep_their_columns_and_get_an_outcome(spark: SparkSession, service
         (6, "unknown", "it names no item"),
         (7, "unknown", "it names no item"),
     ]
-    assert batch.batch_id
+    # And the result may be asked for again, later
+    ledger.mark([group[8_000]]).whole()
+    again = outcomes(told, service)
+    assert again.columns == told.columns
+    assert again.where("value = 3").collect()[0]["outcome"] == "done"
+    told.unpersist()

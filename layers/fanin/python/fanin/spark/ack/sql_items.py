@@ -16,7 +16,8 @@ from pyspark.sql.types import LongType, StringType
 from fanin.domain.ids import Block
 from fanin.spark.ack.input_schema import ALWAYS_WHOLE, LONGEST, InputSchema, whole_number
 from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
-from fanin.spark.runtime.arrow import Records, ddl
+from fanin.spark.runtime.arrow import Records
+from fanin.spark.runtime.lookups import looked_up
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.unreadable import decoded
 
@@ -32,7 +33,7 @@ _SCHEMA: Final = pa.schema(
         ("totals", pa.list_(pa.string())),
     ]
 )
-_BLOCKS: Final = ddl(_SCHEMA)
+_NAMES: Final = pa.schema(list(_SCHEMA)[:1])
 
 
 def normalize(rows: DataFrame, schema: InputSchema) -> DataFrame:
@@ -62,7 +63,7 @@ def normalize(rows: DataFrame, schema: InputSchema) -> DataFrame:
 
 
 def resolve(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> DataFrame:
-    """Find the items that rows name. Tasks check each prefix of item ids, or each batch, once.
+    """Find the items that rows name. Rows are evaluated once; tasks check each name once a page of rows.
 
     Args:
         rows: with the columns that ``normalize`` gives, and any others.
@@ -74,12 +75,8 @@ def resolve(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> DataF
         item; and with ``value``, the row as it came, and ``totals``, the names of the totals of the batch.
     """
     split = _split_ids(rows) if schema.by_id else _split_ordinals(rows, schema)
-    if schema.batch_id is None:
-        names = split.where("name IS NOT NULL").select("name").distinct()
-    else:
-        names = rows.sparkSession.createDataFrame([(str(schema.batch_id),)], "name string")
-    blocks = names.mapInArrow(find_blocks_task(batches, schema), _BLOCKS)
-    found = split.join(blocks, "name", "left")
+    block = looked_up(find_blocks_task(batches, schema), _NAMES, _SCHEMA, [F.col("name")])
+    found = split.withColumn("_block", block).select("*", "_block.*").drop("_block")
     inside = (F.col("index") >= 0) & (F.col("index") < F.col("size"))
     reason = (
         F.when(F.col("name").isNull() & F.col("empty"), Reason.NULL)

@@ -12,13 +12,11 @@ from fanin.app.ports.words import WordKey, WordRow
 from fanin.domain.batch import Batch
 from fanin.domain.picture import ItemState
 from fanin.domain.tree import Tree
-from fanin.spark.runtime.arrow import Records, ddl, page
+from fanin.spark.runtime.arrow import Records, page
 from fanin.spark.runtime.service import Service
 
-_STATES: Final = pa.schema(
-    [("batch_id", pa.int64()), ("ordinal", pa.int64()), ("outcome", pa.string()), ("why", pa.string())]
-)
-STATES: Final = ddl(_STATES)
+ITEMS: Final = pa.schema([("batch_id", pa.int64()), ("ordinal", pa.int64())])
+STATES: Final = pa.schema([*ITEMS, ("outcome", pa.string()), ("why", pa.string())])
 _AT_ONCE: Final = 10_000
 _TREE: Final = Tree()
 _Row = tuple[int, int, str, str | None]
@@ -33,7 +31,7 @@ def read_states_task(service: Service) -> Callable[[Iterable[Records]], Iterator
 
     Returns:
         A function that takes ``batch_id`` and ``ordinal`` of items of exact batches, each once and ordered,
-        so that items of a word are next to each other; and gives ``STATES``.
+        so that items of a word are next to each other; and gives ``STATES`` of each.
     """
 
     def run(records: Iterable[Records]) -> Iterator[Records]:
@@ -56,7 +54,7 @@ def states(record: Records, ledger: LedgerService) -> Records:
             rows += [(batch_id, ordinal, "unknown", f"there is no batch {batch_id}") for ordinal in some]
             continue
         rows += _of_batch(ledger, batches[batch_id], some)
-    return page(_STATES, rows)
+    return page(STATES, rows)
 
 
 def _of_batch(ledger: LedgerService, batch: Batch, ordinals: Sequence[int]) -> list[_Row]:
