@@ -20,6 +20,7 @@ from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.inputs.formats import DatasetFormat, Dialect
 from fanin.spark.runtime import rejects
 from tests.spark.datasets import undecodable
+from tests.spark.setting import setting
 
 
 def split(spark: SparkSession, dataset: Dataset) -> tuple[list[str], list[tuple[str, str]]]:
@@ -167,7 +168,9 @@ def test_times_keep_their_microseconds(spark: SparkSession, tmp_path: Path) -> N
         " TIMESTAMP_NTZ '2026-11-21 18:00:00.000001' AS local"
     )
 
-    (sent,), _ = split(spark, parquet(rows, tmp_path))
+    dataset = parquet(rows, tmp_path)
+    with setting(spark, "spark.sql.session.timeZone", "America/New_York"):
+        (sent,), _ = split(spark, dataset)
 
     assert json.loads(sent) == {"at": "2026-11-21T18:00:00.123456Z", "local": "2026-11-21T18:00:00.000001"}
 

@@ -61,7 +61,8 @@ def test_the_summary_has_the_root_cause(
     # Then the summary and the last line on standard error say why, and not where
     told = capsys.readouterr()
     detail = json.loads(told.out.splitlines()[-1])["detail"]
-    assert detail.startswith(f"java.lang.RuntimeException: file:{file} is not a Parquet file")
+    assert detail.startswith(f"file:{file} cannot be read: java.lang.RuntimeException: ")
+    assert "Traceback" not in told.err
     assert told.err.splitlines()[-1] == f"a-job: {detail}"
 
 

@@ -40,6 +40,7 @@ _ENVELOPE: Final = 256
 """Bytes of a message besides its body: the item id, and the name and type of its attribute."""
 _TIMES: Final = {
     "ignoreNullFields": "false",
+    "timeZone": "UTC",  # whatever that of the session is
     # By default Spark cuts a time after its milliseconds.
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",

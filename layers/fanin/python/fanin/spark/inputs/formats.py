@@ -127,6 +127,7 @@ class Dialect:
             "encoding": self.encoding,
             "quote": self.quote,
             "escape": self.inner_escape or "\0",
+            "timeZone": "UTC",
             # Spark checks the number of columns only in those that it parses.
             "columnPruning": False,
         }

@@ -40,6 +40,27 @@ class _Number(str):
     __slots__ = ()
 
 
+class _Repeating(dict[str, Any]):
+    """An object that has a name more than once.
+
+    Attributes:
+        pairs: its fields, as they stand there.
+    """
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else _Repeating(pairs)
+
+
+def _pairs(found: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    return found.pairs if isinstance(found, _Repeating) else found.items()
+
+
 class Object(NamedTuple):
     """One object of a dataset, or a text that is none.
 
@@ -185,7 +206,7 @@ def _space(text: str, at: int) -> int:
 def _values(found: dict[str, Any], fields: dict[str, int], *, exact: bool) -> list[str | None]:
     values: list[str | None] = [None] * len(fields)
     seen: set[int] = set()
-    for name, value in found.items():
+    for name, value in _pairs(found):
         place = fields.get(name if exact else name.lower())
         if place is None:
             continue
@@ -212,7 +233,7 @@ def _json(value: Any) -> str:
     if isinstance(value, _Number):
         return value
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_json(name)}: {_json(one)}' for name, one in value.items())}}}"
+        return f"{{{', '.join(f'{_json(name)}: {_json(one)}' for name, one in _pairs(value))}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_json, value))}]"
     return json.dumps(value, ensure_ascii=False)
@@ -222,4 +243,6 @@ def _constant(name: str) -> None:
     raise _NotJson(f"{name} is not JSON")
 
 
-_DECODER: Final = json.JSONDecoder(parse_float=_Number, parse_int=_Number, parse_constant=_constant)
+_DECODER: Final = json.JSONDecoder(
+    parse_float=_Number, parse_int=_Number, parse_constant=_constant, object_pairs_hook=_object
+)

@@ -29,7 +29,8 @@ SETTINGS: Final[Mapping[str, str]] = {
     # Spark 4 calls Java eight times for each function of a column, to show lines of Python in errors.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""Settings of every job; all but the last can be changed while a session runs."""
+"""Settings of every job; all but the last can be changed while a session runs. Who calls the functions of the
+library in a session of his own need not have them: tasks then get smaller pages."""
 
 _ALONE: Final[Mapping[str, str]] = {
     "spark.master": "local[*]",
@@ -57,19 +58,20 @@ _TOLD_TWICE: Final = (
 
 
 def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Get the running session, or create one in this process.
+    """Get the running session as it is, or create one in this process with the settings of the jobs.
 
     Under spark-submit (EMR), master, memory and the rest come from there; a plain ``python -m`` runs on all
     cores of this machine.
 
     Args:
         name: of the application, in Spark's UI.
-        settings: Spark properties; they override those of this module.
+        settings: Spark properties of a new session; they override those of this module.
     """
-    running = SparkSession.getActiveSession()
+    if (running := SparkSession.getActiveSession()) is not None:
+        return running
     builder = SparkSession.builder.appName(name)
     alone = not submitted()
-    if running is None and alone:
+    if alone:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers here do not see settings
         _find_java()
         for key, value in _ALONE.items():
@@ -89,8 +91,26 @@ def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSessio
 
 
 @contextmanager
+def holding(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Change those settings of a session that can change while it runs, for the time of a block."""
+    before = {name: spark.conf.get(name, None) for name in settings if spark.conf.isModifiable(name)}
+    try:
+        for name in before:
+            spark.conf.set(name, settings[name])
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
+
+
+@contextmanager
 def quiet_session(name: str, settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
     """Get a session for a process that ends after the block; Ctrl-C ends it without tracebacks.
+
+    A session that was running before has the settings of the jobs within the block, and its own after it.
 
     Ctrl-C raises ``KeyboardInterrupt``, which cancels what Spark is doing; while Java starts, it waits. All
     logging is off from then on, and the next Ctrl-C ends the process at once.
@@ -106,9 +126,10 @@ def quiet_session(name: str, settings: Mapping[str, str] | None = None) -> Itera
         >>> with quiet_session("nightly acks") as spark:  # doctest: +SKIP
         ...     acknowledge(spark.read.parquet("s3://lake/acks"), Service.from_env(), work="s3://lake/work")
     """
+    running = SparkSession.getActiveSession()
     with held_interrupt():
         spark = session(name, settings)
-    with quiet_interrupt(spark):
+    with quiet_interrupt(spark), holding(spark, {**SETTINGS, **(settings or {})} if running else {}):
         yield spark
 
 
