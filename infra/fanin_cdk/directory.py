@@ -68,7 +68,7 @@ class Directory(Construct):
         )
         self.router_dead_letters, router = self._router()
         self.environment = {
-            names.ENV_BUS: bus.event_bus_name,
+            names.ENV_BUS: bus.event_bus_arn,
             names.ENV_ROUTER_ARN: router.function.function_arn,
         }
         self.retries = self._stream(tries)
@@ -108,7 +108,7 @@ class Directory(Construct):
             "router",
             "sends events to the registrations that their routes name",
             ROUTE,
-            environment={names.ENV_BUS: self._bus.event_bus_name, **kept},
+            environment={names.ENV_BUS: self._bus.event_bus_arn, **kept},
             on_failure=dead_letters,
         )
         if self.unrouted:

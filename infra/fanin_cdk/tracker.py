@@ -152,7 +152,7 @@ class FaninTracker(Construct):
             **self.settings.environment,
             **self._patterns.environment,
             **self.targets.environment,
-            names.ENV_BUS: self.bus.event_bus_name,
+            names.ENV_BUS: self.bus.event_bus_arn,
             names.ENV_ACK_QUEUE_URL: self.acks.queue.queue_url,
         }
         # An emulator is thrown away as a whole.

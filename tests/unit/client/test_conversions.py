@@ -66,7 +66,8 @@ def test_a_member_is_found_by_its_value(value: State | str) -> None:
 def test_a_value_that_no_member_has_is_refused_with_all_that_exist() -> None:
     with pytest.raises(InvalidRequest) as refused:
         member(State, "OPEN")
-    assert str(refused.value) == f"'OPEN' is not one of {', '.join(state.value for state in State)}"
+    known = ", ".join(state.value for state in State)
+    assert str(refused.value) == f"'OPEN' is not a State: name one of {known}"
 
 
 @pytest.mark.parametrize("values", [5, None, "a", b"a"])
@@ -105,8 +106,8 @@ class TestTargets:
             ({"type": "sqs"}, "on_end must be several"),
             ([5], "on_end must be several"),
             ([{"queue_url": "https://q"}], "needs a type"),
-            ([{"type": "pager"}], "not one of step_functions"),
-            ([{"type": "sqs", "when": "later"}], "not one of complete"),
+            ([{"type": "pager"}], "not a TargetType: name one of step_functions"),
+            ([{"type": "sqs", "when": "later"}], "not a When: name one of complete"),
             ([{"type": "sqs", "queue": "https://q"}], "has no 'queue'"),
         ],
     )

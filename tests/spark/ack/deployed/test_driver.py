@@ -78,7 +78,7 @@ def test_rows_that_are_not_the_same_twice_are_evaluated_once(
     # Then each row was evaluated once, and its item is done or has failed
     assert evaluations.times == {str(n): 1 for n in range(40)}
     failed = 0 if small else 20
-    sums = {"in": 40, "done": 40 - failed, "failed": failed, "duplicates": 0, "rejected": 0}
+    sums = {"in": 40, "acknowledged": 40 - failed, "failed": failed, "repeated": 0, "rejected": 0}
     assert (told[0].ok, told[0].summary()["accounted"]) == (True, sums)
     found = ledger.status(batch.batch_id).batch
     assert (found.state, found.failed) == (State.COMPLETE, failed)

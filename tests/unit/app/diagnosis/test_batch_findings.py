@@ -191,7 +191,7 @@ def test_a_child_that_runs_is_where_to_ask_next() -> None:
         Code.CHILD_RUNNING,
         Severity.INFO,
         "A child batch is running",
-        "Item 40 is done when batch 8 ends, which is open.",
+        "Item 40 waits for batch 8, which is open.",
         "Ask why that one is not finished: `fanin why 8`.",
         {"item": 40, "child": 8, "state": "open"},
     )

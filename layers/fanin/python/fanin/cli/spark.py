@@ -94,8 +94,10 @@ def submit(
     elif arguments[:1] and arguments[0] in set(JobName):
         job = arguments.pop(0)
     else:
-        given = f"not {arguments[0]}" if arguments else "or a script of your own by --script"
-        raise typer.BadParameter(f"name a job, {', '.join(JobName)}, {given}", param_hint="JOB")
+        wrong = f"there is no job {arguments[0]}; " if arguments else ""
+        raise typer.BadParameter(
+            f"{wrong}name one of {', '.join(JobName)}, or a script of your own by --script", param_hint="JOB"
+        )
     package = None if deployed else Package.wheel(wheel) if wheel else Package.installed()
     named = {} if token is None else {"token": token}
     submission = Submission(

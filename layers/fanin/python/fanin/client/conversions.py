@@ -102,7 +102,7 @@ def member(enumeration: type[E], value: E | str) -> E:
         return enumeration(value)
     except ValueError:
         known = ", ".join(enumeration)
-        raise InvalidRequest(f"{value!r} is not one of {known}") from None
+        raise InvalidRequest(f"{value!r} is not a {enumeration.__name__}: name one of {known}") from None
 
 
 def selection(

@@ -202,7 +202,10 @@ def each(marks: Mark | Group | Iterable[Mark | Group]) -> Iterator[Mark]:
         for mark in marks:
             yield ItemRange(mark.prefix) if isinstance(mark, Group) else mark
     else:
-        raise InvalidRequest(f"marks must be an item id, several, or a group, not {shown(marks)}")
+        raise InvalidRequest(
+            f"marks must be an item id, a group, a range, or several of these, not {shown(marks)};"
+            " of a missing range pass its items"
+        )
 
 
 def _failure(item: str | Failure, like: Failure) -> Mark:

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.adapters.dynamodb.rows import word_key
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -124,7 +125,7 @@ def _batch(table: str, row: Mapping[str, Any]) -> int | None:
     """The batch of a row; a registration, a route and a buffer have none."""
     match table:
         case "words":
-            return int(row[names.WORD_ID]["S"].partition("/")[0])
+            return word_key(row[names.WORD_ID]["S"]).batch_id
         case "directory":
             return None
         case _:

@@ -164,7 +164,7 @@ def _children(facts: Facts) -> Iterator[Finding]:
             Code.CHILD_RUNNING,
             Severity.INFO,
             "A child batch is running",
-            f"Item {ordinal} is done when batch {child.batch_id} ends, which is {child.state}.",
+            f"Item {ordinal} waits for batch {child.batch_id}, which is {child.state}.",
             f"Ask why that one is not finished: `fanin why {child.batch_id}`.",
             {"item": ordinal, "child": child.batch_id, "state": child.state.value},
         )

@@ -14,7 +14,7 @@ from functools import reduce
 from fanin.app.failures.notes import Failing, FailureNotes
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.known_batches import KnownBatches
-from fanin.app.ledger.plans import GONE, Call, Plan, checked, plan_of, receipt_of
+from fanin.app.ledger.plans import GONE, Plan, Verdicts, checked, plan_of, receipt_of
 from fanin.app.ledger.settle import Settler, brought
 from fanin.app.ledger.shares import Share, Span, shares_of
 from fanin.app.ledger.tolerance import Tolerating
@@ -71,61 +71,61 @@ class Marking:
                 f"a request takes marks up to a weight of {limits.MAX_MARKS}, of which an item id is 1 and a"
                 f" failure, a range or a count 10; these weigh {heavy}: send the rest in another call"
             )
-        call = Call(marks, whole)
-        shares = shares_of(marks, call.refused, most)
-        batches = self._batches(shares, call)
+        verdicts = Verdicts(marks, whole)
+        shares = shares_of(marks, verdicts.refused, most)
+        batches = self._batches(shares, verdicts)
         plans: dict[int, Plan] = {}
         for batch_id, batch in batches.items():
-            share = checked(shares[batch_id], batch, call)
+            share = checked(shares[batch_id], batch, verdicts)
             if share.total and batch.state.terminal:
-                call.end(share, batch)
+                verdicts.end(share, batch)
             elif share.total:
-                plans[batch_id] = plan_of(share, batch, call)
-        self._note(plans, call)
+                plans[batch_id] = plan_of(share, batch, verdicts)
+        self._note(plans, verdicts)
         exact = [plan for plan in plans.values() if plan.batch.mode is Mode.EXACT]
-        self._look_above(exact, call)
-        exact = [plan for plan in exact if plan.batch.batch_id not in call.receipts]
-        self._judge(exact, self._settle(exact, call), call)
+        self._look_above(exact, verdicts)
+        exact = [plan for plan in exact if plan.batch.batch_id not in verdicts.receipts]
+        self._judge(exact, self._settle(exact, verdicts), verdicts)
         for plan in plans.values():
             if plan.batch.mode is Mode.ESTIMATED:
-                self._count(plan, call)
-        receipts = [call.receipts[batch_id] for batch_id in shares if batch_id in call.receipts]
-        verdicts = (dict(sorted(one.items())) for one in (call.refused, call.left, call.unknown))
-        return Marked(self._tolerating.note(receipts, batches), *verdicts)
+                self._count(plan, verdicts)
+        receipts = [verdicts.receipts[batch_id] for batch_id in shares if batch_id in verdicts.receipts]
+        unsettled = (dict(sorted(one.items())) for one in (verdicts.refused, verdicts.left, verdicts.unknown))
+        return Marked(self._tolerating.note(receipts, batches), *unsettled)
 
-    def _batches(self, shares: Mapping[int, Share], call: Call) -> dict[int, Batch]:
+    def _batches(self, shares: Mapping[int, Share], verdicts: Verdicts) -> dict[int, Batch]:
         """Read the batches of a request.
 
         Those with failures are read as they are now: nothing is kept of failures in a batch that has ended.
         """
         stops = {share.batch_id: share.stop for share in shares.values()}
-        anew = [share.batch_id for share in shares.values() if any(map(call.fails, share.places))]
+        anew = [share.batch_id for share in shares.values() if any(map(verdicts.fails, share.places))]
         rows = self._known.try_reaching(stops, anew=anew) if shares else {}
         batches: dict[int, Batch] = {}
         for batch_id, share in shares.items():
             row = rows[batch_id]
             if isinstance(row, FaninError):
-                call.fail(share.places, row)
+                verdicts.fail(share.places, row)
             else:
                 batches[batch_id] = row
         return batches
 
-    def _note(self, plans: Mapping[int, Plan], call: Call) -> None:
+    def _note(self, plans: Mapping[int, Plan], verdicts: Verdicts) -> None:
         """Keep what is known of failures, before their items are marked."""
-        failing = [_failing(plan, call) for plan in plans.values() if plan.failures]
+        failing = [_failing(plan, verdicts) for plan in plans.values() if plan.failures]
         try:
             refused = self._notes.write(failing) if failing else {}
         except (Throttled, ServiceUnavailable) as error:
             for one in failing:
                 plan = plans[one.batch.batch_id]
-                plan.leave_out(dict.fromkeys(plan.failures, error), call)
+                plan.leave_out(dict.fromkeys(plan.failures, error), verdicts)
             return
         for one in failing:
             batch_id = one.batch.batch_id
             errors = {ordinal: error for (of, ordinal), error in refused.items() if of == batch_id}
-            plans[batch_id].leave_out(errors, call)
+            plans[batch_id].leave_out(errors, verdicts)
 
-    def _look_above(self, plans: Iterable[Plan], call: Call) -> None:
+    def _look_above(self, plans: Iterable[Plan], verdicts: Verdicts) -> None:
         """Find failures of items that a range has marked as done, higher up in the tree.
 
         Only failures need these reads: an item that succeeded must not be listed as failed. So after its
@@ -137,22 +137,22 @@ class Marking:
         for batch_id, row in (self._known.try_reaching(stops, anew=stops) if stops else {}).items():
             plan = failing[batch_id]
             if isinstance(row, FaninError):
-                plan.leave_out(dict.fromkeys(plan.failures, row), call)
+                plan.leave_out(dict.fromkeys(plan.failures, row), verdicts)
             elif row.state.terminal:
-                call.end(plan.share.without({*call.refused, *call.left}), row)
+                verdicts.end(plan.share.without({*verdicts.refused, *verdicts.left}), row)
             else:
                 plan.batch = row
                 try:
                     below = self._held.below_pending(row, plan.failing)
                     held = self._held.pending(row, plan.held)
                 except (Throttled, ServiceUnavailable) as error:
-                    plan.leave_out(dict.fromkeys(plan.failures, error), call)
+                    plan.leave_out(dict.fromkeys(plan.failures, error), verdicts)
                     continue
                 plan.covered = plan.failing.keys() - below
                 done = {ordinal: plan.held.pop(ordinal) for ordinal in plan.held.keys() - held}
                 plan.repeats |= {place: place for place in done.values()}
 
-    def _settle(self, plans: Sequence[Plan], call: Call) -> dict[WordKey, Outcome]:
+    def _settle(self, plans: Sequence[Plan], verdicts: Verdicts) -> dict[WordKey, Outcome]:
         """Write the words of all plans together."""
         masks: dict[WordKey, int] = {}
         failed: dict[WordKey, int] = {}
@@ -162,8 +162,8 @@ class Marking:
             fails = (ordinal for ordinal in plan.failing if ordinal not in plan.covered)
             failed |= self._leaves(plan.batch, fails)
             if plan.batch.totals:
-                placed = ((ordinal, call.values(place)) for ordinal, place in plan.first.items())
-                values |= brought(plan.batch, placed, self._tree, whole=call.whole)
+                placed = ((ordinal, verdicts.values(place)) for ordinal, place in plan.first.items())
+                values |= brought(plan.batch, placed, self._tree, whole=verdicts.whole)
         if not masks:
             return {}
         try:
@@ -195,17 +195,17 @@ class Marking:
         cover = self._tree.cover(span.start, span.stop, batch.items)
         return {WordKey(batch.batch_id, bits.level, bits.number): bits.mask for bits in cover}
 
-    def _judge(self, plans: Iterable[Plan], outcomes: Mapping[WordKey, Outcome], call: Call) -> None:
+    def _judge(self, plans: Iterable[Plan], outcomes: Mapping[WordKey, Outcome], verdicts: Verdicts) -> None:
         """Judge the marks of plans, whose words were written as far as they could be."""
         for plan in plans:
             done: list[int] = []
-            first, failed = self._judge_items(plan, outcomes, done, call)
-            ranged = self._judge_ranges(plan, outcomes, call)
+            first, failed = self._judge_items(plan, outcomes, done, verdicts)
+            ranged = self._judge_ranges(plan, outcomes, verdicts)
             for place, earlier in plan.repeats.items():
-                if call.settles(earlier):
+                if verdicts.settles(earlier):
                     done.append(place)
                 else:
-                    call.left[place] = Throttled(
+                    verdicts.left[place] = Throttled(
                         "an earlier mark of the item is not settled; repeat this one"
                     )
             if not (first or ranged or done or plan.held):
@@ -215,20 +215,20 @@ class Marking:
             try:
                 self._known.touch(row)
             except (Throttled, ServiceUnavailable) as busy:
-                if not any(place in call.left for place in plan.share.places):
-                    call.fail(filter(call.settles, plan.share.places), busy)
+                if not any(place in verdicts.left for place in plan.share.places):
+                    verdicts.fail(filter(verdicts.settles, plan.share.places), busy)
                     continue  # the repeat records the activity
-            call.receipts[batch_id] = replace(
+            verdicts.receipts[batch_id] = replace(
                 receipt_of(row),
                 first=first,
                 failed=failed,
-                duplicates=call.ids(sorted(done)),
+                duplicates=verdicts.ids(sorted(done)),
                 ranged=ranged,
                 held=len(plan.held),
             )
 
     def _judge_items(
-        self, plan: Plan, outcomes: Mapping[WordKey, Outcome], done: list[int], call: Call
+        self, plan: Plan, outcomes: Mapping[WordKey, Outcome], done: list[int], verdicts: Verdicts
     ) -> tuple[int, int]:
         """How many items the plan marked first, and how many of them failed.
 
@@ -240,7 +240,7 @@ class Marking:
             number, at = divmod(ordinal, width)
             outcome = outcomes[WordKey(batch_id, 0, number)]
             if isinstance(outcome, FaninError):
-                call.fail([place], outcome)
+                verdicts.fail([place], outcome)
             elif outcome.first & bits[at] and ordinal not in plan.covered:
                 first += 1
                 failed += ordinal in plan.failing
@@ -248,7 +248,7 @@ class Marking:
                 done.append(place)
         return first, failed
 
-    def _judge_ranges(self, plan: Plan, outcomes: Mapping[WordKey, Outcome], call: Call) -> int:
+    def _judge_ranges(self, plan: Plan, outcomes: Mapping[WordKey, Outcome], verdicts: Verdicts) -> int:
         """How many items the marked ranges have; ranges that could not be marked are judged."""
         ranged = 0
         for span in plan.spans:
@@ -257,42 +257,42 @@ class Marking:
             if error is None:
                 ranged += span.size
             else:
-                call.fail([span.place], error)
+                verdicts.fail([span.place], error)
         return ranged
 
-    def _count(self, plan: Plan, call: Call) -> None:
+    def _count(self, plan: Plan, verdicts: Verdicts) -> None:
         """Count the share of an estimated batch, which has no bits and counts every repeat."""
-        batch, share = plan.batch, plan.share.without({*call.refused, *call.left})
+        batch, share = plan.batch, plan.share.without({*verdicts.refused, *verdicts.left})
         if not share.total:
             return
         names, places = tuple(batch.totals), list(share.places)
-        values = (in_order(call.values(place), names, batch_id=batch.batch_id) for place in places)
+        values = (in_order(verdicts.values(place), names, batch_id=batch.batch_id) for place in places)
         sums = reduce(plus, values, (0,) * len(names)) if names else ()
         try:
             activity = self._known.activity(batch)
             row = self._ports.batches.count(batch.batch_id, share.total, activity=activity, sums=sums)
             if row is None:
-                call.end(share, self._known.current(batch.batch_id))
+                verdicts.end(share, self._known.current(batch.batch_id))
                 return
         except OutcomeUnknown as error:
-            call.unknown |= dict.fromkeys(places, error)
+            verdicts.unknown |= dict.fromkeys(places, error)
             return
         except (Throttled, ServiceUnavailable, *GONE) as error:
-            call.fail(places, error)
+            verdicts.fail(places, error)
             return
         row = self._known.remember(row)
         with suppress(Throttled, ServiceUnavailable, *GONE):  # it is counted; the reaper completes the batch
             row = self._settler.finish(row)
-        failed = sum(map(call.fails, places))
-        call.receipts[batch.batch_id] = replace(receipt_of(row), failed=failed, ranged=share.total)
+        failed = sum(map(verdicts.fails, places))
+        verdicts.receipts[batch.batch_id] = replace(receipt_of(row), failed=failed, ranged=share.total)
 
 
-def _failing(plan: Plan, call: Call) -> Failing:
+def _failing(plan: Plan, verdicts: Verdicts) -> Failing:
     """What is to be kept of the failures of a batch."""
     notes: list[FailureRow] = []
     messages: dict[int, bytes] = {}
     for ordinal, place in plan.failures.items():
-        failure = call.marks[place]
+        failure = verdicts.marks[place]
         if isinstance(failure, Failure):
             item, reason, totals = failure.item, failure.reason, tuple(sorted(failure.totals.items()))
             row = FailureRow(

@@ -18,6 +18,7 @@ from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.events import Event
 from fanin.app.ports.words import Tally
 from fanin.app.targets.jobs import send_jobs
+from fanin.domain import plurals
 from fanin.domain.batch import Batch, ChildFailures, State
 from fanin.domain.ids import parse_item
 from fanin.domain.marks import Done, Failure, Mark, Marked
@@ -134,5 +135,5 @@ def _of_complete(ports: Ports, batch: Batch, item: str, parent_id: int) -> tuple
     if child.succeeded or parent.child_failures is ChildFailures.IGNORE:
         return Done(item, fitting), exact
     least = "at least " if child.failed_more else ""
-    why = f"batch {child.batch_id} completed with {least}{child.failed} failed items"
+    why = f"batch {child.batch_id} completed with {least}{plurals.counted(child.failed, 'failed item')}"
     return Failure(item, why, totals=fitting), exact

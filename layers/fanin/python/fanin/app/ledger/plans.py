@@ -26,7 +26,7 @@ GONE = (BatchNotFound, BatchGone)
 
 
 @dataclass
-class Call:
+class Verdicts:
     """One request, and the verdicts so far; see ``Marked``.
 
     Attributes:
@@ -57,8 +57,8 @@ class Call:
 
     def fail(self, places: Iterable[int], error: FaninError) -> None:
         """Refuse marks whose batch is gone, and leave the others for a repeat."""
-        verdicts = self.refused if isinstance(error, GONE) else self.left
-        verdicts |= dict.fromkeys(places, error)
+        where = self.refused if isinstance(error, GONE) else self.left
+        where |= dict.fromkeys(places, error)
 
     def settles(self, place: int) -> bool:
         """Whether no error is known of a mark."""
@@ -105,18 +105,18 @@ class Plan:
         """Ordinal → the mark, of all items that fail."""
         return self.failing | self.held
 
-    def leave_out(self, errors: Mapping[int, FaninError], call: Call) -> None:
+    def leave_out(self, errors: Mapping[int, FaninError], verdicts: Verdicts) -> None:
         """Take failures out, by their ordinals, and judge their marks."""
         for ordinal, error in errors.items():
-            verdicts = call.refused if isinstance(error, InvalidRequest) else call.left
+            where = verdicts.refused if isinstance(error, InvalidRequest) else verdicts.left
             if ordinal in self.failing:
                 self.first.pop(ordinal, None)
-                verdicts[self.failing.pop(ordinal)] = error
+                where[self.failing.pop(ordinal)] = error
             else:
-                verdicts[self.held.pop(ordinal)] = error
+                where[self.held.pop(ordinal)] = error
 
 
-def checked(share: Share, batch: Batch, call: Call) -> Share:
+def checked(share: Share, batch: Batch, verdicts: Verdicts) -> Share:
     """Refuse ids that were not issued, and what the batch cannot take; return the share without these."""
     names = tuple(batch.totals)
     refused: dict[int, FaninError] = {}
@@ -132,7 +132,7 @@ def checked(share: Share, batch: Batch, call: Call) -> Share:
     for span in share.spans:
         check(span.block, [span.place])
     for place in share.places:
-        if values := call.values(place):
+        if values := verdicts.values(place):
             try:
                 in_order(values, names, batch_id=batch.batch_id)
             except InvalidRequest as error:
@@ -142,21 +142,21 @@ def checked(share: Share, batch: Batch, call: Call) -> Share:
             f"batch {batch.batch_id} is exact: acknowledge its items by their ids, not by a count"
         )
         refused |= dict.fromkeys(share.counts, exact)
-    call.refused |= refused
+    verdicts.refused |= refused
     return share.without(refused) if refused else share
 
 
-def plan_of(share: Share, batch: Batch, call: Call) -> Plan:
+def plan_of(share: Share, batch: Batch, verdicts: Verdicts) -> Plan:
     """Find the first mark of each item, and the ranges that one call can mark."""
     plan = Plan(batch, share)
     if batch.mode is Mode.ESTIMATED:
-        failing = [(ordinal, place) for place, ordinal in share.items if call.fails(place)]
+        failing = [(ordinal, place) for place, ordinal in share.items if verdicts.fails(place)]
         plan.failing = dict(reversed(failing))  # the first of each item
         return plan
-    fitting = _fitting(share, batch, call)
-    spans = [span for span in share.spans if span.place not in call.refused]
+    fitting = _fitting(share, batch, verdicts)
+    spans = [span for span in share.spans if span.place not in verdicts.refused]
     for place, ordinal in share.items:
-        fails = call.fails(place)
+        fails = verdicts.fails(place)
         earlier = _earlier(plan, spans, place, ordinal, fails=fails)
         if earlier is not None:
             plan.repeats[place] = earlier
@@ -167,13 +167,13 @@ def plan_of(share: Share, batch: Batch, call: Call) -> Plan:
             (plan.held if batch.holds else plan.failing)[ordinal] = place
     for span in spans:
         if _waits(span, plan):
-            call.left[span.place] = Throttled("a failure of one of its items goes first; repeat this range")
+            verdicts.left[span.place] = Throttled("one of its items fails first; repeat this range")
         elif span.place in fitting:
             plan.spans.append(span)
     return plan
 
 
-def _fitting(share: Share, batch: Batch, call: Call) -> set[int]:
+def _fitting(share: Share, batch: Batch, verdicts: Verdicts) -> set[int]:
     """The places of ranges that one call can mark; of batches with totals, it marks item by item."""
     if not batch.totals:
         return {span.place for span in share.spans}
@@ -182,11 +182,11 @@ def _fitting(share: Share, batch: Batch, call: Call) -> set[int]:
     by_item = "ranges of batches with totals are marked item by item"
     for span in share.spans:
         if span.size > limits.MAX_MARKS:
-            call.refused[span.place] = RequestTooLarge(
+            verdicts.refused[span.place] = RequestTooLarge(
                 f"{by_item}: name at most {limits.MAX_MARKS} items by one, not {span.size}"
             )
         elif span.size > room:
-            call.left[span.place] = Throttled(f"{by_item}, {limits.MAX_MARKS} in a call; repeat this range")
+            verdicts.left[span.place] = Throttled(f"{by_item}, {limits.MAX_MARKS} a call; repeat this range")
         else:
             room -= span.size
             fitting.add(span.place)

@@ -29,7 +29,8 @@ MessageHandler: TypeAlias = Callable[[ReceivedMessage], object]
 It raises ``ItemFailed`` to mark the item failed for good, and any other error to receive the message again.
 Messages are delivered at least once, so handling one twice must do no harm. The message of a scatter is done
 when it is replied to (``tracker.scatters.reply``), now or later, and not by being handled. A message for
-whose item the handler opens a batch (``parent_item=message.item``) is done when that batch ends.
+whose item the handler opens a batch (``parent_item=message.item``) is marked when that batch ends: done if it
+completes without failures, else failed.
 """
 
 
@@ -65,7 +66,7 @@ def check_handler(handle: object) -> None:
         raise InvalidRequest(_LAZY)
 
 
-def finished(returned: object) -> None:
+def check_returned(returned: object) -> None:
     """Check what a handler has returned: nothing that still has to be run.
 
     Raises:
@@ -192,7 +193,7 @@ class MessageWindow:
         failure: str | None = None
         with IN_HAND.handling(message.item) as handling:
             try:
-                finished(self._handle(message))
+                check_returned(self._handle(message))
             except ItemFailed as failed:
                 failure = failed.reason
             except Exception as error:

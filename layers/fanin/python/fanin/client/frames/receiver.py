@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from fanin.app.api import Frames
 from fanin.app.bisect import bisect
 from fanin.client.consuming.acknowledging import Acknowledger, QueueAcknowledger
-from fanin.client.consuming.window import finished
+from fanin.client.consuming.window import check_returned
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.lease_plan import LeasePlan, TakenLease
 from fanin.domain import limits
@@ -217,7 +217,7 @@ class IdempotentReceiver:
             return None
         delivery = Delivery(claim.item, claim.until, envelope)
         try:
-            finished(self._handle(delivery))
+            check_returned(self._handle(delivery))
         except ItemFailed as failed:
             return Failure(claim.item, failed.reason[: limits.MAX_REASON], totals=delivery.totals)
         except Exception:  # whatever the handler raises, the queue delivers the envelope again

@@ -17,8 +17,8 @@ from fanin.app.ledger.reservation import replayed
 from fanin.entry import wiring
 from fanin.entry.http import bodies, problems
 from fanin.entry.http.callers import admit
-from fanin.entry.http.counted import counted
 from fanin.entry.http.decoding import Decoder
+from fanin.entry.http.metrics import with_metrics
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.statuses import INTERNAL_ERROR, STATUS
 from fanin.entry.http.v1 import ledger
@@ -146,7 +146,7 @@ def _add(
             admit(app.current_event, route.operation, route.groups, scope_prefix)
         request = decode(app.current_event, path)
         replayed.set(False)
-        value = counted(route.operation, lambda: act(services(), request))
+        value = with_metrics(route.operation, lambda: act(services(), request))
         if route.answer is None:
             return Response(route.status, body="")
         headers: dict[str, str | list[str]] = {}

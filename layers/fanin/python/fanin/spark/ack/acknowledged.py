@@ -45,13 +45,13 @@ class Acknowledged:
 
     @property
     def accounted(self) -> dict[str, int]:
-        """Every row once: ``in`` is all others together, and ``duplicates`` are rows that repeat an item."""
+        """Every row once: ``in`` is all others together; ``repeated`` are rows that repeat an item."""
         repeated = self.rejects.get(Reason.DUPLICATE, 0)
         return {
             "in": self.rows,
-            "done": self.distinct,
+            "acknowledged": self.distinct,
             "failed": self.failed,
-            "duplicates": repeated,
+            "repeated": repeated,
             "rejected": sum(self.rejects.values()) - repeated,
         }
 

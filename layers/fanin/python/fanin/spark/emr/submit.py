@@ -91,7 +91,8 @@ class Submission:
         package: the fanin to run it with; None for the one that the stack was deployed with.
         conf: Spark properties; they override the stack's.
         token: names the submission. Submitting it again starts no second run.
-        attempts: how often EMR starts the job until it succeeds; every job can be repeated.
+        attempts: how often EMR starts the job until it succeeds; fanin's jobs can be repeated; a script of a
+            user must be, too.
         timeout: when EMR stops it; None for EMR's default of 12 hours.
     """
 

@@ -47,7 +47,7 @@ def check_promised(spark: SparkSession, opened: Opened, read: int) -> None:
     if promised is not None and promised != read:
         raise InvalidRequest(
             f"the footers of {len(opened.files)} files, {opened.files[0].path} first, promise {promised}"
-            f" rows, and Spark reads {read}: a file is damaged, or its writer is wrong; write it anew"
+            f" rows, and Spark reads {read}; {DAMAGED}"
         )
 
 

@@ -37,7 +37,7 @@ _FULL: Final[Mapping[str, str]] = {"putWork": names.METRIC_BUFFER_REJECTS}
 """Operation → the metric of calls that it refuses because a limit is reached."""
 
 
-def counted(operation: str, act: Callable[[], T]) -> T:
+def with_metrics(operation: str, act: Callable[[], T]) -> T:
     """Make a call, and count what comes of it."""
     try:
         value = act()
