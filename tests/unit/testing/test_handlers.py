@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from fanin import IdempotencyKeyReused, InvalidRequest
+from fanin import BatchClosed, IdempotencyKeyReused, InvalidRequest
 from fanin.errors import Throttled
 from fanin.testing import Fault, InMemoryService
+from fanin.testing.service import START
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_what_a_handler_leaves_to_be_awaited_is_not_done(service: InMemoryServic
 def test_a_run_that_adds_fewer_items_than_an_earlier_one_closes_nothing(service: InMemoryService) -> None:
     # Given a handler that dies after it has added two pages, and sees but one when its message comes again
     work, rows = service.queue("work", max_receives=2), service.queue("rows")
-    pages, errors = [["1", "2"], ["3", "4"]], list[Exception]()
+    pages, errors = [["1", "2"], ["3"]], list[Exception]()
 
     def handle(message: Any) -> None:
         try:
@@ -73,8 +74,60 @@ def test_a_run_that_adds_fewer_items_than_an_earlier_one_closes_nothing(service:
     service.advance(timedelta(minutes=5))
 
     # Then it is refused, and the item fails
-    assert "an earlier run added 4 items" in str(errors[0])
+    assert "an earlier run added 3 items" in str(errors[0])
     assert service.tracker.status(batch.id).batch.failed == 1
+
+
+@pytest.mark.parametrize("key", [None, "mine"])
+def test_a_child_that_ended_before_anything_was_added_swallows_nothing(
+    service: InMemoryService, key: str | None
+) -> None:
+    # Given a handler that dies before it adds anything, so that its child ends empty at the deadline
+    work = service.queue("work", max_receives=2, visibility_timeout=600)
+    rows = service.queue("rows")
+    handled, runs = list[str](), list[Any]()
+
+    def handle(message: Any) -> None:
+        runs.append(message)
+        ends = START + timedelta(minutes=5) if key else timedelta(minutes=5)
+        with service.tracker.batch(
+            parent_item=message.item, deadline=ends, on_deadline="complete", key=key
+        ) as child:
+            if len(runs) == 1:
+                raise RuntimeError("dies")
+            child.send(rows, ["a", "b"])
+
+    with service.tracker.batch() as batch:
+        batch.send(work, ["1"])
+    service.consume(work, service.tracker.sqs_handler(handle))
+    service.consume(rows, service.tracker.sqs_handler(lambda message: handled.append(message.body)))
+
+    # When its message comes again
+    service.advance(timedelta(hours=1))
+
+    # Then the work is done, or the item fails; with the key of the child that ended, there is no other
+    row = service.tracker.status(batch.id).batch
+    assert (row.state, row.failed, handled) == (
+        ("complete", 0, ["a", "b"]) if key is None else ("complete", 1, [])
+    )
+
+
+def test_a_producer_that_comes_late_to_a_partial_end_is_told(service: InMemoryService) -> None:
+    # Given a producer that dies when it has added its items, and comes back after the deadline
+    queue = service.queue("work")
+    options = {"key": "import", "on_error": "leave", "deadline": START + timedelta(minutes=5)}
+
+    def send() -> int:
+        with service.tracker.batch(on_deadline="complete", **options) as batch:
+            return batch.send(queue, ["a", "b"], key="rows", workers=1)
+
+    service.on_call = Fault("sqs.send_message_batch", error=RuntimeError("dies"))
+    with pytest.raises(RuntimeError, match="dies"):
+        send()
+    service.advance(timedelta(minutes=6))
+
+    with pytest.raises(BatchClosed, match="without all its items"):
+        send()
 
 
 def test_attributes_may_be_handed_on_by_the_recipient_of_a_scatter(service: InMemoryService) -> None:

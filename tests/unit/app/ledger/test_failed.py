@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fanin.app.ledger import failed as module
+from fanin.app.ledger.failed import Failed
 from fanin.app.ports.parts import FailureRow
+from fanin.app.ports.words import Tally
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.marks import Done, ItemRange
 from fanin.errors import Throttled
@@ -91,6 +95,13 @@ class TestStatus:
         world.fail(group[0])
 
         assert failed(world, batch) == (2, False)
+
+    def test_is_never_less_than_its_row_says(self, world: World) -> None:
+        batch, (group,) = world.batch(64)
+        world.fail(group[0])
+        row = replace(batch, failed=7, failed_more=True)
+
+        assert Failed(world.ports).counted(row, Tally(whole=False), budget=0).failed == 7
 
 
 class TestAtTheEnd:

@@ -29,6 +29,7 @@ from fanin.domain.targets import Target, TargetReport
 from fanin.domain.tolerance import Tolerance
 from fanin.domain.totals import check_names
 from fanin.errors import (
+    BatchClosed,
     BatchGone,
     FaninError,
     InvalidRequest,
@@ -134,6 +135,11 @@ class LedgerCalls(MarkingCalls):
         if parent_item is None or not IN_HAND.expects_child(parent_item):
             return self.ledger.open(request, key=key)
         batch = self._open_or_resume(request, key)
+        if batch.state.terminal and not batch.used:
+            raise BatchClosed(
+                f"batch {batch.batch_id} has ended as {batch.state} before anything was added, so it does not"
+                f" mark item {parent_item}; open another, with another key"
+            )
         IN_HAND.leave_to_child(parent_item)
         return batch
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fanin.domain.batch import Batch
 from fanin.domain.failures import KeptMessage, error_of
 from fanin.domain.ids import MAX_COUNT, issue, parse_prefix
+from fanin.domain.limits import MAX_MARKS
 from fanin.domain.marks import ItemRange
 
 
@@ -77,7 +78,14 @@ class MissingRange:
 
 
 def missing_ranges(batch: Batch, found: Iterable[tuple[int, int]]) -> tuple[MissingRange, ...]:
-    """Name the group of each range; one is cut where a group ends, since that can have so many items only."""
+    """Name the group of each range; one is cut where a group ends, since that can have so many items only.
+
+    In a batch with totals, a range is cut into what one request takes, since it is marked item by item.
+    """
+    if batch.totals:
+        found = [
+            (at, min(stop, at + MAX_MARKS)) for start, stop in found for at in range(start, stop, MAX_MARKS)
+        ]
     return tuple(
         MissingRange(max(start, block.first), min(stop, block.stop), block.prefix)
         for start, stop in found

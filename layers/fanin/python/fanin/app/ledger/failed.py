@@ -52,7 +52,7 @@ class Failed:
         found = len(self.confirmed(batch, notes)) if affordable else 0
         if cursor is None and affordable:
             return replace(batch, failed=found, failed_more=False)
-        return replace(batch, failed=max(found, tally.failed))
+        return replace(batch, failed=max(found, tally.failed, batch.failed))
 
     def at_the_end(self, batch: Batch, tally: Tally) -> tuple[int, bool]:
         """Count the failed items of a batch of which every item is marked, before it is written as complete.

@@ -168,8 +168,10 @@ class Marking:
             return {}
         try:
             return self._settler.try_to_settle(masks, failed=failed, brought=values)
-        except (Throttled, ServiceUnavailable, *GONE) as error:  # of a row that the cache has dropped
+        except (Throttled, ServiceUnavailable) as error:
             return dict.fromkeys(masks, error)
+        except GONE as error:  # of one row, which the cache has dropped; the repeat refuses the marks of that
+            return dict.fromkeys(masks, Throttled(f"{error}; repeat the marks of other batches"))
 
     def _masks(self, plan: Plan) -> dict[WordKey, int]:
         """All bits that a plan clears."""

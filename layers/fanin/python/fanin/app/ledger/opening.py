@@ -214,7 +214,7 @@ class Opening:
     def _ended(self, child: int, *, of: str | None) -> Batch | None:
         """The row of a child that gives way; None if it is gone."""
         row = self._ports.batches.read([child]).get(child)
-        if row is not None and row.state is State.COMPLETE:
+        if row is not None and row.state is State.COMPLETE and row.used:
             raise ItemHasChild(
                 f"item {of} already has a complete child, batch {child}; leave out parent_item", child=child
             )

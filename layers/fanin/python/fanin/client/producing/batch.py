@@ -241,11 +241,11 @@ class TrackedBatch:
     def _check_that_it_lives(self) -> None:
         """Raise ``BatchClosed`` if the batch has ended without items that a key still gives."""
         row = self._ledger.ended.note(self._ledger.ledger.status(self.id, brief=True).batch)
-        if row.state.terminal and row.state is not State.COMPLETE:
+        if row.state.terminal and (row.partial or row.state is not State.COMPLETE):
             raise BatchClosed(
-                f"batch {self.id} has ended as {row.state} since an earlier run added these items, so nobody"
-                " waits for them; nothing was sent under them. Open another batch, with another key, and send"
-                " the messages in it"
+                f"since an earlier run added these items, batch {self.id} has ended as {row.state} without all"
+                " its items, so nobody waits for them; nothing was sent under them. Open another batch, with"
+                " another key, and send the messages in it"
             )
 
     def _admitted(self, count: int, stuck: Callable[[], int], key: str, stop: Stop) -> Group | None:
