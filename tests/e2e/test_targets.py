@@ -261,9 +261,18 @@ def test_two_of_five_targets_are_down_and_the_others_and_the_event_are_on_time(
     assert down[0].last_error == "the webhook answered 503"
 
 
-def test_a_task_that_waits_no_more_counts_as_told(tracker) -> None:
-    batch_id = ended(tracker, {"type": "step_functions", "task_token": "nobody waits for this one"})
-    assert [t.state for t in settled(tracker, batch_id)] == [TargetState.DELIVERED]
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        ({"type": "step_functions", "task_token": "nobody waits for this one"}, "TaskDoesNotExist"),
+        ({"type": "durable_callback", "callback_id": "bm9ib2R5"}, "ResourceNotFoundException"),
+    ],
+    ids=["task", "callback"],
+)
+def test_what_does_not_exist_is_parked(tracker, target, code) -> None:
+    batch_id = ended(tracker, target)
+    (parked,) = eventually(lambda: [t for t in tracker.targets(batch_id) if t.state is TargetState.PARKED])
+    assert code in parked.last_error
 
 
 @pytest.fixture(scope="module")
@@ -367,11 +376,6 @@ def test_a_durable_function_that_was_told_before_goes_on_once(stack, tracker, du
     assert [target.state for target in settled(tracker, batch_id)] == [TargetState.DELIVERED]
     assert resumed(stack, arn) == first == {"imported": 1, "batch": batch_id}
     assert len(events(stack, arn, "CallbackSucceeded")) == len(events(stack, arn, "ExecutionSucceeded")) == 1
-
-
-def test_a_callback_that_does_not_exist_counts_as_told(tracker) -> None:
-    batch_id = ended(tracker, {"type": "durable_callback", "callback_id": "bm9ib2R5"})
-    assert [t.state for t in settled(tracker, batch_id)] == [TargetState.DELIVERED]
 
 
 def test_the_logs_show_neither_tokens_nor_urls(stack, tracker, receiver) -> None:

@@ -243,7 +243,7 @@ class TrackedBatch:
         row = self._ledger.ended.note(self._ledger.ledger.status(self.id, brief=True).batch)
         if row.state.terminal and (row.partial or row.state is not State.COMPLETE):
             raise BatchClosed(
-                f"since an earlier run added these items, batch {self.id} has ended as {row.state} without all"
+                f"since an earlier run added these items, batch {self.id} is {row.state} without all"
                 " its items, so nobody waits for them; nothing was sent under them. Open another batch, with"
                 " another key, and send the messages in it"
             )
