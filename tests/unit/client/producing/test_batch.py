@@ -323,7 +323,7 @@ class TestKey:
                 yield f"row {n}"
 
         with (
-            pytest.raises(BatchClosed, match=r"ended as cancelled .* nothing was sent under them"),
+            pytest.raises(BatchClosed, match=r"is cancelled .* nothing was sent under them"),
             tracker.batch(key="import 7") as again,
         ):
             again.send(queue, rows(), block=10, key="rows", workers=1)
