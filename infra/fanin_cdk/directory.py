@@ -144,7 +144,6 @@ class Directory(Construct):
             FOLLOW,
             environment={
                 **self.environment,
-                names.ENV_BUS: self._bus.event_bus_arn,
                 names.ENV_RETRY_QUEUE_URL: retries.queue.queue_url,
             },
         )

@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,6 +33,16 @@ def words(arguments: dict[str, object]) -> list[str]:
     return [str(word) for pair in arguments.items() for word in pair]
 
 
+def summary_of(command: list[str], outside: dict[str, str], folder: Path) -> dict[str, Any]:
+    """Run a command that succeeds, and read the summary in its last line."""
+    ran = subprocess.run(  # noqa: S603
+        command, env=outside, cwd=folder, capture_output=True, text=True, check=False, timeout=540
+    )
+    assert ran.returncode == 0, ran.stderr[-4_000:]
+    summary: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return summary
+
+
 @pytest.mark.soak
 def test_driver_and_executors_run_a_job_from_the_zip(local_environment, outside, submitted, tmp_path):
     # Given a dataset, a queue, and the environment that names the stack
@@ -44,18 +55,10 @@ def test_driver_and_executors_run_a_job_from_the_zip(local_environment, outside,
         "--staging": tmp_path / "staging",
     }
     # When
-    ran = subprocess.run(  # noqa: S603
-        [*submitted("local-cluster[1,2,1024]"), "fan-out", *words(arguments)],
-        env=outside,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=540,
+    summary = summary_of(
+        [*submitted("local-cluster[1,2,1024]"), "fan-out", *words(arguments)], outside, tmp_path
     )
     # Then every row is a message and an item
-    assert ran.returncode == 0, ran.stderr[-4_000:]
-    summary = json.loads(ran.stdout.splitlines()[-1])
     assert (summary["ok"], summary["rows"], summary["sent"]) == (True, ROWS, ROWS)
     batch = Tracker.from_env().status(summary["batch_id"]).batch
     assert (batch.items, batch.state) == (ROWS, State.CLOSED)
@@ -74,21 +77,16 @@ def test_the_script_of_the_page_runs_beside_the_zip_with_its_files(
     arguments = {"--orders": written(tmp_path / "orders", **rows), "--work": tmp_path / "work"}
 
     # When spark-submit runs it, as EMR does
-    ran = subprocess.run(  # noqa: S603
-        [*submitted("local[2]", script), *words(arguments)],
-        env=outside,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=540,
-    )
+    summary = summary_of([*submitted("local[2]", script), *words(arguments)], outside, tmp_path)
 
     # Then every item is done or failed, and the summary says so
-    assert ran.returncode == 0, ran.stderr[-4_000:]
-    told = json.loads(ran.stdout.splitlines()[-1])
-    assert (told["job"], told["ok"], told["failed"], told["distinct"]) == ("orders", True, 5, ITEMS - 5)
-    assert json.loads((tmp_path / "work" / "summary.json").read_text()) == told
+    assert (summary["job"], summary["ok"], summary["failed"], summary["distinct"]) == (
+        "orders",
+        True,
+        5,
+        ITEMS - 5,
+    )
+    assert json.loads((tmp_path / "work" / "summary.json").read_text()) == summary
     row = service.ledger().status(batch.batch_id).batch
     assert (row.state, row.failed) == (State.COMPLETE, 5)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -87,15 +88,15 @@ class RestoredTables:
             client = self._make()
             for table, key in KEYS.items():
 
-                def copy(segment: int, table: str = table, key: str = key) -> list[bool]:
-                    return [
+                def copy(segment: int, table: str = table, key: str = key) -> Counter[bool]:
+                    return Counter(
                         write and self._put(client, self._tables[table], key, row, replace=replace)
                         for row in self._rows(client, self._tables[table] + self._suffix, segment)
                         if not batches or _batch(table, row) in batches
-                    ]
+                    )
 
-                done = [one for found in pool.map(copy, range(SEGMENTS)) for one in found]
-                yield table, Copied(len(done), sum(done))
+                done = sum(pool.map(copy, range(SEGMENTS)), Counter[bool]())
+                yield table, Copied(done.total(), done[True])
 
     def _rows(self, client: DynamoDBClient, table: str, segment: int) -> Iterator[dict[str, Any]]:
         pages = client.get_paginator("scan").paginate(

@@ -34,8 +34,7 @@ class Adding:
         limits.whole("count", count, 1, ids.MAX_COUNT)
         if key is None:
             return self._add(batch_id, count)
-        own = IdempotencyKey.of(key, caller)
-        return self._add_once(batch_id, count, own)
+        return self._add_once(batch_id, count, IdempotencyKey.of(key, caller))
 
     def _add(self, batch_id: int, count: int) -> Group:
         batch = self._known.cached(batch_id)

@@ -89,8 +89,7 @@ class Sender:
         self._queue_url = queue_url
         self._fifo = is_fifo(queue_url)
         self._group_id = group_id
-        shared = {name: value for name, value in (attributes or {}).items() if name not in ADDRESSING}
-        self._attributes = {name: attribute_value(value) for name, value in shared.items()}
+        self._attributes = _attribute_values(attributes or {})
         self._workers = 1 if self._fifo else workers
         self._request_bytes = request_bytes
         self._attempts = attempts
@@ -136,11 +135,7 @@ class Sender:
         )
 
     def _entry(self, item: str, message: Message) -> Entry:
-        own = {
-            name: attribute_value(value)
-            for name, value in message.attributes.items()
-            if name not in ADDRESSING
-        }
+        own = _attribute_values(message.attributes)
         values = {**self._attributes, **own, ITEM_ATTRIBUTE: attribute_value(item)}
         body = message.text
         size = size_in_utf8(body) + sum(_attribute_bytes(name, value) for name, value in values.items())
@@ -205,6 +200,11 @@ def _kept(fields: Mapping[str, Any]) -> KeptMessage:
         if name != ITEM_ATTRIBUTE
     }
     return KeptMessage(fields["MessageBody"], attributes, fields.get("MessageGroupId"))
+
+
+def _attribute_values(attributes: Mapping[str, Attribute]) -> dict[str, dict[str, Any]]:
+    """Attributes as SQS takes them, without those that address another message."""
+    return {name: attribute_value(value) for name, value in attributes.items() if name not in ADDRESSING}
 
 
 def _attribute_bytes(name: str, value: Mapping[str, Any]) -> int:

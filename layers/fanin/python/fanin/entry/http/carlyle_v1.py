@@ -20,7 +20,8 @@ from fanin.domain.ids import MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_
 from fanin.domain.marks import Count, Mark, Marked, Receipt
 from fanin.domain.reports import Expired
 from fanin.entry.http.route import LoggedAction, Request, Route
-from fanin.errors import BatchClosed, BatchGone, BatchNotFound, OutcomeUnknown
+from fanin.entry.http.v1.parameters import GONE
+from fanin.errors import BatchClosed, OutcomeUnknown
 from fanin.wire import carlyle as wire
 from fanin.wire.json_types import UUID, Json, text, whole
 from fanin.wire.times import decode_time
@@ -30,7 +31,6 @@ if TYPE_CHECKING:  # the record of an action is imported with the first of them
 
 _EXACT: Final = f"{names.CARLYLE_ROOT}/exact"
 _ESTIMATED: Final = f"{names.CARLYLE_ROOT}/estimated"
-_GONE: Final = (BatchNotFound, BatchGone)
 _SINCE: Final = {
     "since": text(least=1).with_keywords(description="RFC 3339, or milliseconds since the epoch")
 }
@@ -180,24 +180,24 @@ ROUTES: Final = (
     ),
     Route(
         "GET", f"{_EXACT}/{{batch_id}}", "carlyleGetExact", "A batch", _get_exact, wire.BATCH,
-        errors=_GONE,
+        errors=GONE,
         group=AccessGroup.READ,
     ),
     Route(
         "POST", f"{_EXACT}/close/{{batch_id}}", "carlyleCloseExact", "Close a batch", _close_exact,
-        wire.CLOSED, errors=_GONE,
+        wire.CLOSED, errors=GONE,
         action=LoggedAction(_closed),
         group=AccessGroup.PRODUCE,
     ),
     Route(
         "POST", f"{_EXACT}/items", "carlyleAddExact", "Add items", _add_exact, wire.GROUPS,
-        body=wire.ITEMS, errors=(*_GONE, BatchClosed),
+        body=wire.ITEMS, errors=(*GONE, BatchClosed),
         data_path=True,
         group=AccessGroup.PRODUCE,
     ),
     Route(
         "POST", f"{_EXACT}/items/ack", "carlyleAckExact", "Acknowledge items", _ack_exact,
-        wire.COMPLETIONS, body=wire.ACKS, errors=_GONE,
+        wire.COMPLETIONS, body=wire.ACKS, errors=GONE,
         data_path=True,
         group=AccessGroup.CONSUME,
     ),
@@ -221,30 +221,30 @@ ROUTES: Final = (
     ),
     Route(
         "GET", f"{_ESTIMATED}/{{batch_id}}", "carlyleGetEstimated", "A batch", _get_estimated,
-        wire.ESTIMATED_BATCH, named=_UUID, errors=_GONE,
+        wire.ESTIMATED_BATCH, named=_UUID, errors=GONE,
         group=AccessGroup.READ,
     ),
     Route(
         "DELETE", f"{_ESTIMATED}/{{batch_id}}", "carlyleDeleteEstimated", "Delete a batch",
-        _delete_estimated, None, 204, named=_UUID, errors=_GONE,
+        _delete_estimated, None, 204, named=_UUID, errors=GONE,
         action=LoggedAction(),
         group=AccessGroup.OPERATE,
     ),
     Route(
         "POST", f"{_ESTIMATED}/{{batch_id}}/close", "carlyleCloseEstimated", "Close a batch",
-        _close_estimated, wire.COMPLETION, named=_UUID, errors=_GONE,
+        _close_estimated, wire.COMPLETION, named=_UUID, errors=GONE,
         action=LoggedAction(_closed),
         group=AccessGroup.PRODUCE,
     ),
     Route(
         "POST", f"{_ESTIMATED}/{{batch_id}}/incr", "carlyleIncrement", "Add messages", _increment, None, 204,
-        required={"by": whole(1, MAX_COUNT)}, named=_UUID, errors=(*_GONE, BatchClosed),
+        required={"by": whole(1, MAX_COUNT)}, named=_UUID, errors=(*GONE, BatchClosed),
         data_path=True,
         group=AccessGroup.PRODUCE,
     ),
     Route(
         "POST", f"{_ESTIMATED}/decr", "carlyleDecrement", "Acknowledge messages", _decrement,
-        wire.RESULTS, body=wire.DECREMENTS, errors=_GONE,
+        wire.RESULTS, body=wire.DECREMENTS, errors=GONE,
         data_path=True,
         group=AccessGroup.CONSUME,
     ),
