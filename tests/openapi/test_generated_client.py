@@ -23,9 +23,9 @@ import sys
 
 from fanin_client import AuthenticatedClient
 from fanin_client.api.batches import add_items, close_batch, get_batch, open_batch
-from fanin_client.api.items import ack_items, fail_items, list_missing
+from fanin_client.api.items import list_missing, mark_items
 from fanin_client.models import (
-    Acks, AddItems, Batch, FailItems, Failure, Group, Missing, OpenBatch, Problem, Progress, Receipts,
+    AddItems, Batch, Failure, Group, Marked, MarkItems, Missing, OpenBatch, Problem, Progress,
 )
 
 client = AuthenticatedClient(base_url=sys.argv[1], token="of no account here")
@@ -34,19 +34,19 @@ assert isinstance(batch, Batch), batch
 group = add_items.sync(batch.batch_id, client=client, body=AddItems(count=3))
 assert isinstance(group, Group), group
 items = [f"{group.batch_id}:{group.id}:{n}" for n in range(group.upto)]
-receipts = ack_items.sync(client=client, body=Acks(items=items[:1]))
-assert isinstance(receipts, Receipts), receipts
+marked = mark_items.sync(client=client, body=MarkItems(marks=[*items[:1]]))
+assert isinstance(marked, Marked), marked
 missing = list_missing.sync(batch.batch_id, client=client)
 assert isinstance(missing, Missing), missing
 close_batch.sync(batch.batch_id, client=client)
-fail_items.sync(client=client, body=FailItems(failures=[Failure(item=items[1], reason="no price")]))
-ack_items.sync(client=client, body=Acks(items=items[2:]))
+failure = Failure(failed=items[1], reason="no price")
+mark_items.sync(client=client, body=MarkItems(marks=[failure, *items[2:]]))
 progress = get_batch.sync(batch.batch_id, client=client)
 assert isinstance(progress, Progress), progress
 refused = get_batch.sync(7, client=client)
 assert isinstance(refused, Problem), refused
 print(json.dumps({
-    "first": receipts.batches[0].first,
+    "first": marked.batches[0].first,
     "missing": [[found.from_, found.to] for found in missing.ranges],
     "state": progress.state.value,
     "failed": progress.failed,
@@ -114,7 +114,7 @@ def test_it_opens_acknowledges_and_reads_a_batch(client: Path, url: str) -> None
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "first": 1,
-        "missing": [[0, 2]],
+        "missing": [[1, 3]],
         "state": "complete",
         "failed": 1,
         "refused": 404,
