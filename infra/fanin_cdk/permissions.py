@@ -12,6 +12,14 @@ from constructs import Construct
 from fanin import names
 from fanin_cdk.settings import Settings
 
+RECEIVE = (
+    "sqs:ChangeMessageVisibility",
+    "sqs:DeleteMessage",
+    "sqs:GetQueueAttributes",
+    "sqs:GetQueueUrl",
+    "sqs:ReceiveMessage",
+)
+
 
 def allow_sending(grantee: iam.IGrantable, queue_arn: str) -> None:
     """Allow a role to send messages to a queue, one at a time and in batches."""
@@ -61,10 +69,18 @@ def allow_inspection(grantee: iam.IGrantable, *, settings: Settings) -> None:
     allow(grantee, ["lambda:ListEventSourceMappings", "cloudwatch:GetMetricData"], "*")
 
 
-def allow_looking_at_dead_letters(grantee: iam.IGrantable, *, settings: Settings) -> None:
-    """Allow a role to see whose dead-letter queue a tracked queue is, and whether messages may be kept."""
-    tagged = _tagged(names.TRACKED_TAG, settings)
-    allow(grantee, ["sqs:ListDeadLetterSourceQueues", "sqs:ListQueueTags"], "*", tagged)
+def allow_dead_letters(grantee: iam.IGrantable, *, settings: Settings) -> None:
+    """Allow a role to empty every queue for dead letters: ``fanin:tracked`` says of it that it is one.
+
+    One statement serves any number of queues, also of other stacks and apps. The policies within a role have
+    10,240 characters together, which a statement for each queue would fill. The role may also see whose
+    dead-letter queue a tracked queue is, and whether messages may be kept.
+    """
+    looking = ["sqs:ListDeadLetterSourceQueues", "sqs:ListQueueTags"]
+    allow(grantee, looking, "*", _tagged(names.TRACKED_TAG, settings))
+    is_one = {"StringEquals": {f"aws:ResourceTag/{names.TRACKED_TAG}": names.DEAD_LETTERS}}
+    receiving = [action for action in RECEIVE if action != "sqs:ChangeMessageVisibility"]
+    allow(grantee, receiving, "*", None if settings.local else is_one)
 
 
 def _allow_tagged(

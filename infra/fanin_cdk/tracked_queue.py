@@ -7,24 +7,15 @@ from typing import cast
 from aws_cdk import Duration, Names, Stack, Tags
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_sqs as sqs
-from constructs import Construct, IDependable
+from constructs import Construct
 
 from fanin import names
 from fanin.domain.failures import Keep
 from fanin_cdk.consumers import Tracking, UnfitFunction, defined, equip
 from fanin_cdk.functions import TIMEOUT
-from fanin_cdk.permissions import policy_beside
+from fanin_cdk.permissions import RECEIVE, policy_beside
 from fanin_cdk.queues import RedrivenQueue, six_runs
 from fanin_cdk.setting_rules import LARGEST_WITHOUT_WINDOW
-
-RECEIVE = (
-    "sqs:ChangeMessageVisibility",
-    "sqs:DeleteMessage",
-    "sqs:GetQueueAttributes",
-    "sqs:GetQueueUrl",
-    "sqs:ReceiveMessage",
-)
 
 CONCURRENT = 5
 """Invocations of a consumer at a time by default: as many as Lambda begins with.
@@ -43,9 +34,9 @@ class TrackedQueue(RedrivenQueue):
 
     The queue carries the tag ``fanin:tracked``, so that a redrive may send failed messages to it again.
 
-    The queue may be in another stack than the tracker; the tracker's stack does not depend on it. The policy
-    of the dead-letter queue lets the function receive and delete there, so the role of the function stays the
-    same, however many queues there are.
+    The queue may be in another stack than the tracker; the tracker's stack does not depend on it. On the
+    dead-letter queue the tag's value is ``dead-letters``, which lets the function receive and delete there,
+    so the role of the function stays the same, however many queues there are.
 
     Example:
         A queue of your own beside a tracker, and a consumer of it::
@@ -79,8 +70,8 @@ class TrackedQueue(RedrivenQueue):
             scope: parent construct.
             id: its id there.
             tracker: the ``FaninTracker`` that the queue belongs to, in this stack or another one of the app.
-            dead_letters_function: instead of ``tracker``, its function for dead letters, imported with its
-                role from another app. Such a queue cannot ``consume``.
+            dead_letters_function: instead of ``tracker``, its function for dead letters, imported from
+                another app. Such a queue cannot ``consume``.
             visibility_timeout: how long a received message stays invisible, 3 minutes by default; for a
                 Lambda consumer AWS recommends six times its timeout, and the batching window on top.
             max_receive_count: how often a message is received before it moves to the dead-letter queue.
@@ -95,10 +86,11 @@ class TrackedQueue(RedrivenQueue):
                 own, and so has a batch.
 
         Raises:
-            ValueError: neither ``tracker`` nor ``dead_letters_function`` is given, or both are, or the
-                function was imported without its role, or ``keep`` is another word.
+            ValueError: neither ``tracker`` nor ``dead_letters_function`` is given, or both are, or ``keep``
+                is another word.
         """
-        if (tracker is None) == (dead_letters_function is None):
+        function = tracker.dead_letters.function if tracker else dead_letters_function
+        if function is None or (tracker and dead_letters_function):
             raise ValueError(
                 "TrackedQueue takes tracker, or dead_letters_function of a tracker in another app; "
                 f"it got {'neither' if tracker is None else 'both'}"
@@ -106,7 +98,6 @@ class TrackedQueue(RedrivenQueue):
         if enforce_ssl is None:
             enforce_ssl = tracker is None or not tracker.settings.local
         self._tracker, self._visibility = tracker, visibility_timeout or six_runs(TIMEOUT)
-        self._enforce_ssl = enforce_ssl
         super().__init__(
             scope,
             id,
@@ -115,28 +106,23 @@ class TrackedQueue(RedrivenQueue):
             dead_letter_visibility_timeout=six_runs(TIMEOUT),
             enforce_ssl=enforce_ssl,
         )
-        function = tracker.dead_letters.function if tracker else dead_letters_function
-        if function is None or function.role is None:
-            raise ValueError(
-                "dead_letters_function has no role; import the function with its role, "
-                "by Function.from_function_attributes"
-            )
-        for queue in (self.queue, self.dead_letters):
-            Tags.of(queue).add(names.TRACKED_TAG, "work")
+        Tags.of(self.queue).add(names.TRACKED_TAG, "work")
+        Tags.of(self.dead_letters).add(names.TRACKED_TAG, names.DEAD_LETTERS)
         if channel:
             Tags.of(self.queue).add(names.CHANNEL_TAG, "work")
         if Keep(keep) is Keep.REASON:
             Tags.of(self.dead_letters).add(names.KEEP_TAG, Keep.REASON.value)
-        allowed = self._allow(self, "Consume", function.role, self.dead_letters)
         lambda_.EventSourceMapping(
             self,
             "Source",
-            target=function,
+            target=cast(
+                "lambda_.IFunction", tracker.dead_letters.function if tracker else dead_letters_function
+            ),
             event_source_arn=self.dead_letters.queue_arn,
             batch_size=10,
             max_concurrency=dead_letters_max_concurrency or None,
             report_batch_item_failures=True,
-        ).node.add_dependency(allowed)
+        )
 
     def consume(
         self,
@@ -200,7 +186,8 @@ class TrackedQueue(RedrivenQueue):
         here, there, home = (Stack.of(one).node.path for one in (self, consumer, tracker))
         # No stack may come to depend on one that depends on it: the queue's depends on the tracker's already.
         scope = self if there in (here, home) else cast("Construct", consumer)
-        allowed = self._allow(scope, self._id("Receive", scope, consumer), role, self.queue)
+        receive = iam.PolicyStatement(actions=list(RECEIVE), resources=[self.queue.queue_arn])
+        allowed = policy_beside(scope, self._id("Receive", scope, consumer), role, [receive])
         mapping = lambda_.EventSourceMapping(
             scope,
             self._id("Consumer", scope, consumer),
@@ -214,21 +201,6 @@ class TrackedQueue(RedrivenQueue):
         # Lambda refuses the source of a function that may not receive yet.
         mapping.node.add_dependency(allowed)
         return mapping
-
-    def _allow(self, scope: Construct, id: str, role: iam.IRole, queue: sqs.Queue) -> IDependable:
-        """Let a role receive from a queue, by the policy of the queue.
-
-        The policies within a role have 10,240 characters together, which 23 queues would fill, and two stacks
-        may replace each other's. In the stack of a consumer, which depends on that of the queue, there is
-        only the role. It is also what an emulator looks at.
-        """
-        if scope is not self or not self._enforce_ssl:
-            statement = iam.PolicyStatement(actions=list(RECEIVE), resources=[queue.queue_arn])
-            return policy_beside(scope, id, role, [statement])
-        added = queue.add_to_resource_policy(
-            iam.PolicyStatement(actions=list(RECEIVE), resources=[queue.queue_arn], principals=[role])
-        )
-        return added.policy_dependable
 
     def _id(self, name: str, scope: Construct, consumer: lambda_.IFunction) -> str:
         """Id of a construct for a consumer: below the queue, the plain name for its first one."""

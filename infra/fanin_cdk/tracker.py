@@ -21,8 +21,8 @@ from fanin_cdk.layers import Layers
 from fanin_cdk.patterns import Patterns
 from fanin_cdk.permissions import (
     allow_channels,
+    allow_dead_letters,
     allow_inspection,
-    allow_looking_at_dead_letters,
     allow_redriving,
     allow_sending,
 )
@@ -274,7 +274,7 @@ class FaninTracker(Construct):
             environment={names.ENV_RETRY_QUEUE_URL: parked.queue_url},
         )
         allow_sending(dead_letters.function, parked.queue_arn)
-        allow_looking_at_dead_letters(dead_letters.function, settings=self.settings)
+        allow_dead_letters(dead_letters.function, settings=self.settings)
         work = TrackedQueue(
             self,
             "WorkQueue",

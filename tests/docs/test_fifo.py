@@ -13,7 +13,7 @@ from aws_cdk.assertions import Template
 from fanin import ChannelRefused, ItemFailed, Message, Register
 from fanin.testing import InMemoryService
 from fanin_cdk import FaninTracker
-from fanin_cdk.tracked_queue import RECEIVE
+from fanin_cdk.permissions import RECEIVE
 from tests.docs import pages
 from tests.infra.conftest import UNBUNDLED
 

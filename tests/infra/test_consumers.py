@@ -200,7 +200,7 @@ def test_the_queue_feeds_the_consumer(app, stacks, name, where_fed):
 
 
 def test_a_source_waits_for_the_permission_to_receive_that_lies_beside_it(app, stacks):
-    # Given the consumer of the tracker's stack: its permission is in the policy of the queue
+    # Given the consumer of the tracker's stack: its permission lies in the stack of the queue
     logical = stacks["home"].id_of(app.consumers["home"])
     (source,) = (
         one
@@ -209,8 +209,8 @@ def test_a_source_waits_for_the_permission_to_receive_that_lies_beside_it(app, s
     )
     # Then Lambda is not asked to receive before the function may
     (policy,) = (stacks["orders"].resources[name] for name in source["DependsOn"])
-    assert policy["Type"] == "AWS::SQS::QueuePolicy"
-    assert "AtHome" in json.dumps(policy["Properties"]["PolicyDocument"])
+    assert policy["Type"] == "AWS::IAM::Policy"
+    assert "AtHome" in json.dumps(policy["Properties"]["Roles"])
 
 
 def test_stacks_depend_in_one_direction(app, stacks):
@@ -256,14 +256,11 @@ def test_no_stack_replaces_what_another_one_allows_a_role(stacks):
 
 def test_the_roles_of_a_tracker_do_not_grow_with_its_queues(app, stacks):
     """The inline policies of a role have 10,240 characters together."""
-    # Given the function for dead letters, and a consumer beside the tracker, both of queues in other stacks
-    roles = [
-        stacks["home"].id_of(made.role) for made in (app.tracker.dead_letters.function, app.consumers["home"])
-    ]
-    # Then no other stack gives them a policy
+    # Given the function for dead letters of queues in other stacks
+    role = stacks["home"].id_of(app.tracker.dead_letters.function.role)
+    # Then no other stack gives it a policy
     for name in ("orders", "invoices", "workers"):
-        policies = json.dumps(stacks[name].of_type("AWS::IAM::Policy"))
-        assert not [role for role in roles if role in policies]
+        assert role not in json.dumps(stacks[name].of_type("AWS::IAM::Policy"))
 
 
 @pytest.mark.soak
@@ -282,15 +279,6 @@ def test_five_hundred_queues_fit_a_tracker():
     for role, _, document in inline(stacks):
         sizes[role] = sizes.get(role, 0) + len(document)
     assert max(sizes.values()) < 10_240
-    # And so is the policy of each queue
-    assert (
-        max(
-            len(json.dumps(policy["PolicyDocument"]))
-            for stack in stacks.values()
-            for policy in stack.of_type("AWS::SQS::QueuePolicy").values()
-        )
-        < 8_192
-    )
 
 
 def test_no_stack_imports_a_layer(stacks):

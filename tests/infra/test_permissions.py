@@ -161,7 +161,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
     "dead_letters": SETTLES
     | NOTES
     | {
-        "work dead letters": CONSUME,
+        "queues for dead letters": CONSUME - {"sqs:ChangeMessageVisibility"},
         "tracked queues": {"sqs:ListDeadLetterSourceQueues", "sqs:ListQueueTags"},
         "buffer dead letters": CONSUME,
         "parked": {"sqs:SendMessage"},
@@ -279,6 +279,9 @@ def allowed(statements: list[dict[str, Any]], nicknames: dict[str, str]) -> dict
             case {"StringLike": {"aws:ResourceTag/fanin:channel": "*"}}:
                 assert where == "everything"
                 where = "tagged queues"
+            case {"StringEquals": {"aws:ResourceTag/fanin:tracked": "dead-letters"}}:
+                assert where == "everything"
+                where = "queues for dead letters"
             case {"StringLike": {"aws:ResourceTag/fanin:tracked": "*"}}:
                 assert where == "everything"
                 where = "tracked queues"

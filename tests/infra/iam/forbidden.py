@@ -73,6 +73,11 @@ FORBIDDEN: list[tuple[str, Request, set[str]]] = [
         NOBODY,
     ),
     (
+        "take dead letters",
+        Request("sqs:ReceiveMessage", SOMEBODYS_QUEUE, {"aws:ResourceTag/fanin:tracked": "dead-letters"}),
+        {"DeadLetters"},
+    ),
+    (
         "take from a channel",
         Request("sqs:ReceiveMessage", SOMEBODYS_QUEUE, {"aws:ResourceTag/fanin:channel": "x"}),
         {"Api", "Console"},

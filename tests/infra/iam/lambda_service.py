@@ -25,6 +25,10 @@ def questions(templates: Templates) -> Iterator[Question]:
         yield from (Question(role, action, log, {}) for action in LOGS)
         if function.get("TracingConfig"):
             yield from (Question(role, action, "*", {}) for action in TRACES)
+    tags = {
+        templates.arn(name): {f"aws:ResourceTag/{tag['Key']}": tag["Value"] for tag in queue.get("Tags", [])}
+        for name, queue in templates.of_type("AWS::SQS::Queue")
+    }
     for _, mapping in templates.of_type("AWS::Lambda::EventSourceMapping"):
         role, source = templates.role_of(mapping["FunctionName"]), mapping["EventSourceArn"]
         if ":dynamodb:" in source:
@@ -33,7 +37,7 @@ def questions(templates: Templates) -> Iterator[Question]:
             dead = mapping["DestinationConfig"]["OnFailure"]["Destination"]
             yield Question(role, "sqs:SendMessage", dead, {})
         else:
-            yield from (Question(role, action, source, {}) for action in QUEUE)
+            yield from (Question(role, action, source, tags[source]) for action in QUEUE)
     for _, invoked in templates.of_type("AWS::Lambda::EventInvokeConfig"):
         dead = invoked["DestinationConfig"]["OnFailure"]["Destination"]
         yield Question(templates.role_of(invoked["FunctionName"]), "sqs:SendMessage", dead, {})

@@ -113,6 +113,7 @@ After a day the target is parked, which takes some sixty tries.
 """
 CHANNEL_TAG: Final = "fanin:channel"  # carried by queues to which fanin may send
 TRACKED_TAG: Final = "fanin:tracked"  # carried by queues that fanin may look at, and return messages to
+DEAD_LETTERS: Final = "dead-letters"  # its value on queues that fanin may also empty: they fail their items
 ROUTE_RULE: Final = "fanin-route-"  # prefix of the name of a route's rule on the bus
 
 # Events on the bus.
