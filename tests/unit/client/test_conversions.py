@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from math import inf
 from typing import Any
 
 import pytest
 
-from fanin.client.conversions import member, milliseconds, seconds, selection, several, targets
+from fanin.client.conversions import member, milliseconds, patience, seconds, selection, several, targets
 from fanin.domain.batch import State
 from fanin.domain.selection import OrdinalRange
 from fanin.domain.targets import Target, TargetType, When
@@ -23,6 +24,17 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 )
 def test_a_duration_is_whole_seconds(duration: timedelta | int | None, expected: int | None) -> None:
     assert seconds(duration) == expected
+
+
+@pytest.mark.parametrize(("timeout", "waits"), [(None, inf), (0, 0), (0.5, 0.5), (timedelta(minutes=1), 60)])
+def test_somebody_waits_for_a_timedelta_or_seconds(timeout: Any, waits: float) -> None:
+    assert patience(timeout) == waits
+
+
+@pytest.mark.parametrize("timeout", ["5", True, -1, float("nan")])
+def test_nobody_waits_for_anything_else(timeout: Any) -> None:
+    with pytest.raises(InvalidRequest, match="timeout must be a timedelta or seconds"):
+        patience(timeout)
 
 
 @pytest.mark.parametrize(

@@ -258,10 +258,9 @@ def test_it_shows_its_state_as_last_closed_or_cancelled(tracker):
         (["a"], {"request_bytes": 2_000_000}, "request_bytes must be a whole number from 1 to 1048576"),
         (["a", {"when": object()}], {}, "body cannot be written as JSON: .*not JSON serializable"),
         (["a", "half \ud83d"], {}, "half of a surrogate pair at 5"),
-        (
-            [Message("a", attributes={"n": None})],
-            {},
-            "attribute must be text, bytes or a number, not NoneType",
+        *(
+            ([Message("a", attributes={"n": n})], {}, "must be text, bytes or a finite number, not")
+            for n in (None, True, float("nan"))
         ),
     ],
 )

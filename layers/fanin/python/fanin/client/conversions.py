@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from math import inf
 from typing import Any, Final, TypeAlias, TypeVar
 
 from fanin.domain.limits import shown
@@ -39,6 +40,20 @@ def seconds(duration: Duration | None) -> int | None:
     if duration is not None and type(duration) is not int:
         raise InvalidRequest(f"a duration must be a timedelta or whole seconds, not {shown(duration)}")
     return duration
+
+
+def patience(timeout: Duration | float | None) -> float:
+    """How long to wait at most, in seconds; None waits for ever.
+
+    Raises:
+        InvalidRequest: it is neither a timedelta nor a number, or not a number to wait for.
+    """
+    if timeout is None:
+        return inf
+    waits = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    if isinstance(waits, bool) or not isinstance(waits, int | float) or not waits >= 0:
+        raise InvalidRequest(f"timeout must be a timedelta or seconds, from 0, or None, not {shown(timeout)}")
+    return waits
 
 
 def milliseconds(moment: Moment, now: int) -> int:

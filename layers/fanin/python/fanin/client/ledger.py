@@ -21,7 +21,7 @@ from fanin.client.paging import follow_cursor
 from fanin.domain.batch import Batch, ChildFailures, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.failures import Keep
 from fanin.domain.ids import Group
-from fanin.domain.limits import shown
+from fanin.domain.limits import pairs, shown
 from fanin.domain.marks import batch_of
 from fanin.domain.reports import Expired, ReleasedItems, Verdict, merge_verdicts
 from fanin.domain.selection import OrdinalRange
@@ -113,6 +113,7 @@ class LedgerCalls(MarkingCalls):
             ChannelRefused: a queue of ``on_end`` does not exist, or lacks the tag ``fanin:channel``.
             IdempotencyKeyReused: the key was used for a different request.
         """
+        pairs("metadata", metadata or {})
         request = OpenBatch(
             user_key=user_key,
             mode=member(Mode, mode),

@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, Final, TypeAlias
 
+from fanin.domain.limits import shown
 from fanin.domain.totals import with_values
 from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO, ITEM_ATTRIBUTE
@@ -65,16 +67,18 @@ def attribute_value(value: Attribute) -> dict[str, Any]:
     """A message attribute as SQS's API takes it.
 
     Raises:
-        InvalidRequest: the value is of another type.
+        InvalidRequest: the value is of another type, or a number that is none.
     """
     match value:
+        case bool():
+            pass
         case bytes():
             return {"DataType": "Binary", "BinaryValue": value}
         case str():
             return {"DataType": "String", "StringValue": value}
-        case int() | float():
+        case int() | float() if not isinstance(value, float) or isfinite(value):
             return {"DataType": "Number", "StringValue": str(value)}
-    raise InvalidRequest(f"a message attribute must be text, bytes or a number, not {type(value).__name__}")
+    raise InvalidRequest(f"a message attribute must be text, bytes or a finite number, not {shown(value)}")
 
 
 def size_in_utf8(text: str) -> int:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.system import SystemClock
 from fanin.app.api import Ledger
 from fanin.client.clock import Clock
-from fanin.client.conversions import Duration, member
+from fanin.client.conversions import Duration, member, patience
 from fanin.client.ended_batches import EndedBatches
 from fanin.client.paging import follow_cursor
 from fanin.domain.batch import Batch, State
@@ -81,14 +80,15 @@ class ReadingCalls:
 
         Raises:
             TimeoutError: the batch has not ended in time.
+            InvalidRequest: the timeout is none.
         """
-        patience = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
-        give_up = float("inf") if patience is None else self.clock.monotonic() + patience
+        most = patience(timeout)
+        give_up = self.clock.monotonic() + most
         attempt = 0
         while not (progress := self.status(batch_id)).batch.state.terminal:
             left = give_up - self.clock.monotonic()
             if left <= 0:
-                raise TimeoutError(f"batch {batch_id} is still {progress.batch.state} after {patience} s")
+                raise TimeoutError(f"batch {batch_id} is still {progress.batch.state} after {most} s")
             self.clock.sleep(min(_POLLS.delay(attempt), left))
             attempt += 1
         return progress

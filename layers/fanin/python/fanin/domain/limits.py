@@ -175,8 +175,10 @@ def pairs(what: str, values: Mapping[str, object]) -> None:
     """Refuse a map of strings that is larger than the metadata of a batch may be.
 
     Raises:
-        InvalidRequest: there are too many pairs, or a key or value is not text of its length.
+        InvalidRequest: it is no map, there are too many pairs, or a key or value is not text of its length.
     """
+    if not isinstance(values, Mapping):
+        raise InvalidRequest(f"{what} must be a map of texts, not {shown(values)}")
     if len(values) > MAX_METADATA:
         raise InvalidRequest(f"{what} may have at most {MAX_METADATA} pairs")
     for key, value in values.items():

@@ -72,6 +72,14 @@ def test_only_what_is_asked_for_comes_with_it(sqs: Any, url: str) -> None:
         ({"MessageBody": ""}, "MissingParameter"),
         ({"MessageBody": "x", "DelaySeconds": 901}, "InvalidParameterValue"),
         ({"MessageBody": "x", "MessageAttributes": {"a": text("")}}, "InvalidParameterValue"),
+        *(
+            ({"MessageBody": "x", "MessageAttributes": {"a": {"DataType": "Number", "StringValue": n}}}, code)
+            for n, code in (
+                ("-1.5e3", None),
+                ("nan", "InvalidParameterValue"),
+                ("x", "InvalidParameterValue"),
+            )
+        ),
         (
             {"MessageBody": "x", "MessageAttributes": {f"{n}": text("v") for n in range(11)}},
             "InvalidParameterValue",

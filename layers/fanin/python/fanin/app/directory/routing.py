@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,7 +27,7 @@ from fanin.domain.routing import (
     choose,
 )
 from fanin.errors import FaninError, InvalidRequest, LimitReached, RouteNotFound
-from fanin.wire.compact_json import compact
+from fanin.wire.compact_json import compact, json_text
 
 NAMESPACE: Final = "routes"
 _PAGE: Final = 100
@@ -234,7 +233,7 @@ class RoutingService:
         check_name(request.name)
         limits.name("topic", request.topic, limits.MAX_NAME)
         limits.pairs("attributes", request.attributes)
-        if len(json.dumps(request.pattern)) > limits.MAX_PATTERN:
+        if len(json_text("the pattern", request.pattern)) > limits.MAX_PATTERN:
             raise InvalidRequest(
                 f"the pattern is over {limits.MAX_PATTERN} characters; split it into two routes"
             )

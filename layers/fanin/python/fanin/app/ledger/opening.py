@@ -252,10 +252,7 @@ class Opening:
             least = limits.MIN_STALL_AFTER if request.stall_after else 0  # 0 is never
             limits.whole("stall_after", request.stall_after, least, limits.MAX_LIFETIME)
         limits.text("user_key", request.user_key, limits.MAX_USER_KEY)
-        limits.at_most("metadata entries", request.metadata, limits.MAX_METADATA)
-        for name, value in request.metadata.items():
-            limits.text("a metadata key", name, limits.MAX_METADATA_KEY, least=1)
-            limits.text(f"metadata {name!r}", value, limits.MAX_METADATA_VALUE)
+        limits.pairs("metadata", request.metadata)
         if request.deadline is not None:
             _check_deadline(request.deadline, now, lifetime)
         if request.limit is not None:

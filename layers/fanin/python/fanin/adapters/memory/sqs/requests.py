@@ -21,6 +21,7 @@ LONGEST_HIDDEN: Final = 43_200
 _OWN: Final = "AWS.SimpleQueueService."
 _ID: Final = "[!-~]{1,128}"
 """Of a message group, or for deduplication."""
+_NUMBER: Final = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 
 def refusal(operation: str, code: str, message: str) -> ClientError:
@@ -130,8 +131,13 @@ def _attribute_fault(attributes: Mapping[str, Any]) -> tuple[str, str] | None:
         said = f"Number of message attributes [{count}] exceeds the allowed maximum [{MOST_ATTRIBUTES}]."
         return "InvalidParameterValue", said
     for name, value in attributes.items():
-        if not value.get("BinaryValue" if value["DataType"].startswith("Binary") else "StringValue"):
+        kind = value["DataType"]
+        given = value.get("BinaryValue" if kind.startswith("Binary") else "StringValue")
+        if not given:
             return "InvalidParameterValue", f"The message attribute '{name}' must have a value."
+        if kind.startswith("Number") and not re.fullmatch(_NUMBER, str(given).strip()):
+            said = f"Can't cast the value of message (user) attribute '{name}' to a number."
+            return "InvalidParameterValue", said
     return None
 
 
