@@ -44,6 +44,23 @@ def test_routes_and_events(services: Fanin, memory: Memory) -> None:
         routing.get("orders")
 
 
+@pytest.mark.parametrize("name", ["", "..", "a/../jobs?x", "a?x", "\ud800", "é"])
+def test_what_is_no_name_is_refused_in_words(services: Fanin, name: str) -> None:
+    for call in (
+        services.routing.get,
+        services.routing.delete,
+        services.buffers.status,
+        services.buffers.take,
+    ):
+        with pytest.raises(InvalidRequest):
+            call(name)
+
+
+def test_what_cannot_be_sent_in_a_query_is_refused_in_words(over_https: HttpsServices) -> None:
+    with pytest.raises(InvalidRequest, match="half of a surrogate pair"):
+        over_https.ledger.list(user_key="\ud800")
+
+
 def test_routes_are_read_a_page_at_a_time(services: Fanin) -> None:
     made = [services.routing.put(PutRoute(name, {"source": [name]}, "cars")) for name in ("a", "b", "c")]
     first = services.routing.page(limit=2)

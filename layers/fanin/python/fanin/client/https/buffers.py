@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from typing import Any, Final
-from urllib.parse import quote
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.derived import HttpsService
 from fanin.domain.buffer import Work
 from fanin.domain.limits import MAX_WAIT, whole
+from fanin.entry.http.calls import segment
 from fanin.wire.buffers import TAKEN
 
 POLLS: Final = Backoff(base=0.5, cap=5.0)
@@ -69,5 +69,5 @@ class HttpsBuffers(HttpsService):
         return self._take(name, ask | more)
 
     def _take(self, name: str, body: Any) -> Sequence[Work]:
-        work = self._api.call(TAKEN, "POST", f"/buffers/{quote(name, safe='')}/take", body)
+        work = self._api.call(TAKEN, "POST", f"/buffers/{segment('name', name)}/take", body)
         return list(work)

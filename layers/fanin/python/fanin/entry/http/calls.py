@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 
+from fanin.domain import limits
 from fanin.domain.ids import MAX_ITEMS, parse_batch_id
 from fanin.errors import InvalidRequest
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from fanin.app.api import Fanin
     from fanin.entry.http.route import Request, Route
     from fanin.wire.json_types import Json
+
+
+_LONGEST: Final = 8_192
+"""Characters of a parameter in a path or query: more than any that the service takes."""
 
 
 class Asked(NamedTuple):
@@ -88,7 +93,7 @@ class Call:
 
         def part(match: re.Match[str]) -> str:
             name = match[1]
-            return quote(str(given[name] if name in given else getattr(value, name)), safe="")
+            return segment(name, given[name] if name in given else getattr(value, name))
 
         kinds = {**route.required, **route.optional}
         query = {
@@ -96,13 +101,27 @@ class Call:
             for name, kind in kinds.items()
             if given.get(name) is not None
             and not (isinstance(given[name], bool) and given[name] is self.signature.parameters[name].default)
-            and (text := _text(kind.encode(given[name]))) is not None
+            and (text := _text(name, kind.encode(given[name]))) is not None
         }
         return Asked(re.sub(r"\{(\w+)\}", part, route.path), query, body)
 
 
-def _text(value: Any) -> str | None:
-    return str(value).lower() if isinstance(value, bool) else None if value is None else str(value)
+def segment(name: str, value: Any) -> str:
+    """A parameter as a part of a path, percent-encoded.
+
+    Raises:
+        InvalidRequest: it cannot be one, so there is nothing of that name.
+    """
+    text = limits.text(name, str(value), _LONGEST, least=1)
+    if not text.strip(".") or {*"/?"} & {*text}:
+        raise InvalidRequest(f"{name} must not have / or ?, nor only dots; it is {limits.shown(text)}")
+    return quote(text, safe="")
+
+
+def _text(name: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    return limits.text(name, str(value).lower() if isinstance(value, bool) else str(value), _LONGEST)
 
 
 def _ordinal(text: str) -> int:
