@@ -78,9 +78,8 @@ def allow_dead_letters(grantee: iam.IGrantable, *, settings: Settings) -> None:
     """
     looking = ["sqs:ListDeadLetterSourceQueues", "sqs:ListQueueTags"]
     allow(grantee, looking, "*", _tagged(names.TRACKED_TAG, settings))
-    is_one = {"StringEquals": {f"aws:ResourceTag/{names.TRACKED_TAG}": names.DEAD_LETTERS}}
     receiving = [action for action in RECEIVE if action != "sqs:ChangeMessageVisibility"]
-    allow(grantee, receiving, "*", None if settings.local else is_one)
+    allow(grantee, receiving, "*", _tagged(names.TRACKED_TAG, settings, names.DEAD_LETTERS))
 
 
 def _allow_tagged(
@@ -91,9 +90,11 @@ def _allow_tagged(
     allow(grantee, [*looking, *sending], "*", _tagged(tag, settings))
 
 
-def _tagged(tag: str, settings: Settings) -> dict[str, object] | None:
-    """The condition that a queue carries a tag; the emulator checks no tags of queues."""
-    return None if settings.local else {"StringLike": {f"aws:ResourceTag/{tag}": "*"}}
+def _tagged(tag: str, settings: Settings, value: str = "") -> dict[str, object] | None:
+    """The condition that a queue carries a tag, with a value if one is named; the emulator checks no tags."""
+    if settings.local:
+        return None
+    return {"StringEquals" if value else "StringLike": {f"aws:ResourceTag/{tag}": value or "*"}}
 
 
 def allow(

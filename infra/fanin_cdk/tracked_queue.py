@@ -115,9 +115,7 @@ class TrackedQueue(RedrivenQueue):
         lambda_.EventSourceMapping(
             self,
             "Source",
-            target=cast(
-                "lambda_.IFunction", tracker.dead_letters.function if tracker else dead_letters_function
-            ),
+            target=function,
             event_source_arn=self.dead_letters.queue_arn,
             batch_size=10,
             max_concurrency=dead_letters_max_concurrency or None,

@@ -51,6 +51,7 @@ def test_a_route_lives_as_a_row_where_every_process_looks_for_it_and_a_rule(town
         (PutRoute("x" * 41, PATTERN, "desk"), "^route must be text of 1 to 40 characters"),
         (PutRoute("orders", {"source": "shop"}, "desk"), "event pattern: Event pattern is not valid"),
         (PutRoute("orders", {"source": ["x" * 2_049]}, "desk"), "^the pattern is over 2048 characters"),
+        (PutRoute("orders", {"source": ["é" * 400]}, "desk"), "^the pattern is over 2048 characters"),
         (PutRoute("orders", {"source": [b"x"]}, "desk"), "^the pattern cannot be written as JSON"),
         (PutRoute("orders", {"n": [float("nan")]}, "desk"), "^the pattern cannot be written as JSON"),
         (PutRoute("orders", PATTERN, "t" * 129), "^topic must be 1 to 128 letters"),

@@ -72,6 +72,13 @@ def test_what_a_take_says_is_what_is_taken(over_https: HttpsServices, gateway: G
     assert json.loads(gateway.requests[0].body or b"") == {"most": 3, "wait": 0, "visibility_timeout": 7}
 
 
+def test_a_name_cannot_lead_to_another_path(over_https: HttpsServices, gateway: Gateway) -> None:
+    for call in over_https.buffers.delete, over_https.buffers.poll:
+        with pytest.raises(InvalidRequest, match=r"must not have / or \?"):
+            call("a/../jobs?x")
+    assert gateway.asked == []
+
+
 def test_buffers_are_listed_a_page_at_a_time(services: Fanin) -> None:
     for name in ("a", "b", "c"):
         services.buffers.define(name, 1)

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf
 from typing import Any, Final, TypeAlias
 
 from fanin.domain.limits import shown
@@ -70,13 +70,11 @@ def attribute_value(value: Attribute) -> dict[str, Any]:
         InvalidRequest: the value is of another type, or a number that is none.
     """
     match value:
-        case bool():
-            pass
         case bytes():
             return {"DataType": "Binary", "BinaryValue": value}
         case str():
             return {"DataType": "String", "StringValue": value}
-        case int() | float() if not isinstance(value, float) or isfinite(value):
+        case int() | float() if not isinstance(value, bool) and abs(value) < inf:
             return {"DataType": "Number", "StringValue": str(value)}
     raise InvalidRequest(f"a message attribute must be text, bytes or a finite number, not {shown(value)}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -233,7 +234,8 @@ class RoutingService:
         check_name(request.name)
         limits.name("topic", request.topic, limits.MAX_NAME)
         limits.pairs("attributes", request.attributes)
-        if len(json_text("the pattern", request.pattern)) > limits.MAX_PATTERN:
+        json_text("the pattern", request.pattern)
+        if len(json.dumps(request.pattern)) > limits.MAX_PATTERN:  # as it is written into the rule
             raise InvalidRequest(
                 f"the pattern is over {limits.MAX_PATTERN} characters; split it into two routes"
             )
