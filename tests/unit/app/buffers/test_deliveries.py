@@ -1,7 +1,13 @@
-"""Deliveries: work whose item is pending comes out of a buffer, and all other messages of it are void."""
+"""Deliveries: work whose item is pending comes out of a buffer, and all other messages of it are void.
+
+Receipts: what they say, that they are opaque text, and what is refused as one.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,15 +15,16 @@ import pytest
 
 from fanin import names
 from fanin.adapters.memory import FixedClock, MemoryQueues
-from fanin.app.buffers import receipts
-from fanin.app.buffers.deliveries import SIFT_MS, Deliveries
+from fanin.app.buffers import deliveries
+from fanin.app.buffers.deliveries import SIFT_MS, Deliveries, Ordinal, Receipt
 from fanin.app.buffers.records import BufferRecords
 from fanin.app.buffers.service import BufferService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.queues import Received
+from fanin.domain import ids
 from fanin.domain.batch import Kind
 from fanin.domain.buffer import Buffer, Work
-from fanin.errors import BufferNotFound, ChannelRefused
+from fanin.errors import BufferNotFound, ChannelRefused, InvalidRequest
 from tests.unit.app.conftest import Crash, World
 
 SECOND = 1_000
@@ -91,7 +98,7 @@ def test_work_says_what_it_is_and_how_long_it_waited_also_if_the_clock_of_the_qu
     (work,) = desk.receive()
 
     assert (work.payload, work.waited_ms) == ("a", waited)
-    receipt = receipts.read(work.receipt)
+    receipt = deliveries.read_receipt(work.receipt)
     assert (receipt.item, receipt.batch_id) == (item, desk.buffer.batch_id)
 
 
@@ -288,3 +295,94 @@ def test_a_queue_that_was_deleted_is_refused(world: World, desk: Desk) -> None:
 
     with pytest.raises(ChannelRefused):
         desk.receive()
+
+
+ITEM = f"{ids.issue(7, 100, 3, b'salt').prefix}:2"
+"""The third of three items that begin at ordinal 100."""
+FIRST = f"{ids.issue(0, 0, 1, b'salt').prefix}:0"
+"""The first of the first batch."""
+LONGEST = 4_096
+
+
+def packed(value: object) -> str:
+    """Text in the form of a receipt."""
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize("handle", ["delivery-1", "", "AQEB+/==", "a b\n", "☂", "h" * 1_024])
+def test_a_receipt_reads_back_as_it_was_written(handle: str) -> None:
+    assert deliveries.read_receipt(deliveries.write_receipt(ITEM, handle)) == Receipt(7, ITEM, handle)
+    assert deliveries.read_receipt(deliveries.write_receipt(FIRST, handle)) == Receipt(0, FIRST, handle)
+
+
+@pytest.mark.parametrize("padding", range(4))
+def test_a_receipt_is_text_for_urls_whatever_its_length(padding: int) -> None:
+    # These letters give both characters in which the alphabet for URLs differs from the usual one
+    handle = "~~~???>>>" * 3 + "x" * padding
+
+    token = deliveries.write_receipt(ITEM, handle)
+
+    assert re.fullmatch("[A-Za-z0-9_-]+", token)
+    assert deliveries.read_receipt(token).handle == handle
+
+
+def test_a_receipt_is_read_up_to_its_greatest_length_and_no_further() -> None:
+    handle = "h" * (LONGEST * 3 // 4 - len(json.dumps([ITEM, ""])))
+
+    longest, longer = deliveries.write_receipt(ITEM, handle), deliveries.write_receipt(ITEM, handle + "h")
+
+    assert len(longest) == LONGEST < len(longer)
+    assert deliveries.read_receipt(longest).handle == handle
+    with pytest.raises(InvalidRequest):
+        deliveries.read_receipt(longer)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "",
+        "nonsense",
+        "☂",
+        "W10 ",
+        packed([]),
+        packed("text"),
+        packed(7),
+        packed({"item": ITEM, "handle": "h"}),
+        packed([ITEM]),
+        packed([ITEM, "h", "more"]),
+        packed([ITEM, 1]),
+        packed([ITEM, None]),
+        packed([7, "h"]),
+        packed(["no item", "h"]),
+        packed([ITEM[:-1] + "3", "h"]),  # the group has three items, so the last index is 2
+        packed([ITEM, "h"])[:-2],
+        base64.urlsafe_b64encode(b"\xff\xfe").decode().rstrip("="),
+        base64.urlsafe_b64encode(b"[" * 3_000).decode().rstrip("="),
+    ],
+)
+def test_other_text_is_refused(token: str) -> None:
+    with pytest.raises(InvalidRequest):
+        deliveries.read_receipt(token)
+
+
+def test_the_refusal_quotes_the_beginning_only() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        deliveries.read_receipt("x" * 31 + "yz" + "z" * 10_000)
+
+    assert f"'{'x' * 31}y'" in str(refused.value)
+
+
+def test_whether_the_item_was_issued_is_left_to_the_ledger() -> None:
+    forged = ITEM.replace(ITEM.split(":")[1][-4:], "0000")
+    assert forged != ITEM
+
+    assert deliveries.read_receipt(deliveries.write_receipt(forged, "h")).item == forged
+
+
+def test_an_item_stands_at_an_ordinal_of_its_batch() -> None:
+    assert deliveries.ordinal(ITEM) == Ordinal(batch_id=7, number=102)
+
+
+@pytest.mark.parametrize("text", ["", "7", "7:2", "no item", ITEM[:-2], ITEM[:-1] + "3", ITEM + "0", "☂:☂:0"])
+def test_text_that_is_not_an_item_id_stands_nowhere(text: str) -> None:
+    assert deliveries.ordinal(text) is None

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from fanin.app.buffers import receipts
-from fanin.app.buffers.service import BufferService
+from fanin.app.buffers import deliveries
+from fanin.app.buffers.records import GRAVE, BufferRecords
+from fanin.app.buffers.service import BufferService, QueueClaims
 from fanin.app.buffers.slots import LIFETIME, RENEWAL
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.queues import Received
@@ -27,7 +28,7 @@ from fanin.errors import (
 )
 from tests.lost_answers import LostAnswers
 from tests.unit.app.buffers.conftest import Town
-from tests.unit.app.conftest import World
+from tests.unit.app.conftest import Crash, World
 
 DAY_MS = 86_400_000
 MINE = "https://mine"
@@ -308,7 +309,7 @@ class TestReceipts:
     def test_that_are_forged_free_no_slot(self, buffers: BufferService) -> None:
         (item,) = buffers.put("jobs", ["a"]).items
         group = item.split(":")[1]
-        forged = receipts.write(item.replace(group, group[:-4] + "0000"), "delivery-1")
+        forged = deliveries.write_receipt(item.replace(group, group[:-4] + "0000"), "delivery-1")
 
         with pytest.raises(InvalidItemId):
             buffers.done("jobs", [forged])
@@ -621,3 +622,111 @@ def test_nobody_gets_the_slots_of_anothers_key(buffers: BufferService) -> None:
 
     assert not set(put.items) & set(taken.items)
     assert buffers.put("jobs", ["b"], key="order-7", caller=b).items == put.items
+
+
+QUEUE = "https://mine"
+
+
+@pytest.fixture
+def claims(world: World) -> QueueClaims:
+    return QueueClaims(world.ports, BufferRecords(world.ports))
+
+
+def hold_and_die(world: World, claims: QueueClaims, name: str) -> None:
+    world.crash_at("directory.delete", "before")
+    with pytest.raises(Crash), claims.claimed(QUEUE, name):
+        pass
+
+
+def test_a_claim_keeps_others_away_until_it_is_released(claims: QueueClaims) -> None:
+    with claims.claimed(QUEUE, "jobs"):
+        with pytest.raises(Throttled, match="jobs is being defined"), claims.claimed(QUEUE, "others"):
+            pass
+        with claims.claimed("https://another", "others"):
+            pass
+
+    with claims.claimed(QUEUE, "others"):
+        pass
+
+
+def test_a_claim_is_released_after_an_error(claims: QueueClaims) -> None:
+    with pytest.raises(ValueError, match="x"), claims.claimed(QUEUE, "jobs"):
+        raise ValueError("x")
+
+    with claims.claimed(QUEUE, "others"):
+        pass
+
+
+def test_whoever_died_holds_up_others_for_an_hour_and_itself_not_at_all(
+    world: World, claims: QueueClaims
+) -> None:
+    # Given a process that dies with a claim
+    hold_and_die(world, claims, "jobs")
+
+    # Then others wait until it expires
+    world.clock.advance(GRAVE * 1000 - 1000)
+    with pytest.raises(Throttled), claims.claimed(QUEUE, "others"):
+        pass
+    world.clock.advance(1000)
+    with claims.claimed(QUEUE, "others"):
+        pass
+
+    # But a repeat for the same buffer does not
+    hold_and_die(world, claims, "jobs")
+    with claims.claimed(QUEUE, "jobs"):
+        pass
+    with claims.claimed(QUEUE, "others"):
+        pass
+
+
+def test_a_claim_that_was_renewed_is_not_released_by_the_first_who_had_it(
+    world: World, claims: QueueClaims
+) -> None:
+    # Given two calls that define the same buffer, of which the first ends first
+    first, second = claims.claimed(QUEUE, "jobs"), claims.claimed(QUEUE, "jobs")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+
+    # Then the claim of the second still holds
+    with pytest.raises(Throttled), claims.claimed(QUEUE, "others"):
+        pass
+    second.__exit__(None, None, None)
+    with claims.claimed(QUEUE, "others"):
+        pass
+
+
+@pytest.mark.parametrize("call", ["directory.put", "directory.delete"])
+def test_a_claim_whose_answer_was_lost_is_held_and_released(
+    world: World, claims: QueueClaims, call: str
+) -> None:
+    LostAnswers(world.memory).lose(call, lambda: None)
+
+    with claims.claimed(QUEUE, "jobs"), pytest.raises(Throttled), claims.claimed(QUEUE, "others"):
+        pass
+
+    with claims.claimed(QUEUE, "others"):
+        pass
+
+
+def test_a_claim_that_is_released_between_two_tries_is_taken_anew(world: World, claims: QueueClaims) -> None:
+    # Given a claim of the same buffer, which is released when this process has just seen it
+    hold_and_die(world, claims, "jobs")
+    put = world.memory.directory.put
+    tries = []
+
+    def released_in_between(*args: object, if_version: int, **named: object) -> object:
+        tries.append(if_version)
+        if len(tries) == 2:
+            world.memory.directory.delete(args[0], args[1], if_version=if_version)  # type: ignore[arg-type]
+        return put(*args, if_version=if_version, **named)  # type: ignore[arg-type]
+
+    world.memory.directory.put = released_in_between  # type: ignore[assignment, method-assign]
+
+    # When it claims the queue
+    with claims.claimed(QUEUE, "jobs"):
+        pass
+
+    # Then it takes the place that is free, at its third try
+    assert tries[0] == tries[2] == 0
+    assert len(tries) == 3
