@@ -16,7 +16,7 @@ from random import Random
 
 from fanin import names
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
-from fanin.app.failures.forgetting import forget
+from fanin.app.failures import forget
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import IN_ROW, FailureRow

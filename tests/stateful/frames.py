@@ -15,7 +15,7 @@ from random import Random
 
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
-from fanin.app.frames.service import FrameService
+from fanin.app.frames import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services, patterns
 from fanin.client.consuming.acknowledging import LedgerAcknowledger

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory import MemoryChannels
-from fanin.app.scatters import reply_store
+from fanin.app.scatters import replies
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.reply_store import First, ReplyStore
+from fanin.app.scatters.replies import First, ReplyStore
 from fanin.app.scatters.service import ScatterService
 from fanin.domain import ids
 from fanin.errors import FaninError
@@ -50,8 +50,8 @@ def fails(seed: int) -> bool:
 
 def last_reply_wins(self: ReplyStore, batch: Any, ordinal: int, reply: Any) -> First:
     self._ports.records.put(
-        reply_store.namespace(batch.batch_id, ordinal),
-        reply_store.reply_name(ordinal),
+        replies.namespace(batch.batch_id, ordinal),
+        replies.reply_name(ordinal),
         {"at": 0, "payload": reply.payload},
         expires_at=batch.expires_at,
     )

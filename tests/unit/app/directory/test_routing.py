@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.app.directory.routing import NAMESPACE, Routed, RoutingService
+from fanin.app.directory import routing
+from fanin.app.directory.routing import MOST_WAITING, NAMESPACE, Delivery, Routed, RoutingService
 from fanin.app.directory.service import DirectoryService
 from fanin.domain import limits
 from fanin.domain.routing import Policy, PutEvent, PutRoute
@@ -396,3 +397,38 @@ def test_pages_of_one_route_go_through_all_routes(town: Town) -> None:
         cursor = page.cursor
 
     assert found == ["a", "b", "c"]
+
+
+WHERE = ("delivery/e-1", "orders")
+
+
+@pytest.mark.parametrize("event_id", [None, "", 7, "x" * 129])
+def test_an_event_without_an_id_has_no_note(event_id: object) -> None:
+    assert routing.delivery_place("orders", event_id) is None
+
+
+def test_a_note_tells_who_waits_for_a_day(town: Town) -> None:
+    # Given a note
+    records = town.ports.directory
+    left = Delivery(3, 1, ["b", "c"])
+    routing.keep_delivery(records, routing.delivery_place("orders", "e-1"), left, town.clock.now())
+
+    # Then it is read as it was
+    found = Delivery.of(records.read_all([WHERE])[WHERE].value)
+    assert (found.sent, found.refused) == (3, 1)
+    assert [found.goes_to(name) for name in "abc"] == [False, True, True]
+
+    # And it is gone after a day, when nobody delivers the event any more
+    town.clock.advance(86_401_000)
+    assert records.read_all([WHERE]) == {}
+    assert Delivery.of(None).goes_to("a")
+
+
+def test_a_note_that_is_too_large_for_a_record_is_not_written(town: Town) -> None:
+    names = [f"{number:0128}" for number in range(MOST_WAITING + 1)]
+    routing.keep_delivery(town.ports.directory, WHERE, Delivery(1, 0, names), town.clock.now())
+    assert town.ports.directory.read_all([WHERE]) == {}
+
+    routing.keep_delivery(town.ports.directory, WHERE, Delivery(1, 0, names[1:]), town.clock.now())
+    value = town.ports.directory.read_all([WHERE])[WHERE].value
+    assert len(str(value)) < 350_000

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fanin.adapters.memory import Memory
 from fanin.app.directory.service import TOPIC_PREFIX
 from fanin.app.scatters import records as scatter_records
-from fanin.app.scatters.listing import Listing
+from fanin.app.scatters.recipients import Listing
 from fanin.app.scatters.records import read_chunk, read_names
 from fanin.domain import limits
 from fanin.domain.directory import Registration

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fanin.app.frames.service import FrameService
+from fanin.app.frames import FrameService
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
 from fanin.client.frames.receiver import Delivery

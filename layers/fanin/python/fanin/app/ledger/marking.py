@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 
-from fanin.app.failures.notes import Failing, FailureNotes
+from fanin.app.failures import Failing, FailureNotes
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.plans import GONE, Plan, Verdicts, checked, plan_of, receipt_of

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from fanin import names
-from fanin.app.failures.messages import KeptMessages
+from fanin.app.failures import KeptMessages
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing

@@ -10,7 +10,7 @@ from typing import Any, Final
 from fanin.app.diagnosis.last_attempts import last_attempts
 from fanin.app.directory.registrar import Registrar
 from fanin.app.directory.service import TOPICS
-from fanin.app.failures.forgetting import forget
+from fanin.app.failures import forget
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record as DirectoryRecord
 from fanin.app.ports.words import WordKey

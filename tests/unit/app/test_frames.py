@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.app.frames.service import FrameService
+from fanin.app.frames import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.words import Claim as Lease

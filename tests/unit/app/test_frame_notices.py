@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.app.frames import notices
-from fanin.app.frames.notices import FrameNotices
+from fanin.app import frames
+from fanin.app.frames import FrameNotices
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.events import Event
 from fanin.app.services import patterns
@@ -166,7 +166,7 @@ class TestIdle:
     def test_says_whether_more_is_missing_than_it_lists(
         self, world: Sender, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(notices, "LISTED", 2)
+        monkeypatch.setattr(frames, "LISTED", 2)
         more, all_of_it = world.open(), world.open()
         world.ack(more, 1, 3)
         world.ack(all_of_it, 1)
