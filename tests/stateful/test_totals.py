@@ -12,8 +12,8 @@ import pytest
 
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ledger.marking import Marking
+from fanin.app.ledger.plans import Span
 from fanin.app.ledger.settle import Settler
-from fanin.app.ledger.shares import Span
 from fanin.app.ports.words import Clear, Tallied, Tally, WordKey
 from fanin.domain.batch import Batch
 from fanin.domain.totals import plus

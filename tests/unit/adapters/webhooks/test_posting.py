@@ -17,7 +17,7 @@ from standardwebhooks import Webhook
 from fanin.adapters.system import SystemClock
 from fanin.adapters.webhooks.connecting import trusted
 from fanin.adapters.webhooks.posting import Webhooks
-from fanin.app.ports.callbacks import Notice
+from fanin.app.ports.channels import Notice
 from fanin.app.ports.events import Event
 from fanin.errors import ServiceUnavailable, TargetRefused
 from tests.e2e.receiver import Receiver

@@ -7,8 +7,8 @@ import pytest
 
 from fanin.app.diagnosis.facts import Facts
 from fanin.app.diagnosis.queue_findings import queue_findings
-from fanin.app.ports.inspection import Consumer, Figures, QueueReport, Trouble
 from fanin.app.ports.parts import RetryRow, SentRow
+from fanin.app.ports.queues import Consumer, Figures, QueueReport, Trouble
 from fanin.domain.batch import Batch, State
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.reports import MissingRange

@@ -6,8 +6,8 @@ import pytest
 
 from fanin.app.diagnosis.facts import Facts
 from fanin.app.diagnosis.ranges import known_ranges
-from fanin.app.ports.inspection import Figures, QueueReport
 from fanin.app.ports.parts import RetryRow, SentRow
+from fanin.app.ports.queues import Figures, QueueReport
 from fanin.domain.batch import Batch, State
 from fanin.domain.diagnosis import Known, MissingKnown
 from fanin.domain.reports import MissingRange

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.app.ports.inspection import Consumer, Figures
 from fanin.app.ports.parts import RetryRow, SentRow
+from fanin.app.ports.queues import Consumer, Figures
 from fanin.domain import ids
 from fanin.domain.diagnosis import Code, Known, Retry, SentItems
 from fanin.errors import BatchNotFound, InvalidItemId, InvalidRequest, RequestTooLarge

@@ -6,7 +6,7 @@ from fanin import names
 from fanin.app.diagnosis.gathering import MOST_READS
 from fanin.app.ledger.reaper import Reaped
 from fanin.app.ports.batches import Activity
-from fanin.app.ports.inspection import Figures
+from fanin.app.ports.queues import Figures
 from fanin.app.services import Services
 from fanin.domain.batch import Kind, OnFailure, OpenBatch
 from fanin.domain.diagnosis import Code, Retry, Severity

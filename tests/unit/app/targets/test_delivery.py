@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fanin import names
-from fanin.app.ports.callbacks import Notice
+from fanin.app.ports.channels import Notice
 from fanin.app.targets.delivery import Outcome, deliver
 from fanin.app.targets.records import change
 from fanin.domain.batch import Batch

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from fanin.adapters.aws import client_factory, error_code, translated
-from fanin.app.ports.callbacks import Notice
+from fanin.app.ports.channels import Notice
 from fanin.domain.targets import Target, TargetType
 from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
 from fanin.wire.compact_json import compact

@@ -16,7 +16,7 @@ from fanin import names
 from fanin.app.api import Ledger
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ledger.totals import Totals
+from fanin.app.ledger.walk import Totals
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.channels import Outgoing

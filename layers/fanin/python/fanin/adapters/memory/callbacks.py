@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.callbacks import Notice
+from fanin.app.ports.channels import Notice
 from fanin.app.ports.events import Event
 from fanin.domain.targets import Target
 from fanin.errors import ServiceUnavailable, TargetRefused

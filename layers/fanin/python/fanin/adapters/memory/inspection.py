@@ -6,7 +6,7 @@ from collections.abc import Collection
 from functools import partial
 
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.inspection import QueueReport
+from fanin.app.ports.queues import QueueReport
 
 
 class MemoryInspection:

@@ -13,7 +13,7 @@ from typing import Final
 
 from fanin.adapters.webhooks.connecting import PinnedConnection, Resolve, public_addresses, resolve, trusted
 from fanin.adapters.webhooks.signing import signed_headers
-from fanin.app.ports.callbacks import Notice
+from fanin.app.ports.channels import Notice
 from fanin.app.ports.system import Clock
 from fanin.domain.webhooks import HTTPS, WebhookUrl, parse_url
 from fanin.errors import InvalidRequest, ServiceUnavailable, TargetRefused

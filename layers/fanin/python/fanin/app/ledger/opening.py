@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fanin.app.ledger.issued import check_issued
-from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.known_batches import KnownBatches, check_issued
 from fanin.app.ledger.reservation import Reservation, draw_id, replayed
 from fanin.app.ledger.settle import Settler
-from fanin.app.ledger.totals import Totals
+from fanin.app.ledger.walk import Totals
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.targets.declaring import checked_targets

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from fanin.app.ledger.adding import Adding
 from fanin.app.ledger.clearing import NO_VALUES, BitsCleared, Clearing, Values
-from fanin.app.ledger.deadlines import meet_deadline
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.failure_listing import FailureListing
+from fanin.app.ledger.inspection import meet_deadline
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.known_batches import EndedBatch, KnownBatches
 from fanin.app.ledger.lifecycle import Lifecycle

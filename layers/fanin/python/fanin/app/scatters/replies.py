@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from fanin import names
-from fanin.app.ledger.issued import check_issued
+from fanin.app.ledger.known_batches import check_issued
 from fanin.app.ledger.reading import ordinal_of
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports

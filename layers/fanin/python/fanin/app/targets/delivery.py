@@ -11,8 +11,7 @@ from typing import Final
 
 from fanin import names
 from fanin.app.ports import Ports
-from fanin.app.ports.callbacks import Notice
-from fanin.app.ports.channels import Outgoing
+from fanin.app.ports.channels import Notice, Outgoing
 from fanin.app.targets.jobs import Job
 from fanin.app.targets.records import TargetRecord, change, read_targets
 from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fanin.app.ledger.shares import Named, Share, Span, shares_of
+from fanin.app.ledger.plans import Named, Share, Span, shares_of
 from fanin.domain import ids
 from fanin.domain.marks import Count, Done, Failure, ItemRange, Malformed, Mark
 from fanin.domain.totals import MAX_VALUE

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.ports.inspection import Figures, QueueReport
+from fanin.app.ports.queues import Figures, QueueReport
 
 
 @pytest.mark.parametrize(
