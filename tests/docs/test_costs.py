@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from fanin.cli.main import app
 from fanin.domain.costs import costs
-from fanin.domain.idle import idle, waiting_taker
+from fanin.domain.planning import idle, waiting_taker
 from fanin.domain.prices import DEFAULT
-from fanin.domain.word_writes import Order
+from fanin.domain.usage import Order
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "explanation" / "costs.md").read_text()
 SERVICES = ("DynamoDB", "API", "Lambda", "SQS", "logs")

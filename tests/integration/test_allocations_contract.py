@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fanin.app.ports.batches import Activity
+from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import State
 from fanin.domain.ids import MAX_ITEMS
-from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import IdempotencyKeyReused
 
 from .conftest import Stores

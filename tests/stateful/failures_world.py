@@ -26,8 +26,7 @@ from fanin.app.redrives.redrive import RedriveService
 from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.marks import Failure
-from fanin.domain.redrives import Redrive
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import OrdinalRange, Redrive
 from fanin.domain.tree import Tree
 from fanin.errors import Throttled
 from fanin.wire.messages import unpack

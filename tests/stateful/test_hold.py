@@ -7,7 +7,7 @@ import pytest
 from fanin.app.ledger.held import Held, Takings
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.domain.batch import Batch
-from fanin.domain.tolerance import Tolerance
+from fanin.domain.failures import Tolerance
 from fanin.errors import FaninError
 from tests.stateful.hold_world import HoldSimulation
 

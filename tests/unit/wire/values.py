@@ -12,6 +12,7 @@ from fanin.domain import (
     buffer,
     claim_checks,
     directory,
+    failures,
     frames,
     marks,
     picture,
@@ -19,8 +20,6 @@ from fanin.domain import (
     reports,
     routing,
     scatter,
-    selection,
-    tolerance,
 )
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.ids import Group, issue
@@ -47,7 +46,7 @@ json = st.recursive(
     max_leaves=4,
 )
 a_tolerance = st.builds(
-    tolerance.Tolerance,
+    failures.Tolerance,
     count=st.none() | numbers,
     percent=st.none() | st.floats(0, 100),
     min_sample=st.none() | st.integers(1, 2**40),
@@ -128,7 +127,7 @@ route = built(routing.Route, pattern=st.dictionaries(st.text(max_size=3), json, 
 
 
 ordinal_ranges = tuples(
-    built(selection.OrdinalRange, start=st.integers(0, 2**40 - 1), stop=st.integers(1, 2**40))
+    built(redrives.OrdinalRange, start=st.integers(0, 2**40 - 1), stop=st.integers(1, 2**40))
 )
 redriving = built(
     redrives.Redriving,
@@ -195,7 +194,7 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "Tolerance": (batches.TOLERANCE, a_tolerance),
     "Selection": (
         selections.SELECTION,
-        built(selection.Selection, errors=tuples(a_name), ranges=ordinal_ranges),
+        built(redrives.Selection, errors=tuples(a_name), ranges=ordinal_ranges),
     ),
     "ReleasedItems": (batches.RELEASED, built(reports.ReleasedItems, batch=batch)),
     "MarkItems": (mark_shapes.MARKS, tuples(mark)),

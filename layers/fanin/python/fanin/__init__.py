@@ -40,12 +40,12 @@ if TYPE_CHECKING:
         Severity,
     )
     from fanin.domain.directory import Left, Register, Registration, Registrations
-    from fanin.domain.failures import Keep, KeptMessage, MessageAttribute
+    from fanin.domain.failures import Keep, KeptMessage, MessageAttribute, Tolerance
     from fanin.domain.frames import Claim, Frame, Hold, OpenFrame, Ticket
     from fanin.domain.ids import Group
     from fanin.domain.marks import Count, Done, Failure, ItemRange, Marked, Receipt
     from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
-    from fanin.domain.redrives import Redrive, RedriveState, Redriving
+    from fanin.domain.redrives import OrdinalRange, Redrive, RedriveState, Redriving
     from fanin.domain.reports import (
         Batches,
         ErrorGroup,
@@ -62,9 +62,7 @@ if TYPE_CHECKING:
     )
     from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent
     from fanin.domain.scatter import Gathered, GatheredReply, Recipient, Reply, ReplyReceipt, Scattered
-    from fanin.domain.selection import OrdinalRange
     from fanin.domain.targets import Target, TargetReport, TargetState, TargetType, When
-    from fanin.domain.tolerance import Tolerance
     from fanin.entry.settings import Settings
     from fanin.errors import (
         AccessDenied,
@@ -322,7 +320,7 @@ _HOMES: Final = {
     "OnDeadline": "fanin.domain.batch",
     "OnFailure": "fanin.domain.batch",
     "OpenFrame": "fanin.domain.frames",
-    "OrdinalRange": "fanin.domain.selection",
+    "OrdinalRange": "fanin.domain.redrives",
     "OutcomeUnknown": "fanin.errors",
     "PartlyMarked": "fanin.errors",
     "Picture": "fanin.domain.picture",
@@ -373,7 +371,7 @@ _HOMES: Final = {
     "Throttled": "fanin.errors",
     "UnsupportedMediaType": "fanin.errors",
     "Ticket": "fanin.domain.frames",
-    "Tolerance": "fanin.domain.tolerance",
+    "Tolerance": "fanin.domain.failures",
     "TooManyRejects": "fanin.errors",
     "TrackedBatch": "fanin.client.producing.batch",
     "Tracker": "fanin.client.tracker",

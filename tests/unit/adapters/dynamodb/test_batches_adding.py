@@ -11,8 +11,8 @@ from botocore.stub import Stubber
 from fanin.adapters.dynamodb import Connection, DynamoBatches
 from fanin.adapters.dynamodb.rows import encode
 from fanin.app.ports.batches import Activity
+from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import Batch
-from fanin.domain.principals import IdempotencyKey
 from fanin.errors import OutcomeUnknown
 from tests.unit.adapters.dynamodb.conftest import BATCH, Silent, plainly
 

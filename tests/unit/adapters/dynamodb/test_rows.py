@@ -9,8 +9,7 @@ from fanin.adapters.dynamodb.rows import decode, encode, state_shard, user_shard
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State
-from fanin.domain.failures import Keep
-from fanin.domain.tolerance import Tolerance
+from fanin.domain.failures import Keep, Tolerance
 
 BATCH = Batch(
     batch_id=2**53 - 1,

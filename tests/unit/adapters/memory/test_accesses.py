@@ -14,8 +14,8 @@ from fanin.adapters.memory.accesses import SENDS
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Clear, WordKey
+from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.principals import IdempotencyKey
 from fanin.errors import OutcomeUnknown, ServiceUnavailable
 
 FULL = 2**64 - 1

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from fanin.adapters.memory import Memory
 from fanin.app.ports.batches import Activity
+from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import LIVE, Batch, State
-from fanin.domain.principals import IdempotencyKey
 
 BATCH = Batch(
     batch_id=8,

@@ -12,10 +12,10 @@ import pytest
 from fanin.app.buffers.keyed_puts import PutKeys
 from fanin.app.buffers.records import Entry
 from fanin.app.buffers.slots import LIFETIME, MARGIN_MS, RENEWAL, SEND_MS, renew_at
+from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import State
 from fanin.domain.buffer import Accepted, Buffer
 from fanin.domain.marks import Failure
-from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import IdempotencyKeyReused, InvalidRequest, LimitReached, ServiceUnavailable, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.buffers.conftest import Town

@@ -13,9 +13,9 @@ from fanin.app.buffers.slots import LIFETIME, RENEWAL
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.queues import Received
 from fanin.domain import limits
+from fanin.domain.access import Principal
 from fanin.domain.batch import State
 from fanin.domain.buffer import Outcome
-from fanin.domain.principals import Principal
 from fanin.errors import (
     BufferNotFound,
     ChannelRefused,

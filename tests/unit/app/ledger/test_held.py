@@ -8,7 +8,7 @@ from fanin.app.ledger.held import Held
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.marks import ItemRange
-from fanin.domain.selection import OrdinalRange, Selection
+from fanin.domain.redrives import OrdinalRange, Selection
 from fanin.errors import InvalidRequest
 from tests.unit.app.conftest import World
 

@@ -12,8 +12,8 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
 from fanin.domain.batch import Batch, ChildFailures, Kind, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.failures import Tolerance
 from fanin.domain.marks import Done, Failure
-from fanin.domain.tolerance import Tolerance
 from tests.spans import spans
 from tests.unit.app.conftest import World
 

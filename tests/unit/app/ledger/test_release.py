@@ -10,7 +10,7 @@ from fanin.app.ledger.release import Release
 from fanin.app.ports.parts import Redriven
 from fanin.domain.batch import OnFailure, State
 from fanin.domain.marks import Done, Failure
-from fanin.domain.selection import OrdinalRange, Selection
+from fanin.domain.redrives import OrdinalRange, Selection
 from fanin.errors import InvalidRequest
 from tests.unit.app.conftest import World
 

@@ -12,8 +12,8 @@ import pytest
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.reservation import Reservation, namespace_of
 from fanin.domain import limits
+from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, OpenBatch, State
-from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import BatchGone, IdempotencyKeyReused, InvalidRequest, Throttled
 from fanin.wire.batches import OPEN_BATCH
 from tests.unit.app.conftest import Crash, World

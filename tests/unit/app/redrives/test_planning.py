@@ -7,8 +7,7 @@ import pytest
 from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven
 from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import LISTED, Planning
-from fanin.domain.redrives import Redrive
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import OrdinalRange, Redrive
 from tests.unit.app.redrives.conftest import QUEUE, Failed
 
 

@@ -8,8 +8,15 @@ import pytest
 
 from fanin.app.ports.records import Record
 from fanin.app.redrives.records import Counts, Page, Run, latest, prefix_of, read, run_of, save
-from fanin.domain.redrives import MAX_REFUSALS, NAMED, OTHER_REFUSALS, Redrive, RedriveState, Redriving
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import (
+    MAX_REFUSALS,
+    NAMED,
+    OTHER_REFUSALS,
+    OrdinalRange,
+    Redrive,
+    RedriveState,
+    Redriving,
+)
 from fanin.errors import BatchGone
 from tests.unit.app.redrives.conftest import Failed
 

@@ -15,8 +15,7 @@ from fanin.domain.batch import Batch, Kind, Mode, OnFailure, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import MAX_BATCH_ID
 from fanin.domain.marks import Failure
-from fanin.domain.redrives import Redrive, RedriveState, Redriving
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import OrdinalRange, Redrive, RedriveState, Redriving
 from fanin.errors import BatchGone, BatchNotFound, ChannelRefused, InvalidRequest, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash

@@ -17,9 +17,9 @@ from fanin.app.scatters import records as scatter_records
 from fanin.app.scatters.service import ScatterService
 from fanin.app.scatters.start import check
 from fanin.domain import limits
+from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.directory import Registration
-from fanin.domain.principals import IdempotencyKey
 from fanin.domain.scatter import Recipient, Scatter, Scattered
 from fanin.errors import (
     BatchGone,

@@ -13,7 +13,7 @@ import pytest
 from fanin import errors
 from fanin.domain.batch import Batch, OnFailure, OpenBatch
 from fanin.domain.marks import Failure
-from fanin.domain.selection import Selection
+from fanin.domain.redrives import Selection
 from fanin.entry import observe
 from fanin.entry.http.application import application
 from fanin.entry.http.route import LoggedAction, Route

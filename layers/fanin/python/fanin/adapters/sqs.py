@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from fanin.adapters.aws import client_factory, translated
 from fanin.adapters.backoff import Backoff
-from fanin.domain.chunks import chunks
-from fanin.domain.limits import MAX_QUEUE_BYTES, MAX_QUEUE_MESSAGES
+from fanin.domain.limits import MAX_QUEUE_BYTES, MAX_QUEUE_MESSAGES, chunks
 from fanin.errors import RequestTooLarge, Throttled
 from fanin.wire.compact_json import compact
 

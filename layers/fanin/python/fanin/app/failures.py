@@ -18,7 +18,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.domain import limits
 from fanin.domain.batch import Batch
-from fanin.domain.claim_keys import claim_key
+from fanin.domain.claim_checks import claim_key
 from fanin.domain.failures import Keep, KeptMessage
 from fanin.errors import AccessDenied, FaninError, InvalidRequest, NotConfigured, RequestTooLarge
 from fanin.wire.messages import unpack

@@ -24,9 +24,9 @@ from fanin.app.ports.events import Event
 from fanin.app.ports.words import Claim as Lease
 from fanin.app.ports.words import WordKey
 from fanin.domain import ids, limits
+from fanin.domain.access import Principal
 from fanin.domain.batch import RETENTION, Batch, Kind, State
 from fanin.domain.frames import REPLY_TO, Claim, Frame, Hold, OpenFrame, Ticket, is_marked, mark_of
-from fanin.domain.principals import Principal
 from fanin.errors import BatchNotFound, FaninError, InvalidRequest
 
 

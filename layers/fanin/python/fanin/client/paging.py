@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
 
-from fanin.domain.chunks import chunks
+from fanin.domain.limits import chunks
 
 __all__ = ["Page", "chunks", "follow_cursor"]
 

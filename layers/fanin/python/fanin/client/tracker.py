@@ -22,8 +22,7 @@ from fanin.domain.failures import Keep
 from fanin.domain.ids import Group
 from fanin.domain.limits import shown
 from fanin.domain.marks import Mark, Marked
-from fanin.domain.redrives import Redrive, Redriving
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import OrdinalRange, Redrive, Redriving
 from fanin.errors import FaninError, InvalidRequest, ItemFailed, NotConfigured
 from fanin.names import ENV_ACK_QUEUE_URL
 

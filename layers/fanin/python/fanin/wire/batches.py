@@ -17,10 +17,9 @@ from fanin.domain.batch import (
     OpenBatch,
     State,
 )
-from fanin.domain.failures import Keep
+from fanin.domain.failures import MIN_SAMPLE, Keep, Tolerance
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, Group
 from fanin.domain.reports import Batches, Estimate, Expired, Progress, ReleasedItems, Verdict
-from fanin.domain.tolerance import MIN_SAMPLE, Tolerance
 from fanin.domain.totals import MAX_TOTALS, NAME
 from fanin.wire.json_types import (
     BATCH_ID,

@@ -6,7 +6,7 @@ from typing import Final
 
 from fanin.domain import limits
 from fanin.domain.ids import MAX_ITEMS
-from fanin.domain.selection import OrdinalRange, Selection
+from fanin.domain.redrives import OrdinalRange, Selection
 from fanin.wire.json_types import many, text, whole
 from fanin.wire.shapes import request
 

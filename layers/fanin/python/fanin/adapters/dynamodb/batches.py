@@ -13,9 +13,9 @@ from fanin.adapters.dynamodb.rows import SUMS, Item, Value, attribute, decode, e
 from fanin.adapters.dynamodb.state_index import StateIndex
 from fanin.adapters.dynamodb.user_key_index import UserKeyIndex
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
+from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import Batch, Cause, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
-from fanin.domain.principals import IdempotencyKey
 from fanin.domain.totals import Sums
 from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.channels import Offered, Outgoing
 from fanin.app.ports.system import Clock
-from fanin.domain.channels import check_channel
+from fanin.domain.directory import check_channel
 from fanin.errors import ChannelRefused
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from http.client import HTTPSConnection
 from typing import Final, TypeAlias
 
-from fanin.domain.webhooks import is_public
+from fanin.domain.targets import is_public
 from fanin.errors import ServiceUnavailable
 
 Resolve: TypeAlias = Callable[[str, int], Sequence[str]]

@@ -15,7 +15,7 @@ from fanin.adapters.webhooks.connecting import PinnedConnection, Resolve, public
 from fanin.adapters.webhooks.signing import signed_headers
 from fanin.app.ports.channels import Notice
 from fanin.app.ports.system import Clock
-from fanin.domain.webhooks import HTTPS, WebhookUrl, parse_url
+from fanin.domain.targets import HTTPS, WebhookUrl, parse_url
 from fanin.errors import InvalidRequest, ServiceUnavailable, TargetRefused
 from fanin.wire.compact_json import compact
 from fanin.wire.times import encode_time

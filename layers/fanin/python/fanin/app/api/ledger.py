@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from fanin.domain.access import Principal
     from fanin.domain.batch import Batch, OpenBatch, State
     from fanin.domain.diagnosis import Diagnosis, Retry, SentItems
     from fanin.domain.ids import Group
     from fanin.domain.marks import Mark, Marked
     from fanin.domain.picture import Picture
-    from fanin.domain.principals import Principal
-    from fanin.domain.redrives import Redrive, Redriving, Redrivings
+    from fanin.domain.redrives import Redrive, Redriving, Redrivings, Selection
     from fanin.domain.reports import (
         Batches,
         Errors,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         ReleasedItems,
         Verdict,
     )
-    from fanin.domain.selection import Selection
     from fanin.domain.targets import TargetReports
 
 

@@ -21,9 +21,9 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record
 from fanin.domain import ids
+from fanin.domain.access import NOBODY, IdempotencyKey, Principal
 from fanin.domain.buffer import Accepted
 from fanin.domain.ids import Group
-from fanin.domain.principals import NOBODY, IdempotencyKey, Principal
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound, IdempotencyKeyReused
 
 _PUT: Final = "put/"

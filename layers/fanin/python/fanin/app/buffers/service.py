@@ -21,6 +21,7 @@ from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.domain import limits
+from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, State
 from fanin.domain.buffer import (
     Accepted,
@@ -33,7 +34,6 @@ from fanin.domain.buffer import (
     check_payloads,
 )
 from fanin.domain.marks import Failure, Mark
-from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, Throttled
 
 _NAMESPACE: Final = "/buffer-queues"  # in the directory table; the names are URLs

@@ -14,6 +14,7 @@ from fanin.app.ports.batches import ItemPlace
 from fanin.app.targets.declaring import checked_targets
 from fanin.app.targets.records import put_targets
 from fanin.domain import ids, limits
+from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import (
     RETENTION,
     Batch,
@@ -26,7 +27,6 @@ from fanin.domain.batch import (
     State,
 )
 from fanin.domain.failures import Keep
-from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.domain.targets import Target
 from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest, ItemHasChild, Throttled

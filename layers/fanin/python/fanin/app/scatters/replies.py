@@ -23,8 +23,7 @@ from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.records import read_names, read_plan, reply_name
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind
-from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
-from fanin.domain.claim_keys import claim_key
+from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest, claim_key
 from fanin.domain.marks import Done, Mark, Receipt
 from fanin.domain.scatter import Gathered, GatheredReply, Reply, ReplyReceipt
 from fanin.domain.totals import check_values, in_order

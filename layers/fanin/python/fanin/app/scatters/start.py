@@ -32,8 +32,8 @@ from fanin.app.scatters.records import (
     was_sent,
 )
 from fanin.domain import limits
+from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State
-from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import CorrelationIdAlive, InvalidRequest, RequestTooLarge
 from fanin.wire.scatters import SCATTER

@@ -13,7 +13,7 @@ from fanin.client.consuming.window import MessageHandler, MessageWindow, NoteRet
 from fanin.client.messages import from_queue
 from fanin.client.sqs_errors import queue_errors
 from fanin.domain import limits
-from fanin.domain.channels import is_fifo
+from fanin.domain.directory import is_fifo
 from fanin.domain.failures import Keep
 from fanin.errors import ServiceUnavailable, Throttled
 

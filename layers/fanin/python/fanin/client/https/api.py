@@ -21,7 +21,7 @@ from fanin.client.https.transport import (
     Urllib3Transport,
 )
 from fanin.domain import limits
-from fanin.domain.principals import Principal
+from fanin.domain.access import Principal
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
     AccessDenied,

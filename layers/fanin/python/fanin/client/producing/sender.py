@@ -13,7 +13,7 @@ from fanin.client.paging import chunks
 from fanin.client.sqs_errors import queue_errors, refusal_text
 from fanin.client.sqs_messages import MOST_BYTES, REQUEST_BYTES
 from fanin.domain import limits
-from fanin.domain.channels import is_fifo
+from fanin.domain.directory import is_fifo
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.errors import RequestTooLarge, ServiceUnavailable, Throttled
 from fanin.names import ADDRESSING, ITEM_ATTRIBUTE

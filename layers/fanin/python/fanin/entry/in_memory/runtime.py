@@ -18,7 +18,7 @@ from fanin.adapters.sqs import SqsQueue
 from fanin.app.ports import Ports
 from fanin.app.ports.system import Random
 from fanin.app.services import Services
-from fanin.domain.webhooks import EVERY_HOST
+from fanin.domain.targets import EVERY_HOST
 from fanin.entry.in_memory.bus import Bus
 from fanin.entry.in_memory.clock import PassingClock, ServiceClock
 from fanin.entry.in_memory.dispatcher import Dispatcher

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.domain import limits
-from fanin.domain.principals import MAX_NAME, NOBODY, IdempotencyKey, Principal, bounded_name, checked_name
+from fanin.domain.access import MAX_NAME, NOBODY, IdempotencyKey, Principal, bounded_name, checked_name
 from fanin.errors import InvalidRequest
 
 ADA, BOB = Principal("ada", "iam ada"), Principal("bob", "iam bob")

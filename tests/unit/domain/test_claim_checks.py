@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.domain.batch import Batch
-from fanin.domain.claim_keys import claim_key
+from fanin.domain.claim_checks import claim_key
 
 DAY = 86_400
 
