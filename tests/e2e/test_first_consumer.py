@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.emulator, pytest.mark.soak]
 
 PAGE = "tutorial/first-consumer.md"
 # The stack is up already, another test still needs it, and the environment leads to it.
-GIVEN = ("python3 -m venv", ". venv/", "pip install", "fanin local ", "eval ")
+GIVEN = ("python3 -m venv", ". venv/", "pip install", "uv pip", "fanin local ", "eval ")
 
 
 def walk() -> str:
