@@ -23,7 +23,7 @@ from fanin.errors import (
     ServiceUnavailable,
     Throttled,
 )
-from fanin.wire.compact_json import compact
+from fanin.wire.json_text import compact
 from fanin.wire.marks import MARKS
 from tests.unit.client.conftest import raising
 

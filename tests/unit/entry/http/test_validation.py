@@ -18,7 +18,7 @@ from fanin.wire.batches import ADD_ITEMS
 from fanin.wire.carlyle import CREATE as LENIENT
 from fanin.wire.json_types import ANYTHING, whole
 from fanin.wire.marks import MARKS
-from fanin.wire.selections import SELECTION
+from fanin.wire.redrives import SELECTION
 from fanin.wire.shapes import object_schema
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -10,7 +10,7 @@ from fanin.adapters.aws import client_factory, translated
 from fanin.adapters.backoff import Backoff
 from fanin.domain.limits import MAX_QUEUE_BYTES, MAX_QUEUE_MESSAGES, chunks
 from fanin.errors import RequestTooLarge, Throttled
-from fanin.wire.compact_json import compact
+from fanin.wire.json_text import compact
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -36,7 +36,7 @@ from fanin.cli.times import now_ms
 from fanin.cli.watching import complete, may_have_failed
 from fanin.domain.batch import Batch, OnFailure, State
 from fanin.errors import BatchClosed, FaninError
-from fanin.wire.times import encode_time
+from fanin.wire.json_types import encode_time
 
 if TYPE_CHECKING:
     from fanin.client.producing.batch import TrackedBatch

@@ -31,7 +31,7 @@ from fanin.domain.totals import check_names, with_values
 from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO
 from fanin.wire import scatters as wire
-from fanin.wire.compact_json import json_text
+from fanin.wire.json_text import json_text
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

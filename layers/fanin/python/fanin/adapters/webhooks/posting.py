@@ -17,8 +17,8 @@ from fanin.app.ports.channels import Notice
 from fanin.app.ports.system import Clock
 from fanin.domain.targets import HTTPS, WebhookUrl, parse_url
 from fanin.errors import InvalidRequest, ServiceUnavailable, TargetRefused
-from fanin.wire.compact_json import compact
-from fanin.wire.times import encode_time
+from fanin.wire.json_text import compact
+from fanin.wire.json_types import encode_time
 
 TIMEOUT: Final = 10.0
 """Seconds that one attempt takes at most, from the first connection to the status of the answer."""

@@ -16,7 +16,7 @@ from fanin.domain import limits, patterns
 from fanin.domain.directory import Registration
 from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent, check_name, choose
 from fanin.errors import FaninError, InvalidRequest, LimitReached, RouteNotFound
-from fanin.wire.compact_json import compact, json_text
+from fanin.wire.json_text import compact, json_text
 
 MOST_WAITING: Final = 2_000
 """Names that fit into one record. If more queues are throttled at once, all get the event again."""

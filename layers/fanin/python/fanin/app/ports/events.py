@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 from fanin import names
-from fanin.wire.compact_json import compact
+from fanin.wire.json_text import compact
 
 _TIME: Final = 14
 """Bytes that EventBridge counts for the time of an event."""

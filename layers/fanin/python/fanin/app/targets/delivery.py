@@ -16,8 +16,8 @@ from fanin.app.targets.jobs import Job
 from fanin.app.targets.records import TargetRecord, change, read_targets
 from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType
 from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
-from fanin.wire.compact_json import compact
-from fanin.wire.times import encode_time
+from fanin.wire.json_text import compact
+from fanin.wire.json_types import encode_time
 
 _TRIES: Final = 5
 MAX_ERROR: Final = 256

@@ -36,7 +36,7 @@ from fanin.errors import (
     UnsupportedMediaType,
 )
 from fanin.names import API_ROOT, IDEMPOTENCY_HEADER
-from fanin.wire.compact_json import compact
+from fanin.wire.json_text import compact
 from fanin.wire.json_types import IDEMPOTENCY_KEY, Json
 from fanin.wire.shapes import Shape, plain
 

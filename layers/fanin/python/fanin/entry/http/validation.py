@@ -8,9 +8,9 @@ from typing import Any, TypeAlias, TypeVar
 
 from fanin.entry.http.mismatches import BODY, Mismatch, Part, path_to
 from fanin.errors import InvalidRequest, RequestTooLarge
+from fanin.wire.json_text import read_json
 from fanin.wire.json_types import EACH_ALONE, Json, Schema
 from fanin.wire.shapes import DEFINITIONS, Shape
-from fanin.wire.strict_json import read_json
 
 Check: TypeAlias = Callable[[Any], Any]
 """Returns the value it is given, or raises InvalidRequest or RequestTooLarge."""

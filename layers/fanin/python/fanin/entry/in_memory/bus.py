@@ -13,7 +13,7 @@ from fanin.app.ports.events import Event
 from fanin.app.services import Services
 from fanin.entry.in_memory.sources import Dead
 from fanin.errors import ChannelRefused, InvalidRequest
-from fanin.wire.times import encode_time
+from fanin.wire.json_types import encode_time
 
 Call: TypeAlias = Callable[[], None]
 
