@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fanin.adapters.dynamodb.changes import Change
+from fanin.adapters.dynamodb.batches import Change
 from fanin.domain.batch import State
 
 KEY = {"batch_id": {"N": "8"}}

@@ -1,12 +1,18 @@
 """Clock, randomness, alarms and the bus in memory, and all of it put together."""
 
+from __future__ import annotations
+
 from dataclasses import fields
+from typing import Any
+
+import pytest
 
 from fanin.adapters.memory import Memory, SeededRandom
 from fanin.app.ports import Defaults, Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.tree import Tree
+from fanin.errors import InvalidRequest
 
 
 def test_alarms_ring_once_when_due() -> None:
@@ -91,3 +97,21 @@ def test_worlds_share_nothing() -> None:
 
     assert (other.timers.alarms, other.accesses.writes) == ({}, {})
     assert other.records.read("71", ["a"]) == {}
+
+
+@pytest.mark.parametrize(
+    "pattern", [{}, {"source": "shop"}, {"source": []}, {"detail": {"n": [{"soundex": "x"}]}}]
+)
+def test_the_memory_refuses_what_it_does_not_know(pattern: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        Memory().rules.put("orders", pattern)
+
+
+def test_a_refused_pattern_leaves_the_rule_that_is_there() -> None:
+    memory = Memory()
+    memory.rules.put("orders", {"source": ["shop"]})
+
+    with pytest.raises(InvalidRequest):
+        memory.rules.put("orders", {"source": []})
+
+    assert memory.rules.patterns == {"orders": {"source": ["shop"]}}

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fanin.adapters.sqs import _body
+from fanin.adapters.queues import _body
 from fanin.app.ports.channels import Notice
 from fanin.app.ports.events import Event
 from fanin.app.targets.jobs import Job, succeeded

@@ -15,7 +15,7 @@ from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
 from fanin.wire.json_text import compact
 
 if TYPE_CHECKING:
-    from fanin.adapters.webhooks.posting import Webhooks
+    from fanin.adapters.webhooks import Webhooks
 
 ERRORS: Final = {
     "complete": "fanin.ItemsFailed",

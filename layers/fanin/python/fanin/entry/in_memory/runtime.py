@@ -13,8 +13,7 @@ from fanin.adapters.inspection import AwsQueueInspection
 from fanin.adapters.memory import Memory, OnCall
 from fanin.adapters.memory.accesses import nothing
 from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
-from fanin.adapters.queues import SqsQueues
-from fanin.adapters.sqs import SqsQueue
+from fanin.adapters.queues import SqsQueue, SqsQueues
 from fanin.app.ports import Ports
 from fanin.app.ports.system import Random
 from fanin.app.services import Services

@@ -15,8 +15,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from fanin.adapters.system import SystemClock
-from fanin.adapters.webhooks.connecting import trusted
-from fanin.adapters.webhooks.posting import Webhooks
+from fanin.adapters.webhooks import Webhooks, trusted
 from fanin.app.ports.channels import Notice
 from fanin.app.ports.events import Event
 from fanin.errors import ServiceUnavailable, TargetRefused

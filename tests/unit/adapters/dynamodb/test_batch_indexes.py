@@ -6,7 +6,7 @@ from typing import Any
 
 from botocore.stub import Stubber
 
-from fanin.adapters.dynamodb import DynamoBatches, children
+from fanin.adapters.dynamodb import DynamoBatches, batch_indexes
 from fanin.adapters.dynamodb.rows import encode
 from fanin.app.ports.batches import Adoption, ItemPlace
 from tests.unit.adapters.dynamodb.conftest import BATCH
@@ -21,7 +21,7 @@ NOTE = {
 
 
 def test_another_takes_the_place_of_the_one_that_was_seen() -> None:
-    note = children.note("parts", ITEM, BATCH, instead_of=5)
+    note = batch_indexes.child_note("parts", ITEM, BATCH, instead_of=5)
 
     assert note["ConditionExpression"] == "attribute_not_exists(part) OR child = :instead_of"
     assert note["ExpressionAttributeValues"] == {":instead_of": {"N": "5"}}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fanin.adapters.webhooks.connecting import (
+from fanin.adapters.webhooks import (
     MOST_ADDRESSES,
     PinnedConnection,
     public_addresses,

@@ -8,7 +8,7 @@ import time
 import pytest
 from standardwebhooks import Webhook
 
-from fanin.adapters.webhooks.signing import signed_headers
+from fanin.adapters.webhooks import signed_headers
 from fanin.errors import NotConfigured
 
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()

@@ -1,24 +1,159 @@
-"""Posting to a webhook: one request, ten seconds, no redirects."""
+"""Webhooks: HTTPS requests to hosts that users name, from a function that must not reach anything else.
+
+A host is resolved once and checked, and the connection goes to the address that was checked. A request takes
+ten seconds at most, follows no redirects, and is signed as Standard Webhooks 1.0 says
+(https://www.standardwebhooks.com).
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
+import hmac
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from http.client import HTTPException
+from functools import cache
+from http.client import HTTPException, HTTPSConnection
 from threading import Timer
-from typing import Final
+from typing import Final, TypeAlias
 
-from fanin.adapters.webhooks.connecting import PinnedConnection, Resolve, public_addresses, resolve, trusted
-from fanin.adapters.webhooks.signing import signed_headers
 from fanin.app.ports.channels import Notice
 from fanin.app.ports.system import Clock
-from fanin.domain.targets import HTTPS, WebhookUrl, parse_url
-from fanin.errors import InvalidRequest, ServiceUnavailable, TargetRefused
+from fanin.domain.targets import HTTPS, WebhookUrl, is_public, parse_url
+from fanin.errors import InvalidRequest, NotConfigured, ServiceUnavailable, TargetRefused
 from fanin.wire.json_text import compact
 from fanin.wire.json_types import encode_time
+
+Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
+"""The addresses of a host, for a port."""
+
+MOST_ADDRESSES: Final = 4
+"""How many addresses of one host are tried."""
+_LEAST: Final = 0.001
+"""Seconds; a timeout of 0 would make a socket wait for nothing at all."""
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Ask the resolver of this machine.
+
+    Raises:
+        OSError: the host has no address.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def public_addresses(
+    host: str, port: int, resolve: Resolve = resolve, *, loopback: bool = False
+) -> list[str]:
+    """Resolve a host, and refuse it if any of its addresses is not public.
+
+    Args:
+        host: name.
+        port: TCP port.
+        resolve: asks for addresses.
+        loopback: accept addresses of this machine.
+
+    Raises:
+        ServiceUnavailable: it does not resolve, or to an address that is refused.
+    """
+    try:
+        addresses = resolve(host, port)
+    except (OSError, UnicodeError) as error:
+        raise ServiceUnavailable("the host of the webhook does not resolve") from error
+    if not addresses:
+        raise ServiceUnavailable("the host of the webhook has no address")
+    if not all(is_public(address, loopback=loopback) for address in addresses):
+        raise ServiceUnavailable("the host of the webhook has an address that is not public; it is refused")
+    return list(addresses[:MOST_ADDRESSES])
+
+
+@cache
+def trusted() -> ssl.SSLContext:
+    """TLS 1.2 or later, with the certificates that this machine trusts; host names are checked."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+class PinnedConnection(HTTPSConnection):
+    """A connection for one host to one address.
+
+    Args:
+        host: name, for SNI, the certificate and the header ``Host``.
+        port: TCP port.
+        address: where to connect; it is not resolved.
+        timeout: seconds that connecting may take, TLS included, and then each step.
+        context: of TLS.
+    """
+
+    def __init__(
+        self, host: str, port: int, address: str, *, timeout: float, context: ssl.SSLContext
+    ) -> None:
+        super().__init__(host, port, timeout=timeout, context=context)
+        self._address = address
+        self._most = timeout
+        self._tls = context
+
+    def connect(self) -> None:
+        """Connect to the address; proxies of the environment are not used."""
+        family = socket.AF_INET6 if ":" in self._address else socket.AF_INET
+        plain = socket.socket(family, socket.SOCK_STREAM)
+        until = time.monotonic() + self._most
+        try:
+            plain.settimeout(self._most)
+            plain.connect((self._address, self.port))
+            # A handshake may take what is left, and not as long again.
+            plain.settimeout(max(_LEAST, until - time.monotonic()))
+            self.sock = self._tls.wrap_socket(plain, server_hostname=self.host)
+        except BaseException:
+            plain.close()
+            raise
+
+
+PREFIX: Final = "whsec_"
+LEAST: Final = 24
+"""Bytes that a secret has at least."""
+
+
+def signed_headers(secret: str, message_id: str, at: int, body: bytes) -> Mapping[str, str]:
+    """The headers with which a receiver checks that a request is the service's, and recent.
+
+    Args:
+        secret: base64, with or without the prefix ``whsec_``.
+        message_id: the same for every attempt, so that a receiver can drop a repeat.
+        at: seconds since the epoch, of this attempt.
+        body: of the request.
+
+    Raises:
+        NotConfigured: the secret is not base64 of 24 bytes or more.
+    """
+    content = b".".join((message_id.encode(), str(at).encode(), body))
+    signature = base64.b64encode(hmac.digest(_key(secret), content, hashlib.sha256)).decode()
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(at),
+        "webhook-signature": f"v1,{signature}",
+    }
+
+
+def _key(secret: str) -> bytes:
+    text = secret.strip().removeprefix(PREFIX)
+    try:
+        key = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) < LEAST:
+        raise NotConfigured(
+            f"the secret of webhooks must be {PREFIX} and base64 of at least {LEAST} bytes; put one into the"
+            " secret that the stack created"
+        )
+    return key
+
 
 TIMEOUT: Final = 10.0
 """Seconds that one attempt takes at most, from the first connection to the status of the answer."""
