@@ -25,7 +25,7 @@ from tests.stateful.simulation import Simulation
 
 pytestmark = pytest.mark.oracle
 CALLERS = (None, Principal("ada", "iam ada"))
-SEEDS = 5
+SEEDS = 2
 """Seeds for each width; one has some hundred accesses."""
 
 

@@ -123,9 +123,7 @@ class Race:
                 self.scheduler.pause()
 
 
-@pytest.mark.parametrize(
-    ("seed", "limit", "crashes"), [(0, 20, 0), (1, 20, 0), (2, 20, 0), (3, 60, 5), (4, 60, 5), (5, 60, 5)]
-)
+@pytest.mark.parametrize(("seed", "limit", "crashes"), [(0, 20, 0), (3, 60, 5), (4, 60, 5)])
 def test_the_limit_holds_under_32_producers_and_every_rejected_put_found_it_full(
     seed: int, limit: int, crashes: int
 ) -> None:
@@ -288,7 +286,7 @@ class Life:
         raise AssertionError("the buffer does not come back into use")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_accepted_work_is_taken_whichever_answers_are_lost_and_the_buffer_comes_back_into_use(
     seed: int,
 ) -> None:
@@ -499,7 +497,7 @@ class BufferMachine(RuleBasedStateMachine):
         process(self.memory).put("jobs", ["x"] * self.limit)
 
 
-BufferMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
+BufferMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=25)
 TestBufferMachine = BufferMachine.TestCase
 
 

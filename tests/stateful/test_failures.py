@@ -14,7 +14,7 @@ from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.errors import FaninError
 from tests.stateful.failures_world import simulate
 
-SEEDS = 90
+SEEDS = 40
 ENOUGH = range(250, 650)
 """Seeds within which each of the broken ledgers must be found out."""
 

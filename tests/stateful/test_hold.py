@@ -11,7 +11,7 @@ from fanin.domain.failures import Tolerance
 from fanin.errors import FaninError
 from tests.stateful.hold_world import HoldSimulation
 
-SEEDS = 240
+SEEDS = 90
 ENOUGH = 300
 """Seeds within which each of the broken ledgers must be found out."""
 
