@@ -10,7 +10,7 @@ from fanin.app.services import Services
 from fanin.client.https.services import HttpsServices
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutEvent, PutRoute
-from fanin.errors import FaninError, InvalidRequest, NotRegistered, OutcomeUnknown, RouteNotFound
+from fanin.errors import InvalidRequest, NotRegistered, OutcomeUnknown, RouteNotFound
 from tests.unit.client.https.conftest import Gateway
 
 
@@ -61,14 +61,6 @@ def test_what_cannot_be_sent_in_a_query_is_refused_in_words(over_https: HttpsSer
         over_https.ledger.list(user_key="\ud800")
 
 
-def test_routes_are_read_a_page_at_a_time(services: Fanin) -> None:
-    made = [services.routing.put(PutRoute(name, {"source": [name]}, "cars")) for name in ("a", "b", "c")]
-    first = services.routing.page(limit=2)
-    rest = services.routing.page(cursor=first.cursor, limit=2)
-    assert [*first.routes, *rest.routes] == made
-    assert rest.cursor is None
-
-
 def test_members_are_read_a_page_at_a_time(
     over_https: HttpsServices, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,15 +75,6 @@ def test_members_are_read_a_page_at_a_time(
     assert len(gateway.requests) >= 2
     assert all("limit=2" in path for _, path in gateway.asked)
     assert [one.name for one in over_https.directory.members("cars", {"even": "True"})] == ["b", "d"]
-
-
-def test_an_attribute_filter_is_one_parameter(over_https: HttpsServices, gateway: Gateway) -> None:
-    over_https.directory.page("cars", attributes={"colour": "red", "region": "eu"}, cursor=None, limit=7)
-    over_https.directory.page("cars")
-    assert gateway.asked == [
-        ("GET", "/directory/cars?attributes=colour%3Dred%2Cregion%3Deu&limit=7"),
-        ("GET", "/directory/cars?limit=100"),
-    ]
 
 
 def test_an_event_whose_answer_was_lost_is_not_sent_again(
@@ -118,8 +101,3 @@ def test_a_name_is_one_part_of_the_path(services: Fanin, gateway: Gateway, name:
     with pytest.raises(InvalidRequest):
         services.directory.get("cars", name)
     assert all(path.startswith("/directory/cars/") and "?" not in path for _, path in gateway.asked)
-
-
-def test_a_slash_in_a_name_finds_nothing(over_https: HttpsServices) -> None:
-    with pytest.raises(FaninError):
-        over_https.directory.get("cars", "a/b")

@@ -173,18 +173,6 @@ class TestLostAnswers:
 
         assert [path for _, path in gateway.asked] == ["/acks", f"/batches/{batch.batch_id}", "/acks"]
 
-    @pytest.mark.parametrize("down", [1, 2, 20])
-    def test_a_count_whose_batch_cannot_be_asked_for_is_unknown(self, gateway, over_https, there, down):
-        # Given an estimated batch, and an outage that is longer than one request
-        batch = there.open(OpenBatch(mode=Mode.ESTIMATED))
-        (item,) = there.add(batch.batch_id, 1)
-        gateway.lost = 1 + down
-
-        # When its item is acknowledged, then nobody says that nothing happened
-        with pytest.raises(OutcomeUnknown):
-            over_https.ledger.mark([item]).whole()
-        assert there.status(batch.batch_id).batch.acked == 1
-
     def test_marks_of_exact_batches_are_left_and_those_of_estimated_ones_are_unknown(
         self, gateway, over_https, there
     ):
@@ -214,11 +202,6 @@ class TestLostAnswers:
             Tracker(over_https).ack(estimated[:3])
 
         assert there.status(estimated.batch_id).batch.acked == 3
-
-    def test_a_malformed_id_is_refused_as_what_it_is(self, gateway, over_https):
-        gateway.lost = 1
-        with pytest.raises(InvalidItemId):
-            over_https.ledger.mark(["not an id"]).whole()
 
 
 class TestOutage:

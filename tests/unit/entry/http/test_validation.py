@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fanin.domain.marks import Done, ItemRange
 from fanin.entry.http.mismatches import QUERY
 from fanin.entry.http.validation import checked, compiled, parse
-from fanin.errors import InvalidRequest, RequestTooLarge
+from fanin.errors import InvalidRequest
 from fanin.wire.batches import ADD_ITEMS
 from fanin.wire.carlyle import CREATE as LENIENT
 from fanin.wire.json_types import ANYTHING, whole
@@ -52,16 +52,6 @@ def test_a_body_that_cannot_be_read_is_refused() -> None:
         checked(LENIENT, b"")
     with pytest.raises(InvalidRequest, match="the field 'marks' twice"):
         checked(MARKS, '{"marks": ["a"], "marks": ["b"]}')
-
-
-def test_only_an_array_that_is_too_long_is_too_large() -> None:
-    with pytest.raises(
-        RequestTooLarge, match="/marks must be an array of at most 10000 values, not of 10001"
-    ):
-        checked(MARKS, json.dumps({"marks": ["x"] * 10_001}))
-    with pytest.raises(InvalidRequest) as refused:
-        checked(MARKS, '{"marks": "x"}')
-    assert type(refused.value) is InvalidRequest
 
 
 def test_a_shape_within_a_shape_is_checked_and_its_place_is_told() -> None:
