@@ -16,7 +16,7 @@ import pytest
 from fanin import names
 from fanin.adapters.memory import FixedClock, MemoryQueues
 from fanin.app.buffers import deliveries
-from fanin.app.buffers.deliveries import SIFT_MS, Deliveries, Ordinal, Receipt
+from fanin.app.buffers.deliveries import SIFT_MS, Deliveries, Receipt
 from fanin.app.buffers.records import BufferRecords
 from fanin.app.buffers.service import BufferService
 from fanin.app.ports.channels import Outgoing
@@ -102,25 +102,6 @@ def test_work_says_what_it_is_and_how_long_it_waited_also_if_the_clock_of_the_qu
     assert (receipt.item, receipt.batch_id) == (item, desk.buffer.batch_id)
 
 
-def test_no_more_is_received_than_was_asked_for(world: World, desk: Desk) -> None:
-    desk.put("a", "b", "c")
-
-    assert desk.payloads(most=2) == ["a", "b"]
-    assert desk.payloads(most=2) == ["c"]
-    assert desk.payloads(most=2) == []
-    assert world.accesses.sends["queues.remove"] == 0
-
-
-def test_work_is_hidden_for_as_long_as_was_asked_for(world: World, desk: Desk) -> None:
-    desk.put("a")
-    desk.receive(visibility_timeout=90)
-
-    world.clock.advance(90 * SECOND - 1)
-    assert desk.payloads() == []
-    world.clock.advance(1)
-    assert desk.payloads() == ["a"]
-
-
 class Slow(MemoryQueues):
     """Queues that note how long a receive would wait, and take a second for each."""
 
@@ -143,10 +124,6 @@ def receive_slowly(world: World, desk: Desk, *, wait: int) -> list[int]:
     return queues.waits
 
 
-def test_the_queue_waits_for_the_first_message_as_long_as_was_asked_for(world: World, desk: Desk) -> None:
-    assert receive_slowly(world, desk, wait=17) == [17]
-
-
 class TestVoid:
     @pytest.mark.parametrize(
         ("done", "most", "left"), [([1], 10, ["a", "c"]), ([0, 1], 1, ["c"]), ([0, 1, 2], 1, [])]
@@ -167,41 +144,6 @@ class TestVoid:
 
         assert receive_slowly(world, desk, wait=17) == [17, 10, 3]
 
-    def test_is_what_the_buffer_kept_from_an_earlier_batch(self, desk: Desk) -> None:
-        # Given a buffer that goes on with a new batch
-        before = desk.buffer
-        desk.put("old")
-        desk.ledger.cancel(before.batch_id)
-        desk.put("new")
-
-        # When a process receives that has heard of it, then what is old is dropped
-        desk.buffer = desk.buffers.define("jobs", 10)
-        assert desk.payloads() == ["new"]
-        assert desk.kept == ["new"]
-
-        # When one receives that has not, then what is new is work all the same
-        desk.come_again()
-        desk.buffer = before
-        assert desk.payloads() == ["new"]
-
-    @pytest.mark.parametrize("how", ["expired", "removed", "cancelled", "cancelled and replaced"])
-    def test_is_work_of_a_batch_that_is_gone_or_was_cancelled(
-        self, world: World, desk: Desk, how: str
-    ) -> None:
-        desk.put("a")
-        rows, batch_id = world.memory.batches._rows, desk.buffer.batch_id
-        if how == "removed":
-            del rows[batch_id]
-        elif how == "expired":
-            rows[batch_id] = replace(rows[batch_id], expires_at=0)
-        else:
-            desk.ledger.cancel(batch_id)
-        if how == "cancelled and replaced":
-            desk.put("b")
-
-        assert "a" not in desk.payloads()
-        assert "a" not in desk.kept
-
     def test_is_dropped_later_if_its_receiver_dies_before_it_could(self, world: World, desk: Desk) -> None:
         desk.ledger.mark(desk.put("a")).whole()
         world.crash_at("queues.remove", "before")
@@ -214,27 +156,8 @@ class TestVoid:
         assert desk.payloads() == []
         assert desk.kept == []
 
-    def test_is_work_that_somebody_finished_after_it_was_received(self, world: World, desk: Desk) -> None:
-        # Given work that is done between its receive and the look at its item
-        (item,) = desk.put("a")
-        world.at("queues.receive", "after", lambda: desk.ledger.mark([item]).whole())
-
-        assert desk.payloads() == []
-        assert world.happened
-        assert desk.kept == []
-
 
 class TestForeign:
-    @pytest.mark.parametrize(
-        "attributes", [{}, {"other": "x"}, {names.ITEM_ATTRIBUTE: ""}, {names.ITEM_ATTRIBUTE: "no item"}]
-    )
-    def test_messages_are_neither_received_nor_removed(self, desk: Desk, attributes: dict[str, str]) -> None:
-        desk.send("foreign", attributes)
-        desk.put("a")
-
-        assert desk.payloads() == ["a"]
-        assert desk.kept == ["foreign", "a"]
-
     def test_messages_do_not_end_a_receive(self, desk: Desk) -> None:
         desk.send("foreign", {})
         desk.put("a")
@@ -370,19 +293,3 @@ def test_the_refusal_quotes_the_beginning_only() -> None:
         deliveries.read_receipt("x" * 31 + "yz" + "z" * 10_000)
 
     assert f"'{'x' * 31}y'" in str(refused.value)
-
-
-def test_whether_the_item_was_issued_is_left_to_the_ledger() -> None:
-    forged = ITEM.replace(ITEM.split(":")[1][-4:], "0000")
-    assert forged != ITEM
-
-    assert deliveries.read_receipt(deliveries.write_receipt(forged, "h")).item == forged
-
-
-def test_an_item_stands_at_an_ordinal_of_its_batch() -> None:
-    assert deliveries.ordinal(ITEM) == Ordinal(batch_id=7, number=102)
-
-
-@pytest.mark.parametrize("text", ["", "7", "7:2", "no item", ITEM[:-2], ITEM[:-1] + "3", ITEM + "0", "☂:☂:0"])
-def test_text_that_is_not_an_item_id_stands_nowhere(text: str) -> None:
-    assert deliveries.ordinal(text) is None

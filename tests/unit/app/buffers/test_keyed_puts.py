@@ -5,8 +5,6 @@ The notes of keys: made once, changed only by those who saw the last one, and ea
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from fanin.app.buffers.keyed_puts import PutKeys
@@ -15,8 +13,7 @@ from fanin.app.buffers.slots import LIFETIME, MARGIN_MS, RENEWAL, SEND_MS, renew
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import State
 from fanin.domain.buffer import Accepted, Buffer
-from fanin.domain.marks import Failure
-from fanin.errors import IdempotencyKeyReused, InvalidRequest, LimitReached, ServiceUnavailable, Throttled
+from fanin.errors import IdempotencyKeyReused, InvalidRequest, LimitReached, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.buffers.conftest import Town
 from tests.unit.app.conftest import World
@@ -28,10 +25,6 @@ HOUR = 3_600_000
 def _jobs(world: World, town: Town) -> None:
     world.memory.queues.retention = 3_600
     town.process().define("jobs", 2)
-
-
-def fail(error: Exception) -> None:
-    raise error
 
 
 def put(town: Town, *payloads: str) -> Accepted:
@@ -68,41 +61,6 @@ class TestOnce:
         assert town.messages() == ["a"]
         assert town.take() == ["a"]
 
-    def test_a_repeat_sends_nothing_again_before_and_after_the_work_is_done(self, town: Town) -> None:
-        first = put(town, "a", "b")
-
-        assert put(town, "a", "b") == first
-        assert town.messages() == ["a", "b"]
-
-        assert town.take() == ["a", "b"]
-        assert put(town, "a", "b") == first
-        assert town.pending() == 0
-
-    def test_a_repeat_is_known_after_the_buffer_has_changed_its_batch(self, town: Town) -> None:
-        first = put(town, "a")
-        assert town.take() == ["a"]
-        town.process().define("jobs", 3)
-        town.process().put("jobs", ["b"])
-
-        assert put(town, "a") == first
-        assert town.take() == ["b"]
-
-    @pytest.mark.parametrize("sent", [0, 1])
-    def test_work_whose_batch_was_cancelled_is_put_in_again_whether_it_was_sent_or_not(
-        self, world: World, town: Town, sent: int
-    ) -> None:
-        if sent:
-            put(town, "a")
-        else:
-            die(town, "a", sent=0)
-        buffers = town.process()
-        buffers._ledger.cancel(buffers.list().buffers[0].batch_id)
-
-        buffers.put("jobs", ["a"], key="order-7")
-
-        assert town.take() == ["a"]
-        assert batches(world) == [State.CANCELLED, State.OPEN]
-
     def test_a_repeat_sends_those_that_were_not_sent(self, town: Town) -> None:
         # Given a put that dies between its messages, of which the first is worked on
         die(town, "a", "b", sent=1)
@@ -135,20 +93,6 @@ class TestOnce:
 
 
 class TestFailing:
-    def test_slots_are_not_given_up_that_another_call_with_the_key_sent_for(self, town: Town) -> None:
-        # Given two calls with one key, of which the second cannot send
-        def second() -> None:
-            town.world.at("channels.send", "before", lambda: fail(ServiceUnavailable("no queue")))
-            with pytest.raises(ServiceUnavailable):
-                put(town, "a")
-
-        town.world.at("channels.send", "before", second)
-        put(town, "a")
-
-        # Then the work that the first was told is in, is in
-        assert town.world.happened
-        assert town.take() == ["a"]
-
     def test_a_put_that_takes_too_long_is_not_accepted(self, world: World, town: Town) -> None:
         world.at("channels.send", "before", lambda: world.clock.advance(SEND_MS + 1))
 
@@ -190,31 +134,6 @@ class TestAfterRetention:
             before = again
         assert town.pending() == 1
         assert town.take() == ["b"]
-
-    def test_what_was_reclaimed_is_put_in_again_alone(self, town: Town) -> None:
-        # Given lost work whose slot a put that found the buffer full has reclaimed
-        first = self.put_two(town)
-        with pytest.raises(LimitReached):
-            town.process().put("jobs", ["x", "y"])
-        self.expire(town)
-        town.process().put("jobs", ["x", "y"])
-        assert town.take() == ["x", "y"]
-
-        again = put(town, "a", "b")
-
-        assert town.take() == ["b"]
-        assert again.items[0] == first.items[0]
-
-    def test_what_its_consumer_gave_up_is_finished(self, world: World, town: Town) -> None:
-        # Given work of which one part died as a dead letter, and the other is done
-        first = self.put_two(town)
-        world.ledger.mark([Failure(first.items[1], "received 5 times from jobs without success")]).whole()
-        self.expire(town)
-
-        # When its put is repeated, then nothing is put in
-        assert put(town, "a", "b").items == first.items
-        assert town.messages() == []
-        assert town.pending() == 0
 
     def test_what_may_still_be_in_the_queue_is_not_put_in_again(self, world: World, town: Town) -> None:
         first = self.put_two(town)
@@ -272,32 +191,6 @@ class TestRenewal:
         town.process().put("jobs", ["x"])
         assert town.take() == ["x"]
 
-    @pytest.mark.parametrize("renewed", [False, True])
-    def test_work_that_was_done_before_its_put_was_answered_is_in(self, town: Town, renewed: bool) -> None:
-        # Given a put that dies after its messages are sent, and whose work is done
-        die(town, "a", "b", sent=2)
-        assert town.take() == ["a", "b"]
-        if renewed:
-            self.renew(town)
-
-        # When it is repeated, then nothing is put in
-        again = put(town, "a", "b")
-        assert town.messages() == []
-        assert town.pending() == 0
-        assert put(town, "a", "b") == again
-
-    def test_work_that_was_not_done_before_is_put_in_alone(self, town: Town) -> None:
-        # Given a put that dies between its messages; the work of the first is done, and the batch cancelled
-        die(town, "a", "b", sent=1)
-        assert town.take() == ["a"]
-        town.process()._ledger.cancel(town.process().list().buffers[0].batch_id)
-        self.renew(town)
-
-        put(town, "a", "b")
-
-        assert town.take() == ["b"]
-        assert town.pending() == 0
-
     def test_a_put_that_took_no_slots_before_takes_them_in_the_new_batch(self, town: Town) -> None:
         town.die("batches.allocate_once", "before", lambda buffers: buffers.put("jobs", ["a"], key="order-7"))
         self.renew(town)
@@ -318,21 +211,6 @@ class TestRenewal:
         self.renew(town)
         put(town, "a")
         assert town.messages() == []
-
-    def test_an_answer_from_an_earlier_batch_leaves_the_marks_alone(self, world: World, town: Town) -> None:
-        # Given a key whose work has a high number in an earlier batch
-        for _ in range(5):
-            town.process().put("jobs", ["x"])
-            town.take()
-        die(town, "a", sent=1)
-        assert town.take() == ["a"]
-        self.renew(town)
-        world.clock.advance(HOUR)
-
-        put(town, "a")
-
-        entry = town.process()._records.refresh("jobs")
-        assert all(items <= 1 for _, items in entry.marks)
 
     def test_costs_no_write_more(self, world: World, town: Town) -> None:
         process = town.process()
@@ -376,24 +254,6 @@ class TestLate:
         town.process().put("jobs", ["b"])
         assert town.take() == ["a", "b"]
 
-    @pytest.mark.parametrize("given_up", [False, True])
-    def test_slots_that_are_too_old_or_given_up_make_room_for_those_that_replace_them(
-        self, town: Town, given_up: bool
-    ) -> None:
-        # Given slots of a key that fill the buffer, and that another put has given up, or not yet
-        die(town, "a", "b", sent=0)
-        with pytest.raises(LimitReached):
-            town.process().put("jobs", ["c"])
-        town.world.clock.advance(HOUR + MARGIN_MS if given_up else SEND_MS + 1)
-        if given_up:
-            town.process().put("jobs", ["c"])
-            assert town.take() == ["c"]
-
-        # When the put of that key is repeated, then its work is in, once
-        first = put(town, "a", "b")
-        assert put(town, "a", "b") == first
-        assert town.take() == ["a", "b"]
-
     def test_whoever_is_overtaken_by_a_later_repeat_is_not_accepted_by_mistake(self, town: Town) -> None:
         # Given a call that stops between its messages and the note of them, while a mark is made
         die(town, "a", sent=0)
@@ -413,23 +273,6 @@ class TestLate:
         assert town.take() == ["a"]
 
 
-class TestLostAnswers:
-    @pytest.mark.parametrize(
-        "call", ["records.put", "batches.allocate_once", "channels.send", "directory.put", "words.clear"]
-    )
-    def test_a_keyed_put_holds_whatever_the_sdk_repeats_while_another_repeats_the_put(
-        self, world: World, town: Town, call: str
-    ) -> None:
-        def other() -> None:
-            put(town, "a", "b")
-
-        LostAnswers(world.memory).lose(call, other)
-        put(town, "a", "b")
-
-        assert set(town.take()) == {"a", "b"}
-        assert town.pending() == 0
-
-
 KEY = IdempotencyKey.of("order-7")
 OLD = "7:group:0"
 
@@ -444,17 +287,6 @@ def entry(world: World) -> Entry:
     batch, _ = world.batch()
     buffer = Buffer("jobs", 3, "https://mine", owned=False, batch_id=batch.batch_id)
     return Entry(buffer, world.clock.at + (LIFETIME - RENEWAL) * 1000, 60, born=batch.batch_id)
-
-
-def test_a_note_is_made_once(keys: PutKeys, entry: Entry) -> None:
-    first = keys.find(entry, KEY, ["a"])
-    again = keys.find(entry, KEY, ["a"])
-
-    assert first.new
-    assert not again.new
-    assert again == first._replace(new=False)
-    assert (first.items, first.left, first.round, first.slots_key) == (("",), (0,), 0, "order-7")
-    assert first.batch_id == entry.buffer.batch_id
 
 
 def test_a_note_is_stored_where_every_process_looks_for_it(world: World, keys: PutKeys, entry: Entry) -> None:
@@ -493,16 +325,6 @@ def test_a_key_that_cannot_be_is_refused_and_nothing_is_written(
     assert world.accesses.writes["records.put"] == 0
 
 
-def test_what_was_sent_is_kept_by_each_call_that_sent_it(world: World, keys: PutKeys, entry: Entry) -> None:
-    note = keys.find(entry, KEY, ["a"])
-
-    assert keys.keep(entry, note, [OLD])
-    assert keys.keep(entry, note, [OLD])
-
-    kept = keys.find(entry, KEY, ["a"])
-    assert (kept.items, kept.left, kept.sent_at) == ((OLD,), (), world.clock.at)
-
-
 def test_what_was_sent_is_kept_though_the_answer_was_lost(world: World, keys: PutKeys, entry: Entry) -> None:
     note = keys.find(entry, KEY, ["a"])
     LostAnswers(world.memory).lose("records.put", lambda: keys.find(entry, KEY, ["a"]))
@@ -524,19 +346,6 @@ def test_slots_that_were_given_up_are_not_kept(keys: PutKeys, entry: Entry) -> N
     assert len(again.slots_key) <= 256
 
 
-def test_slots_that_were_kept_are_not_given_up_by_those_who_did_not_see_it(
-    keys: PutKeys, entry: Entry
-) -> None:
-    note = keys.find(entry, KEY, ["a"])
-    keys.keep(entry, note, [OLD])
-
-    keys.put_again(entry, note, [OLD], [0])
-    keys.move(entry._replace(buffer=replace(entry.buffer, batch_id=9)), note)
-
-    found = keys.find(entry, KEY, ["a"])
-    assert (found.items, found.left, found.batch_id) == ((OLD,), (), entry.buffer.batch_id)
-
-
 def test_a_key_gives_its_payloads_slots_of_their_own(keys: PutKeys, entry: Entry) -> None:
     notes = [keys.find(entry, IdempotencyKey.of(key), ["a"]) for key in ("one", "two")]
     for note in notes:
@@ -544,33 +353,6 @@ def test_a_key_gives_its_payloads_slots_of_their_own(keys: PutKeys, entry: Entry
 
     slots = {keys.find(entry, IdempotencyKey.of(key), ["a"]).slots_key for key in ("one", "two")}
     assert len(slots) == 2
-
-
-def test_some_payloads_get_other_slots_and_the_others_keep_theirs(keys: PutKeys, entry: Entry) -> None:
-    # Given a note of three payloads, of which two are put in again
-    payloads = ["a", "b", "c"]
-    long = IdempotencyKey.of("x" * 256)
-    keys.keep(entry, keys.find(entry, long, payloads), ["7:one:0", "7:one:1", "7:one:2"])
-    sent = keys.find(entry, long, payloads)
-    keys.put_again(entry, sent, sent.items, [0, 2])
-
-    # Then their slots have a key of their own, and take the places of those that were given up
-    again = keys.find(entry, long, payloads)
-    assert again.replaced == ("7:one:0", "7:one:2")
-    assert again.slots_key != again._replace(left=(0, 1, 2)).slots_key
-    assert len(again.slots_key) <= 256
-    assert again.filled(["8:two:0", "8:two:1"]) == ("8:two:0", "7:one:1", "8:two:1")
-
-
-def test_a_note_names_the_batch_in_which_slots_are_taken(keys: PutKeys, entry: Entry) -> None:
-    renewed = entry._replace(buffer=replace(entry.buffer, batch_id=9))
-    keys.find(entry, KEY, ["a"])
-    assert keys.find(renewed, KEY, ["a"]).batch_id == entry.buffer.batch_id
-
-    keys.move(renewed, keys.find(renewed, KEY, ["a"]))
-
-    moved = keys.find(entry, KEY, ["a"])
-    assert (moved.batch_id, moved.round, moved.slots_key) == (9, 0, "order-7")
 
 
 def test_a_note_outlives_a_change_of_the_batch_by_a_month(world: World, keys: PutKeys, entry: Entry) -> None:

@@ -25,12 +25,6 @@ def fail(error: FaninError) -> None:
     raise error
 
 
-def test_a_put_notes_how_many_items_there_are_then(world: World, town: Town) -> None:
-    town.process().put("jobs", ["a", "b"])
-
-    assert town.process()._records.refresh("jobs").marks == ((world.clock.at, 2),)
-
-
 def test_a_put_that_fails_gives_its_slots_up(world: World, town: Town) -> None:
     for _ in range(3):
         world.at("channels.send", "after", lambda: fail(ServiceUnavailable("no answer")))

@@ -30,7 +30,6 @@ from tests.lost_answers import LostAnswers
 from tests.unit.app.buffers.conftest import Town
 from tests.unit.app.conftest import Crash, World
 
-DAY_MS = 86_400_000
 MINE = "https://mine"
 WAITER = "0123456789abcdef"
 
@@ -197,24 +196,6 @@ def test_a_buffer_outlives_its_batch(world: World, town: Town, buffers: BufferSe
     assert states(world) == [State.COMPLETE, State.OPEN]
 
 
-def test_a_buffer_is_defined_once_and_deleted_once(world: World, town: Town, buffers: BufferService) -> None:
-    again = town.process().define("jobs", 3)
-    assert again == buffers.list().buffers[0]
-    assert again.owned
-
-    buffers.delete("jobs")
-    buffers.delete("jobs")
-
-    assert buffers.list().buffers == ()
-    assert again.queue not in world.memory.channels.queues
-    for call in (buffers.status, buffers.take, lambda name: buffers.put(name, ["a"])):
-        with pytest.raises(BufferNotFound, match="jobs"):
-            call("jobs")
-    buffers.define("jobs", 1)
-    buffers.put("jobs", ["new"])
-    assert town.take() == ["new"]
-
-
 def test_a_deletion_that_died_goes_on_where_it_stopped(world: World, town: Town) -> None:
     for name in town.die_at_every_step(
         lambda name: town.process().define(name, 1), lambda buffers, name: buffers.delete(name)
@@ -280,19 +261,6 @@ def test_a_refusal_names_what_is_wrong_and_nothing_is_made(
     assert set(world.memory.channels.queues) == queues
 
 
-def test_what_is_just_within_the_bounds_is_accepted(world: World, buffers: BufferService) -> None:
-    buffers.define("least", 1)
-    buffers.define("most", 1_000_000)
-    buffers.put("least", ["a"])
-
-    (work,) = buffers.take("least", most=1, wait=0, visibility_timeout=1)
-    world.clock.advance(1_000)
-    (again,) = buffers.take("least", most=10, wait=20, visibility_timeout=43_200)
-
-    assert (work.payload, again.payload) == ("a", "a")
-    assert [buffer.name for buffer in buffers.list(limit=1).buffers] == ["jobs"]
-
-
 def test_a_call_that_others_overtake_each_time_is_asked_to_come_again(
     buffers: BufferService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,17 +282,6 @@ class TestReceipts:
         with pytest.raises(InvalidItemId):
             buffers.done("jobs", [forged])
         assert buffers.status("jobs").pending == 1
-
-    def test_of_another_buffer_free_and_remove_nothing(self, town: Town, buffers: BufferService) -> None:
-        buffers.define("others", 2)
-        buffers.put("others", ["theirs"])
-        (work,) = buffers.take("others")
-
-        released = buffers.done("jobs", [work.receipt])
-
-        assert (released.done, released.late) == (0, 1)
-        assert buffers.status("others").pending == 1
-        assert town.take("others") == ["theirs"]
 
     def test_of_a_batch_that_is_gone_are_late(self, world: World, town: Town, buffers: BufferService) -> None:
         buffers.put("jobs", ["a"])
@@ -355,52 +312,8 @@ class TestReceipts:
         assert buffers.status("jobs").pending == 0
 
 
-def test_a_process_that_remembers_a_deleted_buffer_puts_into_the_new_one(
-    town: Town, buffers: BufferService
-) -> None:
-    behind = town.process()
-    behind.status("jobs")
-    buffers.delete("jobs")
-    buffers.define("jobs", 3)
-
-    behind.put("jobs", ["a"])
-
-    assert town.take() == ["a"]
-
-
 class TestLostAnswers:
     """The SDK repeats a write whose answer was lost, and meets what it wrote, or what others made of it."""
-
-    @pytest.mark.parametrize(("limit", "payloads"), [(3, ["theirs"]), (7, ["theirs"] * 7)])
-    def test_a_buffer_that_was_defined_is_left_as_others_have_used_or_changed_it_since(
-        self, world: World, town: Town, limit: int, payloads: list[str]
-    ) -> None:
-        def change() -> None:
-            town.process().define("jobs", limit)
-            town.process().put("jobs", payloads)
-
-        LostAnswers(world.memory).lose("directory.put", change)
-        mine = town.process().define("jobs", 3)
-
-        assert [mine] == list(town.process().list().buffers)
-        assert mine.limit == limit
-        assert town.take() == payloads
-        assert states(world).count(State.OPEN) == 1
-
-    def test_a_buffer_that_was_defined_and_deleted_since_stays_deleted(
-        self, world: World, town: Town
-    ) -> None:
-        LostAnswers(world.memory).lose("directory.put", lambda: town.process().delete("jobs"))
-
-        town.process().define("jobs", 3)
-
-        assert town.process().list().buffers == ()
-
-    def test_a_limit_changes_once(self, world: World, town: Town, buffers: BufferService) -> None:
-        LostAnswers(world.memory).lose("directory.put", lambda: town.process().put("jobs", ["theirs"]))
-
-        assert buffers.define("jobs", 5).limit == 5
-        assert town.take() == ["theirs"]
 
     def test_a_deletion_leaves_a_buffer_alone_that_was_defined_anew_meanwhile(
         self, world: World, town: Town, buffers: BufferService
@@ -409,18 +322,6 @@ class TestLostAnswers:
         buffers.delete("jobs")
 
         assert town.take() == ["theirs"]
-
-    @pytest.mark.parametrize("call", ["directory.put", "batches.end", "queues.delete", "directory.read"])
-    def test_a_deletion_is_one_whatever_is_repeated(
-        self, world: World, town: Town, buffers: BufferService, call: str
-    ) -> None:
-        LostAnswers(world.memory).lose(call, lambda: town.process().delete("jobs"))
-
-        buffers.delete("jobs")
-
-        assert buffers.list().buffers == ()
-        assert list(world.memory.channels.queues) == [MINE]
-        assert states(world) == [State.CANCELLED]
 
 
 class TestSlowCalls:
@@ -467,19 +368,6 @@ class TestSlowCalls:
 
         assert states(world) == [State.CANCELLED]
         assert town.process().list().buffers == ()
-
-    def test_a_process_that_looked_at_a_buffer_being_deleted_puts_nothing_in(
-        self, town: Town, buffers: BufferService
-    ) -> None:
-        # Given a process that dies in the middle of a deletion, before the buffer's batch has ended
-        behind = town.process()
-        town.die("batches.end", "before", lambda _: behind.delete("jobs"))
-
-        # Then it refuses work, and so does every other
-        for process in (behind, town.process()):
-            for key in (None, "order-7"):
-                with pytest.raises(BufferNotFound):
-                    process.put("jobs", ["a"], key=key)
 
 
 class TestQueueOfAnother:
@@ -707,26 +595,3 @@ def test_a_claim_whose_answer_was_lost_is_held_and_released(
 
     with claims.claimed(QUEUE, "others"):
         pass
-
-
-def test_a_claim_that_is_released_between_two_tries_is_taken_anew(world: World, claims: QueueClaims) -> None:
-    # Given a claim of the same buffer, which is released when this process has just seen it
-    hold_and_die(world, claims, "jobs")
-    put = world.memory.directory.put
-    tries = []
-
-    def released_in_between(*args: object, if_version: int, **named: object) -> object:
-        tries.append(if_version)
-        if len(tries) == 2:
-            world.memory.directory.delete(args[0], args[1], if_version=if_version)  # type: ignore[arg-type]
-        return put(*args, if_version=if_version, **named)  # type: ignore[arg-type]
-
-    world.memory.directory.put = released_in_between  # type: ignore[assignment, method-assign]
-
-    # When it claims the queue
-    with claims.claimed(QUEUE, "jobs"):
-        pass
-
-    # Then it takes the place that is free, at its third try
-    assert tries[0] == tries[2] == 0
-    assert len(tries) == 3
