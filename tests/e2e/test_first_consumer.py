@@ -36,10 +36,7 @@ def walk() -> str:
     script = ["said=$PWD/said; exec > $said"]
     for step in steps(PAGE):
         if step.saved_as:
-            folder = Path(step.saved_as).parent
-            script.append(
-                f"mkdir -p {folder}; cat > {step.saved_as} <<'END OF FILE'\n{step.content}END OF FILE"
-            )
+            script.append(f"cat > {step.saved_as} <<'END OF FILE'\n{step.content}END OF FILE")
         elif step.language == "sh":
             script += [line for line in step.content.splitlines() if not line.startswith(GIVEN)]
         elif step.quoted:
