@@ -14,8 +14,8 @@ import pytest
 from fanin import Tracker, names
 from fanin.domain.batch import State
 from fanin.local import aws, emulator, environment
+from fanin.local.aws import api_url
 from fanin.local.deploy import deploy
-from fanin.local.outputs import api_url
 from fanin.local.stack import CONTEXT, EMULATOR_HOME
 from fanin.local.synth import synthesize
 from tests.docs.pages import save, steps

@@ -19,7 +19,7 @@ from fanin.domain.ids import Group
 from fanin.domain.limits import sendable
 from fanin.domain.marks import ItemRange, Mark
 from fanin.entry import queues, unhandled
-from fanin.entry.pauses import ACKS, LEAST
+from fanin.entry.partial_batch import ACKS, LEAST
 from fanin.entry.queues import acknowledge, fail_dead_letters
 from fanin.entry.unhandled import respond
 from fanin.errors import BatchNotFound, InvalidItemId, InvalidRequest, Throttled

@@ -9,7 +9,7 @@ import pytest
 from fanin.adapters.memory import FixedClock, SeededRandom
 from fanin.adapters.memory.sqs import Queue, QueueStore
 from fanin.client.messages import from_lambda
-from fanin.entry.in_memory.event_source import EventSource, each
+from fanin.entry.in_memory.event_source import EventSource, InMemoryLambda, InMemoryMetrics, each
 
 
 @pytest.fixture
@@ -166,3 +166,23 @@ def test_each_reports_those_that_failed() -> None:
 
     answer = each(handle)({"Records": [{"messageId": f"m{n}"} for n in range(3)]}, None)
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+
+
+ARN = "arn:aws:sqs:memory:000000000000:work"
+
+
+def test_a_queue_has_the_functions_that_consume_it() -> None:
+    mappings = InMemoryLambda()
+
+    def importer(_event: object, _context: object) -> None: ...
+
+    mappings.add("memory://sqs/000000000000/work", importer)
+    mappings.add("memory://sqs/000000000000/other", importer)
+
+    (found,) = mappings.list_event_source_mappings(EventSourceArn=ARN)["EventSourceMappings"]
+    assert found["FunctionArn"].endswith(":function:importer")
+    assert found["State"] == "Enabled"
+
+
+def test_nothing_is_throttled_in_memory() -> None:
+    assert InMemoryMetrics().get_metric_data(MetricDataQueries=[]) == {"MetricDataResults": []}

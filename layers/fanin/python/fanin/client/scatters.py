@@ -10,7 +10,7 @@ from fanin.app.api import Scatters
 from fanin.client.conversions import Duration, seconds, targets
 from fanin.client.messages import ReceivedMessage
 from fanin.client.paging import follow_cursor
-from fanin.client.sqs_errors import queue_errors
+from fanin.client.sqs import queue_errors
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.limits import MAX_REPLIES
 from fanin.domain.scatter import (

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from fanin.client.consuming.acknowledging import Acknowledger
     from fanin.client.consuming.consumer import Consumer
     from fanin.client.consuming.handler import SqsHandler
-    from fanin.client.consuming.skipping import SkipEnded, Skipping
     from fanin.client.consuming.window import MessageHandler, NoteRetries
+    from fanin.client.ended_batches import SkipEnded, Skipping
     from fanin.client.redrives import RedriveCalls
     from fanin.client.scatters import ScatterCalls
 
@@ -312,7 +312,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         )
 
     def _skipping(self, mode: SkipEnded, via: AckPath) -> Skipping:
-        from fanin.client.consuming.skipping import Skipping  # noqa: PLC0415
+        from fanin.client.ended_batches import Skipping  # noqa: PLC0415
 
         def read(batch_id: int) -> Batch:
             return self.ledger.status(batch_id, brief=True).batch

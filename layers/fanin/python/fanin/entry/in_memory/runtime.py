@@ -18,13 +18,17 @@ from fanin.app.ports import Ports
 from fanin.app.ports.system import Random
 from fanin.app.services import Services
 from fanin.domain.targets import EVERY_HOST
-from fanin.entry.in_memory.bus import Bus
 from fanin.entry.in_memory.clock import PassingClock, ServiceClock
 from fanin.entry.in_memory.dispatcher import Dispatcher
-from fanin.entry.in_memory.event_source import EventSource, LambdaHandler, each
+from fanin.entry.in_memory.event_source import (
+    EventSource,
+    InMemoryLambda,
+    InMemoryMetrics,
+    LambdaHandler,
+    each,
+)
 from fanin.entry.in_memory.functions import Functions
-from fanin.entry.in_memory.mappings import InMemoryLambda, InMemoryMetrics
-from fanin.entry.in_memory.sources import TRIES, Alarms, Dead, Feed, Rate
+from fanin.entry.in_memory.sources import TRIES, Alarms, Bus, Dead, Feed, Rate
 from fanin.names import ACK_TRIES, TARGET_TRIES
 
 if TYPE_CHECKING:

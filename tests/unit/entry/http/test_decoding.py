@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fanin.entry.http.application import serve
-from fanin.entry.http.bodies import COMPRESSED_FROM, takes_gzip
+from fanin.entry.http.decoding import COMPRESSED_FROM, takes_gzip
 from tests.unit.entry.conftest import CONTEXT, Client
 
 

@@ -1,4 +1,4 @@
-"""SQS for producers and consumers: its errors as errors of fanin."""
+"""SQS for producers and consumers: which messages it takes, and its errors as errors of fanin."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from botocore.exceptions import (
     ParamValidationError,
 )
 
+from fanin.domain import limits
 from fanin.errors import (
     AccessDenied,
     FaninError,
@@ -90,3 +91,30 @@ def _translated(error: ClientError, queue_url: str) -> FaninError:
     if _TOO_LONG in code or "must be shorter than" in message:
         return RequestTooLarge(message)
     return InvalidRequest(message)
+
+
+REQUEST_BYTES: Final = limits.MAX_QUEUE_BYTES
+"""Most bytes of one message or request that every queue accepts."""
+
+MOST_BYTES: Final = limits.MAX_SQS_BYTES
+"""Most bytes of one message or request that SQS accepts at all."""
+
+
+def check_body(body: str, most_bytes: int) -> None:
+    """Check that every queue takes a body, and hands it on as it is.
+
+    Args:
+        body: a message's text.
+        most_bytes: most bytes of a message in UTF-8.
+
+    Raises:
+        InvalidRequest: the body has a character that SQS does not allow.
+        RequestTooLarge: the body has too many bytes.
+    """
+    limits.sendable("the message", body)
+    size = len(body.encode())
+    if size > most_bytes:
+        raise RequestTooLarge(
+            f"the message has {size} bytes, but a queue takes {most_bytes}; put the content in S3 and send "
+            "its key"
+        )
