@@ -7,7 +7,7 @@ import pytest
 from tests.docs import pages
 
 
-@pytest.mark.parametrize("name", ["failures", "hold", "nesting", "redrive", "stages", "totals"])
+@pytest.mark.parametrize("name", ["failures", "hold", "migrating", "nesting", "redrive", "stages", "totals"])
 def test_the_examples_of_a_page_run(name: str) -> None:
     page = f"how-to/{name}.md"
     examples = pages.code(page)
