@@ -12,6 +12,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_iam as iam
 from aws_cdk.assertions import Template
 
 from fanin.testing import InMemoryService
@@ -50,7 +51,7 @@ def named(stack: cdk.Stack) -> set[tuple[str, str]]:
 def stacks() -> dict[str, cdk.Stack]:
     """Both environments, in one account and region; prod is open to another account."""
     scope: dict[str, Any] = {}
-    for code in (STACKS, PARTNER, OPEN, FORWARD):
+    for code in (STACKS, PARTNER, OPEN, FORWARD, *pages.code("how-to/access.md")):
         exec(code, scope)  # noqa: S102
     built: dict[str, cdk.Stack] = scope["build"](cdk.App(context=UNBUNDLED))
     prod = built["prod"]
@@ -58,6 +59,8 @@ def stacks() -> dict[str, cdk.Stack]:
     scope["partner"](prod, tracker, THEIRS)
     scope["open_to"](tracker.acks.queue, THEIRS)  # type: ignore[attr-defined]
     scope["forward"](prod, tracker, THEIR_BUS)
+    people = [iam.Role(prod, name, assumed_by=iam.AccountRootPrincipal()) for name in "ABCDE"]
+    scope["grant"](tracker, *people)
     return built
 
 

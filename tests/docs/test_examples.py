@@ -6,8 +6,21 @@ import pytest
 
 from tests.docs import pages
 
+PAGES = [
+    "deadlines",
+    "failures",
+    "hold",
+    "migrating",
+    "nesting",
+    "patterns/directory",
+    "patterns/frames",
+    "redrive",
+    "stages",
+    "totals",
+]
 
-@pytest.mark.parametrize("name", ["failures", "hold", "migrating", "nesting", "redrive", "stages", "totals"])
+
+@pytest.mark.parametrize("name", PAGES)
 def test_the_examples_of_a_page_run(name: str) -> None:
     page = f"how-to/{name}.md"
     examples = pages.code(page)
