@@ -357,9 +357,7 @@ def _shown(one: Any, level: int, owner: str = "") -> list[str]:
         lines += _docstring(one.members.get("__init__"))
         members = list(_members(one))
         values = [member for member in members if member.is_attribute and "property" not in member.labels]
-        lines += [
-            f"- `{member.name} = {member.value}`: {_indented(member.docstring.value)}" for member in values
-        ]
+        lines += [f"- `{member.name}`: {_indented(member.docstring.value)}" for member in values]
         for member in members:
             if member not in values:
                 lines += ["", *_shown(member, level + 1, f"{one.name}.")]
@@ -378,13 +376,26 @@ def _members(one: griffe.Class) -> Iterator[Any]:
 def _signatures(one: Any, owner: str) -> list[str]:
     if one.is_class:
         init = one.members.get("__init__")
-        return _wrapped(one.name, init.parameters if init else (), "", "class ")
+        lines = _wrapped(one.name, init.parameters if init else (), "", "class ")
+        constants = _constants(one)
+        return [*lines[:-1], f"{lines[-1]}:", *constants] if constants else lines
     if one.is_attribute:
         return [f"{owner}{one.name}: {one.annotation}"]
     return [
         line
         for called in one.overloads or [one]
         for line in _wrapped(f"{owner}{one.name}", called.parameters, f" -> {called.returns}", "")
+    ]
+
+
+def _constants(one: Any) -> list[str]:
+    """The values of a class itself: of an enumeration, the code of an error."""
+    if "dataclass" in one.labels:
+        return []
+    return [
+        f"    {name} = {member.value}"
+        for name, member in one.members.items()
+        if member.is_attribute and "class-attribute" in member.labels and not name.startswith("_")
     ]
 
 
