@@ -16,8 +16,6 @@ from fanin.app.ports.records import Record, RecordPage
 Asked = list[dict[str, Any]]
 NOW = 1_790_000_000
 LATER = 1_800_000_000
-KEY = {"topic": {"S": "fleet"}, "name": {"S": "a"}}
-ALIASES = {"#value": "value", "#expires": "expires_at", "#version": "version"}
 
 
 @pytest.fixture
@@ -53,34 +51,6 @@ def test_a_record_of_a_batch_is_found_by_number_and_one_of_a_topic_by_text(
         {"parts": {"Keys": [{"batch_id": {"N": "71"}, "part": {"S": "reply/1"}}], "ConsistentRead": True}},
         {"directory": {"Keys": [{"topic": {"S": "71"}, "name": {"S": "reply/1"}}], "ConsistentRead": True}},
     ]
-
-
-def test_a_put_raises_the_version_on_the_condition_that_it_was_the_one_seen(
-    directory: DynamoRecords, aws: Stubber
-) -> None:
-    request = {
-        "TableName": "directory",
-        "Key": KEY,
-        "UpdateExpression": "SET #value = :value, #expires = :expires,"
-        " #version = if_not_exists(#version, :start) + :one",
-        "ExpressionAttributeNames": ALIASES,
-        "ExpressionAttributeValues": {
-            ":value": {"S": '{"n":1}'},
-            ":expires": {"N": str(LATER)},
-            ":start": {"N": str(NOW * 1000)},
-            ":one": {"N": "1"},
-            ":now": {"N": str(NOW)},
-            ":seen": {"N": "3"},
-        },
-        "ConditionExpression": "#version = :seen AND #expires > :now",
-        "ReturnValues": "ALL_NEW",
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
-    aws.add_response("update_item", {"Attributes": row(version=4)}, request)
-
-    answer = directory.put("fleet", "a", {"n": 1}, expires_at=LATER, if_version=3)
-
-    assert answer == (record(version=4), True)
 
 
 def test_a_delete_that_fails_otherwise_is_an_error(directory: DynamoRecords, aws: Stubber) -> None:

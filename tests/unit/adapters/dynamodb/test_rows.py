@@ -128,14 +128,6 @@ def test_a_batch_with_a_user_key_has_the_key_of_its_index_and_no_other_has() -> 
     assert "user_shard" not in encode(replace(named, user_key=""))
 
 
-def test_a_row_of_the_release_before_the_index_by_user_key_is_read() -> None:
-    batch = replace(BATCH, user_key="catalog-42")
-    row = encode(batch)
-    del row["user_shard"]
-
-    assert decode(row) == batch
-
-
 def test_the_longest_user_key_fits_a_partition_key() -> None:
     most = 2_048  # bytes, see "Quotas in Amazon DynamoDB"
     shards = {user_shard("\U0001f302" * limits.MAX_USER_KEY, shard) for shard in range(names.SHARDS)}
