@@ -14,7 +14,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.events import Event
 from fanin.app.services import patterns
 from fanin.domain import ids
-from fanin.domain.batch import RETENTION, Batch, State
+from fanin.domain.batch import Batch, State
 from fanin.domain.frames import OpenFrame, is_marked
 from fanin.errors import AccessDenied, ServiceUnavailable, Throttled
 from tests.unit.app.conftest import Crash, World
@@ -104,36 +104,6 @@ class TestEnded:
         (body,) = world.told()
         assert (body["type"], body["state"], body["size"]) == ("Frame Ended", state.value, 10)
 
-    @pytest.mark.parametrize("end", ["Completed", "Timed Out", "Cancelled", "Orphaned"])
-    def test_its_event_is_that_of_a_batch_under_another_name(self, world: Sender, end: str) -> None:
-        frame = world.open()
-
-        retold = world.notices.ended(world.ledger, frame, event(frame, f"Batch {end}"))
-
-        assert retold == event(frame, f"Frame {end}")
-        assert world.told() == []
-
-    def test_an_end_that_is_told_again_is_told_the_same(self, world: Sender) -> None:
-        frame = world.open()
-        world.ledger.cancel(frame.batch_id)
-
-        for _ in range(2):
-            world.notices.announced(world.row(frame))
-
-        first, second = world.memory.channels.queues[CHANNEL]
-        assert first == second
-
-    @pytest.mark.parametrize("reply_to", ["", CHANNEL])
-    def test_a_sender_who_cannot_be_reached_is_no_error(self, world: Sender, reply_to: str) -> None:
-        # Given a frame without a reply channel, or with one that is gone
-        frame = world.open(reply_to=reply_to)
-        world.ledger.cancel(frame.batch_id)
-        del world.memory.channels.queues[CHANNEL]
-
-        world.notices.announced(world.row(frame))
-
-        assert world.accesses.sends["channels.send"] == bool(reply_to)
-
     def test_a_channel_that_fails_keeps_the_event_from_nobody(self, world: Sender) -> None:
         frame = world.open()
         world.ledger.cancel(frame.batch_id)
@@ -179,17 +149,6 @@ class TestIdle:
             ([[0, 1], [2, 10]], False),
         ]
 
-    def test_spares_the_frame_for_another_ttl(self, world: Sender) -> None:
-        frame = world.stalled()
-        world.idle(frame)
-
-        row = world.row(frame)
-        assert is_marked(row)
-        assert row.state is State.CLOSED
-        # Activity is rounded down to a tenth of the idle time
-        assert world.clock.at + 0.9 * TTL * 1_000 - 1 <= row.idle_at < world.clock.at + TTL * 1_000
-        assert world.memory.batches.next_due() == row.idle_at
-
     def test_gives_up_a_frame_that_it_asked_for_before_and_asks_no_more(self, world: Sender) -> None:
         frame = world.stalled()
         world.idle(frame)
@@ -198,26 +157,6 @@ class TestIdle:
         assert [world.idle(frame) for _ in range(2)] == [State.TIMED_OUT] * 2
         assert len(world.told()) == 1
         assert world.row(frame) == asked
-
-    def test_asks_again_after_progress(self, world: Sender) -> None:
-        frame = world.open()
-        for done in range(3):
-            world.clock.advance(STALE)
-            assert world.idle(frame) is None
-            world.ack(frame, done)
-            assert not is_marked(world.row(frame))
-
-        assert [body["missing"] for body in world.told()] == [[[0, 10]], [[1, 10]], [[2, 10]]]
-
-    def test_gives_up_a_frame_at_the_end_of_its_lifetime_without_asking(self, world: Sender) -> None:
-        frame = world.open()
-
-        world.clock.at = (frame.expires_at - RETENTION) * 1_000
-        assert world.idle(frame) is State.TIMED_OUT
-        assert world.told() == []
-        world.clock.advance(-1)
-        assert world.idle(frame) is None
-        assert len(world.told()) == 1
 
     def test_leaves_the_activity_of_a_receiver_that_acknowledges_meanwhile(self, world: Sender) -> None:
         # Given a receiver that comes between the message and its note
@@ -230,14 +169,6 @@ class TestIdle:
         assert world.happened
         assert not is_marked(world.row(frame))
         assert world.accesses.refused["batches.touch"] == 1
-
-    @pytest.mark.parametrize("reply_to", ["", CHANNEL])
-    def test_marks_a_frame_also_where_nobody_can_be_asked(self, world: Sender, reply_to: str) -> None:
-        frame = world.stalled(reply_to)
-        del world.memory.channels.queues[CHANNEL]
-
-        assert world.idle(frame) is None
-        assert world.idle(frame) is State.TIMED_OUT
 
     @pytest.mark.parametrize(
         ("error", "given_up"),

@@ -63,13 +63,6 @@ def world() -> Sender:
 
 
 class TestOpen:
-    def test_a_frame_is_a_closed_batch_of_its_size_in_one_write(self, world: Sender) -> None:
-        frame = world.open()
-
-        assert (frame.state, frame.size, frame.ttl, frame.user_key) == (State.CLOSED, 100, 60, "day 7")
-        assert frame.about == {"source": "orders", "destination": "billing", "reply_to": CHANNEL}
-        assert world.accesses.writes.total() == 1
-
     def test_a_reply_channel_that_fanin_may_not_use_is_refused(self, world: Sender) -> None:
         with pytest.raises(ChannelRefused):
             world.open(reply_to="https://sqs/others")
@@ -121,13 +114,6 @@ class TestStatus:
         assert (found.totals, found.totals_exact) == ({"km": km}, exact)
         assert FRAME.decode(FRAME.encode(found)) == found
 
-    def test_of_a_complete_frame_nothing_is_missing(self, world: Sender) -> None:
-        frame = world.open(3)
-        world.ack(frame, 0, 1, 2)
-
-        done = world.frames.status(frame.frame_id)
-        assert (done.state, done.missing) == (State.COMPLETE, ())
-
     def test_heals_a_frame_whose_last_receiver_died_before_it_could_say_so(self, world: Sender) -> None:
         # Given a frame whose leaves are done, while nothing above them says so
         frame = world.open(70)
@@ -160,16 +146,6 @@ class TestClaim:
         world.clock.advance(1)
         assert world.hold(frame, 5) is Hold.CLAIMED
 
-    def test_says_until_when(self, world: Sender) -> None:
-        frame = world.open()
-        now = world.clock.at // 1000
-        ticket = Ticket(frame.frame_id, 1)
-
-        (mine,) = world.frames.claim([ticket], lease=10)
-        world.clock.advance(2_000)
-        (others,) = world.frames.claim([ticket], lease=10)
-        assert (mine.until, others.until) == (now + 10, now + 10)
-
     def test_in_a_complete_frame_all_is_done_and_in_one_that_was_given_up_all_is_over(
         self, world: Sender
     ) -> None:
@@ -180,35 +156,6 @@ class TestClaim:
         fresh = FrameService(world.ledger)
         claims = fresh.claim([Ticket(complete.frame_id, 0), Ticket(cancelled.frame_id, 0)])
         assert [claim.hold for claim in claims] == [Hold.DONE, Hold.ENDED]
-
-    def test_names_the_item_to_acknowledge_which_is_done_then_also_while_it_is_leased(
-        self, world: Sender
-    ) -> None:
-        frame = world.open()
-        (claim,) = world.frames.claim([Ticket(frame.frame_id, 42)])
-
-        (receipt,) = world.ledger.mark([claim.item]).whole()
-        assert receipt.first == 1
-        assert world.frames.status(frame.frame_id).missing == ((0, 42), (43, 100))
-        assert world.hold(frame, 42) is Hold.DONE
-
-    def test_lets_the_word_live_as_long_as_its_frame(self, world: Sender) -> None:
-        """A claim may be the first write of a word, and a lease is over long before the frame."""
-        frame = world.open()
-        seen: list[Lease] = []
-
-        class Leases:
-            def claim(self, claims: Sequence[Lease]) -> list[Claimed]:
-                seen.extend(claims)
-                return world.memory.words.claim(claims)
-
-        ports = replace(world.ports, words=Leases())  # type: ignore[arg-type]
-        FrameService(LedgerService(ports)).claim([Ticket(frame.frame_id, 70)])
-
-        row = world.memory.batches.read([frame.frame_id])[frame.frame_id]
-        assert [(lease.key.number, lease.position, lease.expires_at) for lease in seen] == [
-            (1, 6, row.expires_at)
-        ]
 
     def test_that_a_store_leaves_unanswered_is_an_error(self, world: Sender) -> None:
         """Else its envelope would look as if its frame had ended, and be dropped."""
@@ -238,49 +185,3 @@ class TestClaim:
         with pytest.raises(RequestTooLarge, match=r"^1001 claims in one call; send at most 1000$"):
             world.frames.claim([Ticket(frame.frame_id, 0)] * 1_001)
         assert world.accesses.writes.total() == before
-
-    @pytest.mark.parametrize("lease", [1, 43_200])
-    def test_grants_the_shortest_and_the_longest_lease(self, world: Sender, lease: int) -> None:
-        frame = world.open()
-
-        assert world.hold(frame, 0, lease=lease) is Hold.CLAIMED
-        world.clock.advance(lease * 1_000 - 1)
-        assert world.hold(frame, 0) is Hold.LEASED
-        world.clock.advance(1)
-        assert world.hold(frame, 0) is Hold.CLAIMED
-
-
-class TestNotices:
-    def test_the_sender_and_the_bus_hear_of_a_complete_frame(self, world: Sender) -> None:
-        frame = world.open(2)
-        world.ack(frame, 0, 1)
-        world.announce()
-
-        (body,) = world.bodies()
-        assert (body["type"], body["frame_id"]) == ("Complete Frame", frame.frame_id)
-        assert world.told[0].attributes["fanin-type"] == "Complete Frame"
-        (event,) = world.memory.events.published
-        assert (event.detail_type, event.id) == ("Frame Completed", f"{frame.frame_id}.complete")
-
-
-class TestStale:
-    def test_is_asked_for_once_then_timed_out(self, world: Sender) -> None:
-        # Given a frame of which something is missing, and a minute without progress
-        frame = world.open(10)
-        world.ack(frame, 0)
-        world.clock.advance(60_001)
-
-        # When the reaper comes, again at once, and a minute later
-        first, second = world.fresh().reap(), world.fresh().reap()
-        asked = world.bodies()
-        world.clock.advance(60_001)
-        last = world.fresh().reap()
-        world.announce()
-
-        # Then the sender was asked once, and the frame is given up
-        assert [body["type"] for body in asked] == ["Repeat Requested"]
-        assert asked[0]["missing"] == [[1, 10]]
-        assert (first.timed_out, second.seen, last.timed_out, last.orphaned) == (0, 0, 1, 0)
-        assert world.frames.status(frame.frame_id).state is State.TIMED_OUT
-        assert world.bodies()[-1]["type"] == "Frame Ended"
-        assert world.memory.events.published[0].detail_type == "Frame Timed Out"

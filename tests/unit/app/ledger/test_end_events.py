@@ -9,7 +9,7 @@ from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.events import Event
 from fanin.domain import limits
-from fanin.domain.batch import Batch, Mode, OnDeadline, State
+from fanin.domain.batch import Batch, OnDeadline, State
 from fanin.domain.marks import Failure
 from fanin.domain.reports import FailedItem, Failures
 from tests.spans import spans
@@ -154,25 +154,3 @@ class TestEvent:
 
         assert (detail["failures"], detail["missing"], detail["missing_more"]) == ([], [], True)
         assert (detail["batch_id"], detail["failed"]) == (batch.batch_id, 1)
-
-    @pytest.mark.parametrize("character", ["\0", "💥", '"'])
-    def test_is_never_larger_than_the_bus_takes(self, world: World, character: str) -> None:
-        """Whatever a caller may put into a batch and its failures, at its longest."""
-        batch, (group,) = world.batch(
-            400,
-            user_key=character * limits.MAX_USER_KEY,
-            metadata={
-                str(i) + character * (limits.MAX_METADATA_KEY - 2): character * limits.MAX_METADATA_VALUE
-                for i in range(limits.MAX_METADATA)
-            },
-        )
-        world.ledger.mark([Failure(item, character * limits.MAX_REASON) for item in group[:200:2]]).whole()
-        world.ledger.cancel(batch.batch_id)
-
-        assert announced(world, batch).size < 256 * 1024
-
-    def test_of_an_estimated_batch_names_no_items(self, world: World) -> None:
-        batch, _ = world.batch(3, mode=Mode.ESTIMATED)
-        world.ledger.cancel(batch.batch_id)
-
-        assert "missing" not in announced(world, batch).detail

@@ -11,7 +11,7 @@ from fanin.app.ledger.failed import Failed
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Tally
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.marks import Done, ItemRange
+from fanin.domain.marks import ItemRange
 from fanin.errors import Throttled
 from tests.unit.app.conftest import World
 
@@ -23,19 +23,6 @@ def failed(world: World, batch: Batch, *, exact: bool = False) -> tuple[int, boo
 
 
 class TestStatus:
-    def test_of_a_new_batch_is_none(self, world: World) -> None:
-        batch, _ = world.batch(4**4)
-
-        assert failed(world, batch) == (0, False)
-
-    def test_counts_in_one_word_and_in_the_words_below_the_root(self, world: World) -> None:
-        small, (few,) = world.batch(4)
-        large, (many,) = world.batch(16)
-        world.fail(few[0], few[2], many[0], many[1], many[5], many[15])
-
-        assert failed(world, small) == (2, False)
-        assert failed(world, large) == (4, False)
-
     def test_of_a_complete_batch_stands_in_its_row(self, world: World) -> None:
         # Given 64 items, 5 of them failed in words that were finished by others
         batch, (group,) = world.batch(64, closed=True)
@@ -130,13 +117,6 @@ class TestAtTheEnd:
         assert list(world.ledger.mark([ItemRange(group.prefix)]).left) == [0]
         assert world.ledger.mark([ItemRange(group.prefix)]).whole()[0].complete
 
-    def test_costs_no_read_of_notes_without_such_a_range(self, world: World) -> None:
-        _, (group,) = world.batch(64, closed=True)
-        world.fail(group[5])
-
-        with world.costing(reads=0, of="parts.failures"):
-            assert world.ledger.mark(list(group)).whole()[0].complete
-
 
 class TestList:
     @pytest.mark.parametrize("state", [State.OPEN, State.COMPLETE])
@@ -153,16 +133,6 @@ class TestList:
         assert {(row.state, row.failed) for row in listed} == {(state, 2)}
         assert {row.failed_more for row in listed} == {state is State.OPEN}
         assert world.accesses.reads["words.read"] == (3 if state is State.OPEN else 0)
-
-    def test_reads_no_word_of_an_estimated_batch_whose_totals_stand_in_its_row(self, world: World) -> None:
-        _, (group,) = world.batch(64, mode=Mode.ESTIMATED, totals=["rows"])
-        world.ledger.mark([Done(group[0], {"rows": 3})]).whole()
-        world.accesses.reads.clear()
-
-        (row,) = world.ledger.list(State.OPEN).batches
-
-        assert row.totals == {"rows": 3}
-        assert not world.accesses.reads["words.read"]
 
 
 @pytest.mark.parametrize(("counted", "failed"), [(1, 3), (4, 4)])

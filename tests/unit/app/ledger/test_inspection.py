@@ -6,12 +6,11 @@ What happens when a batch's time is up.
 from __future__ import annotations
 
 from collections.abc import Collection
-from itertools import pairwise
 
 import pytest
 
 from fanin.app.ledger.inspection import BUDGET, EARLY_MS, Inspected, inspect
-from fanin.app.ledger.walk import CHUNK, Walk
+from fanin.app.ledger.walk import Walk
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, Mode, OnDeadline, State
 from fanin.domain.tree import Bits
@@ -41,15 +40,6 @@ def test_an_inspection_reads_ten_thousand_words_as_the_architecture_says() -> No
 
 
 class TestComplete:
-    @pytest.mark.parametrize("n", [1, 3, 4, 5, 17, 64, 200])
-    def test_is_a_batch_of_which_only_the_leaves_are_done(self, world: World, n: int) -> None:
-        batch, _ = world.batch(n, closed=True)
-        clear(world, batch, *leaves(world, n))
-
-        assert look(world, batch) == Inspected(world.row(batch), certain=True)
-        assert world.row(batch).state is State.COMPLETE
-        assert world.ledger.verify(batch.batch_id).disagreements == ()
-
     @pytest.mark.parametrize("level", [0, 1, 2])
     @pytest.mark.parametrize("where", ["first", "middle", "last"])
     def test_is_a_batch_that_lost_one_bit_of_a_parent(self, world: World, level: int, where: str) -> None:
@@ -67,13 +57,6 @@ class TestComplete:
             masks[level, number] &= ~bit
         clear(world, batch, *[(*word, mask) for word, mask in masks.items() if mask])
         assert world.ledger.verify(batch.batch_id, repair=False).pending == 0
-
-        assert look(world, batch).batch.state is State.COMPLETE
-
-    def test_is_a_batch_of_which_only_the_verdict_is_missing(self, world: World) -> None:
-        batch, (group,) = world.batch(20, closed=True)
-        with world.dying("batches.end", "before"):
-            world.ledger.mark(list(group)).whole()
 
         assert look(world, batch).batch.state is State.COMPLETE
 
@@ -166,24 +149,6 @@ class TestBudget:
         assert sizes[:5] == [1] * 5
         assert sum(sizes) == 1 + 4 + 16 + 64 + 256
         assert len(sizes) < 100
-
-    def test_ends_an_inspection_that_is_not_certain_and_the_next_goes_on(self, world: World) -> None:
-        # Given many words that nobody carried up
-        n = 4**6
-        batch, _ = world.batch(n, closed=True)
-        clear(world, batch, *leaves(world, n))
-        reads = [world.accesses.reads["words.read"]]
-        looks: list[Inspected] = []
-
-        while not looks or not looks[-1].certain:
-            looks.append(look(world, batch, budget=300))
-            reads.append(world.accesses.reads["words.read"])
-
-        # Then each inspection reads what it may, ends nothing, and they come to an end
-        assert 2 < len(looks) < 10
-        assert {found.batch.state for found in looks[:-1]} == {State.CLOSED}
-        assert looks[-1].batch.state is State.COMPLETE
-        assert max(b - a for a, b in pairwise(reads)) < 300 + 2 * CHUNK
 
 
 MINUTE = 60_000

@@ -27,7 +27,6 @@ from fanin.domain.marks import (
     merge,
     merge_receipts,
 )
-from fanin.domain.reports import FailedItem
 from fanin.errors import (
     BatchGone,
     BatchNotFound,
@@ -236,38 +235,6 @@ class TestFirst:
         row = world.ledger.close(batch.batch_id)
         assert (row.state, row.failed, row.failed_more) == (State.COMPLETE, failed, False)
 
-    @pytest.mark.parametrize("fails_first", [True, False])
-    def test_of_an_item_that_its_batch_holds(self, world: World, *, fails_first: bool) -> None:
-        batch, (group,) = world.batch(3, on_failure=OnFailure.HOLD)
-        marks: list[Mark] = [Failure(group[1], "torn"), group[1]]
-
-        (receipt,) = world.ledger.mark(marks if fails_first else marks[::-1]).whole()
-
-        # Then what is done after it was held is done, and what is done is not held
-        duplicates = () if fails_first else (group[1],)
-        assert (receipt.first, receipt.failed, receipt.held) == (1, 0, int(fails_first))
-        assert receipt.duplicates == duplicates
-        row = world.ledger.status(batch.batch_id, exact=True).batch
-        assert (row.failed, row.held) == (0, 0)
-        assert world.ledger.pending(batch.batch_id, 0, 3) == {0, 2}
-
-
-def test_an_item_at_the_end_of_a_range_is_not_of_it(world: World) -> None:
-    _, (group,) = world.batch(12)
-
-    (receipt,) = world.ledger.mark([ItemRange(group.prefix, 2, 4), group[4], group[2], group[1]]).whole()
-
-    assert (receipt.first, receipt.ranged, receipt.duplicates) == (2, 2, (group[2],))
-
-
-def test_an_item_that_its_batch_would_hold_and_that_is_done_is_a_duplicate(world: World) -> None:
-    _, (group,) = world.batch(3, on_failure=OnFailure.HOLD)
-    world.ledger.mark([group[1]]).whole()
-
-    (receipt,) = world.fail(group[1], group[2])
-
-    assert (receipt.held, receipt.duplicates) == (1, (group[1],))
-
 
 def test_a_word_of_which_some_items_failed_and_others_are_done_is_one_write(world: World) -> None:
     batch, (group,) = world.batch(8)
@@ -318,28 +285,6 @@ class TestReceipts:
             (live.batch_id, 1, 1, 0),
         ]
 
-    def test_of_a_complete_batch_are_duplicates(self, world: World) -> None:
-        _, (group,) = world.batch(3, closed=True)
-        world.ledger.mark(list(group)).whole()
-
-        with world.costing(writes=0):
-            (receipt,) = world.ledger.mark([*list(group[:2]), ItemRange(group.prefix)]).whole()
-
-        assert (receipt.complete, receipt.first, receipt.late) == (True, 0, 0)
-        assert (receipt.duplicates, receipt.ranged) == (tuple(group[:2]), 3)
-
-    def test_of_a_batch_that_ended_otherwise_are_late(self, world: World) -> None:
-        batch, (group,) = world.batch(6)
-        world.ledger.mark([group[0]]).whole()
-        world.ledger.cancel(batch.batch_id)
-
-        with world.costing(writes=0):
-            (acked,) = world.ledger.mark([group[0], group[1], ItemRange(group.prefix, 2)]).whole()
-            (failed,) = world.fail(group[0])
-
-        assert acked == Receipt(batch.batch_id, "", State.CANCELLED, late=6)
-        assert failed.late == 1
-
 
 class TestCost:
     @pytest.mark.parametrize("ordinals", [range(7, 8), range(64, 127)])
@@ -359,19 +304,6 @@ class TestCost:
 
         assert receipt.complete
         assert world.row(batch).state is State.COMPLETE
-
-
-@pytest.mark.parametrize("width", [3, 64])
-def test_a_range_marks_exactly_its_items(width: int) -> None:
-    world = World(width)
-    for start, stop in [(0, 1), (0, 70), (3, 4), (1, 69), (8, 16), (7, 17), (64, 70)]:
-        batch, (_, group, _) = world.batch(5, 70, 2)
-
-        (receipt,) = world.ledger.mark([ItemRange(group.prefix, start, stop)]).whole()
-
-        assert receipt.ranged == stop - start
-        done = {*range(77)} - world.ledger.pending(batch.batch_id, 0, 77)
-        assert done == {*range(5 + start, 5 + stop)}
 
 
 class TestEstimated:
@@ -454,12 +386,6 @@ class TestEstimated:
         world.ledger.reap()
         assert world.row(batch).state is State.COMPLETE
 
-    def test_completes_when_closed_after_all_was_counted(self, world: World) -> None:
-        batch, _ = world.batch(3, mode=Mode.ESTIMATED)
-        world.ledger.mark([Count(batch.batch_id, 3)]).whole()
-
-        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
-
     @pytest.mark.parametrize("fresh", [False, True])
     def test_counts_nothing_after_its_end(self, world: World, fresh: bool) -> None:
         batch, _ = world.batch(3, mode=Mode.ESTIMATED)
@@ -470,26 +396,8 @@ class TestEstimated:
         assert (receipt.state, receipt.late, receipt.ranged) == (State.CANCELLED, 3, 0)
         assert world.row(batch).acked == 0
 
-    def test_is_asked_for_no_items(self, world: World) -> None:
-        batch, _ = world.batch(3, mode=Mode.ESTIMATED)
-
-        for call in (world.ledger.missing, world.ledger.verify):
-            with pytest.raises(InvalidRequest, match="estimated"):
-                call(batch.batch_id)
-
 
 class TestFailures:
-    def test_are_listed_with_their_reasons(self, world: World) -> None:
-        batch, (group,) = world.batch(9)
-
-        (receipt,) = world.ledger.mark([Failure(group[7], "late"), Failure(group[2], "broken")]).whole()
-
-        assert receipt.first == 2
-        assert world.ledger.failures(batch.batch_id).failures == (
-            FailedItem(2, group[2], "broken", failed_at=world.clock.at),
-            FailedItem(7, group[7], "late", failed_at=world.clock.at),
-        )
-
     def test_are_not_listed_for_items_of_a_range_marked_high_up(self, world: World) -> None:
         # Given 64 items of words of four bits, and a range that left no trace on its leaves
         batch, (group,) = world.batch(64)
@@ -621,15 +529,6 @@ class TestLeft:
         assert [(receipt.first, receipt.held) for receipt in marked.receipts] == [(1, 0)]
         assert world.fail(group[1])[0].held == 1
 
-    def test_a_batch_whose_words_cannot_be_read_leaves_only_its_own_failures(self, world: World) -> None:
-        groups = [world.batch(12)[1][0] for _ in range(3)]
-        world.raise_at("words.read", "before", Throttled("busy"))
-
-        marked = world.ledger.mark([Failure(group[1]) for group in groups])
-
-        assert list(marked.left) == [0]
-        assert [receipt.failed for receipt in marked.receipts] == [1, 1]
-
     def test_a_range_behind_a_failure_of_one_of_its_items_waits_for_the_next_call(self, world: World) -> None:
         """Else a failure whose word is throttled would be found done by its repeat."""
         # Given ranges that end and begin beside the item, and two over it
@@ -650,19 +549,6 @@ class TestLeft:
         assert marked.receipts[0].complete
         assert world.row(batch).failed == 1
         assert world.ledger.mark([marks[place] for place in marked.left]).whole()[0].ranged == 3
-
-    def test_one_batch_holds_up_no_other(self, world: World) -> None:
-        """The end of a batch is a write to its row, and each batch has its own."""
-        (one, (first,)), (two, (second,)) = world.batch(2, closed=True), world.batch(2, closed=True)
-        world.raise_at("batches.end", "before", Throttled("slow down"))
-
-        marked = world.ledger.mark([*first, *second])
-
-        assert list(marked.left) == [0, 1]
-        assert [(receipt.batch_id, receipt.first) for receipt in marked.receipts] == [(two.batch_id, 2)]
-        assert world.row(two).state is State.COMPLETE
-        world.ledger.mark(list(first)).whole()
-        assert world.row(one).state is State.COMPLETE
 
     def test_activity_that_cannot_be_noted_is_noted_by_the_repeat(self, world: World) -> None:
         batch, (group,) = world.batch(12)

@@ -83,19 +83,6 @@ class TestRace:
         assert world.ledger.reap() == Reaped(seen=1)
         assert world.row(batch).state is state
 
-    def test_with_a_close(self, world: World) -> None:
-        # Given a process that dies right after the close, before it can count it as activity
-        batch, _ = world.batch(5)
-        world.clock.advance(2 * HOUR)
-
-        def close() -> None:
-            world.ports.batches.close(batch.batch_id, now=world.clock.at)
-
-        world.at("batches.end", "before", close)
-
-        assert world.ledger.reap().orphaned == 0
-        assert world.row(batch).state is State.CLOSED
-
     @pytest.mark.parametrize("row", ["ended", "deleted"])
     def test_with_what_has_happened_since_the_index_was_read(self, world: World, row: str) -> None:
         batch, _ = world.batch(5)
@@ -162,16 +149,6 @@ class TestLostBits:
         world.fresh().mark(list(group[4:])).whole()
         assert world.ledger.close(batch.batch_id).state is State.CLOSED
         return batch
-
-    @pytest.mark.parametrize("after", [16 * MINUTE, 8 * DAY])
-    def test_are_found_within_minutes_and_before_a_batch_counts_as_idle(
-        self, world: World, after: int
-    ) -> None:
-        batch = self.lose(world)
-        world.clock.advance(after)
-
-        assert world.fresh().reap() == Reaped(seen=1, settled=1)
-        assert world.row(batch).state is State.COMPLETE
 
     @pytest.mark.parametrize("on_deadline", OnDeadline)
     def test_are_found_before_a_deadline_is_met(self, world: World, on_deadline: OnDeadline) -> None:

@@ -32,17 +32,6 @@ def test_what_is_released_has_failed_and_the_batch_completes(world: World) -> No
     assert (row.failed, row.failed_more, released.batch.held) == (5, False, 0)
 
 
-def test_a_repeat_releases_nothing(world: World) -> None:
-    batch, (group,) = world.batch(3, closed=True, on_failure=HOLD)
-    world.fail(group[0])
-    assert world.ledger.release(batch.batch_id).released == 1
-    assert world.ledger.release(batch.batch_id).released == 0
-
-    world.ledger.mark(list(group)).whole()
-    after = world.ledger.release(batch.batch_id)
-    assert (after.released, after.batch.state) == (0, State.COMPLETE)
-
-
 def test_only_what_is_selected_and_held(world: World) -> None:
     batch, (group,) = world.batch(16, closed=True, on_failure=HOLD)
     world.fail(*group[0:4], reason="row 1 has no price")
@@ -110,52 +99,6 @@ def test_a_batch_that_holds_nothing_and_an_empty_range_are_refused(world: World)
         world.ledger.release(batch.batch_id)
     with pytest.raises(InvalidRequest, match="the start of a range"):
         world.ledger.release(0, Selection(ranges=[OrdinalRange(2, 2)]))
-
-
-def test_a_release_after_the_end_marks_nothing(world: World) -> None:
-    batch, (group,) = world.batch(3, on_failure=HOLD)
-    world.fail(group[1])
-    world.ledger.cancel(batch.batch_id)
-
-    with world.costing(writes=0):
-        found = world.fresh().release(batch.batch_id)
-
-    assert (found.released, found.batch.held) == (0, 1)
-
-
-def test_a_process_that_remembers_the_batch_as_live_releases_nothing_after_its_end(world: World) -> None:
-    batch, (group,) = world.batch(3, on_failure=HOLD)
-    world.fail(group[1])
-    world.fresh().cancel(batch.batch_id)
-
-    with world.costing(writes=0):
-        assert world.ledger.release(batch.batch_id).batch.state is State.CANCELLED
-
-
-def test_a_release_is_activity(world: World) -> None:
-    batch, (group,) = world.batch(3, on_failure=HOLD)
-    world.fail(group[1])
-    world.clock.advance(3_600_000)
-
-    world.ledger.release(batch.batch_id)
-
-    assert world.clock.at - world.row(batch).touched_at < 3_600_000
-
-
-def test_a_batch_that_completes_ends_the_pages(world: World) -> None:
-    # Given notes on two pages, of which the items behind the first are done by now
-    batch, (group,) = world.batch(3, closed=True, on_failure=HOLD)
-    world.fail(*group)
-    world.ledger.mark(list(group[1:3])).whole()
-    ledger = world.ledger
-
-    # When the first page is released
-    released = Release(ledger.ports, ledger._known, ledger._settler, rows=AROUND + READS + 1).release(
-        batch.batch_id, Selection()
-    )
-
-    # Then nothing is left to release
-    assert (released.released, released.batch.state, released.cursor) == (1, State.COMPLETE, None)
 
 
 def test_what_a_held_failure_brought_is_added_when_it_is_released(world: World) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -10,11 +9,11 @@ from itertools import count
 import pytest
 
 from fanin.adapters.memory import Memory
-from fanin.app.ledger.reservation import Reservation, namespace_of
+from fanin.app.ledger.reservation import Reservation
 from fanin.domain import limits
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, OpenBatch, State
-from fanin.errors import BatchGone, IdempotencyKeyReused, InvalidRequest, Throttled
+from fanin.errors import BatchGone, InvalidRequest, Throttled
 from fanin.wire.batches import OPEN_BATCH
 from tests.unit.app.conftest import Crash, World
 
@@ -72,39 +71,6 @@ def test_whoever_is_slow_does_not_use_the_id_of_a_batch_that_was_removed(world: 
 
     with pytest.raises(BatchGone, match="was removed"):
         world.ledger.opening.draft(REQUEST, slow)
-
-
-def test_nothing_is_kept_of_a_key_that_stands_for_nothing(world: World) -> None:
-    reservation(world).keep()
-
-    assert world.accesses.writes.total() == 0
-
-
-def test_that_the_batch_is_there_is_noted_once(world: World) -> None:
-    world.ledger.open(REQUEST, key=KEY)
-
-    with world.costing(writes=0):
-        world.fresh().open(REQUEST, key=KEY)
-
-
-def test_a_repeat_gives_the_same_batch_as_it_is_then(world: World) -> None:
-    # Given a batch that was opened under a key, and has gone on since
-    first = world.ledger.open(REQUEST, key=KEY)
-    world.ledger.add(first.batch_id, 3)
-    world.ledger.close(first.batch_id)
-    world.clock.advance(60_000)
-
-    # When another process opens under the key
-    again = world.fresh().open(REQUEST, key=KEY)
-
-    # Then it gets that batch, closed
-    assert again == world.row(first)
-    assert (again.state, again.items) == (State.CLOSED, 3)
-    assert len(opened(world.memory)) == 1
-
-
-def test_each_key_has_a_batch_of_its_own(world: World) -> None:
-    assert world.ledger.open(REQUEST, key="a").batch_id != world.ledger.open(REQUEST, key="b").batch_id
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -186,29 +152,6 @@ def test_the_slower_of_two_finishes_what_the_faster_reserved(world: World) -> No
     assert len(opened(world.memory)) == 1
 
 
-def test_an_id_that_another_batch_has_is_drawn_again(world: World) -> None:
-    # Given a world of the same chance, and its first id taken by somebody else
-    other = World().ledger.open(REQUEST, key="another")
-    taken = replace(other, salt=b"another's".ljust(16))
-    world.ports.batches.create(taken)
-
-    # When a batch is opened under a key, and again
-    row = world.ledger.open(REQUEST, key=KEY)
-
-    # Then it has another id, and the key stands for that one
-    assert row.batch_id != taken.batch_id
-    assert world.row(taken) == taken
-    assert world.fresh().open(REQUEST, key=KEY) == row
-
-
-@pytest.mark.parametrize("change", [{"user_key": "other"}, {"limit": 5}, {"metadata": {}}, {"lifetime": 60}])
-def test_a_key_stands_for_one_request(world: World, change: dict[str, object]) -> None:
-    world.ledger.open(REQUEST, key=KEY)
-
-    with world.refusing(IdempotencyKeyReused, "use a new key"):
-        world.fresh().open(replace(REQUEST, **change), key=KEY)
-
-
 def test_a_repeat_after_the_deadline_finds_the_batch(world: World) -> None:
     # Given a batch whose deadline has passed
     request = replace(REQUEST, deadline=world.clock.at + 1_000)
@@ -244,13 +187,6 @@ def test_a_key_is_free_when_its_batch_is_past_its_lifetime(world: World) -> None
     assert world.fresh().open(request, key=KEY).batch_id != first.batch_id
 
 
-def test_keys_are_spread_evenly_over_many_partitions() -> None:
-    places = Counter(namespace_of(f"run-{n}") for n in range(5_120))
-
-    assert len(places) == 256
-    assert max(places.values()) < 60
-
-
 def test_a_key_costs_two_writes_and_one_read(world: World) -> None:
     world.ledger.open(REQUEST, key=KEY)
 
@@ -258,43 +194,11 @@ def test_a_key_costs_two_writes_and_one_read(world: World) -> None:
     assert world.accesses.reads == {"directory.read": 1}
 
 
-@pytest.mark.parametrize("key", ["", "k" * (limits.MAX_IDEMPOTENCY_KEY + 1), 5])
-def test_a_key_is_text_of_some_length(world: World, key: str) -> None:
-    with world.refusing(InvalidRequest, "Idempotency-Key"):
-        world.ledger.open(REQUEST, key=key)
-
-
-def test_what_is_refused_reserves_nothing(world: World) -> None:
-    with world.refusing(InvalidRequest, "limit"):
-        world.ledger.open(OpenBatch(limit=0), key=KEY)
-
-
 ADA, BOB = Principal("ada", "iam ada"), Principal("bob", "iam bob")
 
 
 class TestCallers:
     """A key belongs to its caller."""
-
-    def test_the_same_key_and_request_of_another_caller_open_another_batch(self, world: World) -> None:
-        callers = (ADA, BOB, None)
-        first = [world.fresh().open(REQUEST, key=KEY, caller=caller).batch_id for caller in callers]
-        again = [world.fresh().open(REQUEST, key=KEY, caller=caller).batch_id for caller in callers]
-
-        assert len(set(first)) == 3
-        assert again == first
-
-    def test_another_caller_may_use_the_key_for_another_request(self, world: World) -> None:
-        world.ledger.open(REQUEST, key=KEY, caller=ADA)
-        world.fresh().open(replace(REQUEST, limit=5), key=KEY, caller=BOB)
-
-        with pytest.raises(IdempotencyKeyReused):
-            world.fresh().open(REQUEST, key=KEY, caller=BOB)
-
-    def test_the_sessions_of_an_owner_share_their_keys(self, world: World) -> None:
-        one = world.ledger.open(REQUEST, key=KEY, caller=ADA)
-        other = world.fresh().open(REQUEST, key=KEY, caller=ADA._replace(name="another session"))
-
-        assert (other.batch_id, other.opened_by) == (one.batch_id, "ada")
 
     def test_of_two_callers_who_draw_at_once_each_has_an_id(self, world: World) -> None:
         # Given two processes that found no record under the text
@@ -308,11 +212,3 @@ class TestCallers:
             one.batch()
         assert ada != bob
         assert [one.draw(world.clock.at + 5)[0] for one in again] == [ada, bob]
-
-    def test_a_key_is_stored_where_every_process_looks_for_it(self, world: World) -> None:
-        row = world.ledger.open(REQUEST, key=KEY, caller=ADA)
-
-        name = IdempotencyKey.of(KEY, ADA).name
-        record = world.ports.directory.read(namespace_of(name), [name])[name]
-        assert (record.value["batch_id"], record.value["salt"]) == (row.batch_id, row.salt.hex())
-        assert set(record.value) == {"batch_id", "salt", "request", "made"}

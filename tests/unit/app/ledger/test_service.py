@@ -18,7 +18,6 @@ from fanin.domain.tree import Bits
 from tests.unit.app.conftest import World
 
 MINUTE = 60_000
-UNKNOWN = 2**53 - 1
 
 
 class Say:
@@ -78,16 +77,6 @@ class TestOneProcess:
         world.fail(group[1])
         world.ledger.clear({row.batch_id: [Bits(0, 1, 0b1)]})
         assert world.ledger.pending(row.batch_id, 0, 9) == {2, 3, 5, 6, 7, 8}
-
-    def test_works_with_the_row_that_a_refresh_read(self, world: World) -> None:
-        # Given items that another process added
-        batch, _ = world.batch(1)
-        group = world.fresh().add(batch.batch_id, 5)
-
-        # When this one is told to look, then it acknowledges them without another look
-        assert world.ledger.refresh([batch.batch_id])[batch.batch_id].items == 6
-        with world.costing(reads=0, of="batches.read"):
-            assert world.ledger.mark([group[4]]).whole()[0].first == 1
 
 
 class TestCalls:
@@ -178,11 +167,3 @@ class TestPatterns:
         assert ledger.reap() == Reaped(seen=1)
         assert [occasion for occasion, _, _ in say.asked] == ["due"]
         assert world.row(frame).retries == 1
-
-    def test_has_no_say_in_a_ledger_that_was_given_none(self, world: World) -> None:
-        frame = world.ledger.open(OpenBatch(kind=Kind.FRAME, size=2, idle_ttl=60))
-        world.clock.advance(2 * MINUTE)
-
-        assert world.ledger.reap() == Reaped(seen=1, orphaned=1, stuck=1)
-        world.ledger.announce(world.row(frame))
-        assert [event.detail_type for event in world.memory.events.published] == ["Batch Orphaned"]

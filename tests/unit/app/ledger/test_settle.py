@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -12,7 +11,7 @@ from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import State
 from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.tree import Bits
-from fanin.errors import BatchGone, ServiceUnavailable, Throttled
+from fanin.errors import BatchGone, Throttled
 from tests.unit.app.conftest import World
 
 
@@ -24,12 +23,6 @@ def die_while_acking(world: World, items: list[str], *, writes: int) -> None:
 
 
 class TestOrder:
-    def test_parents_are_written_once_for_all_their_children(self, world: World) -> None:
-        _, (group,) = world.batch(64, closed=True)
-
-        with world.costing(writes=16 + 4 + 1, of="words.clear"):
-            world.ledger.mark(list(group)).whole()
-
     def test_parents_are_written_once_for_a_range_and_for_the_children_that_it_finishes(
         self, world: World
     ) -> None:
@@ -105,18 +98,6 @@ class TestRace:
 
         assert world.ledger.close(batch.batch_id).state is State.CLOSED
 
-    def test_two_who_finish_together_complete_once(self, world: World) -> None:
-        batch, (group,) = world.batch(5, closed=True)
-        world.ledger.mark(list(group[:3])).whole()
-        world.at("batches.end", "before", lambda: world.fresh().mark(list(group)).whole())
-
-        (receipt,) = world.ledger.mark(list(group[3:])).whole()
-
-        ends = [new for old, new in world.memory.batches.changes if old and new.state is State.COMPLETE]
-        assert receipt.complete
-        assert len(ends) == 1
-        assert world.row(batch) == ends[0]
-
 
 class TestHealing:
     """An acknowledgement dies after each of its writes in turn, and somebody else makes up for it."""
@@ -137,23 +118,6 @@ class TestHealing:
 
         assert receipt.complete
         assert receipt.duplicates == (group[item],)
-
-    def test_by_the_stream_while_the_batch_is_open(self, world: World, writes: int) -> None:
-        batch, (group,) = world.batch(64)
-        world.ledger.mark(list(group[:63])).whole()
-        die_while_acking(world, [group[63]], writes=writes)
-
-        world.fresh().heal(world.memory.words.finished[-1:])
-
-        assert world.ledger.verify(batch.batch_id, repair=False).disagreements == ()
-        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
-
-    def test_by_a_range_again(self, world: World, writes: int) -> None:
-        _batch, (group,) = world.batch(61, closed=True)
-        with world.dying("words.clear", "after", after=writes - 1):
-            world.fresh().mark([ItemRange(group.prefix)]).whole()
-
-        assert world.fresh().mark([ItemRange(group.prefix)]).whole()[0].complete
 
 
 class TestHeal:
@@ -203,21 +167,6 @@ class TestHeal:
         world.fresh().heal([WordKey(5, 0, 0), *world.memory.words.finished])
 
         assert world.row(live).state is State.COMPLETE
-
-    def test_of_nothing_does_nothing(self, world: World) -> None:
-        world.ledger.heal([])
-
-        assert world.accesses.reads.total() == 0
-
-
-def test_a_batch_that_is_not_closed_is_never_complete_whatever_a_process_believes(world: World) -> None:
-    batch, (group,) = world.batch(4)
-    ledger = world.fresh()
-    ledger._settler._known.remember(replace(world.row(batch), state=State.CLOSED, closed_at=1))
-
-    ledger.mark(list(group)).whole()
-
-    assert world.row(batch).state is State.OPEN
 
 
 @pytest.mark.parametrize("idle_ttl", [None, 60])
@@ -325,16 +274,3 @@ class TestOverload:
         assert isinstance(outcomes[done], Throttled)
         assert not isinstance(outcomes[begun], Throttled)
         assert world.happened
-
-    @pytest.mark.parametrize("error", [Throttled, ServiceUnavailable])
-    def test_an_ack_that_is_told_to_come_again_completes_the_batch(
-        self, world: World, error: type[Throttled | ServiceUnavailable]
-    ) -> None:
-        _, (group,) = world.batch(4, closed=True)
-
-        world.raise_at("batches.end", "before", error("not now"))
-        with pytest.raises(error):
-            world.ledger.mark(list(group)).whole()
-
-        (receipt,) = world.ledger.mark(list(group)).whole()
-        assert (receipt.complete, receipt.duplicates) == (True, tuple(group))

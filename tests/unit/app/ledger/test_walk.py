@@ -37,15 +37,6 @@ def pending_leaves(world: World, batch: Batch) -> list[int]:
 
 
 class TestVisits:
-    def test_nothing_of_an_empty_batch_and_the_one_word_of_a_small_one(self, world: World) -> None:
-        batch, _ = world.batch()
-        found = walk(world, batch)
-
-        assert list(found) == []
-        assert (found.reads, found.stopped_at) == (0, None)
-        world.ledger.mark([world.ledger.add(batch.batch_id, 4)[1]]).whole()
-        assert [one[:3] for one in walk(world, world.row(batch))] == [(0, 0, 0b1101)]
-
     def test_parents_before_children_and_items_in_order(self, world: World) -> None:
         batch, (group,) = world.batch(20)
         world.ledger.mark([group[5]]).whole()
@@ -61,20 +52,6 @@ class TestVisits:
             (0, 4, FULL),
         ]
 
-    def test_no_word_below_a_bit_that_is_done(self, world: World) -> None:
-        # Given 64 items of which the second and third sixteen are done, and four of the last
-        batch, (group,) = world.batch(64)
-        world.ledger.mark([ItemRange(group.prefix, 16, 48), ItemRange(group.prefix, 52, 56)]).whole()
-
-        found = walk(world, batch)
-
-        assert [one[:2] for one in found] == [
-            (2, 0),
-            *[(1, 0), (1, 3)],
-            *[(0, number) for number in (0, 1, 2, 3, 12, 14, 15)],
-        ]
-        assert found.reads == 10
-
     def test_no_more_than_the_missing_costs(self, world: World) -> None:
         # Given a million items of which one is missing
         n = 4**10
@@ -84,13 +61,6 @@ class TestVisits:
 
         assert leaves(found) == [777_777 // 4]
         assert found.reads == 1 + world.ports.tree.root_level(n)
-
-    def test_only_items_that_the_row_counts(self, world: World) -> None:
-        # Given items that were added after the row was read
-        batch, _ = world.batch(5)
-        world.ledger.add(batch.batch_id, 20)
-
-        assert leaves(walk(world, batch)) == [0, 1]
 
 
 class TestRange:
@@ -195,22 +165,6 @@ def test_the_words_that_are_read_at_once_may_become_more_on_the_way(world: World
     assert (steps.reads, steps.stopped_at) == (21, None)
 
 
-def test_items_that_are_done_while_the_walk_is_under_way_are_not_visited_below_their_parent(
-    world: World,
-) -> None:
-    # Given a walk that has read the root only, when the first sixteen items are done
-    batch, (group,) = world.batch(64)
-    steps = iter(walk(world, batch))
-    next(steps)
-    assert world.accesses.reads["words.read"] == 1
-    world.ledger.mark([ItemRange(group.prefix, 0, 16)]).whole()
-
-    # Then it finds the word of level 1 done, and nothing below it
-    rest = list(steps)
-    assert rest[0][:3] == (1, 0, 0)
-    assert leaves(rest) == list(range(4, 16))
-
-
 NAMES = ("rows", "cents")
 
 
@@ -256,15 +210,6 @@ class TestSums:
 
         assert totals(world, batch) == ({"rows": len(done), "cents": -sum(done)}, True)
 
-    def test_count_the_first_acknowledgement_of_an_item(self, world: World) -> None:
-        batch, group = opened(world, 16)
-        world.ledger.mark([Done(group[0], {"rows": 5})]).whole()
-        world.ledger.mark([Done(group[0], {"rows": 7}), Done(group[1], {"rows": 3})]).whole()
-        world.ledger.mark([group[1]]).whole()
-        world.ledger.mark([Failure(group[n], "late", totals={"rows": 9 + n}) for n in (1, 2)]).whole()
-
-        assert totals(world, batch)[0] == {"rows": 8 + 11, "cents": 0}
-
     @pytest.mark.parametrize("closed", [True, False])
     def test_of_a_complete_batch_stand_in_its_row(self, world: World, *, closed: bool) -> None:
         # Given a batch whose last words are residues, closed before or after its last item
@@ -275,11 +220,6 @@ class TestSums:
         row = world.ledger.status(batch.batch_id).batch
         assert (row.state, row.totals_exact) == (State.COMPLETE, True)
         assert row.totals == {"rows": 39, "cents": -sum(range(39))}
-
-    def test_of_an_empty_batch_are_exact_at_its_end(self, world: World) -> None:
-        row = world.ledger.close(world.ledger.open(OpenBatch(totals=NAMES)).batch_id)
-
-        assert (row.state, row.totals, row.totals_exact) == (State.COMPLETE, {"rows": 0, "cents": 0}, True)
 
     def test_a_walk_that_ends_early_and_a_plain_status_say_that_they_do_not_know_all(
         self, world: World
@@ -318,16 +258,6 @@ class TestVerify:
 
         assert world.ledger.verify(batch.batch_id).repaired
         assert totals(world, batch) == ({"rows": 20, "cents": -190}, True)
-
-    def test_finds_nothing_in_a_complete_batch_of_any_depth(self, world: World) -> None:
-        for items in (1, 4, 16, 17, 65):
-            batch, group = opened(world, items)
-            world.ledger.mark(results(group, range(items))).whole()
-            world.ledger.close(batch.batch_id)
-
-            verdict = world.ledger.verify(batch.batch_id)
-            assert (verdict.disagreements, verdict.batch.totals["rows"]) == ((), items)
-            assert verdict.batch.totals_exact
 
 
 def test_ranges_are_marked_on_level_0_and_pass_over_nothing(world: World) -> None:

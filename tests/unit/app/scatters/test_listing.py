@@ -70,28 +70,6 @@ def test_everybody_is_listed_once_and_in_order_however_often_the_listing_stops(
     assert listed(memory, count) == sorted(cars)
 
 
-@pytest.mark.parametrize("cars", [0, 1, 3, 4, 6])
-def test_a_listing_that_is_finished_is_counted_again_and_not_written_again(world: World, cars: int) -> None:
-    register(world, *range(cars))
-    first = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
-    register(world, 50)
-    before = world.accesses.writes["records.put"]
-
-    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER) == first == cars
-    assert Listing(world.ports).resume(BATCH, SCATTER, until=0, most=0) == cars
-    assert world.accesses.writes["records.put"] == before
-
-
-@pytest.mark.parametrize("most", [0, 1, 2, 3])
-def test_it_stops_after_as_many_chunks_as_it_may_write(world: World, most: int) -> None:
-    register(world, *range(12))
-
-    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=most) is None
-    assert world.accesses.writes["records.put"] == most
-    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1) is None
-    assert world.accesses.writes["records.put"] == most + 1
-
-
 def test_a_full_last_chunk_is_followed_by_an_empty_one_that_says_so(world: World) -> None:
     register(world, *range(6))
 
@@ -102,15 +80,6 @@ def test_a_full_last_chunk_is_followed_by_an_empty_one_that_says_so(world: World
     assert before.recipients == tuple(Recipient(f"car-0{i}", f"https://sqs/{i}") for i in (3, 4, 5))
     assert last is not None
     assert (before.end, last.recipients, last.end) == (False, (), True)
-
-
-def test_it_stops_when_its_time_is_over(world: World) -> None:
-    register(world, *range(12))
-    listing, now = Listing(world.ports), world.clock.at
-
-    world.at("records.put", "after", lambda: world.clock.advance(1_000))
-    assert listing.resume(BATCH, SCATTER, until=now + 1_000) is None
-    assert world.accesses.writes["records.put"] == 1
 
 
 def test_a_chain_of_calls_without_any_time_ends_after_as_many_as_there_are_chunks(world: World) -> None:
@@ -126,39 +95,6 @@ def test_a_chain_of_calls_without_any_time_ends_after_as_many_as_there_are_chunk
     # Then each has listed a chunk, and the last one finds nobody left
     assert counts == [None] * 4 + [12]
     assert listed(world, 12) == list(range(12))
-
-
-def test_who_joins_or_leaves_counts_if_the_listing_has_yet_to_come_there(world: World) -> None:
-    # Given a listing that stops at car 4, which then leaves
-    register(world, *range(0, 12, 2))
-    Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1)
-    register(world, 1, 5, 11)
-    leave(world, 4)
-    leave(world, 8)
-
-    count = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
-
-    assert count == 7
-    assert listed(world, count) == [0, 2, 4, 5, 6, 10, 11]
-
-
-def test_a_chunk_that_another_process_wrote_first_counts(world: World) -> None:
-    # Given a process that is overtaken just before it writes, after the topic has changed
-    register(world, *range(0, 16, 2))
-
-    def other() -> None:
-        leave(world, 2)
-        leave(world, 4)
-        register(world, 1)
-        assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1) is None
-
-    world.at("records.put", "before", other)
-    count = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
-
-    # Then it goes on after the chunk of the other
-    assert world.happened
-    assert count == 7
-    assert listed(world, count) == [0, 1, 6, 8, 10, 12, 14]
 
 
 def test_a_chunk_whose_answer_was_lost_is_not_written_again_whoever_went_on_since(world: World) -> None:

@@ -21,7 +21,7 @@ from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.records import reply_name
 from fanin.app.scatters.replies import INLINE, Kept, Replies, ReplyStore, claim_key, is_claim_of, namespace
 from fanin.domain import ids, limits
-from fanin.domain.batch import RETENTION, Batch, OpenBatch, State
+from fanin.domain.batch import RETENTION, Batch, State
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.marks import Failure
 from fanin.domain.scatter import GatheredReply, Reply, ReplyReceipt
@@ -213,31 +213,6 @@ class TestRefusals:
 
 
 class TestDeaths:
-    @pytest.mark.parametrize("again", ["one", "two"])
-    def test_a_payload_that_was_stored_without_its_bit_counts_with_the_next_reply(
-        self, inbox: Inbox, again: str
-    ) -> None:
-        # Given a process that died after it stored a payload, which does not count yet
-        inbox.die_before("words.clear", 1, "one")
-        assert inbox.listed() == {}
-
-        # When the recipient says the same, or something else
-        receipt = inbox.reply(1, again)
-
-        # Then what was stored is what counts
-        same = again == "one"
-        assert (receipt.first, receipt.duplicate, receipt.different) == (same, not same, not same)
-        assert inbox.listed() == {1: "one"}
-
-    def test_a_repeat_counts_towards_the_quorum_that_nobody_counted(self, inbox: Inbox) -> None:
-        # Given a process that died between the bit and the count
-        inbox.ask(3, quorum=1)
-        inbox.die_before("batches.count", 1, "one")
-        assert inbox.now.state is State.CLOSED
-
-        assert inbox.reply(1, "one").duplicate
-        assert inbox.now.state is State.COMPLETE
-
     def test_a_reply_whose_answer_was_lost_is_the_first_whatever_else_comes_meanwhile(
         self, inbox: Inbox
     ) -> None:
@@ -281,14 +256,6 @@ class TestQuorum:
             inbox.process().reply([Reply(inbox.item_of(i), i)] * 2)
 
         assert (inbox.now.state, inbox.now.partial) == (State.COMPLETE, needed < 6)
-
-    def test_failures_and_repeats_are_not_enough(self, inbox: Inbox) -> None:
-        inbox.ask(6, quorum=2)
-        inbox.ledger.mark([Failure(inbox.item_of(i), "broken") for i in (3, 4)]).whole()
-        for _ in range(5):
-            inbox.process().reply([Reply(inbox.item_of(0), "x")])
-
-        assert inbox.now.state is State.CLOSED
 
 
 def test_a_reply_after_the_end_is_late_and_nothing_of_it_is_stored(inbox: Inbox) -> None:
@@ -394,11 +361,6 @@ class TestPages:
         with pytest.raises(InvalidRequest, match=f"limit must be a whole number from 1 to 100, not {limit}"):
             inbox.receiver.page(inbox.batch_id, cursor=None, limit=limit)
 
-    def test_a_plain_batch_has_no_replies(self, inbox: Inbox) -> None:
-        batch = inbox.ledger.open(OpenBatch())
-        with pytest.raises(BatchNotFound, match=f"batch {batch.batch_id} is not a scatter; check the id"):
-            inbox.receiver.page(batch.batch_id, cursor=None, limit=1)
-
 
 class TestClaims:
     @pytest.mark.parametrize("size", [1, 5 * 1024**3])
@@ -472,14 +434,6 @@ class TestTotals:
             inbox.reply(0, 1, totals={"km": 2**60})
         assert not inbox.accesses.writes
 
-    def test_of_two_replies_of_a_recipient_in_one_request_the_first_brings_its_values(
-        self, inbox: Inbox
-    ) -> None:
-        inbox.ask(1, totals=("km",))
-        inbox.receiver.reply([Reply(inbox.item_of(0), 1, totals={"km": km}) for km in (5, 70)])
-
-        assert inbox.now.totals == {"km": 5}
-
     @pytest.mark.parametrize(
         ("stored", "again", "km"), [({"km": 5}, "one", 5), ({"km": 5}, "two", 5), ({}, "two", 0)]
     )
@@ -550,13 +504,6 @@ class TestPartitions:
 
 
 class TestFirst:
-    @pytest.mark.parametrize("payload", [None, 0, "a", {"b": [1]}, LARGE])
-    def test_the_first_is_kept_and_a_repeat_says_the_same(self, box: Box, payload: Any) -> None:
-        assert box.keep(3, payload)
-        assert box.keep(3, payload)
-        assert not box.keep(3, "something else")
-        assert box.payloads(3) == {3: payload}
-
     @pytest.mark.parametrize(
         ("one", "other", "same"),
         [
@@ -580,17 +527,6 @@ class TestFirst:
 
         assert box.keep(0, payload)
         assert box.payloads(0) == {0: payload}
-
-    def test_a_reply_after_the_end_is_compared_and_not_kept(self, box: Box) -> None:
-        box.keep(0, "a")
-        ended = replace(BATCH, state=State.COMPLETE)
-        before = box.memory.accesses.writes.total()
-
-        assert box.store.keep(ended, 0, Reply("", "a")).same
-        assert not box.store.keep(ended, 0, Reply("", "b")).same
-        assert box.store.keep(ended, 1, Reply("", LARGE)).same
-        assert box.memory.accesses.writes.total() == before
-        assert box.objects == {}
 
     def test_a_reply_whose_record_expires_while_it_is_written_differs_from_no_other(
         self, box: Box, monkeypatch: pytest.MonkeyPatch
@@ -621,15 +557,6 @@ class TestLarge:
         assert box.payloads(0) == {0: payload}
         (stored,) = box.objects.values()
         assert stored == json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()
-
-    @pytest.mark.parametrize(("last", "replies"), [(0, 256), (1, 255)])
-    def test_a_page_has_a_mebibyte_of_payloads(self, box: Box, last: int, replies: int) -> None:
-        # Given 256 replies of 4,096 bytes, the last of them perhaps a byte larger
-        for ordinal in range(256):
-            size = 4_096 - len('""') + (last if ordinal == 255 else 0)
-            box.keep(ordinal, "x" * size)
-
-        assert len(box.page(*range(256))) == replies
 
     def test_the_loser_of_a_race_does_not_replace_the_payload_of_the_first(self, box: Box) -> None:
         # Given a reply that is stored while another one, as large, is about to be

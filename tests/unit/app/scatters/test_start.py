@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from fanin import names
 from fanin.app.directory.service import TOPIC_PREFIX
-from fanin.app.ledger.reservation import namespace_of
-from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters import records as scatter_records
 from fanin.app.scatters.service import ScatterService
 from fanin.app.scatters.start import check
 from fanin.domain import limits
-from fanin.domain.access import IdempotencyKey
-from fanin.domain.batch import OpenBatch, State
+from fanin.domain.batch import State
 from fanin.domain.directory import Registration
 from fanin.domain.scatter import Recipient, Scatter, Scattered
 from fanin.errors import (
     BatchGone,
     CorrelationIdAlive,
-    IdempotencyKeyReused,
     InvalidRequest,
     NotRegistered,
     RequestTooLarge,
@@ -100,34 +95,10 @@ class TestKey:
         assert (again.received, again.missing) == (1, 1)
         assert town.memory.jobs.waiting == []
 
-    def test_it_stands_for_one_request(self, town: Town) -> None:
-        town.scatters.start(Scatter("report!", town.recipients(1)), key="mine")
-        before = town.accesses.writes.total()
-
-        with pytest.raises(IdempotencyKeyReused, match="mine"):
-            town.scatters.start(Scatter("hello", town.recipients(1)), key="mine")
-        assert town.accesses.writes.total() == before
-
-    def test_scatters_of_other_keys_and_of_none_are_others(self, town: Town) -> None:
-        request = Scatter("report!", town.recipients(1))
-        started = [town.scatters.start(request, key=key) for key in ("a", "b", None, None)]
-
-        assert len({one.batch.batch_id for one in started}) == 4
-
     def test_a_bad_key_writes_nothing(self, town: Town) -> None:
         with pytest.raises(InvalidRequest):
             town.scatters.start(Scatter("x", topic="t"), key="x" * 257)
         assert town.accesses.writes.total() == 0
-
-    def test_a_repeat_after_the_end_says_how_it_ended(self, town: Town) -> None:
-        request = Scatter("report!", town.recipients(1), correlation_id="mine")
-        town.scatters.start(request, key="k")
-        town.work()
-        town.reply(0)
-
-        assert town.scatters.start(request, key="k").ready
-        town.clock.advance(2 * 86_400_000 + town.ports.defaults.lifetime * 1000)
-        assert not town.scatters.start(request, key="k").ready  # the key has run out with its scatter
 
     def test_a_scatter_that_was_removed_is_gone(self, town: Town) -> None:
         request = Scatter("report!", topic="nobody")
@@ -154,23 +125,6 @@ class TestKey:
         assert town.opened == {mine.batch.batch_id}
         assert mine.batch.items == 3
         assert set(town.asked().values()) == {1}
-
-    def test_an_id_that_another_batch_has_is_given_up_with_its_salt(self, town: Town) -> None:
-        # Given a plain batch that draws the same id just before
-        def foreign() -> None:
-            name = IdempotencyKey.of("k").name
-            kept = town.ports.directory.read(namespace_of(name), [name])[name]
-            other = LedgerService(town.ports).open(OpenBatch())
-            town.ports.batches.create(replace(other, batch_id=kept.value["batch_id"], salt=b"x" * 16))
-
-        town.at("batches.create", "before", foreign)
-        request = Scatter("report!", town.recipients(2))
-        first = town.scatters.start(request, key="k")
-        # Then the scatter has another, and the key names that
-        assert town.scatters.start(request, key="k").batch.batch_id == first.batch.batch_id
-        assert first.batch.salt != b"x" * 16
-        town.work()
-        assert town.reply(1).first
 
     def test_who_comes_back_late_takes_its_correlation_id_anew(self, town: Town) -> None:
         # Given a start that died, and another scatter that took its correlation id since
@@ -361,19 +315,6 @@ class TestLargeTopic:
         assert set(range(0, 40, 4)) - {20} <= set(asked)
         assert len(asked) == found.batch.items == len(town.asked())
         assert set(town.asked().values()) == {1}
-
-    def test_a_job_that_comes_again_sends_nothing(self, town: Town) -> None:
-        town.register(*range(8))
-        started = town.ask()
-        job = town.memory.jobs.waiting[0]
-        town.work()
-
-        ScatterService(town.fresh()).work(job["batch_id"], None, 0)
-
-        assert town.memory.jobs.waiting == []
-        town.ledger.cancel(started.batch.batch_id)
-        ScatterService(town.fresh()).work(job["batch_id"], None, 0)
-        assert town.memory.jobs.waiting == []
 
     def test_too_many_are_told_at_once_or_cancelled(
         self, town: Town, monkeypatch: pytest.MonkeyPatch

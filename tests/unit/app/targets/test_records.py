@@ -22,34 +22,12 @@ def test_targets_are_read_as_they_were_declared_and_outlive_their_batch(world: W
     assert {kept.expires_at for kept in found} == {BATCH.expires_at + 2 * 24 * 3600}
 
 
-def test_writing_them_again_changes_nothing(world: World) -> None:
-    # Given a target that was told meanwhile
-    put_targets(world.ports.records, BATCH, [task()])
-    (kept,) = read_targets(world.ports.records, 7, [0])
-    change(world.ports.records, 7, kept, state=TargetState.DELIVERED)
-    # When the opening is repeated
-    assert put_targets(world.ports.records, BATCH, [task()])
-    # Then it is still told
-    assert read_targets(world.ports.records, 7, [0])[0].state is TargetState.DELIVERED
-
-
 def test_a_batch_that_drew_the_same_id_does_not_overwrite_them(world: World) -> None:
     put_targets(world.ports.records, BATCH, [task("mine")])
 
     assert not put_targets(world.ports.records, BATCH, [task("theirs")])
 
     assert read_targets(world.ports.records, 7, [0])[0].target == task("mine")
-
-
-def test_a_change_misses_a_record_that_has_changed_since(world: World) -> None:
-    put_targets(world.ports.records, BATCH, [task()])
-    (before,) = read_targets(world.ports.records, 7, [0])
-    assert change(world.ports.records, 7, before, attempts=1) is None
-
-    later = change(world.ports.records, 7, before, attempts=9)
-
-    assert later is not None
-    assert later.attempts == 1
 
 
 def test_a_change_whose_answer_was_lost_meets_its_own_write(world: World) -> None:
