@@ -12,7 +12,6 @@ from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
-from fanin.client import local_stack
 from fanin.client.https.ledger import HttpsLedger
 from fanin.client.local_stack import Stack
 from fanin.entry.settings import Settings
@@ -64,19 +63,6 @@ def test_the_local_stack_of_another_folder(monkeypatch, tmp_path):
     assert Tracker.local(tmp_path / "a")._ack_queue_url == STACK["ack_queue_url"]
     with pytest.raises(NotConfigured, match="fanin local up"):
         Tracker.local()
-
-
-@pytest.mark.usefixtures("a_local_stack")
-def test_the_local_profile_finds_the_stack_that_was_started_last_from_any_folder(monkeypatch, tmp_path):
-    monkeypatch.chdir("/")
-    local_stack.remember(tmp_path)
-    assert Tracker.local()._ack_queue_url == STACK["ack_queue_url"]
-    monkeypatch.setenv("FANIN_PROFILE", "local")
-    assert Tracker.from_env()._ack_queue_url == STACK["ack_queue_url"]
-    # But a folder that is named is searched alone
-    (tmp_path / ".fanin/local.json").rename(tmp_path / "elsewhere.json")
-    with pytest.raises(NotConfigured, match="fanin local up"):
-        Tracker.local(tmp_path)
 
 
 def test_another_profile_is_refused(monkeypatch):

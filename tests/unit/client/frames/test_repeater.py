@@ -45,41 +45,6 @@ def test_repeats_when_it_is_asked_to(world: World) -> None:
     assert [envelope.payload for envelope in world.queue] == [b"a"]
 
 
-def test_repeats_everything_when_the_way_is_open_again(world: World) -> None:
-    down, sent = True, []
-
-    def transport(envelopes: Sequence[Envelope]) -> None:
-        if down:
-            raise ServiceUnavailable("no way")
-        sent.extend(envelopes)
-
-    repeater = world.sender(b"a", b"b", b"c", transport=transport, size=1)
-    down = False
-    repeater.put(b"d")
-    repeater.flush()
-    repeater.tick()
-    assert {envelope.payload for envelope in sent} == {b"a", b"b", b"c", b"d"}
-
-
-def test_sends_what_a_frame_left_that_was_given_up_in_a_new_one(world: World) -> None:
-    repeater, seen = world.sender(b"a", b"b"), Counter[bytes]()
-    old = repeater.buffer.frames()
-    late = world.queue.pop()
-    world.take(world.receiver(lambda delivery: seen.update([delivery.payload])))
-    for _ in range(2):
-        world.clock.advance(61_000)
-        world.process().reap()
-    world.announce()
-    repeater.tick()
-    repeater.flush()
-
-    world.queue.append(late)
-    while world.queue:
-        world.take(world.receiver(lambda delivery: seen.update([delivery.payload])))
-    assert repeater.buffer.frames() != old
-    assert seen == {b"a": 1, b"b": 1}
-
-
 def test_a_frame_completed_while_the_sender_was_away(world: World, tmp_path: Path) -> None:
     buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
     world.sender(b"a", buffer=buffer)

@@ -152,13 +152,6 @@ def test_messages_that_are_dead_by_now_are_work_too(
     assert buried.bodies == [["a"]]
 
 
-def test_a_queue_that_is_gone_has_nothing(store: QueueStore, queue: Queue) -> None:
-    source = EventSource(store, queue.url, Handler())
-    store.delete(queue.url)
-    assert not source.run()
-    assert source.due() is None
-
-
 def test_each_reports_those_that_failed() -> None:
     def handle(message: Any) -> None:
         if message["messageId"] == "m1":
