@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 from fanin.adapters.dynamodb import Connection, DynamoRecords
 from fanin.adapters.dynamodb.records import decode
 from fanin.adapters.memory import FixedClock
-from fanin.app.ports.records import Record, RecordPage
+from fanin.app.ports.records import Record
 
 Asked = list[dict[str, Any]]
 NOW = 1_790_000_000
@@ -58,30 +58,6 @@ def test_a_delete_that_fails_otherwise_is_an_error(directory: DynamoRecords, aws
 
     with pytest.raises(ClientError, match="ValidationException"):
         directory.delete("fleet", "a")
-
-
-@pytest.mark.parametrize(
-    ("prefix", "more", "alias", "value"),
-    [
-        ("", "", {}, {}),
-        ("it", " AND begins_with(#name, :prefix)", {"#name": "name"}, {":prefix": {"S": "it"}}),
-    ],
-)
-def test_a_page_names_only_what_its_condition_uses(
-    directory: DynamoRecords, aws: Stubber, *, prefix: str, more: str, alias: Any, value: Any
-) -> None:
-    # DynamoDB refuses a request with a name or a value that no expression uses.
-    request = {
-        "TableName": "directory",
-        "KeyConditionExpression": f"#namespace = :namespace{more}",
-        "ExpressionAttributeNames": {"#namespace": "topic", **alias},
-        "ExpressionAttributeValues": {":namespace": {"S": "fleet"}, **value},
-        "ConsistentRead": True,
-        "Limit": 7,
-    }
-    aws.add_response("query", {"Items": [row("item")]}, request)
-
-    assert directory.page("fleet", prefix=prefix, limit=7) == RecordPage([record("item")], None)
 
 
 def test_a_stream_image_decodes_to_the_record() -> None:

@@ -14,7 +14,6 @@ from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import State
 from fanin.domain.buffer import Accepted, Buffer
 from fanin.errors import IdempotencyKeyReused, InvalidRequest, LimitReached, Throttled
-from tests.lost_answers import LostAnswers
 from tests.unit.app.buffers.conftest import Town
 from tests.unit.app.conftest import World
 
@@ -115,25 +114,6 @@ class TestAfterRetention:
     def expire(self, town: Town) -> None:
         """Let so much time pass that no message can exist."""
         town.world.clock.advance(HOUR + MARGIN_MS)
-
-    def test_what_is_lost_again_and_again_is_put_in_again_without_what_was_done(self, town: Town) -> None:
-        # Given a put of two payloads, of which one is done
-        first = before = self.put_two(town)
-
-        for _ in range(3):
-            # When the message of the other has expired, and the put is repeated
-            self.expire(town)
-            assert town.messages() == []
-            again = put(town, "a", "b")
-
-            # Then only the other is put in, and the answer names the item that it has now
-            assert town.messages() == ["b"]
-            assert again.items[0] == first.items[0]
-            assert again.items[1] not in (*first.items, *before.items)
-            assert put(town, "a", "b").items == again.items
-            before = again
-        assert town.pending() == 1
-        assert town.take() == ["b"]
 
     def test_what_may_still_be_in_the_queue_is_not_put_in_again(self, world: World, town: Town) -> None:
         first = self.put_two(town)
@@ -298,14 +278,6 @@ def test_a_note_is_stored_where_every_process_looks_for_it(world: World, keys: P
     assert row.value["digest"] == "c95b5b0a5d45c522dc032df817b0abc7"
 
 
-def test_a_note_whose_first_answer_was_lost_may_be_anothers(
-    world: World, keys: PutKeys, entry: Entry
-) -> None:
-    LostAnswers(world.memory).lose("records.put", lambda: None)
-
-    assert not keys.find(entry, KEY, ["a"]).new
-
-
 @pytest.mark.parametrize("payloads", [["a"], ["a", "b", ""], ["b", "a"], ["ab"], ['a", "b']])
 def test_a_note_stands_for_its_payloads_in_their_order(
     keys: PutKeys, entry: Entry, payloads: list[str]
@@ -323,13 +295,6 @@ def test_a_key_that_cannot_be_is_refused_and_nothing_is_written(
     with pytest.raises(InvalidRequest, match="Idempotency-Key"):
         keys.find(entry, IdempotencyKey.of(key), ["a"])
     assert world.accesses.writes["records.put"] == 0
-
-
-def test_what_was_sent_is_kept_though_the_answer_was_lost(world: World, keys: PutKeys, entry: Entry) -> None:
-    note = keys.find(entry, KEY, ["a"])
-    LostAnswers(world.memory).lose("records.put", lambda: keys.find(entry, KEY, ["a"]))
-
-    assert keys.keep(entry, note, [OLD])
 
 
 def test_slots_that_were_given_up_are_not_kept(keys: PutKeys, entry: Entry) -> None:

@@ -165,21 +165,6 @@ class TestRenewal:
 
         assert renewed.buffer.batch_id == group.batch_id != entry.buffer.batch_id
 
-    def test_of_two_processes_at_once_leaves_one_batch(self, process: Process, entry: Entry) -> None:
-        # Given a process that renews between the batch and the record of another
-        process.slots.cancel(entry.buffer.batch_id)
-        other = process.another()
-        theirs: list[Entry] = []
-        process.world.at("batches.create", "after", lambda: theirs.append(other.slots.admit(entry, 1)[0]))
-
-        mine, group = process.slots.admit(entry, 1)
-
-        # Then both have taken slots of one batch, and the other batch has ended
-        assert [mine] == theirs
-        assert group.batch_id == mine.buffer.batch_id
-        assert process.pending(mine) == 2
-        assert sorted(process.batches()) == [State.CANCELLED, State.CANCELLED, State.OPEN]
-
     def test_is_given_up_when_others_end_every_batch(self, process: Process, entry: Entry) -> None:
         process.slots.cancel(entry.buffer.batch_id)
         other = process.another()
@@ -214,23 +199,6 @@ class TestRenewal:
         assert mine.buffer == theirs[0].buffer
         assert group.batch_id == mine.buffer.batch_id
         assert process.batches() == [State.CANCELLED, State.OPEN]
-
-    def test_whose_answer_was_lost_ends_in_the_batch_that_followed_its_own(
-        self, process: Process, entry: Entry
-    ) -> None:
-        process.slots.cancel(entry.buffer.batch_id)
-        other = process.another()
-
-        def put() -> None:
-            once, _ = other.slots.admit(entry, 1)
-            other.slots.cancel(once.buffer.batch_id)
-            other.slots.admit(once, 1)
-
-        LostAnswers(process.world.memory).lose("directory.put", put)
-        mine, _ = process.slots.admit(entry, 1)
-
-        assert process.pending(mine) == 2
-        assert process.batches() == [State.CANCELLED, State.CANCELLED, State.OPEN]
 
     def test_of_a_buffer_that_is_deleted_meanwhile_ends_its_batch(
         self, process: Process, entry: Entry
@@ -285,13 +253,6 @@ class TestMark:
             process.clock.advance(entry.retention * 1000)
 
         assert [items for _, items in last.marks] == [*range(4, MARKS + 3), MARKS + 2]
-
-    def test_of_a_record_that_changed_meanwhile_is_left_out(self, process: Process, entry: Entry) -> None:
-        theirs = process.another().write(entry._replace(renew_at=7))
-
-        process.slots.mark(entry, 5)
-
-        assert process.records.refresh("jobs") == theirs
 
 
 def test_a_batch_is_cancelled_once_and_one_that_is_gone_needs_no_end(process: Process, entry: Entry) -> None:

@@ -34,15 +34,6 @@ def test_any_number_of_items_is_one_write_and_no_read(world: World, count: int) 
 
 
 class TestKey:
-    def test_a_repeat_after_a_crash_adds_nothing_more(self, world: World) -> None:
-        batch, _ = world.batch()
-
-        with world.dying("batches.allocate_once", "after"):
-            world.ledger.add(batch.batch_id, 5, key="k")
-
-        assert world.fresh().add(batch.batch_id, 5, key="k").upto == 5
-        assert world.row(batch).items == 5
-
     def test_with_another_count_is_refused(self, world: World) -> None:
         batch, _ = world.batch()
         world.ledger.add(batch.batch_id, 5, key="k")

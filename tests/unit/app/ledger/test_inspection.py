@@ -211,17 +211,3 @@ def test_an_alarm_for_an_ended_batch_one_without_deadline_or_none_changes_nothin
         assert world.ledger.meet_deadline(ended.batch_id) == world.row(ended)
         assert world.ledger.meet_deadline(endless.batch_id) == endless
         assert world.ledger.meet_deadline(5) is None
-
-
-def test_the_last_item_and_the_deadline_race_to_one_end(world: World) -> None:
-    # Given an alarm that has found the batch not done
-    batch, (group,) = world.batch(5, deadline=world.clock.at + MINUTE, closed=True)
-    world.clock.advance(MINUTE)
-    world.at("batches.end", "before", lambda: world.fresh().mark(list(group)).whole())
-
-    # When the last item comes before its write
-    ended = world.ledger.meet_deadline(batch.batch_id)
-
-    # Then the batch is complete, and stays so
-    assert ended == world.row(batch)
-    assert ended.state is State.COMPLETE

@@ -23,15 +23,6 @@ class TestClose:
 
         assert world.fresh().close(batch.batch_id).state is State.COMPLETE
 
-    def test_a_repeat_finishes_what_a_crash_left(self, world: World) -> None:
-        batch, (group,) = world.batch(5)
-        world.ledger.mark(list(group)).whole()
-        with world.dying("batches.close", "after"):
-            world.ledger.close(batch.batch_id)
-
-        assert world.row(batch).state is State.CLOSED
-        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
-
     def test_reads_at_most_one_word_a_level(self) -> None:
         world = World(width=64)
         batch, _ = world.batch(2**32 - 1)

@@ -424,23 +424,6 @@ class TestFailures:
         assert receipt.duplicates == (group[3],)
         assert world.ledger.failures(batch.batch_id).failures == ()
 
-    def test_that_repeat_a_crashed_one_finish_what_it_began(self, world: World) -> None:
-        # Given a failure of the last item that died between a word and its parent
-        batch, (group,) = world.batch(16, closed=True)
-        world.ledger.mark(group[:15]).whole()
-        with world.dying("words.clear", "after"):
-            world.ledger.mark([Failure(group[15], "no")]).whole()
-
-        assert world.fresh().mark([Failure(group[15], "no")]).whole()[0].complete
-        assert [failure.ordinal for failure in world.ledger.failures(batch.batch_id).failures] == [15]
-
-
-def test_an_item_added_by_another_process_is_known_at_once(world: World) -> None:
-    batch, _ = world.batch(3)
-    late = world.fresh().add(batch.batch_id, 40)
-
-    assert world.ledger.mark(list(late)).whole()[0].first == 40
-
 
 def test_consumers_keep_a_batch_alive(world: World) -> None:
     batch, (group,) = world.batch(10, idle_ttl=1_000)

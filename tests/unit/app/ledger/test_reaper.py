@@ -150,14 +150,6 @@ class TestLostBits:
         assert world.ledger.close(batch.batch_id).state is State.CLOSED
         return batch
 
-    @pytest.mark.parametrize("on_deadline", OnDeadline)
-    def test_are_found_before_a_deadline_is_met(self, world: World, on_deadline: OnDeadline) -> None:
-        batch = self.lose(world, deadline=world.clock.at + HOUR, on_deadline=on_deadline)
-        world.clock.advance(2 * HOUR)
-
-        assert world.fresh().reap() == Reaped(seen=1, settled=1)
-        assert (world.row(batch).state, world.row(batch).partial) == (State.COMPLETE, False)
-
     @pytest.mark.parametrize("deadline", [None, HOUR])
     def test_that_are_too_many_for_one_run_end_nothing(
         self, world: World, deadline: int | None, monkeypatch: pytest.MonkeyPatch

@@ -64,20 +64,6 @@ def test_pages_with_a_cursor(world: World) -> None:
     assert counts == [2, 2, 1]
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-def test_an_acknowledgement_meanwhile_decides_if_it_is_first(world: World, moment: str) -> None:
-    batch, (group,) = world.batch(1, closed=True, on_failure=HOLD)
-    world.fail(group[0])
-    world.at("words.clear", moment, lambda: world.fresh().mark([group[0]]).whole())
-
-    released = world.ledger.release(batch.batch_id)
-
-    won = moment == "after"
-    assert world.happened
-    assert (released.released, world.row(batch).failed) == (int(won), int(won))
-    assert world.row(batch).state is State.COMPLETE
-
-
 @pytest.mark.parametrize("call", ["words.clear", "batches.end"])
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_repeat_after_a_crash_goes_on(world: World, call: str, moment: str) -> None:

@@ -13,7 +13,7 @@ from fanin.app.ledger.reservation import Reservation
 from fanin.domain import limits
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, OpenBatch, State
-from fanin.errors import BatchGone, InvalidRequest, Throttled
+from fanin.errors import BatchGone, Throttled
 from fanin.wire.batches import OPEN_BATCH
 from tests.unit.app.conftest import Crash, World
 
@@ -150,18 +150,6 @@ def test_the_slower_of_two_finishes_what_the_faster_reserved(world: World) -> No
     assert world.happened
     assert slower.batch_id == faster[0].batch_id
     assert len(opened(world.memory)) == 1
-
-
-def test_a_repeat_after_the_deadline_finds_the_batch(world: World) -> None:
-    # Given a batch whose deadline has passed
-    request = replace(REQUEST, deadline=world.clock.at + 1_000)
-    first = world.ledger.open(request, key=KEY)
-    world.clock.advance(5_000)
-
-    # When it is opened again, then it is found; the same request without the key is refused
-    assert world.fresh().open(request, key=KEY).batch_id == first.batch_id
-    with pytest.raises(InvalidRequest, match="deadline"):
-        world.fresh().open(request)
 
 
 def test_a_batch_that_was_removed_is_not_made_again(world: World) -> None:

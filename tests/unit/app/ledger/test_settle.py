@@ -81,44 +81,6 @@ class TestRace:
         assert receipt.complete
         assert world.row(batch).state is State.COMPLETE
 
-    @pytest.mark.parametrize("n", [1, 3, 4, 5, 16, 17, 21, 64, 65])
-    def test_a_close_just_after_an_acker_died_completes_the_batch(self, world: World, n: int) -> None:
-        """The acker dies before it looks, so only the closer can complete the batch."""
-        batch, (group,) = world.batch(n)
-        world.ledger.mark(list(group[:-1])).whole()
-        die_while_acking(world, [group[-1]], writes=1)
-
-        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
-
-    def test_a_batch_that_grows_meanwhile_is_not_complete(self, world: World) -> None:
-        batch, (group,) = world.batch(5)
-        world.at("words.clear", "after", lambda: world.fresh().add(batch.batch_id, 1))
-
-        world.ledger.mark(list(group)).whole()
-
-        assert world.ledger.close(batch.batch_id).state is State.CLOSED
-
-
-class TestHealing:
-    """An acknowledgement dies after each of its writes in turn, and somebody else makes up for it."""
-
-    @pytest.fixture(params=[1, 2, 3])
-    def writes(self, request: pytest.FixtureRequest) -> int:
-        return int(request.param)
-
-    @pytest.mark.parametrize("item", [63, 61])
-    def test_by_the_same_item_again_or_another_of_its_word(
-        self, world: World, writes: int, item: int
-    ) -> None:
-        _batch, (group,) = world.batch(64, closed=True)
-        world.ledger.mark(list(group[:63])).whole()
-        die_while_acking(world, [group[63]], writes=writes)
-
-        (receipt,) = world.fresh().mark([group[item]]).whole()
-
-        assert receipt.complete
-        assert receipt.duplicates == (group[item],)
-
 
 class TestHeal:
     def test_costs_no_write_when_nothing_was_lost(self, world: World) -> None:

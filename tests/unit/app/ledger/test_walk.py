@@ -196,20 +196,6 @@ def completed(world: World, done: batches.Done) -> Batch:
 
 
 class TestSums:
-    def test_of_a_new_batch_are_zero(self, world: World) -> None:
-        batch, _ = opened(world, 4**4)
-
-        assert totals(world, batch) == ({"rows": 0, "cents": 0}, True)
-        assert totals(world, world.ledger.open(OpenBatch(totals=NAMES))) == ({"rows": 0, "cents": 0}, True)
-
-    def test_are_exact_while_words_are_unfinished_on_every_level(self, world: World) -> None:
-        # Given finished words, words with some items done, and untouched ones
-        batch, group = opened(world, 4**3)
-        done = [*range(16), 17, 20, 21, 22, 23, 63]
-        world.ledger.mark(results(group, done)).whole()
-
-        assert totals(world, batch) == ({"rows": len(done), "cents": -sum(done)}, True)
-
     @pytest.mark.parametrize("closed", [True, False])
     def test_of_a_complete_batch_stand_in_its_row(self, world: World, *, closed: bool) -> None:
         # Given a batch whose last words are residues, closed before or after its last item
@@ -229,16 +215,6 @@ class TestSums:
 
         assert totals(world, batch, exact=False) == ({"rows": 0, "cents": 0}, False)
         assert not Totals(world.ports).counted(world.row(batch), budget=3).totals_exact
-
-    def test_survive_a_crash_between_a_word_and_its_parent(self, world: World) -> None:
-        batch, group = opened(world, 16, closed=True)
-        world.ledger.mark(results(group, range(12))).whole()
-        with world.dying("words.clear", "after"):
-            world.ledger.mark(results(group, range(12, 16))).whole()
-
-        assert totals(world, batch)[0]["rows"] == 16
-        assert world.ledger.verify(batch.batch_id).batch.totals == {"rows": 16, "cents": -120}
-        assert totals(world, batch) == ({"rows": 16, "cents": -120}, True)
 
 
 class TestVerify:

@@ -379,26 +379,6 @@ def fail_with_messages(failed: Failed, items: list[str]) -> None:
     ).whole()
 
 
-def test_what_was_sent_from_a_batch_and_not_done_at_its_end_can_be_redriven_once_more(failed: Failed) -> None:
-    # Given held items that were redriven, and a batch that ended before their consumer came to all of them
-    batch, items = holding(failed, 3)
-    failed.service().redrive(batch.batch_id)
-    failed.ledger.mark(items[:1]).whole()
-    failed.ledger.cancel(batch.batch_id)
-    fail_with_messages(failed, items[1:2])  # too late to be noted
-
-    # When it is redriven
-    done = failed.service().redrive(batch.batch_id)
-
-    # Then what was not done is sent under items of a new batch, once, whoever presses
-    assert done.items == 2
-    assert done.batch_id not in {None, batch.batch_id}
-    assert failed.service().redrive(batch.batch_id).items == 0
-    other = Redrive(ranges=[OrdinalRange(0, 3)])
-    assert failed.service().redrive(batch.batch_id, other).items == 0
-    assert failed.bodies() == {"body 0": 1, "body 1": 2, "body 2": 2}
-
-
 def test_two_redrives_across_the_end_of_a_batch_send_each_item_into_one_new_batch(failed: Failed) -> None:
     # Given a redrive that took held items, died before it sent them, and a batch that has ended since
     batch, items = holding(failed, 3)

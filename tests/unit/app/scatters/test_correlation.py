@@ -93,14 +93,6 @@ class TestClaim:
         )
         assert holder(world) == batch.batch_id
 
-    def test_an_id_of_a_batch_that_has_ended_is_taken_over_at_once(self, world: World) -> None:
-        batch = opened(world)
-        claim(world, batch)
-        world.ledger.cancel(batch.batch_id)
-
-        claim(world, drafted(world, 8))
-        assert holder(world) == 8
-
     def test_who_is_overtaken_while_taking_over_an_id_is_refused(self, world: World) -> None:
         # Given a holder that has ended, and another scatter that is faster to take its id
         ended, faster = opened(world), opened(world)
@@ -182,16 +174,4 @@ class TestFree:
         correlation.free(world.ports, "mine", batch.batch_id)
 
         assert answers.repeated == {"directory.delete": 1}
-        assert holder(world) == other.batch_id
-
-    def test_an_id_that_was_taken_anew_meanwhile_stays(self, world: World) -> None:
-        # Given another scatter that takes the id between the read and the delete
-        batch, other = opened(world), opened(world)
-        claim(world, batch)
-        world.ledger.cancel(batch.batch_id)
-        world.at("directory.delete", "before", lambda: claim(world, other))
-
-        correlation.free(world.ports, "mine", batch.batch_id)
-
-        assert world.happened
         assert holder(world) == other.batch_id

@@ -18,7 +18,6 @@ from fanin.domain import limits
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.marks import Failure
 from fanin.domain.scatter import Scatter
-from tests.lost_answers import LostAnswers
 from tests.unit.app.scatters.conftest import Fleet
 
 
@@ -90,21 +89,6 @@ class TestPostponing:
         row = crowd.postponed(batch)
 
         assert row.deadline == started + until
-
-    def test_a_retry_whose_answer_was_lost_counts_once_whoever_rings_meanwhile(self, crowd: Crowd) -> None:
-        # Given a retry that is repeated when the next one has been made
-        batch = crowd.ask(1, timeout=10)
-        crowd.clock.advance(10_000)
-
-        def other() -> None:
-            crowd.clock.advance(10_000)
-            crowd.postpone(crowd.row(batch))
-
-        LostAnswers(crowd.memory).lose("batches.postpone", other)
-        row = crowd.postponed(batch)
-
-        assert row == crowd.row(batch)
-        assert (row.retries, row.deadline) == (2, crowd.clock.at + 10_000)
 
     @pytest.mark.parametrize("retries", [0, 2])
     def test_it_is_given_up_after_as_many_retries_as_planned(self, crowd: Crowd, retries: int) -> None:

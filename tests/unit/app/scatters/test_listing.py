@@ -17,7 +17,6 @@ from fanin.domain import limits
 from fanin.domain.directory import Registration
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import RequestTooLarge
-from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import World
 from tests.unit.app.scatters.conftest import BATCH
 
@@ -40,10 +39,6 @@ def register(world: World | Memory, *cars: int, kind: str = "van", seconds: int 
             "town", f"car-{i:02}", f"https://sqs/{i}", {"kind": kind}, seconds, now, now + seconds * 1000
         )
         directory.put(TOPIC_PREFIX + "town", there.name, there.value, expires_at=there.expires_at)
-
-
-def leave(world: World, car: int) -> None:
-    world.ports.directory.delete(TOPIC_PREFIX + "town", f"car-{car:02}")
 
 
 def listed(world: World | Memory, count: int) -> list[int]:
@@ -95,22 +90,6 @@ def test_a_chain_of_calls_without_any_time_ends_after_as_many_as_there_are_chunk
     # Then each has listed a chunk, and the last one finds nobody left
     assert counts == [None] * 4 + [12]
     assert listed(world, 12) == list(range(12))
-
-
-def test_a_chunk_whose_answer_was_lost_is_not_written_again_whoever_went_on_since(world: World) -> None:
-    # Given a process whose first write is repeated after another has listed two chunks more
-    register(world, *range(16))
-
-    def other() -> None:
-        register(world, 20)
-        assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=2) is None
-        leave(world, 0)
-
-    LostAnswers(world.memory).lose("records.put", other)
-    count = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
-
-    assert count == 17
-    assert listed(world, count) == [*range(16), 20]
 
 
 def test_only_those_with_the_attributes_and_a_lease_that_runs_are_listed(world: World) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from fanin.app.directory.service import DirectoryService
 from fanin.app.scatters.service import ScatterService
-from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.batch import Batch, OpenBatch
 from fanin.domain.directory import Register
 from fanin.domain.marks import Failure
 from fanin.domain.scatter import FailedRecipient, MissingRecipient, Scatter
@@ -46,16 +46,6 @@ def test_those_who_neither_replied_nor_failed_are_missing(fleet: Fleet) -> None:
     assert failed.reason.startswith("car 3: ")
     status = fleet.scatters.status(batch_id)
     assert (status.missing, status.failed) == (len(found.recipients), 1)
-
-
-def test_who_is_missing_is_still_known_when_the_scatter_has_ended(fleet: Fleet) -> None:
-    scattered = fleet.start(3, timeout=10, max_retries=0)
-    fleet.work()
-    fleet.reply(1)
-    fleet.ring(11)
-
-    assert fleet.scatters.status(scattered.batch.batch_id).batch.state is State.COMPLETE
-    assert missing(fleet, scattered.batch) == [["car 0", "car 2"]]
 
 
 def test_bits_are_read_a_bounded_number_at_a_time(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -521,13 +521,6 @@ class TestFirst:
         box.keep(0, one)
         assert box.keep(0, other) is same
 
-    @pytest.mark.parametrize("payload", ["a", LARGE])
-    def test_a_write_whose_answer_was_lost_is_this_call_s_own(self, box: Box, payload: str) -> None:
-        LostAnswers(box.memory).lose("records.put", lambda: box.keep(0, "another, meanwhile"))
-
-        assert box.keep(0, payload)
-        assert box.payloads(0) == {0: payload}
-
     def test_a_reply_whose_record_expires_while_it_is_written_differs_from_no_other(
         self, box: Box, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from fanin.adapters.memory import Memory
 from fanin.app.api import Fanin
-from fanin.app.services import Services
 from fanin.client.https.services import HttpsServices
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutEvent, PutRoute
@@ -84,16 +83,6 @@ def test_an_event_whose_answer_was_lost_is_not_sent_again(
     with pytest.raises(OutcomeUnknown):
         over_https.routing.publish(PutEvent("shop", "Placed", {}))
     assert (len(gateway.requests), len(memory.events.published)) == (1, 1)
-
-
-@pytest.mark.parametrize("lost", [1, 2])
-def test_a_registration_whose_answer_was_lost_is_made_again(
-    over_https: HttpsServices, gateway: Gateway, direct: Services, lost: int
-) -> None:
-    gateway.lost = lost
-    made = over_https.directory.register(Register("cars", "a", "q1"))
-    assert len(gateway.requests) == 1 + lost
-    assert direct.directory.get("cars", "a") == made
 
 
 @pytest.mark.parametrize("name", ["ü b", "a?b#c", "a%2Fb"])

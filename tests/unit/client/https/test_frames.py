@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from fanin.app.api import Fanin
-from fanin.client.https.services import HttpsServices
 from fanin.domain.batch import State
 from fanin.domain.frames import Hold, OpenFrame, Ticket
-from tests.unit.client.https.conftest import Gateway
 
 
 def test_a_frame_is_the_same_over_the_api_and_on_the_stores(services: Fanin) -> None:
@@ -24,11 +22,3 @@ def test_a_frame_is_the_same_over_the_api_and_on_the_stores(services: Fanin) -> 
     assert [claim.hold for claim in services.frames.claim(tickets)] == [Hold.LEASED, Hold.DONE]
     now = services.frames.status(frame.frame_id)
     assert (now.state, now.missing, now.cursor) == (State.CLOSED, ((0, 1), (2, 3)), None)
-
-
-def test_a_claim_whose_answer_was_lost_is_made_again(over_https: HttpsServices, gateway: Gateway) -> None:
-    frame = over_https.frames.open(OpenFrame(1))
-    gateway.lost, gateway.requests[:] = 1, []
-    claims = over_https.frames.claim([Ticket(frame.frame_id, 0)])
-    assert len(gateway.requests) == 2
-    assert [claim.hold for claim in claims] == [Hold.LEASED]  # by the call whose answer was lost

@@ -161,24 +161,6 @@ def test_deletions_say_whether_there_was_something(call, memory, actions: Log) -
     ]
 
 
-def test_what_defines_is_logged_by_name_and_without_its_body(call, actions: Log) -> None:
-    pattern = {"detail": {"colour": ["secret"]}}
-    call("PUT", "/v1/routes/red", {"topic": "cars", "pattern": pattern})
-    call("PUT", "/v1/buffers/jobs", {"limit": 5})
-    route, buffer = actions()
-    assert (route["action"], route["object"], route["outcome"]) == (
-        "putRoute",
-        {"name": "red"},
-        {"status": 200},
-    )
-    assert (buffer["action"], buffer["object"], buffer["result"]) == (
-        "defineBuffer",
-        {"name": "jobs"},
-        {"limit": 5},
-    )
-    assert "secret" not in json.dumps(route)
-
-
 def test_the_old_api_logs_its_actions_too(call, actions: Log) -> None:
     exact = call("POST", "/api/v1/batch/exact", {"userKey": "secret"}).json["batchId"]
     estimated = call("POST", "/api/v1/batch/estimated", {"userKey": "secret"}).json["batchId"]

@@ -25,16 +25,3 @@ def test_a_bad_registration_is_refused(call, memory: Memory, body, code: str) ->
     answer = call("PUT", "/v1/directory/cars/a", body)
     assert (answer.status, answer.json["type"]) == (400, f"urn:fanin:problem:{code}")
     assert not memory.directory.changes
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"topic": "desk"},
-        {"topic": "desk", "pattern": {}},
-        {"topic": "desk", "pattern": {"source": "shop"}},
-        {"topic": "desk", "pattern": {"source": ["shop"]}, "policy": "some"},
-    ],
-)
-def test_a_bad_route_is_refused(call, body) -> None:
-    assert call("PUT", "/v1/routes/orders", body).status == 400

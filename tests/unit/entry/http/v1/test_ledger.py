@@ -163,31 +163,6 @@ def test_a_message_of_more_than_4_mib_is_refused_alone(call, ledger: LedgerServi
     assert call("POST", "/v1/acks", {"marks": ["x" * 6_000_000]}).status == 413
 
 
-def test_a_batch_that_holds_and_tolerates_over_http(call) -> None:
-    # Given
-    tolerated = {"percent": 12.5, "min_sample": 50}
-    opened = call("POST", "/v1/batches", {"on_failure": "hold", "tolerated_failures": tolerated}).json
-    path = f"/v1/batches/{opened['batch_id']}"
-    group = call("POST", f"{path}/items", {"count": 3}).json
-    items = [f"{group['batch_id']}:{group['id']}:{n}" for n in range(3)]
-    call("POST", f"{path}/close")
-
-    # When
-    failures = {"marks": [{"failed": item, "reason": f"no price {item[-1]}"} for item in items]}
-    (receipt,) = call("POST", "/v1/acks", failures).json["batches"]
-
-    # Then
-    assert (opened["on_failure"], opened["tolerated_failures"], opened["cause"]) == ("hold", tolerated, None)
-    assert (receipt["held"], receipt["first"]) == (3, 0)
-    row = call("GET", path).json
-    assert (row["held"], row["held_more"], row["done_min"]) == (3, False, 0)
-    assert call("GET", path, brief="true").json["done_max"] == 3
-    assert [one["held"] for one in call("GET", f"{path}/failures").json["failures"]] == [True] * 3
-    answer = call("POST", f"{path}/release", {"ranges": [{"from": 0, "to": 1}]}).json
-    assert (answer["released"], answer["batch"]["held"], answer["cursor"]) == (1, 2, None)
-    assert call("POST", f"{path}/release", {}).json["batch"]["state"] == "complete"
-
-
 def test_a_plain_batch_says_nothing_of_a_tolerance(call) -> None:
     row = call("POST", "/v1/batches", {}).json
     assert (row["on_failure"], row["held"], row["held_more"], row["cause"]) == ("done", 0, False, None)
@@ -208,17 +183,3 @@ def test_bad_choices_are_refused_and_open_nothing(call, memory: Memory, body, sa
     answer = call("POST", "/v1/batches", body)
     assert (answer.status, said in answer.json["detail"]) == (400, True), answer.text
     assert not memory.batches.changes
-
-
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ({"ranges": [{"from": 3, "to": 3}]}, "the start of a range must be a whole number from 0 to 2"),
-        ({"errors": [""]}, "/errors/0 must be"),
-        ({"all": True}, "all"),
-    ],
-)
-def test_bad_releases_are_refused(call, body, said) -> None:
-    batch_id = call("POST", "/v1/batches", {"on_failure": "hold"}).json["batch_id"]
-    answer = call("POST", f"/v1/batches/{batch_id}/release", body)
-    assert (answer.status, said in answer.json["detail"]) == (400, True), answer.text
