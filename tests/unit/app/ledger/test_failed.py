@@ -90,6 +90,14 @@ class TestStatus:
 
         assert Failed(world.ports).counted(row, Tally(whole=False), budget=0).failed == 7
 
+    def test_counts_in_one_word_and_in_the_words_below_the_root(self, world: World) -> None:
+        small, (few,) = world.batch(4)
+        large, (many,) = world.batch(16)
+        world.fail(few[0], few[2], many[0], many[1], many[5], many[15])
+
+        assert failed(world, small) == (2, False)
+        assert failed(world, large) == (4, False)
+
 
 class TestAtTheEnd:
     """What a batch is written as complete with, when a range was marked from above."""

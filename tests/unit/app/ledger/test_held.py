@@ -89,6 +89,17 @@ class TestCounting:
         assert reads() < reads(on_failure=HOLD)
         assert "parts.redriven" not in world.accesses.reads
 
+    def test_a_listing_of_failures_tells_held_from_failed(self, world: World) -> None:
+        batch, group = holding(world, 8)
+        world.fail(*group[0:4])
+        world.ledger.release(batch.batch_id)
+        world.ledger.mark([group[4]]).whole()
+        world.fail(group[4], group[5])
+
+        listed = world.ledger.failures(batch.batch_id).failures
+
+        assert [(one.ordinal, one.held) for one in listed] == [(n, False) for n in range(4)] + [(5, True)]
+
 
 class TestEnds:
     @pytest.mark.parametrize("action", OnDeadline)

@@ -122,3 +122,15 @@ def test_an_item_id_of_another_deployment_is_unknown(*, same_id: bool) -> None:
     # Then nothing is marked there
     assert not ours.accesses.writes["words.clear"]
     assert ledger.mark([group[0]]).whole()[0].first == 1
+
+
+def test_a_row_is_read_anew_however_fresh_it_is_for_who_asks(world: World, known: KnownBatches) -> None:
+    (one, _), (other, _) = world.batch(3), world.batch(3)
+    known.fresh([one.batch_id, other.batch_id])
+    world.fresh().close(one.batch_id)
+
+    with world.costing(reads=1):
+        rows = known.try_reaching({one.batch_id: 0, other.batch_id: 0}, anew=[one.batch_id])
+
+    assert rows[one.batch_id].state is State.CLOSED  # type: ignore[union-attr]
+    assert rows[other.batch_id] == other

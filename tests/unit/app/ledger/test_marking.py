@@ -592,6 +592,15 @@ class TestLeft:
         assert world.ledger.mark(marks[1:]).whole()[0].ranged == 7_000
         assert world.ledger.mark([ItemRange(group.prefix, 0, 10_000)]).whole()[0].ranged == 10_000
 
+    def test_a_batch_whose_words_cannot_be_read_leaves_only_its_own_failures(self, world: World) -> None:
+        groups = [world.batch(12)[1][0] for _ in range(3)]
+        world.raise_at("words.read", "before", Throttled("busy"))
+
+        marked = world.ledger.mark([Failure(group[1]) for group in groups])
+
+        assert list(marked.left) == [0]
+        assert [receipt.failed for receipt in marked.receipts] == [1, 1]
+
 
 class TestFailedAtTheEnd:
     """How many failed is exact in the row of a complete batch, and no failure comes after the end."""

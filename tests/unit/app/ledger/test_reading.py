@@ -9,7 +9,7 @@ import pytest
 from fanin.app.ledger.reading import Reading, ordinal_of
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain import ids, limits
-from fanin.domain.batch import Batch, OnDeadline, State
+from fanin.domain.batch import Batch, Mode, OnDeadline, State
 from fanin.domain.marks import ItemRange
 from fanin.errors import InvalidRequest
 from tests.unit.app.conftest import World
@@ -97,6 +97,22 @@ class TestStatus:
 
         assert not progress.exact
         assert progress.done_min <= 500 <= progress.done_max
+
+    def test_of_an_estimated_batch_is_its_count(self, world: World) -> None:
+        batch, (group,) = world.batch(3, mode=Mode.ESTIMATED)
+        world.ledger.mark([group[0], group[0], group[0], group[0]]).whole()
+
+        progress = world.ledger.status(batch.batch_id)
+
+        assert (progress.done_min, progress.done_max) == (3, 3)
+
+    def test_of_an_empty_batch_is_exact(self, world: World) -> None:
+        batch, _ = world.batch()
+
+        progress = world.ledger.status(batch.batch_id)
+
+        assert (progress.done_min, progress.done_max) == (0, 0)
+        assert progress.batch == replace(batch, failed_more=False)
 
 
 class TestMissing:
