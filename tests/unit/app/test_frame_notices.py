@@ -11,7 +11,6 @@ from fanin import names
 from fanin.app import frames
 from fanin.app.frames import FrameNotices
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.events import Event
 from fanin.app.services import patterns
 from fanin.domain import ids
 from fanin.domain.batch import Batch, State
@@ -71,10 +70,6 @@ def world() -> Sender:
     return Sender()
 
 
-def event(batch: Batch, detail_type: str) -> Event:
-    return Event(id=f"{batch.batch_id}.x", detail_type=detail_type, detail={"items": batch.items}, time=7)
-
-
 class TestEnded:
     def test_a_complete_frame_is_told_to_its_sender(self, world: Sender) -> None:
         frame = world.open(2)
@@ -103,16 +98,6 @@ class TestEnded:
 
         (body,) = world.told()
         assert (body["type"], body["state"], body["size"]) == ("Frame Ended", state.value, 10)
-
-    def test_a_channel_that_fails_keeps_the_event_from_nobody(self, world: Sender) -> None:
-        frame = world.open()
-        world.ledger.cancel(frame.batch_id)
-        world.break_channel(ValueError("the queue wants something else"))
-
-        with pytest.raises(ValueError, match="wants something else"):
-            world.fresh().announce(world.row(frame))
-
-        assert [event.detail_type for event in world.memory.events.published] == ["Frame Cancelled"]
 
 
 class TestIdle:

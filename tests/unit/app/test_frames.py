@@ -91,15 +91,6 @@ class TestStatus:
         rest = world.frames.status(frame.frame_id, cursor=first.cursor, limit=10)
         assert (first.missing, rest.missing) == (((1, 7),), ((8, 199),))
 
-    def test_a_page_has_a_hundred_ranges_unless_more_or_fewer_are_asked_for(self, world: Sender) -> None:
-        frame = world.open(202)
-        world.ack(frame, *range(1, 202, 2))
-
-        page = world.frames.status(frame.frame_id)
-        assert len(page.missing) == 100
-        assert page.missing[-1] == (198, 199)
-        assert page.cursor is not None
-
     @pytest.mark.parametrize(("size", "km", "exact"), [(200, 5, True), (1_000_000, 0, False)])
     def test_says_whether_its_totals_are_those_of_all_envelopes(
         self, world: Sender, size: int, km: int, exact: bool
@@ -134,17 +125,6 @@ class TestClaim:
         assert world.hold(frame, 1) is Hold.CLAIMED
         after = world.accesses.writes.total(), world.accesses.reads.total()
         assert (after[0] - before[0], after[1] - before[1]) == (1, 0)
-
-    def test_keeps_a_second_one_waiting_for_at_least_as_long_as_its_lease(self, world: Sender) -> None:
-        frame = world.open()
-        world.clock.advance(999)
-        assert world.hold(frame, 5) is Hold.CLAIMED
-
-        world.clock.advance(30_000)
-        assert world.hold(frame, 5) is Hold.LEASED
-        assert world.hold(frame, 6) is Hold.CLAIMED
-        world.clock.advance(1)
-        assert world.hold(frame, 5) is Hold.CLAIMED
 
     def test_in_a_complete_frame_all_is_done_and_in_one_that_was_given_up_all_is_over(
         self, world: Sender

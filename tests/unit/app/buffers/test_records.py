@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from fanin.app.buffers.records import BufferRecords, Entry, check_name, entry_of
@@ -62,21 +60,6 @@ class TestName:
 
 
 class TestEntry:
-    @pytest.mark.parametrize(
-        "entry",
-        [
-            ENTRY,
-            ENTRY._replace(marks=((10, 2), (20, 5))),
-            ENTRY._replace(going=True),
-            ENTRY._replace(going=True, buried=True),
-            ENTRY._replace(buffer=Buffer("x", 1_000_000, "https://mine", owned=False, batch_id=2**53 - 1)),
-        ],
-    )
-    def test_reads_back_from_json_as_it_was(self, entry: Entry) -> None:
-        stored = json.loads(json.dumps(entry.value()))
-
-        assert entry_of(Record(entry.buffer.name, stored, 4, FOREVER)) == entry._replace(version=4)
-
     @pytest.mark.parametrize(
         "value",
         [

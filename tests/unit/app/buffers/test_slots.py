@@ -315,15 +315,6 @@ class TestReclaim:
         process.clock.advance(1)
         assert looks() == 1
 
-    def test_goes_by_the_retention_that_the_queue_has_now(self, process: Process, leaked: Entry) -> None:
-        process.world.memory.queues.retention *= 2
-        process.clock.at = self.horizon(leaked)
-        with pytest.raises(LimitReached):
-            process.slots.admit(leaked, 1)
-
-        process.clock.advance(leaked.retention * 1000)
-        assert process.slots.admit(leaked, 1)
-
     @pytest.mark.parametrize("how", ["a changed limit", "a batch near its end"])
     def test_ends_a_drain_once_the_retention_has_passed_since_it_began(
         self, process: Process, entry: Entry, how: str

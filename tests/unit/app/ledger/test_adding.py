@@ -11,9 +11,7 @@ from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
 from fanin.domain.marks import ItemRange
 from fanin.domain.tree import Tree
 from fanin.errors import (
-    BatchClosed,
     BatchGone,
-    IdempotencyKeyReused,
     InvalidRequest,
     LimitReached,
     Throttled,
@@ -34,17 +32,6 @@ def test_any_number_of_items_is_one_write_and_no_read(world: World, count: int) 
 
 
 class TestKey:
-    def test_with_another_count_is_refused(self, world: World) -> None:
-        batch, _ = world.batch()
-        world.ledger.add(batch.batch_id, 5, key="k")
-        writes = world.written()
-
-        with pytest.raises(IdempotencyKeyReused, match="'k' was used for 5"):
-            world.ledger.add(batch.batch_id, 6, key="k")
-
-        assert world.written() == writes
-        assert world.ledger.add(world.batch()[0].batch_id, 6, key="k").upto == 6  # it is of its batch alone
-
     def test_gives_up_when_other_producers_always_come_first(self, world: World) -> None:
         batch, _ = world.batch()
         for _ in range(20):
@@ -70,19 +57,6 @@ class TestRefusal:
 
         with world.refusing(InvalidRequest, r"^Idempotency-Key must be text of 1 to 256 characters"):
             world.ledger.add(batch.batch_id, 1, key=key)  # type: ignore[arg-type]
-
-    @pytest.mark.parametrize("key", [None, "k"])
-    @pytest.mark.parametrize("end", ["close", "cancel"])
-    def test_of_a_batch_that_takes_no_more(self, world: World, end: str, key: str | None) -> None:
-        batch, _ = world.batch(1)
-        getattr(world.ledger, end)(batch.batch_id)
-        writes = world.written()
-
-        for ledger in (world.ledger, world.fresh()):
-            with pytest.raises(BatchClosed, match="takes no more items"):
-                ledger.add(batch.batch_id, 1, key=key)
-
-        assert world.written() == writes
 
     @pytest.mark.parametrize("batch_id", [-1, 2**53, "5", None])
     def test_of_what_is_no_batch_id(self, world: World, batch_id: object) -> None:

@@ -9,7 +9,7 @@ from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.events import Event
 from fanin.domain import limits
-from fanin.domain.batch import Batch, OnDeadline, State
+from fanin.domain.batch import Batch, State
 from fanin.domain.marks import Failure
 from fanin.domain.reports import FailedItem, Failures
 from tests.spans import spans
@@ -66,16 +66,6 @@ class TestEvent:
         assert (event.id, event.detail_type) == (f"{batch.batch_id}.{state}", detail_type)
         assert spans(event.detail["missing"]) == [[0, 2], [4, 9]]
         assert event.detail["missing_more"] is False
-
-    def test_tells_what_is_missing_from_a_partial_batch(self, world: World) -> None:
-        batch, _ = world.batch(3, deadline=world.clock.at + 1, on_deadline=OnDeadline.COMPLETE)
-        world.clock.advance(1)
-        world.ledger.meet_deadline(batch.batch_id)
-
-        event = announced(world, batch)
-
-        assert (event.detail_type, event.detail["partial"]) == ("Batch Completed", True)
-        assert spans(event.detail["missing"]) == [[0, 3]]
 
     def test_lists_a_hundred_failures_and_ranges_and_quotes_256_characters_of_a_reason(
         self, world: World

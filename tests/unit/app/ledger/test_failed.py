@@ -55,17 +55,6 @@ class TestStatus:
         assert world.accesses.reads.total() <= 67
         assert failed(world, batch, exact=True) == (116, False)
 
-    def test_a_range_that_passed_over_failures_does_not_hide_them(self, world: World) -> None:
-        # Given failures in words that a range marks from above
-        batch, (group,) = world.batch(64, closed=True)
-        world.fail(group[5], group[6], group[40])
-        world.ledger.mark([ItemRange(group.prefix)]).whole()
-
-        row = world.ledger.status(batch.batch_id).batch
-
-        assert row.state is State.COMPLETE
-        assert failed(world, batch) == (3, False)
-
     def test_a_note_whose_item_succeeded_is_not_counted(self, world: World) -> None:
         """A process may die between the note and the mark; then another marks the item as done."""
         batch, (group,) = world.batch(4**5)
@@ -101,19 +90,6 @@ class TestStatus:
 
 class TestAtTheEnd:
     """What a batch is written as complete with, when a range was marked from above."""
-
-    def test_a_note_whose_item_is_pending_on_its_own_level_is_done_and_not_failed(self, world: World) -> None:
-        # Given notes of two items, of which one has failed, and a range over both
-        batch, (group,) = world.batch(64, closed=True)
-        world.fail(group[5])
-        note = FailureRow(9, group[9], "slow")
-        world.ports.parts.put_failures(batch.batch_id, [note], expires_at=batch.expires_at)
-        world.ledger.mark([ItemRange(group.prefix)]).whole()
-
-        row = world.row(batch)
-
-        assert (row.state, row.failed, row.failed_more) == (State.COMPLETE, 1, False)
-        assert world.word(batch, 0, 2) == 0b1101  # the other items of its word stay as they were
 
     def test_a_word_that_is_throttled_is_tried_again_with_the_end(self, world: World) -> None:
         batch, (group,) = world.batch(64, closed=True)

@@ -179,31 +179,6 @@ class TestVerdicts:
 class TestFirst:
     """The first mark of an item decides, with its values; later ones are duplicates."""
 
-    @pytest.mark.parametrize(
-        ("marks", "failed", "rows"),
-        [
-            ([Done("", {"rows": 1}), Failure("", totals={"rows": 7})], 0, 1),
-            ([Failure("", totals={"rows": 7}), Done("", {"rows": 1})], 1, 7),
-            ([Done("", {"rows": 5}), Done("", {"rows": 9})], 0, 5),
-            (["", Done("", {"rows": 9}), ""], 0, 0),
-            ([Failure("", "one"), Failure("", "two", totals={"rows": 2})], 1, 0),
-        ],
-    )
-    def test_of_an_item(self, world: World, marks: list[Any], failed: int, rows: int) -> None:
-        batch, (group,) = world.batch(3, totals=("rows",))
-        named = [replace(mark, item=group[1]) if mark else group[1] for mark in marks]
-
-        (receipt,) = world.ledger.mark(named).whole()
-
-        duplicates = (group[1],) * (len(marks) - 1)
-        assert receipt == Receipt(
-            batch.batch_id, "", State.OPEN, first=1, failed=failed, duplicates=duplicates
-        )
-        row = world.ledger.status(batch.batch_id, exact=True).batch
-        assert (row.failed, row.totals["rows"]) == (failed, rows)
-        listed = world.ledger.failures(batch.batch_id).failures
-        assert [one.reason for one in listed] == [mark.reason for mark in marks[:failed]]
-
     @pytest.mark.parametrize("size", [3, 64])
     @pytest.mark.parametrize("fails_first", [True, False])
     @pytest.mark.parametrize("on_failure", OnFailure)
@@ -270,20 +245,6 @@ class TestReceipts:
         (receipt,) = world.ledger.mark([group[3], other]).whole()
 
         assert (receipt.first, receipt.duplicates) == (1, (other,))
-
-    def test_come_in_the_order_in_which_batches_are_named(self, world: World) -> None:
-        ended, (late,) = world.batch(2)
-        world.ledger.cancel(ended.batch_id)
-        live, (group,) = world.batch(2)
-        counted, (some,) = world.batch(2, mode=Mode.ESTIMATED)
-
-        receipts = world.ledger.mark([some[0], late[0], group[0], ItemRange(group.prefix, 1, 2)]).whole()
-
-        assert [(r.batch_id, r.first, r.ranged, r.late) for r in receipts] == [
-            (counted.batch_id, 0, 1, 0),
-            (ended.batch_id, 0, 0, 1),
-            (live.batch_id, 1, 1, 0),
-        ]
 
 
 class TestCost:
@@ -360,17 +321,6 @@ class TestEstimated:
         assert list(marked.left) == [1]
         assert [world.row(row).acked for row in rows] == [2, 0, 2]
 
-    def test_is_counted_once_where_a_word_of_another_batch_is_left(self, world: World) -> None:
-        estimated, _ = world.batch(5, mode=Mode.ESTIMATED)
-        _, (group,) = world.batch(12)
-        world.raise_at("words.clear", "before", Throttled("busy"), after=1)
-
-        marked = world.ledger.mark([group[0], group[4], Count(estimated.batch_id, 3)])
-
-        assert list(marked.left) == [1]
-        world.ledger.mark([group[4]]).whole()
-        assert world.row(estimated).acked == 3
-
     @pytest.mark.parametrize("error", [Throttled, ServiceUnavailable])
     def test_that_is_counted_is_not_asked_for_again(
         self, world: World, error: type[Throttled | ServiceUnavailable]
@@ -411,29 +361,6 @@ class TestFailures:
         assert [failure.ordinal for failure in world.ledger.failures(batch.batch_id).failures] == [32]
         assert world.ledger.status(batch.batch_id, exact=True).done_min == 17
 
-    def test_are_not_listed_either_where_the_tree_has_grown_since_it_was_seen(self, world: World) -> None:
-        # Given a process that saw one word, and another that added to the batch and marked it high up
-        batch, (group,) = world.batch(4)
-        other = world.fresh()
-        other.add(batch.batch_id, 60)
-        whole = ids.issue(batch.batch_id, 0, 64, batch.salt)
-        other.mark([ItemRange(whole.prefix, 0, 16)]).whole()
-
-        (receipt,) = world.ledger.mark([Failure(group[3], "no")]).whole()
-
-        assert receipt.duplicates == (group[3],)
-        assert world.ledger.failures(batch.batch_id).failures == ()
-
-
-def test_consumers_keep_a_batch_alive(world: World) -> None:
-    batch, (group,) = world.batch(10, idle_ttl=1_000)
-    for item in group:
-        world.clock.advance(500_000)
-        world.fresh().mark([item]).whole()
-
-    assert world.fresh().reap().orphaned == 0
-    assert world.row(batch).touched_at > world.clock.at - 100_000
-
 
 class TestLeft:
     """Words have 4 items: 0 to 3 are of word 0, 4 to 7 of word 1. A repeat settles what is left."""
@@ -454,18 +381,6 @@ class TestLeft:
             )
         ]
         assert [one.reason for one in world.ledger.failures(batch.batch_id).failures] == ["lost"]
-
-    def test_a_range_is_left_if_any_of_its_words_is(self, world: World) -> None:
-        batch, (group,) = world.batch(32)
-        world.raise_at("words.clear", "before", Throttled("slow down"), after=1)
-        marks = [ItemRange(group.prefix, 2, 7), ItemRange(group.prefix, 0, 2), group[3]]
-
-        marked = world.ledger.mark(marks)
-
-        assert list(marked.left) == [0, 2]
-        assert [receipt.ranged for receipt in marked.receipts] == [2]
-        world.ledger.mark([marks[place] for place in marked.left]).whole()
-        assert world.ledger.pending(batch.batch_id, 0, 32) == {*range(7, 32)}
 
     @pytest.mark.parametrize("error", [Throttled("busy"), ServiceUnavailable("no answer")])
     def test_a_batch_row_that_cannot_be_read_leaves_only_its_batch(

@@ -98,21 +98,6 @@ class TestParent:
         reasons = [one.reason for one in world.ledger.failures(parent.batch_id).failures]
         assert reasons == [f"batch {child.batch_id} completed with 2 failed items"] * fails
 
-    @pytest.mark.parametrize(
-        ("state", "partial"),
-        [(State.ORPHANED, False), (State.TIMED_OUT, False), (State.COMPLETE, True)],
-    )
-    def test_is_left_alone_by_a_child_that_nobody_used(
-        self, world: World, state: State, *, partial: bool
-    ) -> None:
-        # Given a child whose opener never heard of it, since the answer was lost
-        parent, (group,) = world.batch(1, closed=True)
-
-        announced(world, never_used(world, group[0], state, partial=partial))
-
-        assert world.row(parent).state is State.CLOSED
-        assert world.ledger.failures(parent.batch_id).failures == ()
-
     @pytest.mark.parametrize("ghosts", [0, 1])
     def test_is_left_to_the_child_that_took_the_place_of_one_that_ended(
         self, world: World, ghosts: int

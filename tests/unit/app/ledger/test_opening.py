@@ -162,15 +162,6 @@ class TestChildren:
         _, (group,) = world.batch(3)
         return group[1]
 
-    def test_an_item_is_the_same_by_whichever_group_it_is_named(self, world: World, item: str) -> None:
-        world.batch(parent_item=item)
-        parent = parse_item(item)[0].batch_id
-        (found,) = world.ledger.missing(parent).ranges
-
-        with pytest.raises(ItemHasChild):
-            world.batch(parent_item=f"{found.group}:1")
-        assert world.batch(parent_item=f"{found.group}:2")
-
     def test_a_commit_that_is_repeated_after_others_came_finds_its_child(
         self, world: World, item: str
     ) -> None:
@@ -212,20 +203,6 @@ class TestChildren:
 
         with pytest.raises(ItemHasChild, match=f"already has a complete child, batch {first.batch_id}"):
             world.batch(parent_item=item)
-
-    def test_whoever_comes_when_the_parents_batch_has_ended_hears_of_the_child(
-        self, world: World, item: str
-    ) -> None:
-        # Given a child that completed, and a parent's batch that has ended
-        first, _ = world.batch(parent_item=item, closed=True)
-        world.ledger.cancel(parse_item(item)[0].batch_id)
-
-        # When the child of its item is opened once more
-        with pytest.raises(ItemHasChild, match="is cancelled; leave out parent_item") as refused:
-            world.fresh().open(OpenBatch(parent_item=item))
-
-        # Then the refusal names it
-        assert refused.value.child == first.batch_id
 
     def test_of_two_that_would_replace_a_child_one_does(self, world: World, item: str) -> None:
         first, _ = world.batch(parent_item=item)
@@ -272,11 +249,3 @@ class TestSteps:
         # Then it is there as changed, with its alarm
         assert batch == draft == world.row(draft)
         assert world.memory.timers.alarms == {draft.batch_id: world.clock.at + 9}
-
-    def test_an_empty_closed_batch_completes_with_its_commit(self, world: World) -> None:
-        draft = world.ledger.opening.draft(OpenBatch(size=0))
-
-        batch = world.ledger.opening.commit(draft)
-
-        assert batch is not None
-        assert batch.state is State.COMPLETE

@@ -265,24 +265,6 @@ class TestRows:
         assert states(picture) == [HELD] * 20 + [PENDING] * 44
         assert picture.held_more
 
-    def test_are_that_of_the_batch_where_it_says_that_all_is_well(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        # Given a complete batch without failures
-        world = World(width=64)
-        batch, (group,) = world.batch(64**2, closed=True)
-        world.ledger.mark(list(group)).whole()
-        reads = Reads(world, monkeypatch)
-
-        root, rows = reads.of(batch)
-        word, rows_of_word = reads.of(batch, level=0, number=5)
-
-        # Then all is shown as done, without a word read
-        assert (rows, rows_of_word, reads.requests) == (1, 1, [])
-        assert (root.done_min, root.done_max) == (64**2, 64**2)
-        assert not any(one.failed or one.failed_more for one in root.cells)
-        assert set(states(word)) == {DONE}
-
 
 class Model:
     """Every item of a batch by brute force, from the path of its bits."""

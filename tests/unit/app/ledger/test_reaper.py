@@ -182,18 +182,6 @@ class TestLostBits:
 
 
 class TestTime:
-    def test_is_taken_once_so_that_a_run_ends(self, world: World) -> None:
-        """What becomes due during a run is left to the next."""
-        first, _ = world.batch(1, stall_after=0)
-        world.clock.advance(1_000 + HOUR // 5)
-        second, _ = world.batch(1, stall_after=0)
-        world.clock.at = world.row(first).idle_at + 1
-        world.at("batches.end", "before", lambda: world.clock.advance(HOUR))
-
-        assert world.ledger.reap() == Reaped(seen=1, orphaned=1)
-        assert world.ledger.reap() == Reaped(seen=1, orphaned=1)
-        assert world.row(second).state is State.ORPHANED
-
     def test_is_shared_by_all_states_and_shards_the_longest_due_first(self, world: World) -> None:
         """A run that has time for one batch takes the one that is due the longest, wherever it is listed."""
         batches: list[int] = []

@@ -12,7 +12,7 @@ from fanin.adapters.memory import Memory
 from fanin.app.ledger.reservation import Reservation
 from fanin.domain import limits
 from fanin.domain.access import IdempotencyKey, Principal
-from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.batch import Batch, OpenBatch
 from fanin.errors import BatchGone, Throttled
 from fanin.wire.batches import OPEN_BATCH
 from tests.unit.app.conftest import Crash, World
@@ -28,19 +28,6 @@ def opened(memory: Memory) -> list[Batch]:
 
 def reservation(world: World, *, caller: Principal | None = None) -> Reservation:
     return Reservation(world.ports, IdempotencyKey.of(KEY, caller), {"a": 1}, 60)
-
-
-def test_an_id_is_drawn_anew_by_whoever_found_it_taken(world: World) -> None:
-    # Given a process whose reserved id is another batch's
-    mine = reservation(world)
-    first = mine.draw(world.clock.at)
-
-    # When it draws again
-    second = mine.draw(world.clock.at)
-
-    # Then the key stands for the second draw, for others too
-    assert first != second
-    assert reservation(world).draw(world.clock.at) == second
 
 
 def test_only_one_of_two_who_found_an_id_taken_replaces_it(world: World) -> None:
@@ -150,21 +137,6 @@ def test_the_slower_of_two_finishes_what_the_faster_reserved(world: World) -> No
     assert world.happened
     assert slower.batch_id == faster[0].batch_id
     assert len(opened(world.memory)) == 1
-
-
-def test_a_batch_that_was_removed_is_not_made_again(world: World) -> None:
-    # Given a batch of which items are done, that was removed; its words may still be stored
-    row = world.ledger.open(REQUEST, key=KEY)
-    group = world.ledger.add(row.batch_id, 2)
-    world.ledger.mark([group[0]]).whole()
-    world.ledger.cancel(row.batch_id)
-    world.clock.advance(60_000)
-    world.ledger.expire(State.CANCELLED, idle_since=world.clock.at)
-    del world.memory.batches._rows[row.batch_id]
-
-    # When the key is used again, then it says so
-    with pytest.raises(BatchGone, match="use a new key"):
-        world.fresh().open(REQUEST, key=KEY)
 
 
 def test_a_key_is_free_when_its_batch_is_past_its_lifetime(world: World) -> None:

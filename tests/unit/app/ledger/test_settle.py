@@ -23,23 +23,6 @@ def die_while_acking(world: World, items: list[str], *, writes: int) -> None:
 
 
 class TestOrder:
-    def test_parents_are_written_once_for_a_range_and_for_the_children_that_it_finishes(
-        self, world: World
-    ) -> None:
-        _, (group,) = world.batch(64, closed=True)
-        world.ledger.mark([group[0]]).whole()
-
-        with world.costing(writes=3, of="words.clear"):
-            world.ledger.mark([ItemRange(group.prefix, 1, 64)]).whole()
-
-    @pytest.mark.parametrize("n", [5, 61, 64])
-    def test_closing_once_more_writes_no_word(self, world: World, n: int) -> None:
-        batch, (group,) = world.batch(n, closed=True)
-        world.ledger.mark(list(group[1:])).whole()
-
-        with world.costing(writes=0, of="words.clear"):
-            world.fresh().close(batch.batch_id)
-
     def test_a_range_that_meets_done_items_reads_the_words_above_before_it_writes_them(
         self, world: World
     ) -> None:
@@ -200,18 +183,6 @@ def test_bits_of_one_word_are_cleared_as_done_and_as_failed_in_one_write(world: 
 
 
 class TestOverload:
-    def test_a_word_that_is_throttled_holds_up_no_other(self, world: World) -> None:
-        batch, (group,) = world.batch(12)
-        world.ledger.mark([group[0]]).whole()
-        world.at("words.clear", "after", lambda: None)
-        world.raise_at("words.clear", "before", Throttled("slow down"))
-        keys = [WordKey(batch.batch_id, 0, number) for number in (1, 2)]
-
-        outcomes = world.ledger._settler.try_to_settle(dict.fromkeys(keys, 0b1))
-
-        assert isinstance(outcomes[keys[1]], Throttled)
-        assert (world.word(batch, 0, 1), world.word(batch, 0, 2)) == (0b1110, 0b1111)
-
     def test_whoever_needs_all_words_is_told(self, world: World) -> None:
         batch, _ = world.batch(12)
         world.ledger.refresh([batch.batch_id])

@@ -52,16 +52,6 @@ class TestVisits:
             (0, 4, FULL),
         ]
 
-    def test_no_more_than_the_missing_costs(self, world: World) -> None:
-        # Given a million items of which one is missing
-        n = 4**10
-        batch, (group,) = world.batch(n)
-        world.ledger.mark([ItemRange(group.prefix, 0, 777_777), ItemRange(group.prefix, 777_778, n)]).whole()
-        found = walk(world, batch)
-
-        assert leaves(found) == [777_777 // 4]
-        assert found.reads == 1 + world.ports.tree.root_level(n)
-
 
 class TestRange:
     @pytest.mark.parametrize(

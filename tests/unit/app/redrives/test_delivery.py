@@ -72,14 +72,6 @@ def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(fai
     assert [message.body for message in failed.sent()] == [f"large {n}" for n in range(40)]
 
 
-def test_a_queue_that_vanished_after_the_failures_were_planned_fails_their_items(failed: Failed) -> None:
-    batch = failed.failures(1)
-    del failed.memory.channels.queues[QUEUE]
-    delivery(failed).deliver(batch, run(batch, 0))
-    note = failed.noted(failed.new(batch))
-    assert (note.reason, bool(note.kept)) == ("redrive: its queue is gone", True)
-
-
 def test_notes_that_are_past_their_time_end_it(failed: Failed) -> None:
     batch = failed.failures(1)
     with pytest.raises(BatchGone):

@@ -21,20 +21,6 @@ from tests.unit.app.conftest import Crash
 from tests.unit.app.redrives.conftest import FIFO, QUEUE, SMALL, Failed
 
 
-def test_failures_are_sent_again_under_the_items_of_a_new_batch(failed: Failed) -> None:
-    batch = failed.failures(7, user_key="mine", metadata={"a": "b"})
-
-    done = failed.service().redrive(batch.batch_id)
-
-    assert (done.state, done.items, done.already, done.not_kept) == (RedriveState.FINISHED, 7, 0, 0)
-    assert failed.bodies() == {f"body {n}": 1 for n in range(7)}
-    new = failed.new(batch)
-    assert (new.batch_id, new.user_key, new.metadata) == (done.batch_id, "mine", {"a": "b"})
-    assert (new.items, new.state) == (7, State.CLOSED)
-    failed.ack_all()
-    assert failed.new(batch).state is State.COMPLETE
-
-
 def test_pressed_again_it_finds_nothing_left(failed: Failed) -> None:
     batch = failed.failures(4)
     first = failed.service().redrive(batch.batch_id)
@@ -434,27 +420,6 @@ def test_a_message_that_is_gone_or_cannot_be_read_stops_no_other(failed: Failed,
     assert failed.bodies() == {f"body {n}": 1 for n in (0, 2, 3)}
     note = failed.noted(failed.new(batch))
     assert (note.reason, note.kept) == ("redrive: its kept message is gone, or cannot be read", "")
-
-
-@pytest.mark.parametrize("ended", [False, True])
-def test_a_dry_run_counts_nothing_that_was_taken(failed: Failed, ended: bool) -> None:
-    batch, _ = holding(failed, 3)
-    if ended:
-        failed.ledger.cancel(batch.batch_id)
-    failed.service().redrive(batch.batch_id)
-
-    found = failed.service().redrive(batch.batch_id, Redrive(dry_run=True))
-
-    assert (found.items, found.already) == (0, 3)
-
-
-def test_a_last_page_without_anything_to_send_closes_the_new_batch(failed: Failed) -> None:
-    batch = failed.failures(4, without=[3])
-
-    done = failed.service(page=3).redrive(batch.batch_id)
-
-    assert (done.items, done.not_kept, done.finished) == (3, 1, True)
-    assert failed.new(batch).state is State.CLOSED
 
 
 def test_a_redrive_begins_with_a_record_of_its_first_page(failed: Failed) -> None:

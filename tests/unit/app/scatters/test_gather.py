@@ -61,23 +61,6 @@ def crowd() -> Crowd:
 
 
 class TestPostponing:
-    def test_the_chunks_with_missing_recipients_are_sent_to_again(self, crowd: Crowd) -> None:
-        # Given three chunks, of which the second has replied or failed
-        batch = crowd.ask(250, timeout=10)
-        crowd.done(batch, *range(100, 150), 0)
-        crowd.failed(batch, *range(150, 200))
-        batch = crowd.row(batch)
-        crowd.clock.advance(10_000)
-
-        row = crowd.postponed(batch)
-
-        assert crowd.memory.jobs.waiting == [
-            {"batch_id": batch.batch_id, "chunk": chunk, "wave": 1} for chunk in (0, 2)
-        ]
-        assert (row.retries, row.deadline, row.state) == (1, crowd.clock.at + 10_000, State.CLOSED)
-        assert row == crowd.row(batch)
-        assert crowd.memory.timers.alarms[batch.batch_id] == row.deadline
-
     @pytest.mark.parametrize(("late", "until"), [(-3_000, 20_000), (0, 20_000), (2_500, 22_500)])
     def test_the_next_deadline_counts_from_the_last_or_from_now(
         self, crowd: Crowd, late: int, until: int

@@ -92,18 +92,6 @@ def test_a_chain_of_calls_without_any_time_ends_after_as_many_as_there_are_chunk
     assert listed(world, 12) == list(range(12))
 
 
-def test_only_those_with_the_attributes_and_a_lease_that_runs_are_listed(world: World) -> None:
-    register(world, 0, 3, 6, 7)
-    register(world, 1, 4, kind="bus")
-    register(world, 2, 5, seconds=60)
-    world.clock.advance(60_000)
-
-    count = Listing(world.ports).resume(BATCH, replace(SCATTER, where={"kind": "van"}), until=FOREVER)
-
-    assert count == 4
-    assert listed(world, count) == [0, 3, 6, 7]
-
-
 def test_a_listing_goes_on_from_the_page_where_it_stopped(world: World) -> None:
     register(world, *range(12))
     Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=3)

@@ -128,18 +128,6 @@ class TestRecipients:
         scatter_records.put_message(records, BATCH, Scatter("body"))
         scatter_records.put_recipients(records, BATCH, people(count))
 
-    @pytest.mark.parametrize("count", [1, 99, 100, 101, 200])
-    def test_each_chunk_has_its_recipients_by_their_numbers(self, records: Records, count: int) -> None:
-        self.put(records, count)
-
-        found: dict[int, Recipient] = {}
-        for chunk in scatter_records.chunks(count):
-            message, recipients = scatter_records.read_sending(records, 7, chunk, 0)
-            assert message == Scatter("body")
-            assert len(recipients) <= 100
-            found |= recipients
-        assert found == dict(enumerate(people(count)))
-
     def test_a_chunk_that_is_not_there_or_has_no_message_is_refused(self, records: Records) -> None:
         scatter_records.put_recipients(records, BATCH, people(200))
         with pytest.raises(BatchNotFound, match=r"^chunk 0 of scatter 7 is past its time to live$"):

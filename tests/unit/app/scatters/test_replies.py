@@ -22,7 +22,7 @@ from fanin.app.scatters.records import reply_name
 from fanin.app.scatters.replies import INLINE, Kept, Replies, ReplyStore, claim_key, is_claim_of, namespace
 from fanin.domain import ids, limits
 from fanin.domain.batch import RETENTION, Batch, State
-from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
+from fanin.domain.claim_checks import ClaimCheckRequest
 from fanin.domain.marks import Failure
 from fanin.domain.scatter import GatheredReply, Reply, ReplyReceipt
 from fanin.errors import (
@@ -124,19 +124,6 @@ def test_of_each_recipient_the_first_reply_counts_and_the_others_are_duplicates(
             said.setdefault(i, payload)
 
     assert inbox.listed() == said
-
-
-@pytest.mark.parametrize("payload", [None, False, "é😀", {"at": 7, "claim": "x"}])
-def test_any_json_value_is_kept_with_the_time_of_its_first_reply(inbox: Inbox, payload: object) -> None:
-    at = inbox.clock.at
-    inbox.reply(1, payload)
-    inbox.clock.advance(5_000)
-    again = inbox.reply(1, payload)
-
-    page = inbox.receiver.page(inbox.batch_id, cursor=None, limit=100)
-
-    assert page.replies == (GatheredReply(1, "car 1", at, payload),)
-    assert (again.duplicate, again.different) == (True, False)
 
 
 def test_one_request_may_reply_to_several_scatters(inbox: Inbox) -> None:
@@ -363,14 +350,6 @@ class TestPages:
 
 
 class TestClaims:
-    @pytest.mark.parametrize("size", [1, 5 * 1024**3])
-    def test_a_claim_says_where_to_upload_what_was_announced(self, inbox: Inbox, size: int) -> None:
-        claim = inbox.receiver.claim(ClaimCheckRequest(inbox.item_of(1), size, "t" * 256))
-
-        headers = {"Content-Type": "t" * 256, "Content-Length": str(size)}
-        assert claim == ClaimCheck(claim.key, f"memory://claims/{claim.key}", headers, 0)
-        assert is_claim_of(claim.key, inbox.batch_id, 1)
-
     def test_the_first_claim_counts_and_is_listed_with_its_url(self, inbox: Inbox) -> None:
         first, second = inbox.upload(1), inbox.upload(1)
         at = inbox.clock.at

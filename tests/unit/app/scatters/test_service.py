@@ -60,18 +60,6 @@ class TestSending:
         assert (scattered.batch.kind, scattered.batch.items) == (Kind.SCATTER, 3)
         assert scattered.batch.state is State.CLOSED
 
-    def test_a_repeated_job_sends_the_same_ids_and_only_to_the_missing(self, fleet: Fleet) -> None:
-        fleet.start(3)
-        job = fleet.memory.jobs.waiting[0]
-        fleet.work()
-        first = [fleet.item(i) for i in range(3)]
-        fleet.reply(1)
-
-        fleet.scatters.send(job["batch_id"], job["chunk"], job["wave"])
-
-        assert [len(fleet.got(i)) for i in range(3)] == [2, 1, 2]
-        assert [fleet.item(i) for i in range(3)] == first
-
     def test_a_queue_that_takes_nothing_fails_its_recipient(self, fleet: Fleet) -> None:
         scattered = fleet.start(2)
         del fleet.memory.channels.queues["https://sqs/car-1"]

@@ -81,20 +81,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestKey:
-    def test_a_repeat_finds_the_scatter_and_asks_nobody_again(self, town: Town) -> None:
-        town.recipients(2)
-        request = Scatter("report!", town.recipients(2))
-        first = town.scatters.start(request, key="week 47")
-        town.work()
-        town.reply(0)
-
-        again = ScatterService(town.fresh()).start(request, key="week 47")
-
-        assert again.batch.batch_id == first.batch.batch_id
-        assert again.correlation_id == first.correlation_id
-        assert (again.received, again.missing) == (1, 1)
-        assert town.memory.jobs.waiting == []
-
     def test_a_bad_key_writes_nothing(self, town: Town) -> None:
         with pytest.raises(InvalidRequest):
             town.scatters.start(Scatter("x", topic="t"), key="x" * 257)

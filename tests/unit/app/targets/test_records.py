@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from fanin.app.targets.records import TargetRecord, change, put_targets, read_targets
 from fanin.domain.batch import Batch
-from fanin.domain.targets import Target, TargetState, TargetType
+from fanin.domain.targets import TargetState
 from tests.lost_answers import LostAnswers
 from tests.unit.app.targets.conftest import World, task
 
 BATCH = Batch(7, b"", 1, 1, 4_000_000_000, 60, 60)
-
-
-def test_targets_are_read_as_they_were_declared_and_outlive_their_batch(world: World) -> None:
-    declared = (task(), Target(TargetType.SQS, queue_url="memory:next"))
-
-    assert put_targets(world.ports.records, BATCH, declared)
-
-    found = read_targets(world.ports.records, 7, range(5))
-    assert set(world.ports.records.read("7", ["target/0", "target/1"])) == {"target/0", "target/1"}
-    assert [kept.target for kept in found] == list(declared)
-    assert {kept.expires_at for kept in found} == {BATCH.expires_at + 2 * 24 * 3600}
 
 
 def test_a_batch_that_drew_the_same_id_does_not_overwrite_them(world: World) -> None:
