@@ -122,3 +122,14 @@ class TestReaper:
         assert row.stall_told == row.touched_at
         told = {event.id for event in scene.memory.events.published}
         assert told == {f"{batch.batch_id}.stalled.{row.touched_at}"}
+
+    def test_looks_again_at_what_waits_for_a_good_reason(self, scene: Scene) -> None:
+        scene.waiting(BUSY)
+        scene.clock.advance(HOUR)
+        assert scene.ledger.reap() == Reaped(seen=1)
+        assert scene.ledger.reap() == Reaped()
+
+        scene.report(QUIET)
+        scene.clock.advance(HOUR)
+
+        assert scene.ledger.reap() == Reaped(seen=1, stalled=1)

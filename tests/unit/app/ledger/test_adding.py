@@ -12,6 +12,7 @@ from fanin.domain.marks import ItemRange
 from fanin.domain.tree import Tree
 from fanin.errors import (
     BatchGone,
+    BatchNotFound,
     InvalidRequest,
     LimitReached,
     Throttled,
@@ -84,6 +85,14 @@ class TestRefusal:
 
         assert world.ledger.add(batch.batch_id, left, key=key).upto == left
 
+    @pytest.mark.parametrize("batch_id", [0, 5])
+    @pytest.mark.parametrize("key", [None, "k"])
+    def test_of_an_unknown_batch(self, world: World, key: str | None, batch_id: int) -> None:
+        with pytest.raises(BatchNotFound):
+            world.ledger.add(batch_id, 1, key=key)
+
+        assert world.written() == 0
+
 
 class TestBounded:
     @pytest.mark.parametrize("key", [None, "k"])
@@ -126,3 +135,28 @@ class TestBounded:
 
         (budget,) = budgets
         assert budget >= limits.MAX_LIMIT * (Tree().root_level(MAX_ITEMS) + 1)
+
+    def test_a_count_is_not_stored_when_another_producer_came_between(self, world: World) -> None:
+        # Given a full batch with two items done
+        batch, (group,) = world.batch(10, limit=10)
+        world.ledger.mark(list(group[:2])).whole()
+
+        # When two producers want that room, and one comes while the other counts
+        world.at("batches.allocate_counted", "before", lambda: world.fresh().add(batch.batch_id, 2))
+        with pytest.raises(LimitReached, match="10 items pending"):
+            world.ledger.add(batch.batch_id, 2)
+
+        # Then only one of them got it
+        assert world.row(batch).items == 12
+
+
+def test_processes_that_see_a_batch_once_keep_it_alive(world: World) -> None:
+    # Given producers that come and go, such as short-lived functions
+    batch, _ = world.batch(idle_ttl=1_000)
+    for _ in range(10):
+        world.clock.advance(500_000)
+        world.fresh().add(batch.batch_id, 1)
+
+    # Then the batch is as young as its last addition
+    assert world.row(batch).touched_at > world.clock.at - 100_000
+    assert world.fresh().reap().orphaned == 0

@@ -130,3 +130,17 @@ class TestEvent:
 
         assert (detail["failures"], detail["missing"], detail["missing_more"]) == ([], [], True)
         assert (detail["batch_id"], detail["failed"]) == (batch.batch_id, 1)
+
+    def test_of_a_complete_batch_knows_how_many_failed_from_its_row(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(end_events, "COUNTED", 1)
+        monkeypatch.setattr(end_events, "LISTED", 3)
+        batch, (group,) = world.batch(1_500, closed=True)
+        for start in (0, 1_000):
+            world.ledger.mark([Failure(item) for item in group[start : start + 1_000]]).whole()
+
+        detail = announced(world, batch).detail
+
+        assert (detail["failed"], detail["failed_more"], detail["acked"]) == (1_500, False, 1_500)
+        assert [failure["ordinal"] for failure in detail["failures"]] == [0, 1, 2]

@@ -101,6 +101,19 @@ class TestAtTheEnd:
         assert list(world.ledger.mark([ItemRange(group.prefix)]).left) == [0]
         assert world.ledger.mark([ItemRange(group.prefix)]).whole()[0].complete
 
+    def test_a_note_whose_item_is_pending_on_its_own_level_is_done_and_not_failed(self, world: World) -> None:
+        # Given notes of two items, of which one has failed, and a range over both
+        batch, (group,) = world.batch(64, closed=True)
+        world.fail(group[5])
+        note = FailureRow(9, group[9], "slow")
+        world.ports.parts.put_failures(batch.batch_id, [note], expires_at=batch.expires_at)
+        world.ledger.mark([ItemRange(group.prefix)]).whole()
+
+        row = world.row(batch)
+
+        assert (row.state, row.failed, row.failed_more) == (State.COMPLETE, 1, False)
+        assert world.word(batch, 0, 2) == 0b1101  # the other items of its word stay as they were
+
 
 class TestList:
     @pytest.mark.parametrize("state", [State.OPEN, State.COMPLETE])

@@ -39,6 +39,16 @@ class TestFailing:
         progress = world.ledger.status(batch.batch_id, exact=True)
         assert (progress.done_min, progress.batch.failed, progress.batch.held) == (1, 0, 2)
 
+    def test_a_range_far_above_ends_the_hold_too(self, world: World) -> None:
+        batch, group = holding(world, 64)
+        world.fail(group[5])
+        world.ledger.mark([ItemRange(group.prefix, 0, 16)]).whole()
+
+        (receipt,) = world.fail(group[6])
+
+        assert (receipt.held, receipt.duplicates) == (0, (group[6],))
+        assert held(world, batch, exact=True) == (0, False)
+
 
 class TestCounting:
     def test_is_exact_within_its_reads_and_a_lower_bound_beyond(self, world: World) -> None:
@@ -89,6 +99,16 @@ class TestCounting:
         listed = world.ledger.failures(batch.batch_id).failures
 
         assert [(one.ordinal, one.held) for one in listed] == [(n, False) for n in range(4)] + [(5, True)]
+
+    def test_a_brief_status_reads_the_row_alone(self, world: World) -> None:
+        batch, group = holding(world, 64)
+        world.fail(group[0])
+        world.accesses.reads.clear()
+
+        progress = world.ledger.status(batch.batch_id, brief=True)
+
+        assert world.accesses.reads.total() == 1
+        assert (progress.done_min, progress.done_max, progress.batch.may_hold_more) == (0, 64, True)
 
 
 class TestEnds:

@@ -6,11 +6,12 @@ What happens when a batch's time is up.
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import pairwise
 
 import pytest
 
 from fanin.app.ledger.inspection import BUDGET, EARLY_MS, Inspected, inspect
-from fanin.app.ledger.walk import Walk
+from fanin.app.ledger.walk import CHUNK, Walk
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, Mode, OnDeadline, State
 from fanin.domain.tree import Bits
@@ -149,6 +150,24 @@ class TestBudget:
         assert sizes[:5] == [1] * 5
         assert sum(sizes) == 1 + 4 + 16 + 64 + 256
         assert len(sizes) < 100
+
+    def test_ends_an_inspection_that_is_not_certain_and_the_next_goes_on(self, world: World) -> None:
+        # Given many words that nobody carried up
+        n = 4**6
+        batch, _ = world.batch(n, closed=True)
+        clear(world, batch, *leaves(world, n))
+        reads = [world.accesses.reads["words.read"]]
+        looks: list[Inspected] = []
+
+        while not looks or not looks[-1].certain:
+            looks.append(look(world, batch, budget=300))
+            reads.append(world.accesses.reads["words.read"])
+
+        # Then each inspection reads what it may, ends nothing, and they come to an end
+        assert 2 < len(looks) < 10
+        assert {found.batch.state for found in looks[:-1]} == {State.CLOSED}
+        assert looks[-1].batch.state is State.COMPLETE
+        assert max(b - a for a, b in pairwise(reads)) < 300 + 2 * CHUNK
 
 
 MINUTE = 60_000

@@ -246,6 +246,20 @@ class TestReceipts:
 
         assert (receipt.first, receipt.duplicates) == (1, (other,))
 
+    def test_come_in_the_order_in_which_batches_are_named(self, world: World) -> None:
+        ended, (late,) = world.batch(2)
+        world.ledger.cancel(ended.batch_id)
+        live, (group,) = world.batch(2)
+        counted, (some,) = world.batch(2, mode=Mode.ESTIMATED)
+
+        receipts = world.ledger.mark([some[0], late[0], group[0], ItemRange(group.prefix, 1, 2)]).whole()
+
+        assert [(r.batch_id, r.first, r.ranged, r.late) for r in receipts] == [
+            (counted.batch_id, 0, 1, 0),
+            (ended.batch_id, 0, 0, 1),
+            (live.batch_id, 1, 1, 0),
+        ]
+
 
 class TestCost:
     @pytest.mark.parametrize("ordinals", [range(7, 8), range(64, 127)])
@@ -645,3 +659,18 @@ def test_a_request_does_what_its_marks_do_one_by_one(request: Sequence[Any]) -> 
     assert (together.left, together.unknown) == (apart.left, apart.unknown) == ({}, {})
     assert one.receipts(together) == each.receipts(apart)
     assert one.state() == each.state()
+
+
+def test_an_item_added_by_another_process_is_known_at_once(world: World) -> None:
+    batch, _ = world.batch(3)
+    late = world.fresh().add(batch.batch_id, 40)
+
+    assert world.ledger.mark(list(late)).whole()[0].first == 40
+
+
+def test_an_item_at_the_end_of_a_range_is_not_of_it(world: World) -> None:
+    _, (group,) = world.batch(12)
+
+    (receipt,) = world.ledger.mark([ItemRange(group.prefix, 2, 4), group[4], group[2], group[1]]).whole()
+
+    assert (receipt.first, receipt.ranged, receipt.duplicates) == (2, 2, (group[2],))

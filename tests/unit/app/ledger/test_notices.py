@@ -156,6 +156,13 @@ class TestParent:
 
         assert announced(world, child).id == f"{child.batch_id}.complete"
 
+    def test_is_left_alone_if_no_child_was_ever_used(self, world: World) -> None:
+        parent, (group,) = world.batch(1, closed=True)
+        for _ in range(2):
+            announced(world, never_used(world, group[0]))
+
+        assert world.row(parent).state is State.CLOSED
+
 
 class TestSteps:
     """Each step of an announcement is tried, whatever became of those before it."""
@@ -258,3 +265,12 @@ class TestTotals:
             row = world.row(parent)
             assert (row.state, row.totals_exact) == (State.COMPLETE, False)
             assert row.totals == {"rows": 40 if options else 0}
+
+    def test_a_child_that_did_not_complete_brings_nothing(self, world: World) -> None:
+        parent, (group,) = world.batch(1, closed=True, totals=("rows",))
+        child, (items,) = world.batch(3, totals=("rows",), parent_item=group[0])
+        world.ledger.mark([Done(items[0], {"rows": 5})]).whole()
+        world.ledger.cancel(child.batch_id)
+
+        assert announced(world, child).detail["totals"] == {"rows": 5}
+        assert (world.row(parent).failed, world.row(parent).totals) == (1, {"rows": 0})

@@ -131,6 +131,15 @@ class TestOpen:
 
         assert world.memory.timers.alarms == {batch.batch_id: world.clock.at + offset}
 
+    def test_a_repeat_of_the_key_leaves_the_alarm_of_a_batch_that_is_open(self, world: World) -> None:
+        request = OpenBatch(deadline=world.clock.at + 60_000)
+        batch = world.ledger.open(request, key="k")
+        world.memory.timers.alarms[batch.batch_id] += 1  # its pattern has postponed it
+
+        world.fresh().open(request, key="k")
+
+        assert world.memory.timers.alarms == {batch.batch_id: world.clock.at + 60_001}
+
 
 def test_a_parent_must_be_an_item_of_a_live_batch_that_knows_its_items(world: World) -> None:
     (one, (group,)), (other, _) = world.batch(3), world.batch(3)
@@ -219,6 +228,17 @@ class TestChildren:
             world.ledger.open(OpenBatch(parent_item=item))
 
         assert f"child batch {winners[0]}, which is open" in str(refused.value)
+
+    def test_a_taken_id_is_drawn_again(
+        self, world: World, item: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        draws = iter([7, 7, 2, 8])
+        monkeypatch.setattr(world.memory.random, "bits", lambda _: next(draws))
+        other, _ = world.batch()
+
+        child, _ = world.batch(parent_item=item)
+
+        assert child.batch_id == other.batch_id + 1 + (2 << 12)  # of a later millisecond
 
 
 def place_of(item: str) -> ItemPlace:

@@ -103,6 +103,18 @@ class TestStatus:
         assert (progress.done_min, progress.done_max) == (0, 0)
         assert progress.batch == replace(batch, failed_more=False)
 
+    @pytest.mark.parametrize(("n", "most"), [(12, 3), (16, 3), (17, 17), (65, 65)])
+    def test_bounds_leave_room_for_what_lies_below_the_words_they_are_made_of(
+        self, world: World, n: int, most: int
+    ) -> None:
+        """Only words of level 0 say exactly which items are done."""
+        batch, (group,) = world.batch(n)
+        world.ledger.mark([group[1], group[6], group[11]]).whole()
+
+        progress = world.ledger.status(batch.batch_id)
+
+        assert (progress.done_min, progress.done_max) == (3 if n <= 16 else 0, most)
+
 
 class TestMissing:
     @pytest.mark.parametrize("limit", [1, 3, 1000])

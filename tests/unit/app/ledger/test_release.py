@@ -105,3 +105,54 @@ def test_what_a_held_failure_brought_is_added_when_it_is_released(world: World) 
     row = world.row(batch)
     assert (row.state, row.failed) == (State.COMPLETE, 2)
     assert (row.totals, row.totals_exact) == ({"rows": 105, "cents": 0}, True)
+
+
+def test_a_release_is_activity(world: World) -> None:
+    batch, (group,) = world.batch(3, on_failure=HOLD)
+    world.fail(group[1])
+    world.clock.advance(3_600_000)
+
+    world.ledger.release(batch.batch_id)
+
+    assert world.clock.at - world.row(batch).touched_at < 3_600_000
+
+
+def test_a_release_after_the_end_marks_nothing(world: World) -> None:
+    batch, (group,) = world.batch(3, on_failure=HOLD)
+    world.fail(group[1])
+    world.ledger.cancel(batch.batch_id)
+
+    with world.costing(writes=0):
+        found = world.fresh().release(batch.batch_id)
+
+    assert (found.released, found.batch.held) == (0, 1)
+
+
+def test_a_batch_that_completes_ends_the_pages(world: World) -> None:
+    # Given notes on two pages, of which the items behind the first are done by now
+    batch, (group,) = world.batch(3, closed=True, on_failure=HOLD)
+    world.fail(*group)
+    world.ledger.mark(list(group[1:3])).whole()
+    ledger = world.ledger
+
+    # When the first page is released
+    released = Release(ledger.ports, ledger._known, ledger._settler, rows=AROUND + READS + 1).release(
+        batch.batch_id, Selection()
+    )
+
+    # Then nothing is left to release
+    assert (released.released, released.batch.state, released.cursor) == (1, State.COMPLETE, None)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_an_acknowledgement_meanwhile_decides_if_it_is_first(world: World, moment: str) -> None:
+    batch, (group,) = world.batch(1, closed=True, on_failure=HOLD)
+    world.fail(group[0])
+    world.at("words.clear", moment, lambda: world.fresh().mark([group[0]]).whole())
+
+    released = world.ledger.release(batch.batch_id)
+
+    won = moment == "after"
+    assert world.happened
+    assert (released.released, world.row(batch).failed) == (int(won), int(won))
+    assert world.row(batch).state is State.COMPLETE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -9,11 +10,11 @@ from itertools import count
 import pytest
 
 from fanin.adapters.memory import Memory
-from fanin.app.ledger.reservation import Reservation
+from fanin.app.ledger.reservation import Reservation, namespace_of
 from fanin.domain import limits
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, OpenBatch
-from fanin.errors import BatchGone, Throttled
+from fanin.errors import BatchGone, IdempotencyKeyReused, Throttled
 from fanin.wire.batches import OPEN_BATCH
 from tests.unit.app.conftest import Crash, World
 
@@ -172,3 +173,39 @@ class TestCallers:
             one.batch()
         assert ada != bob
         assert [one.draw(world.clock.at + 5)[0] for one in again] == [ada, bob]
+
+    def test_a_key_is_stored_where_every_process_looks_for_it(self, world: World) -> None:
+        row = world.ledger.open(REQUEST, key=KEY, caller=ADA)
+
+        name = IdempotencyKey.of(KEY, ADA).name
+        record = world.ports.directory.read(namespace_of(name), [name])[name]
+        assert (record.value["batch_id"], record.value["salt"]) == (row.batch_id, row.salt.hex())
+        assert set(record.value) == {"batch_id", "salt", "request", "made"}
+
+
+def test_that_the_batch_is_there_is_noted_once(world: World) -> None:
+    world.ledger.open(REQUEST, key=KEY)
+
+    with world.costing(writes=0):
+        world.fresh().open(REQUEST, key=KEY)
+
+
+def test_keys_are_spread_evenly_over_many_partitions() -> None:
+    places = Counter(namespace_of(f"run-{n}") for n in range(5_120))
+
+    assert len(places) == 256
+    assert max(places.values()) < 60
+
+
+def test_nothing_is_kept_of_a_key_that_stands_for_nothing(world: World) -> None:
+    reservation(world).keep()
+
+    assert world.accesses.writes.total() == 0
+
+
+@pytest.mark.parametrize("change", [{"user_key": "other"}, {"limit": 5}, {"metadata": {}}, {"lifetime": 60}])
+def test_a_key_stands_for_one_request(world: World, change: dict[str, object]) -> None:
+    world.ledger.open(REQUEST, key=KEY)
+
+    with world.refusing(IdempotencyKeyReused, "use a new key"):
+        world.fresh().open(replace(REQUEST, **change), key=KEY)

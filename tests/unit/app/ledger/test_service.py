@@ -78,6 +78,16 @@ class TestOneProcess:
         world.ledger.clear({row.batch_id: [Bits(0, 1, 0b1)]})
         assert world.ledger.pending(row.batch_id, 0, 9) == {2, 3, 5, 6, 7, 8}
 
+    def test_works_with_the_row_that_a_refresh_read(self, world: World) -> None:
+        # Given items that another process added
+        batch, _ = world.batch(1)
+        group = world.fresh().add(batch.batch_id, 5)
+
+        # When this one is told to look, then it acknowledges them without another look
+        assert world.ledger.refresh([batch.batch_id])[batch.batch_id].items == 6
+        with world.costing(reads=0, of="batches.read"):
+            assert world.ledger.mark([group[4]]).whole()[0].first == 1
+
 
 class TestCalls:
     """What the calls do is tested where they are."""
@@ -157,3 +167,11 @@ class TestPatterns:
         ]
         assert reaped == Reaped(seen=2, orphaned=1, spared=end is None, timed_out=end is not None)
         assert (world.row(frame).state, world.row(plain).state) == (state, State.ORPHANED)
+
+    def test_has_no_say_in_a_ledger_that_was_given_none(self, world: World) -> None:
+        frame = world.ledger.open(OpenBatch(kind=Kind.FRAME, size=2, idle_ttl=60))
+        world.clock.advance(2 * MINUTE)
+
+        assert world.ledger.reap() == Reaped(seen=1, orphaned=1, stuck=1)
+        world.ledger.announce(world.row(frame))
+        assert [event.detail_type for event in world.memory.events.published] == ["Batch Orphaned"]

@@ -11,7 +11,7 @@ from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import State
 from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.tree import Bits
-from fanin.errors import BatchGone, Throttled
+from fanin.errors import BatchGone, ServiceUnavailable, Throttled
 from tests.unit.app.conftest import World
 
 
@@ -50,6 +50,23 @@ class TestOrder:
         # Then only the write of word 0 of level 0 was refused
         assert world.accesses.refused["words.clear"] - refused == 1
 
+    def test_parents_are_written_once_for_a_range_and_for_the_children_that_it_finishes(
+        self, world: World
+    ) -> None:
+        _, (group,) = world.batch(64, closed=True)
+        world.ledger.mark([group[0]]).whole()
+
+        with world.costing(writes=3, of="words.clear"):
+            world.ledger.mark([ItemRange(group.prefix, 1, 64)]).whole()
+
+    @pytest.mark.parametrize("n", [5, 61, 64])
+    def test_closing_once_more_writes_no_word(self, world: World, n: int) -> None:
+        batch, (group,) = world.batch(n, closed=True)
+        world.ledger.mark(list(group[1:])).whole()
+
+        with world.costing(writes=0, of="words.clear"):
+            world.fresh().close(batch.batch_id)
+
 
 class TestRace:
     @pytest.mark.parametrize("n", [1, 3, 4, 5, 16, 17, 21, 64, 65])
@@ -63,6 +80,15 @@ class TestRace:
 
         assert receipt.complete
         assert world.row(batch).state is State.COMPLETE
+
+    @pytest.mark.parametrize("n", [1, 3, 4, 5, 16, 17, 21, 64, 65])
+    def test_a_close_just_after_an_acker_died_completes_the_batch(self, world: World, n: int) -> None:
+        """The acker dies before it looks, so only the closer can complete the batch."""
+        batch, (group,) = world.batch(n)
+        world.ledger.mark(list(group[:-1])).whole()
+        die_while_acking(world, [group[-1]], writes=1)
+
+        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
 
 
 class TestHeal:
@@ -207,3 +233,34 @@ class TestOverload:
         assert isinstance(outcomes[done], Throttled)
         assert not isinstance(outcomes[begun], Throttled)
         assert world.happened
+
+    @pytest.mark.parametrize("error", [Throttled, ServiceUnavailable])
+    def test_an_ack_that_is_told_to_come_again_completes_the_batch(
+        self, world: World, error: type[Throttled | ServiceUnavailable]
+    ) -> None:
+        _, (group,) = world.batch(4, closed=True)
+
+        world.raise_at("batches.end", "before", error("not now"))
+        with pytest.raises(error):
+            world.ledger.mark(list(group)).whole()
+
+        (receipt,) = world.ledger.mark(list(group)).whole()
+        assert (receipt.complete, receipt.duplicates) == (True, tuple(group))
+
+
+class TestHealing:
+    """An acknowledgement dies after each of its writes in turn, and somebody else makes up for it."""
+
+    @pytest.fixture(params=[1, 2, 3])
+    def writes(self, request: pytest.FixtureRequest) -> int:
+        return int(request.param)
+
+    def test_by_the_stream_while_the_batch_is_open(self, world: World, writes: int) -> None:
+        batch, (group,) = world.batch(64)
+        world.ledger.mark(list(group[:63])).whole()
+        die_while_acking(world, [group[63]], writes=writes)
+
+        world.fresh().heal(world.memory.words.finished[-1:])
+
+        assert world.ledger.verify(batch.batch_id, repair=False).disagreements == ()
+        assert world.fresh().close(batch.batch_id).state is State.COMPLETE

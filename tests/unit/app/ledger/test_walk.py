@@ -52,6 +52,16 @@ class TestVisits:
             (0, 4, FULL),
         ]
 
+    def test_no_more_than_the_missing_costs(self, world: World) -> None:
+        # Given a million items of which one is missing
+        n = 4**10
+        batch, (group,) = world.batch(n)
+        world.ledger.mark([ItemRange(group.prefix, 0, 777_777), ItemRange(group.prefix, 777_778, n)]).whole()
+        found = walk(world, batch)
+
+        assert leaves(found) == [777_777 // 4]
+        assert found.reads == 1 + world.ports.tree.root_level(n)
+
 
 class TestRange:
     @pytest.mark.parametrize(
@@ -205,6 +215,12 @@ class TestSums:
 
         assert totals(world, batch, exact=False) == ({"rows": 0, "cents": 0}, False)
         assert not Totals(world.ports).counted(world.row(batch), budget=3).totals_exact
+
+    def test_of_a_new_batch_are_zero(self, world: World) -> None:
+        batch, _ = opened(world, 4**4)
+
+        assert totals(world, batch) == ({"rows": 0, "cents": 0}, True)
+        assert totals(world, world.ledger.open(OpenBatch(totals=NAMES))) == ({"rows": 0, "cents": 0}, True)
 
 
 class TestVerify:

@@ -641,3 +641,45 @@ def test_a_live_batch_that_does_not_hold_its_failures_is_redriven_when_it_has_en
     failed.ledger.mark([group[1]]).whole()
     failed.ledger.close(batch.batch_id)
     assert failed.service().redrive(batch.batch_id).items == 1
+
+
+def test_an_item_that_was_released_while_a_redrive_took_it_can_be_redriven(failed: Failed) -> None:
+    # Given a redrive that takes a held item in the moment in which another process gives it up
+    batch, _ = holding(failed, 1)
+    redriving = failed.service()
+
+    def press() -> None:
+        with pytest.raises(Crash):
+            redriving.redrive(batch.batch_id)
+
+    failed.at("words.clear", "before", press)
+    failed.crash_at("channels.send", "before")
+    failed.fresh().release(batch.batch_id)
+    assert not failed.sent()
+    failed.ledger.close(batch.batch_id)
+    assert failed.row(batch).failed == 1
+
+    # When the batch has ended, then its failure is redriven, whoever presses
+    failed.clock.advance(LEASE_MS)
+    assert failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(0, 1)])).items == 1
+    assert failed.bodies() == {"body 0": 1}
+
+
+def test_what_was_sent_from_a_batch_and_not_done_at_its_end_can_be_redriven_once_more(failed: Failed) -> None:
+    # Given held items that were redriven, and a batch that ended before their consumer came to all of them
+    batch, items = holding(failed, 3)
+    failed.service().redrive(batch.batch_id)
+    failed.ledger.mark(items[:1]).whole()
+    failed.ledger.cancel(batch.batch_id)
+    fail_with_messages(failed, items[1:2])  # too late to be noted
+
+    # When it is redriven
+    done = failed.service().redrive(batch.batch_id)
+
+    # Then what was not done is sent under items of a new batch, once, whoever presses
+    assert done.items == 2
+    assert done.batch_id not in {None, batch.batch_id}
+    assert failed.service().redrive(batch.batch_id).items == 0
+    other = Redrive(ranges=[OrdinalRange(0, 3)])
+    assert failed.service().redrive(batch.batch_id, other).items == 0
+    assert failed.bodies() == {"body 0": 1, "body 1": 2, "body 2": 2}

@@ -183,3 +183,28 @@ def test_bad_choices_are_refused_and_open_nothing(call, memory: Memory, body, sa
     answer = call("POST", "/v1/batches", body)
     assert (answer.status, said in answer.json["detail"]) == (400, True), answer.text
     assert not memory.batches.changes
+
+
+def test_a_batch_that_holds_and_tolerates_over_http(call) -> None:
+    # Given
+    tolerated = {"percent": 12.5, "min_sample": 50}
+    opened = call("POST", "/v1/batches", {"on_failure": "hold", "tolerated_failures": tolerated}).json
+    path = f"/v1/batches/{opened['batch_id']}"
+    group = call("POST", f"{path}/items", {"count": 3}).json
+    items = [f"{group['batch_id']}:{group['id']}:{n}" for n in range(3)]
+    call("POST", f"{path}/close")
+
+    # When
+    failures = {"marks": [{"failed": item, "reason": f"no price {item[-1]}"} for item in items]}
+    (receipt,) = call("POST", "/v1/acks", failures).json["batches"]
+
+    # Then
+    assert (opened["on_failure"], opened["tolerated_failures"], opened["cause"]) == ("hold", tolerated, None)
+    assert (receipt["held"], receipt["first"]) == (3, 0)
+    row = call("GET", path).json
+    assert (row["held"], row["held_more"], row["done_min"]) == (3, False, 0)
+    assert call("GET", path, brief="true").json["done_max"] == 3
+    assert [one["held"] for one in call("GET", f"{path}/failures").json["failures"]] == [True] * 3
+    answer = call("POST", f"{path}/release", {"ranges": [{"from": 0, "to": 1}]}).json
+    assert (answer["released"], answer["batch"]["held"], answer["cursor"]) == (1, 2, None)
+    assert call("POST", f"{path}/release", {}).json["batch"]["state"] == "complete"
