@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from fanin import Tracker
 from fanin.local import aws, deploy, emulator
-from fanin.local.outputs import api_url
+from fanin.local.aws import api_url
 
 ITEMS = 70
 SECONDS = 300.0

@@ -18,8 +18,7 @@ from fanin import Tracker
 from fanin.domain.costs import BLOCK, RATE, TOGETHER, costs, window
 from fanin.domain.marks import ItemRange
 from fanin.domain.prices import DEFAULT
-from fanin.domain.usage import Usage
-from fanin.domain.word_writes import Order
+from fanin.domain.usage import Order, Usage
 from fanin.names import ITEM_ATTRIBUTE
 
 MILLION = 1_000_000

@@ -12,7 +12,7 @@ from bench.writers import writer
 from fanin.adapters.memory import Accesses
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import Clear, Cleared, Tallied, Tally, WordKey, WordStore
-from fanin.domain.alternatives import alternatives as without
+from fanin.domain.planning import alternatives as without
 from fanin.domain.prices import DEFAULT
 from fanin.domain.tree import Tree
 

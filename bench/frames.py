@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.figures import Figure
 from bench.world import World
-from fanin.app.frames.service import FrameService
+from fanin.app.frames import FrameService
 from fanin.domain.frames import Hold, OpenFrame, Ticket
 
 SIZES = (64, 1_000, 100_000)

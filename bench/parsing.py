@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from bench.figures import Figure
 from bench.world import World, span
-from fanin.app.ledger.shares import shares_of
+from fanin.app.ledger.plans import shares_of
 from fanin.domain.limits import MAX_MARKS
 from fanin.domain.totals import MAX_VALUE
 from fanin.domain.tree import Tree

@@ -16,7 +16,7 @@ from botocore.config import Config
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.figures import Figure
-from fanin.client.paging import chunks
+from fanin.domain.limits import chunks
 from fanin.local import down, environment, up
 from fanin.spark.fanout import bodies
 from fanin.spark.fanout.bodies import BODY, Dataset

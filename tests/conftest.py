@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from fanin.client.local_roots import ENV_STATE
+from fanin.client.local_stack import ENV_STATE
 from fanin.local import Stack, down, emulator, environment, up
 from fanin.local.stack import EMULATOR_HOME
 from tests.oracle import stores

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from docs.site import event_details, http_calls
+from docs.site import event_details, http_calls, library
 from fanin.cli.reference import reference
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "reference"
@@ -15,5 +16,6 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "events.md": event_details.page,
     "http.md": http_calls.calls,
     "http-shapes.md": http_calls.shapes,
+    **{f"library/{name}": partial(library.page, name) for name in library.CONTENTS},
 }
 """What makes each page, by its name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fanin.app.failures.forgetting import forget
+from fanin.app.failures import forget
 from fanin.entry import streams, wiring
 from fanin.entry.observe import count_end, observed
 

@@ -13,7 +13,7 @@ import jsii
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from fanin.local.packages import installer
+from fanin.local.emulator import installer
 from fanin_cdk.assets import REQUIREMENTS, CopyPackage, check_versions
 from fanin_cdk.settings import Settings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fanin.domain.webhooks import HOST_RULE
+from fanin.domain.targets import HOST_RULE
 
 RETENTION: Final = {
     1: "ONE_DAY",

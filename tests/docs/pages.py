@@ -60,9 +60,12 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def save(page: str, folder: Path) -> None:
-    """Save the files of a page in a folder, as its reader does; the last of several with one name stays."""
+    """Save the files of a page in a folder, as its reader does; the last of several with one name stays.
+
+    Folders are those that the page says to make.
+    """
+    for made in re.findall(r"^mkdir (.+)$", text(page), re.MULTILINE):
+        (folder / made).mkdir()
     for step in steps(page):
         if step.saved_as:
-            path = folder / step.saved_as
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(step.content)
+            (folder / step.saved_as).write_text(step.content)

@@ -17,7 +17,7 @@ from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
 from fanin.wire.actions import MAX_TEXT, MESSAGE, Action, Caller, CallerKind, Outcome, log_fields
 from fanin.wire.batches import OPEN_BATCH
-from fanin.wire.times import decode_time
+from fanin.wire.json_types import decode_time
 
 TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "api.md").read_text()
 

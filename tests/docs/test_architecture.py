@@ -12,7 +12,7 @@ PACKAGE = ROOT / "layers" / "fanin" / "python" / "fanin"
 PAGE = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
 HOUSE = PAGE.split("## The house")[1].split("\n## ")[0]
 TEXTS = {"architecture": PAGE, "contributing": (ROOT / "CONTRIBUTING.md").read_text()}
-ROOMS = ("ledger", "scatters", "frames", "buffers", "directory")
+ROOMS = ("ledger", "scatters", "buffers", "directory")
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)

@@ -11,11 +11,13 @@ from typer.testing import CliRunner
 
 from fanin.cli.main import app
 from fanin.domain.costs import costs
-from fanin.domain.idle import idle, waiting_taker
+from fanin.domain.planning import idle, waiting_taker
 from fanin.domain.prices import DEFAULT
-from fanin.domain.word_writes import Order
+from fanin.domain.usage import Order
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "explanation" / "costs.md").read_text()
+EXPLANATION = Path(__file__).resolve().parents[2] / "docs" / "explanation"
+PAGE = (EXPLANATION / "costs.md").read_text()
+COMPARED = (EXPLANATION / "comparison.md").read_text()
 SERVICES = ("DynamoDB", "API", "Lambda", "SQS", "logs")
 
 
@@ -44,6 +46,8 @@ def test_an_idle_month():
     assert f"| metrics of alarms | {month.alarm_metrics} | {month.alarm_metrics * 0.1:.2f} |" in PAGE
     assert f"| {month.queue_requests:,.0f} | {month.bill(DEFAULT)['SQS']:.2f} |" in PAGE
     assert f"| runs of reaper and registrar | {month.invocations:,.0f} |" in PAGE
+    another = idle(polled_queues=1).bill(DEFAULT)["SQS"]
+    assert f"Each queue of yours with a consumer on Lambda adds ${another:.2f} a month" in PAGE
 
 
 def test_a_taker_that_waits():
@@ -64,3 +68,15 @@ def test_the_ways_compared():
     table = PAGE.split("## The ways compared")[1].split("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+) \| ([\d,]+) \| ([\d.]+) \| ([\d.]+) \|", table, re.MULTILINE)
     assert rows == planned
+
+
+def test_the_comparison_has_the_dollars_of_the_plan():
+    plan = json.loads(CliRunner().invoke(app, ["plan", "1e6", "--json"]).stdout)
+    ours = [one["dollars"] for one in plan["ways"]]
+    others = {one["way"]: f"{one['dollars']:.2f}" for one in plan["alternatives"]}
+    told = dict(re.findall(r"^\| ([^|]+?) \| [^|]+ \| ([\d.]+(?: to [\d.]+)?) \|", COMPARED, re.MULTILINE))
+    assert told.pop("**fanin**") == f"{min(ours):.2f} to {max(ours):.2f}"
+    assert len(told) == 6
+    for name, dollars in told.items():
+        (way,) = [way for way in others if name.replace(" children", "").startswith(way)]
+        assert dollars == others[way], name

@@ -1,10 +1,9 @@
-"""docs/how-to/deadlines.md runs, and says what the code does."""
+"""docs/how-to/deadlines.md says what the code does."""
 
 from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -15,14 +14,6 @@ from fanin.testing import InMemoryService
 from tests.docs import pages
 
 TEXT = pages.text("how-to/deadlines.md")
-
-
-def test_its_examples_run_one_after_the_other() -> None:
-    examples = pages.code("how-to/deadlines.md")
-    assert len(examples) == 3
-    scope: dict[str, Any] = {}
-    for example in examples:
-        exec(compile(example, "docs/how-to/deadlines.md", "exec"), scope)  # noqa: S102
 
 
 def test_the_fields_that_it_names_are_in_the_event() -> None:

@@ -1,4 +1,7 @@
-"""docs/how-to/environments.md: two environments share nothing, and one cannot mark items of the other."""
+"""docs/how-to/environments.md: two environments share nothing, and one cannot mark items of the other.
+
+docs/how-to/accounts.md opens one of them to another account.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_iam as iam
 from aws_cdk.assertions import Template
 
 from fanin.testing import InMemoryService
@@ -16,6 +20,9 @@ from tests.docs import pages
 from tests.infra.conftest import UNBUNDLED
 
 STACKS, CLIENT, WRONG = pages.code("how-to/environments.md")
+PARTNER, PRODUCER, OPEN, FORWARD = pages.code("how-to/accounts.md")
+THEIRS = "222222222222"
+THEIR_BUS = f"arn:aws:events:eu-west-1:{THEIRS}:event-bus/shop"
 NAMES = (
     "Name",
     "QueueName",
@@ -40,11 +47,45 @@ def named(stack: cdk.Stack) -> set[tuple[str, str]]:
     }
 
 
-def test_its_stacks_share_no_name() -> None:
-    # Given both environments, in one account and region
+@pytest.fixture(scope="module")
+def stacks() -> dict[str, cdk.Stack]:
+    """Both environments, in one account and region; prod is open to another account."""
     scope: dict[str, Any] = {}
-    exec(compile(STACKS, "docs/how-to/environments.md", "exec"), scope)  # noqa: S102
-    stacks = scope["build"](cdk.App(context=UNBUNDLED))
+    for code in (STACKS, PARTNER, OPEN, FORWARD, *pages.code("how-to/access.md")):
+        exec(code, scope)  # noqa: S102
+    built: dict[str, cdk.Stack] = scope["build"](cdk.App(context=UNBUNDLED))
+    prod = built["prod"]
+    tracker = prod.node.find_child("Fanin")
+    scope["partner"](prod, tracker, THEIRS)
+    scope["open_to"](tracker.acks.queue, THEIRS)  # type: ignore[attr-defined]
+    scope["forward"](prod, tracker, THEIR_BUS)
+    people = [iam.Role(prod, name, assumed_by=iam.AccountRootPrincipal()) for name in "ABCDE"]
+    scope["grant"](tracker, *people)
+    return built
+
+
+def test_another_account_may_produce_send_acks_and_get_events(stacks: dict[str, cdk.Stack]) -> None:
+    resources = json.loads(json.dumps(Template.from_stack(stacks["prod"]).to_json()))["Resources"].values()
+    trusted = [json.dumps(one["Properties"]) for one in resources if one["Type"] == "AWS::IAM::Role"]
+    assert len([role for role in trusted if f":iam::{THEIRS}:root" in role]) == 1
+    granted = [
+        json.dumps(one["Properties"])
+        for one in resources
+        if one["Type"] == "AWS::IAM::Policy" and "Partner" in json.dumps(one["Properties"]["Roles"])
+    ]
+    assert len(granted) == 1
+    assert "execute-api:Invoke" in granted[0]
+    assert "dynamodb:" not in granted[0]
+    queues = [json.dumps(one["Properties"]) for one in resources if one["Type"] == "AWS::SQS::QueuePolicy"]
+    assert len([policy for policy in queues if THEIRS in policy and "sqs:SendMessage" in policy]) == 1
+    rules = [one["Properties"] for one in resources if one["Type"] == "AWS::Events::Rule"]
+    assert [rule["EventPattern"] for rule in rules if THEIR_BUS in json.dumps(rule)] == [
+        {"source": ["fanin"]}
+    ]
+
+
+def test_its_stacks_share_no_name(stacks: dict[str, cdk.Stack]) -> None:
+    # Given both environments
     dev, prod = named(stacks["dev"]), named(stacks["prod"])
     # Then each has the names that its prefix gives, and none is in both
     assert {("AWS::Events::EventBus", "shop-dev"), ("AWS::Scheduler::ScheduleGroup", "shop-dev")} <= dev

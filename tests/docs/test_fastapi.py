@@ -10,9 +10,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from fanin import Tracker
-from fanin.adapters.webhooks.posting import webhook_body
-from fanin.adapters.webhooks.signing import signed_headers
-from fanin.app.ports.callbacks import Notice
+from fanin.adapters.webhooks import signed_headers, webhook_body
+from fanin.app.ports.channels import Notice
 from fanin.testing import Fault, InMemoryService
 from tests.docs import pages
 

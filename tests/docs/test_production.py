@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from fanin.domain.costs import costs
-from fanin.domain.quotas import needs
+from fanin.domain.planning import needs
 from fanin_cdk import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "production.md").read_text()

@@ -13,7 +13,7 @@ from fanin import names
 from fanin.domain.limits import MAX_MARKS
 from fanin.domain.marks import WEIGHT, Failure
 from fanin.entry.http.validation import parse
-from fanin.wire import diagnosis, marks, messages
+from fanin.wire import items, marks, messages
 from fanin.wire.shapes import Shape
 from tests.docs.pages import blocks, text
 
@@ -24,8 +24,8 @@ TABLES: dict[str, Shape[Any]] = {
     "A range": marks.RANGE,
     "A count": marks.COUNT,
     "A kept message": messages.KEPT_MESSAGE,
-    "A note of an attempt": diagnosis.RETRY,
-    "A note of what was sent": diagnosis.SENT,
+    "A note of an attempt": items.RETRY,
+    "A note of what was sent": items.SENT,
 }
 LIMITS = ("maxItems", "maxLength", "maximum", "maxProperties")
 
@@ -76,5 +76,5 @@ def test_it_names_the_attributes() -> None:
 
 
 def test_notes_are_as_many_as_it_says() -> None:
-    retries = diagnosis.RETRIES.definition["properties"]["retries"]
+    retries = items.RETRIES.definition["properties"]["retries"]
     assert f"takes up to {retries['maxItems']:,} of them" in text(PAGE)

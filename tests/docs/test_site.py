@@ -14,12 +14,12 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from docs.site import docstrings, hooks
+from docs.site import hooks, library
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 KINDS = {"tutorial", "how-to", "reference", "explanation"}
-LIBRARY = "\n".join(page.read_text() for page in sorted((DOCS / "reference" / "library").glob("*.md")))
+LIBRARY = "\n".join(library.CONTENTS.values())
 EXPORTING = ("fanin", "fanin.testing", "fanin.spark", "fanin_cdk")
 
 
@@ -121,13 +121,14 @@ def test_a_link_out_of_the_folder_that_leads_nowhere_is_a_warning(caplog):
 @pytest.mark.parametrize(
     ("docstring", "shown"),
     [
-        ("Make one with ``tracker``::\n\n    Tracker()", "Make one with ``tracker``:\n\n    Tracker()"),
+        ("Make one with ``tracker``::\n\n    Tracker()", "Make one with `tracker`:\n\n    Tracker()"),
         ("For tests.\n\n::\n\n    Tracker()", "For tests.\n\n    Tracker()"),
-        ("Seconds: see ``a::b``.", "Seconds: see ``a::b``."),
+        ("Seconds: see ``a::b``.", "Seconds: see `a::b`."),
+        ("``a < b``, <b>\n\n    a < b", "`a < b`, &lt;b>\n\n    a < b"),
     ],
 )
-def test_an_example_in_a_docstring_is_one_in_markdown(docstring, shown):
-    assert docstrings.as_markdown(docstring) == shown
+def test_a_docstring_is_markdown(docstring, shown):
+    assert library.as_markdown(docstring) == shown
 
 
 def test_no_page_of_the_library_shows_the_marks_of_other_markup(site):

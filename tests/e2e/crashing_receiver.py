@@ -14,7 +14,7 @@ from contextlib import suppress
 import boto3
 
 from fanin import Delivery, IdempotentReceiver, Tracker
-from fanin.client.frames.sqs_receiver import SqsReceiver
+from fanin.client.frames.sqs import SqsReceiver
 from fanin.errors import FaninError
 
 

@@ -20,8 +20,7 @@ from botocore.config import Config
 
 from fanin import Delivery, IdempotentReceiver, OpenFrame, Repeater, SqliteRepeatBuffer
 from fanin.adapters.backoff import Backoff
-from fanin.client.frames.sqs_receiver import SqsReceiver
-from fanin.client.frames.sqs_transport import SqsTransport
+from fanin.client.frames.sqs import SqsReceiver, SqsTransport
 from fanin.client.tracker import Tracker
 from fanin.errors import FaninError
 from fanin.local import Stack

@@ -12,8 +12,8 @@ import pytest
 from fanin import Tracker
 from fanin.domain.batch import State
 from fanin.local import aws, emulator
+from fanin.local.aws import api_url
 from fanin.local.deploy import deploy
-from fanin.local.outputs import api_url
 from fanin.local.stack import CHECKOUT, CONTEXT, EMULATOR_HOME
 from fanin.local.synth import synthesize
 from tests.e2e.deployment import eventually

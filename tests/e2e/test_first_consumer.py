@@ -14,8 +14,8 @@ import pytest
 from fanin import Tracker, names
 from fanin.domain.batch import State
 from fanin.local import aws, emulator, environment
+from fanin.local.aws import api_url
 from fanin.local.deploy import deploy
-from fanin.local.outputs import api_url
 from fanin.local.stack import CONTEXT, EMULATOR_HOME
 from fanin.local.synth import synthesize
 from tests.docs.pages import save, steps
@@ -36,10 +36,7 @@ def walk() -> str:
     script = ["said=$PWD/said; exec > $said"]
     for step in steps(PAGE):
         if step.saved_as:
-            folder = Path(step.saved_as).parent
-            script.append(
-                f"mkdir -p {folder}; cat > {step.saved_as} <<'END OF FILE'\n{step.content}END OF FILE"
-            )
+            script.append(f"cat > {step.saved_as} <<'END OF FILE'\n{step.content}END OF FILE")
         elif step.language == "sh":
             script += [line for line in step.content.splitlines() if not line.startswith(GIVEN)]
         elif step.quoted:

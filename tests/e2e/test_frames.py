@@ -15,9 +15,7 @@ import pytest
 from fanin import Delivery, IdempotentReceiver, MemoryRepeatBuffer, OpenFrame, Repeater, SqliteRepeatBuffer
 from fanin.client.frames.envelopes import ProtobufCodec
 from fanin.client.frames.repeat_buffer import Usage
-from fanin.client.frames.sqs_notices import queue_notices
-from fanin.client.frames.sqs_receiver import SqsReceiver
-from fanin.client.frames.sqs_transport import SqsTransport
+from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
 from fanin.client.tracker import Tracker
 from fanin.errors import ChannelRefused
 from fanin.local import Stack

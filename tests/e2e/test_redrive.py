@@ -15,9 +15,9 @@ import pytest
 from fanin import Failure, ItemFailed, Tracker, names
 from fanin.adapters.backoff import Backoff
 from fanin.client.messages import from_queue
-from fanin.client.paging import chunks
 from fanin.domain.batch import State
 from fanin.domain.failures import KeptMessage, MessageAttribute
+from fanin.domain.limits import chunks
 from fanin.domain.redrives import RedriveState
 from fanin.errors import ChannelRefused, ServiceUnavailable, Throttled
 from tests.e2e.deployment import Deployment, eventually

@@ -15,7 +15,7 @@ import pytest
 from fanin import Tracker
 from fanin.domain.batch import State
 from fanin.local import aws, emulator
-from fanin.local.outputs import api_url
+from fanin.local.aws import api_url
 from fanin.local.stack import EMULATOR_HOME
 from tests.e2e.deployment import eventually
 

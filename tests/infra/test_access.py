@@ -19,8 +19,8 @@ from fanin.app.api import Fanin
 from fanin.console.actions.subjects import SUBJECTS
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.application import application, serve
-from fanin.entry.http.examples import EXAMPLES as BODIES
 from fanin.entry.http.route import Route
+from fanin.entry.http.schemas import EXAMPLES as BODIES
 from fanin.entry.http.table import ROUTES, route_of
 from fanin.errors import Throttled
 from fanin_cdk import FaninTracker, Settings

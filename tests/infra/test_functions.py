@@ -11,7 +11,7 @@ import pytest
 from aws_cdk import aws_lambda as lambda_
 
 from fanin import names
-from fanin.local.packages import installer
+from fanin.local.emulator import installer
 from fanin_cdk import Settings
 from fanin_cdk.assets import FUNCTIONS as HANDLERS
 from fanin_cdk.assets import REQUIREMENTS

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from fanin.domain import idle
+from fanin.domain import planning
 from fanin.domain.costs import ACCESS_LINE
 from fanin.domain.prices import DEFAULT
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def counted(fanin) -> idle.Usage:
+def counted(fanin) -> planning.Usage:
     """What the template has that costs money every month."""
     alarms = fanin.of_type("AWS::CloudWatch::Alarm").values()
     metrics = sum(
@@ -33,7 +33,7 @@ def counted(fanin) -> idle.Usage:
         for rule in fanin.of_type("AWS::Events::Rule").values()
         if rule.get("ScheduleExpression", "") == "rate(5 minutes)"
     ]
-    return idle.idle(
+    return planning.idle(
         alarm_metrics=metrics,
         dashboards=len(fanin.of_type("AWS::CloudWatch::Dashboard")),
         polled_queues=len(polled),
@@ -43,7 +43,7 @@ def counted(fanin) -> idle.Usage:
 
 
 def test_the_plan_of_an_idle_month_is_what_the_template_costs(fanin):
-    assert counted(fanin) == idle.idle()
+    assert counted(fanin) == planning.idle()
 
 
 def test_nothing_else_of_the_template_costs_by_the_month(fanin):

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from fanin import names
-from fanin.entry.pauses import ACKS
+from fanin.entry.partial_batch import ACKS
 from fanin_cdk.ack_queue import TIMEOUT as ACK_TIMEOUT
 from fanin_cdk.settings import Settings
 from tests.infra.conftest import ALTERED

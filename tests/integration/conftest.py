@@ -1,5 +1,5 @@
-"""The stores under test: in memory, on moto, on the second store of ``tests/oracle``, and on the local stack
-that FANIN_TEST_ENDPOINT names.
+"""The stores under test: in memory, on the second store of ``tests/oracle``, and on the local stack that
+FANIN_TEST_ENDPOINT names.
 """
 
 import os
@@ -12,7 +12,6 @@ from uuid import uuid4
 import boto3
 import pytest
 from botocore.config import Config
-from moto import mock_aws
 
 from fanin import names
 from fanin.adapters.backoff import Backoff
@@ -26,7 +25,6 @@ from fanin.app.ports.words import WordKey, WordStore
 from fanin.domain.tree import Tree
 
 MEMORY = "memory"
-MOTO = "moto"
 EMULATOR = pytest.param("emulator", marks=pytest.mark.emulator)
 SECOND = pytest.param("second", marks=pytest.mark.oracle)
 
@@ -55,23 +53,16 @@ class Dynamo(Stores):
         return self.row("words", word_id={"S": word_id(key)})
 
 
-@pytest.fixture(params=[MEMORY, MOTO, SECOND, EMULATOR])
+@pytest.fixture(params=[MEMORY, SECOND, EMULATOR])
 def stores(request: pytest.FixtureRequest) -> Iterator[Stores]:
     """Every implementation of the ports."""
     with opened(request.param) as world:
         yield world
 
 
-@pytest.fixture(params=[MOTO, SECOND, EMULATOR])
+@pytest.fixture(params=[SECOND, EMULATOR])
 def dynamo(request: pytest.FixtureRequest) -> Iterator[Dynamo]:
     """The implementations on DynamoDB."""
-    with opened(request.param) as world:
-        yield world
-
-
-@pytest.fixture(params=[MEMORY, SECOND, EMULATOR])
-def racing(request: pytest.FixtureRequest) -> Iterator[Stores]:
-    """The implementations whose writes are atomic under threads; those of moto are not."""
     with opened(request.param) as world:
         yield world
 
@@ -83,9 +74,6 @@ def opened(kind: str, tree: Tree | None = None) -> Iterator[Any]:
         clock = FixedClock()
         memory = Memory(tree=tree, clock=clock)
         yield Stores(memory.batches, memory.words, memory.parts, memory.records, memory.directory, clock)
-    elif kind == MOTO:
-        with mock_aws():
-            yield on_dynamodb(None, tree)
     elif kind == "second":
         yield on_dynamodb(os.environ["FANIN_SECOND_ENDPOINT"], tree)
     elif endpoint := os.environ.get("FANIN_TEST_ENDPOINT"):
@@ -94,7 +82,7 @@ def opened(kind: str, tree: Tree | None = None) -> Iterator[Any]:
         pytest.skip("FANIN_TEST_ENDPOINT names no local stack")
 
 
-def on_dynamodb(endpoint: str | None, tree: Tree | None, clock: FixedClock | None = None) -> Dynamo:
+def on_dynamodb(endpoint: str, tree: Tree | None, clock: FixedClock | None = None) -> Dynamo:
     prefix = f"test-{uuid4().hex[:12]}"
     credentials = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}  # of no account
     connection = Connection(
@@ -105,7 +93,7 @@ def on_dynamodb(endpoint: str | None, tree: Tree | None, clock: FixedClock | Non
             config=Config(ignore_configured_endpoint_urls=True),
             **credentials,
         ),
-        threads=16 if endpoint else 1,  # moto's tables are not for threads
+        threads=16,
         backoff=Backoff(base=0.001),
     )
     create_tables(connection, prefix)

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fanin.app.ports.batches import Activity
+from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import State
 from fanin.domain.ids import MAX_ITEMS
-from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import IdempotencyKeyReused
 
 from .conftest import Stores
@@ -74,11 +74,11 @@ class TestAllocate:
         assert row is not None
         assert row.items == MAX_ITEMS
 
-    def test_writers_at_once_get_ranges_of_their_own(self, racing: Stores) -> None:
-        put(racing)
+    def test_writers_at_once_get_ranges_of_their_own(self, stores: Stores) -> None:
+        put(stores)
 
         def allocate(n: int) -> range:
-            row = racing.batches.allocate(8, n, activity=None, room=None)
+            row = stores.batches.allocate(8, n, activity=None, room=None)
             assert row is not None
             return range(row.items - n, row.items)
 
@@ -87,14 +87,14 @@ class TestAllocate:
 
         assert sorted(i for block in ranges for i in block) == list(range(120))
 
-    def test_of_writers_at_once_no_more_than_the_limit_get_in(self, racing: Stores) -> None:
-        put(racing, limit=10)
+    def test_of_writers_at_once_no_more_than_the_limit_get_in(self, stores: Stores) -> None:
+        put(stores, limit=10)
 
         with ThreadPoolExecutor(8) as pool:
-            rows = list(pool.map(lambda _: racing.batches.allocate(8, 3, activity=None, room=7), range(16)))
+            rows = list(pool.map(lambda _: stores.batches.allocate(8, 3, activity=None, room=7), range(16)))
 
         assert sum(row is not None for row in rows) == 3
-        assert row_of(racing) == new_batch(limit=10, items=9, pending_bound=9)
+        assert row_of(stores) == new_batch(limit=10, items=9, pending_bound=9)
 
 
 class TestAllocateOnce:
@@ -189,14 +189,14 @@ class TestAllocateOnce:
         assert stores.batches.allocate_once(batch, 3, KEY, activity=self.ACTIVITY) is None
         assert stores.batches.allocate_once(batch, 2, KEY, activity=self.ACTIVITY) == MAX_ITEMS - 2
 
-    def test_of_writers_at_once_with_one_key_all_get_one_range(self, racing: Stores) -> None:
-        put(racing)
+    def test_of_writers_at_once_with_one_key_all_get_one_range(self, stores: Stores) -> None:
+        put(stores)
 
         def allocate(number: int) -> int:
             key = f"key-{number % 4}"
             while True:
-                first = racing.batches.allocate_once(
-                    row_of(racing), 5, IdempotencyKey.of(key), activity=self.ACTIVITY
+                first = stores.batches.allocate_once(
+                    row_of(stores), 5, IdempotencyKey.of(key), activity=self.ACTIVITY
                 )
                 if first is not None:
                     return first
@@ -206,4 +206,4 @@ class TestAllocateOnce:
 
         assert Counter(firsts) == dict.fromkeys([0, 5, 10, 15], 8)
         assert all(len(set(firsts[number::4])) == 1 for number in range(4))
-        assert row_of(racing).items == 20
+        assert row_of(stores).items == 20

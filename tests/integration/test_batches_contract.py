@@ -8,9 +8,9 @@ from itertools import chain
 
 from fanin.app.ports.batches import Activity, ItemPlace, Page
 from fanin.domain import limits
+from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import LIVE, Mode, OnDeadline, State
 from fanin.domain.ids import MAX_ITEMS
-from fanin.domain.principals import IdempotencyKey
 
 from .conftest import Stores
 from .given import HOUR, NOW, new_batch, put, row_of

@@ -7,8 +7,8 @@ import pytest
 from fanin.adapters.dynamodb.metering import Meter
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.words import Claim, Clear, Cleared, WordKey
+from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import LIVE, Batch, State
-from fanin.domain.principals import IdempotencyKey
 from fanin.errors import NotConfigured
 
 from .conftest import Dynamo

@@ -137,16 +137,16 @@ class TestMoves:
         assert not stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE, touched_at=NOW + 6)[1]
         assert stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE, touched_at=NOW + 5)[1]
 
-    def test_of_enders_at_once_one_moves_the_batch(self, racing: Stores) -> None:
-        put(racing)
+    def test_of_enders_at_once_one_moves_the_batch(self, stores: Stores) -> None:
+        put(stores)
 
         with ThreadPoolExecutor(8) as pool:
             answers = list(
-                pool.map(lambda state: racing.batches.end(8, state, now=NOW, sources=LIVE), TERMINAL * 8)
+                pool.map(lambda state: stores.batches.end(8, state, now=NOW, sources=LIVE), TERMINAL * 8)
             )
 
         assert [moved for _, moved in answers].count(True) == 1
-        assert {str(row) for row, _ in answers} == {str(row_of(racing))}
+        assert {str(row) for row, _ in answers} == {str(row_of(stores))}
 
     def test_touch_goes_forward_only(self, stores: Stores) -> None:
         put(stores)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven, RetryRow, SentRow
+from fanin.domain.access import IdempotencyKey
 from fanin.domain.ids import MAX_ITEMS
-from fanin.domain.principals import IdempotencyKey
 
 from .conftest import Stores
 from .given import LATER, NOW, put

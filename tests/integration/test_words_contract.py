@@ -12,7 +12,7 @@ import pytest
 from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Tally, WordKey, WordRow
 from fanin.domain.tree import Tree
 
-from .conftest import EMULATOR, MEMORY, MOTO, SECOND, Stores, opened
+from .conftest import EMULATOR, MEMORY, SECOND, Stores, opened
 from .given import FULL, KEY, LATER, clear
 
 
@@ -54,9 +54,9 @@ class TestClaims:
         assert claim(stores, 7) == Claimed(pending=False, until=0, taken=False)
         assert stores.words.read([KEY]) == {KEY: 0}
 
-    def test_of_many_at_once_one_gets_it(self, racing: Stores) -> None:
+    def test_of_many_at_once_one_gets_it(self, stores: Stores) -> None:
         with ThreadPoolExecutor(8) as pool:
-            answers = list(pool.map(lambda n: claim(racing, 9, until=130 + n), range(16)))
+            answers = list(pool.map(lambda n: claim(stores, 9, until=130 + n), range(16)))
         (winner,) = [answer for answer in answers if answer.taken]
         assert {answer.until for answer in answers} == {winner.until}
 
@@ -163,20 +163,20 @@ class TestWords:
         assert stores.words.read_tallied([KEY]) == {}
         assert stores.words.read_tallied([]) == {}
 
-    @pytest.mark.parametrize("kind", [MEMORY, MOTO, SECOND, EMULATOR])
+    @pytest.mark.parametrize("kind", [MEMORY, SECOND, EMULATOR])
     def test_narrow_words_are_full_at_their_width(self, kind: str) -> None:
         with opened(kind, Tree(width=3)) as stores:
             assert clear(stores, 0b001) == Cleared(0b110, 0b001)
             assert clear(stores, 0b111) == Cleared(0, 0b110)
 
-    def test_of_many_writers_each_bit_has_one_first(self, racing: Stores) -> None:
+    def test_of_many_writers_each_bit_has_one_first(self, stores: Stores) -> None:
         # Given 16 writers that together clear every bit of two words twice or more, in masks that overlap
         keys = [KEY, WordKey(7, 0, 4)]
         masks = [(0b111 << step) & FULL for step in range(64)] * 2
 
         # When they all go at once
         def write(number: int) -> list[Cleared]:
-            return racing.words.clear([Clear(key, masks[number], LATER) for key in keys])
+            return stores.words.clear([Clear(key, masks[number], LATER) for key in keys])
 
         with ThreadPoolExecutor(16) as pool:
             answers = list(pool.map(write, range(len(masks))))
@@ -186,7 +186,7 @@ class TestWords:
             firsts = [answer[place].first for answer in answers]
             assert sum(mask.bit_count() for mask in firsts) == 64
             assert reduce(or_, firsts) == FULL
-            assert racing.words.read([key]) == {key: 0}
+            assert stores.words.read([key]) == {key: 0}
             assert sum(answer[place].word == 0 and answer[place].first > 0 for answer in answers) == 1
 
 

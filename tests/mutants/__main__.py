@@ -62,8 +62,8 @@ SEED: Final = 20261123
 
 def stages(module: Path) -> list[tuple[str, ...]]:
     """The tests of a module of the package: its own, its room's, and others that use the room."""
-    room = module.parent.as_posix()
-    outside = next((tests for name, tests in OUTSIDE.items() if f"{room}/".startswith(f"{name}/")), ())
+    room, place = module.parent.as_posix(), module.with_suffix("").as_posix()
+    outside = next((tests for name, tests in OUTSIDE.items() if f"{place}/".startswith(f"{name}/")), ())
     found = [(f"tests/unit/{room}/test_{module.name}",), (f"tests/unit/{room}",), outside]
     return [tests for tests in found if tests and all((ROOT / test).exists() for test in tests)]
 

@@ -6,8 +6,8 @@ import argparse
 
 from tests.mutants.__main__ import chosen, modules, obsolete, stages
 
-ROOM = "app/frames"
-MODULE = "app/frames/notices.py"
+ROOM = "app/targets"
+MODULE = "app/targets/jobs.py"
 
 
 def names(place: str, sample: int | None = None) -> list[str]:

@@ -15,8 +15,8 @@ from fanin.adapters.memory import FixedClock, Memory, OnCall
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity, Done
 from fanin.app.ports.words import Claim, Clear, Tally, WordKey
+from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Mode, State, touched
-from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.domain.tree import Tree
 from fanin.errors import IdempotencyKeyReused
 from tests.integration.given import new_batch
@@ -25,7 +25,7 @@ from tests.stateful.simulation import Simulation
 
 pytestmark = pytest.mark.oracle
 CALLERS = (None, Principal("ada", "iam ada"))
-SEEDS = 5
+SEEDS = 2
 """Seeds for each width; one has some hundred accesses."""
 
 

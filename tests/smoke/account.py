@@ -11,8 +11,8 @@ from typing import Any
 import boto3
 
 from fanin import names
-from fanin.client.local_profile import VARIABLES
-from fanin.local.outputs import OUTPUTS, api_url
+from fanin.client.local_stack import VARIABLES
+from fanin.local.aws import OUTPUTS, api_url
 
 ON_AWS = ("amazonaws.com", "amazonaws.com.cn", "api.aws")
 

@@ -34,7 +34,7 @@ from fanin.errors import (
     LimitReached,
     Throttled,
 )
-from fanin.wire.compact_json import compact
+from fanin.wire.json_text import compact
 from fanin.wire.marks import MARKS
 from tests.stateful.model import Model, ordinals_of, require
 from tests.stateful.scheduler import Crash, Death, Scheduler

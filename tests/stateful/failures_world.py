@@ -16,7 +16,7 @@ from random import Random
 
 from fanin import names
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
-from fanin.app.failures.forgetting import forget
+from fanin.app.failures import forget
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import IN_ROW, FailureRow
@@ -26,8 +26,7 @@ from fanin.app.redrives.redrive import RedriveService
 from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.marks import Failure
-from fanin.domain.redrives import Redrive
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import OrdinalRange, Redrive
 from fanin.domain.tree import Tree
 from fanin.errors import Throttled
 from fanin.wire.messages import unpack

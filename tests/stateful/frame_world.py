@@ -14,15 +14,15 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.frames.service import FrameService
+from fanin.app.frames import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services, patterns
 from fanin.client.consuming.acknowledging import LedgerAcknowledger
+from fanin.client.frames.envelope_sender import Notice
 from fanin.client.frames.envelopes import OCTETS, Envelope
 from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiver
 from fanin.client.frames.repeater import Repeater
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
-from fanin.client.frames.transport import Notice
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import Batch, State
 from fanin.domain.frames import OpenFrame

@@ -13,10 +13,10 @@ from fanin.adapters.memory import FixedClock, Memory, SeededRandom
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import Redriven
 from fanin.domain.batch import Batch, Cause, OnFailure, OpenBatch, State
+from fanin.domain.failures import Tolerance
 from fanin.domain.ids import Group
 from fanin.domain.marks import Failure
-from fanin.domain.selection import OrdinalRange, Selection
-from fanin.domain.tolerance import Tolerance
+from fanin.domain.redrives import OrdinalRange, Selection
 from fanin.domain.tree import Tree
 from tests.stateful.actors import Actor, World
 from tests.stateful.model import Model, require

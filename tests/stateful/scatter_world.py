@@ -12,7 +12,7 @@ from fanin.app.directory.service import DirectoryService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.correlation import GRACE_MS, NAMESPACE
 from fanin.app.scatters.records import reply_name
-from fanin.app.scatters.reply_store import namespace
+from fanin.app.scatters.replies import namespace
 from fanin.app.scatters.service import ScatterService
 from fanin.app.services import patterns
 from fanin.domain.batch import Batch, Kind, State

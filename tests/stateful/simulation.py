@@ -396,7 +396,7 @@ class Simulation:
             require(failed <= possible, f"{failed - possible} are listed as failed, and were not first")
 
 
-def simulate(width: int, seed: int, trace: Trace | None = None, *, settled: bool = True) -> None:
+def simulate(width: int, seed: int, trace: Trace | None = None, *, settled: bool = True) -> Simulation:
     """Play one seed; see ``Simulation``.
 
     Raises:
@@ -404,11 +404,13 @@ def simulate(width: int, seed: int, trace: Trace | None = None, *, settled: bool
         Stuck: the actors do not come to an end.
         FaninError: the ledger refused what it must not refuse.
     """
+    simulation = Simulation(width, seed, trace, settled=settled)
     try:
-        Simulation(width, seed, trace, settled=settled).play()
+        simulation.play()
     except (AssertionError, FaninError) as error:
         error.add_note(f"replay it: python -m tests.stateful.simulation {width} {seed}")
         raise
+    return simulation
 
 
 if __name__ == "__main__":

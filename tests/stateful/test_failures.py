@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory import MemoryParts
-from fanin.app.failures.messages import KeptMessages
-from fanin.app.failures.notes import FailureNotes
+from fanin.app.failures import FailureNotes, KeptMessages
 from fanin.app.ledger.held import Held
 from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.errors import FaninError
 from tests.stateful.failures_world import simulate
 
-SEEDS = 90
+SEEDS = 40
 ENOUGH = range(250, 650)
 """Seeds within which each of the broken ledgers must be found out."""
 

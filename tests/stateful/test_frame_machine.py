@@ -14,8 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ports.words import Claim, Claimed
 from fanin.client.frames.envelopes import Envelope
-from fanin.client.frames.lease_plan import TakenLease
-from fanin.client.frames.receiver import Disposition, IdempotentReceiver
+from fanin.client.frames.receiver import Disposition, IdempotentReceiver, TakenLease
 from fanin.client.frames.repeater import Repeater
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.domain.frames import Ticket

@@ -14,7 +14,7 @@ from tests.stateful.frames import simulate
 from tests.stateful.model import Broken
 from tests.stateful.scheduler import Stuck
 
-SEEDS = 60
+SEEDS = 25
 ENOUGH = 100
 
 

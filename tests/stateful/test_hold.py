@@ -7,11 +7,11 @@ import pytest
 from fanin.app.ledger.held import Held, Takings
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.domain.batch import Batch
-from fanin.domain.tolerance import Tolerance
+from fanin.domain.failures import Tolerance
 from fanin.errors import FaninError
 from tests.stateful.hold_world import HoldSimulation
 
-SEEDS = 240
+SEEDS = 90
 ENOUGH = 300
 """Seeds within which each of the broken ledgers must be found out."""
 

@@ -1,19 +1,16 @@
-"""The ledger against a plain model, over both kinds of stores."""
+"""The ledger in memory against a plain model; that DynamoDB answers alike is shown in ``tests/oracle``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
-from moto import mock_aws
 
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.ports import Ports
 from fanin.domain.tree import Tree
-from tests.integration.conftest import on_dynamodb
 from tests.stateful.machine import LedgerMachine
 
 WIDTHS = [2, 3, 64]
@@ -65,16 +62,3 @@ def test_the_ledger_in_memory_does_as_plain_sets_do(width: int) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_ledger_in_memory_does_so_for_a_long_time(width: int) -> None:
     run_state_machine_as_test(in_memory(width), settings=settings(quick(1_500, 60), derandomize=False))
-
-
-def test_the_ledger_on_dynamodb_does_as_plain_sets_do() -> None:
-    class OnDynamo(LedgerMachine):
-        @staticmethod
-        def world() -> tuple[Ports, FixedClock, Callable[[], int]]:
-            clock, tree = FixedClock(), Tree(3)
-            memory, tables = Memory(clock=clock, tree=tree), on_dynamodb(None, tree)
-            stores = {"batches": tables.batches, "words": tables.words, "parts": tables.parts}
-            return replace(memory.ports(), **stores), clock, lambda: 0
-
-    with mock_aws():
-        run_state_machine_as_test(OnDynamo, settings=quick(8, 20))

@@ -126,7 +126,7 @@ def most_writes(seed: int) -> Callable[[str], bool]:
     return lambda call: call in {"words.clear", "batches.end", "batches.touch"} and draw() < 0.9
 
 
-@pytest.mark.parametrize("throttled", [never_words, *map(most_writes, range(8))])
+@pytest.mark.parametrize("throttled", [never_words, *map(most_writes, range(2))])
 def test_an_hour_of_throttling_fails_nothing_that_was_done(throttled: Callable[[str], bool]) -> None:
     # Given a batch whose consumers do their work while its words cannot be written
     service = Service(throttled)
@@ -146,7 +146,7 @@ def test_an_hour_of_throttling_fails_nothing_that_was_done(throttled: Callable[[
     assert service.lost.counts() == (0, 0, 0)
 
 
-@pytest.mark.parametrize("throttled", [never_words, *map(most_writes, range(8))])
+@pytest.mark.parametrize("throttled", [never_words, *map(most_writes, range(2))])
 def test_an_hour_of_throttling_adds_every_value_once(throttled: Callable[[str], bool]) -> None:
     # Given a batch whose messages bring values, and come again now and then
     service = Service(throttled)
@@ -200,7 +200,7 @@ def some_counts(seed: int) -> Callable[[str], bool]:
     return lambda call: call in {"words.clear", "batches.count"} and draw() < 0.5
 
 
-@pytest.mark.parametrize("throttled", [some_counts(seed) for seed in range(8)])
+@pytest.mark.parametrize("throttled", [some_counts(seed) for seed in range(3)])
 def test_an_hour_of_throttling_counts_nothing_twice(throttled: Callable[[str], bool]) -> None:
     # Given messages of the ack queue that mix an exact batch and two estimated ones in every way
     service = Service(throttled)

@@ -16,7 +16,7 @@ from fanin.app.services import Services
 from fanin.client.consuming.consumer import Consumer
 from fanin.client.frames.envelopes import Envelope, JsonCodec, ProtobufCodec
 from fanin.client.frames.receiver import IdempotentReceiver
-from fanin.client.frames.sqs_receiver import SqsReceiver
+from fanin.client.frames.sqs import SqsReceiver
 from fanin.domain.frames import OpenFrame
 from fanin.names import ITEM_ATTRIBUTE
 

@@ -10,12 +10,11 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from fanin.app.ledger.service import LedgerService
-from fanin.app.scatters import correlation, reply_store
+from fanin.app.scatters import correlation, replies
 from fanin.app.scatters import records as scatter_records
 from fanin.app.scatters import start as scatter_start
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.replies import Replies
-from fanin.app.scatters.reply_store import ReplyStore
+from fanin.app.scatters.replies import Replies, ReplyStore
 from fanin.app.services import patterns
 from fanin.domain.batch import Batch
 from fanin.domain.scatter import Reply
@@ -44,8 +43,8 @@ def test_scatters_do_so_for_a_long_time(width: int) -> None:
 
 def last_reply_wins(self: ReplyStore, batch: Batch, ordinal: int, reply: Reply) -> bool:
     value = {"at": 0, "payload": reply.payload}
-    place = reply_store.namespace(batch.batch_id, ordinal)
-    name = reply_store.reply_name(ordinal)
+    place = replies.namespace(batch.batch_id, ordinal)
+    name = replies.reply_name(ordinal)
     self._ports.records.put(place, name, value, expires_at=batch.expires_at)
     return True
 

@@ -1,4 +1,4 @@
-"""The ledger under thousands of seeds; and proof that a broken ledger would not pass.
+"""The ledger under hundreds of seeds; and proof that a broken ledger would not pass.
 
 ``make soak`` plays a million others.
 """
@@ -23,20 +23,24 @@ from tests.stateful.scheduler import MOST_LOST
 from tests.stateful.simulation import Simulation, simulate
 
 WIDTHS = (2, 3, 4, 64)
-SEEDS = 320
-"""Seeds for each width; all widths together take about five seconds of one core."""
+SEEDS = 100
+"""Seeds for each width. Each of the broken ledgers below is found out within them, at one width at least."""
 ENOUGH = 400
 """Seeds within which each of the broken ledgers must be found out."""
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_ledger_is_exact_however_its_steps_interleave_and_crash(width: int) -> None:
-    for seed in range(SEEDS):
-        simulate(width, seed)
+    played = [simulate(width, seed) for seed in range(SEEDS)]
+
+    # In many worlds with totals duplicates bring other values, and processes die
+    totals = [one for one in played if one.totals]
+    assert sum(any(one.values.beaten.values()) for one in totals) > len(totals) / 4
+    assert sum(bool(one.world.deaths) for one in totals) > len(totals) / 20
 
 
 def test_what_the_dead_left_is_settled_by_the_reaper_even_if_the_stream_was_lost() -> None:
-    for seed in range(SEEDS // 4):
+    for seed in range(SEEDS // 2):
         simulate(2, seed, settled=False)
 
 

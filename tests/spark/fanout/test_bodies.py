@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.testing import assertDataFrameEqual
 
-from fanin.client.sqs_messages import REQUEST_BYTES
+from fanin.client.sqs import REQUEST_BYTES
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import bodies
 from fanin.spark.fanout.bodies import Dataset

@@ -1,8 +1,12 @@
+import ssl
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.stub import Stubber
+
+from tests.e2e.receiver import Receiver
 
 
 @pytest.fixture(autouse=True)
@@ -23,3 +27,20 @@ def aws(client: Any) -> Iterator[Stubber]:
     with Stubber(client) as stubber:
         yield stubber
         stubber.assert_no_pending_responses()
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("receiver") / "certificate.pem"
+
+
+@pytest.fixture(scope="session")
+def receiver(certificate: Path) -> Iterator[Receiver]:
+    receiver = Receiver(certificate, host="hooks.example.com")
+    yield receiver
+    receiver.close()
+
+
+@pytest.fixture
+def trusting(receiver: Receiver, certificate: Path) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=str(certificate))

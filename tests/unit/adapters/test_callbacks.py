@@ -11,7 +11,7 @@ import pytest
 from botocore.stub import Stubber
 
 from fanin.adapters.callbacks import ERRORS, MAX_CAUSE, AwsCallbacks, cause
-from fanin.app.ports.callbacks import Notice
+from fanin.app.ports.channels import Notice
 from fanin.app.ports.events import Event
 from fanin.domain.targets import Target, TargetType
 from fanin.errors import AccessDenied, FaninError, ServiceUnavailable, TargetRefused, Throttled

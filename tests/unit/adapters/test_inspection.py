@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from fanin.adapters.inspection import FRESH_MS, MOST, AwsQueueInspection
 from fanin.adapters.memory import FixedClock
-from fanin.app.ports.inspection import Consumer, Figures, QueueReport, Trouble
+from fanin.app.ports.queues import Consumer, Figures, QueueReport, Trouble
 
 ARN = "arn:aws:sqs:eu-west-1:1:work"
 URL = "https://sqs.eu-west-1.amazonaws.com/1/work"

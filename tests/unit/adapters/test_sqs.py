@@ -8,7 +8,7 @@ from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
 from fanin.adapters.backoff import Backoff
-from fanin.adapters.sqs import SqsQueue
+from fanin.adapters.queues import SqsQueue
 from fanin.errors import NotConfigured, RequestTooLarge, Throttled
 
 URL = "https://sqs.eu-west-1.amazonaws.com/123456789012/q"

@@ -17,7 +17,7 @@ from fanin.app import api
 from fanin.app.api import Fanin
 from fanin.app.diagnosis.stalls import Stalls
 from fanin.app.ports import Defaults
-from fanin.app.ports.inspection import Figures, QueueReport
+from fanin.app.ports.queues import Figures, QueueReport
 from fanin.app.services import Services
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
@@ -63,7 +63,7 @@ def test_there_are_eight_services() -> None:
     protocols = {
         protocol
         for protocol in vars(api).values()
-        if inspect.isclass(protocol) and protocol.__module__.startswith(f"{api.__name__}.")
+        if inspect.isclass(protocol) and protocol.__module__.startswith(api.__name__)
     }
     assert protocols == {Fanin, *FACES.values()}
     assert len(CALLS) > 30

@@ -7,7 +7,7 @@ import pytest
 from bench import bill
 from fanin.domain.costs import TOGETHER, costs
 from fanin.domain.prices import DEFAULT
-from fanin.domain.word_writes import Order
+from fanin.domain.usage import Order
 
 TOLERANCE = 0.03
 """By which the plan may differ from the counts."""

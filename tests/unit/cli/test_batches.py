@@ -8,7 +8,7 @@ import pytest
 
 from fanin.cli.exits import ExitCode
 from fanin.domain.batch import State
-from fanin.wire.times import encode_time
+from fanin.wire.json_types import encode_time
 
 
 @pytest.fixture

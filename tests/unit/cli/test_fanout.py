@@ -27,9 +27,9 @@ from fanin.cli.exits import ExitCode
 from fanin.cli.main import app
 from fanin.cli.rows import RowFormat
 from fanin.cli.session import Session
-from fanin.client.producing import stopping
+from fanin.client.producing import resuming
 from fanin.client.producing.batch import TrackedBatch
-from fanin.client.producing.stopping import Stop
+from fanin.client.producing.resuming import Stop
 from fanin.domain.batch import State
 from fanin.errors import ServiceUnavailable
 
@@ -238,7 +238,7 @@ class TestFanout:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(tracker.__dict__, "sqs", Interrupted())
-            patch.setattr(stopping, "Stop", Noted)
+            patch.setattr(resuming, "Stop", Noted)
             patch.setattr(signal, "default_int_handler", second)
             yield
 

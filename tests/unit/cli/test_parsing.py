@@ -8,10 +8,10 @@ import pytest
 import typer
 
 from fanin.cli import parsing
+from fanin.domain.failures import Tolerance
 from fanin.domain.ids import MAX_BATCH_ID
 from fanin.domain.marks import Count, ItemRange
-from fanin.domain.selection import OrdinalRange
-from fanin.domain.tolerance import Tolerance
+from fanin.domain.redrives import OrdinalRange
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from fanin.cli.exits import ExitCode
 from fanin.cli.sending import Meter, _asking, again, stopped
 from fanin.cli.session import Session
-from fanin.client.producing.stopping import Stop
+from fanin.client.producing.resuming import Stop
 
 
 @pytest.mark.parametrize(

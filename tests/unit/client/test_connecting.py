@@ -12,7 +12,6 @@ from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
-from fanin.client import local_roots
 from fanin.client.https.ledger import HttpsLedger
 from fanin.client.local_stack import Stack
 from fanin.entry.settings import Settings
@@ -40,7 +39,7 @@ def environment(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def local_stack(tmp_path, monkeypatch):
+def a_local_stack(tmp_path, monkeypatch):
     (tmp_path / ".fanin").mkdir()
     (tmp_path / ".fanin/local.json").write_text(json.dumps(STACK))
     deep = tmp_path / "a/b"
@@ -48,7 +47,7 @@ def local_stack(tmp_path, monkeypatch):
     monkeypatch.chdir(deep)
 
 
-@pytest.mark.usefixtures("local_stack")
+@pytest.mark.usefixtures("a_local_stack")
 def test_the_local_profile_finds_the_stack_from_a_folder_below(monkeypatch):
     monkeypatch.setenv("FANIN_PROFILE", "local")
     monkeypatch.setenv("FANIN_API_URL", "https://elsewhere")
@@ -58,25 +57,12 @@ def test_the_local_profile_finds_the_stack_from_a_folder_below(monkeypatch):
     assert tracker._ack_queue_url == STACK["ack_queue_url"]
 
 
-@pytest.mark.usefixtures("local_stack")
+@pytest.mark.usefixtures("a_local_stack")
 def test_the_local_stack_of_another_folder(monkeypatch, tmp_path):
     monkeypatch.chdir("/")
     assert Tracker.local(tmp_path / "a")._ack_queue_url == STACK["ack_queue_url"]
     with pytest.raises(NotConfigured, match="fanin local up"):
         Tracker.local()
-
-
-@pytest.mark.usefixtures("local_stack")
-def test_the_local_profile_finds_the_stack_that_was_started_last_from_any_folder(monkeypatch, tmp_path):
-    monkeypatch.chdir("/")
-    local_roots.remember(tmp_path)
-    assert Tracker.local()._ack_queue_url == STACK["ack_queue_url"]
-    monkeypatch.setenv("FANIN_PROFILE", "local")
-    assert Tracker.from_env()._ack_queue_url == STACK["ack_queue_url"]
-    # But a folder that is named is searched alone
-    (tmp_path / ".fanin/local.json").rename(tmp_path / "elsewhere.json")
-    with pytest.raises(NotConfigured, match="fanin local up"):
-        Tracker.local(tmp_path)
 
 
 def test_another_profile_is_refused(monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 
 from fanin.client.conversions import member, milliseconds, patience, seconds, selection, several, targets
 from fanin.domain.batch import State
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import OrdinalRange
 from fanin.domain.targets import Target, TargetType, When
 from fanin.errors import InvalidRequest
 

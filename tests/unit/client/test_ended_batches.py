@@ -1,18 +1,25 @@
-"""What a process knows of the ends of batches."""
+"""What a process knows of the ends of batches.
+
+Messages of ended batches are dropped without doing their work.
+"""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from fanin import Tracker
+from fanin import ItemFailed, ReceivedMessage, Tracker
 from fanin.client import ended_batches
-from fanin.client.ended_batches import EndedBatches
+from fanin.client.ended_batches import EndedBatches, Skipping
 from fanin.domain.batch import Mode, State
 from fanin.domain.marks import Count, Marked, Receipt
-from fanin.errors import BatchGone, BatchNotFound
+from fanin.errors import BatchGone, BatchNotFound, InvalidRequest, ServiceUnavailable
+from fanin.names import ATTRIBUTE_REPLY_TO, METRIC_SKIPPED
+from fanin.testing import InMemoryService
 
 
 def told(*receipts: Receipt) -> Marked:
@@ -139,3 +146,241 @@ def test_of_an_estimated_batch_every_other_end_is_one(state: State) -> None:
     ended, row = EndedBatches(lambda: 0.0), Tracker.in_memory().open(mode="estimated")
     ended.note(replace(row, state=state))
     assert row.batch_id in ended
+
+
+def another(service: InMemoryService) -> Tracker:
+    """The tracker of another process: it has learned nothing yet."""
+    return Tracker(service.services, lambda: service.sqs, service.tracker._ack_queue_url, service.clock)
+
+
+class Work:
+    """A handler that keeps what it did."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def __call__(self, message: ReceivedMessage) -> None:
+        self.done.append(message.body)
+
+
+@pytest.fixture
+def service() -> InMemoryService:
+    return InMemoryService()
+
+
+@pytest.fixture
+def queue_url(service: InMemoryService) -> str:
+    return service.queue("rows")
+
+
+@pytest.fixture
+def work() -> Work:
+    return Work()
+
+
+def sent(service: InMemoryService, queue_url: str, count: int, **options: Any) -> int:
+    with service.tracker.batch(**options) as batch:
+        batch.send(queue_url, [str(n) for n in range(count)], workers=1)
+    return batch.id
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_a_warm_consumer_does_at_most_one_of_fifty_that_remain(
+    service: InMemoryService, work: Work, fifo: bool
+) -> None:
+    # Given a consumer of another process that has done ten messages of a batch, a while ago
+    queue_url = service.queue("rows", fifo=fifo)
+    batch_id = sent(service, queue_url, 60)
+    consumer = another(service).consumer(queue_url, work, wait=0)
+    assert consumer.poll() == 10
+    service.advance(timedelta(seconds=5))
+
+    # When the batch is cancelled
+    service.tracker.cancel(batch_id)
+    while consumer.poll():
+        pass
+
+    # Then it does one more, which tells it, and deletes the others
+    assert len(work.done) <= 11
+    assert (consumer.skipped, consumer.poll()) == (60 - len(work.done), 0)
+
+
+def test_false_does_all_the_work(service: InMemoryService, queue_url: str, work: Work) -> None:
+    service.tracker.cancel(sent(service, queue_url, 3))
+    consumer = service.tracker.consumer(queue_url, work, wait=0, skip_ended=False)
+
+    consumer.poll()
+
+    assert (len(work.done), consumer.skipped) == (3, 0)
+
+
+def test_look_reads_before_the_first_message_once_in_30_seconds(
+    service: InMemoryService, queue_url: str, work: Work
+) -> None:
+    # Given a consumer that acknowledges through the queue, and so gets no receipts
+    batch_id = sent(service, queue_url, 40)
+    consumer = another(service).consumer(queue_url, work, wait=0, via="queue", skip_ended="look")
+    reads: list[str] = []
+    service.on_call = lambda call, moment: reads.append(call) if moment == "before" else None
+    consumer.poll()
+    assert reads.count("batches.read") <= 2  # one look, and that of the function behind the ack queue
+
+    # When the batch ends, and 30 seconds later
+    service.tracker.cancel(batch_id)
+    service.advance(timedelta(seconds=31))
+    while consumer.poll():
+        pass
+
+    # Then it does no more
+    assert (len(work.done), consumer.skipped) == (10, 30)
+
+
+@pytest.mark.parametrize(
+    ("error", "skipped"),
+    [(BatchGone("gone"), True), (BatchNotFound("?"), False), (ServiceUnavailable("?"), False)],
+)
+def test_a_look_that_fails_does_the_work_unless_the_batch_is_gone(error: Exception, skipped: bool) -> None:
+    def read(_: int) -> Any:
+        raise error
+
+    skipping = Skipping(EndedBatches(lambda: 0.0), read, "look")
+    assert skipping.skips(message("7:g:0")) is skipped
+
+
+def message(item: str | None, **attributes: str) -> ReceivedMessage:
+    return ReceivedMessage("m", "body", item, attributes, None, 1, {})
+
+
+@pytest.mark.parametrize(("age", "asks"), [(0.9, False), (1.0, True)])
+def test_a_message_is_acknowledged_at_once_if_the_last_answer_is_a_second_old(age: float, asks: bool) -> None:
+    now = 10.0
+    known = EndedBatches(lambda: now)
+    known.learn([], Marked([Receipt(7, "", State.OPEN)]))
+    now += age
+    assert Skipping(known, lambda _: pytest.fail("read")).asks(message("7:g:0")) is asks
+
+
+def ended(*batches: int) -> EndedBatches:
+    known = EndedBatches(lambda: 0.0)
+    known.learn([], Marked([Receipt(batch_id, "", State.CANCELLED) for batch_id in batches]))
+    return known
+
+
+def never(_: int) -> Any:
+    raise AssertionError
+
+
+def test_messages_without_an_item_and_of_scatters_are_never_dropped() -> None:
+    skipping = Skipping(ended(7), never)
+    assert skipping.skips(message("7:g:0"))
+    assert not skipping.skips(message(None))
+    assert not skipping.skips(message("x:g:0"))
+    assert not skipping.skips(message("7:g:0", **{ATTRIBUTE_REPLY_TO: "queue"}))
+
+
+def test_each_batch_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    known = ended(7, 8)
+    with caplog.at_level(logging.INFO, "fanin"):
+        for skipping in (Skipping(known, never), Skipping(known, never)):
+            for item in ("7:g:0", "7:g:1", "8:g:0"):
+                skipping.skips(message(item))
+    assert [record.args for record in caplog.records] == [(7,), (8,)]
+
+
+def test_another_mode_is_refused_at_once() -> None:
+    with pytest.raises(InvalidRequest, match='skip_ended must be True, False or "look", not'):
+        Tracker.in_memory().sqs_handler(skip_ended="Look")  # type: ignore[call-overload]
+
+
+def test_a_lambda_handler_drops_them_counts_them_and_deletes_their_messages(
+    service: InMemoryService, queue_url: str, work: Work, capsys: pytest.CaptureFixture[str]
+) -> None:
+    batch_id = sent(service, queue_url, 12)
+    service.tracker.cancel(batch_id)
+
+    service.consume(queue_url, service.tracker.sqs_handler(work))
+
+    assert work.done == []
+    assert capsys.readouterr().out.count(METRIC_SKIPPED) >= 2
+    assert service.tracker.consumer(queue_url, work, wait=0).poll() == 0
+
+
+def test_the_first_message_asks_only_where_an_answer_is_old_and_once_a_window(
+    service: InMemoryService, queue_url: str
+) -> None:
+    """A plain window is acknowledged by one call, as ever."""
+    sent(service, queue_url, 30)
+    calls: list[str] = []
+
+    def on_call(call: str, moment: str) -> None:
+        if (call, moment) == ("words.clear", "before"):
+            calls.append(call)
+
+    def fails(message: ReceivedMessage) -> None:
+        if message.body == "29":
+            raise ItemFailed("no")
+
+    consumer = another(service).consumer(queue_url, fails, wait=0)
+    service.on_call = on_call
+    counts = []
+    for pause in (0, 0, 2):
+        service.advance(timedelta(seconds=pause))
+        before = len(calls)
+        consumer.poll()
+        counts.append(len(calls) - before)
+    assert counts[2] > counts[1] == counts[0]
+
+
+@pytest.mark.parametrize("mode", [True, "look"])
+@pytest.mark.parametrize("fresh", [False, True])
+def test_an_estimated_batch_that_is_complete_early_loses_no_work(
+    service: InMemoryService, queue_url: str, work: Work, mode: Any, fresh: bool
+) -> None:
+    # Given an estimated batch that is complete after ten of its thirty messages, because repeats were counted
+    batch_id = sent(service, queue_url, 30, mode="estimated")
+    consumer = another(service).consumer(queue_url, work, wait=0, skip_ended=mode)
+    consumer.poll()
+    service.tracker.ack([Count(batch_id, 20)])
+    assert service.tracker.status(batch_id).batch.state is State.COMPLETE
+    if fresh:
+        consumer = another(service).consumer(queue_url, work, wait=0, skip_ended=mode)
+
+    # When
+    while consumer.poll():
+        service.advance(timedelta(seconds=5))
+
+    # Then each message was handled all the same
+    assert (sorted(map(int, work.done)), consumer.skipped) == (list(range(30)), 0)
+
+
+def test_a_batch_that_its_deadline_completed_is_read_once_and_its_messages_dropped(
+    service: InMemoryService, queue_url: str, work: Work
+) -> None:
+    # Given a batch that is complete with items missing, of which a new process gets late receipts only
+    sent(service, queue_url, 40, deadline=timedelta(minutes=1), on_deadline="complete")
+    service.advance(timedelta(minutes=3))
+    consumer = another(service).consumer(queue_url, work, wait=0)
+
+    while consumer.poll():
+        pass
+
+    assert (len(work.done), consumer.skipped) == (10, 30)
+
+
+def test_a_look_without_an_answer_is_not_repeated_for_each_message() -> None:
+    # Given a ledger that does not answer, and takes its time about it
+    now, asked = 0.0, []
+
+    def read(batch_id: int) -> Any:
+        asked.append(batch_id)
+        raise ServiceUnavailable("?")
+
+    known = EndedBatches(lambda: now)
+    for n in range(10):
+        assert not Skipping(known, read, "look").skips(message(f"7:g:{n}"))
+    assert asked == [7]
+
+    # When half a minute has passed
+    now = 30.0
+    Skipping(known, read, "look").skips(message("7:g:0"))
+    assert asked == [7, 7]

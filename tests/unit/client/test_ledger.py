@@ -12,9 +12,8 @@ from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.client.conversions import targets
 from fanin.domain.batch import Mode, OnDeadline, OnFailure, OpenBatch, State
-from fanin.domain.failures import Keep
+from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.reports import Verdict
-from fanin.domain.tolerance import Tolerance
 from fanin.errors import InvalidRequest, OutcomeUnknown, ServiceUnavailable
 from fanin.testing import Fault
 

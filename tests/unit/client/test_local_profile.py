@@ -9,8 +9,7 @@ import boto3
 import pytest
 
 from fanin.client import local_stack
-from fanin.client.local_profile import VARIABLES, profiled, variables
-from fanin.client.local_stack import FOLDER, Stack
+from fanin.client.local_stack import FOLDER, VARIABLES, Stack, profiled, variables
 from fanin.errors import NotConfigured
 
 STACK = Stack(**{field.name: f"the {field.name}" for field in fields(Stack)})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fanin.client import local_roots
+from fanin.client import local_stack
 
 
 @pytest.fixture
@@ -16,18 +16,18 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_last_one_is_first_and_none_is_there_twice(file: Path) -> None:
-    assert local_roots.remembered() == []
+    assert local_stack.remembered() == []
     for root in ("/a", "/b", "/a"):
-        local_roots.remember(Path(root))
-    assert local_roots.remembered() == [Path("/a"), Path("/b")]
+        local_stack.remember(Path(root))
+    assert local_stack.remembered() == [Path("/a"), Path("/b")]
     assert [one.name for one in file.parent.iterdir()] == ["local.json"]
 
 
 def test_those_of_long_ago_are_forgotten(file: Path) -> None:
-    for number in range(local_roots.MOST + 5):
-        local_roots.remember(Path(f"/{number}"))
-    assert len(local_roots.remembered()) == local_roots.MOST
-    assert local_roots.remembered()[0] == Path(f"/{local_roots.MOST + 4}")
+    for number in range(local_stack.MOST_ROOTS + 5):
+        local_stack.remember(Path(f"/{number}"))
+    assert len(local_stack.remembered()) == local_stack.MOST_ROOTS
+    assert local_stack.remembered()[0] == Path(f"/{local_stack.MOST_ROOTS + 4}")
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def test_those_of_long_ago_are_forgotten(file: Path) -> None:
 def test_a_damaged_file_counts_as_none_and_is_replaced(file: Path, damage: bytes) -> None:
     file.parent.mkdir(parents=True)
     file.write_bytes(damage)
-    assert local_roots.remembered() == []
-    local_roots.remember(Path("/a"))
-    assert local_roots.remembered() == [Path("/a")]
+    assert local_stack.remembered() == []
+    local_stack.remember(Path("/a"))
+    assert local_stack.remembered() == [Path("/a")]
 
 
 @pytest.mark.parametrize("state", ["", "relative/folder"])
@@ -47,7 +47,7 @@ def test_without_an_absolute_state_folder_it_is_in_the_home(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", state)
     monkeypatch.setenv("HOME", str(tmp_path))
-    local_roots.remember(Path("/a"))
+    local_stack.remember(Path("/a"))
     assert (tmp_path / ".local/state/fanin/local.json").exists()
 
 
@@ -57,6 +57,6 @@ def test_a_user_without_a_home_has_none(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", homeless)
-    assert local_roots.remembered() == []
+    assert local_stack.remembered() == []
     with pytest.raises(OSError, match="no home"):
-        local_roots.remember(Path("/a"))
+        local_stack.remember(Path("/a"))

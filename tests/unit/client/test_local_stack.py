@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fanin.client import local_roots, local_stack
+from fanin.client import local_stack
 from fanin.client.local_stack import FILE, FOLDER, Stack
 from fanin.errors import NotConfigured
 
@@ -91,7 +91,7 @@ class TestCurrent:
         return folder
 
     def test_one_in_the_folder_itself_goes_before_it(self, root: Path, file: Path, elsewhere: Path) -> None:
-        local_roots.remember(root)
+        local_stack.remember(root)
         (elsewhere / FOLDER).mkdir()
         local_stack.write(elsewhere, replace(STACK, bus="near"))
         assert local_stack.current().bus == "near"
@@ -102,18 +102,18 @@ class TestCurrent:
             local_stack.current()
 
     def test_those_that_are_down_are_passed_over(self, root: Path, file: Path, tmp_path: Path) -> None:
-        local_roots.remember(root)
-        local_roots.remember(tmp_path / "removed")
+        local_stack.remember(root)
+        local_stack.remember(tmp_path / "removed")
         assert local_stack.current() == STACK
 
     def test_when_all_are_down_the_error_says_what_to_do(self, root: Path, elsewhere: Path) -> None:
-        local_roots.remember(root)
+        local_stack.remember(root)
         with pytest.raises(NotConfigured, match=r"fanin local up.*fanin local env") as refused:
             local_stack.current()
         assert str(elsewhere) in str(refused.value)
 
     def test_damage_is_told(self, root: Path, file: Path) -> None:
-        local_roots.remember(root)
+        local_stack.remember(root)
         file.write_text("{")
         with pytest.raises(NotConfigured, match="is damaged"):
             local_stack.current()

@@ -23,7 +23,7 @@ from fanin.errors import (
     ServiceUnavailable,
     Throttled,
 )
-from fanin.wire.compact_json import compact
+from fanin.wire.json_text import compact
 from fanin.wire.marks import MARKS
 from tests.unit.client.conftest import raising
 
@@ -101,11 +101,6 @@ class TestPartly:
         assert tracker.status(group.batch_id).batch.totals == {"rows": 7}
         assert not error.retryable
 
-    def test_errors_of_several_kinds_are_one_that_has_them_all(self, tracker):
-        with pytest.raises(PartlyMarked) as found:
-            tracker.ack(["nonsense", Count(7, 1)])
-        assert [type(why) for _, why in found.value.refused] == [InvalidItemId, BatchNotFound]
-
     def test_what_is_left_is_sent_again_while_that_marks_something_and_five_times_beyond(
         self, tracker, monkeypatch, longest_waits
     ):
@@ -181,30 +176,6 @@ class TestAcks:
         assert tracker.ack(other)[0].ranged == 2**20
         assert tracker.ack([ItemRange(group.prefix, 4)])[0].ranged == 6
         assert batch.close().state is State.COMPLETE
-
-    def test_marks_of_all_kinds_go_together(self, tracker, requests):
-        # Given
-        batch = tracker.attach(tracker.open(totals=["rows"]).batch_id)
-        whole, group = batch.add(3), batch.add(10)
-        estimated = tracker.open(mode="estimated").batch_id
-        tracker.add(estimated, 5)
-        # When
-        done = Done(group[1], {"rows": 7})
-        receipt, counted = tracker.ack(
-            [
-                whole,
-                ItemRange(group.prefix, 5),
-                group[0],
-                done,
-                Failure(group[2], "torn"),
-                Count(estimated, 2),
-            ]
-        )
-        # Then
-        assert len(requests()) == 1
-        assert (receipt.ranged, receipt.first, receipt.failed, counted.ranged) == (8, 3, 1, 2)
-        status = tracker.status(batch.id, exact=True)
-        assert (status.done_min, status.batch.totals) == (11, {"rows": 7})
 
     def test_a_stream_longer_than_a_request_is_paged_and_answered_as_one(self, tracker, requests):
         # Given

@@ -12,7 +12,7 @@ from fanin.domain.costs import BLOCK, costs, estimate, spent
 from fanin.domain.limits import MAX_MARKS
 from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.prices import BY_REGION, DEFAULT
-from fanin.domain.word_writes import Order, parents
+from fanin.domain.usage import Order, parents
 
 
 def way(name, items, order=Order.SCATTERED, **options):

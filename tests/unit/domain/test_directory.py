@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fanin import names
-from fanin.domain.directory import GRACE, Left, Register, Registration, change
+from fanin.domain.directory import GRACE, Left, Register, Registration, change, check_channel, is_fifo
 from fanin.domain.routing import Policy
+from fanin.errors import ChannelRefused
 
 ONE = Registration("cars", "a", "q1", {"colour": "red"}, 60, 1_790_000_000_123, 1_790_000_061_000)
 
@@ -59,3 +60,26 @@ def test_a_registration_is_chosen_if_it_has_every_attribute_that_is_asked_for() 
     assert ONE.has({"colour": "red"})
     assert not ONE.has({"colour": "red", "size": "big"})
     assert not ONE.has({"colour": "blue"})
+
+
+URL = "https://sqs.eu-west-1.amazonaws.com/123456789012/work"
+
+
+def test_a_fifo_queue_is_no_channel() -> None:
+    check_channel("https://sqs/fifo")
+    for channel in ("https://sqs/q.fifo", "arn:aws:sqs:eu-west-1:123456789012:q.fifo"):
+        with pytest.raises(ChannelRefused, match="use a standard queue"):
+            check_channel(channel)
+
+
+@pytest.mark.parametrize(
+    ("queue", "expected"),
+    [
+        (URL, False),
+        (f"{URL}.fifo", True),
+        ("arn:aws:sqs:eu-west-1:123456789012:work.fifo", True),
+        (f"{URL}.fifo.dead", False),
+    ],
+)
+def test_a_fifo_queue_is_known_by_its_name(queue: str, expected: bool) -> None:
+    assert is_fifo(queue) is expected

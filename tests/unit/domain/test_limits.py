@@ -1,15 +1,20 @@
-"""Limits: the edge is allowed, one past it is refused, and the message says what to do."""
+"""Limits: the edge is allowed, one past it is refused, and the message says what to do.
+
+Chunks of a stream.
+"""
 
 from __future__ import annotations
 
 import re
 import string
+from itertools import count, islice, pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fanin.domain import limits
+from fanin.domain.limits import chunks
 from fanin.errors import InvalidRequest, RequestTooLarge
 
 ALPHANUMERIC = string.ascii_letters + string.digits
@@ -201,3 +206,22 @@ class TestName:
 )
 def test_the_name_of_a_buffer_fits_into_the_name_of_a_queue(name: str, *, fits: bool) -> None:
     assert bool(re.fullmatch(limits.BUFFER_NAME, name)) is fits
+
+
+@given(st.lists(st.integers(0, 12)), st.integers(1, 5), st.integers(1, 20))
+def test_pages_keep_everything_in_order_and_within_bounds(sizes, most, most_bytes):
+    # When
+    cut = list(chunks(sizes, max_items=most, size_of=lambda size: size, max_bytes=most_bytes))
+    # Then
+    assert [size for page in cut for size in page] == sizes
+    assert all(0 < len(page) <= most for page in cut)
+    assert all(sum(page) <= most_bytes or len(page) == 1 for page in cut)
+    # And: no page could have taken the first thing of the next
+    for page, after in pairwise(cut):
+        assert len(page) == most or sum(page) + after[0] > most_bytes
+
+
+def test_a_stream_without_end_is_read_one_page_ahead_at_most():
+    numbers = count()
+    assert list(islice(chunks(numbers, max_items=3), 2)) == [[0, 1, 2], [3, 4, 5]]
+    assert next(numbers) <= 7

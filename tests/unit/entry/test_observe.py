@@ -129,24 +129,3 @@ class TestObserved:
 
         handler({}, context)
         assert (log(), capsys.readouterr().out) == ([], "")
-
-    def test_what_was_counted_often_is_one_number(self, context, capsys) -> None:
-        @observe.observed
-        def handler(event: dict[str, Any], context: Any) -> None:
-            for _ in range(10_000):
-                observe.count("Some")
-
-        handler({}, context)
-        (written,) = capsys.readouterr().out.splitlines()
-        assert json.loads(written)["Some"] == [10_000.0]
-        assert len(written) < 300
-
-    def test_a_handler_may_set_a_correlation_id_that_says_more(self, context, log) -> None:
-        @observe.observed
-        def handler(event: dict[str, Any], context: Any) -> None:
-            observe.logger.set_correlation_id("trip-9")
-            observe.logger.info("seen")
-
-        handler({}, context)
-        (line,) = log()
-        assert line["correlation_id"] == "trip-9"

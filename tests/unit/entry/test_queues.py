@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,8 +17,7 @@ from fanin.domain.failures import Keep, KeptMessage, checked_message
 from fanin.domain.ids import Group
 from fanin.domain.limits import sendable
 from fanin.domain.marks import ItemRange, Mark
-from fanin.entry import queues, unhandled
-from fanin.entry.pauses import ACKS, LEAST
+from fanin.entry import queues
 from fanin.entry.queues import acknowledge, fail_dead_letters
 from fanin.entry.unhandled import respond
 from fanin.errors import BatchNotFound, InvalidItemId, InvalidRequest, Throttled
@@ -273,38 +271,6 @@ class TestOverload:
         assert acknowledged(event(put_back[0][1]), ledger) == []
         assert ledger.status(batch.batch_id, exact=True).done_min == 6
 
-    def test_the_pause_of_a_rest_is_that_of_a_message(
-        self, ledger: LedgerService, memory: Memory, batch: Batch
-    ) -> None:
-        group = ledger.add(batch.batch_id, 128)
-        throttle_word(memory, 2)
-        pauses: list[int] = []
-        acknowledged(event(of(group[0], group[64])), ledger, put_back=lambda _, after: pauses.append(after))
-        assert [LEAST <= after <= 900 for after in pauses] == [True]
-
-    def test_messages_wait_longer_the_more_often_they_came(
-        self, ledger: LedgerService, group: Group, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(unhandled, "ACKS", replace(ACKS, fraction=lambda: 1.0))
-        monkeypatch.setattr(ledger, "mark", throttled)
-        arrivals = event(*(of(item) for item in group[:5]))
-        for received, message_ in zip((1, 2, 5, 9, 90), arrivals["Records"], strict=True):
-            message_["attributes"] = {"ApproximateReceiveCount": str(received)}
-        postponed = Postponed()
-
-        acknowledged(arrivals, ledger, postpone=postponed)
-
-        assert [seconds for _, seconds in postponed] == [20, 40, 320, 900, 900]
-
-    def test_nobody_comes_again_at_once(
-        self, ledger: LedgerService, group: Group, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(unhandled, "ACKS", replace(ACKS, fraction=lambda: 0.0))
-        monkeypatch.setattr(ledger, "mark", throttled)
-        postponed = Postponed()
-        acknowledged(event(of(group[0])), ledger, postpone=postponed)
-        assert postponed == [("m0", LEAST)]
-
     def test_a_queue_that_cannot_postpone_is_asked_for_them_all_the_same(
         self, ledger: LedgerService, group: Group, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -362,32 +328,6 @@ class TestEstimated:
         assert put_back == [("m0", of(group[0]))]
         assert self.counted(ledger, estimated) == 1
 
-    def test_a_chain_of_rests_ends_since_each_names_less_than_the_one_before(
-        self, ledger: LedgerService, memory: Memory, estimated: Group
-    ) -> None:
-        # Given a message with counts of five batches, of which the table takes one at a time
-        others = [ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id for _ in range(4)]
-        left = [{"batch_id": batch_id, "count": 2} for batch_id in (estimated.batch_id, *others)]
-        sizes = []
-        while left:
-            sizes.append(len(left))
-            rests = Moved()
-            writes = iter(range(9))
-
-            def on_call(call: str, moment: str, writes: Any = writes) -> None:
-                if (call, moment) == ("batches.count", "before") and next(writes):
-                    raise Throttled("slow down")
-
-            memory.accesses._on_call = on_call
-            # When what was left of it is put back, again and again
-            acknowledged(event(of(*left)), ledger, put_back=rests)
-            left = rests[0][1]["marks"] if rests else []
-
-        # Then it ends, and everything is counted once
-        assert sizes == [5, 4, 3, 2, 1]
-        statuses = (ledger.status(batch_id).batch.acked for batch_id in (estimated.batch_id, *others))
-        assert list(statuses) == [2] * 5
-
     @pytest.mark.parametrize(
         "named",
         [
@@ -412,17 +352,6 @@ class TestEstimated:
         assert parked == [("m0", of(named(estimated)))]
         assert self.counted(ledger, estimated) == 1
         assert ledger.status(group.batch_id, exact=True).done_min == 2
-
-    def test_a_lost_answer_concerns_the_marks_of_its_batch_alone(
-        self, memory: Memory, ledger: LedgerService, estimated: Group
-    ) -> None:
-        other = ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id
-        counts = [{"batch_id": of_, "count": 1} for of_ in (estimated.batch_id, other)]
-        parked = Moved()
-        LostAnswers(memory).lose("batches.count")
-        assert acknowledged(event(of(*counts)), ledger, parked) == []
-        assert parked == [("m0", of(counts[0]))]
-        assert [ledger.status(of_).batch.acked for of_ in (estimated.batch_id, other)] == [1, 1]
 
     def test_a_dead_letter_of_which_nobody_knows_is_parked_as_it_is(
         self, memory: Memory, ledger: LedgerService, estimated: Group
@@ -576,16 +505,6 @@ def test_the_dead_letter_of_a_buffer_frees_its_slot_and_is_kept(
 
 
 class TestMessagesOfFailures:
-    def test_a_dead_letter_is_kept_with_its_batch(self, ledger: LedgerService, group: Group) -> None:
-        assert dead_lettered({"Records": [letter(group[1], "d1")]}, ledger) == []
-
-        found = ledger.failure(group.batch_id, 1)
-        assert found.message == KeptMessage("private")
-        assert (found.failure.attempts, found.failure.source) == (
-            4,
-            "arn:aws:sqs:eu-west-1:000000000000:work",
-        )
-
     def test_a_queue_may_keep_reasons_alone(self, ledger: LedgerService, group: Group) -> None:
         dead_lettered({"Records": [letter(group[1], "d1")]}, ledger, keep=lambda _: Keep.REASON)
 
@@ -600,12 +519,6 @@ class TestMessagesOfFailures:
 
         assert dead_lettered({"Records": [letter(group[1], "d1")]}, ledger, keep=busy) == ["d1"]
         assert ledger.failures(group.batch_id).failures == ()
-
-    def test_messages_of_the_ack_queue_bring_them(self, ledger: LedgerService, group: Group) -> None:
-        failure = {"failed": group[1], "reason": "torn", "message": {"body": "private"}}
-
-        assert acknowledged(event(of(failure)), ledger) == []
-        assert ledger.failure(group.batch_id, 1).message == KeptMessage("private")
 
     def test_windows_hold_no_more_bytes_than_a_call_takes(self, ledger: LedgerService, group: Group) -> None:
         letters = [letter(group[n], f"d{n}") | {"body": "x" * 1_000_000} for n in range(6)]

@@ -81,12 +81,6 @@ def test_a_stack_that_is_deleted_takes_everything_along() -> None:
     }
 
 
-def test_a_stack_may_have_buckets_alone() -> None:
-    leftovers = Recorded(deleting=True)
-    assert followed(request("Delete", {"Buckets": ["data"]}), leftovers)["Status"] == "SUCCESS"
-    assert leftovers.asked == [("bucket", "data")]
-
-
 @pytest.mark.parametrize(
     ("kind", "deleting"), [("Create", False), ("Update", False), ("Delete", False), ("Create", True)]
 )

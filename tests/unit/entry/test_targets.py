@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.app.ports.callbacks import Notice
+from fanin.app.ports.channels import Notice
 from fanin.app.ports.events import Event
 from fanin.app.targets.delivery import Outcome
 from fanin.app.targets.jobs import Job

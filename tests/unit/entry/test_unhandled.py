@@ -10,7 +10,7 @@ import pytest
 from fanin import names
 from fanin.domain.batch import State
 from fanin.domain.marks import Receipt
-from fanin.entry.pauses import ACKS, LEAST
+from fanin.entry.partial_batch import ACKS, LEAST
 from fanin.entry.queues import Handled
 from fanin.entry.unhandled import respond
 from fanin.errors import InvalidRequest, Throttled

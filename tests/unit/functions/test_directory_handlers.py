@@ -74,13 +74,6 @@ def test_directory(services: Services, memory: Memory, retries: Queue, capsys) -
     assert metrics(capsys) == {names.METRIC_PARKED: [1.0]}
 
 
-def test_registrar_at_its_rate(services: Services, memory: Memory, capsys) -> None:
-    services.directory.register(Register("cars", "a", "q1", lease=60))
-    memory.clock.advance(120_000)
-    load("registrar").handler({"source": "aws.events", "detail-type": "Scheduled Event"}, CONTEXT)
-    assert metrics(capsys) == {names.METRIC_DROPPED: [1.0]}
-
-
 def test_registrar_that_could_not_check_everything_fails_at_its_end(
     services: Services, memory: Memory, capsys
 ) -> None:

@@ -49,11 +49,6 @@ def test_a_job_sends_and_a_bad_one_spares_the_others(memory: Memory, scattered) 
     assert len(set(items(memory))) == 3
 
 
-def test_a_job_of_a_scatter_that_is_gone_is_done(scattered) -> None:
-    job = message({"batch_id": 5, "chunk": 0, "wave": 0}, "gone")
-    assert load("scatter").handler({"Records": [job]}, CONTEXT) == {"batchItemFailures": []}
-
-
 def test_replies_are_taken_and_a_bad_one_goes_to_the_dead_letters(
     memory: Memory, services: Services, scattered
 ) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.client import local_roots, local_stack
+from fanin.client import local_stack
 from fanin.errors import LocalStackFailed, NotConfigured
-from fanin.local import outputs, stack
+from fanin.local import aws, stack
 from fanin.local.emulator import Emulator
 from fanin.local.stack import CONTEXT, down, status, up
 
-OUTPUTS = {output: f"the {output}" for output in outputs.OUTPUTS.values()} | {
+OUTPUTS = {output: f"the {output}" for output in aws.OUTPUTS.values()} | {
     names.OUTPUT_API_URL: "https://abc.execute-api.us-east-1.amazonaws.com"
 }
 
@@ -167,7 +167,7 @@ class TestUp:
 
         # Then a stack is found while it is up, but none that has a root of its own
         up(tmp_path / "of a test")
-        assert local_roots.remembered() == []
+        assert local_stack.remembered() == []
         assert up() == local_stack.current() == up()
         down()
         with pytest.raises(NotConfigured, match="fanin local up"):

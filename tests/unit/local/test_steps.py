@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fanin.local import steps
-from fanin.local.packages import installer
+from fanin.local.emulator import installer
 from fanin.local.steps import Steps
 
 

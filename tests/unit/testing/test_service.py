@@ -23,11 +23,9 @@ from fanin import (
     ReceivedMessage,
     Repeater,
 )
-from fanin.client.frames.sqs_notices import queue_notices
-from fanin.client.frames.sqs_receiver import SqsReceiver
-from fanin.client.frames.sqs_transport import SqsTransport
+from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
 from fanin.domain.scatter import Recipient
-from fanin.errors import InvalidRequest, NotConfigured, ServiceUnavailable
+from fanin.errors import InvalidRequest, NotConfigured, ServiceUnavailable, Throttled
 from fanin.testing import Fault, InMemoryService
 
 HOUR = timedelta(hours=1)
@@ -390,3 +388,27 @@ def test_what_sqs_and_the_clock_would_refuse_is_refused(
     with pytest.raises(InvalidRequest, match=about):
         call(service)
     assert service.now == before
+
+
+def test_it_happens_at_its_place_so_often_and_no_more() -> None:
+    fault = Fault("words.clear", "after", times=2)
+    fault("words.clear", "before")
+    fault("words.read", "after")
+    for _ in range(2):
+        with pytest.raises(ServiceUnavailable):
+            fault("words.clear", "after")
+    assert fault.left == 0
+    fault("words.clear", "after")
+
+
+def test_some_accesses_may_go_well_first() -> None:
+    fault = Fault("words.clear", skip=1, error=Throttled("slow down"))
+    fault("words.clear", "before")
+    with pytest.raises(Throttled):
+        fault("words.clear", "before")
+
+
+@pytest.mark.parametrize(("call", "moment"), [("clear", "before"), ("words.clear", "during")])
+def test_a_fault_that_would_never_happen_is_refused(call: str, moment: str) -> None:
+    with pytest.raises(InvalidRequest):
+        Fault(call, moment)

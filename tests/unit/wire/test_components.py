@@ -20,7 +20,6 @@ from fanin.wire import (
     picture,
     redrives,
     scatters,
-    selections,
 )
 from fanin.wire.components import components
 from fanin.wire.json_types import NATURAL
@@ -30,7 +29,7 @@ from tests.unit.wire.values import CASES
 PARTS = {
     "Cost", "CountItems", "Done", "Failure", "FailedItem", "GatheredReply", "ItemRange", "MissingRange",
     "Receipt", "ErrorGroup", "KeptMessage", "EnvelopeClaim", "FailedRecipient", "MissingRecipient",
-    "OrdinalRange", "Redriving",
+    "OrdinalRange", "Redriving", "Target", "TargetReport", "Finding", "MissingKnown", "Retry",
     "PictureCell", "PictureItem", "Recipient", "Reply", "ReplyReceipt", "Ticket", "UnsettledMark",
     "Work",
 }  # fmt: skip
@@ -64,7 +63,6 @@ def test_every_shape_of_ours_is_among_the_cases() -> None:
             picture,
             redrives,
             scatters,
-            selections,
         )
         for shape in module.SHAPES
     }

@@ -23,7 +23,7 @@ from fanin.errors import (
     RequestTooLarge,
     Throttled,
 )
-from fanin.wire.compact_json import compact
+from fanin.wire.json_text import compact
 from fanin.wire.marks import MARKED, MARKS, REQUEST_BYTES, requests, size_of
 
 ENTRIES: list[tuple[Mark, Any]] = [

@@ -11,7 +11,9 @@ from fanin.domain import batch as b
 from fanin.domain import (
     buffer,
     claim_checks,
+    diagnosis,
     directory,
+    failures,
     frames,
     marks,
     picture,
@@ -19,12 +21,11 @@ from fanin.domain import (
     reports,
     routing,
     scatter,
-    selection,
-    tolerance,
+    targets,
 )
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.ids import Group, issue
-from fanin.wire import batches, buffers, items, scatters, selections
+from fanin.wire import batches, buffers, items, scatters
 from fanin.wire import directory as directory_shapes
 from fanin.wire import frames as frame_shapes
 from fanin.wire import marks as mark_shapes
@@ -47,7 +48,7 @@ json = st.recursive(
     max_leaves=4,
 )
 a_tolerance = st.builds(
-    tolerance.Tolerance,
+    failures.Tolerance,
     count=st.none() | numbers,
     percent=st.none() | st.floats(0, 100),
     min_sample=st.none() | st.integers(1, 2**40),
@@ -128,7 +129,7 @@ route = built(routing.Route, pattern=st.dictionaries(st.text(max_size=3), json, 
 
 
 ordinal_ranges = tuples(
-    built(selection.OrdinalRange, start=st.integers(0, 2**40 - 1), stop=st.integers(1, 2**40))
+    built(redrives.OrdinalRange, start=st.integers(0, 2**40 - 1), stop=st.integers(1, 2**40))
 )
 redriving = built(
     redrives.Redriving,
@@ -194,8 +195,8 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     ),
     "Tolerance": (batches.TOLERANCE, a_tolerance),
     "Selection": (
-        selections.SELECTION,
-        built(selection.Selection, errors=tuples(a_name), ranges=ordinal_ranges),
+        redrive_shapes.SELECTION,
+        built(redrives.Selection, errors=tuples(a_name), ranges=ordinal_ranges),
     ),
     "ReleasedItems": (batches.RELEASED, built(reports.ReleasedItems, batch=batch)),
     "MarkItems": (mark_shapes.MARKS, tuples(mark)),
@@ -229,6 +230,50 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "FailureErrors": (items.ERRORS, built(reports.Errors, errors=tuples(built(reports.ErrorGroup)))),
     "Missing": (items.MISSING, built(reports.Missing, ranges=tuples(missing_ranges()))),
     "FailedItems": (items.FAILED_ITEMS, built(reports.Failures, failures=tuples(failed_item))),
+    "TargetReports": (
+        batches.TARGET_REPORTS,
+        built(
+            targets.TargetReports,
+            targets=tuples(
+                built(
+                    targets.TargetReport,
+                    type=st.sampled_from(targets.TargetType),
+                    when=st.sampled_from(targets.When),
+                    state=st.sampled_from(targets.TargetState),
+                )
+            ),
+        ),
+    ),
+    "Diagnosis": (
+        items.DIAGNOSIS,
+        built(
+            diagnosis.Diagnosis,
+            batch=batch,
+            findings=tuples(
+                built(
+                    diagnosis.Finding,
+                    code=st.sampled_from(diagnosis.Code),
+                    severity=st.sampled_from(diagnosis.Severity),
+                    evidence=st.dictionaries(st.text(max_size=3), json, max_size=2),
+                )
+            ),
+            missing=tuples(
+                built(
+                    diagnosis.MissingKnown,
+                    range=missing_ranges(),
+                    known=st.sampled_from(diagnosis.Known),
+                )
+            ),
+        ),
+    ),
+    "SentItems": (
+        items.SENT,
+        built(diagnosis.SentItems, queue=a_name, start=st.integers(0, 2**40), stop=st.integers(1, 2**40)),
+    ),
+    "NoteRetries": (
+        items.RETRIES,
+        tuples(built(diagnosis.Retry, attempt=st.integers(1, 1000))),
+    ),
     "Redrive": (
         redrive_shapes.REDRIVE,
         built(redrives.Redrive, errors=tuples(a_name), ranges=ordinal_ranges, queue_url=st.none() | a_name),

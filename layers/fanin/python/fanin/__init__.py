@@ -13,15 +13,13 @@ if TYPE_CHECKING:
     from fanin.client.buffers import Producer, Taker
     from fanin.client.consuming.consumer import Consumer
     from fanin.client.consuming.handler import SqsHandler
+    from fanin.client.frames.envelope_sender import Notice
     from fanin.client.frames.envelopes import Envelope, JsonCodec, ProtobufCodec
-    from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
     from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiver
+    from fanin.client.frames.repeat_buffer import MemoryRepeatBuffer
     from fanin.client.frames.repeater import Repeater
     from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
-    from fanin.client.frames.sqs_notices import queue_notices
-    from fanin.client.frames.sqs_receiver import SqsReceiver
-    from fanin.client.frames.sqs_transport import SqsTransport
-    from fanin.client.frames.transport import Notice
+    from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
     from fanin.client.https.transport import Bearer, unsigned
     from fanin.client.messages import Message, ReceivedMessage
     from fanin.client.producing.batch import TrackedBatch
@@ -40,12 +38,12 @@ if TYPE_CHECKING:
         Severity,
     )
     from fanin.domain.directory import Left, Register, Registration, Registrations
-    from fanin.domain.failures import Keep, KeptMessage, MessageAttribute
+    from fanin.domain.failures import Keep, KeptMessage, MessageAttribute, Tolerance
     from fanin.domain.frames import Claim, Frame, Hold, OpenFrame, Ticket
     from fanin.domain.ids import Group
     from fanin.domain.marks import Count, Done, Failure, ItemRange, Marked, Receipt
     from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
-    from fanin.domain.redrives import Redrive, RedriveState, Redriving
+    from fanin.domain.redrives import OrdinalRange, Redrive, RedriveState, Redriving
     from fanin.domain.reports import (
         Batches,
         ErrorGroup,
@@ -62,9 +60,7 @@ if TYPE_CHECKING:
     )
     from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent
     from fanin.domain.scatter import Gathered, GatheredReply, Recipient, Reply, ReplyReceipt, Scattered
-    from fanin.domain.selection import OrdinalRange
     from fanin.domain.targets import Target, TargetReport, TargetState, TargetType, When
-    from fanin.domain.tolerance import Tolerance
     from fanin.entry.settings import Settings
     from fanin.errors import (
         AccessDenied,
@@ -308,7 +304,7 @@ _HOMES: Final = {
     "LimitReached": "fanin.errors",
     "LocalStackFailed": "fanin.errors",
     "Marked": "fanin.domain.marks",
-    "MemoryRepeatBuffer": "fanin.client.frames.memory_repeat_buffer",
+    "MemoryRepeatBuffer": "fanin.client.frames.repeat_buffer",
     "Message": "fanin.client.messages",
     "MessageAttribute": "fanin.domain.failures",
     "Missing": "fanin.domain.reports",
@@ -318,11 +314,11 @@ _HOMES: Final = {
     "NotConfigured": "fanin.errors",
     "Unreachable": "fanin.errors",
     "NotRegistered": "fanin.errors",
-    "Notice": "fanin.client.frames.transport",
+    "Notice": "fanin.client.frames.envelope_sender",
     "OnDeadline": "fanin.domain.batch",
     "OnFailure": "fanin.domain.batch",
     "OpenFrame": "fanin.domain.frames",
-    "OrdinalRange": "fanin.domain.selection",
+    "OrdinalRange": "fanin.domain.redrives",
     "OutcomeUnknown": "fanin.errors",
     "PartlyMarked": "fanin.errors",
     "Picture": "fanin.domain.picture",
@@ -361,8 +357,8 @@ _HOMES: Final = {
     "Severity": "fanin.domain.diagnosis",
     "SqliteRepeatBuffer": "fanin.client.frames.sqlite_repeat_buffer",
     "SqsHandler": "fanin.client.consuming.handler",
-    "SqsReceiver": "fanin.client.frames.sqs_receiver",
-    "SqsTransport": "fanin.client.frames.sqs_transport",
+    "SqsReceiver": "fanin.client.frames.sqs",
+    "SqsTransport": "fanin.client.frames.sqs",
     "State": "fanin.domain.batch",
     "Taker": "fanin.client.buffers",
     "Target": "fanin.domain.targets",
@@ -373,14 +369,14 @@ _HOMES: Final = {
     "Throttled": "fanin.errors",
     "UnsupportedMediaType": "fanin.errors",
     "Ticket": "fanin.domain.frames",
-    "Tolerance": "fanin.domain.tolerance",
+    "Tolerance": "fanin.domain.failures",
     "TooManyRejects": "fanin.errors",
     "TrackedBatch": "fanin.client.producing.batch",
     "Tracker": "fanin.client.tracker",
     "Verdict": "fanin.domain.reports",
     "When": "fanin.domain.targets",
     "Work": "fanin.domain.buffer",
-    "queue_notices": "fanin.client.frames.sqs_notices",
+    "queue_notices": "fanin.client.frames.sqs",
     "unsigned": "fanin.client.https.transport",
 }
 

@@ -11,13 +11,11 @@ from botocore.stub import Stubber
 from fanin.adapters.dynamodb import Connection, DynamoRecords
 from fanin.adapters.dynamodb.records import decode
 from fanin.adapters.memory import FixedClock
-from fanin.app.ports.records import Record, RecordPage
+from fanin.app.ports.records import Record
 
 Asked = list[dict[str, Any]]
 NOW = 1_790_000_000
 LATER = 1_800_000_000
-KEY = {"topic": {"S": "fleet"}, "name": {"S": "a"}}
-ALIASES = {"#value": "value", "#expires": "expires_at", "#version": "version"}
 
 
 @pytest.fixture
@@ -55,63 +53,11 @@ def test_a_record_of_a_batch_is_found_by_number_and_one_of_a_topic_by_text(
     ]
 
 
-def test_a_put_raises_the_version_on_the_condition_that_it_was_the_one_seen(
-    directory: DynamoRecords, aws: Stubber
-) -> None:
-    request = {
-        "TableName": "directory",
-        "Key": KEY,
-        "UpdateExpression": "SET #value = :value, #expires = :expires,"
-        " #version = if_not_exists(#version, :start) + :one",
-        "ExpressionAttributeNames": ALIASES,
-        "ExpressionAttributeValues": {
-            ":value": {"S": '{"n":1}'},
-            ":expires": {"N": str(LATER)},
-            ":start": {"N": str(NOW * 1000)},
-            ":one": {"N": "1"},
-            ":now": {"N": str(NOW)},
-            ":seen": {"N": "3"},
-        },
-        "ConditionExpression": "#version = :seen AND #expires > :now",
-        "ReturnValues": "ALL_NEW",
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
-    aws.add_response("update_item", {"Attributes": row(version=4)}, request)
-
-    answer = directory.put("fleet", "a", {"n": 1}, expires_at=LATER, if_version=3)
-
-    assert answer == (record(version=4), True)
-
-
 def test_a_delete_that_fails_otherwise_is_an_error(directory: DynamoRecords, aws: Stubber) -> None:
     aws.add_client_error("delete_item", "ValidationException")
 
     with pytest.raises(ClientError, match="ValidationException"):
         directory.delete("fleet", "a")
-
-
-@pytest.mark.parametrize(
-    ("prefix", "more", "alias", "value"),
-    [
-        ("", "", {}, {}),
-        ("it", " AND begins_with(#name, :prefix)", {"#name": "name"}, {":prefix": {"S": "it"}}),
-    ],
-)
-def test_a_page_names_only_what_its_condition_uses(
-    directory: DynamoRecords, aws: Stubber, *, prefix: str, more: str, alias: Any, value: Any
-) -> None:
-    # DynamoDB refuses a request with a name or a value that no expression uses.
-    request = {
-        "TableName": "directory",
-        "KeyConditionExpression": f"#namespace = :namespace{more}",
-        "ExpressionAttributeNames": {"#namespace": "topic", **alias},
-        "ExpressionAttributeValues": {":namespace": {"S": "fleet"}, **value},
-        "ConsistentRead": True,
-        "Limit": 7,
-    }
-    aws.add_response("query", {"Items": [row("item")]}, request)
-
-    assert directory.page("fleet", prefix=prefix, limit=7) == RecordPage([record("item")], None)
 
 
 def test_a_stream_image_decodes_to_the_record() -> None:

@@ -9,8 +9,7 @@ from fanin.adapters.dynamodb.rows import decode, encode, state_shard, user_shard
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State
-from fanin.domain.failures import Keep
-from fanin.domain.tolerance import Tolerance
+from fanin.domain.failures import Keep, Tolerance
 
 BATCH = Batch(
     batch_id=2**53 - 1,
@@ -127,14 +126,6 @@ def test_a_batch_with_a_user_key_has_the_key_of_its_index_and_no_other_has() -> 
 
     assert encode(named)["user_shard"] == {"S": "catalog-42#3"}
     assert "user_shard" not in encode(replace(named, user_key=""))
-
-
-def test_a_row_of_the_release_before_the_index_by_user_key_is_read() -> None:
-    batch = replace(BATCH, user_key="catalog-42")
-    row = encode(batch)
-    del row["user_shard"]
-
-    assert decode(row) == batch
 
 
 def test_the_longest_user_key_fits_a_partition_key() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from botocore.stub import Stubber
 
-from fanin.adapters import cursors
 from fanin.adapters.dynamodb import DynamoBatches
 from fanin.adapters.dynamodb.rows import encode
 from fanin.app.ports.batches import Page
@@ -52,41 +51,6 @@ def test_all_shards_are_asked_in_turn_for_what_the_page_still_lacks(
         }
         for shard, limit in enumerate([10, 9, 9, 9, 8, 8, 8, 7])
     ]
-
-
-def test_a_page_that_ends_with_its_shard_goes_on_with_the_next(batches: DynamoBatches, aws: Stubber) -> None:
-    aws.add_response("query", {"Items": [place(0)]})
-    rows(aws, batch(0))
-
-    cursor = batches.page(State.OPEN, limit=1).cursor
-
-    assert cursors.decode("batches open", cursor or "", {1}) == (1,)
-
-
-def test_a_page_goes_on_within_its_shard(batches: DynamoBatches, aws: Stubber, asked: Asked) -> None:
-    # Given a page that ends within shard 3
-    aws.add_response("query", {"Items": [place(11)], "LastEvaluatedKey": place(11)})
-    rows(aws, batch(11))
-    first = batches.page(State.OPEN, cursor=cursors.encode("batches open", 3), limit=1)
-
-    # When the listing goes on
-    for _ in range(3, 8):
-        aws.add_response("query", {"Items": []})
-    rest = batches.page(State.OPEN, cursor=first.cursor, limit=1)
-
-    # Then it starts there in the shard, and at the beginning of each shard behind
-    assert rest == Page([], None)
-    assert [query.get("ExclusiveStartKey") for query in asked[2:]] == [place(11), *[None] * 4]
-
-
-def test_a_row_that_is_gone_or_in_another_state_is_left_out(batches: DynamoBatches, aws: Stubber) -> None:
-    aws.add_response("query", {"Items": [place(0), place(8), place(16)], "LastEvaluatedKey": place(16)})
-    rows(aws, batch(8), batch(16, State.CLOSED))
-
-    page = batches.page(State.OPEN, limit=3)
-
-    assert page.batches == [batch(8)]
-    assert page.cursor is not None
 
 
 class TestDue:

@@ -7,15 +7,12 @@ from typing import Any
 
 from botocore.stub import Stubber
 
-from fanin.adapters import cursors
 from fanin.adapters.dynamodb import DynamoBatches
 from fanin.adapters.dynamodb.rows import encode
-from fanin.app.ports.batches import Page
 from fanin.domain.batch import Batch
 from tests.unit.adapters.dynamodb.conftest import BATCH
 
 Asked = list[dict[str, Any]]
-LISTING = cursors.listing_of("batches of", "k")
 
 
 def batch(batch_id: int) -> Batch:
@@ -58,43 +55,6 @@ def test_every_shard_is_asked_and_the_newest_batch_comes_first(
     ]
 
 
-def test_a_shard_with_more_than_its_share_is_asked_again(
-    batches: DynamoBatches, aws: Stubber, asked: Asked
-) -> None:
-    aws.add_response("query", {"Items": [place(24)], "LastEvaluatedKey": place(24)})
-    for _ in range(1, 8):
-        aws.add_response("query", {"Items": []})
-    aws.add_response("query", {"Items": [place(16)]})
-    rows(aws, batch(16), batch(24))
-
-    assert batches.page_of_user_key("k", limit=5) == Page([batch(24), batch(16)], None)
-
-    again = asked[8]
-    assert again["KeyConditionExpression"] == "user_shard = :shard AND batch_id < :before"
-    assert again["ExpressionAttributeValues"] == {":shard": {"S": "k#0"}, ":before": {"N": "24"}}
-
-
-def test_a_page_goes_on_below_the_last_id_in_every_shard(
-    batches: DynamoBatches, aws: Stubber, asked: Asked
-) -> None:
-    # Given a page that ends with batch 9, and a batch behind it
-    aws.add_response("query", {"Items": [place(8)]})
-    aws.add_response("query", {"Items": [place(9)]})
-    for _ in range(2, 8):
-        aws.add_response("query", {"Items": []})
-    rows(aws, batch(9))
-    first = batches.page_of_user_key("k", limit=1)
-    assert cursors.decode(LISTING, first.cursor or "", {1}) == (9,)
-
-    # When the listing goes on
-    for _ in range(8):
-        aws.add_response("query", {"Items": []})
-    assert batches.page_of_user_key("k", cursor=first.cursor) == Page([], None)
-
-    # Then every shard goes on there
-    assert {query["ExpressionAttributeValues"][":before"]["N"] for query in asked[9:]} == {"9"}
-
-
 def test_a_page_reads_no_further_than_to_the_row_that_tells_of_another_page(
     batches: DynamoBatches, aws: Stubber, asked: Asked
 ) -> None:
@@ -112,12 +72,3 @@ def test_a_page_reads_no_further_than_to_the_row_that_tells_of_another_page(
     assert page.batches == [batch(40)]
     assert page.cursor is not None
     assert len(asked) == 10
-
-
-def test_a_row_that_was_deleted_is_left_out(batches: DynamoBatches, aws: Stubber) -> None:
-    aws.add_response("query", {"Items": [place(16), place(8)]})
-    for _ in range(1, 8):
-        aws.add_response("query", {"Items": []})
-    rows(aws, batch(8))
-
-    assert batches.page_of_user_key("k") == Page([batch(8)], None)

@@ -9,7 +9,7 @@ import pytest
 from botocore.stub import Stubber
 
 from fanin.adapters.dynamodb import Connection, DynamoWords
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Tallied, Tally, WordKey
+from fanin.app.ports.words import Clear, Cleared, Tallied, Tally, WordKey
 from fanin.domain.totals import MAX_TOTALS
 from fanin.errors import ServiceUnavailable, Throttled
 from tests.unit.adapters.dynamodb.conftest import Silent, refused
@@ -18,9 +18,7 @@ Asked = list[dict[str, Any]]
 FULL = 2**64 - 1
 LATER = 1_800_000_000
 KEY = WordKey(7, 1, 3)
-NAMED = {"TableName": "words", "Key": {"word_id": {"S": "7/1/3"}}}
 PASSED_OVER = Tally(whole=False)
-CLAIM = Claim(KEY, 5, now=100, until=130, expires_at=LATER)
 
 
 @pytest.fixture
@@ -30,33 +28,6 @@ def words(connection: Connection) -> DynamoWords:
 
 def word(value: int, *done: int) -> dict[str, Any]:
     return {"word": {"N": str(value)}} | ({"done": {"NS": [str(bit) for bit in done]}} if done else {})
-
-
-def test_some_bits_are_cleared_if_each_is_pending(words: DynamoWords, aws: Stubber) -> None:
-    aws.add_response(
-        "update_item",
-        {"Attributes": word(FULL ^ 0b1010)},
-        {
-            **NAMED,
-            "UpdateExpression": "SET word = if_not_exists(word, :full) - :mask, expires_at = :ttl"
-            " ADD done :bits",
-            "ConditionExpression": "(attribute_not_exists(word) OR word <> :zero)"
-            " AND NOT contains(done, :b1) AND NOT contains(done, :b3)",
-            "ExpressionAttributeValues": {
-                ":full": {"N": "18446744073709551615"},
-                ":mask": {"N": "10"},
-                ":ttl": {"N": str(LATER)},
-                ":bits": {"NS": ["1", "3"]},
-                ":zero": {"N": "0"},
-                ":b1": {"N": "1"},
-                ":b3": {"N": "3"},
-            },
-            "ReturnValues": "ALL_NEW",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        },
-    )
-
-    assert words.clear([Clear(KEY, 0b1010, LATER)]) == [Cleared(FULL ^ 0b1010, 0b1010, PASSED_OVER)]
 
 
 def test_a_whole_word_is_cleared_by_a_short_condition(words: DynamoWords, aws: Stubber, asked: Asked) -> None:
@@ -119,51 +90,6 @@ def test_a_row_that_contradicts_itself_is_reported_and_not_tried_for_ever(
 
     assert isinstance(outcome, ServiceUnavailable)
     assert "word 7/1/3" in str(outcome)
-
-
-def test_a_lease_is_taken_on_a_pending_bit_that_nobody_holds(words: DynamoWords, aws: Stubber) -> None:
-    aws.add_response(
-        "update_item",
-        {},
-        {
-            **NAMED,
-            "UpdateExpression": "SET l5 = :until, expires_at = :ttl",
-            "ConditionExpression": "NOT contains(done, :bit) AND (attribute_not_exists(l5) OR l5 <= :now)",
-            "ExpressionAttributeValues": {
-                ":bit": {"N": "5"},
-                ":now": {"N": "100"},
-                ":until": {"N": "130"},
-                ":ttl": {"N": str(LATER)},
-            },
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        },
-    )
-
-    assert words.claim([CLAIM]) == [Claimed(pending=True, until=130, taken=True)]
-
-
-@pytest.mark.parametrize(("call", "attribute"), [("read", "word"), ("read_failed", "failed")])
-def test_a_read_asks_for_each_word_once_and_for_nothing_but_its_value(
-    words: DynamoWords, aws: Stubber, call: str, attribute: str
-) -> None:
-    rows = [{"word_id": {"S": "7/1/3"}, attribute: {"N": str(FULL)}}, {"word_id": {"S": "7/0/0"}}]
-    keys = [{"word_id": {"S": "7/1/3"}}, {"word_id": {"S": "7/0/0"}}]
-    aws.add_response(
-        "batch_get_item",
-        {"Responses": {"words": rows}},
-        {
-            "RequestItems": {
-                "words": {
-                    "Keys": keys,
-                    "ConsistentRead": True,
-                    "ProjectionExpression": f"word_id, {attribute}",
-                }
-            }
-        },
-    )
-
-    # The row without the attribute is there for the sake of a lease.
-    assert getattr(words, call)([KEY, WordKey(7, 0, 0), KEY]) == {KEY: FULL}
 
 
 @pytest.mark.parametrize(

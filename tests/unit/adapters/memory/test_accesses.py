@@ -14,8 +14,8 @@ from fanin.adapters.memory.accesses import SENDS
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Clear, WordKey
+from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.principals import IdempotencyKey
 from fanin.errors import OutcomeUnknown, ServiceUnavailable
 
 FULL = 2**64 - 1
@@ -28,10 +28,6 @@ BATCH = Batch(
     open_idle_ttl=7200,
     closed_idle_ttl=7200,
 )
-
-
-class Crash(Exception):
-    pass
 
 
 def clears(*masks: int) -> list[Clear]:
@@ -51,22 +47,6 @@ def test_an_onlooker_sees_every_row_before_and_after() -> None:
     assert seen == [(call, moment) for (call, _), moment in around]
 
 
-@pytest.mark.parametrize(("moment", "written"), [("before", {}), ("after", {WordKey(7, 0, 0): FULL ^ 1})])
-def test_a_crash_falls_before_or_after_the_write(moment: str, written: dict[WordKey, int]) -> None:
-    armed = [True]
-
-    def crash(call: str, when: str) -> None:
-        if armed and call == "words.clear" and when == moment:
-            armed.clear()
-            raise Crash
-
-    memory = Memory(on_call=crash)
-
-    with pytest.raises(Crash):
-        memory.words.clear(clears(1, 2))
-    assert memory.words.read([WordKey(7, 0, 0), WordKey(7, 0, 1)]) == written
-
-
 def test_an_onlooker_that_blocks_one_thread_does_not_block_others() -> None:
     stopped, go_on = Event(), Event()
 
@@ -82,19 +62,6 @@ def test_an_onlooker_that_blocks_one_thread_does_not_block_others() -> None:
         assert accesses.write("fast", lambda: "fast") == "fast"
         go_on.set()
         assert slow.result(timeout=60) == "slow"
-
-
-def test_an_access_that_fails_is_counted_and_leaves_the_stores_usable() -> None:
-    accesses = Accesses()
-
-    def fail() -> None:
-        raise Crash
-
-    with pytest.raises(Crash):
-        accesses.read("rows.read", fail)
-
-    assert accesses.read("rows.read", lambda: 7) == 7
-    assert accesses.reads == {"rows.read": 2}
 
 
 def test_accesses_of_threads_follow_each_other() -> None:
@@ -152,23 +119,6 @@ def test_a_write_whose_answer_was_lost_is_sent_again_and_the_second_answer_count
 
     assert (cleared.first, cleared.word) == (0, FULL ^ 0b11)
     assert memory.accesses.writes == {"words.clear": 2}
-
-
-def test_others_come_in_between_a_write_and_its_repeat() -> None:
-    # Given a close whose answer is lost while another process ends the batch
-    def lose(call: str, moment: str) -> None:
-        if (call, moment) == ("batches.close", "after") and not memory.accesses.writes["batches.end"]:
-            memory.batches.end(8, State.COMPLETE, now=1, sources=[State.CLOSED])
-            raise LostAnswer
-
-    memory = Memory(on_call=lose)
-    memory.batches.create(BATCH)
-
-    # When it is sent again
-    row, moved = memory.batches.close(8, now=1)
-
-    # Then it meets what the other has made of the row
-    assert (row and row.state, moved) == (State.COMPLETE, False)
 
 
 def test_a_write_is_given_up_after_as_many_lost_answers_as_the_sdk_bears() -> None:
@@ -249,24 +199,3 @@ def test_a_delayed_request_takes_effect_when_it_arrives_and_nobody_gets_its_answ
     memory.accesses.arrive()
     assert memory.accesses.late == 0
     assert memory.accesses.refused == {"batches.close": 1}
-
-
-def test_a_delayed_clear_has_the_mask_with_which_it_was_sent() -> None:
-    # Given a word in which another clears a bit before a late write arrives
-    late = [True]
-
-    def delay(call: str, moment: str) -> None:
-        if late and (call, moment) == ("words.clear", "before"):
-            late.clear()
-            memory.words.clear(clears(0b01))
-            raise Delayed
-
-    memory = Memory(on_call=delay)
-    (cleared,) = memory.words.clear(clears(0b11))
-    assert cleared.first == 0b10
-
-    # When it arrives, Then its condition fails, because it names both bits
-    refused = memory.accesses.refused["words.clear"]
-    memory.accesses.arrive()
-    assert memory.accesses.refused["words.clear"] == refused + 1
-    assert memory.words.read([WordKey(7, 0, 0)]) == {WordKey(7, 0, 0): FULL ^ 0b11}

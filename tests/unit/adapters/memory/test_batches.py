@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from fanin.adapters.memory import Memory
 from fanin.app.ports.batches import Activity
+from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import LIVE, Batch, State
-from fanin.domain.principals import IdempotencyKey
 
 BATCH = Batch(
     batch_id=8,
@@ -52,20 +52,6 @@ def test_a_refused_write_is_counted_and_is_no_change() -> None:
     }
 
 
-def test_a_used_key_is_a_refused_transaction_of_two_rows() -> None:
-    memory = Memory()
-    memory.batches.create(BATCH)
-
-    first, again = (
-        memory.batches.allocate_once(BATCH, 4, IdempotencyKey.of("a"), activity=Activity(0, 0))
-        for _ in range(2)
-    )
-
-    assert (first, again) == (0, 0)
-    assert memory.accesses.writes["batches.allocate_once"] == 4
-    assert memory.accesses.refused["batches.allocate_once"] == 1
-
-
 def test_the_key_of_the_index_is_what_activity_made_it_not_what_the_row_would_say() -> None:
     # Given a batch whose activity set another time than its row computes
     memory = Memory()
@@ -92,29 +78,6 @@ def test_an_ended_batch_is_never_due() -> None:
     assert memory.batches.next_due() == 69_000
 
 
-def test_batches_that_are_due_at_the_same_time_come_in_any_order_and_each_once() -> None:
-    orders = set()
-    for ties in range(20):
-        # Given batches of one shard that are all due at the same time
-        memory = Memory(ties=ties)
-        for batch_id in (0, 8, 16, 24):
-            memory.batches.create(batch(batch_id))
-
-        # When they are listed at once, and one by one
-        whole = [row.batch_id for row in memory.batches.page(State.OPEN).batches]
-        found, cursor = [], None
-        while not found or cursor:
-            page = memory.batches.page(State.OPEN, cursor=cursor, limit=1)
-            found += [row.batch_id for row in page.batches]
-            cursor = page.cursor
-
-        # Then the order stays, and says nothing about their ids; the last page, which is full, has no cursor
-        assert found == whole
-        assert sorted(found) == [0, 8, 16, 24]
-        orders.add(tuple(found))
-    assert len(orders) > 5
-
-
 def test_a_page_costs_one_query_and_the_rows_it_shows() -> None:
     memory = Memory()
     for batch_id in range(5):
@@ -124,15 +87,3 @@ def test_a_page_costs_one_query_and_the_rows_it_shows() -> None:
 
     assert [row.batch_id for row in page.batches] == [0, 1]
     assert memory.accesses.reads == {"batches.page": 1, "batches.read": 2}
-
-
-def test_a_row_that_leaves_the_state_between_the_query_and_its_read_is_left_out() -> None:
-    def close(call: str, moment: str) -> None:
-        if (call, moment) == ("batches.page", "after"):
-            memory.batches.close(1, now=1)
-
-    memory = Memory(on_call=close)
-    for batch_id in range(3):
-        memory.batches.create(batch(batch_id))
-
-    assert [row.batch_id for row in memory.batches.page(State.OPEN).batches] == [0, 2]

@@ -16,15 +16,6 @@ def memory() -> Memory:
     return memory
 
 
-def test_what_has_no_queue_is_told_and_holds_up_nothing(memory: Memory) -> None:
-    lost, kept = Outgoing("memory:none", "a", {}), Outgoing(URL, "b", {"kind": "trip"})
-
-    refused = memory.channels.send([lost, kept])
-
-    assert refused == ["there is no such queue", None]
-    assert memory.channels.queues == {URL: [kept]}
-
-
 def test_a_queue_that_refuses_or_is_busy_holds_up_no_other(memory: Memory) -> None:
     memory.channels.queues |= {"memory:odd": [], "memory:busy": []}
     memory.channels.refusing["memory:odd"] = "the key is disabled"

@@ -60,15 +60,6 @@ def test_only_the_last_delivery_removes_a_message(memory: Memory, url: str) -> N
     assert receive(memory, url) == []
 
 
-def test_messages_that_are_not_asked_for_stay_in_order(memory: Memory, url: str) -> None:
-    send(memory, url, *"abcd")
-
-    assert receive(memory, url, most=1) == ["a"]
-    assert receive(memory, url, most=2) == ["b", "c"]
-    send(memory, url, "e")
-    assert receive(memory, url) == ["d", "e"]
-
-
 def test_a_message_past_its_retention_is_gone(memory: Memory, url: str) -> None:
     memory.queues.retention = 60
     send(memory, url, "old")
@@ -77,22 +68,6 @@ def test_a_message_past_its_retention_is_gone(memory: Memory, url: str) -> None:
     memory.clock.advance(1 * SECOND)
 
     assert receive(memory, url) == ["new"]
-
-
-def test_the_state_counts_what_is_hidden_now(memory: Memory, url: str) -> None:
-    send(memory, url, *"abc")
-    receive(memory, url, most=2, visibility_timeout=10)
-
-    assert memory.queues.state(url) == (345_600, 2)
-    memory.clock.advance(10 * SECOND)
-    assert memory.queues.state(url).in_flight == 0
-
-
-def test_a_queue_that_is_made_again_keeps_what_is_in_it(memory: Memory, url: str) -> None:
-    send(memory, url, "a")
-
-    assert memory.queues.create("jobs", 7) == url
-    assert receive(memory, url) == ["a"]
 
 
 def test_a_queue_that_was_deleted_and_made_anew_is_empty(memory: Memory, url: str) -> None:

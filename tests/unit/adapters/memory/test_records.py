@@ -28,17 +28,6 @@ def test_changes_tell_the_record_before_and_after(memory: Memory) -> None:
     ]
 
 
-def test_what_is_put_in_bulk_is_a_change_of_each_record(memory: Memory) -> None:
-    old, _ = memory.directory.put("fleet", "a", {"n": 1}, expires_at=LATER)
-
-    memory.directory.put_all("fleet", {"a": {"n": 2}, "b": {"n": 3}}, expires_at=LATER)
-
-    assert memory.directory.changes[1:] == [
-        ("fleet", old, Record("a", {"n": 2}, 1, LATER)),
-        ("fleet", None, Record("b", {"n": 3}, 1, LATER)),
-    ]
-
-
 def test_what_was_refused_is_no_change(memory: Memory) -> None:
     first, _ = memory.directory.put("fleet", "a", {}, expires_at=LATER)
 
@@ -59,33 +48,6 @@ def test_a_record_that_has_expired_is_still_the_old_one_of_its_change(memory: Me
 
     assert (new, wrote) == (Record("a", {}, FIRST + 1, LATER), True)
     assert memory.directory.changes[-1] == ("fleet", old, new)
-
-
-@pytest.mark.parametrize(("expires_at", "lives"), [(NOW, False), (NOW + 1, True)])
-def test_a_record_lives_until_its_second_begins(memory: Memory, expires_at: int, lives: bool) -> None:
-    memory.records.put_all("71", {"a": {}}, expires_at=expires_at)
-
-    assert bool(memory.records.read("71", ["a"])) is lives
-    assert bool(memory.records.page("71").records) is lives
-
-
-def test_rows_are_counted_under_the_name_of_their_table(memory: Memory) -> None:
-    memory.records.put_all("71", {"a": {}, "b": {}}, expires_at=LATER)
-    memory.directory.put("71", "a", {}, expires_at=LATER)
-    memory.directory.delete("71", "a")
-    memory.records.read("71", ["a", "c"])
-    memory.records.page("71")
-
-    assert memory.accesses.writes == {"records.put": 2, "directory.put": 1, "directory.delete": 1}
-    assert memory.accesses.reads == {"records.read": 2, "records.page": 1}
-
-
-def test_a_full_last_page_has_no_cursor(memory: Memory) -> None:
-    memory.records.put_all("71", {"a": {}, "b": {}}, expires_at=LATER)
-
-    page = memory.records.page("71", limit=2)
-
-    assert ([record.name for record in page.records], page.cursor) == (["a", "b"], None)
 
 
 def test_a_record_is_kept_as_json_and_apart_from_what_its_writer_holds(memory: Memory) -> None:

@@ -1,7 +1,13 @@
-"""Deliveries: work whose item is pending comes out of a buffer, and all other messages of it are void."""
+"""Deliveries: work whose item is pending comes out of a buffer, and all other messages of it are void.
+
+Receipts: what they say, that they are opaque text, and what is refused as one.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,15 +15,16 @@ import pytest
 
 from fanin import names
 from fanin.adapters.memory import FixedClock, MemoryQueues
-from fanin.app.buffers import receipts
-from fanin.app.buffers.deliveries import SIFT_MS, Deliveries
+from fanin.app.buffers import deliveries
+from fanin.app.buffers.deliveries import SIFT_MS, Deliveries, Receipt
 from fanin.app.buffers.records import BufferRecords
 from fanin.app.buffers.service import BufferService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.queues import Received
+from fanin.domain import ids
 from fanin.domain.batch import Kind
 from fanin.domain.buffer import Buffer, Work
-from fanin.errors import BufferNotFound, ChannelRefused
+from fanin.errors import BufferNotFound, ChannelRefused, InvalidRequest
 from tests.unit.app.conftest import Crash, World
 
 SECOND = 1_000
@@ -91,27 +98,8 @@ def test_work_says_what_it_is_and_how_long_it_waited_also_if_the_clock_of_the_qu
     (work,) = desk.receive()
 
     assert (work.payload, work.waited_ms) == ("a", waited)
-    receipt = receipts.read(work.receipt)
+    receipt = deliveries.read_receipt(work.receipt)
     assert (receipt.item, receipt.batch_id) == (item, desk.buffer.batch_id)
-
-
-def test_no_more_is_received_than_was_asked_for(world: World, desk: Desk) -> None:
-    desk.put("a", "b", "c")
-
-    assert desk.payloads(most=2) == ["a", "b"]
-    assert desk.payloads(most=2) == ["c"]
-    assert desk.payloads(most=2) == []
-    assert world.accesses.sends["queues.remove"] == 0
-
-
-def test_work_is_hidden_for_as_long_as_was_asked_for(world: World, desk: Desk) -> None:
-    desk.put("a")
-    desk.receive(visibility_timeout=90)
-
-    world.clock.advance(90 * SECOND - 1)
-    assert desk.payloads() == []
-    world.clock.advance(1)
-    assert desk.payloads() == ["a"]
 
 
 class Slow(MemoryQueues):
@@ -136,10 +124,6 @@ def receive_slowly(world: World, desk: Desk, *, wait: int) -> list[int]:
     return queues.waits
 
 
-def test_the_queue_waits_for_the_first_message_as_long_as_was_asked_for(world: World, desk: Desk) -> None:
-    assert receive_slowly(world, desk, wait=17) == [17]
-
-
 class TestVoid:
     @pytest.mark.parametrize(
         ("done", "most", "left"), [([1], 10, ["a", "c"]), ([0, 1], 1, ["c"]), ([0, 1, 2], 1, [])]
@@ -160,41 +144,6 @@ class TestVoid:
 
         assert receive_slowly(world, desk, wait=17) == [17, 10, 3]
 
-    def test_is_what_the_buffer_kept_from_an_earlier_batch(self, desk: Desk) -> None:
-        # Given a buffer that goes on with a new batch
-        before = desk.buffer
-        desk.put("old")
-        desk.ledger.cancel(before.batch_id)
-        desk.put("new")
-
-        # When a process receives that has heard of it, then what is old is dropped
-        desk.buffer = desk.buffers.define("jobs", 10)
-        assert desk.payloads() == ["new"]
-        assert desk.kept == ["new"]
-
-        # When one receives that has not, then what is new is work all the same
-        desk.come_again()
-        desk.buffer = before
-        assert desk.payloads() == ["new"]
-
-    @pytest.mark.parametrize("how", ["expired", "removed", "cancelled", "cancelled and replaced"])
-    def test_is_work_of_a_batch_that_is_gone_or_was_cancelled(
-        self, world: World, desk: Desk, how: str
-    ) -> None:
-        desk.put("a")
-        rows, batch_id = world.memory.batches._rows, desk.buffer.batch_id
-        if how == "removed":
-            del rows[batch_id]
-        elif how == "expired":
-            rows[batch_id] = replace(rows[batch_id], expires_at=0)
-        else:
-            desk.ledger.cancel(batch_id)
-        if how == "cancelled and replaced":
-            desk.put("b")
-
-        assert "a" not in desk.payloads()
-        assert "a" not in desk.kept
-
     def test_is_dropped_later_if_its_receiver_dies_before_it_could(self, world: World, desk: Desk) -> None:
         desk.ledger.mark(desk.put("a")).whole()
         world.crash_at("queues.remove", "before")
@@ -207,27 +156,8 @@ class TestVoid:
         assert desk.payloads() == []
         assert desk.kept == []
 
-    def test_is_work_that_somebody_finished_after_it_was_received(self, world: World, desk: Desk) -> None:
-        # Given work that is done between its receive and the look at its item
-        (item,) = desk.put("a")
-        world.at("queues.receive", "after", lambda: desk.ledger.mark([item]).whole())
-
-        assert desk.payloads() == []
-        assert world.happened
-        assert desk.kept == []
-
 
 class TestForeign:
-    @pytest.mark.parametrize(
-        "attributes", [{}, {"other": "x"}, {names.ITEM_ATTRIBUTE: ""}, {names.ITEM_ATTRIBUTE: "no item"}]
-    )
-    def test_messages_are_neither_received_nor_removed(self, desk: Desk, attributes: dict[str, str]) -> None:
-        desk.send("foreign", attributes)
-        desk.put("a")
-
-        assert desk.payloads() == ["a"]
-        assert desk.kept == ["foreign", "a"]
-
     def test_messages_do_not_end_a_receive(self, desk: Desk) -> None:
         desk.send("foreign", {})
         desk.put("a")
@@ -288,3 +218,78 @@ def test_a_queue_that_was_deleted_is_refused(world: World, desk: Desk) -> None:
 
     with pytest.raises(ChannelRefused):
         desk.receive()
+
+
+ITEM = f"{ids.issue(7, 100, 3, b'salt').prefix}:2"
+"""The third of three items that begin at ordinal 100."""
+FIRST = f"{ids.issue(0, 0, 1, b'salt').prefix}:0"
+"""The first of the first batch."""
+LONGEST = 4_096
+
+
+def packed(value: object) -> str:
+    """Text in the form of a receipt."""
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize("handle", ["delivery-1", "", "AQEB+/==", "a b\n", "☂", "h" * 1_024])
+def test_a_receipt_reads_back_as_it_was_written(handle: str) -> None:
+    assert deliveries.read_receipt(deliveries.write_receipt(ITEM, handle)) == Receipt(7, ITEM, handle)
+    assert deliveries.read_receipt(deliveries.write_receipt(FIRST, handle)) == Receipt(0, FIRST, handle)
+
+
+@pytest.mark.parametrize("padding", range(4))
+def test_a_receipt_is_text_for_urls_whatever_its_length(padding: int) -> None:
+    # These letters give both characters in which the alphabet for URLs differs from the usual one
+    handle = "~~~???>>>" * 3 + "x" * padding
+
+    token = deliveries.write_receipt(ITEM, handle)
+
+    assert re.fullmatch("[A-Za-z0-9_-]+", token)
+    assert deliveries.read_receipt(token).handle == handle
+
+
+def test_a_receipt_is_read_up_to_its_greatest_length_and_no_further() -> None:
+    handle = "h" * (LONGEST * 3 // 4 - len(json.dumps([ITEM, ""])))
+
+    longest, longer = deliveries.write_receipt(ITEM, handle), deliveries.write_receipt(ITEM, handle + "h")
+
+    assert len(longest) == LONGEST < len(longer)
+    assert deliveries.read_receipt(longest).handle == handle
+    with pytest.raises(InvalidRequest):
+        deliveries.read_receipt(longer)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "",
+        "nonsense",
+        "☂",
+        "W10 ",
+        packed([]),
+        packed("text"),
+        packed(7),
+        packed({"item": ITEM, "handle": "h"}),
+        packed([ITEM]),
+        packed([ITEM, "h", "more"]),
+        packed([ITEM, 1]),
+        packed([ITEM, None]),
+        packed([7, "h"]),
+        packed(["no item", "h"]),
+        packed([ITEM[:-1] + "3", "h"]),  # the group has three items, so the last index is 2
+        packed([ITEM, "h"])[:-2],
+        base64.urlsafe_b64encode(b"\xff\xfe").decode().rstrip("="),
+        base64.urlsafe_b64encode(b"[" * 3_000).decode().rstrip("="),
+    ],
+)
+def test_other_text_is_refused(token: str) -> None:
+    with pytest.raises(InvalidRequest):
+        deliveries.read_receipt(token)
+
+
+def test_the_refusal_quotes_the_beginning_only() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        deliveries.read_receipt("x" * 31 + "yz" + "z" * 10_000)
+
+    assert f"'{'x' * 31}y'" in str(refused.value)

@@ -1,15 +1,19 @@
-"""Putting work in with a key: its slots hold, and it is in once, however late the put is repeated."""
+"""Putting work in with a key: its slots hold, and it is in once, however late the put is repeated.
+
+The notes of keys: made once, changed only by those who saw the last one, and each payload counts.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from fanin.app.buffers.slots import MARGIN_MS, SEND_MS
+from fanin.app.buffers.keyed_puts import PutKeys
+from fanin.app.buffers.records import Entry
+from fanin.app.buffers.slots import LIFETIME, MARGIN_MS, RENEWAL, SEND_MS, renew_at
+from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import State
-from fanin.domain.buffer import Accepted
-from fanin.domain.marks import Failure
-from fanin.errors import LimitReached, ServiceUnavailable, Throttled
-from tests.lost_answers import LostAnswers
+from fanin.domain.buffer import Accepted, Buffer
+from fanin.errors import IdempotencyKeyReused, InvalidRequest, LimitReached, Throttled
 from tests.unit.app.buffers.conftest import Town
 from tests.unit.app.conftest import World
 
@@ -20,10 +24,6 @@ HOUR = 3_600_000
 def _jobs(world: World, town: Town) -> None:
     world.memory.queues.retention = 3_600
     town.process().define("jobs", 2)
-
-
-def fail(error: Exception) -> None:
-    raise error
 
 
 def put(town: Town, *payloads: str) -> Accepted:
@@ -60,41 +60,6 @@ class TestOnce:
         assert town.messages() == ["a"]
         assert town.take() == ["a"]
 
-    def test_a_repeat_sends_nothing_again_before_and_after_the_work_is_done(self, town: Town) -> None:
-        first = put(town, "a", "b")
-
-        assert put(town, "a", "b") == first
-        assert town.messages() == ["a", "b"]
-
-        assert town.take() == ["a", "b"]
-        assert put(town, "a", "b") == first
-        assert town.pending() == 0
-
-    def test_a_repeat_is_known_after_the_buffer_has_changed_its_batch(self, town: Town) -> None:
-        first = put(town, "a")
-        assert town.take() == ["a"]
-        town.process().define("jobs", 3)
-        town.process().put("jobs", ["b"])
-
-        assert put(town, "a") == first
-        assert town.take() == ["b"]
-
-    @pytest.mark.parametrize("sent", [0, 1])
-    def test_work_whose_batch_was_cancelled_is_put_in_again_whether_it_was_sent_or_not(
-        self, world: World, town: Town, sent: int
-    ) -> None:
-        if sent:
-            put(town, "a")
-        else:
-            die(town, "a", sent=0)
-        buffers = town.process()
-        buffers._ledger.cancel(buffers.list().buffers[0].batch_id)
-
-        buffers.put("jobs", ["a"], key="order-7")
-
-        assert town.take() == ["a"]
-        assert batches(world) == [State.CANCELLED, State.OPEN]
-
     def test_a_repeat_sends_those_that_were_not_sent(self, town: Town) -> None:
         # Given a put that dies between its messages, of which the first is worked on
         die(town, "a", "b", sent=1)
@@ -127,20 +92,6 @@ class TestOnce:
 
 
 class TestFailing:
-    def test_slots_are_not_given_up_that_another_call_with_the_key_sent_for(self, town: Town) -> None:
-        # Given two calls with one key, of which the second cannot send
-        def second() -> None:
-            town.world.at("channels.send", "before", lambda: fail(ServiceUnavailable("no queue")))
-            with pytest.raises(ServiceUnavailable):
-                put(town, "a")
-
-        town.world.at("channels.send", "before", second)
-        put(town, "a")
-
-        # Then the work that the first was told is in, is in
-        assert town.world.happened
-        assert town.take() == ["a"]
-
     def test_a_put_that_takes_too_long_is_not_accepted(self, world: World, town: Town) -> None:
         world.at("channels.send", "before", lambda: world.clock.advance(SEND_MS + 1))
 
@@ -163,50 +114,6 @@ class TestAfterRetention:
     def expire(self, town: Town) -> None:
         """Let so much time pass that no message can exist."""
         town.world.clock.advance(HOUR + MARGIN_MS)
-
-    def test_what_is_lost_again_and_again_is_put_in_again_without_what_was_done(self, town: Town) -> None:
-        # Given a put of two payloads, of which one is done
-        first = before = self.put_two(town)
-
-        for _ in range(3):
-            # When the message of the other has expired, and the put is repeated
-            self.expire(town)
-            assert town.messages() == []
-            again = put(town, "a", "b")
-
-            # Then only the other is put in, and the answer names the item that it has now
-            assert town.messages() == ["b"]
-            assert again.items[0] == first.items[0]
-            assert again.items[1] not in (*first.items, *before.items)
-            assert put(town, "a", "b").items == again.items
-            before = again
-        assert town.pending() == 1
-        assert town.take() == ["b"]
-
-    def test_what_was_reclaimed_is_put_in_again_alone(self, town: Town) -> None:
-        # Given lost work whose slot a put that found the buffer full has reclaimed
-        first = self.put_two(town)
-        with pytest.raises(LimitReached):
-            town.process().put("jobs", ["x", "y"])
-        self.expire(town)
-        town.process().put("jobs", ["x", "y"])
-        assert town.take() == ["x", "y"]
-
-        again = put(town, "a", "b")
-
-        assert town.take() == ["b"]
-        assert again.items[0] == first.items[0]
-
-    def test_what_its_consumer_gave_up_is_finished(self, world: World, town: Town) -> None:
-        # Given work of which one part died as a dead letter, and the other is done
-        first = self.put_two(town)
-        world.ledger.mark([Failure(first.items[1], "received 5 times from jobs without success")]).whole()
-        self.expire(town)
-
-        # When its put is repeated, then nothing is put in
-        assert put(town, "a", "b").items == first.items
-        assert town.messages() == []
-        assert town.pending() == 0
 
     def test_what_may_still_be_in_the_queue_is_not_put_in_again(self, world: World, town: Town) -> None:
         first = self.put_two(town)
@@ -264,32 +171,6 @@ class TestRenewal:
         town.process().put("jobs", ["x"])
         assert town.take() == ["x"]
 
-    @pytest.mark.parametrize("renewed", [False, True])
-    def test_work_that_was_done_before_its_put_was_answered_is_in(self, town: Town, renewed: bool) -> None:
-        # Given a put that dies after its messages are sent, and whose work is done
-        die(town, "a", "b", sent=2)
-        assert town.take() == ["a", "b"]
-        if renewed:
-            self.renew(town)
-
-        # When it is repeated, then nothing is put in
-        again = put(town, "a", "b")
-        assert town.messages() == []
-        assert town.pending() == 0
-        assert put(town, "a", "b") == again
-
-    def test_work_that_was_not_done_before_is_put_in_alone(self, town: Town) -> None:
-        # Given a put that dies between its messages; the work of the first is done, and the batch cancelled
-        die(town, "a", "b", sent=1)
-        assert town.take() == ["a"]
-        town.process()._ledger.cancel(town.process().list().buffers[0].batch_id)
-        self.renew(town)
-
-        put(town, "a", "b")
-
-        assert town.take() == ["b"]
-        assert town.pending() == 0
-
     def test_a_put_that_took_no_slots_before_takes_them_in_the_new_batch(self, town: Town) -> None:
         town.die("batches.allocate_once", "before", lambda buffers: buffers.put("jobs", ["a"], key="order-7"))
         self.renew(town)
@@ -310,21 +191,6 @@ class TestRenewal:
         self.renew(town)
         put(town, "a")
         assert town.messages() == []
-
-    def test_an_answer_from_an_earlier_batch_leaves_the_marks_alone(self, world: World, town: Town) -> None:
-        # Given a key whose work has a high number in an earlier batch
-        for _ in range(5):
-            town.process().put("jobs", ["x"])
-            town.take()
-        die(town, "a", sent=1)
-        assert town.take() == ["a"]
-        self.renew(town)
-        world.clock.advance(HOUR)
-
-        put(town, "a")
-
-        entry = town.process()._records.refresh("jobs")
-        assert all(items <= 1 for _, items in entry.marks)
 
     def test_costs_no_write_more(self, world: World, town: Town) -> None:
         process = town.process()
@@ -368,24 +234,6 @@ class TestLate:
         town.process().put("jobs", ["b"])
         assert town.take() == ["a", "b"]
 
-    @pytest.mark.parametrize("given_up", [False, True])
-    def test_slots_that_are_too_old_or_given_up_make_room_for_those_that_replace_them(
-        self, town: Town, given_up: bool
-    ) -> None:
-        # Given slots of a key that fill the buffer, and that another put has given up, or not yet
-        die(town, "a", "b", sent=0)
-        with pytest.raises(LimitReached):
-            town.process().put("jobs", ["c"])
-        town.world.clock.advance(HOUR + MARGIN_MS if given_up else SEND_MS + 1)
-        if given_up:
-            town.process().put("jobs", ["c"])
-            assert town.take() == ["c"]
-
-        # When the put of that key is repeated, then its work is in, once
-        first = put(town, "a", "b")
-        assert put(town, "a", "b") == first
-        assert town.take() == ["a", "b"]
-
     def test_whoever_is_overtaken_by_a_later_repeat_is_not_accepted_by_mistake(self, town: Town) -> None:
         # Given a call that stops between its messages and the note of them, while a mark is made
         die(town, "a", sent=0)
@@ -405,18 +253,105 @@ class TestLate:
         assert town.take() == ["a"]
 
 
-class TestLostAnswers:
-    @pytest.mark.parametrize(
-        "call", ["records.put", "batches.allocate_once", "channels.send", "directory.put", "words.clear"]
-    )
-    def test_a_keyed_put_holds_whatever_the_sdk_repeats_while_another_repeats_the_put(
-        self, world: World, town: Town, call: str
-    ) -> None:
-        def other() -> None:
-            put(town, "a", "b")
+KEY = IdempotencyKey.of("order-7")
+OLD = "7:group:0"
 
-        LostAnswers(world.memory).lose(call, other)
-        put(town, "a", "b")
 
-        assert set(town.take()) == {"a", "b"}
-        assert town.pending() == 0
+@pytest.fixture
+def keys(world: World) -> PutKeys:
+    return PutKeys(world.ports)
+
+
+@pytest.fixture
+def entry(world: World) -> Entry:
+    batch, _ = world.batch()
+    buffer = Buffer("jobs", 3, "https://mine", owned=False, batch_id=batch.batch_id)
+    return Entry(buffer, world.clock.at + (LIFETIME - RENEWAL) * 1000, 60, born=batch.batch_id)
+
+
+def test_a_note_is_stored_where_every_process_looks_for_it(world: World, keys: PutKeys, entry: Entry) -> None:
+    keys.find(entry, KEY, ["a", "b"])
+
+    name = f"put/{KEY.name}"
+    row = world.ports.records.read(str(entry.born), [name])[name]
+    assert row.value.keys() == {"digest", "round", "items", "left", "batch_id", "sent_at"}
+    assert row.value["digest"] == "c95b5b0a5d45c522dc032df817b0abc7"
+
+
+@pytest.mark.parametrize("payloads", [["a"], ["a", "b", ""], ["b", "a"], ["ab"], ['a", "b']])
+def test_a_note_stands_for_its_payloads_in_their_order(
+    keys: PutKeys, entry: Entry, payloads: list[str]
+) -> None:
+    keys.find(entry, KEY, ["a", "b"])
+
+    with pytest.raises(IdempotencyKeyReused, match="'order-7' was used to put other payloads"):
+        keys.find(entry, KEY, payloads)
+
+
+@pytest.mark.parametrize("key", ["", "x" * 257])
+def test_a_key_that_cannot_be_is_refused_and_nothing_is_written(
+    world: World, keys: PutKeys, entry: Entry, key: str
+) -> None:
+    with pytest.raises(InvalidRequest, match="Idempotency-Key"):
+        keys.find(entry, IdempotencyKey.of(key), ["a"])
+    assert world.accesses.writes["records.put"] == 0
+
+
+def test_slots_that_were_given_up_are_not_kept(keys: PutKeys, entry: Entry) -> None:
+    # Given three calls that saw the same note, of which two give up its slots
+    note = keys.find(entry, KEY, ["a"])
+    keys.put_again(entry, note, [OLD], [0])
+    keys.put_again(entry, note, [OLD], [0])
+
+    # Then the other has sent in vain, and all go on with the same other slots
+    assert not keys.keep(entry, note, [OLD])
+    again = keys.find(entry, KEY, ["a"])
+    assert (again.items, again.left, again.replaced, again.round) == ((OLD,), (0,), (OLD,), 1)
+    assert again.slots_key not in {"order-7", note.slots_key}
+    assert len(again.slots_key) <= 256
+
+
+def test_a_key_gives_its_payloads_slots_of_their_own(keys: PutKeys, entry: Entry) -> None:
+    notes = [keys.find(entry, IdempotencyKey.of(key), ["a"]) for key in ("one", "two")]
+    for note in notes:
+        keys.put_again(entry, note, [""], [0])
+
+    slots = {keys.find(entry, IdempotencyKey.of(key), ["a"]).slots_key for key in ("one", "two")}
+    assert len(slots) == 2
+
+
+def test_a_note_outlives_a_change_of_the_batch_by_a_month(world: World, keys: PutKeys, entry: Entry) -> None:
+    keys.find(entry, KEY, ["a"])
+    batch, _ = world.batch()
+    world.clock.at = entry.renew_at
+    renewed = entry._replace(renew_at=renew_at(batch))
+
+    world.clock.advance(RENEWAL * 1000 - 1000)
+    assert not keys.find(renewed, KEY, ["a"]).new
+    world.clock.advance(1000)
+    assert keys.find(renewed, KEY, ["a"]).new
+
+
+def test_keys_of_another_buffer_are_others(world: World, keys: PutKeys, entry: Entry) -> None:
+    batch, _ = world.batch()
+    keys.find(entry, KEY, ["a"])
+
+    assert keys.find(entry._replace(born=batch.batch_id), KEY, ["b"]).new
+
+
+def test_a_key_of_another_caller_is_another_key(world: World, keys: PutKeys, entry: Entry) -> None:
+    # Given the work that one caller has put in under a key
+    mine = IdempotencyKey.of("order-7", Principal("ada", "iam ada"))
+    keys.keep(entry, keys.find(entry, mine, ["a"]), [OLD])
+    # When another uses the same text, for the same work and for other work
+    theirs = IdempotencyKey.of("order-7", Principal("bob", "iam bob"))
+    note = keys.find(entry, theirs, ["a"])
+    # Then theirs is new, with slots of its own, and each has their own note when they come again
+    assert note.new
+    assert note.caller != keys.find(entry, mine, ["a"]).caller
+    assert keys.find(entry, mine, ["a"]).items == (OLD,)
+    assert keys.find(entry, theirs, ["a"]) == note._replace(new=False)
+    with pytest.raises(IdempotencyKeyReused):
+        keys.find(entry, theirs, ["b"])
+    # And somebody without an identity has a third one
+    assert keys.find(entry, KEY, ["b"]).new

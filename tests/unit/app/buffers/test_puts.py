@@ -1,4 +1,7 @@
-"""Putting work in without a key: it is in whole, or its slots are given up."""
+"""Putting work in without a key: it is in whole, or its slots are given up.
+
+Consumers that wait are counted as long as they do, and a little longer if they die.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ from contextlib import suppress
 
 import pytest
 
+from fanin.app.buffers.puts import WaitingConsumers
 from fanin.app.buffers.slots import MARGIN_MS, SEND_MS
 from fanin.errors import ChannelRefused, FaninError, LimitReached, ServiceUnavailable, Throttled
 from tests.unit.app.buffers.conftest import Town
-from tests.unit.app.conftest import World
+from tests.unit.app.conftest import Crash, World
 
 
 @pytest.fixture(autouse=True)
@@ -19,12 +23,6 @@ def _jobs(town: Town) -> None:
 
 def fail(error: FaninError) -> None:
     raise error
-
-
-def test_a_put_notes_how_many_items_there_are_then(world: World, town: Town) -> None:
-    town.process().put("jobs", ["a", "b"])
-
-    assert town.process()._records.refresh("jobs").marks == ((world.clock.at, 2),)
 
 
 def test_a_put_that_fails_gives_its_slots_up(world: World, town: Town) -> None:
@@ -73,3 +71,37 @@ def test_a_producer_may_die_at_every_step_and_its_slots_come_back(world: World, 
         town.process().put(name, ["e", "f"])
         assert town.take(name) == ["e", "f"]
         assert town.pending(name) == 0
+
+
+@pytest.fixture
+def consumers(world: World) -> WaitingConsumers:
+    return WaitingConsumers(world.ports)
+
+
+def test_each_counts_as_long_as_it_waits(world: World, consumers: WaitingConsumers) -> None:
+    until = world.clock.at + 20_000
+    with consumers.waiting("jobs", until):
+        assert consumers.count("jobs") == 1
+        with consumers.waiting("jobs", until):
+            assert consumers.count("jobs") == 2
+        assert (consumers.count("jobs"), consumers.count("others")) == (1, 0)
+    assert consumers.count("jobs") == 0
+
+
+def test_one_that_fails_waits_no_more(world: World, consumers: WaitingConsumers) -> None:
+    with pytest.raises(ValueError, match="x"), consumers.waiting("jobs", world.clock.at + 20_000):
+        raise ValueError("x")
+    assert consumers.count("jobs") == 0
+
+
+def test_one_that_dies_counts_a_few_seconds_longer_than_it_would_have_waited(
+    world: World, consumers: WaitingConsumers
+) -> None:
+    world.crash_at("directory.delete", "before")
+    with pytest.raises(Crash), consumers.waiting("jobs", world.clock.at + 20_000):
+        pass
+
+    world.clock.advance(20_000)
+    assert consumers.count("jobs") == 1
+    world.clock.advance(5_000)
+    assert consumers.count("jobs") == 0

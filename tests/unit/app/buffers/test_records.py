@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from fanin.app.buffers.records import GRAVE, BufferRecords, Entry, check_name, entry_of
+from fanin.app.buffers.records import BufferRecords, Entry, check_name, entry_of
 from fanin.app.fresh import FRESH_MS
 from fanin.app.ports.records import FOREVER, Record
 from fanin.domain.buffer import Buffer
@@ -46,12 +44,6 @@ def limited(entry: Entry, limit: int) -> Entry:
     return entry._replace(buffer=Buffer("jobs", limit, "https://sqs/jobs", owned=True, batch_id=7))
 
 
-def test_a_buffer_is_stored_where_every_process_looks_for_it(world: World, records: BufferRecords) -> None:
-    written(records, ENTRY)
-
-    assert world.ports.directory.read("/buffers", ["jobs"]).keys() == {"jobs"}
-
-
 class TestName:
     @pytest.mark.parametrize("name", ["a", "7", "Jobs_of-7", "x" * 48])
     def test_of_letters_digits_and_dashes_is_taken(self, name: str) -> None:
@@ -69,21 +61,6 @@ class TestName:
 
 class TestEntry:
     @pytest.mark.parametrize(
-        "entry",
-        [
-            ENTRY,
-            ENTRY._replace(marks=((10, 2), (20, 5))),
-            ENTRY._replace(going=True),
-            ENTRY._replace(going=True, buried=True),
-            ENTRY._replace(buffer=Buffer("x", 1_000_000, "https://mine", owned=False, batch_id=2**53 - 1)),
-        ],
-    )
-    def test_reads_back_from_json_as_it_was(self, entry: Entry) -> None:
-        stored = json.loads(json.dumps(entry.value()))
-
-        assert entry_of(Record(entry.buffer.name, stored, 4, FOREVER)) == entry._replace(version=4)
-
-    @pytest.mark.parametrize(
         "value",
         [
             {},
@@ -100,32 +77,6 @@ class TestEntry:
 
 
 class TestWrite:
-    def test_keeps_a_record_for_ever_and_says_its_version(self, world: World, records: BufferRecords) -> None:
-        first = world.clock.at + 1
-        now = written(records, ENTRY)
-        world.clock.advance(10 * 366 * 86_400_000)
-
-        assert now == ENTRY._replace(version=first)
-        assert records.refresh("jobs") == now
-
-    def test_over_the_version_that_was_read_succeeds_once(
-        self, world: World, records: BufferRecords, other: BufferRecords
-    ) -> None:
-        # Given two processes that read the same record
-        seen = written(records, ENTRY)
-        assert other.refresh("jobs") == seen
-
-        # When both write, then the second learns what is there, and again when it repeats itself
-        first = limited(seen, 4)._replace(version=seen.version + 1)
-        assert records.write(limited(seen, 4)) == (first, True)
-        assert other.write(limited(seen, 5)) == (first, False)
-        assert other.write(limited(seen, 5)) == (first, False)
-
-        # And remembers it
-        before = reads(world)
-        assert records.fresh("jobs") == other.fresh("jobs") == first
-        assert reads(world) == before
-
     def test_that_is_repeated_after_its_answer_was_lost_meets_itself(
         self, records: BufferRecords, other: BufferRecords
     ) -> None:
@@ -154,73 +105,8 @@ class TestRemembering:
         assert records.fresh("jobs") == theirs
         assert reads(world) == before + 1
 
-    def test_a_look_at_the_record_is_remembered(
-        self, world: World, records: BufferRecords, other: BufferRecords
-    ) -> None:
-        theirs = written(other, limited(written(records, ENTRY), 4))
-
-        assert records.read("jobs") == theirs
-        before = reads(world)
-        assert records.fresh("jobs") == theirs
-        assert reads(world) == before
-
-    def test_a_record_that_others_deleted_is_forgotten_with_the_first_look(
-        self, records: BufferRecords, other: BufferRecords
-    ) -> None:
-        seen = written(records, ENTRY)
-        other.bury(seen)
-
-        assert records.fresh("jobs") == seen
-        buried = records.read("jobs")
-        assert buried is not None
-        assert buried.buried
-        with pytest.raises(BufferNotFound):
-            records.fresh("jobs")
-
-
-class TestAbsent:
-    def test_a_buffer_that_nobody_defined_is_not_found(self, records: BufferRecords) -> None:
-        assert records.read("jobs") is None
-        for call in (records.refresh, records.fresh):
-            with pytest.raises(BufferNotFound, match="jobs"):
-                call("jobs")
-
-    def test_a_buffer_being_deleted_is_not_found_nor_remembered_but_can_be_read(
-        self, records: BufferRecords
-    ) -> None:
-        going = written(records, written(records, ENTRY)._replace(going=True))
-
-        for call in (records.refresh, records.fresh):
-            with pytest.raises(BufferNotFound, match="jobs"):
-                call("jobs")
-            assert records.read("jobs") == going
-
 
 class TestBury:
-    def test_deletes_a_record_once_and_keeps_its_version_for_a_while(
-        self, world: World, records: BufferRecords
-    ) -> None:
-        seen = written(records, ENTRY)
-
-        records.bury(seen)
-        records.bury(seen)
-
-        assert records.read("jobs") == seen._replace(going=True, buried=True, version=seen.version + 1)
-        with pytest.raises(BufferNotFound):
-            records.fresh("jobs")
-        world.clock.advance(GRAVE * 1000)
-        assert records.read("jobs") is None
-
-    def test_leaves_a_record_that_has_changed_since(
-        self, records: BufferRecords, other: BufferRecords
-    ) -> None:
-        seen = written(records, ENTRY)
-        theirs = written(other, limited(seen, 4))
-
-        records.bury(seen)
-
-        assert records.fresh("jobs") == theirs
-
     def test_keeps_a_slow_call_from_writing_over_a_new_buffer_of_that_name(
         self, records: BufferRecords, other: BufferRecords
     ) -> None:

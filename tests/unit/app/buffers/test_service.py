@@ -6,15 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from fanin.app.buffers import receipts
-from fanin.app.buffers.service import BufferService
+from fanin.app.buffers import deliveries
+from fanin.app.buffers.records import GRAVE, BufferRecords
+from fanin.app.buffers.service import BufferService, QueueClaims
 from fanin.app.buffers.slots import LIFETIME, RENEWAL
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.queues import Received
 from fanin.domain import limits
+from fanin.domain.access import Principal
 from fanin.domain.batch import State
 from fanin.domain.buffer import Outcome
-from fanin.domain.principals import Principal
 from fanin.errors import (
     BufferNotFound,
     ChannelRefused,
@@ -27,9 +28,8 @@ from fanin.errors import (
 )
 from tests.lost_answers import LostAnswers
 from tests.unit.app.buffers.conftest import Town
-from tests.unit.app.conftest import World
+from tests.unit.app.conftest import Crash, World
 
-DAY_MS = 86_400_000
 MINE = "https://mine"
 WAITER = "0123456789abcdef"
 
@@ -196,24 +196,6 @@ def test_a_buffer_outlives_its_batch(world: World, town: Town, buffers: BufferSe
     assert states(world) == [State.COMPLETE, State.OPEN]
 
 
-def test_a_buffer_is_defined_once_and_deleted_once(world: World, town: Town, buffers: BufferService) -> None:
-    again = town.process().define("jobs", 3)
-    assert again == buffers.list().buffers[0]
-    assert again.owned
-
-    buffers.delete("jobs")
-    buffers.delete("jobs")
-
-    assert buffers.list().buffers == ()
-    assert again.queue not in world.memory.channels.queues
-    for call in (buffers.status, buffers.take, lambda name: buffers.put(name, ["a"])):
-        with pytest.raises(BufferNotFound, match="jobs"):
-            call("jobs")
-    buffers.define("jobs", 1)
-    buffers.put("jobs", ["new"])
-    assert town.take() == ["new"]
-
-
 def test_a_deletion_that_died_goes_on_where_it_stopped(world: World, town: Town) -> None:
     for name in town.die_at_every_step(
         lambda name: town.process().define(name, 1), lambda buffers, name: buffers.delete(name)
@@ -279,19 +261,6 @@ def test_a_refusal_names_what_is_wrong_and_nothing_is_made(
     assert set(world.memory.channels.queues) == queues
 
 
-def test_what_is_just_within_the_bounds_is_accepted(world: World, buffers: BufferService) -> None:
-    buffers.define("least", 1)
-    buffers.define("most", 1_000_000)
-    buffers.put("least", ["a"])
-
-    (work,) = buffers.take("least", most=1, wait=0, visibility_timeout=1)
-    world.clock.advance(1_000)
-    (again,) = buffers.take("least", most=10, wait=20, visibility_timeout=43_200)
-
-    assert (work.payload, again.payload) == ("a", "a")
-    assert [buffer.name for buffer in buffers.list(limit=1).buffers] == ["jobs"]
-
-
 def test_a_call_that_others_overtake_each_time_is_asked_to_come_again(
     buffers: BufferService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -308,22 +277,11 @@ class TestReceipts:
     def test_that_are_forged_free_no_slot(self, buffers: BufferService) -> None:
         (item,) = buffers.put("jobs", ["a"]).items
         group = item.split(":")[1]
-        forged = receipts.write(item.replace(group, group[:-4] + "0000"), "delivery-1")
+        forged = deliveries.write_receipt(item.replace(group, group[:-4] + "0000"), "delivery-1")
 
         with pytest.raises(InvalidItemId):
             buffers.done("jobs", [forged])
         assert buffers.status("jobs").pending == 1
-
-    def test_of_another_buffer_free_and_remove_nothing(self, town: Town, buffers: BufferService) -> None:
-        buffers.define("others", 2)
-        buffers.put("others", ["theirs"])
-        (work,) = buffers.take("others")
-
-        released = buffers.done("jobs", [work.receipt])
-
-        assert (released.done, released.late) == (0, 1)
-        assert buffers.status("others").pending == 1
-        assert town.take("others") == ["theirs"]
 
     def test_of_a_batch_that_is_gone_are_late(self, world: World, town: Town, buffers: BufferService) -> None:
         buffers.put("jobs", ["a"])
@@ -354,52 +312,8 @@ class TestReceipts:
         assert buffers.status("jobs").pending == 0
 
 
-def test_a_process_that_remembers_a_deleted_buffer_puts_into_the_new_one(
-    town: Town, buffers: BufferService
-) -> None:
-    behind = town.process()
-    behind.status("jobs")
-    buffers.delete("jobs")
-    buffers.define("jobs", 3)
-
-    behind.put("jobs", ["a"])
-
-    assert town.take() == ["a"]
-
-
 class TestLostAnswers:
     """The SDK repeats a write whose answer was lost, and meets what it wrote, or what others made of it."""
-
-    @pytest.mark.parametrize(("limit", "payloads"), [(3, ["theirs"]), (7, ["theirs"] * 7)])
-    def test_a_buffer_that_was_defined_is_left_as_others_have_used_or_changed_it_since(
-        self, world: World, town: Town, limit: int, payloads: list[str]
-    ) -> None:
-        def change() -> None:
-            town.process().define("jobs", limit)
-            town.process().put("jobs", payloads)
-
-        LostAnswers(world.memory).lose("directory.put", change)
-        mine = town.process().define("jobs", 3)
-
-        assert [mine] == list(town.process().list().buffers)
-        assert mine.limit == limit
-        assert town.take() == payloads
-        assert states(world).count(State.OPEN) == 1
-
-    def test_a_buffer_that_was_defined_and_deleted_since_stays_deleted(
-        self, world: World, town: Town
-    ) -> None:
-        LostAnswers(world.memory).lose("directory.put", lambda: town.process().delete("jobs"))
-
-        town.process().define("jobs", 3)
-
-        assert town.process().list().buffers == ()
-
-    def test_a_limit_changes_once(self, world: World, town: Town, buffers: BufferService) -> None:
-        LostAnswers(world.memory).lose("directory.put", lambda: town.process().put("jobs", ["theirs"]))
-
-        assert buffers.define("jobs", 5).limit == 5
-        assert town.take() == ["theirs"]
 
     def test_a_deletion_leaves_a_buffer_alone_that_was_defined_anew_meanwhile(
         self, world: World, town: Town, buffers: BufferService
@@ -408,18 +322,6 @@ class TestLostAnswers:
         buffers.delete("jobs")
 
         assert town.take() == ["theirs"]
-
-    @pytest.mark.parametrize("call", ["directory.put", "batches.end", "queues.delete", "directory.read"])
-    def test_a_deletion_is_one_whatever_is_repeated(
-        self, world: World, town: Town, buffers: BufferService, call: str
-    ) -> None:
-        LostAnswers(world.memory).lose(call, lambda: town.process().delete("jobs"))
-
-        buffers.delete("jobs")
-
-        assert buffers.list().buffers == ()
-        assert list(world.memory.channels.queues) == [MINE]
-        assert states(world) == [State.CANCELLED]
 
 
 class TestSlowCalls:
@@ -466,19 +368,6 @@ class TestSlowCalls:
 
         assert states(world) == [State.CANCELLED]
         assert town.process().list().buffers == ()
-
-    def test_a_process_that_looked_at_a_buffer_being_deleted_puts_nothing_in(
-        self, town: Town, buffers: BufferService
-    ) -> None:
-        # Given a process that dies in the middle of a deletion, before the buffer's batch has ended
-        behind = town.process()
-        town.die("batches.end", "before", lambda _: behind.delete("jobs"))
-
-        # Then it refuses work, and so does every other
-        for process in (behind, town.process()):
-            for key in (None, "order-7"):
-                with pytest.raises(BufferNotFound):
-                    process.put("jobs", ["a"], key=key)
 
 
 class TestQueueOfAnother:
@@ -621,3 +510,88 @@ def test_nobody_gets_the_slots_of_anothers_key(buffers: BufferService) -> None:
 
     assert not set(put.items) & set(taken.items)
     assert buffers.put("jobs", ["b"], key="order-7", caller=b).items == put.items
+
+
+QUEUE = "https://mine"
+
+
+@pytest.fixture
+def claims(world: World) -> QueueClaims:
+    return QueueClaims(world.ports, BufferRecords(world.ports))
+
+
+def hold_and_die(world: World, claims: QueueClaims, name: str) -> None:
+    world.crash_at("directory.delete", "before")
+    with pytest.raises(Crash), claims.claimed(QUEUE, name):
+        pass
+
+
+def test_a_claim_keeps_others_away_until_it_is_released(claims: QueueClaims) -> None:
+    with claims.claimed(QUEUE, "jobs"):
+        with pytest.raises(Throttled, match="jobs is being defined"), claims.claimed(QUEUE, "others"):
+            pass
+        with claims.claimed("https://another", "others"):
+            pass
+
+    with claims.claimed(QUEUE, "others"):
+        pass
+
+
+def test_a_claim_is_released_after_an_error(claims: QueueClaims) -> None:
+    with pytest.raises(ValueError, match="x"), claims.claimed(QUEUE, "jobs"):
+        raise ValueError("x")
+
+    with claims.claimed(QUEUE, "others"):
+        pass
+
+
+def test_whoever_died_holds_up_others_for_an_hour_and_itself_not_at_all(
+    world: World, claims: QueueClaims
+) -> None:
+    # Given a process that dies with a claim
+    hold_and_die(world, claims, "jobs")
+
+    # Then others wait until it expires
+    world.clock.advance(GRAVE * 1000 - 1000)
+    with pytest.raises(Throttled), claims.claimed(QUEUE, "others"):
+        pass
+    world.clock.advance(1000)
+    with claims.claimed(QUEUE, "others"):
+        pass
+
+    # But a repeat for the same buffer does not
+    hold_and_die(world, claims, "jobs")
+    with claims.claimed(QUEUE, "jobs"):
+        pass
+    with claims.claimed(QUEUE, "others"):
+        pass
+
+
+def test_a_claim_that_was_renewed_is_not_released_by_the_first_who_had_it(
+    world: World, claims: QueueClaims
+) -> None:
+    # Given two calls that define the same buffer, of which the first ends first
+    first, second = claims.claimed(QUEUE, "jobs"), claims.claimed(QUEUE, "jobs")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+
+    # Then the claim of the second still holds
+    with pytest.raises(Throttled), claims.claimed(QUEUE, "others"):
+        pass
+    second.__exit__(None, None, None)
+    with claims.claimed(QUEUE, "others"):
+        pass
+
+
+@pytest.mark.parametrize("call", ["directory.put", "directory.delete"])
+def test_a_claim_whose_answer_was_lost_is_held_and_released(
+    world: World, claims: QueueClaims, call: str
+) -> None:
+    LostAnswers(world.memory).lose(call, lambda: None)
+
+    with claims.claimed(QUEUE, "jobs"), pytest.raises(Throttled), claims.claimed(QUEUE, "others"):
+        pass
+
+    with claims.claimed(QUEUE, "others"):
+        pass

@@ -18,15 +18,12 @@ from fanin.app.buffers.slots import (
     renew_at,
 )
 from fanin.app.fresh import FRESH_MS
-from fanin.domain import limits
 from fanin.domain.batch import RETENTION, Kind, State
 from fanin.domain.buffer import Buffer
-from fanin.domain.marks import WEIGHT
-from fanin.errors import BatchClosed, BatchNotFound, BufferNotFound, LimitReached, Throttled
+from fanin.errors import BatchNotFound, BufferNotFound, LimitReached, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash, World
 
-MINUTE = 60_000
 UNKNOWN = 2**53 - 1
 
 
@@ -111,26 +108,6 @@ class TestAdmit:
 
 
 class TestTake:
-    def test_finds_slots_in_an_earlier_batch_and_takes_none_there(
-        self, process: Process, entry: Entry
-    ) -> None:
-        # Given a batch in which a key has slots, and a later one
-        batch = entry.buffer.batch_id
-        first = process.slots.take(entry, batch, 2, "order-7")
-        process.slots.cancel(batch)
-        renewed = process.slots.renew(entry)
-
-        assert process.slots.take(renewed, batch, 2, "order-7") == first
-        with pytest.raises(BatchClosed):
-            process.slots.take(renewed, batch, 2, "order-8")
-        assert process.pending(renewed) == 0
-
-    def test_closes_a_batch_that_nears_its_end(self, process: Process, entry: Entry) -> None:
-        process.clock.at = entry.renew_at
-
-        with pytest.raises(BatchClosed):
-            process.slots.take(entry, entry.buffer.batch_id, 1, "order-7")
-
     def test_reclaims_leaked_slots(self, process: Process, entry: Entry) -> None:
         # Given slots that have no message, and a mark since
         process.slots.admit(entry, 3)
@@ -188,31 +165,6 @@ class TestRenewal:
 
         assert renewed.buffer.batch_id == group.batch_id != entry.buffer.batch_id
 
-    def test_by_another_process_is_joined(self, process: Process, entry: Entry) -> None:
-        # Given a process that has not heard of a renewal
-        process.slots.cancel(entry.buffer.batch_id)
-        renewed, _ = process.another().slots.admit(entry, 1)
-
-        seen, group = process.slots.admit(entry, 1)
-
-        assert (seen, group.batch_id) == (renewed, renewed.buffer.batch_id)
-        assert process.batches() == [State.CANCELLED, State.OPEN]
-
-    def test_of_two_processes_at_once_leaves_one_batch(self, process: Process, entry: Entry) -> None:
-        # Given a process that renews between the batch and the record of another
-        process.slots.cancel(entry.buffer.batch_id)
-        other = process.another()
-        theirs: list[Entry] = []
-        process.world.at("batches.create", "after", lambda: theirs.append(other.slots.admit(entry, 1)[0]))
-
-        mine, group = process.slots.admit(entry, 1)
-
-        # Then both have taken slots of one batch, and the other batch has ended
-        assert [mine] == theirs
-        assert group.batch_id == mine.buffer.batch_id
-        assert process.pending(mine) == 2
-        assert sorted(process.batches()) == [State.CANCELLED, State.CANCELLED, State.OPEN]
-
     def test_is_given_up_when_others_end_every_batch(self, process: Process, entry: Entry) -> None:
         process.slots.cancel(entry.buffer.batch_id)
         other = process.another()
@@ -228,21 +180,6 @@ class TestRenewal:
 
         assert refused.value.retry_after == 1
         assert process.batches() == [State.CANCELLED] * (TRIES + 1)
-
-    def test_goes_on_where_another_change_of_the_record_came_first(
-        self, process: Process, entry: Entry
-    ) -> None:
-        # Given a limit that changes between a renewal's batch and its record
-        process.slots.cancel(entry.buffer.batch_id)
-        other = process.another()
-        grown = entry._replace(buffer=replace(entry.buffer, limit=4))
-        process.world.at("batches.create", "after", lambda: other.write(grown))
-
-        renewed, _ = process.slots.admit(entry, 4)
-
-        assert renewed.buffer.limit == 4
-        assert process.pending(renewed) == 4
-        assert sorted(process.batches()) == [State.CANCELLED, State.CANCELLED, State.OPEN]
 
     def test_whose_answer_was_lost_keeps_the_batch_in_which_others_have_put_work(
         self, process: Process, entry: Entry
@@ -262,23 +199,6 @@ class TestRenewal:
         assert mine.buffer == theirs[0].buffer
         assert group.batch_id == mine.buffer.batch_id
         assert process.batches() == [State.CANCELLED, State.OPEN]
-
-    def test_whose_answer_was_lost_ends_in_the_batch_that_followed_its_own(
-        self, process: Process, entry: Entry
-    ) -> None:
-        process.slots.cancel(entry.buffer.batch_id)
-        other = process.another()
-
-        def put() -> None:
-            once, _ = other.slots.admit(entry, 1)
-            other.slots.cancel(once.buffer.batch_id)
-            other.slots.admit(once, 1)
-
-        LostAnswers(process.world.memory).lose("directory.put", put)
-        mine, _ = process.slots.admit(entry, 1)
-
-        assert process.pending(mine) == 2
-        assert process.batches() == [State.CANCELLED, State.CANCELLED, State.OPEN]
 
     def test_of_a_buffer_that_is_deleted_meanwhile_ends_its_batch(
         self, process: Process, entry: Entry
@@ -334,47 +254,6 @@ class TestMark:
 
         assert [items for _, items in last.marks] == [*range(4, MARKS + 3), MARKS + 2]
 
-    def test_of_a_record_that_changed_meanwhile_is_left_out(self, process: Process, entry: Entry) -> None:
-        theirs = process.another().write(entry._replace(renew_at=7))
-
-        process.slots.mark(entry, 5)
-
-        assert process.records.refresh("jobs") == theirs
-
-
-def test_what_is_not_done_is_pending_until_the_batch_ends(process: Process, entry: Entry) -> None:
-    _, group = process.slots.admit(entry, 3)
-    process.ledger.mark([group[0]]).whole()
-    batch, pending = process.slots.pending(entry.buffer)
-    assert batch is not None
-    assert (batch.batch_id, batch.state, pending) == (entry.buffer.batch_id, State.OPEN, 2)
-
-    process.slots.cancel(entry.buffer.batch_id)
-    batch, pending = process.slots.pending(entry.buffer)
-    assert batch is not None
-    assert (batch.state, pending) == (State.CANCELLED, 0)
-
-    assert process.slots.pending(replace(entry.buffer, batch_id=UNKNOWN)) == (None, 0)
-    process.clock.advance((LIFETIME + RETENTION) * 1000)
-    assert process.slots.pending(entry.buffer) == (None, 0)
-
-
-class TestFollow:
-    def test_closes_a_batch_of_another_limit(self, process: Process, entry: Entry) -> None:
-        process.slots.admit(entry, 1)
-        grown = entry._replace(buffer=replace(entry.buffer, limit=4))
-
-        process.slots.follow(entry)
-        assert process.batches() == [State.OPEN]
-        for _ in range(2):
-            process.slots.follow(grown)
-            assert process.batches() == [State.CLOSED]
-
-    def test_of_a_batch_that_is_gone_does_nothing(self, process: Process, entry: Entry) -> None:
-        process.slots.follow(entry._replace(buffer=replace(entry.buffer, limit=4, batch_id=UNKNOWN)))
-
-        assert process.batches() == [State.OPEN]
-
 
 def test_a_batch_is_cancelled_once_and_one_that_is_gone_needs_no_end(process: Process, entry: Entry) -> None:
     for _ in range(2):
@@ -423,15 +302,6 @@ class TestReclaim:
         (failed,) = process.ledger.failures(batch_id).failures
         assert (failed.ordinal, failed.reason) == (0, "its message is lost or expired")
 
-    def test_is_of_no_use_where_all_before_the_mark_is_done(self, process: Process, leaked: Entry) -> None:
-        process.clock.at = self.horizon(leaked)
-        process.slots.admit(leaked, 1)
-        process.clock.advance(FRESH_MS)
-
-        with pytest.raises(LimitReached):
-            process.slots.admit(leaked, 1)
-        assert len(process.ledger.failures(leaked.buffer.batch_id).failures) == 1
-
     def test_is_tried_once_in_half_a_minute(self, process: Process, leaked: Entry) -> None:
         def looks() -> int:
             before = process.world.accesses.sends["queues.state"]
@@ -444,48 +314,6 @@ class TestReclaim:
         assert looks() == 0
         process.clock.advance(1)
         assert looks() == 1
-
-    def test_goes_by_the_retention_that_the_queue_has_now(self, process: Process, leaked: Entry) -> None:
-        process.world.memory.queues.retention *= 2
-        process.clock.at = self.horizon(leaked)
-        with pytest.raises(LimitReached):
-            process.slots.admit(leaked, 1)
-
-        process.clock.advance(leaked.retention * 1000)
-        assert process.slots.admit(leaked, 1)
-
-    def test_goes_by_the_marks_that_others_made(self, process: Process, entry: Entry) -> None:
-        # Given a process that knows the buffer from before its marks
-        process.slots.admit(entry, 3)
-        marked = process.another().marked(3)
-        process.clock.at = self.horizon(marked)
-
-        assert process.slots.admit(entry, 3)
-
-    def test_gives_up_many_in_calls_of_allowed_size(
-        self, process: Process, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        entry = process.define(5)
-        process.slots.admit(entry, 5)
-        entry = process.marked(5)
-        monkeypatch.setattr(limits, "MAX_MARKS", 2 * WEIGHT)
-        process.clock.at = self.horizon(entry)
-
-        process.slots.admit(entry, 5)
-
-        assert len(process.ledger.failures(entry.buffer.batch_id).failures) == 5
-
-    def test_is_possible_where_no_put_has_ever_been_accepted(self, process: Process, entry: Entry) -> None:
-        # Given a buffer that was filled by producers that died, so that nobody has marked it
-        process.slots.admit(entry, 3)
-        with pytest.raises(LimitReached):
-            process.another().slots.admit(entry, 1)
-
-        # Then the put that found it full has
-        marked = process.records.refresh("jobs")
-        assert marked.marks == ((process.clock.at, 3),)
-        process.clock.at = self.horizon(marked)
-        assert process.another().slots.admit(marked, 3)
 
     @pytest.mark.parametrize("how", ["a changed limit", "a batch near its end"])
     def test_ends_a_drain_once_the_retention_has_passed_since_it_began(
@@ -523,26 +351,3 @@ class TestLate:
         assert process.slots.late(marked, group)
         assert not process.slots.late(marked, after)
         assert not process.slots.late(entry, group)
-
-    def test_are_slots_of_a_batch_that_was_closed_as_long_ago(self, process: Process, entry: Entry) -> None:
-        _, group = process.slots.admit(entry, 1)
-        closed = process.ledger.close(entry.buffer.batch_id)
-        process.clock.advance(SEND_MS)
-        assert not process.slots.late(entry, group, closed)
-
-        process.clock.advance(1)
-        assert process.slots.late(entry, group, closed)
-
-
-def test_slots_are_given_up_as_often_as_one_likes(process: Process, entry: Entry) -> None:
-    _, group = process.slots.admit(entry, 2)
-
-    for _ in range(2):
-        process.slots.give_up(list(group), "for a reason")
-        assert process.pending(entry) == 0
-    assert [failed.reason for failed in process.ledger.failures(entry.buffer.batch_id).failures] == [
-        "for a reason"
-    ] * 2
-
-    del process.world.memory.batches._rows[entry.buffer.batch_id]
-    process.another().slots.give_up(list(group), "for a reason")

@@ -16,11 +16,6 @@ def states(world: World) -> WorkStates:
     return WorkStates(world.ports, world.fresh())
 
 
-def test_nothing_is_asked_for_no_items(world: World, states: WorkStates) -> None:
-    assert states.of([]) == {}
-    assert world.accesses.reads.total() == 0
-
-
 @pytest.mark.parametrize(("failure", "state"), [(Failure, FINISHED), (GivenUp, DROPPED)])
 def test_failed_work_is_finished_unless_the_service_gave_it_up(
     world: World, states: WorkStates, failure: type[Failure], state: WorkState
@@ -30,28 +25,6 @@ def test_failed_work_is_finished_unless_the_service_gave_it_up(
     world.ledger.mark([group[2]]).whole()
 
     assert list(states.of(group).values()) == [PENDING, state, FINISHED]
-
-
-@pytest.mark.parametrize("call", ["parts.put_failures", "words.clear"])
-@pytest.mark.parametrize("first", [Failure, GivenUp])
-def test_work_that_a_consumer_fails_while_it_is_given_up_is_finished(
-    world: World, states: WorkStates, call: str, first: type[Failure]
-) -> None:
-    _, (group,) = world.batch(1)
-    other = GivenUp if first is Failure else Failure
-    world.at(call, "before", lambda: world.fresh().mark([other(group[0], "other")]).whole())
-
-    world.ledger.mark([first(group[0], "first")]).whole()
-
-    assert states.of(group) == {group[0]: FINISHED}
-
-
-def test_work_that_was_done_before_it_was_given_up_is_finished(world: World, states: WorkStates) -> None:
-    _, (group,) = world.batch(1)
-    world.ledger.mark(group).whole()
-    world.ledger.mark([GivenUp(group[0], LOST)]).whole()
-
-    assert states.of(group) == {group[0]: FINISHED}
 
 
 def test_work_of_several_batches_is_told_apart(world: World, states: WorkStates) -> None:

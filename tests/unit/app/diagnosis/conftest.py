@@ -12,7 +12,7 @@ from fanin.app.diagnosis.gathering import gather
 from fanin.app.diagnosis.service import DiagnosisService
 from fanin.app.diagnosis.stalls import Stalls
 from fanin.app.ports.events import Event
-from fanin.app.ports.inspection import Figures, QueueReport
+from fanin.app.ports.queues import Figures, QueueReport
 from fanin.app.services import Services
 from fanin.domain.batch import Batch, OpenBatch
 from fanin.domain.diagnosis import Code, Finding, SentItems

@@ -5,9 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.diagnosis.facts import Facts
-from fanin.app.ports.parts import SentRow
 from fanin.domain.batch import Batch
-from fanin.domain.reports import MissingRange
 
 NOW = 1_790_000_000_000
 BATCH = Batch(7, b"s" * 16, NOW, NOW, 0, 7_200, 7_200, items=100, stall_after=400)
@@ -38,14 +36,3 @@ def test_a_batch_that_never_stalls_is_quiet_after_a_tenth_of_its_idle_time() -> 
 
     assert not Facts(batch, NOW + 2 * 720_000 - 1, 0, 100).quiet
     assert Facts(batch, NOW + 2 * 720_000, 0, 100).quiet
-
-
-def test_a_range_is_unsent_only_if_no_note_can_say_otherwise() -> None:
-    row = SentRow("q", 10, 20, NOW, NOW)
-    facts = Facts(BATCH, NOW, 0, 100, sent=(row,))
-
-    assert facts.covering(MissingRange(19, 21, "")) == [row]
-    assert facts.unsent(MissingRange(20, 30, ""))
-    assert facts.unsent(MissingRange(0, 10, ""))
-    assert not facts.unsent(MissingRange(0, 11, ""))
-    assert not replace(facts, sent_more=True).unsent(MissingRange(20, 30, ""))

@@ -7,8 +7,8 @@ import pytest
 
 from fanin.app.diagnosis.facts import Facts
 from fanin.app.diagnosis.queue_findings import queue_findings
-from fanin.app.ports.inspection import Consumer, Figures, QueueReport, Trouble
 from fanin.app.ports.parts import RetryRow, SentRow
+from fanin.app.ports.queues import Consumer, Figures, QueueReport, Trouble
 from fanin.domain.batch import Batch, State
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.reports import MissingRange
@@ -206,18 +206,6 @@ class TestDeadLetters:
             " redrive` does not see them, since their items have not failed.",
             {"queue": "work", "dead_letter_queue": "grave", "messages": 4_000},
         )
-
-    def test_are_told_of_a_queue_without_figures(self) -> None:
-        found = of(QueueReport(URL, dead=1))[Code.DEAD_LETTERS_WAITING]
-
-        assert found.detail.startswith(
-            "About 1 message is in its dead-letter queue, the dead-letter queue of work."
-        )
-        assert found.evidence == {
-            "queue": "work",
-            "dead_letter_queue": "its dead-letter queue",
-            "messages": 1,
-        }
 
 
 def test_where_every_missing_item_is_held_queues_explain_nothing() -> None:

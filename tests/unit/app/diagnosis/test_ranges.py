@@ -6,10 +6,10 @@ import pytest
 
 from fanin.app.diagnosis.facts import Facts
 from fanin.app.diagnosis.ranges import known_ranges
-from fanin.app.ports.inspection import Figures, QueueReport
 from fanin.app.ports.parts import RetryRow, SentRow
+from fanin.app.ports.queues import Figures, QueueReport
 from fanin.domain.batch import Batch, State
-from fanin.domain.diagnosis import Known, MissingKnown
+from fanin.domain.diagnosis import Known
 from fanin.domain.reports import MissingRange
 
 NOW = 1_790_000_000_000
@@ -80,16 +80,6 @@ def test_attempts_and_children_count_for_the_range_of_their_item(at: int, inside
     assert known(child) == ((Known.CHILD_RUNNING, work) if inside else unknown)
 
 
-def test_the_latest_attempt_at_a_range_is_told() -> None:
-    retries = {
-        2: RetryRow(2, 9, "no price", "", NOW - 2),
-        3: RetryRow(3, 2, "no such customer", "", NOW - 1),
-        4: RetryRow(4, 3, "no name", "", NOW - 3),
-    }
-
-    assert known(replace(FACTS, retries=retries))[1] == "attempt 2 at item 3 failed: no such customer"
-
-
 def test_of_several_reasons_the_one_that_says_most_is_told() -> None:
     # Given items that are held, one of which was tried again and has a child that does its work
     everything = replace(
@@ -116,14 +106,3 @@ def test_of_a_batch_that_has_ended_nothing_is_looked_up() -> None:
     ended = replace(FACTS, batch=replace(BATCH, state=State.CANCELLED), retries=retries)
 
     assert known(ended) == (Known.UNKNOWN, "not done when the batch ended")
-
-
-def test_each_range_is_told_by_itself_in_order() -> None:
-    first, second = MissingRange(0, 10, "a"), MissingRange(12, 20, "b")
-
-    found = known_ranges(replace(FACTS, missing=(first, second), held={12: "no price"}))
-
-    assert found == (
-        MissingKnown(first, Known.UNKNOWN, NO_MESSAGE),
-        MissingKnown(second, Known.HELD, "failed, and held: no price"),
-    )

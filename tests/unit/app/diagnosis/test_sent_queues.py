@@ -20,14 +20,3 @@ def test_an_item_that_was_sent_to_one_queue_has_it(scene: Scene) -> None:
     # And notes that cannot be read now are done without
     scene.refuse("parts.sent")
     assert sent_queues(scene.ports, [*group]) == {}
-
-
-def test_where_there_are_more_notes_than_are_read_no_item_has_a_queue(scene: Scene) -> None:
-    """A note that was not read may name another queue."""
-    group = scene.group(100)
-    for n in range(100):
-        scene.memory.parts.put_sent(group.batch_id, SentRow(WORK, n, n + 1, 0, 0), expires_at=0)
-
-    # Item 2 has few notes before it, and the last has many
-    assert sent_queues(scene.ports, [group[2]]) == {group[2]: WORK}
-    assert sent_queues(scene.ports, [group[2], group[99]]) == {}

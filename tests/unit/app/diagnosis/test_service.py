@@ -4,29 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.app.ports.inspection import Consumer, Figures
-from fanin.app.ports.parts import RetryRow, SentRow
+from fanin.app.ports.parts import SentRow
 from fanin.domain import ids
-from fanin.domain.diagnosis import Code, Known, Retry, SentItems
-from fanin.errors import BatchNotFound, InvalidItemId, InvalidRequest, RequestTooLarge
+from fanin.domain.diagnosis import Retry, SentItems
+from fanin.errors import InvalidItemId, InvalidRequest, RequestTooLarge
 from tests.unit.app.diagnosis.conftest import URL, Scene
-
-
-def test_findings_and_ranges_stand_on_what_was_noted_and_seen(scene: Scene) -> None:
-    # Given a batch whose messages wait in a queue with a disabled mapping
-    batch = scene.waiting(Figures(10, 0, 0, retention=60))
-    reports = scene.memory.inspection.reports
-    reports[URL] = replace(reports[URL], consumers=(Consumer("importer", False, "Disabled"),))
-
-    diagnosis = scene.diagnostics.why(batch.batch_id)
-
-    assert [one.code for one in diagnosis.findings] == [Code.WAITING]
-    assert [one.known for one in diagnosis.missing] == [Known.WAITING]
-
-
-def test_an_unknown_batch_is_not_found(scene: Scene) -> None:
-    with pytest.raises(BatchNotFound):
-        scene.diagnostics.why(5)
 
 
 class TestSent:
@@ -64,27 +46,8 @@ class TestSent:
         with pytest.raises(InvalidRequest, match=why):
             scene.diagnostics.note_sent(group.batch_id, sent)
 
-    def test_items_that_were_added_since_the_batch_was_read_can_be_noted(self, scene: Scene) -> None:
-        batch_id = scene.group(9).batch_id
-        scene.diagnostics.note_sent(batch_id, SentItems(URL, 0, 9))
-        scene.ledger.add(batch_id, 1)
-
-        # Also a single one, and in a queue with the shortest name
-        scene.diagnostics.note_sent(batch_id, SentItems("q", 9, 10))
-
-        assert ("q", 9, 10) in {row[:3] for row in scene.memory.parts.sent(batch_id, upto=9, limit=9)[0]}
-
 
 class TestRetries:
-    def test_notes_of_several_batches_are_written_together(self, scene: Scene) -> None:
-        groups = [scene.group(3) for _ in range(2)]
-
-        scene.diagnostics.note_retries([Retry(group[1], 4, "no", "work") for group in groups])
-
-        for group in groups:
-            rows = scene.memory.parts.retries(group.batch_id, [0, 1])
-            assert rows == {1: RetryRow(1, 4, "no", "work", scene.clock.now())}
-
     def test_a_forged_id_is_refused_and_nothing_is_written(self, scene: Scene) -> None:
         group, other = scene.group(3), scene.group(3)
         forged = f"{group.batch_id}:{other.id}:0"
@@ -107,31 +70,6 @@ class TestRetries:
     def test_what_is_out_of_bounds_is_refused(self, scene: Scene, attempt: Retry, why: str) -> None:
         with pytest.raises(InvalidRequest, match=why):
             scene.diagnostics.note_retries([replace(attempt, item=scene.group(3)[0])])
-
-    @pytest.mark.parametrize("attempt", [1, 2**31 - 1])
-    def test_the_first_attempt_and_the_last_that_can_be_counted_are_noted(
-        self, scene: Scene, attempt: int
-    ) -> None:
-        group = scene.group(3)
-
-        scene.diagnostics.note_retries([Retry(group[0], attempt, "")])
-
-        assert scene.memory.parts.retries(group.batch_id, [0])[0].attempt == attempt
-
-    @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-    def test_items_that_were_added_since_the_batch_was_read_can_be_noted(
-        self, scene: Scene, order: tuple[int, int]
-    ) -> None:
-        # Given a batch that was read when it had its first three items
-        groups = [scene.group(3)]
-        batch_id = groups[0].batch_id
-        scene.diagnostics.note_retries([Retry(groups[0][2], 2, "")])
-        groups.append(scene.ledger.add(batch_id, 3))
-
-        # When attempts at earlier and later items are noted together, in either order
-        scene.diagnostics.note_retries([Retry(groups[n][0], 2, "") for n in order])
-
-        assert set(scene.memory.parts.retries(batch_id, range(6))) == {0, 2, 3}
 
     def test_there_are_a_thousand_at_most(self, scene: Scene) -> None:
         with pytest.raises(RequestTooLarge, match="1001 failed attempts"):

@@ -5,10 +5,9 @@ import pytest
 from fanin import names
 from fanin.app.diagnosis.gathering import MOST_READS
 from fanin.app.ledger.reaper import Reaped
-from fanin.app.ports.batches import Activity
-from fanin.app.ports.inspection import Figures
+from fanin.app.ports.queues import Figures
 from fanin.app.services import Services
-from fanin.domain.batch import Kind, OnFailure, OpenBatch
+from fanin.domain.batch import OnFailure
 from fanin.domain.diagnosis import Code, Retry, Severity
 from fanin.domain.marks import Failure
 from tests.unit.app.conftest import Crash
@@ -94,27 +93,6 @@ class TestReaper:
         assert first == Reaped(seen=1, stalled=1)
         assert len(scene.memory.events.published) == 1
 
-    def test_claims_no_stall_before_it_is_certain(self, scene: Scene) -> None:
-        """The last activity may be a step later than the row says."""
-        batch = scene.waiting(QUIET)
-        certain = batch.touched_at + batch.step + 1_800_000
-
-        scene.clock.at = certain - 1
-        assert scene.ledger.reap().stalled == 0
-        scene.clock.at = certain + 1
-        assert scene.ledger.reap().stalled == 1
-
-    def test_looks_again_at_what_waits_for_a_good_reason(self, scene: Scene) -> None:
-        scene.waiting(BUSY)
-        scene.clock.advance(HOUR)
-        assert scene.ledger.reap() == Reaped(seen=1)
-        assert scene.ledger.reap() == Reaped()
-
-        scene.report(QUIET)
-        scene.clock.advance(HOUR)
-
-        assert scene.ledger.reap() == Reaped(seen=1, stalled=1)
-
     def test_looks_ever_less_often_at_what_waits_for_days(self, scene: Scene) -> None:
         """Each look costs reads of rows, and requests to queues and metrics."""
         _, items = scene.batch(3, on_failure=OnFailure.HOLD)
@@ -145,28 +123,13 @@ class TestReaper:
         told = {event.id for event in scene.memory.events.published}
         assert told == {f"{batch.batch_id}.stalled.{row.touched_at}"}
 
-    def test_activity_just_before_the_mark_leaves_the_next_stall_to_be_told(self, scene: Scene) -> None:
-        batch = scene.waiting(QUIET)
+    def test_looks_again_at_what_waits_for_a_good_reason(self, scene: Scene) -> None:
+        scene.waiting(BUSY)
         scene.clock.advance(HOUR)
-        (missing,) = scene.ledger.missing(batch.batch_id).ranges
-        seen = scene.row(batch)
-        scene.ledger.mark([f"{missing.group}:0"]).whole()
+        assert scene.ledger.reap() == Reaped(seen=1)
+        assert scene.ledger.reap() == Reaped()
 
-        told = scene.memory.batches.tell_stall(batch.batch_id, Activity(seen.touched_at, seen.due_at))
-
-        assert told is False
-        assert scene.row(batch).stall_told is None
-
-    @pytest.mark.parametrize("kind", [Kind.FRAME, Kind.BUFFER, Kind.SCATTER])
-    def test_patterns_watch_over_their_waiting_themselves(self, scene: Scene, kind: Kind) -> None:
-        scene.ledger.open(OpenBatch(kind=kind))
-
-        scene.clock.advance(HOUR + 1)
-
-        assert scene.ledger.reap().stalled == 0
-
-    def test_a_batch_that_is_due_to_end_ends_instead(self, scene: Scene) -> None:
-        scene.ledger.open(OpenBatch(idle_ttl=60))
+        scene.report(QUIET)
         scene.clock.advance(HOUR)
 
-        assert scene.ledger.reap() == Reaped(seen=1, orphaned=1)
+        assert scene.ledger.reap() == Reaped(seen=1, stalled=1)

@@ -8,9 +8,9 @@ import pytest
 
 from fanin.app.directory import registrar
 from fanin.app.directory.registrar import Registrar, Swept
-from fanin.app.directory.service import TOPIC_PREFIX, TOPICS
+from fanin.app.directory.service import TOPIC_PREFIX
 from fanin.domain.directory import Left
-from fanin.errors import InvalidRequest, NotRegistered, Throttled
+from fanin.errors import InvalidRequest, Throttled
 from tests.unit.app.conftest import Crash
 from tests.unit.app.directory.conftest import Town
 
@@ -46,19 +46,6 @@ def sweep(town: Town, **settings: int) -> Swept:
     return Registrar(town.ports, **settings).sweep()
 
 
-def test_its_place_is_stored_where_every_process_looks_for_it(
-    town: Town, page_of: Callable[[int], None]
-) -> None:
-    page_of(2)
-    fill(town, cars=3)
-
-    assert sweep(town, budget=1).more
-
-    row = town.ports.directory.read("registrar", ["place"])["place"]
-    assert row.value.keys() == {"topics", "topic", "rows", "tried"}
-    assert row.value["topic"] == "cars"
-
-
 def test_a_place_that_cannot_be_read_is_forgotten(town: Town) -> None:
     town.register("a", "one", "q1")
     until = town.clock.at // 1000 + 60
@@ -76,19 +63,6 @@ class TestDrop:
         town.clock.advance(1)
         assert sweep(town) == Swept(seen=1, over=1)
         assert drops(town) == [("cars/a", Left.LEASE_OVER)]
-
-    def test_is_due_when_the_queue_is_gone(self, town: Town) -> None:
-        # Given two on a queue that goes, of which one has a lease that is over
-        town.register("cars", "a", "q1")
-        town.register("cars", "b", "q2")
-        town.register("cars", "over", "q2", lease=60)
-        del town.memory.channels.queues["q2"]
-        town.clock.advance(60 * SECOND)
-
-        assert sweep(town) == Swept(seen=3, over=1, gone=1)
-        assert drops(town) == [("cars/b", Left.QUEUE_GONE), ("cars/over", Left.LEASE_OVER)]
-        with pytest.raises(NotRegistered):
-            town.directory.get("cars", "b")
 
     def test_is_made_once_by_two_runs_at_the_same_time(self, town: Town) -> None:
         # Given a run that is overtaken by another when it is about to drop the first of three
@@ -112,90 +86,11 @@ class TestDrop:
         assert town.directory.get("cars", "a").channel == "q1"
 
 
-def test_a_queue_that_was_found_before_is_looked_at_without_patience(
-    town: Town, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(town, cars=1)
-    asked: list[bool] = []
-    resolve = town.memory.channels.resolve
-
-    def look(channel: str, *, new: bool = True) -> str:
-        asked.append(new)
-        return resolve(channel, new=new)
-
-    monkeypatch.setattr(town.memory.channels, "resolve", look)
-    sweep(town)
-    town.register("cars", "b", "q2")
-
-    assert asked == [False, True]
-
-
-def test_a_run_asks_once_for_a_queue_that_many_share(town: Town, page_of: Callable[[int], None]) -> None:
-    # Given a queue that goes after the first of two pages of those who share it
-    page_of(1)
-    fill(town, cars=2)
-    town.at("directory.page", "before", lambda: None)  # the topics
-    town.at("directory.page", "before", lambda: None)  # the first page
-    town.at("directory.page", "before", town.memory.channels.queues.clear)
-
-    # Then this run has its answer already, and the next one asks again
-    assert sweep(town) == Swept(seen=2)
-    assert town.happened
-    assert sweep(town) == Swept(seen=2, gone=2)
-
-
 class TestRuns:
-    def test_end_with_the_page_that_uses_up_their_budget(
-        self, town: Town, page_of: Callable[[int], None]
-    ) -> None:
-        # Given a topic that is larger than a page, between two others, whose leases are all over
-        page_of(3)
-        fill(town, a=1, b=7, c=1)
-        town.clock.advance(HOUR)
-
-        runs = [sweep(town, budget=4) for _ in range(3)]
-
-        # Then all are looked at once; and a run that reaches the end with its budget leaves nothing
-        assert runs == [Swept(4, 4, more=True), Swept(4, 4, more=True), Swept(1, 1)]
-        fill(town, d=4)
-        assert sweep(town, budget=4) == Swept(seen=4)
-        assert len(drops(town)) == 9
-
-    def test_begin_no_page_when_their_time_is_up(self, town: Town) -> None:
-        # Given a run that takes two minutes for each topic
-        fill(town, a=1, b=1, c=1)
-        for _ in range(3):
-            town.at("directory.put", "after", lambda: town.clock.advance(120 * SECOND))
-
-        assert sweep(town) == Swept(seen=2, more=True)
-        assert sweep(town) == Swept(seen=1)
-
     def test_begin_anew_after_the_last_topic(self, town: Town) -> None:
         fill(town, a=1, b=1)
 
         assert [sweep(town, budget=1).more for _ in range(4)] == [True, False, True, False]
-
-    def test_see_what_was_registered_behind_the_place_of_the_one_before(
-        self, town: Town, page_of: Callable[[int], None]
-    ) -> None:
-        page_of(2)
-        fill(town, cars=2, dogs=1)
-        assert sweep(town, budget=1) == Swept(seen=2, more=True)
-
-        fill(town, cats=1, eels=1)
-
-        assert sweep(town) == Swept(seen=3)
-
-    def test_go_on_with_the_next_topic_when_the_one_they_were_in_is_no_longer_listed(
-        self, town: Town, page_of: Callable[[int], None]
-    ) -> None:
-        # Given a run that ended within a topic
-        page_of(2)
-        fill(town, cars=3, dogs=2)
-        assert sweep(town, budget=1) == Swept(seen=2, more=True)
-        town.ports.directory.delete(TOPICS, "cars")
-
-        assert sweep(town) == Swept(seen=2)
 
     @pytest.mark.parametrize(("age", "seen"), [(30 * DAY - 1, 1), (30 * DAY, 2)])
     def test_forget_the_place_of_one_that_was_a_month_ago(self, town: Town, age: int, seen: int) -> None:
@@ -271,17 +166,6 @@ class TestFailure:
         town.at("directory.page", "before", spoil)
 
         assert sweep(town) == Swept(seen=1, failed=1)
-
-    def test_of_many_in_a_row_hides_none_of_those_behind_them(self, town: Town) -> None:
-        # Given rows that nobody can read, and behind them leases that are over
-        ill = 1_000
-        for i in range(ill):
-            town.ports.directory.put(TOPIC_PREFIX + "cars", f"-{i}", {}, expires_at=2**40)
-        fill(town, cars=12, dogs=2)
-        town.clock.advance(HOUR)
-
-        # Then the first run finds all of them
-        assert sweep(town) == Swept(seen=ill + 14, over=14, failed=ill)
 
     def test_of_a_queue_is_met_once_and_reported_once_however_many_share_it(
         self, town: Town, monkeypatch: pytest.MonkeyPatch

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from fanin import names
-from fanin.app.directory.routing import NAMESPACE, Routed, RoutingService
+from fanin.app.directory import routing
+from fanin.app.directory.routing import MOST_WAITING, NAMESPACE, Delivery, Routed
 from fanin.app.directory.service import DirectoryService
 from fanin.domain import limits
 from fanin.domain.routing import Policy, PutEvent, PutRoute
-from fanin.errors import AccessDenied, InvalidRequest, LimitReached, RouteNotFound, Throttled
+from fanin.errors import AccessDenied, InvalidRequest, LimitReached, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash
 from tests.unit.app.directory.conftest import Town
@@ -29,20 +29,6 @@ def town() -> Town:
         town.memory.channels.queues[f"q-{name}"] = []
         town.register("desk", name, f"q-{name}", {"size": "small" if name == "a" else "big"})
     return town
-
-
-def test_a_route_lives_as_a_row_where_every_process_looks_for_it_and_a_rule(town: Town) -> None:
-    route = town.routing.put(PutRoute("orders", PATTERN, "desk"))
-    row = town.ports.directory.read("routes", ["orders"])["orders"]
-    assert row.value.keys() == {"pattern", "topic", "policy", "attributes", "since"}
-    assert town.routing.get("orders") == route
-    assert town.memory.rules.patterns == {"orders": PATTERN}
-    assert town.routing.page().routes == (route,)
-    assert town.routing.delete("orders")
-    assert not town.routing.delete("orders")
-    assert town.memory.rules.patterns == {}
-    with pytest.raises(RouteNotFound):
-        town.routing.get("orders")
 
 
 @pytest.mark.parametrize(
@@ -91,19 +77,6 @@ def test_a_route_whose_deletion_lost_its_answer_was_deleted(town: Town) -> None:
 
     assert town.routing.delete("orders")
     assert not town.memory.rules.patterns
-
-
-def test_a_rule_agrees_with_its_route_whatever_is_repeated_while_others_change_it(town: Town) -> None:
-    # Given a change whose write is repeated after another change, and after a deletion
-    other = {"source": ["other"]}
-    answers = LostAnswers(town.memory)
-    answers.lose("directory.put", lambda: town.routing.put(PutRoute("orders", other, "desk")))
-    town.routing.put(PutRoute("orders", PATTERN, "desk"))
-    assert town.memory.rules.patterns == {"orders": town.routing.get("orders").pattern}
-
-    answers.lose("directory.put", lambda: town.routing.delete("orders"))
-    town.routing.put(PutRoute("orders", other, "desk"))
-    assert town.memory.rules.patterns == {"orders": town.routing.get("orders").pattern}
 
 
 def test_a_crash_while_a_route_is_deleted_heals_by_the_stream(town: Town) -> None:
@@ -182,20 +155,6 @@ def test_the_policy_says_who_gets_an_event(town: Town, policy: Policy, *, attrib
     assert town.delivered() == dict.fromkeys(queues, 1)
 
 
-def test_a_message_carries_the_event_and_what_it_belongs_to(town: Town) -> None:
-    # Given an event, repeated; and one with a correlation id
-    town.routing.put(PutRoute("orders", PATTERN, "desk", Policy.FIRST))
-    mine = {**EVENT, "detail": {**EVENT["detail"], "correlation_id": "mine"}}
-    for event in (EVENT, EVENT, mine):
-        town.routing.route("orders", event)
-    # Then the repeat is the same message, and each carries its correlation id
-    first, again, other = town.memory.channels.queues["q-a"]
-    assert first == again
-    assert json.loads(first.body) == EVENT
-    assert first.attributes == {names.ATTRIBUTE_CORRELATION: "e-1", names.ATTRIBUTE_TYPE: "Placed"}
-    assert other.attributes[names.ATTRIBUTE_CORRELATION] == "mine"
-
-
 def test_a_queue_that_is_gone_is_passed_over(town: Town) -> None:
     for name, policy in (("every", Policy.ALL), ("one", Policy.FIRST)):
         town.routing.put(PutRoute(name, PATTERN, "desk", policy))
@@ -212,36 +171,6 @@ def test_an_event_that_nobody_takes_is_unrouted(town: Town) -> None:
 
 def test_an_event_of_a_route_that_was_deleted_is_dropped(town: Town) -> None:
     assert town.routing.route("orders", EVENT) == Routed()
-
-
-def test_an_event_that_a_route_may_match_by_an_operator_not_known_here_is_no_stray(town: Town) -> None:
-    # Given a route whose pattern EventBridge took, with an operator that is not known here
-    town.routing.put(PutRoute("orders", PATTERN, "desk"))
-    row = town.ports.directory.read(NAMESPACE, ["orders"])["orders"]
-    newer = {**PATTERN, "detail": {"kind": [{"sounds-like": "order"}]}}
-    town.ports.directory.put(NAMESPACE, "orders", {**row.value, "pattern": newer}, expires_at=2**40)
-
-    # Then an event that it may match is not counted; one that it cannot match is
-    assert town.routing.stray(EVENT) == Routed()
-    assert town.routing.stray({**EVENT, "source": "other"}) == Routed(unrouted=True)
-
-
-def test_a_router_sees_a_new_route_after_a_while(town: Town) -> None:
-    assert town.routing.stray(EVENT).unrouted
-    RoutingService(DirectoryService(town.ports)).put(PutRoute("orders", PATTERN, "desk"))
-    assert town.routing.stray(EVENT).unrouted
-    town.clock.advance(30_000)
-    assert not town.routing.stray(EVENT).unrouted
-
-
-def test_an_event_gets_a_correlation_id_if_it_has_none(town: Town) -> None:
-    first, second = (town.routing.publish(PutEvent("shop", "Placed", {"n": 7})) for _ in range(2))
-    mine = town.routing.publish(PutEvent("shop", "Placed", {"correlation_id": "mine"}))
-    assert first.correlation_id != second.correlation_id
-    assert mine.correlation_id == "mine"
-    published = town.memory.events.published
-    assert [event.source for event in published] == ["shop"] * 3
-    assert published[0].detail == {"n": 7, "correlation_id": first.correlation_id}
 
 
 @pytest.mark.parametrize(
@@ -264,13 +193,6 @@ def test_an_event_that_may_not_be_is_refused(town: Town, event: PutEvent, messag
     with pytest.raises(InvalidRequest, match=message):
         town.routing.publish(event)
     assert not town.memory.events.published
-
-
-def test_the_shortest_and_the_longest_names_of_an_event_are_published(town: Town) -> None:
-    town.routing.publish(PutEvent("s", "t", {"correlation_id": "c"}))
-    town.routing.publish(PutEvent("s" * 256, "t" * 128, {"correlation_id": "c" * 256}))
-
-    assert [len(event.source) for event in town.memory.events.published] == [1, 256]
 
 
 def test_a_route_that_cannot_be_read_or_tested_hides_no_other(town: Town) -> None:
@@ -336,16 +258,6 @@ class TestThrottled:
 
         assert town.accesses.writes.total() == writes
 
-    def test_another_event_and_another_route_go_to_everybody(self, town: Town) -> None:
-        town.routing.put(PutRoute("orders", PATTERN, "desk"))
-        town.routing.put(PutRoute("others", PATTERN, "desk"))
-        throttled(town, EVENT, "q-b")
-
-        town.routing.route("orders", {**EVENT, "id": "e-2"})
-        town.routing.route("others", EVENT)
-
-        assert town.delivered() == {"q-a": 3, "q-b": 2, "q-c": 3}
-
     def test_who_waited_and_has_left_gets_nothing(self, town: Town) -> None:
         town.routing.put(PutRoute("orders", PATTERN, "desk"))
         throttled(town, EVENT, "q-b")
@@ -386,14 +298,36 @@ def test_a_page_of_routes_has_one_to_a_thousand(town: Town, limit: int) -> None:
         town.routing.page(limit=limit)
 
 
-def test_pages_of_one_route_go_through_all_routes(town: Town) -> None:
-    for name in "abc":
-        town.routing.put(PutRoute(name, PATTERN, "desk"))
+WHERE = ("delivery/e-1", "orders")
 
-    found, cursor = [], None
-    for _ in range(3):
-        page = town.routing.page(cursor=cursor, limit=1)
-        found += [route.name for route in page.routes]
-        cursor = page.cursor
 
-    assert found == ["a", "b", "c"]
+@pytest.mark.parametrize("event_id", [None, "", 7, "x" * 129])
+def test_an_event_without_an_id_has_no_note(event_id: object) -> None:
+    assert routing.delivery_place("orders", event_id) is None
+
+
+def test_a_note_tells_who_waits_for_a_day(town: Town) -> None:
+    # Given a note
+    records = town.ports.directory
+    left = Delivery(3, 1, ["b", "c"])
+    routing.keep_delivery(records, routing.delivery_place("orders", "e-1"), left, town.clock.now())
+
+    # Then it is read as it was
+    found = Delivery.of(records.read_all([WHERE])[WHERE].value)
+    assert (found.sent, found.refused) == (3, 1)
+    assert [found.goes_to(name) for name in "abc"] == [False, True, True]
+
+    # And it is gone after a day, when nobody delivers the event any more
+    town.clock.advance(86_401_000)
+    assert records.read_all([WHERE]) == {}
+    assert Delivery.of(None).goes_to("a")
+
+
+def test_a_note_that_is_too_large_for_a_record_is_not_written(town: Town) -> None:
+    names = [f"{number:0128}" for number in range(MOST_WAITING + 1)]
+    routing.keep_delivery(town.ports.directory, WHERE, Delivery(1, 0, names), town.clock.now())
+    assert town.ports.directory.read_all([WHERE]) == {}
+
+    routing.keep_delivery(town.ports.directory, WHERE, Delivery(1, 0, names[1:]), town.clock.now())
+    value = town.ports.directory.read_all([WHERE])[WHERE].value
+    assert len(str(value)) < 350_000

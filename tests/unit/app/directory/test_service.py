@@ -6,24 +6,12 @@ import pytest
 
 from fanin import names
 from fanin.app.directory.registrar import Registrar, Swept
-from fanin.app.directory.service import TOPIC_PREFIX, DirectoryService
+from fanin.app.directory.service import DirectoryService
 from fanin.domain.directory import Register
 from fanin.errors import ChannelRefused, InvalidRequest, NotRegistered, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash
 from tests.unit.app.directory.conftest import Town
-
-HOUR = 3_600_000
-
-
-def test_a_registration_is_stored_where_every_process_looks_for_it(town: Town) -> None:
-    town.register("cars", "a", "q1")
-
-    one = town.ports.directory.read("topic/cars", ["a"])["a"]
-    # A topic is listed for a month longer than its registration may exist. So a heartbeat seldom has to list
-    # it again, and the registrar finds what the heartbeats left.
-    listed = town.ports.directory.read("topics", ["cars"])["cars"]
-    assert listed.expires_at - one.expires_at == 30 * 86_400
 
 
 def test_a_registration_is_there_for_as_long_as_its_lease(town: Town) -> None:
@@ -70,30 +58,6 @@ def test_the_bus_is_told_of_changes_and_of_no_heartbeat(town: Town) -> None:
     ]
 
 
-def test_a_repeated_record_of_the_stream_tells_the_same_event(town: Town) -> None:
-    town.register("cars", "a", "q1")
-    change = next(one for one in town.memory.directory.changes if one[0] == TOPIC_PREFIX + "cars")
-    for _ in range(2):
-        town.directory.announce("cars", *change[1:])
-    first, second = town.memory.events.published
-    assert first.id == second.id
-
-
-def test_all_events_of_a_stay_have_ids_of_their_own(town: Town) -> None:
-    # Given an instance that registered, moved twice, and whose row its time to live removed
-    for channel in ("q1", "q2", "q1"):
-        town.register("cars", "a", channel)
-    rows = [new for namespace, _, new in town.memory.directory.changes if namespace == "topic/cars"]
-
-    # When all of that is told
-    for old, new in zip([None, *rows], [*rows, None], strict=True):
-        town.directory.announce("cars", old, new)
-
-    # Then a consumer that drops repeats drops nothing
-    ids = [event.id for event in town.memory.events.published]
-    assert len(set(ids)) == len(ids) == 4
-
-
 def test_deregistering_twice_is_no_error_and_told_once_also_if_an_answer_was_lost(town: Town) -> None:
     town.register("cars", "a", "q1")
     LostAnswers(town.memory).lose("directory.put")
@@ -110,14 +74,6 @@ def test_an_end_whose_answer_was_lost_does_not_end_what_came_after_it(town: Town
 
     assert town.directory.deregister("cars", "a")
     assert town.directory.get("cars", "a").channel == "q2"
-
-
-def test_an_end_that_is_overtaken_by_a_heartbeat_still_ends_the_registration(town: Town) -> None:
-    town.register("cars", "a", "q1")
-    town.at("directory.put", "before", lambda: town.register("cars", "a", "q1", lease=90))
-
-    assert town.directory.deregister("cars", "a")
-    assert not town.members("cars")
 
 
 def test_a_registration_whose_answer_was_lost_is_written_once(town: Town) -> None:
@@ -143,16 +99,6 @@ def test_a_registration_whose_answer_was_lost_does_not_undo_what_others_wrote_si
 
     assert town.directory.get("cars", "a") == registered
     assert town.announced() == [names.INSTANCE_REGISTERED, *[names.INSTANCE_MOVED] * 3]
-
-
-def test_a_topic_is_listed_by_name_and_attributes_in_pages(town: Town) -> None:
-    for name in "cbad":
-        town.register("cars", name, "q1", {"colour": "red" if name in "ab" else "blue"})
-    page = town.directory.page("cars", limit=3)
-    assert [one.name for one in page.registrations] == ["a", "b", "c"]
-    assert [one.name for one in town.directory.page("cars", cursor=page.cursor).registrations] == ["d"]
-    assert town.members("cars", {"colour": "blue"}) == ["c", "d"]
-    assert not town.members("bikes")
 
 
 def test_a_queue_that_is_no_channel_writes_nothing(town: Town) -> None:
@@ -202,27 +148,6 @@ def test_a_crash_at_any_write_heals_by_repeating(town: Town, moment: str, write:
     # Then it is there, was told once, and the registrar sees it
     assert town.announced() == [names.INSTANCE_REGISTERED]
     assert Registrar(town.ports).sweep() == Swept(seen=1)
-
-
-def test_a_topic_is_listed_for_as_long_as_it_has_rows(town: Town) -> None:
-    # Given a registration that is kept alive for two months
-    for _ in range(60):
-        town.register("cars", "a", "q1", lease=2 * 86_400)
-        town.clock.advance(86_400_000)
-    # Then the registrar still finds it, also when its lease is over
-    assert Registrar(town.ports).sweep().seen == 1
-    town.clock.advance(86_400_000 + HOUR)
-    assert Registrar(town.ports).sweep() == Swept(seen=1, over=1)
-
-
-def test_instances_that_are_told_to_come_and_go_are_followed(town: Town) -> None:
-    town.directory.follow(
-        names.INSTANCE_CREATED, {"topic": "cars", "name": "a", "channel": "q1", "lease": 60}
-    )
-    assert town.directory.get("cars", "a").lease == 60
-    town.directory.follow(names.INSTANCE_DESTROYED, {"topic": "cars", "name": "a"})
-    town.directory.follow(names.INSTANCE_DESTROYED, {"topic": "cars", "name": "a"})
-    assert not town.members("cars")
 
 
 @pytest.mark.parametrize(
@@ -279,11 +204,6 @@ def test_the_refusal_of_a_registration_names_what_is_wrong(
     with pytest.raises(InvalidRequest, match=message):
         town.directory.register(request_)
     assert town.accesses.writes.total() == writes
-
-
-@pytest.mark.parametrize("lease", [10, 2_592_000])
-def test_the_shortest_and_the_longest_leases_are_granted(town: Town, lease: int) -> None:
-    assert town.register("cars", "a", "q1", lease=lease).lease == lease
 
 
 @pytest.mark.parametrize("limit", [0, 1_001])

@@ -5,16 +5,14 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.ledger.reading import Reading
-from fanin.domain import ids, limits
+from fanin.domain import limits
 from fanin.domain.batch import Batch
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
 from fanin.domain.marks import ItemRange
 from fanin.domain.tree import Tree
 from fanin.errors import (
-    BatchClosed,
     BatchGone,
     BatchNotFound,
-    IdempotencyKeyReused,
     InvalidRequest,
     LimitReached,
     Throttled,
@@ -34,71 +32,7 @@ def test_any_number_of_items_is_one_write_and_no_read(world: World, count: int) 
     assert len(group) == count
 
 
-def test_producers_that_take_turns_never_get_the_same_items(world: World) -> None:
-    # Given two processes, each of which remembers the batch without what the other has added
-    batch, _ = world.batch()
-    producers = [world.fresh(), world.fresh()]
-
-    groups = [producers[turn % 2].add(batch.batch_id, 10 + turn) for turn in range(4)]
-
-    blocks = [ids.parse_prefix(group.prefix) for group in groups]
-    assert [(block.first, block.size) for block in blocks] == [(0, 10), (10, 11), (21, 12), (33, 13)]
-
-
-def test_processes_that_see_a_batch_once_keep_it_alive(world: World) -> None:
-    # Given producers that come and go, such as short-lived functions
-    batch, _ = world.batch(idle_ttl=1_000)
-    for _ in range(10):
-        world.clock.advance(500_000)
-        world.fresh().add(batch.batch_id, 1)
-
-    # Then the batch is as young as its last addition
-    assert world.row(batch).touched_at > world.clock.at - 100_000
-    assert world.fresh().reap().orphaned == 0
-
-
 class TestKey:
-    def test_a_repeat_gives_the_first_answer(self, world: World) -> None:
-        batch, _ = world.batch(2)
-        with world.costing(writes=2):  # two rows in one transaction
-            first = world.ledger.add(batch.batch_id, 5, key="k")
-        world.ledger.add(batch.batch_id, 1)
-        writes = world.written()
-
-        assert world.fresh().add(batch.batch_id, 5, key="k") == first
-        assert world.written() == writes
-        assert world.row(batch).items == 8
-        world.ledger.cancel(batch.batch_id)
-        assert world.ledger.add(batch.batch_id, 5, key="k") == first
-
-    def test_a_repeat_after_a_crash_adds_nothing_more(self, world: World) -> None:
-        batch, _ = world.batch()
-
-        with world.dying("batches.allocate_once", "after"):
-            world.ledger.add(batch.batch_id, 5, key="k")
-
-        assert world.fresh().add(batch.batch_id, 5, key="k").upto == 5
-        assert world.row(batch).items == 5
-
-    def test_with_another_count_is_refused(self, world: World) -> None:
-        batch, _ = world.batch()
-        world.ledger.add(batch.batch_id, 5, key="k")
-        writes = world.written()
-
-        with pytest.raises(IdempotencyKeyReused, match="'k' was used for 5"):
-            world.ledger.add(batch.batch_id, 6, key="k")
-
-        assert world.written() == writes
-        assert world.ledger.add(world.batch()[0].batch_id, 6, key="k").upto == 6  # it is of its batch alone
-
-    def test_tries_again_when_another_producer_came_first(self, world: World) -> None:
-        batch, _ = world.batch()
-        world.at("batches.allocate_once", "before", lambda: world.fresh().add(batch.batch_id, 3))
-
-        group = world.ledger.add(batch.batch_id, 5, key="k")
-
-        assert ids.parse_prefix(group.prefix).first == 3
-
     def test_gives_up_when_other_producers_always_come_first(self, world: World) -> None:
         batch, _ = world.batch()
         for _ in range(20):
@@ -124,27 +58,6 @@ class TestRefusal:
 
         with world.refusing(InvalidRequest, r"^Idempotency-Key must be text of 1 to 256 characters"):
             world.ledger.add(batch.batch_id, 1, key=key)  # type: ignore[arg-type]
-
-    @pytest.mark.parametrize("key", [None, "k"])
-    @pytest.mark.parametrize("end", ["close", "cancel"])
-    def test_of_a_batch_that_takes_no_more(self, world: World, end: str, key: str | None) -> None:
-        batch, _ = world.batch(1)
-        getattr(world.ledger, end)(batch.batch_id)
-        writes = world.written()
-
-        for ledger in (world.ledger, world.fresh()):
-            with pytest.raises(BatchClosed, match="takes no more items"):
-                ledger.add(batch.batch_id, 1, key=key)
-
-        assert world.written() == writes
-
-    @pytest.mark.parametrize("batch_id", [0, 5])
-    @pytest.mark.parametrize("key", [None, "k"])
-    def test_of_an_unknown_batch(self, world: World, key: str | None, batch_id: int) -> None:
-        with pytest.raises(BatchNotFound):
-            world.ledger.add(batch_id, 1, key=key)
-
-        assert world.written() == 0
 
     @pytest.mark.parametrize("batch_id", [-1, 2**53, "5", None])
     def test_of_what_is_no_batch_id(self, world: World, batch_id: object) -> None:
@@ -172,20 +85,16 @@ class TestRefusal:
 
         assert world.ledger.add(batch.batch_id, left, key=key).upto == left
 
+    @pytest.mark.parametrize("batch_id", [0, 5])
+    @pytest.mark.parametrize("key", [None, "k"])
+    def test_of_an_unknown_batch(self, world: World, key: str | None, batch_id: int) -> None:
+        with pytest.raises(BatchNotFound):
+            world.ledger.add(batch_id, 1, key=key)
+
+        assert world.written() == 0
+
 
 class TestBounded:
-    @pytest.mark.parametrize("key", [None, "k"])
-    def test_takes_exactly_its_limit(self, world: World, key: str | None) -> None:
-        batch, _ = world.batch(7, limit=10)
-
-        with pytest.raises(LimitReached, match="7 items pending of at most 10") as full:
-            world.ledger.add(batch.batch_id, 4, key=key)
-
-        assert full.value.retryable
-        assert full.value.retry_after == 1
-        with world.costing(reads=0, of="words.read"):  # what just fits is not counted
-            assert world.ledger.add(batch.batch_id, 3, key=key).upto == 3
-
     @pytest.mark.parametrize("key", [None, "k"])
     def test_counts_what_is_pending_before_it_refuses(self, world: World, key: str | None) -> None:
         # Given a full batch, of which consumers have done some, singly and as a range
@@ -209,19 +118,6 @@ class TestBounded:
         with pytest.raises(LimitReached):
             world.ledger.add(batch.batch_id, 10)
 
-    def test_a_count_is_not_stored_when_another_producer_came_between(self, world: World) -> None:
-        # Given a full batch with two items done
-        batch, (group,) = world.batch(10, limit=10)
-        world.ledger.mark(list(group[:2])).whole()
-
-        # When two producers want that room, and one comes while the other counts
-        world.at("batches.allocate_counted", "before", lambda: world.fresh().add(batch.batch_id, 2))
-        with pytest.raises(LimitReached, match="10 items pending"):
-            world.ledger.add(batch.batch_id, 2)
-
-        # Then only one of them got it
-        assert world.row(batch).items == 12
-
     def test_the_count_may_read_a_word_on_every_level_for_each_item_of_the_largest_limit(
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -239,3 +135,28 @@ class TestBounded:
 
         (budget,) = budgets
         assert budget >= limits.MAX_LIMIT * (Tree().root_level(MAX_ITEMS) + 1)
+
+    def test_a_count_is_not_stored_when_another_producer_came_between(self, world: World) -> None:
+        # Given a full batch with two items done
+        batch, (group,) = world.batch(10, limit=10)
+        world.ledger.mark(list(group[:2])).whole()
+
+        # When two producers want that room, and one comes while the other counts
+        world.at("batches.allocate_counted", "before", lambda: world.fresh().add(batch.batch_id, 2))
+        with pytest.raises(LimitReached, match="10 items pending"):
+            world.ledger.add(batch.batch_id, 2)
+
+        # Then only one of them got it
+        assert world.row(batch).items == 12
+
+
+def test_processes_that_see_a_batch_once_keep_it_alive(world: World) -> None:
+    # Given producers that come and go, such as short-lived functions
+    batch, _ = world.batch(idle_ttl=1_000)
+    for _ in range(10):
+        world.clock.advance(500_000)
+        world.fresh().add(batch.batch_id, 1)
+
+    # Then the batch is as young as its last addition
+    assert world.row(batch).touched_at > world.clock.at - 100_000
+    assert world.fresh().reap().orphaned == 0

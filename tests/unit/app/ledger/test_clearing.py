@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fanin.app.ledger.clearing import BitsCleared
 from fanin.domain import limits
@@ -158,23 +156,6 @@ def test_a_repeat_after_a_crash_at_any_write_completes(step: int, moment: str) -
     assert world.row(batch).state is State.COMPLETE
     ends = [new for old, new in world.memory.batches.changes if new.state.terminal and old]
     assert len(ends) == 1
-
-
-@settings(max_examples=40)
-@given(st.integers(1, 100), st.data())
-def test_marks_of_any_range_are_its_items(items: int, data: st.DataObject) -> None:
-    # Given the cover of a range, as marks
-    world = World()
-    batch, _ = world.batch(items)
-    start = data.draw(st.integers(0, items - 1))
-    stop = data.draw(st.integers(start + 1, items))
-    marks = list(world.ports.tree.cover(start, stop, items))
-
-    (told,) = world.ledger.clear({batch.batch_id: marks})
-
-    # Then just its items are done, and all are counted
-    assert world.ledger.pending(batch.batch_id, 0, items) == {*range(items)} - {*range(start, stop)}
-    assert told.first + told.ranged == stop - start
 
 
 class TestResults:

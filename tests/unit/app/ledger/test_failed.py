@@ -11,7 +11,7 @@ from fanin.app.ledger.failed import Failed
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Tally
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.marks import Done, ItemRange
+from fanin.domain.marks import ItemRange
 from fanin.errors import Throttled
 from tests.unit.app.conftest import World
 
@@ -23,19 +23,6 @@ def failed(world: World, batch: Batch, *, exact: bool = False) -> tuple[int, boo
 
 
 class TestStatus:
-    def test_of_a_new_batch_is_none(self, world: World) -> None:
-        batch, _ = world.batch(4**4)
-
-        assert failed(world, batch) == (0, False)
-
-    def test_counts_in_one_word_and_in_the_words_below_the_root(self, world: World) -> None:
-        small, (few,) = world.batch(4)
-        large, (many,) = world.batch(16)
-        world.fail(few[0], few[2], many[0], many[1], many[5], many[15])
-
-        assert failed(world, small) == (2, False)
-        assert failed(world, large) == (4, False)
-
     def test_of_a_complete_batch_stands_in_its_row(self, world: World) -> None:
         # Given 64 items, 5 of them failed in words that were finished by others
         batch, (group,) = world.batch(64, closed=True)
@@ -68,17 +55,6 @@ class TestStatus:
         assert world.accesses.reads.total() <= 67
         assert failed(world, batch, exact=True) == (116, False)
 
-    def test_a_range_that_passed_over_failures_does_not_hide_them(self, world: World) -> None:
-        # Given failures in words that a range marks from above
-        batch, (group,) = world.batch(64, closed=True)
-        world.fail(group[5], group[6], group[40])
-        world.ledger.mark([ItemRange(group.prefix)]).whole()
-
-        row = world.ledger.status(batch.batch_id).batch
-
-        assert row.state is State.COMPLETE
-        assert failed(world, batch) == (3, False)
-
     def test_a_note_whose_item_succeeded_is_not_counted(self, world: World) -> None:
         """A process may die between the note and the mark; then another marks the item as done."""
         batch, (group,) = world.batch(4**5)
@@ -103,9 +79,27 @@ class TestStatus:
 
         assert Failed(world.ports).counted(row, Tally(whole=False), budget=0).failed == 7
 
+    def test_counts_in_one_word_and_in_the_words_below_the_root(self, world: World) -> None:
+        small, (few,) = world.batch(4)
+        large, (many,) = world.batch(16)
+        world.fail(few[0], few[2], many[0], many[1], many[5], many[15])
+
+        assert failed(world, small) == (2, False)
+        assert failed(world, large) == (4, False)
+
 
 class TestAtTheEnd:
     """What a batch is written as complete with, when a range was marked from above."""
+
+    def test_a_word_that_is_throttled_is_tried_again_with_the_end(self, world: World) -> None:
+        batch, (group,) = world.batch(64, closed=True)
+        note = FailureRow(9, group[9], "slow")
+        world.ports.parts.put_failures(batch.batch_id, [note], expires_at=batch.expires_at)
+        world.at("words.clear", "before", lambda: None)
+        world.raise_at("words.clear", "before", Throttled("busy"))
+
+        assert list(world.ledger.mark([ItemRange(group.prefix)]).left) == [0]
+        assert world.ledger.mark([ItemRange(group.prefix)]).whole()[0].complete
 
     def test_a_note_whose_item_is_pending_on_its_own_level_is_done_and_not_failed(self, world: World) -> None:
         # Given notes of two items, of which one has failed, and a range over both
@@ -119,23 +113,6 @@ class TestAtTheEnd:
 
         assert (row.state, row.failed, row.failed_more) == (State.COMPLETE, 1, False)
         assert world.word(batch, 0, 2) == 0b1101  # the other items of its word stay as they were
-
-    def test_a_word_that_is_throttled_is_tried_again_with_the_end(self, world: World) -> None:
-        batch, (group,) = world.batch(64, closed=True)
-        note = FailureRow(9, group[9], "slow")
-        world.ports.parts.put_failures(batch.batch_id, [note], expires_at=batch.expires_at)
-        world.at("words.clear", "before", lambda: None)
-        world.raise_at("words.clear", "before", Throttled("busy"))
-
-        assert list(world.ledger.mark([ItemRange(group.prefix)]).left) == [0]
-        assert world.ledger.mark([ItemRange(group.prefix)]).whole()[0].complete
-
-    def test_costs_no_read_of_notes_without_such_a_range(self, world: World) -> None:
-        _, (group,) = world.batch(64, closed=True)
-        world.fail(group[5])
-
-        with world.costing(reads=0, of="parts.failures"):
-            assert world.ledger.mark(list(group)).whole()[0].complete
 
 
 class TestList:
@@ -153,16 +130,6 @@ class TestList:
         assert {(row.state, row.failed) for row in listed} == {(state, 2)}
         assert {row.failed_more for row in listed} == {state is State.OPEN}
         assert world.accesses.reads["words.read"] == (3 if state is State.OPEN else 0)
-
-    def test_reads_no_word_of_an_estimated_batch_whose_totals_stand_in_its_row(self, world: World) -> None:
-        _, (group,) = world.batch(64, mode=Mode.ESTIMATED, totals=["rows"])
-        world.ledger.mark([Done(group[0], {"rows": 3})]).whole()
-        world.accesses.reads.clear()
-
-        (row,) = world.ledger.list(State.OPEN).batches
-
-        assert row.totals == {"rows": 3}
-        assert not world.accesses.reads["words.read"]
 
 
 @pytest.mark.parametrize(("counted", "failed"), [(1, 3), (4, 4)])

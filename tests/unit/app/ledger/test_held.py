@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.ledger.held import Held
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.marks import ItemRange
-from fanin.domain.selection import OrdinalRange, Selection
+from fanin.domain.redrives import OrdinalRange, Selection
 from fanin.errors import InvalidRequest
 from tests.unit.app.conftest import World
 
@@ -23,18 +22,6 @@ def held(world: World, batch: Batch, *, exact: bool = False) -> tuple[int, bool]
 def holding(world: World, size: int, *, closed: bool = True) -> tuple[Batch, Group]:
     batch, (group,) = world.batch(size, closed=closed, on_failure=HOLD)
     return batch, group
-
-
-def test_what_a_range_has_marked_from_above_is_below_no_pending_bit(world: World) -> None:
-    # Given a range that left no trace on the words of its items, and an item that is done on its own level
-    batch, (group,) = world.batch(64)
-    world.ledger.mark([ItemRange(group.prefix, 16, 32), group[0]]).whole()
-    held = Held(world.ports)
-
-    assert held.below_pending(world.row(batch), [0, 15, 16, 31, 32]) == {0, 15, 32}
-    assert held.pending(world.row(batch), [0, 15, 16, 31, 32]) == {15, 32}
-    with world.costing(reads=0):
-        assert held.below_pending(batch, []) == set()
 
 
 class TestFailing:
@@ -52,17 +39,6 @@ class TestFailing:
         progress = world.ledger.status(batch.batch_id, exact=True)
         assert (progress.done_min, progress.batch.failed, progress.batch.held) == (1, 0, 2)
 
-    def test_an_acknowledgement_ends_the_hold_and_completes_the_batch(self, world: World) -> None:
-        batch, group = holding(world, 2)
-        world.fail(*group)
-        (receipt,) = world.ledger.mark([group[0]]).whole()
-        assert (receipt.first, held(world, batch)) == (1, (1, False))
-
-        (receipt,) = world.ledger.mark([group[1]]).whole()
-
-        row = world.ledger.status(batch.batch_id).batch
-        assert (receipt.complete, row.held, row.may_hold_more, row.failed) == (True, 0, False, 0)
-
     def test_a_range_far_above_ends_the_hold_too(self, world: World) -> None:
         batch, group = holding(world, 64)
         world.fail(group[5])
@@ -72,30 +48,6 @@ class TestFailing:
 
         assert (receipt.held, receipt.duplicates) == (0, (group[6],))
         assert held(world, batch, exact=True) == (0, False)
-
-    def test_the_note_is_written_before_the_answer_and_a_repeat_changes_nothing(self, world: World) -> None:
-        batch, group = holding(world, 4)
-        with world.dying("parts.update_failures", "after"):
-            world.fail(group[0])
-
-        assert held(world, batch) == (1, False)
-        (receipt,) = world.fail(group[0])
-        assert (receipt.held, held(world, batch)) == (1, (1, False))
-
-    def test_of_several_batches_each_is_treated_as_it_was_opened(self, world: World) -> None:
-        _, mine = holding(world, 2)
-        _, (other,) = world.batch(2, closed=True)
-
-        one, two = world.fail(mine[0], other[0])
-
-        assert (one.first, one.held, two.first, two.held) == (0, 1, 1, 0)
-
-    def test_a_child_that_did_not_complete_holds_its_parents_item(self, world: World) -> None:
-        batch, group = holding(world, 1)
-        child, _ = world.batch(1, parent_item=group[0])
-        world.ledger.announce(world.ledger.cancel(child.batch_id))
-
-        assert held(world, batch) == (1, False)
 
 
 class TestCounting:
@@ -126,16 +78,6 @@ class TestCounting:
         assert progress.batch.held <= exact.batch.held
         assert progress.done_min <= exact.done_min <= progress.done_max
 
-    def test_a_few_held_items_cost_few_reads_and_progress_stays_exact(self, world: World) -> None:
-        batch, group = holding(world, 16)
-        world.ledger.mark([group[n] for n in range(8)]).whole()
-        world.fail(*group[8:11])
-
-        progress = world.ledger.status(batch.batch_id)
-
-        assert (progress.batch.held, progress.batch.may_hold_more) == (3, False)
-        assert (progress.done_min, progress.done_max) == (8, 8)
-
     def test_costs_a_batch_that_holds_nothing_no_read(self, world: World) -> None:
         def reads(**request: object) -> int:
             batch, (group,) = world.batch(16, **request)
@@ -146,21 +88,6 @@ class TestCounting:
 
         assert reads() < reads(on_failure=HOLD)
         assert "parts.redriven" not in world.accesses.reads
-
-    def test_an_item_that_is_added_later_does_not_hide_it(self, world: World) -> None:
-        batch, group = holding(world, 4, closed=False)
-        world.fail(group[3])
-        world.ledger.add(batch.batch_id, 100)
-
-        assert held(world, batch, exact=True) == (1, False)
-
-    def test_a_listing_shows_it(self, world: World) -> None:
-        batch, group = holding(world, 4)
-        world.fail(group[1], group[2])
-
-        (row,) = world.ledger.list(State.CLOSED).batches
-
-        assert (row.batch_id, row.held, row.may_hold_more) == (batch.batch_id, 2, False)
 
     def test_a_listing_of_failures_tells_held_from_failed(self, world: World) -> None:
         batch, group = holding(world, 8)
@@ -210,10 +137,3 @@ def test_only_a_plain_batch_that_knows_its_items_can_hold(world: World) -> None:
         world.ledger.open(OpenBatch(mode=Mode.ESTIMATED, on_failure=HOLD))
     with pytest.raises(InvalidRequest, match="is for plain batches, not for a buffer"):
         world.ledger.open(OpenBatch(kind=Kind.BUFFER, on_failure=HOLD))
-
-
-def test_a_pending_item_below_a_marked_range_is_done(world: World) -> None:
-    # Given a live batch whose range is marked high in the tree, so that the words below were never written
-    batch, group = holding(world, 32)
-    world.ledger.mark([ItemRange(group.prefix, 0, 16)]).whole()
-    assert Held(world.ports).pending(world.row(batch), [3, 15, 16, 20]) == {16, 20}

@@ -1,4 +1,7 @@
-"""Before a batch is ended, an item must be missing; what was lost on the way to it is repaired."""
+"""Before a batch is ended, an item must be missing; what was lost on the way to it is repaired.
+
+What happens when a batch's time is up.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from itertools import pairwise
 
 import pytest
 
-from fanin.app.ledger.inspection import BUDGET, Inspected, inspect
+from fanin.app.ledger.inspection import BUDGET, EARLY_MS, Inspected, inspect
 from fanin.app.ledger.walk import CHUNK, Walk
 from fanin.app.ports.words import Clear, WordKey
-from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.batch import Batch, Mode, OnDeadline, State
 from fanin.domain.tree import Bits
 from tests.unit.app.conftest import World
 
@@ -38,15 +41,6 @@ def test_an_inspection_reads_ten_thousand_words_as_the_architecture_says() -> No
 
 
 class TestComplete:
-    @pytest.mark.parametrize("n", [1, 3, 4, 5, 17, 64, 200])
-    def test_is_a_batch_of_which_only_the_leaves_are_done(self, world: World, n: int) -> None:
-        batch, _ = world.batch(n, closed=True)
-        clear(world, batch, *leaves(world, n))
-
-        assert look(world, batch) == Inspected(world.row(batch), certain=True)
-        assert world.row(batch).state is State.COMPLETE
-        assert world.ledger.verify(batch.batch_id).disagreements == ()
-
     @pytest.mark.parametrize("level", [0, 1, 2])
     @pytest.mark.parametrize("where", ["first", "middle", "last"])
     def test_is_a_batch_that_lost_one_bit_of_a_parent(self, world: World, level: int, where: str) -> None:
@@ -64,13 +58,6 @@ class TestComplete:
             masks[level, number] &= ~bit
         clear(world, batch, *[(*word, mask) for word, mask in masks.items() if mask])
         assert world.ledger.verify(batch.batch_id, repair=False).pending == 0
-
-        assert look(world, batch).batch.state is State.COMPLETE
-
-    def test_is_a_batch_of_which_only_the_verdict_is_missing(self, world: World) -> None:
-        batch, (group,) = world.batch(20, closed=True)
-        with world.dying("batches.end", "before"):
-            world.ledger.mark(list(group)).whole()
 
         assert look(world, batch).batch.state is State.COMPLETE
 
@@ -181,3 +168,65 @@ class TestBudget:
         assert {found.batch.state for found in looks[:-1]} == {State.CLOSED}
         assert looks[-1].batch.state is State.COMPLETE
         assert max(b - a for a, b in pairwise(reads)) < 300 + 2 * CHUNK
+
+
+MINUTE = 60_000
+
+
+def with_deadline(world: World, *counts: int, **request: object) -> Batch:
+    batch, _ = world.batch(*counts, deadline=world.clock.at + MINUTE, **request)
+    return batch
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize(
+    ("on_deadline", "state", "partial"),
+    [(OnDeadline.TIME_OUT, State.TIMED_OUT, False), (OnDeadline.COMPLETE, State.COMPLETE, True)],
+)
+def test_a_batch_ends_as_it_asked_to(
+    world: World, on_deadline: OnDeadline, state: State, partial: bool, closed: bool
+) -> None:
+    batch = with_deadline(world, 5, on_deadline=on_deadline, closed=closed)
+    world.clock.advance(MINUTE)
+
+    ended = world.fresh().meet_deadline(batch.batch_id)
+
+    assert ended == world.row(batch)
+    assert (ended.state, ended.partial, ended.ended_at) == (state, partial, world.clock.at)
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_batch_that_is_done_after_all_is_complete_and_not_partial(world: World, mode: Mode) -> None:
+    # Given a closer that died before it could complete the batch
+    batch, (group,) = world.batch(3, deadline=world.clock.at + MINUTE, mode=mode)
+    world.ledger.mark(list(group)).whole()
+    with world.dying("batches.close", "after"):
+        world.ledger.close(batch.batch_id)
+    world.clock.advance(MINUTE)
+
+    ended = world.fresh().meet_deadline(batch.batch_id)
+
+    assert ended is not None
+    assert (ended.state, ended.partial) == (State.COMPLETE, False)
+
+
+@pytest.mark.parametrize(("early", "state"), [(EARLY_MS, State.TIMED_OUT), (EARLY_MS + 1, State.OPEN)])
+def test_an_alarm_may_be_early_by_what_clocks_differ(world: World, early: int, state: State) -> None:
+    batch = with_deadline(world, 5)
+    world.clock.advance(MINUTE - early)
+
+    ended = world.ledger.meet_deadline(batch.batch_id)
+
+    assert ended is not None
+    assert ended.state is state
+
+
+def test_an_alarm_for_an_ended_batch_one_without_deadline_or_none_changes_nothing(world: World) -> None:
+    ended, (endless, _) = with_deadline(world, 5), world.batch(5)
+    world.ledger.cancel(ended.batch_id)
+    world.clock.advance(MINUTE)
+
+    with world.costing(writes=0):
+        assert world.ledger.meet_deadline(ended.batch_id) == world.row(ended)
+        assert world.ledger.meet_deadline(endless.batch_id) == endless
+        assert world.ledger.meet_deadline(5) is None

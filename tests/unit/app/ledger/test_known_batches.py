@@ -1,4 +1,7 @@
-"""What a process remembers of batches."""
+"""What a process remembers of batches.
+
+Only blocks that the service gave, of items that are there, pass.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,12 @@ from dataclasses import replace
 
 import pytest
 
+from fanin.adapters.memory import Memory
 from fanin.app.ledger.known_batches import KnownBatches
-from fanin.domain.batch import State
-from fanin.errors import BatchGone, BatchNotFound, Throttled
+from fanin.app.ledger.service import LedgerService
+from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.marks import Failure
+from fanin.errors import BatchNotFound, InvalidItemId
 from tests.unit.app.conftest import World
 
 
@@ -29,32 +35,6 @@ def test_a_live_row_is_read_again_after_half_a_minute(world: World, known: Known
     assert known.fresh([batch.batch_id])[batch.batch_id].state is State.CANCELLED
 
 
-def test_an_ended_row_is_never_read_or_touched_again(world: World, known: KnownBatches) -> None:
-    batch, _ = world.batch(closed=True)
-    known.fresh([batch.batch_id])
-    world.clock.advance(86_400_000)
-
-    with world.costing(reads=0, writes=0):
-        known.fresh([batch.batch_id])
-        known.touch(batch)
-
-
-def test_an_unknown_batch_is_an_error(known: KnownBatches) -> None:
-    for look in (known.fresh, known.refresh):
-        with pytest.raises(BatchNotFound, match="no batch 7"):
-            look([7])
-
-
-def test_a_row_past_its_lifetime_is_gone_though_it_is_remembered(world: World, known: KnownBatches) -> None:
-    batch, _ = world.batch(closed=True)
-    known.remember(batch)
-    world.clock.at = batch.expires_at * 1000
-
-    for look in (known.fresh, known.refresh):
-        with pytest.raises(BatchGone, match="past its lifetime"):
-            look([batch.batch_id])
-
-
 def test_a_row_that_does_not_reach_far_enough_is_read_again(world: World, known: KnownBatches) -> None:
     # Given a row that was seen before two more items were added
     batch, _ = world.batch(3)
@@ -66,33 +46,6 @@ def test_a_row_that_does_not_reach_far_enough_is_read_again(world: World, known:
         assert known.reaching({batch.batch_id: 3})[batch.batch_id].items == 3
     assert known.reaching({batch.batch_id: 5})[batch.batch_id].items == 5
     assert known.reaching({batch.batch_id: 9})[batch.batch_id].items == 5
-
-
-def test_a_batch_that_cannot_be_had_has_its_error_and_holds_up_no_other(
-    world: World, known: KnownBatches
-) -> None:
-    # Given a row that is remembered, one that is not, one that is gone, and one that never was
-    (mine, _), (other, _) = world.batch(3), world.batch(3)
-    known.fresh([mine.batch_id])
-    world.raise_at("batches.read", "before", Throttled("busy"))
-
-    rows = known.try_reaching({mine.batch_id: 3, other.batch_id: 3, 7: 0})
-
-    assert rows[mine.batch_id] == mine
-    assert {type(rows[other.batch_id]), type(rows[7])} == {Throttled}
-    assert type(known.try_reaching({mine.batch_id: 3, 7: 0})[7]) is BatchNotFound
-
-
-def test_a_row_is_read_anew_however_fresh_it_is_for_who_asks(world: World, known: KnownBatches) -> None:
-    (one, _), (other, _) = world.batch(3), world.batch(3)
-    known.fresh([one.batch_id, other.batch_id])
-    world.fresh().close(one.batch_id)
-
-    with world.costing(reads=1):
-        rows = known.try_reaching({one.batch_id: 0, other.batch_id: 0}, anew=[one.batch_id])
-
-    assert rows[one.batch_id].state is State.CLOSED  # type: ignore[union-attr]
-    assert rows[other.batch_id] == other
 
 
 def test_the_oldest_row_makes_room(world: World, known: KnownBatches) -> None:
@@ -140,3 +93,44 @@ def test_activity_is_written_once_in_a_tenth_of_the_idle_time(world: World, know
     assert world.written() - writes == 5
     assert world.clock.at - 100_000 < world.row(batch).touched_at <= world.clock.at
     assert known.cached(batch.batch_id) == world.row(batch)
+
+
+@pytest.fixture
+def batch(world: World) -> Batch:
+    """A batch of eight items."""
+    batch, _ = world.batch(8)
+    return world.row(batch)
+
+
+@pytest.mark.parametrize("same_id", [True, False])
+def test_an_item_id_of_another_deployment_is_unknown(*, same_id: bool) -> None:
+    # Given two deployments, and an item of one whose batch id the other has, or has not
+    theirs, ours = Memory(), Memory()
+    ledger = LedgerService(theirs.ports())
+    opened = ledger.open(OpenBatch())
+    group = ledger.add(opened.batch_id, 3)
+    if same_id:
+        assert ours.batches.create(replace(opened, salt=bytes(16), items=3)) is not None
+    # When it is acknowledged or failed at the other
+    here = LedgerService(ours.ports())
+    for call in (
+        lambda: here.mark([group[0]]).whole(),
+        lambda: here.mark([Failure(group[0], "why")]).whole(),
+    ):
+        with pytest.raises(InvalidItemId if same_id else BatchNotFound):
+            call()
+    # Then nothing is marked there
+    assert not ours.accesses.writes["words.clear"]
+    assert ledger.mark([group[0]]).whole()[0].first == 1
+
+
+def test_a_row_is_read_anew_however_fresh_it_is_for_who_asks(world: World, known: KnownBatches) -> None:
+    (one, _), (other, _) = world.batch(3), world.batch(3)
+    known.fresh([one.batch_id, other.batch_id])
+    world.fresh().close(one.batch_id)
+
+    with world.costing(reads=1):
+        rows = known.try_reaching({one.batch_id: 0, other.batch_id: 0}, anew=[one.batch_id])
+
+    assert rows[one.batch_id].state is State.CLOSED  # type: ignore[union-attr]
+    assert rows[other.batch_id] == other

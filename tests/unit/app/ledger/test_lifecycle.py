@@ -7,40 +7,20 @@ from typing import Any
 import pytest
 
 from fanin.domain import limits
-from fanin.domain.batch import FIRST_LOOK, LIVE, Batch, State
-from fanin.domain.marks import ItemRange
+from fanin.domain.batch import FIRST_LOOK, LIVE, State
 from fanin.domain.reports import Expired
-from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
+from fanin.errors import BatchGone, InvalidRequest
 from tests.unit.app.conftest import World
 
 HOUR = 3_600_000
 
 
 class TestClose:
-    def test_a_batch_with_items_pending_waits_for_them(self, world: World) -> None:
-        batch, (group,) = world.batch(5)
-        world.ledger.mark(list(group[:4])).whole()
-
-        closed = world.ledger.close(batch.batch_id)
-
-        assert (closed.state, closed.closed_at) == (State.CLOSED, world.clock.at)
-        world.clock.advance(1_000)
-        assert world.fresh().close(batch.batch_id) == closed
-
     @pytest.mark.parametrize("n", [1, 4, 5, 16, 65])
     def test_a_batch_that_was_done_before_completes(self, world: World, n: int) -> None:
         batch, (group,) = world.batch(n)
         world.ledger.mark(list(group)).whole()
 
-        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
-
-    def test_a_repeat_finishes_what_a_crash_left(self, world: World) -> None:
-        batch, (group,) = world.batch(5)
-        world.ledger.mark(list(group)).whole()
-        with world.dying("batches.close", "after"):
-            world.ledger.close(batch.batch_id)
-
-        assert world.row(batch).state is State.CLOSED
         assert world.fresh().close(batch.batch_id).state is State.COMPLETE
 
     def test_reads_at_most_one_word_a_level(self) -> None:
@@ -50,15 +30,6 @@ class TestClose:
         world.ledger.close(batch.batch_id)
 
         assert world.accesses.reads.total() <= 7
-
-    @pytest.mark.parametrize("fresh", [False, True])
-    def test_counts_as_activity(self, world: World, fresh: bool) -> None:
-        batch, _ = world.batch(5, idle_ttl=1_000)
-        world.clock.advance(900_000)
-
-        (world.fresh() if fresh else world.ledger).close(batch.batch_id)
-
-        assert world.row(batch).touched_at > world.clock.at - 100_000
 
     @pytest.mark.parametrize("seen", [True, False])
     @pytest.mark.parametrize("idle_ttl", [None, 30 * 86_400])
@@ -94,12 +65,6 @@ def test_a_cancel_ends_a_live_batch_for_good(world: World, closed: bool) -> None
 
 @pytest.mark.parametrize("call", ["close", "cancel", "status", "missing", "failures", "verify"])
 class TestEveryCall:
-    def test_refuses_an_unknown_batch(self, world: World, call: str) -> None:
-        with pytest.raises(BatchNotFound, match="no batch 5"):
-            getattr(world.ledger, call)(5)
-
-        assert world.written() == 0
-
     def test_refuses_a_batch_that_was_removed(self, world: World, call: str) -> None:
         batch, _ = world.batch(closed=True)
         world.ledger.expire(State.COMPLETE, idle_since=world.clock.at + 1)
@@ -113,55 +78,13 @@ class TestEveryCall:
 
 
 class TestList:
-    def test_shows_the_batches_of_one_state_page_by_page(self, world: World) -> None:
-        opened = {world.batch(1)[0].batch_id for _ in range(7)}
-        world.batch(closed=True)
-
-        listed: list[Batch] = []
-        page = world.ledger.list(State.OPEN, limit=2)
-        listed += page.batches
-        while page.cursor:
-            page = world.ledger.list(State.OPEN, cursor=page.cursor, limit=2)
-            listed += page.batches
-
-        assert {batch.batch_id for batch in listed} == opened
-        assert len(listed) == 7
-
-    def test_leaves_out_what_is_gone(self, world: World) -> None:
-        world.batch(closed=True, user_key="nightly")
-        world.ledger.expire(State.COMPLETE, idle_since=world.clock.at + 1)
-
-        assert world.ledger.list(State.COMPLETE).batches == ()
-        assert world.ledger.list(user_key="nightly").batches == ()
-
     @pytest.mark.parametrize("limit", [0, limits.MAX_PAGE + 1, "5"])
     def test_refuses_a_limit_out_of_range(self, world: World, limit: Any) -> None:
         with pytest.raises(InvalidRequest, match=r"^limit must be a whole number from 1 to 1000, not"):
             world.ledger.list(State.OPEN, limit=limit)
 
-    def test_refuses_another_listing_s_cursor(self, world: World) -> None:
-        for _ in range(3):
-            world.batch(1)
-        cursor = world.ledger.list(State.OPEN, limit=1).cursor
-
-        for state, text in ((State.CLOSED, cursor), (State.OPEN, "nonsense")):
-            with pytest.raises(InvalidRequest, match="cursor"):
-                world.ledger.list(state, cursor=text)
-
 
 class TestListOfUserKey:
-    def test_shows_the_batches_of_every_state_and_the_newest_first(self, world: World) -> None:
-        older, _ = world.batch(1, user_key="nightly")
-        world.clock.advance(HOUR)
-        newer, _ = world.batch(closed=True, user_key="nightly")
-        world.batch(1, user_key="weekly")
-
-        page = world.ledger.list(user_key="nightly")
-
-        assert [batch.batch_id for batch in page.batches] == [newer.batch_id, older.batch_id]
-        assert [batch.state for batch in page.batches] == [State.COMPLETE, State.OPEN]
-        assert page.cursor is None
-
     def test_goes_on_behind_a_page_that_the_state_made_empty(self, world: World) -> None:
         opened, _ = world.batch(1, user_key="nightly")
         world.clock.advance(HOUR)
@@ -204,21 +127,6 @@ class TestExpire:
         assert world.row(idle).state is State.ORPHANED
         assert world.row(active).state is state
 
-    def test_goes_on_behind_batches_that_are_active(self, world: World) -> None:
-        # Given idle batches that are due long after active ones, so that some are listed behind those
-        idle = [world.batch(3, idle_ttl=100 * 3_600, stall_after=0)[0] for _ in range(20)]
-        world.clock.advance(40 * HOUR)
-        active = {world.batch(4, idle_ttl=3_600)[0].batch_id for _ in range(20)}
-        listed = [batch.batch_id for batch in world.ledger.list(State.OPEN).batches]
-        assert listed[0] in active or listed[-1] not in active
-
-        # When what has been idle for a day is ended
-        expired = world.ledger.expire(State.OPEN, idle_since=world.clock.at - 24 * HOUR)
-
-        # Then that is all that is idle
-        assert expired == Expired(20, 60)
-        assert {world.row(batch).state for batch in idle} == {State.ORPHANED}
-
     def test_spares_a_batch_whose_activity_is_only_known_to_a_tenth(self, world: World) -> None:
         # Given a batch touched just now, whose row says some time ago
         batch, _ = world.batch(3, closed=True)
@@ -244,20 +152,6 @@ class TestExpire:
 
         assert world.ledger.expire(State.OPEN, idle_since=world.clock.at + 1) == Expired()
         assert world.row(batch).state is State.CLOSED
-
-    def test_goes_through_all_pages(self, world: World) -> None:
-        for _ in range(150):
-            world.batch(2)
-
-        assert world.ledger.expire(State.OPEN, idle_since=world.clock.at + 1) == Expired(150, 300)
-
-    def test_removes_ended_batches_once(self, world: World) -> None:
-        batch, (group,) = world.batch(3)
-        world.ledger.mark([ItemRange(group.prefix)]).whole()
-        world.ledger.close(batch.batch_id)
-
-        assert world.ledger.expire(State.COMPLETE, idle_since=world.clock.at + 1) == Expired(1, 3)
-        assert world.ledger.expire(State.COMPLETE, idle_since=world.clock.at + 1) == Expired()
 
 
 class TestRemove:

@@ -27,7 +27,6 @@ from fanin.domain.marks import (
     merge,
     merge_receipts,
 )
-from fanin.domain.reports import FailedItem
 from fanin.errors import (
     BatchGone,
     BatchNotFound,
@@ -180,31 +179,6 @@ class TestVerdicts:
 class TestFirst:
     """The first mark of an item decides, with its values; later ones are duplicates."""
 
-    @pytest.mark.parametrize(
-        ("marks", "failed", "rows"),
-        [
-            ([Done("", {"rows": 1}), Failure("", totals={"rows": 7})], 0, 1),
-            ([Failure("", totals={"rows": 7}), Done("", {"rows": 1})], 1, 7),
-            ([Done("", {"rows": 5}), Done("", {"rows": 9})], 0, 5),
-            (["", Done("", {"rows": 9}), ""], 0, 0),
-            ([Failure("", "one"), Failure("", "two", totals={"rows": 2})], 1, 0),
-        ],
-    )
-    def test_of_an_item(self, world: World, marks: list[Any], failed: int, rows: int) -> None:
-        batch, (group,) = world.batch(3, totals=("rows",))
-        named = [replace(mark, item=group[1]) if mark else group[1] for mark in marks]
-
-        (receipt,) = world.ledger.mark(named).whole()
-
-        duplicates = (group[1],) * (len(marks) - 1)
-        assert receipt == Receipt(
-            batch.batch_id, "", State.OPEN, first=1, failed=failed, duplicates=duplicates
-        )
-        row = world.ledger.status(batch.batch_id, exact=True).batch
-        assert (row.failed, row.totals["rows"]) == (failed, rows)
-        listed = world.ledger.failures(batch.batch_id).failures
-        assert [one.reason for one in listed] == [mark.reason for mark in marks[:failed]]
-
     @pytest.mark.parametrize("size", [3, 64])
     @pytest.mark.parametrize("fails_first", [True, False])
     @pytest.mark.parametrize("on_failure", OnFailure)
@@ -235,38 +209,6 @@ class TestFirst:
         )
         row = world.ledger.close(batch.batch_id)
         assert (row.state, row.failed, row.failed_more) == (State.COMPLETE, failed, False)
-
-    @pytest.mark.parametrize("fails_first", [True, False])
-    def test_of_an_item_that_its_batch_holds(self, world: World, *, fails_first: bool) -> None:
-        batch, (group,) = world.batch(3, on_failure=OnFailure.HOLD)
-        marks: list[Mark] = [Failure(group[1], "torn"), group[1]]
-
-        (receipt,) = world.ledger.mark(marks if fails_first else marks[::-1]).whole()
-
-        # Then what is done after it was held is done, and what is done is not held
-        duplicates = () if fails_first else (group[1],)
-        assert (receipt.first, receipt.failed, receipt.held) == (1, 0, int(fails_first))
-        assert receipt.duplicates == duplicates
-        row = world.ledger.status(batch.batch_id, exact=True).batch
-        assert (row.failed, row.held) == (0, 0)
-        assert world.ledger.pending(batch.batch_id, 0, 3) == {0, 2}
-
-
-def test_an_item_at_the_end_of_a_range_is_not_of_it(world: World) -> None:
-    _, (group,) = world.batch(12)
-
-    (receipt,) = world.ledger.mark([ItemRange(group.prefix, 2, 4), group[4], group[2], group[1]]).whole()
-
-    assert (receipt.first, receipt.ranged, receipt.duplicates) == (2, 2, (group[2],))
-
-
-def test_an_item_that_its_batch_would_hold_and_that_is_done_is_a_duplicate(world: World) -> None:
-    _, (group,) = world.batch(3, on_failure=OnFailure.HOLD)
-    world.ledger.mark([group[1]]).whole()
-
-    (receipt,) = world.fail(group[1], group[2])
-
-    assert (receipt.held, receipt.duplicates) == (1, (group[1],))
 
 
 def test_a_word_of_which_some_items_failed_and_others_are_done_is_one_write(world: World) -> None:
@@ -318,28 +260,6 @@ class TestReceipts:
             (live.batch_id, 1, 1, 0),
         ]
 
-    def test_of_a_complete_batch_are_duplicates(self, world: World) -> None:
-        _, (group,) = world.batch(3, closed=True)
-        world.ledger.mark(list(group)).whole()
-
-        with world.costing(writes=0):
-            (receipt,) = world.ledger.mark([*list(group[:2]), ItemRange(group.prefix)]).whole()
-
-        assert (receipt.complete, receipt.first, receipt.late) == (True, 0, 0)
-        assert (receipt.duplicates, receipt.ranged) == (tuple(group[:2]), 3)
-
-    def test_of_a_batch_that_ended_otherwise_are_late(self, world: World) -> None:
-        batch, (group,) = world.batch(6)
-        world.ledger.mark([group[0]]).whole()
-        world.ledger.cancel(batch.batch_id)
-
-        with world.costing(writes=0):
-            (acked,) = world.ledger.mark([group[0], group[1], ItemRange(group.prefix, 2)]).whole()
-            (failed,) = world.fail(group[0])
-
-        assert acked == Receipt(batch.batch_id, "", State.CANCELLED, late=6)
-        assert failed.late == 1
-
 
 class TestCost:
     @pytest.mark.parametrize("ordinals", [range(7, 8), range(64, 127)])
@@ -359,19 +279,6 @@ class TestCost:
 
         assert receipt.complete
         assert world.row(batch).state is State.COMPLETE
-
-
-@pytest.mark.parametrize("width", [3, 64])
-def test_a_range_marks_exactly_its_items(width: int) -> None:
-    world = World(width)
-    for start, stop in [(0, 1), (0, 70), (3, 4), (1, 69), (8, 16), (7, 17), (64, 70)]:
-        batch, (_, group, _) = world.batch(5, 70, 2)
-
-        (receipt,) = world.ledger.mark([ItemRange(group.prefix, start, stop)]).whole()
-
-        assert receipt.ranged == stop - start
-        done = {*range(77)} - world.ledger.pending(batch.batch_id, 0, 77)
-        assert done == {*range(5 + start, 5 + stop)}
 
 
 class TestEstimated:
@@ -428,17 +335,6 @@ class TestEstimated:
         assert list(marked.left) == [1]
         assert [world.row(row).acked for row in rows] == [2, 0, 2]
 
-    def test_is_counted_once_where_a_word_of_another_batch_is_left(self, world: World) -> None:
-        estimated, _ = world.batch(5, mode=Mode.ESTIMATED)
-        _, (group,) = world.batch(12)
-        world.raise_at("words.clear", "before", Throttled("busy"), after=1)
-
-        marked = world.ledger.mark([group[0], group[4], Count(estimated.batch_id, 3)])
-
-        assert list(marked.left) == [1]
-        world.ledger.mark([group[4]]).whole()
-        assert world.row(estimated).acked == 3
-
     @pytest.mark.parametrize("error", [Throttled, ServiceUnavailable])
     def test_that_is_counted_is_not_asked_for_again(
         self, world: World, error: type[Throttled | ServiceUnavailable]
@@ -454,12 +350,6 @@ class TestEstimated:
         world.ledger.reap()
         assert world.row(batch).state is State.COMPLETE
 
-    def test_completes_when_closed_after_all_was_counted(self, world: World) -> None:
-        batch, _ = world.batch(3, mode=Mode.ESTIMATED)
-        world.ledger.mark([Count(batch.batch_id, 3)]).whole()
-
-        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
-
     @pytest.mark.parametrize("fresh", [False, True])
     def test_counts_nothing_after_its_end(self, world: World, fresh: bool) -> None:
         batch, _ = world.batch(3, mode=Mode.ESTIMATED)
@@ -470,26 +360,8 @@ class TestEstimated:
         assert (receipt.state, receipt.late, receipt.ranged) == (State.CANCELLED, 3, 0)
         assert world.row(batch).acked == 0
 
-    def test_is_asked_for_no_items(self, world: World) -> None:
-        batch, _ = world.batch(3, mode=Mode.ESTIMATED)
-
-        for call in (world.ledger.missing, world.ledger.verify):
-            with pytest.raises(InvalidRequest, match="estimated"):
-                call(batch.batch_id)
-
 
 class TestFailures:
-    def test_are_listed_with_their_reasons(self, world: World) -> None:
-        batch, (group,) = world.batch(9)
-
-        (receipt,) = world.ledger.mark([Failure(group[7], "late"), Failure(group[2], "broken")]).whole()
-
-        assert receipt.first == 2
-        assert world.ledger.failures(batch.batch_id).failures == (
-            FailedItem(2, group[2], "broken", failed_at=world.clock.at),
-            FailedItem(7, group[7], "late", failed_at=world.clock.at),
-        )
-
     def test_are_not_listed_for_items_of_a_range_marked_high_up(self, world: World) -> None:
         # Given 64 items of words of four bits, and a range that left no trace on its leaves
         batch, (group,) = world.batch(64)
@@ -502,46 +374,6 @@ class TestFailures:
         assert (receipt.first, receipt.duplicates) == (1, (group[16], group[21], group[31]))
         assert [failure.ordinal for failure in world.ledger.failures(batch.batch_id).failures] == [32]
         assert world.ledger.status(batch.batch_id, exact=True).done_min == 17
-
-    def test_are_not_listed_either_where_the_tree_has_grown_since_it_was_seen(self, world: World) -> None:
-        # Given a process that saw one word, and another that added to the batch and marked it high up
-        batch, (group,) = world.batch(4)
-        other = world.fresh()
-        other.add(batch.batch_id, 60)
-        whole = ids.issue(batch.batch_id, 0, 64, batch.salt)
-        other.mark([ItemRange(whole.prefix, 0, 16)]).whole()
-
-        (receipt,) = world.ledger.mark([Failure(group[3], "no")]).whole()
-
-        assert receipt.duplicates == (group[3],)
-        assert world.ledger.failures(batch.batch_id).failures == ()
-
-    def test_that_repeat_a_crashed_one_finish_what_it_began(self, world: World) -> None:
-        # Given a failure of the last item that died between a word and its parent
-        batch, (group,) = world.batch(16, closed=True)
-        world.ledger.mark(group[:15]).whole()
-        with world.dying("words.clear", "after"):
-            world.ledger.mark([Failure(group[15], "no")]).whole()
-
-        assert world.fresh().mark([Failure(group[15], "no")]).whole()[0].complete
-        assert [failure.ordinal for failure in world.ledger.failures(batch.batch_id).failures] == [15]
-
-
-def test_an_item_added_by_another_process_is_known_at_once(world: World) -> None:
-    batch, _ = world.batch(3)
-    late = world.fresh().add(batch.batch_id, 40)
-
-    assert world.ledger.mark(list(late)).whole()[0].first == 40
-
-
-def test_consumers_keep_a_batch_alive(world: World) -> None:
-    batch, (group,) = world.batch(10, idle_ttl=1_000)
-    for item in group:
-        world.clock.advance(500_000)
-        world.fresh().mark([item]).whole()
-
-    assert world.fresh().reap().orphaned == 0
-    assert world.row(batch).touched_at > world.clock.at - 100_000
 
 
 class TestLeft:
@@ -563,18 +395,6 @@ class TestLeft:
             )
         ]
         assert [one.reason for one in world.ledger.failures(batch.batch_id).failures] == ["lost"]
-
-    def test_a_range_is_left_if_any_of_its_words_is(self, world: World) -> None:
-        batch, (group,) = world.batch(32)
-        world.raise_at("words.clear", "before", Throttled("slow down"), after=1)
-        marks = [ItemRange(group.prefix, 2, 7), ItemRange(group.prefix, 0, 2), group[3]]
-
-        marked = world.ledger.mark(marks)
-
-        assert list(marked.left) == [0, 2]
-        assert [receipt.ranged for receipt in marked.receipts] == [2]
-        world.ledger.mark([marks[place] for place in marked.left]).whole()
-        assert world.ledger.pending(batch.batch_id, 0, 32) == {*range(7, 32)}
 
     @pytest.mark.parametrize("error", [Throttled("busy"), ServiceUnavailable("no answer")])
     def test_a_batch_row_that_cannot_be_read_leaves_only_its_batch(
@@ -621,15 +441,6 @@ class TestLeft:
         assert [(receipt.first, receipt.held) for receipt in marked.receipts] == [(1, 0)]
         assert world.fail(group[1])[0].held == 1
 
-    def test_a_batch_whose_words_cannot_be_read_leaves_only_its_own_failures(self, world: World) -> None:
-        groups = [world.batch(12)[1][0] for _ in range(3)]
-        world.raise_at("words.read", "before", Throttled("busy"))
-
-        marked = world.ledger.mark([Failure(group[1]) for group in groups])
-
-        assert list(marked.left) == [0]
-        assert [receipt.failed for receipt in marked.receipts] == [1, 1]
-
     def test_a_range_behind_a_failure_of_one_of_its_items_waits_for_the_next_call(self, world: World) -> None:
         """Else a failure whose word is throttled would be found done by its repeat."""
         # Given ranges that end and begin beside the item, and two over it
@@ -650,19 +461,6 @@ class TestLeft:
         assert marked.receipts[0].complete
         assert world.row(batch).failed == 1
         assert world.ledger.mark([marks[place] for place in marked.left]).whole()[0].ranged == 3
-
-    def test_one_batch_holds_up_no_other(self, world: World) -> None:
-        """The end of a batch is a write to its row, and each batch has its own."""
-        (one, (first,)), (two, (second,)) = world.batch(2, closed=True), world.batch(2, closed=True)
-        world.raise_at("batches.end", "before", Throttled("slow down"))
-
-        marked = world.ledger.mark([*first, *second])
-
-        assert list(marked.left) == [0, 1]
-        assert [(receipt.batch_id, receipt.first) for receipt in marked.receipts] == [(two.batch_id, 2)]
-        assert world.row(two).state is State.COMPLETE
-        world.ledger.mark(list(first)).whole()
-        assert world.row(one).state is State.COMPLETE
 
     def test_activity_that_cannot_be_noted_is_noted_by_the_repeat(self, world: World) -> None:
         batch, (group,) = world.batch(12)
@@ -722,6 +520,15 @@ class TestLeft:
         assert (list(marked.left), marked.receipts[0].ranged) == ([1], 8_000)
         assert world.ledger.mark(marks[1:]).whole()[0].ranged == 7_000
         assert world.ledger.mark([ItemRange(group.prefix, 0, 10_000)]).whole()[0].ranged == 10_000
+
+    def test_a_batch_whose_words_cannot_be_read_leaves_only_its_own_failures(self, world: World) -> None:
+        groups = [world.batch(12)[1][0] for _ in range(3)]
+        world.raise_at("words.read", "before", Throttled("busy"))
+
+        marked = world.ledger.mark([Failure(group[1]) for group in groups])
+
+        assert list(marked.left) == [0]
+        assert [receipt.failed for receipt in marked.receipts] == [1, 1]
 
 
 class TestFailedAtTheEnd:
@@ -852,3 +659,18 @@ def test_a_request_does_what_its_marks_do_one_by_one(request: Sequence[Any]) -> 
     assert (together.left, together.unknown) == (apart.left, apart.unknown) == ({}, {})
     assert one.receipts(together) == each.receipts(apart)
     assert one.state() == each.state()
+
+
+def test_an_item_added_by_another_process_is_known_at_once(world: World) -> None:
+    batch, _ = world.batch(3)
+    late = world.fresh().add(batch.batch_id, 40)
+
+    assert world.ledger.mark(list(late)).whole()[0].first == 40
+
+
+def test_an_item_at_the_end_of_a_range_is_not_of_it(world: World) -> None:
+    _, (group,) = world.batch(12)
+
+    (receipt,) = world.ledger.mark([ItemRange(group.prefix, 2, 4), group[4], group[2], group[1]]).whole()
+
+    assert (receipt.first, receipt.ranged, receipt.duplicates) == (2, 2, (group[2],))

@@ -12,8 +12,8 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
 from fanin.domain.batch import Batch, ChildFailures, Kind, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.failures import Tolerance
 from fanin.domain.marks import Done, Failure
-from fanin.domain.tolerance import Tolerance
 from tests.spans import spans
 from tests.unit.app.conftest import World
 
@@ -48,19 +48,6 @@ class TestRemoved:
         assert [failure["reason"] for failure in event.detail["failures"]] == ["no stock"]
         assert spans(event.detail["missing"]) == [[2, 3]]
 
-    def test_an_end_is_announced_after_its_row_was_deleted(self, world: World) -> None:
-        elsewhere = World()
-        batch, _ = elsewhere.batch(3)
-        elsewhere.ledger.cancel(batch.batch_id)
-        world.fresh().announce(elsewhere.row(batch))
-        assert [event.detail_type for event in world.memory.events.published] == ["Batch Cancelled"]
-
-
-def test_an_event_that_is_repeated_is_the_same(world: World) -> None:
-    batch, _ = world.batch(closed=True)
-
-    assert announced(world, batch) == announced(world, batch)
-
 
 class TestParent:
     """A nested batch marks an item of another when it ends."""
@@ -82,20 +69,6 @@ class TestParent:
 
         assert world.row(parent).state is State.COMPLETE
         assert world.ledger.failures(parent.batch_id).failures == ()
-
-    @pytest.mark.parametrize("missing", [(), (3,)])
-    def test_is_failed_by_a_cancelled_child_though_it_had_no_items(
-        self, world: World, missing: list[int]
-    ) -> None:
-        parent, (group,) = world.batch(1, closed=True)
-        child, _ = world.batch(*missing, parent_item=group[0])
-        world.ledger.cancel(child.batch_id)
-
-        announced(world, child)
-
-        (failed,) = world.ledger.failures(parent.batch_id).failures
-        assert world.row(parent).state is State.COMPLETE
-        assert (failed.item, failed.reason) == (group[0], f"batch {child.batch_id} ended as cancelled")
 
     @pytest.mark.parametrize(
         ("of_parent", "of_child", "fails"),
@@ -124,21 +97,6 @@ class TestParent:
         assert (world.row(parent).state, world.row(parent).failed) == (State.COMPLETE, int(fails))
         reasons = [one.reason for one in world.ledger.failures(parent.batch_id).failures]
         assert reasons == [f"batch {child.batch_id} completed with 2 failed items"] * fails
-
-    @pytest.mark.parametrize(
-        ("state", "partial"),
-        [(State.ORPHANED, False), (State.TIMED_OUT, False), (State.COMPLETE, True)],
-    )
-    def test_is_left_alone_by_a_child_that_nobody_used(
-        self, world: World, state: State, *, partial: bool
-    ) -> None:
-        # Given a child whose opener never heard of it, since the answer was lost
-        parent, (group,) = world.batch(1, closed=True)
-
-        announced(world, never_used(world, group[0], state, partial=partial))
-
-        assert world.row(parent).state is State.CLOSED
-        assert world.ledger.failures(parent.batch_id).failures == ()
 
     @pytest.mark.parametrize("ghosts", [0, 1])
     def test_is_left_to_the_child_that_took_the_place_of_one_that_ended(
@@ -179,13 +137,6 @@ class TestParent:
         (failed,) = world.ledger.failures(parent.batch_id).failures
         assert failed.reason == f"batch {first.batch_id} did not complete, nor was it tried again"
 
-    def test_is_left_alone_if_no_child_was_ever_used(self, world: World) -> None:
-        parent, (group,) = world.batch(1, closed=True)
-        for _ in range(2):
-            announced(world, never_used(world, group[0]))
-
-        assert world.row(parent).state is State.CLOSED
-
     def test_is_marked_by_a_child_whose_note_has_expired(self, world: World) -> None:
         parent, (group,) = world.batch(1, closed=True)
         child, _ = world.batch(parent_item=group[0], closed=True)
@@ -204,6 +155,13 @@ class TestParent:
             del world.memory.batches._rows[parent.batch_id]
 
         assert announced(world, child).id == f"{child.batch_id}.complete"
+
+    def test_is_left_alone_if_no_child_was_ever_used(self, world: World) -> None:
+        parent, (group,) = world.batch(1, closed=True)
+        for _ in range(2):
+            announced(world, never_used(world, group[0]))
+
+        assert world.row(parent).state is State.CLOSED
 
 
 class TestSteps:
@@ -290,15 +248,6 @@ class TestTotals:
 
         assert (world.row(parent).failed, world.row(parent).totals) == (1, {"rows": 2**54})
 
-    def test_a_child_that_did_not_complete_brings_nothing(self, world: World) -> None:
-        parent, (group,) = world.batch(1, closed=True, totals=("rows",))
-        child, (items,) = world.batch(3, totals=("rows",), parent_item=group[0])
-        world.ledger.mark([Done(items[0], {"rows": 5})]).whole()
-        world.ledger.cancel(child.batch_id)
-
-        assert announced(world, child).detail["totals"] == {"rows": 5}
-        assert (world.row(parent).failed, world.row(parent).totals) == (1, {"rows": 0})
-
     def test_a_child_that_does_not_know_its_sums_leaves_those_of_its_parent_inexact(
         self, world: World
     ) -> None:
@@ -316,3 +265,12 @@ class TestTotals:
             row = world.row(parent)
             assert (row.state, row.totals_exact) == (State.COMPLETE, False)
             assert row.totals == {"rows": 40 if options else 0}
+
+    def test_a_child_that_did_not_complete_brings_nothing(self, world: World) -> None:
+        parent, (group,) = world.batch(1, closed=True, totals=("rows",))
+        child, (items,) = world.batch(3, totals=("rows",), parent_item=group[0])
+        world.ledger.mark([Done(items[0], {"rows": 5})]).whole()
+        world.ledger.cancel(child.batch_id)
+
+        assert announced(world, child).detail["totals"] == {"rows": 5}
+        assert (world.row(parent).failed, world.row(parent).totals) == (1, {"rows": 0})

@@ -9,7 +9,7 @@ import pytest
 
 from fanin.app.ports.batches import ItemPlace
 from fanin.domain import ids, limits
-from fanin.domain.batch import RETENTION, Kind, Mode, OnDeadline, OpenBatch, State
+from fanin.domain.batch import RETENTION, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.ids import parse_item
 from fanin.errors import (
     BatchNotFound,
@@ -58,19 +58,6 @@ class TestOpen:
 
         assert caught.value.retry_after == 1
 
-    def test_leaves_the_alarm_of_a_batch_whose_id_it_drew_as_it_is(
-        self, world: World, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        # Given a batch, and a second one opened in the same millisecond, by the same chance at first
-        draws = iter([7, 7, 0, 8])
-        monkeypatch.setattr(world.memory.random, "bits", lambda _: next(draws))
-        soon, late = world.clock.at + 60_000, world.clock.at + 3_600_000
-
-        first, _ = world.batch(deadline=soon)
-        second, _ = world.batch(deadline=late)
-
-        assert world.memory.timers.alarms == {first.batch_id: soon, second.batch_id: late}
-
     def test_writes_nothing_where_alarms_cannot_be_set(
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -92,35 +79,6 @@ class TestOpen:
 
         assert world.fresh().open(request, key="k").state is State.CANCELLED
         assert world.memory.timers.alarms == {}
-
-    def test_a_repeat_of_the_key_leaves_the_alarm_of_a_batch_that_is_open(self, world: World) -> None:
-        request = OpenBatch(deadline=world.clock.at + 60_000)
-        batch = world.ledger.open(request, key="k")
-        world.memory.timers.alarms[batch.batch_id] += 1  # its pattern has postponed it
-
-        world.fresh().open(request, key="k")
-
-        assert world.memory.timers.alarms == {batch.batch_id: world.clock.at + 60_001}
-
-    @pytest.mark.parametrize(
-        "request_",
-        [
-            {"lifetime": limits.MIN_LIFETIME},
-            {"lifetime": limits.MAX_LIFETIME},
-            {"idle_ttl": limits.MIN_IDLE_TTL},
-            {"idle_ttl": limits.MAX_LIFETIME},
-            {"user_key": "k" * limits.MAX_USER_KEY},
-            {"metadata": {str(i): "" for i in range(limits.MAX_METADATA)}},
-            {"metadata": {"k" * limits.MAX_METADATA_KEY: "v" * limits.MAX_METADATA_VALUE}},
-            {"limit": 1},
-            {"limit": limits.MAX_LIMIT},
-            {"stall_after": 10},
-            {"stall_after": 365 * 86_400},
-        ],
-        ids=str,
-    )
-    def test_takes_the_extremes(self, world: World, request_: dict[str, Any]) -> None:
-        assert world.ledger.open(OpenBatch(**request_)).state is State.OPEN
 
     @pytest.mark.parametrize(
         ("request_", "message"),
@@ -173,6 +131,15 @@ class TestOpen:
 
         assert world.memory.timers.alarms == {batch.batch_id: world.clock.at + offset}
 
+    def test_a_repeat_of_the_key_leaves_the_alarm_of_a_batch_that_is_open(self, world: World) -> None:
+        request = OpenBatch(deadline=world.clock.at + 60_000)
+        batch = world.ledger.open(request, key="k")
+        world.memory.timers.alarms[batch.batch_id] += 1  # its pattern has postponed it
+
+        world.fresh().open(request, key="k")
+
+        assert world.memory.timers.alarms == {batch.batch_id: world.clock.at + 60_001}
+
 
 def test_a_parent_must_be_an_item_of_a_live_batch_that_knows_its_items(world: World) -> None:
     (one, (group,)), (other, _) = world.batch(3), world.batch(3)
@@ -203,24 +170,6 @@ class TestChildren:
     def item(self, world: World) -> str:
         _, (group,) = world.batch(3)
         return group[1]
-
-    def test_a_second_child_is_refused_and_hears_of_the_first(self, world: World, item: str) -> None:
-        first, _ = world.batch(parent_item=item)
-        changes = len(world.memory.batches.changes)
-
-        with pytest.raises(ItemHasChild, match=f"child batch {first.batch_id}, which is open; go on with"):
-            world.fresh().open(OpenBatch(parent_item=item))
-
-        assert len(world.memory.batches.changes) == changes
-
-    def test_an_item_is_the_same_by_whichever_group_it_is_named(self, world: World, item: str) -> None:
-        world.batch(parent_item=item)
-        parent = parse_item(item)[0].batch_id
-        (found,) = world.ledger.missing(parent).ranges
-
-        with pytest.raises(ItemHasChild):
-            world.batch(parent_item=f"{found.group}:1")
-        assert world.batch(parent_item=f"{found.group}:2")
 
     def test_a_commit_that_is_repeated_after_others_came_finds_its_child(
         self, world: World, item: str
@@ -263,20 +212,6 @@ class TestChildren:
 
         with pytest.raises(ItemHasChild, match=f"already has a complete child, batch {first.batch_id}"):
             world.batch(parent_item=item)
-
-    def test_whoever_comes_when_the_parents_batch_has_ended_hears_of_the_child(
-        self, world: World, item: str
-    ) -> None:
-        # Given a child that completed, and a parent's batch that has ended
-        first, _ = world.batch(parent_item=item, closed=True)
-        world.ledger.cancel(parse_item(item)[0].batch_id)
-
-        # When the child of its item is opened once more
-        with pytest.raises(ItemHasChild, match="is cancelled; leave out parent_item") as refused:
-            world.fresh().open(OpenBatch(parent_item=item))
-
-        # Then the refusal names it
-        assert refused.value.child == first.batch_id
 
     def test_of_two_that_would_replace_a_child_one_does(self, world: World, item: str) -> None:
         first, _ = world.batch(parent_item=item)
@@ -322,20 +257,6 @@ def test_retry_of_names_a_batch_that_is_there(world: World) -> None:
 
 
 class TestSteps:
-    def test_a_draft_writes_and_reads_nothing(self, world: World) -> None:
-        # When a batch is drafted
-        batch = world.ledger.opening.draft(OpenBatch(user_key="mine", deadline=world.clock.at + 5))
-
-        # Then it is complete but for its row and its alarm
-        assert (batch.user_key, batch.state, batch.created_at) == ("mine", State.OPEN, world.clock.at)
-        assert (world.accesses.reads.total(), world.accesses.writes.total()) == (0, 0)
-        assert world.memory.timers.alarms == {}
-
-    def test_a_draft_of_a_size_is_closed(self, world: World) -> None:
-        batch = world.ledger.opening.draft(OpenBatch(kind=Kind.FRAME, size=5))
-
-        assert (batch.state, batch.items, batch.closed_at) == (State.CLOSED, 5, world.clock.at)
-
     def test_a_batch_is_there_with_its_commit_as_the_draft_was_changed(self, world: World) -> None:
         # Given a draft, changed by a pattern that knows more by now
         opening = world.ledger.opening
@@ -348,11 +269,3 @@ class TestSteps:
         # Then it is there as changed, with its alarm
         assert batch == draft == world.row(draft)
         assert world.memory.timers.alarms == {draft.batch_id: world.clock.at + 9}
-
-    def test_an_empty_closed_batch_completes_with_its_commit(self, world: World) -> None:
-        draft = world.ledger.opening.draft(OpenBatch(size=0))
-
-        batch = world.ledger.opening.commit(draft)
-
-        assert batch is not None
-        assert batch.state is State.COMPLETE

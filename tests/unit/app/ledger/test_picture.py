@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fanin.app.ledger.picture import MOST_ROWS
 from fanin.app.ports.parts import Redriven
 from fanin.app.ports.words import Claim, WordKey
-from fanin.domain.batch import Batch, Mode, OnDeadline, OnFailure, State
+from fanin.domain.batch import Batch, Mode, OnFailure, State
 from fanin.domain.ids import MAX_ITEMS, Group
 from fanin.domain.marks import ItemRange
 from fanin.domain.picture import Cell, ItemState, Picture
@@ -37,13 +37,6 @@ def nodes(tree: Tree, n: int) -> Iterator[tuple[int, int]]:
     for level in range(tree.root_level(n) + 1):
         for number in range(tree.last(level, n) + 1):
             yield level, number
-
-
-def cell(world: World, batch: Batch, level: int, number: int) -> Cell:
-    """A word as the picture of the node above it shows it."""
-    width = world.ports.tree.width
-    picture = world.ledger.picture(batch.batch_id, level=level + 1, number=number // width)
-    return picture.cells[number % width]
 
 
 def states(picture: Picture) -> list[ItemState]:
@@ -101,59 +94,8 @@ class TestCells:
         assert [one.word for one in picture.cells] == [0b1110, 0b1]
         assert picture.items == ()
 
-    def test_above_items_are_exact(self, world: World) -> None:
-        batch, (group,) = world.batch(70)
-        world.ledger.mark([group[64], group[69]]).whole()
-        world.fail(group[66])
-
-        picture = world.ledger.picture(batch.batch_id, level=1, number=4)
-
-        assert picture.cells == (
-            Cell(16, 64, 68, 4, 2, 2, failed=1, failed_more=False, word=0b1010),
-            Cell(17, 68, 70, 2, 1, 1, failed=0, failed_more=False, word=0b01),
-        )
-        assert (picture.done_min, picture.done_max) == (3, 3)
-
-    def test_a_range_acknowledged_higher_up_covers_all_below_it(self, world: World) -> None:
-        # Given a range that cleared two bits of the root, and no word below
-        batch, (group,) = world.batch(256)
-        world.ledger.mark([ItemRange(group.prefix, 0, 128)]).whole()
-        assert world.word(batch, 2, 1) == world.word(batch, 1, 6) == world.ports.tree.full
-
-        # Then the nodes below it are done, though their own words are pending
-        done = cell(world, batch, 1, 6)
-        assert (done.done_min, done.done_max, done.word, done.failed_more) == (16, 16, 0, True)
-        below = world.ledger.picture(batch.batch_id, level=1, number=6)
-        assert {(one.done_min, one.done_max, one.word) for one in below.cells} == {(4, 4, 0)}
-        assert set(states(world.ledger.picture(batch.batch_id, level=0, number=31))) == {DONE}
-        assert set(states(world.ledger.picture(batch.batch_id, level=0, number=32))) == {PENDING}
-
-    def test_count_failures_as_their_own_rows_do(self, world: World) -> None:
-        # Given a finished word of level 1 with two failures, and an unfinished one with one
-        batch, (group,) = world.batch(64)
-        world.fail(group[0], group[5], group[16])
-        world.ledger.mark([group[i] for i in range(16) if i not in {0, 5}]).whole()
-
-        finished, unfinished = (cell(world, batch, 1, number) for number in (0, 1))
-
-        assert (finished.failed, finished.failed_more) == (2, False)
-        assert (unfinished.failed, unfinished.failed_more) == (0, True)
-        assert cell(world, batch, 0, 4).failed == 1
-
 
 class TestItems:
-    def test_have_ids_that_are_taken(self, world: World) -> None:
-        batch, (group,) = world.batch(10, closed=True)
-        world.ledger.mark([group[i] for i in range(10) if i not in {4, 6}]).whole()
-
-        picture = world.ledger.picture(batch.batch_id, level=0, number=1)
-
-        assert [(item.ordinal, item.state) for item in picture.items] == [
-            (4, PENDING), (5, DONE), (6, PENDING), (7, DONE),
-        ]  # fmt: skip
-        left = [item.item for item in picture.items if not item.state.done]
-        assert world.ledger.mark(left).whole()[0].complete
-
     def test_are_leased_until_the_lease_is_over_or_they_are_done(self, world: World) -> None:
         batch, (group,) = world.batch(4)
         until = lease(world, batch, 1, seconds=30)
@@ -193,13 +135,6 @@ class TestItems:
 
 
 class TestNodes:
-    def test_of_an_empty_batch_have_no_parts(self, world: World) -> None:
-        batch, _ = world.batch()
-
-        picture = world.ledger.picture(batch.batch_id)
-
-        assert picture == Picture(world.row(batch), 0, 0, 0, 0, 0, 0)
-
     @pytest.mark.parametrize(
         ("node", "said"),
         [
@@ -226,31 +161,6 @@ class TestNodes:
             world.ledger.picture(batch.batch_id)
         with pytest.raises(BatchNotFound):
             world.ledger.picture(batch.batch_id + 1)
-
-    def test_stay_where_they_are_when_the_batch_grows(self, world: World) -> None:
-        # Given the root of a batch
-        batch, (group,) = world.batch(16)
-        world.ledger.mark([group[3]]).whole()
-        before = world.ledger.picture(batch.batch_id)
-
-        # When the batch grows beyond it
-        world.ledger.add(batch.batch_id, 1)
-
-        # Then the node is still there, and the root is another one
-        after = world.ledger.picture(batch.batch_id, level=before.level, number=before.number)
-        assert after.cells == before.cells
-        assert world.ledger.picture(batch.batch_id).level == before.level + 1
-
-    def test_of_a_partial_batch_show_what_is_missing(self, world: World) -> None:
-        batch, (group,) = world.batch(
-            6, closed=True, deadline=world.clock.now() + 60_000, on_deadline=OnDeadline.COMPLETE
-        )
-        world.ledger.mark([group[5]]).whole()
-        world.clock.advance(60_000)
-        world.ledger.meet_deadline(batch.batch_id)
-
-        assert world.row(batch).state is State.COMPLETE
-        assert states(world.ledger.picture(batch.batch_id, level=0, number=1)) == [PENDING, DONE]
 
 
 class TestRaces:
@@ -354,32 +264,6 @@ class TestRows:
         assert rows <= MOST_ROWS
         assert states(picture) == [HELD] * 20 + [PENDING] * 44
         assert picture.held_more
-
-    def test_are_that_of_the_batch_where_it_says_that_all_is_well(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        # Given a complete batch without failures
-        world = World(width=64)
-        batch, (group,) = world.batch(64**2, closed=True)
-        world.ledger.mark(list(group)).whole()
-        reads = Reads(world, monkeypatch)
-
-        root, rows = reads.of(batch)
-        word, rows_of_word = reads.of(batch, level=0, number=5)
-
-        # Then all is shown as done, without a word read
-        assert (rows, rows_of_word, reads.requests) == (1, 1, [])
-        assert (root.done_min, root.done_max) == (64**2, 64**2)
-        assert not any(one.failed or one.failed_more for one in root.cells)
-        assert set(states(word)) == {DONE}
-
-    def test_of_items_that_nobody_holds_take_one_listing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        world = World(width=64)
-        batch, _ = world.batch(64**3, on_failure=OnFailure.HOLD)
-
-        picture, rows = Reads(world, monkeypatch).of(batch, level=0, number=1)
-
-        assert (rows, picture.held_more) == (5, False)
 
 
 class Model:

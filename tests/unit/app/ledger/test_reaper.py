@@ -83,19 +83,6 @@ class TestRace:
         assert world.ledger.reap() == Reaped(seen=1)
         assert world.row(batch).state is state
 
-    def test_with_a_close(self, world: World) -> None:
-        # Given a process that dies right after the close, before it can count it as activity
-        batch, _ = world.batch(5)
-        world.clock.advance(2 * HOUR)
-
-        def close() -> None:
-            world.ports.batches.close(batch.batch_id, now=world.clock.at)
-
-        world.at("batches.end", "before", close)
-
-        assert world.ledger.reap().orphaned == 0
-        assert world.row(batch).state is State.CLOSED
-
     @pytest.mark.parametrize("row", ["ended", "deleted"])
     def test_with_what_has_happened_since_the_index_was_read(self, world: World, row: str) -> None:
         batch, _ = world.batch(5)
@@ -163,24 +150,6 @@ class TestLostBits:
         assert world.ledger.close(batch.batch_id).state is State.CLOSED
         return batch
 
-    @pytest.mark.parametrize("after", [16 * MINUTE, 8 * DAY])
-    def test_are_found_within_minutes_and_before_a_batch_counts_as_idle(
-        self, world: World, after: int
-    ) -> None:
-        batch = self.lose(world)
-        world.clock.advance(after)
-
-        assert world.fresh().reap() == Reaped(seen=1, settled=1)
-        assert world.row(batch).state is State.COMPLETE
-
-    @pytest.mark.parametrize("on_deadline", OnDeadline)
-    def test_are_found_before_a_deadline_is_met(self, world: World, on_deadline: OnDeadline) -> None:
-        batch = self.lose(world, deadline=world.clock.at + HOUR, on_deadline=on_deadline)
-        world.clock.advance(2 * HOUR)
-
-        assert world.fresh().reap() == Reaped(seen=1, settled=1)
-        assert (world.row(batch).state, world.row(batch).partial) == (State.COMPLETE, False)
-
     @pytest.mark.parametrize("deadline", [None, HOUR])
     def test_that_are_too_many_for_one_run_end_nothing(
         self, world: World, deadline: int | None, monkeypatch: pytest.MonkeyPatch
@@ -213,18 +182,6 @@ class TestLostBits:
 
 
 class TestTime:
-    def test_is_taken_once_so_that_a_run_ends(self, world: World) -> None:
-        """What becomes due during a run is left to the next."""
-        first, _ = world.batch(1, stall_after=0)
-        world.clock.advance(1_000 + HOUR // 5)
-        second, _ = world.batch(1, stall_after=0)
-        world.clock.at = world.row(first).idle_at + 1
-        world.at("batches.end", "before", lambda: world.clock.advance(HOUR))
-
-        assert world.ledger.reap() == Reaped(seen=1, orphaned=1)
-        assert world.ledger.reap() == Reaped(seen=1, orphaned=1)
-        assert world.row(second).state is State.ORPHANED
-
     def test_is_shared_by_all_states_and_shards_the_longest_due_first(self, world: World) -> None:
         """A run that has time for one batch takes the one that is due the longest, wherever it is listed."""
         batches: list[int] = []

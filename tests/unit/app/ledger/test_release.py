@@ -10,7 +10,7 @@ from fanin.app.ledger.release import Release
 from fanin.app.ports.parts import Redriven
 from fanin.domain.batch import OnFailure, State
 from fanin.domain.marks import Done, Failure
-from fanin.domain.selection import OrdinalRange, Selection
+from fanin.domain.redrives import OrdinalRange, Selection
 from fanin.errors import InvalidRequest
 from tests.unit.app.conftest import World
 
@@ -30,17 +30,6 @@ def test_what_is_released_has_failed_and_the_batch_completes(world: World) -> No
     row = world.row(batch)
     assert (released.released, released.cursor, released.batch.state) == (5, None, State.COMPLETE)
     assert (row.failed, row.failed_more, released.batch.held) == (5, False, 0)
-
-
-def test_a_repeat_releases_nothing(world: World) -> None:
-    batch, (group,) = world.batch(3, closed=True, on_failure=HOLD)
-    world.fail(group[0])
-    assert world.ledger.release(batch.batch_id).released == 1
-    assert world.ledger.release(batch.batch_id).released == 0
-
-    world.ledger.mark(list(group)).whole()
-    after = world.ledger.release(batch.batch_id)
-    assert (after.released, after.batch.state) == (0, State.COMPLETE)
 
 
 def test_only_what_is_selected_and_held(world: World) -> None:
@@ -75,20 +64,6 @@ def test_pages_with_a_cursor(world: World) -> None:
     assert counts == [2, 2, 1]
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-def test_an_acknowledgement_meanwhile_decides_if_it_is_first(world: World, moment: str) -> None:
-    batch, (group,) = world.batch(1, closed=True, on_failure=HOLD)
-    world.fail(group[0])
-    world.at("words.clear", moment, lambda: world.fresh().mark([group[0]]).whole())
-
-    released = world.ledger.release(batch.batch_id)
-
-    won = moment == "after"
-    assert world.happened
-    assert (released.released, world.row(batch).failed) == (int(won), int(won))
-    assert world.row(batch).state is State.COMPLETE
-
-
 @pytest.mark.parametrize("call", ["words.clear", "batches.end"])
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_repeat_after_a_crash_goes_on(world: World, call: str, moment: str) -> None:
@@ -112,52 +87,6 @@ def test_a_batch_that_holds_nothing_and_an_empty_range_are_refused(world: World)
         world.ledger.release(0, Selection(ranges=[OrdinalRange(2, 2)]))
 
 
-def test_a_release_after_the_end_marks_nothing(world: World) -> None:
-    batch, (group,) = world.batch(3, on_failure=HOLD)
-    world.fail(group[1])
-    world.ledger.cancel(batch.batch_id)
-
-    with world.costing(writes=0):
-        found = world.fresh().release(batch.batch_id)
-
-    assert (found.released, found.batch.held) == (0, 1)
-
-
-def test_a_process_that_remembers_the_batch_as_live_releases_nothing_after_its_end(world: World) -> None:
-    batch, (group,) = world.batch(3, on_failure=HOLD)
-    world.fail(group[1])
-    world.fresh().cancel(batch.batch_id)
-
-    with world.costing(writes=0):
-        assert world.ledger.release(batch.batch_id).batch.state is State.CANCELLED
-
-
-def test_a_release_is_activity(world: World) -> None:
-    batch, (group,) = world.batch(3, on_failure=HOLD)
-    world.fail(group[1])
-    world.clock.advance(3_600_000)
-
-    world.ledger.release(batch.batch_id)
-
-    assert world.clock.at - world.row(batch).touched_at < 3_600_000
-
-
-def test_a_batch_that_completes_ends_the_pages(world: World) -> None:
-    # Given notes on two pages, of which the items behind the first are done by now
-    batch, (group,) = world.batch(3, closed=True, on_failure=HOLD)
-    world.fail(*group)
-    world.ledger.mark(list(group[1:3])).whole()
-    ledger = world.ledger
-
-    # When the first page is released
-    released = Release(ledger.ports, ledger._known, ledger._settler, rows=AROUND + READS + 1).release(
-        batch.batch_id, Selection()
-    )
-
-    # Then nothing is left to release
-    assert (released.released, released.batch.state, released.cursor) == (1, State.COMPLETE, None)
-
-
 def test_what_a_held_failure_brought_is_added_when_it_is_released(world: World) -> None:
     # Given failures with values, of which the second of an item is the one that is held
     batch, (group,) = world.batch(70, closed=True, on_failure=HOLD, totals=("rows", "cents"))
@@ -176,3 +105,54 @@ def test_what_a_held_failure_brought_is_added_when_it_is_released(world: World) 
     row = world.row(batch)
     assert (row.state, row.failed) == (State.COMPLETE, 2)
     assert (row.totals, row.totals_exact) == ({"rows": 105, "cents": 0}, True)
+
+
+def test_a_release_is_activity(world: World) -> None:
+    batch, (group,) = world.batch(3, on_failure=HOLD)
+    world.fail(group[1])
+    world.clock.advance(3_600_000)
+
+    world.ledger.release(batch.batch_id)
+
+    assert world.clock.at - world.row(batch).touched_at < 3_600_000
+
+
+def test_a_release_after_the_end_marks_nothing(world: World) -> None:
+    batch, (group,) = world.batch(3, on_failure=HOLD)
+    world.fail(group[1])
+    world.ledger.cancel(batch.batch_id)
+
+    with world.costing(writes=0):
+        found = world.fresh().release(batch.batch_id)
+
+    assert (found.released, found.batch.held) == (0, 1)
+
+
+def test_a_batch_that_completes_ends_the_pages(world: World) -> None:
+    # Given notes on two pages, of which the items behind the first are done by now
+    batch, (group,) = world.batch(3, closed=True, on_failure=HOLD)
+    world.fail(*group)
+    world.ledger.mark(list(group[1:3])).whole()
+    ledger = world.ledger
+
+    # When the first page is released
+    released = Release(ledger.ports, ledger._known, ledger._settler, rows=AROUND + READS + 1).release(
+        batch.batch_id, Selection()
+    )
+
+    # Then nothing is left to release
+    assert (released.released, released.batch.state, released.cursor) == (1, State.COMPLETE, None)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_an_acknowledgement_meanwhile_decides_if_it_is_first(world: World, moment: str) -> None:
+    batch, (group,) = world.batch(1, closed=True, on_failure=HOLD)
+    world.fail(group[0])
+    world.at("words.clear", moment, lambda: world.fresh().mark([group[0]]).whole())
+
+    released = world.ledger.release(batch.batch_id)
+
+    won = moment == "after"
+    assert world.happened
+    assert (released.released, world.row(batch).failed) == (int(won), int(won))
+    assert world.row(batch).state is State.COMPLETE

@@ -12,9 +12,9 @@ import pytest
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.reservation import Reservation, namespace_of
 from fanin.domain import limits
-from fanin.domain.batch import Batch, OpenBatch, State
-from fanin.domain.principals import IdempotencyKey, Principal
-from fanin.errors import BatchGone, IdempotencyKeyReused, InvalidRequest, Throttled
+from fanin.domain.access import IdempotencyKey, Principal
+from fanin.domain.batch import Batch, OpenBatch
+from fanin.errors import BatchGone, IdempotencyKeyReused, Throttled
 from fanin.wire.batches import OPEN_BATCH
 from tests.unit.app.conftest import Crash, World
 
@@ -29,19 +29,6 @@ def opened(memory: Memory) -> list[Batch]:
 
 def reservation(world: World, *, caller: Principal | None = None) -> Reservation:
     return Reservation(world.ports, IdempotencyKey.of(KEY, caller), {"a": 1}, 60)
-
-
-def test_an_id_is_drawn_anew_by_whoever_found_it_taken(world: World) -> None:
-    # Given a process whose reserved id is another batch's
-    mine = reservation(world)
-    first = mine.draw(world.clock.at)
-
-    # When it draws again
-    second = mine.draw(world.clock.at)
-
-    # Then the key stands for the second draw, for others too
-    assert first != second
-    assert reservation(world).draw(world.clock.at) == second
 
 
 def test_only_one_of_two_who_found_an_id_taken_replaces_it(world: World) -> None:
@@ -72,39 +59,6 @@ def test_whoever_is_slow_does_not_use_the_id_of_a_batch_that_was_removed(world: 
 
     with pytest.raises(BatchGone, match="was removed"):
         world.ledger.opening.draft(REQUEST, slow)
-
-
-def test_nothing_is_kept_of_a_key_that_stands_for_nothing(world: World) -> None:
-    reservation(world).keep()
-
-    assert world.accesses.writes.total() == 0
-
-
-def test_that_the_batch_is_there_is_noted_once(world: World) -> None:
-    world.ledger.open(REQUEST, key=KEY)
-
-    with world.costing(writes=0):
-        world.fresh().open(REQUEST, key=KEY)
-
-
-def test_a_repeat_gives_the_same_batch_as_it_is_then(world: World) -> None:
-    # Given a batch that was opened under a key, and has gone on since
-    first = world.ledger.open(REQUEST, key=KEY)
-    world.ledger.add(first.batch_id, 3)
-    world.ledger.close(first.batch_id)
-    world.clock.advance(60_000)
-
-    # When another process opens under the key
-    again = world.fresh().open(REQUEST, key=KEY)
-
-    # Then it gets that batch, closed
-    assert again == world.row(first)
-    assert (again.state, again.items) == (State.CLOSED, 3)
-    assert len(opened(world.memory)) == 1
-
-
-def test_each_key_has_a_batch_of_its_own(world: World) -> None:
-    assert world.ledger.open(REQUEST, key="a").batch_id != world.ledger.open(REQUEST, key="b").batch_id
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -186,69 +140,12 @@ def test_the_slower_of_two_finishes_what_the_faster_reserved(world: World) -> No
     assert len(opened(world.memory)) == 1
 
 
-def test_an_id_that_another_batch_has_is_drawn_again(world: World) -> None:
-    # Given a world of the same chance, and its first id taken by somebody else
-    other = World().ledger.open(REQUEST, key="another")
-    taken = replace(other, salt=b"another's".ljust(16))
-    world.ports.batches.create(taken)
-
-    # When a batch is opened under a key, and again
-    row = world.ledger.open(REQUEST, key=KEY)
-
-    # Then it has another id, and the key stands for that one
-    assert row.batch_id != taken.batch_id
-    assert world.row(taken) == taken
-    assert world.fresh().open(REQUEST, key=KEY) == row
-
-
-@pytest.mark.parametrize("change", [{"user_key": "other"}, {"limit": 5}, {"metadata": {}}, {"lifetime": 60}])
-def test_a_key_stands_for_one_request(world: World, change: dict[str, object]) -> None:
-    world.ledger.open(REQUEST, key=KEY)
-
-    with world.refusing(IdempotencyKeyReused, "use a new key"):
-        world.fresh().open(replace(REQUEST, **change), key=KEY)
-
-
-def test_a_repeat_after_the_deadline_finds_the_batch(world: World) -> None:
-    # Given a batch whose deadline has passed
-    request = replace(REQUEST, deadline=world.clock.at + 1_000)
-    first = world.ledger.open(request, key=KEY)
-    world.clock.advance(5_000)
-
-    # When it is opened again, then it is found; the same request without the key is refused
-    assert world.fresh().open(request, key=KEY).batch_id == first.batch_id
-    with pytest.raises(InvalidRequest, match="deadline"):
-        world.fresh().open(request)
-
-
-def test_a_batch_that_was_removed_is_not_made_again(world: World) -> None:
-    # Given a batch of which items are done, that was removed; its words may still be stored
-    row = world.ledger.open(REQUEST, key=KEY)
-    group = world.ledger.add(row.batch_id, 2)
-    world.ledger.mark([group[0]]).whole()
-    world.ledger.cancel(row.batch_id)
-    world.clock.advance(60_000)
-    world.ledger.expire(State.CANCELLED, idle_since=world.clock.at)
-    del world.memory.batches._rows[row.batch_id]
-
-    # When the key is used again, then it says so
-    with pytest.raises(BatchGone, match="use a new key"):
-        world.fresh().open(REQUEST, key=KEY)
-
-
 def test_a_key_is_free_when_its_batch_is_past_its_lifetime(world: World) -> None:
     request = replace(REQUEST, lifetime=60)
     first = world.ledger.open(request, key=KEY)
     world.clock.advance((60 + 86_400 + 1) * 1000)
 
     assert world.fresh().open(request, key=KEY).batch_id != first.batch_id
-
-
-def test_keys_are_spread_evenly_over_many_partitions() -> None:
-    places = Counter(namespace_of(f"run-{n}") for n in range(5_120))
-
-    assert len(places) == 256
-    assert max(places.values()) < 60
 
 
 def test_a_key_costs_two_writes_and_one_read(world: World) -> None:
@@ -258,43 +155,11 @@ def test_a_key_costs_two_writes_and_one_read(world: World) -> None:
     assert world.accesses.reads == {"directory.read": 1}
 
 
-@pytest.mark.parametrize("key", ["", "k" * (limits.MAX_IDEMPOTENCY_KEY + 1), 5])
-def test_a_key_is_text_of_some_length(world: World, key: str) -> None:
-    with world.refusing(InvalidRequest, "Idempotency-Key"):
-        world.ledger.open(REQUEST, key=key)
-
-
-def test_what_is_refused_reserves_nothing(world: World) -> None:
-    with world.refusing(InvalidRequest, "limit"):
-        world.ledger.open(OpenBatch(limit=0), key=KEY)
-
-
 ADA, BOB = Principal("ada", "iam ada"), Principal("bob", "iam bob")
 
 
 class TestCallers:
     """A key belongs to its caller."""
-
-    def test_the_same_key_and_request_of_another_caller_open_another_batch(self, world: World) -> None:
-        callers = (ADA, BOB, None)
-        first = [world.fresh().open(REQUEST, key=KEY, caller=caller).batch_id for caller in callers]
-        again = [world.fresh().open(REQUEST, key=KEY, caller=caller).batch_id for caller in callers]
-
-        assert len(set(first)) == 3
-        assert again == first
-
-    def test_another_caller_may_use_the_key_for_another_request(self, world: World) -> None:
-        world.ledger.open(REQUEST, key=KEY, caller=ADA)
-        world.fresh().open(replace(REQUEST, limit=5), key=KEY, caller=BOB)
-
-        with pytest.raises(IdempotencyKeyReused):
-            world.fresh().open(REQUEST, key=KEY, caller=BOB)
-
-    def test_the_sessions_of_an_owner_share_their_keys(self, world: World) -> None:
-        one = world.ledger.open(REQUEST, key=KEY, caller=ADA)
-        other = world.fresh().open(REQUEST, key=KEY, caller=ADA._replace(name="another session"))
-
-        assert (other.batch_id, other.opened_by) == (one.batch_id, "ada")
 
     def test_of_two_callers_who_draw_at_once_each_has_an_id(self, world: World) -> None:
         # Given two processes that found no record under the text
@@ -316,3 +181,31 @@ class TestCallers:
         record = world.ports.directory.read(namespace_of(name), [name])[name]
         assert (record.value["batch_id"], record.value["salt"]) == (row.batch_id, row.salt.hex())
         assert set(record.value) == {"batch_id", "salt", "request", "made"}
+
+
+def test_that_the_batch_is_there_is_noted_once(world: World) -> None:
+    world.ledger.open(REQUEST, key=KEY)
+
+    with world.costing(writes=0):
+        world.fresh().open(REQUEST, key=KEY)
+
+
+def test_keys_are_spread_evenly_over_many_partitions() -> None:
+    places = Counter(namespace_of(f"run-{n}") for n in range(5_120))
+
+    assert len(places) == 256
+    assert max(places.values()) < 60
+
+
+def test_nothing_is_kept_of_a_key_that_stands_for_nothing(world: World) -> None:
+    reservation(world).keep()
+
+    assert world.accesses.writes.total() == 0
+
+
+@pytest.mark.parametrize("change", [{"user_key": "other"}, {"limit": 5}, {"metadata": {}}, {"lifetime": 60}])
+def test_a_key_stands_for_one_request(world: World, change: dict[str, object]) -> None:
+    world.ledger.open(REQUEST, key=KEY)
+
+    with world.refusing(IdempotencyKeyReused, "use a new key"):
+        world.fresh().open(replace(REQUEST, **change), key=KEY)

@@ -18,7 +18,6 @@ from fanin.domain.tree import Bits
 from tests.unit.app.conftest import World
 
 MINUTE = 60_000
-UNKNOWN = 2**53 - 1
 
 
 class Say:
@@ -168,16 +167,6 @@ class TestPatterns:
         ]
         assert reaped == Reaped(seen=2, orphaned=1, spared=end is None, timed_out=end is not None)
         assert (world.row(frame).state, world.row(plain).state) == (state, State.ORPHANED)
-
-    def test_is_asked_by_the_reaper_too_when_an_alarm_did_not_come(self, world: World) -> None:
-        say = Say(later=10 * MINUTE)
-        ledger = say.ledger(world)
-        frame = ledger.open(OpenBatch(kind=Kind.FRAME, size=2, deadline=world.clock.at + MINUTE))
-        world.clock.advance(2 * MINUTE + 1)
-
-        assert ledger.reap() == Reaped(seen=1)
-        assert [occasion for occasion, _, _ in say.asked] == ["due"]
-        assert world.row(frame).retries == 1
 
     def test_has_no_say_in_a_ledger_that_was_given_none(self, world: World) -> None:
         frame = world.ledger.open(OpenBatch(kind=Kind.FRAME, size=2, idle_ttl=60))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -24,29 +23,6 @@ def die_while_acking(world: World, items: list[str], *, writes: int) -> None:
 
 
 class TestOrder:
-    def test_parents_are_written_once_for_all_their_children(self, world: World) -> None:
-        _, (group,) = world.batch(64, closed=True)
-
-        with world.costing(writes=16 + 4 + 1, of="words.clear"):
-            world.ledger.mark(list(group)).whole()
-
-    def test_parents_are_written_once_for_a_range_and_for_the_children_that_it_finishes(
-        self, world: World
-    ) -> None:
-        _, (group,) = world.batch(64, closed=True)
-        world.ledger.mark([group[0]]).whole()
-
-        with world.costing(writes=3, of="words.clear"):
-            world.ledger.mark([ItemRange(group.prefix, 1, 64)]).whole()
-
-    @pytest.mark.parametrize("n", [5, 61, 64])
-    def test_closing_once_more_writes_no_word(self, world: World, n: int) -> None:
-        batch, (group,) = world.batch(n, closed=True)
-        world.ledger.mark(list(group[1:])).whole()
-
-        with world.costing(writes=0, of="words.clear"):
-            world.fresh().close(batch.batch_id)
-
     def test_a_range_that_meets_done_items_reads_the_words_above_before_it_writes_them(
         self, world: World
     ) -> None:
@@ -74,6 +50,23 @@ class TestOrder:
         # Then only the write of word 0 of level 0 was refused
         assert world.accesses.refused["words.clear"] - refused == 1
 
+    def test_parents_are_written_once_for_a_range_and_for_the_children_that_it_finishes(
+        self, world: World
+    ) -> None:
+        _, (group,) = world.batch(64, closed=True)
+        world.ledger.mark([group[0]]).whole()
+
+        with world.costing(writes=3, of="words.clear"):
+            world.ledger.mark([ItemRange(group.prefix, 1, 64)]).whole()
+
+    @pytest.mark.parametrize("n", [5, 61, 64])
+    def test_closing_once_more_writes_no_word(self, world: World, n: int) -> None:
+        batch, (group,) = world.batch(n, closed=True)
+        world.ledger.mark(list(group[1:])).whole()
+
+        with world.costing(writes=0, of="words.clear"):
+            world.fresh().close(batch.batch_id)
+
 
 class TestRace:
     @pytest.mark.parametrize("n", [1, 3, 4, 5, 16, 17, 21, 64, 65])
@@ -96,64 +89,6 @@ class TestRace:
         die_while_acking(world, [group[-1]], writes=1)
 
         assert world.fresh().close(batch.batch_id).state is State.COMPLETE
-
-    def test_a_batch_that_grows_meanwhile_is_not_complete(self, world: World) -> None:
-        batch, (group,) = world.batch(5)
-        world.at("words.clear", "after", lambda: world.fresh().add(batch.batch_id, 1))
-
-        world.ledger.mark(list(group)).whole()
-
-        assert world.ledger.close(batch.batch_id).state is State.CLOSED
-
-    def test_two_who_finish_together_complete_once(self, world: World) -> None:
-        batch, (group,) = world.batch(5, closed=True)
-        world.ledger.mark(list(group[:3])).whole()
-        world.at("batches.end", "before", lambda: world.fresh().mark(list(group)).whole())
-
-        (receipt,) = world.ledger.mark(list(group[3:])).whole()
-
-        ends = [new for old, new in world.memory.batches.changes if old and new.state is State.COMPLETE]
-        assert receipt.complete
-        assert len(ends) == 1
-        assert world.row(batch) == ends[0]
-
-
-class TestHealing:
-    """An acknowledgement dies after each of its writes in turn, and somebody else makes up for it."""
-
-    @pytest.fixture(params=[1, 2, 3])
-    def writes(self, request: pytest.FixtureRequest) -> int:
-        return int(request.param)
-
-    @pytest.mark.parametrize("item", [63, 61])
-    def test_by_the_same_item_again_or_another_of_its_word(
-        self, world: World, writes: int, item: int
-    ) -> None:
-        _batch, (group,) = world.batch(64, closed=True)
-        world.ledger.mark(list(group[:63])).whole()
-        die_while_acking(world, [group[63]], writes=writes)
-
-        (receipt,) = world.fresh().mark([group[item]]).whole()
-
-        assert receipt.complete
-        assert receipt.duplicates == (group[item],)
-
-    def test_by_the_stream_while_the_batch_is_open(self, world: World, writes: int) -> None:
-        batch, (group,) = world.batch(64)
-        world.ledger.mark(list(group[:63])).whole()
-        die_while_acking(world, [group[63]], writes=writes)
-
-        world.fresh().heal(world.memory.words.finished[-1:])
-
-        assert world.ledger.verify(batch.batch_id, repair=False).disagreements == ()
-        assert world.fresh().close(batch.batch_id).state is State.COMPLETE
-
-    def test_by_a_range_again(self, world: World, writes: int) -> None:
-        _batch, (group,) = world.batch(61, closed=True)
-        with world.dying("words.clear", "after", after=writes - 1):
-            world.fresh().mark([ItemRange(group.prefix)]).whole()
-
-        assert world.fresh().mark([ItemRange(group.prefix)]).whole()[0].complete
 
 
 class TestHeal:
@@ -203,21 +138,6 @@ class TestHeal:
         world.fresh().heal([WordKey(5, 0, 0), *world.memory.words.finished])
 
         assert world.row(live).state is State.COMPLETE
-
-    def test_of_nothing_does_nothing(self, world: World) -> None:
-        world.ledger.heal([])
-
-        assert world.accesses.reads.total() == 0
-
-
-def test_a_batch_that_is_not_closed_is_never_complete_whatever_a_process_believes(world: World) -> None:
-    batch, (group,) = world.batch(4)
-    ledger = world.fresh()
-    ledger._settler._known.remember(replace(world.row(batch), state=State.CLOSED, closed_at=1))
-
-    ledger.mark(list(group)).whole()
-
-    assert world.row(batch).state is State.OPEN
 
 
 @pytest.mark.parametrize("idle_ttl", [None, 60])
@@ -289,18 +209,6 @@ def test_bits_of_one_word_are_cleared_as_done_and_as_failed_in_one_write(world: 
 
 
 class TestOverload:
-    def test_a_word_that_is_throttled_holds_up_no_other(self, world: World) -> None:
-        batch, (group,) = world.batch(12)
-        world.ledger.mark([group[0]]).whole()
-        world.at("words.clear", "after", lambda: None)
-        world.raise_at("words.clear", "before", Throttled("slow down"))
-        keys = [WordKey(batch.batch_id, 0, number) for number in (1, 2)]
-
-        outcomes = world.ledger._settler.try_to_settle(dict.fromkeys(keys, 0b1))
-
-        assert isinstance(outcomes[keys[1]], Throttled)
-        assert (world.word(batch, 0, 1), world.word(batch, 0, 2)) == (0b1110, 0b1111)
-
     def test_whoever_needs_all_words_is_told(self, world: World) -> None:
         batch, _ = world.batch(12)
         world.ledger.refresh([batch.batch_id])
@@ -338,3 +246,21 @@ class TestOverload:
 
         (receipt,) = world.ledger.mark(list(group)).whole()
         assert (receipt.complete, receipt.duplicates) == (True, tuple(group))
+
+
+class TestHealing:
+    """An acknowledgement dies after each of its writes in turn, and somebody else makes up for it."""
+
+    @pytest.fixture(params=[1, 2, 3])
+    def writes(self, request: pytest.FixtureRequest) -> int:
+        return int(request.param)
+
+    def test_by_the_stream_while_the_batch_is_open(self, world: World, writes: int) -> None:
+        batch, (group,) = world.batch(64)
+        world.ledger.mark(list(group[:63])).whole()
+        die_while_acking(world, [group[63]], writes=writes)
+
+        world.fresh().heal(world.memory.words.finished[-1:])
+
+        assert world.ledger.verify(batch.batch_id, repair=False).disagreements == ()
+        assert world.fresh().close(batch.batch_id).state is State.COMPLETE

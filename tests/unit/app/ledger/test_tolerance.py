@@ -8,8 +8,8 @@ from fanin.app.ledger import tolerance
 from fanin.app.ledger.inspection import Inspected
 from fanin.app.ports.parts import Redriven
 from fanin.domain.batch import Cause, Mode, OnFailure, OpenBatch, State
+from fanin.domain.failures import Tolerance
 from fanin.domain.marks import Failure, Receipt
-from fanin.domain.tolerance import Tolerance
 from fanin.errors import InvalidRequest, Throttled
 from tests.unit.app.conftest import World
 

@@ -14,9 +14,8 @@ from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.app.redrives.records import LEASE_MS
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain.batch import Batch, OnFailure
-from fanin.domain.chunks import chunks
 from fanin.domain.failures import KeptMessage
-from fanin.domain.limits import MAX_MARKS
+from fanin.domain.limits import MAX_MARKS, chunks
 from fanin.domain.marks import WEIGHT, Failure
 from fanin.wire.messages import KEPT_MESSAGE
 from tests.unit.app.conftest import World

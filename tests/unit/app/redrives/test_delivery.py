@@ -10,7 +10,7 @@ from fanin.app.ports.channels import Offered, Outgoing
 from fanin.app.redrives.delivery import Delivery
 from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import Planning
-from fanin.app.redrives.records import Counts, Page, Run
+from fanin.app.redrives.records import Page, Run
 from fanin.domain.batch import LIVE, Batch, Mode, State
 from fanin.domain.failures import Keep, KeptMessage
 from fanin.domain.limits import MAX_FAILED_MESSAGES, MAX_KEPT_IN_ROW
@@ -27,18 +27,6 @@ def delivery(world: Failed) -> Delivery:
 def run(batch: Batch, *taken: int, at: int = 0) -> Run:
     plan = tuple((n, at) for n in taken)
     return Run(batch.batch_id, Redrive(), 0, 0, page=Page(plan=plan))
-
-
-def test_a_repeat_sends_under_the_same_items_and_leaves_out_what_is_done(failed: Failed) -> None:
-    batch = failed.failures(4)
-    first = delivery(failed).deliver(batch, run(batch, 0, 2, 3))
-    assert first.counts == Counts(items=3)
-    (done, *_) = failed.items()["body 2"]
-    failed.ledger.mark([done]).whole()
-    second = delivery(failed).deliver(batch, run(batch, 0, 2, 3))
-    assert first == second
-    assert failed.bodies() == {"body 0": 2, "body 2": 1, "body 3": 2}
-    assert all(len(items) == 1 for items in failed.items().values())
 
 
 def test_a_large_message_that_cannot_be_sent_is_kept_with_its_new_item(failed: Failed) -> None:
@@ -84,14 +72,6 @@ def test_of_large_messages_only_as_many_are_in_memory_as_a_function_can_hold(fai
     assert [message.body for message in failed.sent()] == [f"large {n}" for n in range(40)]
 
 
-def test_a_queue_that_vanished_after_the_failures_were_planned_fails_their_items(failed: Failed) -> None:
-    batch = failed.failures(1)
-    del failed.memory.channels.queues[QUEUE]
-    delivery(failed).deliver(batch, run(batch, 0))
-    note = failed.noted(failed.new(batch))
-    assert (note.reason, bool(note.kept)) == ("redrive: its queue is gone", True)
-
-
 def test_notes_that_are_past_their_time_end_it(failed: Failed) -> None:
     batch = failed.failures(1)
     with pytest.raises(BatchGone):
@@ -133,24 +113,6 @@ def test_a_busy_queue_does_not_keep_what_another_refused_from_being_noted(failed
         delivery(failed).deliver(batch, run(batch, 0, 1))
     # Then the one has failed with its message while the other waits
     assert failed.fresh().failure(failed.new(batch).batch_id, 1).message == KeptMessage("body 1")
-
-
-def test_a_live_batch_stays_open_when_its_held_items_were_sent(failed: Failed) -> None:
-    # Given a redrive that sends items of a live batch under their own ids
-    batch = failed.failures(2, live=True)
-    done = delivery(failed).deliver(batch, run(batch, 0, 1))
-    assert done.to == batch.batch_id
-    # When it is finished
-    delivery(failed).close(done)
-    # Then more items may still be added to the batch
-    assert failed.row(batch).state is State.OPEN
-
-
-def test_a_redrive_that_sent_nothing_has_nothing_to_close(failed: Failed) -> None:
-    batch = failed.failures(1)
-    written = failed.written()
-    delivery(failed).close(run(batch))
-    assert failed.written() == written
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -227,18 +189,6 @@ def test_a_message_without_a_group_gets_that_of_its_batch_on_a_fifo_queue(failed
     # Then FIFO gets the group that it requires, and the other none
     assert [message.group for message in failed.sent(FIFO)] == [str(new)]
     assert [message.group for message in failed.sent()] == [None]
-
-
-def test_a_held_item_that_failed_once_more_is_for_the_next_redrive(failed: Failed) -> None:
-    """Else a late worker of a finished redrive has it, and sends nothing."""
-    batch = failed.failures(1, live=True)
-    note = failed.noted(batch)
-    failed.note(batch, [note.item])
-
-    delivery(failed).deliver(batch, run(batch, 0, at=note.failed_at))
-
-    assert not failed.sent()
-    assert not failed.ports.parts.redriven(batch.batch_id, [0])
 
 
 def test_a_fifo_queue_takes_a_held_item_once_for_each_of_its_failures(failed: Failed) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fanin.app.redrives.destinations import Destinations
-from tests.unit.app.redrives.conftest import FIFO, QUEUE, Failed
+from tests.unit.app.redrives.conftest import QUEUE, Failed
 
 
 def looked_at(failed: Failed, monkeypatch) -> list[str]:
@@ -32,10 +32,6 @@ def test_a_queue_is_looked_at_once_a_minute(failed: Failed, monkeypatch) -> None
     failed.clock.advance(60_000)
     assert QUEUE in (queues.refusal(QUEUE) or "")
     assert queues.url(QUEUE) is None
-
-
-def test_a_fifo_queue_may_be_sent_to_again(failed: Failed) -> None:
-    assert Destinations(failed.ports).url(FIFO) == FIFO
 
 
 def test_only_the_thousand_queues_that_were_looked_at_last_are_remembered(

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
-from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven
 from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import LISTED, Planning
 from fanin.domain.redrives import Redrive
-from fanin.domain.selection import OrdinalRange
-from tests.unit.app.redrives.conftest import QUEUE, Failed
+from tests.unit.app.redrives.conftest import Failed
 
 
 def planning(world: Failed, page: int = 3) -> Planning:
     return Planning(world.ports, Destinations(world.ports), page=page)
-
-
-def test_pages_follow_each_other_to_the_end(failed: Failed) -> None:
-    batch = failed.failures(7)
-    found = [planning(failed).after(batch, Redrive()).page]
-    while not found[-1].last:
-        found.append(planning(failed).after(batch, Redrive(), found[-1]).page)
-    assert [[n for n, _ in page.plan] for page in found] == [[0, 1, 2], [3, 4, 5], [6]]
-    assert [page.number for page in found] == [0, 1, 2]
 
 
 def test_a_step_reads_a_bounded_number_of_pages(failed: Failed) -> None:
@@ -31,14 +18,6 @@ def test_a_step_reads_a_bounded_number_of_pages(failed: Failed) -> None:
     assert (first.plan, first.last) == ((), False)
     second = planning(failed).after(batch, Redrive(errors=["wanted"]), first).page
     assert [n for n, _ in second.plan] == [3 * LISTED]
-
-
-@pytest.mark.parametrize("stop", [2, 3])
-def test_nothing_is_read_beyond_the_last_range(failed: Failed, stop: int) -> None:
-    batch = failed.failures(30)
-    page = planning(failed).after(batch, Redrive(ranges=[OrdinalRange(0, stop)])).page
-    assert page.last
-    assert [n for n, _ in page.plan] == list(range(stop))
 
 
 def test_the_notes_of_a_plan_are_found_though_others_were_written_since(failed: Failed) -> None:
@@ -52,15 +31,3 @@ def test_the_notes_of_a_plan_are_found_though_others_were_written_since(failed: 
     failed.ports.parts.put_failures(batch.batch_id, rows, expires_at=2**40)
     # Then those of the plan are still found
     assert sorted(planning(failed).notes(batch, page)) == [1, 3, 5]
-
-
-def test_a_later_note_of_a_taken_item_counts_again_only_where_it_is_held(failed: Failed) -> None:
-    for live in (True, False):
-        batch = failed.failures(1, live=live)
-        row = failed.noted(batch)
-        mark = Redriven("other", row.failed_at)
-        failed.ports.parts.mark_redriven(batch.batch_id, {0: mark}, {}, expires_at=2**40)
-        later = FailureRow(0, row.item, "x", 1, row.failed_at + 1, QUEUE, IN_ROW)
-        failed.ports.parts.update_failures(batch.batch_id, [later], expires_at=2**40)
-        found = planning(failed).after(batch, Redrive())
-        assert (len(found.page.plan), found.counts.already) == ((1, 0) if live else (0, 1))

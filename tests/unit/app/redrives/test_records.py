@@ -8,8 +8,15 @@ import pytest
 
 from fanin.app.ports.records import Record
 from fanin.app.redrives.records import Counts, Page, Run, latest, prefix_of, read, run_of, save
-from fanin.domain.redrives import MAX_REFUSALS, NAMED, OTHER_REFUSALS, Redrive, RedriveState, Redriving
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import (
+    MAX_REFUSALS,
+    NAMED,
+    OTHER_REFUSALS,
+    OrdinalRange,
+    Redrive,
+    RedriveState,
+    Redriving,
+)
 from fanin.errors import BatchGone
 from tests.unit.app.redrives.conftest import Failed
 
@@ -31,36 +38,6 @@ RUN = Run(
 
 def test_what_is_written_is_read() -> None:
     assert run_of(7, Record(RUN.name, RUN.value, 5, 0)) == replace(RUN, version=5)
-
-
-def test_what_is_written_can_be_read_by_every_process() -> None:
-    assert RUN.name == "redrive/95b09ec230bbf4ee/000003"
-    assert RUN.value == {
-        "errors": ["a"],
-        "ranges": [[1, 2]],
-        "queue_url": "https://sqs/x",
-        "generation": 3,
-        "started_at": 99,
-        "owner": "me",
-        "until": 100,
-        "page": {
-            "number": 4,
-            "before": "before",
-            "after": "after",
-            "last": True,
-            "plan": [[1, 11], [2, 12]],
-        },
-        "part": 1,
-        "to": 8,
-        "done": False,
-        "counts": {
-            "items": 5,
-            "already": 6,
-            "not_kept": 1,
-            "not_kept_items": [9],
-            "refused": {"gone": 2},
-        },
-    }
 
 
 def test_callers_see_what_became_of_it() -> None:
@@ -87,17 +64,6 @@ def test_the_order_in_which_a_selection_is_written_makes_no_difference() -> None
     assert prefix_of(Redrive(["a", "b"], [one, two])) == prefix_of(Redrive(["b", "a", "a"], [two, one]))
     others = [Redrive(), Redrive(["a"]), Redrive([], [one]), Redrive(queue_url="https://sqs/x")]
     assert len({prefix_of(other) for other in others}) == 4
-
-
-def test_of_two_writes_over_one_version_one_counts(failed: Failed) -> None:
-    batch, _ = failed.batch()
-    store = failed.ports.records
-    first = save(store, batch, replace(RUN, batch_id=batch.batch_id, owner="first"))
-    mine = save(store, batch, replace(first, owner="mine"))
-    late = save(store, batch, replace(first, owner="late"))
-    assert (mine.owner, late.owner) == ("mine", "mine")
-    assert read(store, batch.batch_id, RUN.name) == mine
-    assert read(store, batch.batch_id, "redrive/other") is None
 
 
 def test_the_latest_of_a_selection_is_found_among_others(failed: Failed) -> None:

@@ -15,26 +15,10 @@ from fanin.domain.batch import Batch, Kind, Mode, OnFailure, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import MAX_BATCH_ID
 from fanin.domain.marks import Failure
-from fanin.domain.redrives import Redrive, RedriveState, Redriving
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import OrdinalRange, Redrive, RedriveState, Redriving
 from fanin.errors import BatchGone, BatchNotFound, ChannelRefused, InvalidRequest, Throttled
-from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash
 from tests.unit.app.redrives.conftest import FIFO, QUEUE, SMALL, Failed
-
-
-def test_failures_are_sent_again_under_the_items_of_a_new_batch(failed: Failed) -> None:
-    batch = failed.failures(7, user_key="mine", metadata={"a": "b"})
-
-    done = failed.service().redrive(batch.batch_id)
-
-    assert (done.state, done.items, done.already, done.not_kept) == (RedriveState.FINISHED, 7, 0, 0)
-    assert failed.bodies() == {f"body {n}": 1 for n in range(7)}
-    new = failed.new(batch)
-    assert (new.batch_id, new.user_key, new.metadata) == (done.batch_id, "mine", {"a": "b"})
-    assert (new.items, new.state) == (7, State.CLOSED)
-    failed.ack_all()
-    assert failed.new(batch).state is State.COMPLETE
 
 
 def test_pressed_again_it_finds_nothing_left(failed: Failed) -> None:
@@ -59,16 +43,6 @@ def test_a_selection_by_error_and_by_range_takes_what_meets_both(failed: Failed)
     request = Redrive(errors=["row <n> of <text>"], ranges=[OrdinalRange(0, 4)])
     assert failed.service().redrive(batch.batch_id, request).items == 2
     assert failed.bodies() == {"body 1": 1, "body 3": 1}
-
-
-def test_overlapping_selections_send_each_failure_once(failed: Failed) -> None:
-    batch = failed.failures(9)
-
-    low = failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(0, 6)]))
-    high = failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(3, 9)]))
-
-    assert (low.items, high.items, high.already) == (6, 3, 3)
-    assert set(failed.bodies().values()) == {1}
 
 
 def test_a_dry_run_counts_and_writes_nothing(failed: Failed) -> None:
@@ -140,37 +114,6 @@ def test_a_message_that_its_queue_refuses_fails_its_new_item_and_is_kept_there(f
     assert failed.bodies(SMALL) == {"body 1": 1}
 
 
-def test_a_large_redrive_is_left_to_the_worker(failed: Failed) -> None:
-    batch = failed.failures(20)
-
-    begun = failed.service(at_once=2).redrive(batch.batch_id)
-
-    assert (begun.state, begun.items) == (RedriveState.RUNNING, 6)
-    assert len(failed.memory.redrives.waiting) == 1
-    again = failed.service(at_once=2).redrive(batch.batch_id)
-    assert again == begun
-    failed.work()
-    (done,) = failed.service().redrives(batch.batch_id).redrives
-    assert (done.state, done.items, done.batch_id) == (RedriveState.FINISHED, 20, begun.batch_id)
-    assert failed.bodies() == {f"body {n}": 1 for n in range(20)}
-    failed.ack_all()
-    assert failed.new(batch).state is State.COMPLETE
-
-
-def test_an_old_job_leaves_a_redrive_alone_that_somebody_else_goes_on_with(failed: Failed) -> None:
-    batch = failed.failures(12)
-    failed.service(at_once=1).redrive(batch.batch_id)
-    old = failed.memory.redrives.waiting.pop()
-    failed.clock.advance(LEASE_MS)
-    failed.service(at_once=1).redrive(batch.batch_id)
-    writes = failed.accesses.writes.total()
-
-    done = failed.service().work(old["batch_id"], old["redrive"], old["owner"], until=2**50)
-
-    assert done is None
-    assert failed.accesses.writes.total() == writes
-
-
 def test_a_new_batch_that_is_cancelled_stops_the_redrive(failed: Failed) -> None:
     batch = failed.failures(9)
     failed.service(at_once=1).redrive(batch.batch_id)
@@ -236,19 +179,6 @@ def test_nothing_is_sent_into_a_new_batch_that_is_removed_before(failed: Failed)
     failed.ack_all()
     found = failed.fresh().status(done.batch_id or 0).batch  # of two that retry the batch
     assert (found.state, found.failed) == (State.COMPLETE, 1)
-
-
-def test_a_new_batch_that_was_closed_or_has_ended_by_itself_does_not_stop_it(failed: Failed) -> None:
-    batch = failed.failures(9)
-    failed.service(at_once=1).redrive(batch.batch_id)
-    failed.fresh().close(failed.new(batch).batch_id)
-    failed.ack_all()
-    assert failed.new(batch).state is State.COMPLETE
-
-    failed.work()
-
-    (first,) = failed.service().redrives(batch.batch_id).redrives
-    assert (first.finished, first.items) == (True, 9)
 
 
 def test_a_batch_that_is_removed_while_it_is_redriven_leaves_a_new_batch_that_completes(
@@ -338,17 +268,6 @@ def test_a_held_item_that_was_done_meanwhile_is_not_sent(failed: Failed) -> None
     assert set(failed.bodies()) == {"body 0", "body 2"}
 
 
-def test_a_note_of_an_item_that_did_not_fail_is_ignored(failed: Failed) -> None:
-    batch, (group,) = failed.batch(2)
-    failed.ledger.mark([group[0]]).whole()
-    failed.ledger.mark([Failure(group[1], "x")]).whole()
-    failed.note(batch, list(group))
-    failed.ledger.close(batch.batch_id)
-
-    assert failed.service().redrive(batch.batch_id).items == 1
-    assert set(failed.bodies()) == {"body 1"}
-
-
 def _accesses(live: bool = False) -> list[tuple[str, int]]:
     """Every access of a redrive that nothing disturbs, but reads: its name, and which of them it is."""
     world, seen = Failed(), Counter[str]()
@@ -433,27 +352,6 @@ def test_a_crash_while_held_items_are_redriven_sends_each_under_its_own_id_or_af
         assert failed.row(batch).state is State.COMPLETE
 
 
-@pytest.mark.parametrize(("call", "nth"), _accesses())
-def test_an_answer_that_is_lost_changes_nothing(failed: Failed, call: str, nth: int) -> None:
-    batch = poisoned(failed)
-    seen = 0
-
-    def lose(name: str) -> object:
-        nonlocal seen
-        seen += name == call
-        return (lambda: None) if name == call and seen == nth + 1 else None
-
-    LostAnswers(failed.memory, lose)  # type: ignore[arg-type]
-    failed.service(at_once=1).redrive(batch.batch_id)
-    failed.work()
-
-    done = next(one for one in failed.service().redrives(batch.batch_id).redrives if one.items)
-    assert (done.finished, done.items, done.not_kept, done.already) == (True, 7, 1, 0)
-    assert all(len(items) == 1 for items in failed.items().values())
-    failed.ack_all()
-    assert failed.new(batch).state is State.COMPLETE
-
-
 def holding(failed: Failed, count: int) -> tuple[Batch, list[str]]:
     """A live batch that holds its failed items, each with its message."""
     batch, (group,) = failed.batch(count, on_failure=OnFailure.HOLD)
@@ -465,48 +363,6 @@ def fail_with_messages(failed: Failed, items: list[str]) -> None:
     failed.fresh().mark(
         [Failure(item, "x", KeptMessage(f"body {item.rpartition(':')[2]}"), source=QUEUE) for item in items]
     ).whole()
-
-
-def test_what_was_sent_from_a_batch_and_not_done_at_its_end_can_be_redriven_once_more(failed: Failed) -> None:
-    # Given held items that were redriven, and a batch that ended before their consumer came to all of them
-    batch, items = holding(failed, 3)
-    failed.service().redrive(batch.batch_id)
-    failed.ledger.mark(items[:1]).whole()
-    failed.ledger.cancel(batch.batch_id)
-    fail_with_messages(failed, items[1:2])  # too late to be noted
-
-    # When it is redriven
-    done = failed.service().redrive(batch.batch_id)
-
-    # Then what was not done is sent under items of a new batch, once, whoever presses
-    assert done.items == 2
-    assert done.batch_id not in {None, batch.batch_id}
-    assert failed.service().redrive(batch.batch_id).items == 0
-    other = Redrive(ranges=[OrdinalRange(0, 3)])
-    assert failed.service().redrive(batch.batch_id, other).items == 0
-    assert failed.bodies() == {"body 0": 1, "body 1": 2, "body 2": 2}
-
-
-def test_an_item_that_was_released_while_a_redrive_took_it_can_be_redriven(failed: Failed) -> None:
-    # Given a redrive that takes a held item in the moment in which another process gives it up
-    batch, _ = holding(failed, 1)
-    redriving = failed.service()
-
-    def press() -> None:
-        with pytest.raises(Crash):
-            redriving.redrive(batch.batch_id)
-
-    failed.at("words.clear", "before", press)
-    failed.crash_at("channels.send", "before")
-    failed.fresh().release(batch.batch_id)
-    assert not failed.sent()
-    failed.ledger.close(batch.batch_id)
-    assert failed.row(batch).failed == 1
-
-    # When the batch has ended, then its failure is redriven, whoever presses
-    failed.clock.advance(LEASE_MS)
-    assert failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(0, 1)])).items == 1
-    assert failed.bodies() == {"body 0": 1}
 
 
 def test_two_redrives_across_the_end_of_a_batch_send_each_item_into_one_new_batch(failed: Failed) -> None:
@@ -564,27 +420,6 @@ def test_a_message_that_is_gone_or_cannot_be_read_stops_no_other(failed: Failed,
     assert failed.bodies() == {f"body {n}": 1 for n in (0, 2, 3)}
     note = failed.noted(failed.new(batch))
     assert (note.reason, note.kept) == ("redrive: its kept message is gone, or cannot be read", "")
-
-
-@pytest.mark.parametrize("ended", [False, True])
-def test_a_dry_run_counts_nothing_that_was_taken(failed: Failed, ended: bool) -> None:
-    batch, _ = holding(failed, 3)
-    if ended:
-        failed.ledger.cancel(batch.batch_id)
-    failed.service().redrive(batch.batch_id)
-
-    found = failed.service().redrive(batch.batch_id, Redrive(dry_run=True))
-
-    assert (found.items, found.already) == (0, 3)
-
-
-def test_a_last_page_without_anything_to_send_closes_the_new_batch(failed: Failed) -> None:
-    batch = failed.failures(4, without=[3])
-
-    done = failed.service(page=3).redrive(batch.batch_id)
-
-    assert (done.items, done.not_kept, done.finished) == (3, 1, True)
-    assert failed.new(batch).state is State.CLOSED
 
 
 def test_a_redrive_begins_with_a_record_of_its_first_page(failed: Failed) -> None:
@@ -682,25 +517,6 @@ def test_of_two_who_go_on_for_a_dead_worker_at_the_same_moment_one_does(failed: 
     assert len(failed.memory.redrives.waiting) == 1
     failed.work()
     assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
-
-
-def test_a_call_that_stalled_hands_nothing_over_when_another_has_gone_on(failed: Failed) -> None:
-    # Given a call that stalls on its second page for longer than its lease, while another goes on
-    batch = failed.failures(12)
-
-    def meanwhile() -> None:
-        failed.clock.advance(LEASE_MS)
-        failed.service(at_once=1).redrive(batch.batch_id)
-
-    failed.later(3, "parts.mark_redriven", "before", meanwhile)
-    # When it wakes up
-    late = failed.service().redrive(batch.batch_id)
-    # Then it leaves the redrive to the other, whose job is the only one
-    assert (late.items, late.state) == (6, RedriveState.RUNNING)
-    assert len(failed.memory.redrives.waiting) == 1
-    failed.work()
-    assert failed.bodies().keys() == {f"body {n}" for n in range(12)}
-    assert all(len(items) == 1 for items in failed.items().values())
 
 
 def test_a_worker_counts_as_alive_for_two_minutes(failed: Failed) -> None:
@@ -804,23 +620,6 @@ def test_a_call_that_meets_a_busy_queue_tells_how_far_it_got(failed: Failed) -> 
     assert failed.bodies() == {f"body {n}": 1 for n in range(9)}
 
 
-def test_a_call_that_meets_a_busy_queue_after_another_has_gone_on_hands_nothing_over(failed: Failed) -> None:
-    # Given a call that stalls on its first page for longer than its lease, while another does all of it
-    batch = failed.failures(5)
-
-    def meanwhile() -> None:
-        failed.clock.advance(LEASE_MS)
-        failed.service(at_once=1).redrive(batch.batch_id)
-        failed.memory.channels.busy.add(QUEUE)
-
-    failed.at("parts.mark_redriven", "before", meanwhile)
-    # When it wakes up to a busy queue
-    late = failed.service().redrive(batch.batch_id)
-    # Then it shows what the other has sent, whose job is the only one
-    assert (late.items, late.state) == (3, RedriveState.RUNNING)
-    assert len(failed.memory.redrives.waiting) == 1
-
-
 @pytest.mark.parametrize("mode", Mode)
 def test_a_live_batch_that_does_not_hold_its_failures_is_redriven_when_it_has_ended(
     failed: Failed, mode: Mode
@@ -842,3 +641,45 @@ def test_a_live_batch_that_does_not_hold_its_failures_is_redriven_when_it_has_en
     failed.ledger.mark([group[1]]).whole()
     failed.ledger.close(batch.batch_id)
     assert failed.service().redrive(batch.batch_id).items == 1
+
+
+def test_an_item_that_was_released_while_a_redrive_took_it_can_be_redriven(failed: Failed) -> None:
+    # Given a redrive that takes a held item in the moment in which another process gives it up
+    batch, _ = holding(failed, 1)
+    redriving = failed.service()
+
+    def press() -> None:
+        with pytest.raises(Crash):
+            redriving.redrive(batch.batch_id)
+
+    failed.at("words.clear", "before", press)
+    failed.crash_at("channels.send", "before")
+    failed.fresh().release(batch.batch_id)
+    assert not failed.sent()
+    failed.ledger.close(batch.batch_id)
+    assert failed.row(batch).failed == 1
+
+    # When the batch has ended, then its failure is redriven, whoever presses
+    failed.clock.advance(LEASE_MS)
+    assert failed.service().redrive(batch.batch_id, Redrive(ranges=[OrdinalRange(0, 1)])).items == 1
+    assert failed.bodies() == {"body 0": 1}
+
+
+def test_what_was_sent_from_a_batch_and_not_done_at_its_end_can_be_redriven_once_more(failed: Failed) -> None:
+    # Given held items that were redriven, and a batch that ended before their consumer came to all of them
+    batch, items = holding(failed, 3)
+    failed.service().redrive(batch.batch_id)
+    failed.ledger.mark(items[:1]).whole()
+    failed.ledger.cancel(batch.batch_id)
+    fail_with_messages(failed, items[1:2])  # too late to be noted
+
+    # When it is redriven
+    done = failed.service().redrive(batch.batch_id)
+
+    # Then what was not done is sent under items of a new batch, once, whoever presses
+    assert done.items == 2
+    assert done.batch_id not in {None, batch.batch_id}
+    assert failed.service().redrive(batch.batch_id).items == 0
+    other = Redrive(ranges=[OrdinalRange(0, 3)])
+    assert failed.service().redrive(batch.batch_id, other).items == 0
+    assert failed.bodies() == {"body 0": 1, "body 1": 2, "body 2": 2}

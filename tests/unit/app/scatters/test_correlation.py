@@ -56,14 +56,6 @@ def test_a_derived_id_follows_from_the_salt_alone_and_does_not_tell_it(world: Wo
 
 
 class TestClaim:
-    def test_a_free_id_is_held_from_now_until_the_batch_expires(self, world: World) -> None:
-        batch = drafted(world)
-
-        assert claim(world, batch) == world.clock.at
-        now, owner = world.clock.at, correlation.derived_from(batch)
-        value = {"batch_id": 7, "created_at": now, "owner": owner}
-        assert held(world) == Record("mine", value, now + 1, batch.expires_at)
-
     @pytest.mark.parametrize(("later", "renewed"), [(0, 0), (29_999, 0), (30_000, 30_000)])
     def test_a_repeat_in_time_changes_nothing_and_a_late_one_takes_the_id_anew(
         self, world: World, later: int, renewed: int
@@ -100,39 +92,6 @@ class TestClaim:
             " wait for it, cancel it, or use another"
         )
         assert holder(world) == batch.batch_id
-
-    def test_an_id_of_a_batch_that_has_ended_is_taken_over_at_once(self, world: World) -> None:
-        batch = opened(world)
-        claim(world, batch)
-        world.ledger.cancel(batch.batch_id)
-
-        claim(world, drafted(world, 8))
-        assert holder(world) == 8
-
-    def test_an_id_of_a_batch_past_its_lifetime_is_taken_over(self, world: World) -> None:
-        # Given a record that outlives its batch, whose row is still there
-        batch = opened(world)
-        claim(world, replace(batch, expires_at=batch.expires_at + 3_600))
-        world.clock.at = batch.expires_at * 1000 - 1
-        with pytest.raises(CorrelationIdAlive):
-            claim(world, drafted(world, 8))
-
-        world.clock.advance(1)
-        claim(world, drafted(world, 8))
-        assert holder(world) == 8
-
-    def test_an_id_that_is_freed_while_it_is_taken_over_is_taken_as_a_free_one(self, world: World) -> None:
-        # Given a holder that has ended, and that frees its id just before another takes it over
-        batch = opened(world)
-        claim(world, batch)
-        world.ledger.cancel(batch.batch_id)
-        world.at("directory.put", "before", lambda: None)
-        world.at("directory.put", "before", lambda: correlation.free(world.ports, "mine", batch.batch_id))
-
-        claim(world, drafted(world, 8))
-
-        assert world.happened
-        assert holder(world) == 8
 
     def test_who_is_overtaken_while_taking_over_an_id_is_refused(self, world: World) -> None:
         # Given a holder that has ended, and another scatter that is faster to take its id
@@ -194,43 +153,7 @@ class TestClaim:
             claim(world, replace(drafted(world), salt=b"t" * 16))
 
 
-class TestCheckHeld:
-    def test_a_batch_that_holds_its_id_may_go_on_and_so_may_one_whose_record_is_gone(
-        self, world: World
-    ) -> None:
-        correlation.check_held(world.ports, "mine", drafted(world))
-        claim(world, drafted(world))
-        correlation.check_held(world.ports, "mine", drafted(world))
-
-    def test_a_batch_whose_id_another_has_is_refused(self, world: World) -> None:
-        claim(world, drafted(world, 8))
-        with pytest.raises(CorrelationIdAlive, match="scatter 8 of correlation id 'mine'"):
-            correlation.check_held(world.ports, "mine", drafted(world, 7))
-
-
-class TestCheckInTime:
-    def test_a_batch_may_be_opened_within_half_a_minute(self, world: World) -> None:
-        since = world.clock.at
-        correlation.check_in_time(world.ports, since)
-        world.clock.advance(29_999)
-        correlation.check_in_time(world.ports, since)
-
-        world.clock.advance(1)
-        with pytest.raises(Throttled, match="writing the recipients took too long; try again") as refused:
-            correlation.check_in_time(world.ports, since)
-        assert refused.value.retry_after == 1
-
-
 class TestFree:
-    def test_an_id_that_is_let_go_is_free_and_a_repeat_changes_nothing(self, world: World) -> None:
-        claim(world, drafted(world, 7))
-
-        for _ in range(2):
-            correlation.free(world.ports, "mine", 7)
-            assert held(world) is None
-        claim(world, drafted(world, 8))
-        assert holder(world) == 8
-
     def test_nobody_lets_go_of_the_id_of_another(self, world: World) -> None:
         claim(world, drafted(world, 7))
         before = held(world)
@@ -251,16 +174,4 @@ class TestFree:
         correlation.free(world.ports, "mine", batch.batch_id)
 
         assert answers.repeated == {"directory.delete": 1}
-        assert holder(world) == other.batch_id
-
-    def test_an_id_that_was_taken_anew_meanwhile_stays(self, world: World) -> None:
-        # Given another scatter that takes the id between the read and the delete
-        batch, other = opened(world), opened(world)
-        claim(world, batch)
-        world.ledger.cancel(batch.batch_id)
-        world.at("directory.delete", "before", lambda: claim(world, other))
-
-        correlation.free(world.ports, "mine", batch.batch_id)
-
-        assert world.happened
         assert holder(world) == other.batch_id

@@ -18,7 +18,6 @@ from fanin.domain import limits
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.marks import Failure
 from fanin.domain.scatter import Scatter
-from tests.lost_answers import LostAnswers
 from tests.unit.app.scatters.conftest import Fleet
 
 
@@ -62,23 +61,6 @@ def crowd() -> Crowd:
 
 
 class TestPostponing:
-    def test_the_chunks_with_missing_recipients_are_sent_to_again(self, crowd: Crowd) -> None:
-        # Given three chunks, of which the second has replied or failed
-        batch = crowd.ask(250, timeout=10)
-        crowd.done(batch, *range(100, 150), 0)
-        crowd.failed(batch, *range(150, 200))
-        batch = crowd.row(batch)
-        crowd.clock.advance(10_000)
-
-        row = crowd.postponed(batch)
-
-        assert crowd.memory.jobs.waiting == [
-            {"batch_id": batch.batch_id, "chunk": chunk, "wave": 1} for chunk in (0, 2)
-        ]
-        assert (row.retries, row.deadline, row.state) == (1, crowd.clock.at + 10_000, State.CLOSED)
-        assert row == crowd.row(batch)
-        assert crowd.memory.timers.alarms[batch.batch_id] == row.deadline
-
     @pytest.mark.parametrize(("late", "until"), [(-3_000, 20_000), (0, 20_000), (2_500, 22_500)])
     def test_the_next_deadline_counts_from_the_last_or_from_now(
         self, crowd: Crowd, late: int, until: int
@@ -90,30 +72,6 @@ class TestPostponing:
         row = crowd.postponed(batch)
 
         assert row.deadline == started + until
-
-    def test_an_alarm_that_works_on_an_old_row_counts_no_second_retry(self, crowd: Crowd) -> None:
-        batch = crowd.ask(1, timeout=10)
-        crowd.clock.advance(10_000)
-
-        first, second = crowd.postpone(batch), crowd.postpone(batch)
-
-        assert first == second == crowd.row(batch)
-        assert crowd.row(batch).retries == 1
-
-    def test_a_retry_whose_answer_was_lost_counts_once_whoever_rings_meanwhile(self, crowd: Crowd) -> None:
-        # Given a retry that is repeated when the next one has been made
-        batch = crowd.ask(1, timeout=10)
-        crowd.clock.advance(10_000)
-
-        def other() -> None:
-            crowd.clock.advance(10_000)
-            crowd.postpone(crowd.row(batch))
-
-        LostAnswers(crowd.memory).lose("batches.postpone", other)
-        row = crowd.postponed(batch)
-
-        assert row == crowd.row(batch)
-        assert (row.retries, row.deadline) == (2, crowd.clock.at + 10_000)
 
     @pytest.mark.parametrize("retries", [0, 2])
     def test_it_is_given_up_after_as_many_retries_as_planned(self, crowd: Crowd, retries: int) -> None:
@@ -127,16 +85,6 @@ class TestPostponing:
         assert crowd.postpone(crowd.row(batch)) is None
 
         assert (crowd.row(batch), crowd.memory.timers.alarms) == before
-        assert crowd.memory.jobs.waiting == []
-
-    def test_it_is_not_sent_again_where_enough_have_replied(self, crowd: Crowd) -> None:
-        batch = crowd.ask(3, quorum=2)
-        crowd.done(batch, 0)
-        assert crowd.postpone(crowd.row(batch)) is not None
-        crowd.memory.jobs.waiting.clear()
-        crowd.done(batch, 1)
-
-        assert crowd.postpone(crowd.row(batch)) is None
         assert crowd.memory.jobs.waiting == []
 
     def test_a_batch_that_has_no_plan_or_no_deadline_ends_as_any_other(self, crowd: Crowd) -> None:
@@ -181,18 +129,6 @@ class TestListingAgain:
 
 
 class TestTally:
-    @settings(max_examples=25)
-    @given(n=st.integers(1, 9), data=st.data())
-    def test_replies_and_failures_are_counted_apart(self, n: int, data: st.DataObject) -> None:
-        crowd = Crowd()
-        batch = crowd.ask(n)
-        marks = data.draw(st.lists(st.sampled_from(["reply", "failure", "nothing"]), min_size=n, max_size=n))
-        for i, mark in enumerate(marks):
-            {"reply": crowd.done, "failure": crowd.failed}.get(mark, lambda *_: None)(batch, i)
-
-        expected = marks.count("reply"), marks.count("failure")
-        assert crowd.gather.tally(crowd.ledger, crowd.row(batch)) == expected
-
     def test_failures_of_all_pages_count(self, crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(limits, "MAX_PAGE", 2)
         batch = crowd.ask(9)
@@ -244,22 +180,6 @@ class TestEnough:
         else:
             assert row == before
 
-    @pytest.mark.parametrize("cancelled", [False, True])
-    def test_a_scatter_that_has_ended_stays_as_it_is(self, crowd: Crowd, cancelled: bool) -> None:
-        batch = crowd.ask(3, quorum=1)
-        crowd.done(batch, 0)
-        plan = crowd.plan(batch)
-        if cancelled:
-            crowd.ledger.cancel(batch.batch_id)
-        else:
-            crowd.gather.end_if_enough(crowd.ledger, crowd.row(batch), plan)
-        before = crowd.row(batch)
-        crowd.clock.advance(1_000)
-
-        crowd.gather.end_if_enough(crowd.ledger, batch, plan)
-
-        assert crowd.row(batch) == before
-
 
 class TestTelling:
     def test_the_end_tells_who_replied_failed_and_is_missing(self, crowd: Crowd) -> None:
@@ -295,14 +215,6 @@ class TestTelling:
 
         assert (detail["missing"], detail["missing_more"]) == ([[0, 2]], True)
 
-    def test_an_end_without_completion_keeps_its_name(self, crowd: Crowd) -> None:
-        batch = crowd.ask(2)
-        crowd.ledger.cancel(batch.batch_id)
-
-        event = crowd.tell(batch)
-
-        assert (event.detail_type, event.detail["missing_count"]) == ("Batch Ended", 2)
-
     @pytest.mark.parametrize("missing", [99, 100, 101])
     def test_the_first_hundred_missing_are_named_and_all_are_counted(
         self, crowd: Crowd, missing: int
@@ -321,19 +233,6 @@ class TestTelling:
         crowd.done(batch, *range(1, 12, 2))
 
         assert crowd.tell(batch).detail["missing_recipients"] == [f"car {i}" for i in range(0, 12, 2)]
-
-    def test_the_correlation_id_is_free_and_a_repeat_tells_the_same(self, crowd: Crowd) -> None:
-        batch = crowd.ask(2, correlation_id="mine")
-        crowd.done(batch, 0, 1)
-        first = crowd.tell(batch)
-        assert crowd.ports.directory.read("correlation", ["mine"]) == {}
-
-        # Given another scatter that has taken the id since
-        other = crowd.ask(1, correlation_id="mine")
-
-        assert crowd.tell(batch) == first
-        held = crowd.ports.directory.read("correlation", ["mine"])["mine"]
-        assert held.value["batch_id"] == other.batch_id
 
     def test_the_event_of_a_batch_without_a_plan_stays_as_it_is(self, crowd: Crowd) -> None:
         batch = crowd.ledger.open(OpenBatch())

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from fanin.adapters.memory import Memory
 from fanin.app.directory.service import TOPIC_PREFIX
 from fanin.app.scatters import records as scatter_records
-from fanin.app.scatters.listing import Listing
+from fanin.app.scatters.recipients import Listing
 from fanin.app.scatters.records import read_chunk, read_names
 from fanin.domain import limits
 from fanin.domain.directory import Registration
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import RequestTooLarge
-from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import World
 from tests.unit.app.scatters.conftest import BATCH
 
@@ -40,10 +39,6 @@ def register(world: World | Memory, *cars: int, kind: str = "van", seconds: int 
             "town", f"car-{i:02}", f"https://sqs/{i}", {"kind": kind}, seconds, now, now + seconds * 1000
         )
         directory.put(TOPIC_PREFIX + "town", there.name, there.value, expires_at=there.expires_at)
-
-
-def leave(world: World, car: int) -> None:
-    world.ports.directory.delete(TOPIC_PREFIX + "town", f"car-{car:02}")
 
 
 def listed(world: World | Memory, count: int) -> list[int]:
@@ -70,28 +65,6 @@ def test_everybody_is_listed_once_and_in_order_however_often_the_listing_stops(
     assert listed(memory, count) == sorted(cars)
 
 
-@pytest.mark.parametrize("cars", [0, 1, 3, 4, 6])
-def test_a_listing_that_is_finished_is_counted_again_and_not_written_again(world: World, cars: int) -> None:
-    register(world, *range(cars))
-    first = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
-    register(world, 50)
-    before = world.accesses.writes["records.put"]
-
-    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER) == first == cars
-    assert Listing(world.ports).resume(BATCH, SCATTER, until=0, most=0) == cars
-    assert world.accesses.writes["records.put"] == before
-
-
-@pytest.mark.parametrize("most", [0, 1, 2, 3])
-def test_it_stops_after_as_many_chunks_as_it_may_write(world: World, most: int) -> None:
-    register(world, *range(12))
-
-    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=most) is None
-    assert world.accesses.writes["records.put"] == most
-    assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1) is None
-    assert world.accesses.writes["records.put"] == most + 1
-
-
 def test_a_full_last_chunk_is_followed_by_an_empty_one_that_says_so(world: World) -> None:
     register(world, *range(6))
 
@@ -102,15 +75,6 @@ def test_a_full_last_chunk_is_followed_by_an_empty_one_that_says_so(world: World
     assert before.recipients == tuple(Recipient(f"car-0{i}", f"https://sqs/{i}") for i in (3, 4, 5))
     assert last is not None
     assert (before.end, last.recipients, last.end) == (False, (), True)
-
-
-def test_it_stops_when_its_time_is_over(world: World) -> None:
-    register(world, *range(12))
-    listing, now = Listing(world.ports), world.clock.at
-
-    world.at("records.put", "after", lambda: world.clock.advance(1_000))
-    assert listing.resume(BATCH, SCATTER, until=now + 1_000) is None
-    assert world.accesses.writes["records.put"] == 1
 
 
 def test_a_chain_of_calls_without_any_time_ends_after_as_many_as_there_are_chunks(world: World) -> None:
@@ -126,67 +90,6 @@ def test_a_chain_of_calls_without_any_time_ends_after_as_many_as_there_are_chunk
     # Then each has listed a chunk, and the last one finds nobody left
     assert counts == [None] * 4 + [12]
     assert listed(world, 12) == list(range(12))
-
-
-def test_who_joins_or_leaves_counts_if_the_listing_has_yet_to_come_there(world: World) -> None:
-    # Given a listing that stops at car 4, which then leaves
-    register(world, *range(0, 12, 2))
-    Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1)
-    register(world, 1, 5, 11)
-    leave(world, 4)
-    leave(world, 8)
-
-    count = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
-
-    assert count == 7
-    assert listed(world, count) == [0, 2, 4, 5, 6, 10, 11]
-
-
-def test_a_chunk_that_another_process_wrote_first_counts(world: World) -> None:
-    # Given a process that is overtaken just before it writes, after the topic has changed
-    register(world, *range(0, 16, 2))
-
-    def other() -> None:
-        leave(world, 2)
-        leave(world, 4)
-        register(world, 1)
-        assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=1) is None
-
-    world.at("records.put", "before", other)
-    count = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
-
-    # Then it goes on after the chunk of the other
-    assert world.happened
-    assert count == 7
-    assert listed(world, count) == [0, 1, 6, 8, 10, 12, 14]
-
-
-def test_a_chunk_whose_answer_was_lost_is_not_written_again_whoever_went_on_since(world: World) -> None:
-    # Given a process whose first write is repeated after another has listed two chunks more
-    register(world, *range(16))
-
-    def other() -> None:
-        register(world, 20)
-        assert Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER, most=2) is None
-        leave(world, 0)
-
-    LostAnswers(world.memory).lose("records.put", other)
-    count = Listing(world.ports).resume(BATCH, SCATTER, until=FOREVER)
-
-    assert count == 17
-    assert listed(world, count) == [*range(16), 20]
-
-
-def test_only_those_with_the_attributes_and_a_lease_that_runs_are_listed(world: World) -> None:
-    register(world, 0, 3, 6, 7)
-    register(world, 1, 4, kind="bus")
-    register(world, 2, 5, seconds=60)
-    world.clock.advance(60_000)
-
-    count = Listing(world.ports).resume(BATCH, replace(SCATTER, where={"kind": "van"}), until=FOREVER)
-
-    assert count == 4
-    assert listed(world, count) == [0, 3, 6, 7]
 
 
 def test_a_listing_goes_on_from_the_page_where_it_stopped(world: World) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from fanin.app.directory.service import DirectoryService
 from fanin.app.scatters.service import ScatterService
-from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.batch import Batch, OpenBatch
 from fanin.domain.directory import Register
 from fanin.domain.marks import Failure
 from fanin.domain.scatter import FailedRecipient, MissingRecipient, Scatter
@@ -48,29 +48,6 @@ def test_those_who_neither_replied_nor_failed_are_missing(fleet: Fleet) -> None:
     assert (status.missing, status.failed) == (len(found.recipients), 1)
 
 
-def test_who_is_missing_is_still_known_when_the_scatter_has_ended(fleet: Fleet) -> None:
-    scattered = fleet.start(3, timeout=10, max_retries=0)
-    fleet.work()
-    fleet.reply(1)
-    fleet.ring(11)
-
-    assert fleet.scatters.status(scattered.batch.batch_id).batch.state is State.COMPLETE
-    assert missing(fleet, scattered.batch) == [["car 0", "car 2"]]
-
-
-@pytest.mark.parametrize("limit", [2, 100])
-def test_pages_have_every_missing_recipient_once(fleet: Fleet, limit: int) -> None:
-    # Given recipients of several chunks of records, every third of whom replied
-    batch = fleet.ask(250)
-    fleet.ledger.mark([fleet.nth(batch, n) for n in range(0, 250, 3)]).whole()
-
-    pages = missing(fleet, batch, limit)
-
-    assert [name for page in pages for name in page] == [f"car {n}" for n in range(250) if n % 3]
-    assert all(len(page) == limit for page in pages[:-1])
-    assert 0 < len(pages[-1]) <= limit
-
-
 def test_bits_are_read_a_bounded_number_at_a_time(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     # Given strides of four recipients
     monkeypatch.setattr("fanin.app.scatters.recipients._AT_ONCE", 4)
@@ -97,20 +74,6 @@ def test_a_window_with_exactly_a_page_of_the_missing_does_not_end_the_list(
     assert [one.ordinal for one in page.recipients] == [1, 3]
     assert page.cursor == "6"
     assert missing(fleet, scattered.batch, 2) == [["car 1", "car 3"], ["car 6", "car 7"]]
-
-
-def test_a_reply_between_two_pages_hides_nobody(fleet: Fleet) -> None:
-    scattered = fleet.start(6)
-    fleet.work()
-    batch_id = scattered.batch.batch_id
-    first = fleet.scatters.missing_recipients(batch_id, limit=2)
-    fleet.reply(0)
-    fleet.reply(3)
-
-    rest = fleet.scatters.missing_recipients(batch_id, cursor=first.cursor, limit=100)
-
-    assert [one.ordinal for one in first.recipients] == [0, 1]
-    assert [one.ordinal for one in rest.recipients] == [2, 4, 5]
 
 
 def test_failed_recipients_come_page_by_page_with_their_reasons(fleet: Fleet) -> None:

@@ -69,15 +69,6 @@ class TestEnough:
 
 
 class TestChunks:
-    @pytest.mark.parametrize(("recipients", "count"), [(0, 0), (1, 1), (100, 1), (101, 2), (2_000, 20)])
-    def test_each_recipient_is_in_one_chunk_and_no_chunk_is_empty(self, recipients: int, count: int) -> None:
-        assert scatter_records.chunks(recipients) == range(count)
-
-    @pytest.mark.parametrize(("ordinal", "chunk"), [(0, 0), (99, 0), (100, 1), (2**40, 10_995_116_277)])
-    def test_a_recipient_is_in_the_span_of_its_chunk(self, ordinal: int, chunk: int) -> None:
-        assert scatter_records.chunk_of(ordinal) == chunk
-        assert scatter_records.span(chunk) == range(100 * chunk, 100 * chunk + 100)
-
     @pytest.mark.parametrize(
         "chunk", [Chunk(()), Chunk((Recipient("", "é"), Recipient('"', "b")), "p", True)]
     )
@@ -115,11 +106,6 @@ class TestPlan:
         assert not scatter_records.put_plan(records, BATCH, replace(plan, correlation_id="other"))
         assert scatter_records.read_plan(records, 7) == plan
 
-    def test_a_batch_without_a_plan_is_not_a_scatter(self, records: Records) -> None:
-        scatter_records.put_plan(records, BATCH, PLAN)
-        with pytest.raises(BatchNotFound, match=r"^batch 8 is not a scatter; check the id$"):
-            scatter_records.read_plan(records, 8)
-
 
 class TestMessage:
     MESSAGE = Scatter("body", type="weekly", attributes={"week": "47"}, topic="cars", where={"kind": "van"})
@@ -142,26 +128,6 @@ class TestRecipients:
         scatter_records.put_message(records, BATCH, Scatter("body"))
         scatter_records.put_recipients(records, BATCH, people(count))
 
-    @pytest.mark.parametrize("count", [1, 99, 100, 101, 200])
-    def test_each_chunk_has_its_recipients_by_their_numbers(self, records: Records, count: int) -> None:
-        self.put(records, count)
-
-        found: dict[int, Recipient] = {}
-        for chunk in scatter_records.chunks(count):
-            message, recipients = scatter_records.read_sending(records, 7, chunk, 0)
-            assert message == Scatter("body")
-            assert len(recipients) <= 100
-            found |= recipients
-        assert found == dict(enumerate(people(count)))
-
-    def test_recipients_that_a_caller_names_are_stored_as_every_process_stores_them(
-        self, records: Records
-    ) -> None:
-        scatter_records.put_recipients(records, BATCH, people(1))
-
-        row = records.read("7", ["to/000000"])["to/000000"]
-        assert row.value == {"to": [["car 0", "https://sqs/car-0"]], "page": None, "end": False}
-
     def test_a_chunk_that_is_not_there_or_has_no_message_is_refused(self, records: Records) -> None:
         scatter_records.put_recipients(records, BATCH, people(200))
         with pytest.raises(BatchNotFound, match=r"^chunk 0 of scatter 7 is past its time to live$"):
@@ -170,18 +136,6 @@ class TestRecipients:
         scatter_records.put_message(records, BATCH, Scatter("body"))
         with pytest.raises(BatchNotFound, match=r"^chunk 2 of scatter 7 is past its time to live$"):
             scatter_records.read_sending(records, 7, 2, 0)
-
-    def test_those_who_got_the_message_of_a_wave_are_left_out_of_its_repeat_alone(
-        self, records: Records
-    ) -> None:
-        self.put(records, 103)
-
-        scatter_records.put_asked(records, BATCH, 1, 2, [100])
-        scatter_records.put_asked(records, BATCH, 1, 2, [102])
-
-        assert scatter_records.read_sending(records, 7, 1, 2)[1].keys() == {101}
-        assert scatter_records.read_sending(records, 7, 1, 3)[1].keys() == {100, 101, 102}
-        assert len(scatter_records.read_sending(records, 7, 0, 2)[1]) == 100
 
     def test_two_runs_of_a_job_keep_what_the_other_recorded(self) -> None:
         # Given a run that another one overtakes after it has read who got the message
@@ -227,21 +181,6 @@ class TestRecipients:
         before = memory.accesses.reads["records.read"]
         scatter_records.read_names(records, 7, range(100))
         assert memory.accesses.reads["records.read"] == before + 1
-
-
-def test_that_jobs_were_sent_is_noted_for_one_batch(records: Records) -> None:
-    assert not scatter_records.was_sent(records, BATCH)
-    for _ in range(2):
-        scatter_records.put_sent(records, BATCH)
-        assert scatter_records.was_sent(records, BATCH)
-    assert not scatter_records.was_sent(records, OTHER)
-
-
-def test_names_of_replies_sort_as_their_recipients_do() -> None:
-    names = [scatter_records.reply_name(ordinal) for ordinal in (0, 7, 10, 99, 100, 2**40)]
-
-    assert sorted(names) == names
-    assert names[1] == "reply/0000000000007"
 
 
 def test_records_expire_with_their_batch() -> None:

@@ -1,23 +1,40 @@
-"""Replies: the first of each recipient counts, and a bad one refuses the whole request."""
+"""Replies: the first of each recipient counts, and a bad one refuses the whole request.
+
+Replies as they are kept: spread over partitions, the large ones in the bucket; and how it was before.
+"""
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fanin import names
+from fanin.adapters.memory import Memory
+from fanin.app.ports.parts import SHARDS
+from fanin.app.scatters import replies
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.replies import Replies
-from fanin.app.scatters.reply_store import is_claim_of
-from fanin.domain.batch import Batch, OpenBatch, State
-from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
+from fanin.app.scatters.records import reply_name
+from fanin.app.scatters.replies import INLINE, Kept, Replies, ReplyStore, claim_key, is_claim_of, namespace
+from fanin.domain import ids, limits
+from fanin.domain.batch import RETENTION, Batch, State
+from fanin.domain.claim_checks import ClaimCheckRequest
 from fanin.domain.marks import Failure
 from fanin.domain.scatter import GatheredReply, Reply, ReplyReceipt
-from fanin.errors import BatchNotFound, InvalidItemId, InvalidRequest, RequestTooLarge
+from fanin.errors import (
+    AccessDenied,
+    BatchNotFound,
+    InvalidItemId,
+    InvalidRequest,
+    NotConfigured,
+    RequestTooLarge,
+)
 from tests.lost_answers import LostAnswers
-from tests.unit.app.scatters.conftest import Fleet
+from tests.unit.app.scatters.conftest import BATCH, Fleet
 
 
 class Inbox(Fleet):
@@ -109,19 +126,6 @@ def test_of_each_recipient_the_first_reply_counts_and_the_others_are_duplicates(
     assert inbox.listed() == said
 
 
-@pytest.mark.parametrize("payload", [None, False, "é😀", {"at": 7, "claim": "x"}])
-def test_any_json_value_is_kept_with_the_time_of_its_first_reply(inbox: Inbox, payload: object) -> None:
-    at = inbox.clock.at
-    inbox.reply(1, payload)
-    inbox.clock.advance(5_000)
-    again = inbox.reply(1, payload)
-
-    page = inbox.receiver.page(inbox.batch_id, cursor=None, limit=100)
-
-    assert page.replies == (GatheredReply(1, "car 1", at, payload),)
-    assert (again.duplicate, again.different) == (True, False)
-
-
 def test_one_request_may_reply_to_several_scatters(inbox: Inbox) -> None:
     first_id, first = inbox.batch_id, inbox.item_of(0)
     inbox.ask(1)
@@ -196,31 +200,6 @@ class TestRefusals:
 
 
 class TestDeaths:
-    @pytest.mark.parametrize("again", ["one", "two"])
-    def test_a_payload_that_was_stored_without_its_bit_counts_with_the_next_reply(
-        self, inbox: Inbox, again: str
-    ) -> None:
-        # Given a process that died after it stored a payload, which does not count yet
-        inbox.die_before("words.clear", 1, "one")
-        assert inbox.listed() == {}
-
-        # When the recipient says the same, or something else
-        receipt = inbox.reply(1, again)
-
-        # Then what was stored is what counts
-        same = again == "one"
-        assert (receipt.first, receipt.duplicate, receipt.different) == (same, not same, not same)
-        assert inbox.listed() == {1: "one"}
-
-    def test_a_repeat_counts_towards_the_quorum_that_nobody_counted(self, inbox: Inbox) -> None:
-        # Given a process that died between the bit and the count
-        inbox.ask(3, quorum=1)
-        inbox.die_before("batches.count", 1, "one")
-        assert inbox.now.state is State.CLOSED
-
-        assert inbox.reply(1, "one").duplicate
-        assert inbox.now.state is State.COMPLETE
-
     def test_a_reply_whose_answer_was_lost_is_the_first_whatever_else_comes_meanwhile(
         self, inbox: Inbox
     ) -> None:
@@ -264,14 +243,6 @@ class TestQuorum:
             inbox.process().reply([Reply(inbox.item_of(i), i)] * 2)
 
         assert (inbox.now.state, inbox.now.partial) == (State.COMPLETE, needed < 6)
-
-    def test_failures_and_repeats_are_not_enough(self, inbox: Inbox) -> None:
-        inbox.ask(6, quorum=2)
-        inbox.ledger.mark([Failure(inbox.item_of(i), "broken") for i in (3, 4)]).whole()
-        for _ in range(5):
-            inbox.process().reply([Reply(inbox.item_of(0), "x")])
-
-        assert inbox.now.state is State.CLOSED
 
 
 def test_a_reply_after_the_end_is_late_and_nothing_of_it_is_stored(inbox: Inbox) -> None:
@@ -377,21 +348,8 @@ class TestPages:
         with pytest.raises(InvalidRequest, match=f"limit must be a whole number from 1 to 100, not {limit}"):
             inbox.receiver.page(inbox.batch_id, cursor=None, limit=limit)
 
-    def test_a_plain_batch_has_no_replies(self, inbox: Inbox) -> None:
-        batch = inbox.ledger.open(OpenBatch())
-        with pytest.raises(BatchNotFound, match=f"batch {batch.batch_id} is not a scatter; check the id"):
-            inbox.receiver.page(batch.batch_id, cursor=None, limit=1)
-
 
 class TestClaims:
-    @pytest.mark.parametrize("size", [1, 5 * 1024**3])
-    def test_a_claim_says_where_to_upload_what_was_announced(self, inbox: Inbox, size: int) -> None:
-        claim = inbox.receiver.claim(ClaimCheckRequest(inbox.item_of(1), size, "t" * 256))
-
-        headers = {"Content-Type": "t" * 256, "Content-Length": str(size)}
-        assert claim == ClaimCheck(claim.key, f"memory://claims/{claim.key}", headers, 0)
-        assert is_claim_of(claim.key, inbox.batch_id, 1)
-
     def test_the_first_claim_counts_and_is_listed_with_its_url(self, inbox: Inbox) -> None:
         first, second = inbox.upload(1), inbox.upload(1)
         at = inbox.clock.at
@@ -455,14 +413,6 @@ class TestTotals:
             inbox.reply(0, 1, totals={"km": 2**60})
         assert not inbox.accesses.writes
 
-    def test_of_two_replies_of_a_recipient_in_one_request_the_first_brings_its_values(
-        self, inbox: Inbox
-    ) -> None:
-        inbox.ask(1, totals=("km",))
-        inbox.receiver.reply([Reply(inbox.item_of(0), 1, totals={"km": km}) for km in (5, 70)])
-
-        assert inbox.now.totals == {"km": 5}
-
     @pytest.mark.parametrize(
         ("stored", "again", "km"), [({"km": 5}, "one", 5), ({"km": 5}, "two", 5), ({}, "two", 0)]
     )
@@ -479,3 +429,170 @@ class TestTotals:
         # Then payload and values are of the same reply
         assert inbox.listed() == {0: "one"}
         assert inbox.now.totals == {"km": km}
+
+
+DAY = 86_400
+LARGE = "x" * INLINE
+BATCH_IDS = st.integers(0, ids.MAX_BATCH_ID)
+
+
+class Box:
+    """The replies to a scatter, and the stores they are kept in."""
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self.objects = self.memory.claims.objects
+        self.store = ReplyStore(self.memory.ports())
+
+    def keep(self, ordinal: int, payload: Any) -> bool:
+        return self.store.keep(BATCH, ordinal, Reply("", payload)).same
+
+    def payloads(self, *ordinals: int) -> dict[int, Any]:
+        return {n: kept.payload for n, kept in self.page(*ordinals).items()}
+
+    def page(self, *ordinals: int) -> dict[int, Kept]:
+        return self.store.fill(self.store.read(7, ordinals))
+
+    def record(self, ordinal: int) -> dict[str, Any]:
+        (record,) = self.memory.records.read(namespace(7, ordinal), [reply_name(ordinal)]).values()
+        return record.value
+
+
+@pytest.fixture
+def box() -> Box:
+    return Box()
+
+
+class TestPartitions:
+    @settings(max_examples=25)
+    @given(BATCH_IDS, BATCH_IDS, st.integers(0, 10**6), st.integers(0, 10**6))
+    def test_no_two_scatters_share_one_and_none_is_that_of_a_batch(
+        self, one: int, other: int, first: int, second: int
+    ) -> None:
+        assert int(namespace(one, first)) > ids.MAX_BATCH_ID
+        assert (namespace(one, first) == namespace(other, second)) is (
+            one == other and first % SHARDS == second % SHARDS
+        )
+
+    def test_a_number_fits_the_key_of_the_table(self) -> None:
+        assert int(namespace(ids.MAX_BATCH_ID, SHARDS - 1)) < 10**38
+
+    @pytest.mark.parametrize(("ordinal", "partition"), [(0, 1), (1, 2), (15, 16), (16, 1), (17, 2)])
+    def test_a_reply_is_where_every_process_looks_for_it(self, ordinal: int, partition: int) -> None:
+        assert namespace(7, ordinal) == str(partition * 2**53 + 7)
+
+
+class TestFirst:
+    @pytest.mark.parametrize(
+        ("one", "other", "same"),
+        [
+            (1, 1.0, False),
+            (1, True, False),
+            (0, False, False),
+            ([1], [True], False),
+            (float("nan"), float("nan"), True),
+            ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+            ({1: "a"}, {"1": "a"}, True),
+            ("é", "\u00e9", True),
+        ],
+    )
+    def test_values_are_compared_as_json(self, box: Box, *, one: Any, other: Any, same: bool) -> None:
+        box.keep(0, one)
+        assert box.keep(0, other) is same
+
+    def test_a_reply_whose_record_expires_while_it_is_written_differs_from_no_other(
+        self, box: Box, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(box.memory.records, "put", lambda *_, **__: (None, False))
+
+        assert box.keep(0, "a")
+
+
+class TestLarge:
+    @pytest.mark.parametrize(("size", "stored"), [(4_094, 0), (4_095, 1)])
+    def test_over_four_kilobytes_of_json_are_put_into_the_bucket(
+        self, box: Box, size: int, stored: int
+    ) -> None:
+        box.keep(5, "x" * size)
+
+        assert len(box.objects) == stored
+        assert all(is_claim_of(key, 7, 5) for key in box.objects)
+        record = box.record(5)
+        assert len(json.dumps(record)) < 4_196
+        assert box.payloads(5) == {5: "x" * size}
+
+    def test_an_object_is_put_into_the_bucket_as_its_json_without_spaces(self, box: Box) -> None:
+        payload = {"b": [1, 2], "a": {"text": LARGE}}
+
+        box.keep(0, payload)
+
+        assert box.payloads(0) == {0: payload}
+        (stored,) = box.objects.values()
+        assert stored == json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()
+
+    def test_the_loser_of_a_race_does_not_replace_the_payload_of_the_first(self, box: Box) -> None:
+        # Given a reply that is stored while another one, as large, is about to be
+        put = box.memory.claims.put
+
+        def slow(key: str, content: bytes) -> None:
+            box.memory.claims.put = put  # type: ignore[method-assign]
+            assert box.keep(0, LARGE + "first")
+            put(key, content)
+
+        box.memory.claims.put = slow  # type: ignore[method-assign]
+
+        assert not box.keep(0, LARGE + "second")
+        assert box.payloads(0) == {0: LARGE + "first"}
+
+    @pytest.mark.parametrize("error", [NotConfigured, AccessDenied])
+    def test_a_process_without_the_bucket_keeps_them_in_the_record(
+        self, box: Box, error: type[Exception]
+    ) -> None:
+        put = box.memory.claims.put
+
+        def refuse(key: str, content: bytes) -> None:
+            raise error("no bucket")
+
+        box.memory.claims.put = refuse  # type: ignore[method-assign]
+        assert box.keep(0, LARGE)
+        box.memory.claims.put = put  # type: ignore[method-assign]
+
+        assert box.keep(0, LARGE)
+        assert box.payloads(0) == {0: LARGE}
+        assert box.objects == {}
+
+    def test_an_object_that_is_gone_is_listed_as_a_claim(self, box: Box) -> None:
+        box.keep(0, LARGE)
+        (key,) = box.objects
+        box.objects.clear()
+
+        (kept,) = box.page(0).values()
+        assert (kept.payload, kept.claim) == (None, key)
+
+    @pytest.mark.parametrize("bucket", [True, False])
+    def test_a_page_ends_where_it_would_be_too_large(
+        self, box: Box, monkeypatch: pytest.MonkeyPatch, bucket: bool
+    ) -> None:
+        monkeypatch.setattr(replies, "PAGE_BYTES", 2 * INLINE + 10)
+        if not bucket:
+            monkeypatch.setattr(replies, "INLINE", 10**6)
+        for ordinal in range(4):
+            box.keep(ordinal, LARGE)
+
+        assert list(box.page(*range(4))) == [0, 1]
+        monkeypatch.setattr(replies, "PAGE_BYTES", 1)
+        assert list(box.page(2, 3)) == [2]
+
+
+class TestClaimKey:
+    def test_no_batch_lives_longer_than_the_bucket_keeps_a_claim(self) -> None:
+        assert names.CLAIM_DAYS[-1] * DAY >= limits.MAX_LIFETIME + RETENTION
+        assert list(names.CLAIM_DAYS) == sorted(names.CLAIM_DAYS)
+
+    @pytest.mark.parametrize("days", names.CLAIM_DAYS)
+    def test_a_key_is_known_as_its_recipients(self, days: int) -> None:
+        key = claim_key(replace(BATCH, expires_at=days * DAY), 5, "name", 0)
+
+        assert is_claim_of(key, 7, 5)
+        assert not is_claim_of(key, 7, 50)
+        assert not is_claim_of(key, 70, 5)

@@ -6,10 +6,8 @@ import pytest
 
 from fanin import names
 from fanin.domain.batch import Kind, State
-from fanin.domain.claim_checks import ClaimCheckRequest
-from fanin.domain.scatter import Recipient, Reply, ReplyReceipt, Scatter
+from fanin.domain.scatter import Recipient, ReplyReceipt, Scatter
 from fanin.errors import (
-    BatchNotFound,
     ChannelRefused,
     InvalidRequest,
     Throttled,
@@ -61,18 +59,6 @@ class TestSending:
         }
         assert (scattered.batch.kind, scattered.batch.items) == (Kind.SCATTER, 3)
         assert scattered.batch.state is State.CLOSED
-
-    def test_a_repeated_job_sends_the_same_ids_and_only_to_the_missing(self, fleet: Fleet) -> None:
-        fleet.start(3)
-        job = fleet.memory.jobs.waiting[0]
-        fleet.work()
-        first = [fleet.item(i) for i in range(3)]
-        fleet.reply(1)
-
-        fleet.scatters.send(job["batch_id"], job["chunk"], job["wave"])
-
-        assert [len(fleet.got(i)) for i in range(3)] == [2, 1, 2]
-        assert [fleet.item(i) for i in range(3)] == first
 
     def test_a_queue_that_takes_nothing_fails_its_recipient(self, fleet: Fleet) -> None:
         scattered = fleet.start(2)
@@ -177,19 +163,6 @@ class TestReplies:
         assert fleet.scatters.status(scattered.batch.batch_id).received == 1
         assert fleet.said(scattered) == {"car 0": "ok"}
 
-    def test_a_payload_that_was_uploaded_is_one(self, fleet: Fleet) -> None:
-        scattered = fleet.start(1)
-        fleet.work()
-        claim = fleet.scatters.claim(ClaimCheckRequest(fleet.item(0), 10**6, "video/mp4"))
-        fleet.memory.claims.uploaded.add(claim.key)
-
-        (receipt,) = fleet.scatters.reply([Reply(fleet.item(0), claim=claim.key)])
-
-        assert receipt.first
-        (reply,) = fleet.scatters.replies(scattered.batch.batch_id).replies
-        assert (reply.claim, reply.payload) == (claim.key, None)
-        assert reply.url == f"memory://claims/{claim.key}"
-
 
 class TestDeadline:
     def test_the_missing_are_sent_to_again_and_then_given_up(self, fleet: Fleet) -> None:
@@ -228,15 +201,6 @@ class TestDeadline:
 
         assert fleet.row(scattered.batch).retries == 1
         assert all(len(fleet.got(i)) >= 2 for i in range(2))
-
-    def test_a_caller_who_died_before_the_jobs_is_healed_by_the_first_alarm(self, fleet: Fleet) -> None:
-        with fleet.dying("jobs.send", "before"):
-            fleet.start(2, timeout=10)
-
-        fleet.ring(10)
-        fleet.work()
-
-        assert [len(fleet.got(i)) for i in range(2)] == [1, 1]
 
     def test_the_reaper_meets_a_deadline_whose_alarm_was_lost(self, fleet: Fleet) -> None:
         scattered = fleet.start(1, timeout=10)
@@ -282,13 +246,6 @@ class TestQuorum:
 
 
 class TestOthers:
-    def test_a_plain_batch_is_no_scatter(self, fleet: Fleet) -> None:
-        batch, _ = fleet.batch(1)
-
-        for call in (fleet.scatters.status, fleet.scatters.replies):
-            with pytest.raises(BatchNotFound):
-                call(batch.batch_id)
-
     def test_an_id_that_is_taken_is_drawn_again(self, fleet: Fleet) -> None:
         # Given a scatter whose id another has drawn at the same time
         taken = fleet.start(1, correlation_id="a")

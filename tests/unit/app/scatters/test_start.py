@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from fanin import names
 from fanin.app.directory.service import TOPIC_PREFIX
-from fanin.app.ledger.reservation import namespace_of
-from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters import records as scatter_records
 from fanin.app.scatters.service import ScatterService
+from fanin.app.scatters.start import check
 from fanin.domain import limits
-from fanin.domain.batch import OpenBatch, State
+from fanin.domain.batch import State
 from fanin.domain.directory import Registration
-from fanin.domain.principals import IdempotencyKey
 from fanin.domain.scatter import Recipient, Scatter, Scattered
 from fanin.errors import (
     BatchGone,
     CorrelationIdAlive,
-    IdempotencyKeyReused,
     InvalidRequest,
     NotRegistered,
+    RequestTooLarge,
 )
 from tests.lost_answers import LostAnswers
 from tests.stateful.fuse import Fuse
@@ -82,48 +81,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestKey:
-    def test_a_repeat_finds_the_scatter_and_asks_nobody_again(self, town: Town) -> None:
-        town.recipients(2)
-        request = Scatter("report!", town.recipients(2))
-        first = town.scatters.start(request, key="week 47")
-        town.work()
-        town.reply(0)
-
-        again = ScatterService(town.fresh()).start(request, key="week 47")
-
-        assert again.batch.batch_id == first.batch.batch_id
-        assert again.correlation_id == first.correlation_id
-        assert (again.received, again.missing) == (1, 1)
-        assert town.memory.jobs.waiting == []
-
-    def test_it_stands_for_one_request(self, town: Town) -> None:
-        town.scatters.start(Scatter("report!", town.recipients(1)), key="mine")
-        before = town.accesses.writes.total()
-
-        with pytest.raises(IdempotencyKeyReused, match="mine"):
-            town.scatters.start(Scatter("hello", town.recipients(1)), key="mine")
-        assert town.accesses.writes.total() == before
-
-    def test_scatters_of_other_keys_and_of_none_are_others(self, town: Town) -> None:
-        request = Scatter("report!", town.recipients(1))
-        started = [town.scatters.start(request, key=key) for key in ("a", "b", None, None)]
-
-        assert len({one.batch.batch_id for one in started}) == 4
-
     def test_a_bad_key_writes_nothing(self, town: Town) -> None:
         with pytest.raises(InvalidRequest):
             town.scatters.start(Scatter("x", topic="t"), key="x" * 257)
         assert town.accesses.writes.total() == 0
-
-    def test_a_repeat_after_the_end_says_how_it_ended(self, town: Town) -> None:
-        request = Scatter("report!", town.recipients(1), correlation_id="mine")
-        town.scatters.start(request, key="k")
-        town.work()
-        town.reply(0)
-
-        assert town.scatters.start(request, key="k").ready
-        town.clock.advance(2 * 86_400_000 + town.ports.defaults.lifetime * 1000)
-        assert not town.scatters.start(request, key="k").ready  # the key has run out with its scatter
 
     def test_a_scatter_that_was_removed_is_gone(self, town: Town) -> None:
         request = Scatter("report!", topic="nobody")
@@ -150,23 +111,6 @@ class TestKey:
         assert town.opened == {mine.batch.batch_id}
         assert mine.batch.items == 3
         assert set(town.asked().values()) == {1}
-
-    def test_an_id_that_another_batch_has_is_given_up_with_its_salt(self, town: Town) -> None:
-        # Given a plain batch that draws the same id just before
-        def foreign() -> None:
-            name = IdempotencyKey.of("k").name
-            kept = town.ports.directory.read(namespace_of(name), [name])[name]
-            other = LedgerService(town.ports).open(OpenBatch())
-            town.ports.batches.create(replace(other, batch_id=kept.value["batch_id"], salt=b"x" * 16))
-
-        town.at("batches.create", "before", foreign)
-        request = Scatter("report!", town.recipients(2))
-        first = town.scatters.start(request, key="k")
-        # Then the scatter has another, and the key names that
-        assert town.scatters.start(request, key="k").batch.batch_id == first.batch.batch_id
-        assert first.batch.salt != b"x" * 16
-        town.work()
-        assert town.reply(1).first
 
     def test_who_comes_back_late_takes_its_correlation_id_anew(self, town: Town) -> None:
         # Given a start that died, and another scatter that took its correlation id since
@@ -332,7 +276,7 @@ class TestLargeTopic:
             turns.append(len(town.memory.jobs.waiting))
             return put(*args)  # type: ignore[arg-type]
 
-        monkeypatch.setattr("fanin.app.scatters.listing.put_chunk", slow)
+        monkeypatch.setattr("fanin.app.scatters.recipients.put_chunk", slow)
 
         assert town.settled(town.ask()).batch.items == 20
         assert len(turns) == 7
@@ -357,19 +301,6 @@ class TestLargeTopic:
         assert set(range(0, 40, 4)) - {20} <= set(asked)
         assert len(asked) == found.batch.items == len(town.asked())
         assert set(town.asked().values()) == {1}
-
-    def test_a_job_that_comes_again_sends_nothing(self, town: Town) -> None:
-        town.register(*range(8))
-        started = town.ask()
-        job = town.memory.jobs.waiting[0]
-        town.work()
-
-        ScatterService(town.fresh()).work(job["batch_id"], None, 0)
-
-        assert town.memory.jobs.waiting == []
-        town.ledger.cancel(started.batch.batch_id)
-        ScatterService(town.fresh()).work(job["batch_id"], None, 0)
-        assert town.memory.jobs.waiting == []
 
     def test_too_many_are_told_at_once_or_cancelled(
         self, town: Town, monkeypatch: pytest.MonkeyPatch
@@ -429,3 +360,122 @@ class TestNamed:
         with pytest.raises(NotRegistered, match=name):
             town.scatters.start(Scatter("x", [Recipient("", name)]))
         assert town.accesses.writes.total() == before
+
+
+ONE = Recipient("car", "https://sqs/car")
+TOPIC: dict[str, Any] = {"recipients": [], "topic": "t"}
+
+
+def scatter(**options: Any) -> Scatter:
+    return Scatter(**{"body": "x", "recipients": [ONE], **options})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"recipients": []},
+        {"recipients": [ONE] * 100_000},
+        {"recipients": [Recipient("", "q")]},
+        {"recipients": [Recipient("é" * 256, "q" * 1_024)]},
+        {**TOPIC, "topic": "t" * 128, "where": {"kind": "van"}},
+        {**TOPIC, "where": {f"{n}".zfill(64): "v" * 256 for n in range(16)}},
+        {"type": "t" * 256},
+        {"attributes": {f"{n}": "x" for n in range(6)}},
+        {"attributes": {"n" * 256: "v" * 256}},
+        {"attributes": {"fanin": "x", "Fanin-item": "x", "my-fanin-item": "x"}},
+        {"correlation_id": "c"},
+        {"correlation_id": "c" * 128},
+        {"timeout": 5},
+        {"timeout": 86_400},
+        {"max_retries": 0},
+        {"max_retries": 10},
+        {"quorum": 1},
+        {"quorum": 100_000},
+        {"quorum": 0.001},
+        {"quorum": 0.999},
+    ],
+)
+def test_a_request_within_all_limits_is_allowed(options: dict[str, Any]) -> None:
+    check(scatter(**options))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"topic": "t"}, "a scatter goes to recipients or to a topic, not to both"),
+        ({"where": {"kind": "van"}}, "where chooses among the registrations of a topic; name the topic"),
+        ({**TOPIC, "where": {f"{n}": "v" for n in range(17)}}, "where may have at most 16 pairs"),
+        ({**TOPIC, "where": {"n" * 65: "v"}}, "a key of where must be text of 1 to 64"),
+        ({**TOPIC, "where": {"kind": "v" * 257}}, "where['kind'] must be text of 0 to 256"),
+        ({"recipients": [Recipient("n" * 257, "q")]}, "a recipient's name must be text of 0 to 256"),
+        ({"recipients": [Recipient("", "")]}, "a recipient's channel must be text of 1 to 1024"),
+        (
+            {"recipients": [ONE, Recipient("", "q" * 1_025)]},
+            "a recipient's channel must be text of 1 to 1024",
+        ),
+        ({**TOPIC, "topic": ""}, "topic must be 1 to 128 letters, digits"),
+        ({**TOPIC, "topic": "t" * 129}, "topic must be 1 to 128 letters, digits"),
+        ({**TOPIC, "topic": "a/b"}, "topic must be 1 to 128 letters, digits"),
+        ({"body": ""}, "body must be text, and not empty"),
+        ({"body": None}, "body must be text, and not empty"),
+        ({"body": b"x"}, "body must be text, and not empty"),
+        ({"type": "t" * 257}, "type must be text of 0 to 256 characters"),
+        ({"attributes": {"": "v"}}, "an attribute's name must be text of 1 to 256"),
+        ({"attributes": {"n" * 257: "v"}}, "an attribute's name must be text of 1 to 256"),
+        ({"attributes": {"week": ""}}, "attribute 'week' must be text of 1 to 256"),
+        ({"attributes": {"week": "v" * 257}}, "attribute 'week' must be text of 1 to 256"),
+        ({"attributes": {"week": 47}}, "attribute 'week' must be text of 1 to 256"),
+        (
+            {"attributes": {"fanin-mine": "x"}},
+            "attribute 'fanin-mine' is reserved for fanin; use another name",
+        ),
+        ({"correlation_id": ""}, "correlation_id must be text of 1 to 128"),
+        ({"correlation_id": "c" * 129}, "correlation_id must be text of 1 to 128"),
+        ({"timeout": 4}, "timeout must be a whole number from 5 to 86400, not 4"),
+        ({"timeout": 86_401}, "timeout must be a whole number from 5 to 86400, not 86401"),
+        ({"timeout": 5.0}, "timeout must be a whole number from 5 to 86400, not 5.0"),
+        ({"max_retries": -1}, "max_retries must be a whole number from 0 to 10, not -1"),
+        ({"max_retries": 11}, "max_retries must be a whole number from 0 to 10, not 11"),
+        ({"quorum": 0}, "quorum must be a whole number from 1 to 100000, not 0"),
+        ({"quorum": 100_001}, "quorum must be a whole number from 1 to 100000, not 100001"),
+        ({"quorum": True}, "quorum must be a whole number from 1 to 100000, not True"),
+        ({"quorum": "0.5"}, "quorum must be a whole number from 1 to 100000, not '0.5'"),
+        ({"quorum": 0.0}, "quorum 0.0"),
+        ({"quorum": 1.0}, "give a number of replies as an integer"),
+        ({"quorum": 2.0}, "give a number of replies as an integer"),
+        ({"quorum": -0.5}, "quorum -0.5"),
+        ({"quorum": float("nan")}, "quorum nan"),
+        ({"quorum": float("inf")}, "quorum inf"),
+    ],
+)
+def test_a_value_out_of_its_range_or_against_another_is_refused(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=re.escape(message)):
+        check(scatter(**options))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"recipients": [ONE] * 100_001}, "100001 recipients in one call; send at most 100000"),
+        ({"attributes": {f"{n}": "x" for n in range(7)}}, "7 attributes in one call; send at most 6"),
+    ],
+)
+def test_one_too_many_is_too_large(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RequestTooLarge, match=message):
+        check(scatter(**options))
+
+
+@pytest.mark.parametrize(
+    ("character", "size"),
+    [("x", 1), ('"', 2), ("\n", 2), ("é", 6), ("\u20ac", 6), ("😀", 12)],
+)
+def test_a_body_may_take_200_kilobytes_of_json_with_its_quotes_and_escapes(character: str, size: int) -> None:
+    body = character * ((204_800 - 2) // size)
+    rest = "x" * (204_800 - 2 - len(body) * size)
+
+    check(scatter(body=body + rest))
+    with pytest.raises(RequestTooLarge, match="the body is over 204800 bytes; send a claim check"):
+        check(scatter(body=body + rest + "x"))

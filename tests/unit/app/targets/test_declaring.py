@@ -16,17 +16,6 @@ from fanin.domain.targets import Target, TargetType
 from fanin.errors import ChannelRefused, FaninError, InvalidRequest, NotConfigured
 from tests.unit.app.targets.conftest import QUEUE, URL, World, task
 
-GOOD = (
-    task("t" * 2_048),
-    Target(TargetType.DURABLE_CALLBACK, callback_id="aGk="),
-    Target(TargetType.SQS, queue_url=QUEUE),
-    Target(TargetType.WEBHOOK, url=URL),
-)
-
-
-def test_good_targets_are_accepted(world: World) -> None:
-    assert checked_targets(world.ports, GOOD) == GOOD
-
 
 def test_as_many_and_as_short_as_may_be(world: World) -> None:
     world.memory.channels.queues["q"] = []

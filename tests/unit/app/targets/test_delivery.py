@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from fanin import names
-from fanin.app.ports.callbacks import Notice
+from fanin.app.ports.channels import Notice
 from fanin.app.targets.delivery import Outcome, deliver
 from fanin.app.targets.records import change
 from fanin.domain.batch import Batch
 from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType, When
 from fanin.errors import ServiceUnavailable, TargetRefused
-from fanin.wire.times import encode_time
+from fanin.wire.json_types import encode_time
 from tests.lost_answers import LostAnswers
 from tests.unit.app.targets.conftest import QUEUE, URL, World, task
 

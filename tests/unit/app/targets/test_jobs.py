@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from fanin.adapters.sqs import _body
-from fanin.app.ports.callbacks import Notice
+from fanin.adapters.queues import _body
+from fanin.app.ports.channels import Notice
 from fanin.app.ports.events import Event
 from fanin.app.targets.jobs import Job, succeeded
 from fanin.domain import limits

@@ -15,7 +15,6 @@ from fanin.domain.marks import Count, Done, Failure, ItemRange, Marked, Receipt
 from fanin.errors import (
     AccessDenied,
     BatchGone,
-    BatchNotFound,
     FaninError,
     InvalidItemId,
     InvalidRequest,
@@ -134,19 +133,6 @@ class TestLedgerAcknowledger:
         assert tracker.acknowledger()(list(group)) == {}
 
         assert sent_marks(sqs, ack_queue) == list(group[1:])
-
-    def test_refusals_are_by_place_whatever_stands_around_them(self, tracker, batch):
-        estimated = tracker.add(tracker.open(mode="estimated").batch_id, 10)
-        group = batch.add(2)
-        marks = [*estimated[:4], "nonsense", Failure("5:x:0", "torn"), group[0], f"77:{group.id}:0"]
-        found = LedgerAcknowledger(tracker)(marks)
-        assert {place: type(error) for place, error in found.items()} == {
-            4: InvalidItemId,
-            5: InvalidItemId,
-            7: BatchNotFound,
-        }
-        assert tracker.status(estimated.batch_id).batch.acked == 4
-        assert tracker.status(batch.id, exact=True).done_min == 1
 
 
 class TestQueueAcknowledger:

@@ -71,24 +71,6 @@ def test_a_message_not_deleted_is_a_duplicate_and_no_harm(tracker, queue, sent, 
     assert "comes again" in caplog.text
 
 
-def test_fifo_stops_a_group_at_its_first_failure(tracker, fifo_queue):
-    # Given
-    handled = []
-
-    def handle(message):
-        handled.append(message.body)
-        if message.body == "1":
-            raise ValueError
-
-    with tracker.batch() as batch:
-        batch.send(fifo_queue, map(str, range(3)))
-    # When
-    tracker.consumer(fifo_queue, handle, wait=0).poll()
-    # Then
-    assert handled == ["0", "1"]
-    assert [span.start for span in tracker.iter_missing(batch.id)] == [1]
-
-
 def test_fifo_deletes_nothing_of_a_group_behind_a_mark_that_is_left(tracker, fifo_queue, faulty, monkeypatch):
     # Given two messages of one group, and a ledger that leaves the first
     with tracker.batch() as batch:

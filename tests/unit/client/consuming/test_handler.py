@@ -49,29 +49,6 @@ def test_what_could_not_be_acknowledged_comes_again_all_of_it(tracker, batch, mo
     assert failed(response) == ["m0", "m1", "m2"]
 
 
-def test_fifo_stops_a_group_at_its_first_failure(tracker, batch):
-    # Given: two groups, the second message of group a fails
-    handled = []
-
-    @tracker.sqs_handler
-    def handle(message):
-        handled.append(message.body)
-        if message.body == "a2":
-            raise ValueError
-
-    group = batch.add(6)
-    names = ["a1", "b1", "a2", "b2", "a3", "b3"]
-    records = [
-        record(name, item, group=name[0], arn=f"{ARN}.fifo") for name, item in zip(names, group, strict=True)
-    ]
-    # When
-    response = handle({"Records": records})
-    # Then
-    assert failed(response) == ["ma2", "ma3"]
-    assert handled == ["a1", "b1", "a2", "b2", "b3"]
-    assert [span.start for span in tracker.iter_missing(batch.id)] == [2, 4]
-
-
 class TestOneMessageTwice:
     """A standard queue may deliver a message twice within one receive, and the handler may notice."""
 
@@ -116,31 +93,6 @@ class TestOneMessageTwice:
         assert (row.state, row.totals, row.failed) == (State.COMPLETE, {"rows": 5}, 0)
         if polls:
             assert service.tracker.consumer(queue, handle, wait=0).poll() == 0
-
-
-def test_a_bad_mark_brings_back_its_own_delivery_and_no_other(tracker, batch):
-    group = batch.add(3)
-
-    @tracker.sqs_handler
-    def handle(message):
-        if message.body == "1":
-            message.add(rows=1)  # the batch has no such total
-
-    assert failed(handle(event(group))) == ["m1"]
-    assert [span.start for span in tracker.iter_missing(batch.id)] == [1]
-
-
-def test_a_batch_that_is_gone_drops_its_messages_and_the_next_are_skipped(tracker, batch):
-    handled = []
-    handle = tracker.sqs_handler(lambda message: handled.append(message.body))
-    group = batch.add(4)
-    tracker.ledger.cancel(batch.id)  # by another process
-    tracker.ledger.remove(batch.id)
-
-    assert failed(handle(event(group[:2]))) == []
-    assert failed(handle(event(group[2:]))) == []
-
-    assert handled == ["0", "1"]
 
 
 def test_on_fifo_nothing_of_a_group_is_deleted_behind_a_refused_mark(tracker, batch):

@@ -10,13 +10,13 @@ import pytest
 
 from fanin import ItemFailed, ReceivedMessage, Retry
 from fanin.client.consuming.acknowledging import Acknowledger
-from fanin.client.consuming.skipping import Skipping
-from fanin.client.consuming.window import MessageHandler, MessageWindow
-from fanin.client.ended_batches import EndedBatches
+from fanin.client.consuming.window import MessageHandler, MessageWindow, kept_message, source_of
+from fanin.client.ended_batches import EndedBatches, Skipping
 from fanin.client.items_in_hand import IN_HAND
+from fanin.client.messages import from_queue
 from fanin.domain import ids
 from fanin.domain.batch import State
-from fanin.domain.failures import KeptMessage
+from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.marks import Done, Failure, Mark, Marked, Receipt
 from fanin.errors import (
     AccessDenied,
@@ -315,3 +315,30 @@ def test_a_failure_has_its_message_a_reason_that_can_be_sent_and_where_it_came_f
 
     kept = KeptMessage(raw.get("body", "body of m1"))
     assert acknowledged.calls == [[Failure("1:g:0", "torn ?", kept, attempts=1, source=said)]]
+
+
+def test_of_a_message_that_was_polled_all_but_the_item_is_kept() -> None:
+    message = from_queue(
+        {
+            "MessageId": "m",
+            "Body": "body",
+            "Attributes": {"MessageGroupId": "g"},
+            "MessageAttributes": {
+                "fanin-item": {"StringValue": "1:g:0", "DataType": "String"},
+                "kind": {"StringValue": "a", "DataType": "String"},
+                "cents": {"StringValue": "7", "DataType": "Number.cents"},
+                "blob": {"BinaryValue": b"\x00\xff", "DataType": "Binary"},
+            },
+        }
+    )
+
+    assert kept_message(message) == KeptMessage(
+        "body",
+        {
+            "kind": MessageAttribute("String", "a"),
+            "cents": MessageAttribute("Number.cents", "7"),
+            "blob": MessageAttribute("Binary", b"\x00\xff"),
+        },
+        "g",
+    )
+    assert source_of(message) == ""

@@ -8,7 +8,7 @@ import pytest
 
 from fanin.client.frames.envelope_sender import EnvelopeSender, Sending
 from fanin.client.frames.envelopes import Envelope
-from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
+from fanin.client.frames.repeat_buffer import MemoryRepeatBuffer
 from fanin.errors import EnvelopesRefused, InvalidRequest, ServiceUnavailable, Throttled
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from fanin.app.frames.service import FrameService
+from fanin.adapters.backoff import Backoff
+from fanin.app.frames import FrameService
+from fanin.client.frames.envelope_sender import Notice
 from fanin.client.frames.envelopes import Envelope
-from fanin.client.frames.memory_repeat_buffer import MemoryRepeatBuffer
 from fanin.client.frames.receiver import Delivery
-from fanin.client.frames.repeat_buffer import Usage
-from fanin.client.frames.repeater import Repeater
+from fanin.client.frames.repeat_buffer import MemoryRepeatBuffer, Usage
+from fanin.client.frames.repeater import CheckSchedule, Repeater
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
-from fanin.client.frames.transport import Notice
 from fanin.domain.frames import Frame, OpenFrame
 from fanin.errors import BufferFull, EnvelopesRefused, InvalidRequest, ServiceUnavailable, Throttled
 from tests.unit.client.frames.conftest import World
@@ -43,41 +43,6 @@ def test_repeats_when_it_is_asked_to(world: World) -> None:
     world.process().reap()
     repeater.tick()
     assert [envelope.payload for envelope in world.queue] == [b"a"]
-
-
-def test_repeats_everything_when_the_way_is_open_again(world: World) -> None:
-    down, sent = True, []
-
-    def transport(envelopes: Sequence[Envelope]) -> None:
-        if down:
-            raise ServiceUnavailable("no way")
-        sent.extend(envelopes)
-
-    repeater = world.sender(b"a", b"b", b"c", transport=transport, size=1)
-    down = False
-    repeater.put(b"d")
-    repeater.flush()
-    repeater.tick()
-    assert {envelope.payload for envelope in sent} == {b"a", b"b", b"c", b"d"}
-
-
-def test_sends_what_a_frame_left_that_was_given_up_in_a_new_one(world: World) -> None:
-    repeater, seen = world.sender(b"a", b"b"), Counter[bytes]()
-    old = repeater.buffer.frames()
-    late = world.queue.pop()
-    world.take(world.receiver(lambda delivery: seen.update([delivery.payload])))
-    for _ in range(2):
-        world.clock.advance(61_000)
-        world.process().reap()
-    world.announce()
-    repeater.tick()
-    repeater.flush()
-
-    world.queue.append(late)
-    while world.queue:
-        world.take(world.receiver(lambda delivery: seen.update([delivery.payload])))
-    assert repeater.buffer.frames() != old
-    assert seen == {b"a": 1, b"b": 1}
 
 
 def test_a_frame_completed_while_the_sender_was_away(world: World, tmp_path: Path) -> None:
@@ -447,3 +412,66 @@ def test_whoever_wants_it_repeats_poison_for_ever(world: World) -> None:
     assert repeater.buffer.usage.envelopes == 1
     with pytest.raises(InvalidRequest, match="max_frames must be a whole number from 1"):
         world.repeater(max_frames=0)
+
+
+class Time:
+    now = 100.0
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+def schedule(time: Time, *frames: int) -> CheckSchedule:
+    """A schedule whose waits are 10, 20, 40, 40 seconds."""
+    return CheckSchedule(frames, Backoff(base=10, cap=40, fraction=lambda: 1.0), lambda: time.now)
+
+
+def checks(found: CheckSchedule, time: Time, seconds: int) -> list[float]:
+    """Let time pass by the second; at which times a frame was due, from now."""
+    began, due = time.now, []
+    for second in range(seconds):
+        time.now = began + second
+        due += [second for _ in found.due()]
+    return due
+
+
+def test_a_frame_is_due_after_waits_that_grow(time: Time) -> None:
+    found = schedule(time)
+    found.add(7)
+    assert checks(found, time, 160) == [10, 30, 70, 110, 150]
+
+
+def test_a_wait_is_at_least_half_of_the_first(time: Time) -> None:
+    found = CheckSchedule([], Backoff(base=10, cap=40, fraction=lambda: 0.0), lambda: time.now)
+    found.add(7)
+    assert checks(found, time, 12) == [5, 10]
+
+
+def test_a_frame_that_is_hastened_is_due_at_once_and_its_waits_begin_anew(time: Time) -> None:
+    found = schedule(time)
+    found.add(7)
+    found.add(8)
+    assert checks(found, time, 31) == [10, 10, 30, 30]
+    found.hasten(7)
+    assert list(found.due()) == [7]
+    found.hasten_all()
+    assert list(found.due()) == [7, 8]
+    assert checks(found, time, 22) == [20, 20]
+
+
+def test_a_frame_that_is_forgotten_is_not_due(time: Time) -> None:
+    found = schedule(time, 7, 8)
+    found.forget(7)
+    found.forget(9)
+    assert (len(found), 7 in found, 8 in found) == (1, False, True)
+    assert list(found.due()) == [8]
+
+
+def test_frames_may_be_forgotten_and_hastened_while_they_are_gone_through(time: Time) -> None:
+    found = schedule(time, 7, 8)
+    for frame_id in found.due():
+        found.hasten_all()
+        found.forget(frame_id)
+    assert len(found) == 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
@@ -17,8 +18,11 @@ from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Request, Response, unsigned
 from fanin.entry.http.application import application, serve
+from fanin.entry.http.table import ROUTES
+from fanin.entry.http.validation import checked
 from fanin.errors import FaninError, ServiceUnavailable
 from fanin.names import API_ROOT
+from fanin.wire.problems import DOCUMENT
 
 URL = "https://abc123.execute-api.eu-west-1.amazonaws.com"
 CONTEXT = SimpleNamespace(
@@ -103,11 +107,21 @@ class Gateway:
             "isBase64Encoded": False,
         }
         answer = serve(self._app, event, CONTEXT)
+        self._check(request.method, unquote(url.path), answer)
         if self.lost:
             self.lost -= 1
             raise ServiceUnavailable("no answer came")
         headers = {name.lower(): value for name, value in answer["headers"].items()}
         return Response(answer["statusCode"], headers, answer["body"].encode())
+
+    @staticmethod
+    def _check(method: str, path: str, answer: Mapping[str, Any]) -> None:
+        """An answer has the status and the form that the document promises."""
+        if answer["statusCode"] < 400:
+            (route,) = [route for route in ROUTES if route.method == method and route.matches(path)]
+            assert answer["statusCode"] == route.status
+            if route.answer and route.answer is not DOCUMENT:
+                checked(route.answer, answer["body"])
 
     @property
     def asked(self) -> list[tuple[str, str]]:

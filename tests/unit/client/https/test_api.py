@@ -12,8 +12,8 @@ from fanin.app.api import Ledger
 from fanin.client.https.api import NOTHING, HttpsApi, error_of, key_header, keyed
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import NotSent, Response, unsigned
+from fanin.domain.access import Principal
 from fanin.domain.marks import Marked
-from fanin.domain.principals import Principal
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
     AccessDenied,

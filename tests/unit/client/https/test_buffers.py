@@ -64,28 +64,11 @@ def test_a_put_whose_answer_was_lost_is_repeated_only_with_a_key(
     assert buffers.status("jobs").pending == 2
 
 
-def test_what_a_take_says_is_what_is_taken(over_https: HttpsServices, gateway: Gateway) -> None:
-    over_https.buffers.define("jobs", 9)
-    over_https.buffers.put("jobs", ["a"])
-    gateway.requests.clear()
-    over_https.buffers.take("jobs", most=3, wait=0, visibility_timeout=7)
-    assert json.loads(gateway.requests[0].body or b"") == {"most": 3, "wait": 0, "visibility_timeout": 7}
-
-
 def test_a_name_cannot_lead_to_another_path(over_https: HttpsServices, gateway: Gateway) -> None:
     for call in over_https.buffers.delete, over_https.buffers.poll:
         with pytest.raises(InvalidRequest, match=r"must not have / or \?"):
             call("a/../jobs?x")
     assert gateway.asked == []
-
-
-def test_buffers_are_listed_a_page_at_a_time(services: Fanin) -> None:
-    for name in ("a", "b", "c"):
-        services.buffers.define(name, 1)
-    first = services.buffers.list(limit=2)
-    rest = services.buffers.list(cursor=first.cursor, limit=2)
-    assert [one.name for one in (*first.buffers, *rest.buffers)] == ["a", "b", "c"]
-    assert rest.cursor is None
 
 
 class TestWaiting:

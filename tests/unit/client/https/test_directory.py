@@ -6,11 +6,10 @@ import pytest
 
 from fanin.adapters.memory import Memory
 from fanin.app.api import Fanin
-from fanin.app.services import Services
 from fanin.client.https.services import HttpsServices
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutEvent, PutRoute
-from fanin.errors import FaninError, InvalidRequest, NotRegistered, OutcomeUnknown, RouteNotFound
+from fanin.errors import InvalidRequest, NotRegistered, OutcomeUnknown, RouteNotFound
 from tests.unit.client.https.conftest import Gateway
 
 
@@ -61,14 +60,6 @@ def test_what_cannot_be_sent_in_a_query_is_refused_in_words(over_https: HttpsSer
         over_https.ledger.list(user_key="\ud800")
 
 
-def test_routes_are_read_a_page_at_a_time(services: Fanin) -> None:
-    made = [services.routing.put(PutRoute(name, {"source": [name]}, "cars")) for name in ("a", "b", "c")]
-    first = services.routing.page(limit=2)
-    rest = services.routing.page(cursor=first.cursor, limit=2)
-    assert [*first.routes, *rest.routes] == made
-    assert rest.cursor is None
-
-
 def test_members_are_read_a_page_at_a_time(
     over_https: HttpsServices, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,15 +76,6 @@ def test_members_are_read_a_page_at_a_time(
     assert [one.name for one in over_https.directory.members("cars", {"even": "True"})] == ["b", "d"]
 
 
-def test_an_attribute_filter_is_one_parameter(over_https: HttpsServices, gateway: Gateway) -> None:
-    over_https.directory.page("cars", attributes={"colour": "red", "region": "eu"}, cursor=None, limit=7)
-    over_https.directory.page("cars")
-    assert gateway.asked == [
-        ("GET", "/directory/cars?attributes=colour%3Dred%2Cregion%3Deu&limit=7"),
-        ("GET", "/directory/cars?limit=100"),
-    ]
-
-
 def test_an_event_whose_answer_was_lost_is_not_sent_again(
     over_https: HttpsServices, gateway: Gateway, memory: Memory
 ) -> None:
@@ -103,23 +85,8 @@ def test_an_event_whose_answer_was_lost_is_not_sent_again(
     assert (len(gateway.requests), len(memory.events.published)) == (1, 1)
 
 
-@pytest.mark.parametrize("lost", [1, 2])
-def test_a_registration_whose_answer_was_lost_is_made_again(
-    over_https: HttpsServices, gateway: Gateway, direct: Services, lost: int
-) -> None:
-    gateway.lost = lost
-    made = over_https.directory.register(Register("cars", "a", "q1"))
-    assert len(gateway.requests) == 1 + lost
-    assert direct.directory.get("cars", "a") == made
-
-
 @pytest.mark.parametrize("name", ["ü b", "a?b#c", "a%2Fb"])
 def test_a_name_is_one_part_of_the_path(services: Fanin, gateway: Gateway, name: str) -> None:
     with pytest.raises(InvalidRequest):
         services.directory.get("cars", name)
     assert all(path.startswith("/directory/cars/") and "?" not in path for _, path in gateway.asked)
-
-
-def test_a_slash_in_a_name_finds_nothing(over_https: HttpsServices) -> None:
-    with pytest.raises(FaninError):
-        over_https.directory.get("cars", "a/b")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from fanin.client.https.services import HttpsServices
-from fanin.domain.redrives import Redrive, RedriveState, Redriving, Redrivings
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import OrdinalRange, Redrive, RedriveState, Redriving, Redrivings
 from fanin.wire import redrives as wire
 from tests.unit.client.https.conftest import Script, ok
 from tests.unit.client.https.test_scatters import api

@@ -19,7 +19,7 @@ from fanin.domain.claim_checks import ClaimCheckRequest
 from fanin.domain.scatter import Recipient, Reply, Scatter
 from fanin.errors import ServiceUnavailable
 from fanin.wire import scatters as wire
-from tests.unit.client.https.conftest import URL, Gateway, Script, ok
+from tests.unit.client.https.conftest import URL, Script, ok
 
 QUEUE = "https://sqs/car"
 
@@ -85,14 +85,3 @@ def test_a_scatter_lives_the_same_life_over_the_api_and_on_the_stores(
     )
     (reply,) = services.scatters.replies(batch_id, limit=7).replies
     assert (reply.ordinal, reply.name, reply.payload) == (0, "car", {"km": 1, "note": None})
-
-
-def test_a_reply_whose_answer_was_lost_is_sent_again(
-    gateway: Gateway, over_https: Fanin, memory: Memory, scatters: ScatterService
-) -> None:
-    started = over_https.scatters.start(Scatter("x", [Recipient("car", QUEUE)]))
-    replies = [Reply(item_of(memory, scatters), 7)]
-    gateway.lost = 1
-    (receipt,) = over_https.scatters.reply(replies)
-    assert (receipt.first, receipt.duplicate) == (False, True)
-    assert over_https.scatters.status(started.batch.batch_id).received == 1

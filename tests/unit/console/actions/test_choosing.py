@@ -8,7 +8,7 @@ import pytest
 from starlette.datastructures import ImmutableMultiDict
 
 from fanin.console.actions.choosing import address_of, described, fields_of, queue_field, selection_of
-from fanin.domain.selection import OrdinalRange, Selection
+from fanin.domain.redrives import OrdinalRange, Selection
 from fanin.errors import InvalidRequest, RequestTooLarge
 
 HOSTILE = (

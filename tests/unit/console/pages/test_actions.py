@@ -20,7 +20,7 @@ from fanin.domain.batch import State
 from fanin.entry.http.table import ROUTES as ALL
 from fanin.testing import InMemoryService
 from fanin.wire.actions import Caller, CallerKind
-from fanin.wire.times import encode_time
+from fanin.wire.json_types import encode_time
 from tests.unit.console.pressing import ORIGIN, Person, form_of, text_of
 
 USER_KEY = "</title><script>alert('x')</script>&\"k\""

@@ -5,8 +5,7 @@ import re
 from fanin import Failure
 from fanin.console.pages.redrives import ROWS
 from fanin.domain.failures import KeptMessage
-from fanin.domain.redrives import Redrive
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import OrdinalRange, Redrive
 from tests.unit.console.looking import HOSTILE, pages_from, text_of
 
 

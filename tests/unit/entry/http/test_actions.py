@@ -13,7 +13,6 @@ import pytest
 from fanin import errors
 from fanin.domain.batch import Batch, OnFailure, OpenBatch
 from fanin.domain.marks import Failure
-from fanin.domain.selection import Selection
 from fanin.entry import observe
 from fanin.entry.http.application import application
 from fanin.entry.http.route import LoggedAction, Route
@@ -102,45 +101,6 @@ def test_the_caller_is_who_the_gateway_says(call: Client, batch: Batch, actions:
     assert line["caller"] == caller
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "result"),
-    [
-        ("/close", None, {"state": "closed", "items": 3}),
-        ("/release", {}, {"released": 1, "more": False, "state": "open", "items": 3}),
-        (
-            "/release",
-            {"errors": ["other secret"]},
-            {"released": 0, "more": False, "state": "open", "items": 3},
-        ),
-        ("/verify", None, {"disagreements": 0, "repaired": False, "pending": 3, "more": False}),
-    ],
-)
-def test_a_line_has_in_numbers_what_was_done(call, batch: Batch, actions: Log, path, *, body, result) -> None:
-    assert call("POST", f"/v1/batches/{batch.batch_id}{path}", body).status == 200
-    (line,) = actions()
-    assert (line["outcome"], line["result"]) == ({"status": 200}, result)
-    assert "secret" not in json.dumps(line)
-
-
-def test_a_redrive_and_targets_told_again_say_how_many(call, batch: Batch, ledger, actions: Log) -> None:
-    # Given an ended batch with a failure whose message was not kept
-    ledger.release(batch.batch_id, Selection())
-    ledger.cancel(batch.batch_id)
-    # When it is redriven, and its targets are told again
-    call("POST", f"/v1/batches/{batch.batch_id}/redrive", {"errors": ["secret reason"]})
-    call("POST", f"/v1/batches/{batch.batch_id}/targets/redeliver")
-    # Then the log has the counts, and not the error that was selected
-    redrive, targets = actions()
-    assert (redrive["action"], redrive["outcome"]) == ("redriveBatch", {"status": 200})
-    assert {name: redrive["result"][name] for name in ("state", "items", "not_kept")} == {
-        "state": "finished",
-        "items": 0,
-        "not_kept": 1,
-    }
-    assert (targets["action"], targets["result"]) == ("redeliverTargets", {"targets": 0})
-    assert "secret" not in json.dumps(actions())
-
-
 def test_expiring_and_removing_say_which_batches_and_how_many(call, ledger, memory, actions: Log) -> None:
     # Given an ended batch, and one that is idle
     ended, _ = ledger.cancel(ledger.open(OpenBatch()).batch_id), ledger.open(OpenBatch())
@@ -199,24 +159,6 @@ def test_deletions_say_whether_there_was_something(call, memory, actions: Log) -
         ("deleteRoute", {"name": "none"}, {"deleted": False}),
         ("deleteBuffer", {"name": "none"}, {}),
     ]
-
-
-def test_what_defines_is_logged_by_name_and_without_its_body(call, actions: Log) -> None:
-    pattern = {"detail": {"colour": ["secret"]}}
-    call("PUT", "/v1/routes/red", {"topic": "cars", "pattern": pattern})
-    call("PUT", "/v1/buffers/jobs", {"limit": 5})
-    route, buffer = actions()
-    assert (route["action"], route["object"], route["outcome"]) == (
-        "putRoute",
-        {"name": "red"},
-        {"status": 200},
-    )
-    assert (buffer["action"], buffer["object"], buffer["result"]) == (
-        "defineBuffer",
-        {"name": "jobs"},
-        {"limit": 5},
-    )
-    assert "secret" not in json.dumps(route)
 
 
 def test_the_old_api_logs_its_actions_too(call, actions: Log) -> None:

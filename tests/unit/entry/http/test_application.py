@@ -42,11 +42,6 @@ def test_the_value_is_written_by_the_answers_shape() -> None:
     assert answer.headers["Content-Type"] == "application/json"
 
 
-def test_a_route_without_an_answer_has_no_body() -> None:
-    answer = app(lambda _, __: None, answer=None, status=204)("GET", "/things/a")
-    assert (answer.status, answer.text) == (204, "")
-
-
 def test_the_use_case_gets_what_was_sent() -> None:
     seen: list[Request] = []
 
@@ -59,18 +54,6 @@ def test_the_use_case_gets_what_was_sent() -> None:
 
     (request,) = seen
     assert (request.path, request.query, request.headers) == ({"name": "a%b"}, {"n": 3}, {"Key": "mine"})
-
-
-def test_the_services_are_asked_for_with_each_request_and_their_errors_are_answers() -> None:
-    asked = []
-
-    def services() -> Fanin:
-        asked.append(1)
-        raise errors.Throttled("slow down")
-
-    call = Client(application(services, [Route("GET", "/a", "a", "A", lambda _, __: (), NUMBERS)]))
-    assert [call("GET", "/a").status for _ in range(2)] == [503, 503]
-    assert len(asked) == 2
 
 
 @pytest.mark.parametrize(

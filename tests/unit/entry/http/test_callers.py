@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from fanin.app.services import Services
-from fanin.domain.access import AccessGroup
-from fanin.domain.principals import MAX_NAME
+from fanin.domain.access import MAX_NAME, AccessGroup
 from fanin.entry.http.application import application
 from fanin.entry.http.route import Route
 from fanin.entry.http.table import ROUTES

@@ -12,7 +12,7 @@ from fanin.entry.http.route import Route
 from fanin.entry.http.table import ROUTES
 from fanin.errors import BatchNotFound, LimitReached
 from fanin.wire.batches import ADD_ITEMS, GROUP
-from fanin.wire.json_types import BATCH_ID, TEXT, whole
+from fanin.wire.json_types import TEXT, whole
 
 PUT = Route(
     "PUT",
@@ -49,11 +49,6 @@ def test_parameters_say_where_they_are_and_whether_they_must_be_there() -> None:
         ("header", "Idempotency-Key", False, "string"),
         ("header", "X-Correlation-Id", False, "string"),
     }
-
-
-def test_a_parameter_of_the_path_is_a_batch_id_unless_it_is_named() -> None:
-    schemas = {one["name"]: one["schema"] for one in operation(PUT)["parameters"]}
-    assert (schemas["batch_id"], schemas["name"]) == (BATCH_ID.schema, TEXT.schema)
 
 
 def test_body_and_answer_are_named_components() -> None:

@@ -13,7 +13,6 @@ from fanin.entry.http.statuses import STATUS
 from tests.unit.entry.conftest import Client
 
 INVALID = "invalid-request"
-FORGED = "1:00000000-0000-8010-8000-000000000001:0"
 
 
 @pytest.mark.parametrize(
@@ -84,13 +83,6 @@ def test_a_full_batch_pushes_back(call: Client) -> None:
     assert answer.headers["RateLimit"] == '"limit-reached";r=0;t=1'
 
 
-def test_a_closed_batch_takes_no_items(call: Client) -> None:
-    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
-    call("POST", f"/v1/batches/{batch_id}/close")
-    answer = call("POST", f"/v1/batches/{batch_id}/items", {"count": 1})
-    assert (answer.status, answer.json["type"]) == (409, "urn:fanin:problem:batch-closed")
-
-
 def test_a_batch_past_its_lifetime_is_gone(call: Client, memory: Memory) -> None:
     batch_id = call("POST", "/v1/batches", {"lifetime": 60}).json["batch_id"]
     memory.clock.advance(86_400_000 + 61_000)
@@ -109,16 +101,6 @@ class Failing:
 
 def failing(error: Exception) -> Client:
     return Client(application(lambda: SimpleNamespace(ledger=Failing(error))))
-
-
-def test_a_defect_is_500_and_tells_nothing_but_the_request_id(caplog) -> None:
-    answer = failing(RuntimeError("secret of the inside"))("GET", "/v1/batches/5")
-
-    assert answer.status == 500
-    assert answer.json["type"] == "urn:fanin:problem:internal-error"
-    assert answer.json["request_id"] == "request-of-gateway"
-    assert "secret" not in answer.text
-    assert "RuntimeError: secret of the inside" in caplog.text
 
 
 def test_throttling_asks_to_come_back() -> None:

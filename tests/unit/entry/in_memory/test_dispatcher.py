@@ -198,20 +198,6 @@ def test_an_error_of_the_work_ends_the_call_and_the_rest_is_run_by_the_next(serv
     assert done == ["rest", "next"]
 
 
-def test_work_that_waited_runs_nothing_within_itself_afterwards(
-    dispatcher: Dispatcher, service: Service
-) -> None:
-    done: list[str] = []
-
-    def work() -> None:
-        dispatcher.wait(1)
-        service.later(0, lambda: done.append("what follows"))
-        done.append("work")
-
-    service.later(0, work)
-    assert done == ["work", "what follows"]
-
-
 def test_time_does_not_pass_while_another_thread_works(clock: StandingClock, dispatcher: Dispatcher) -> None:
     # Given a thread within a call
     began, finish, seen = threading.Event(), threading.Event(), list[int]()

@@ -9,7 +9,7 @@ import pytest
 from fanin.adapters.memory import FixedClock, SeededRandom
 from fanin.adapters.memory.sqs import Queue, QueueStore
 from fanin.client.messages import from_lambda
-from fanin.entry.in_memory.event_source import EventSource, each
+from fanin.entry.in_memory.event_source import EventSource, InMemoryLambda, InMemoryMetrics, each
 
 
 @pytest.fixture
@@ -152,13 +152,6 @@ def test_messages_that_are_dead_by_now_are_work_too(
     assert buried.bodies == [["a"]]
 
 
-def test_a_queue_that_is_gone_has_nothing(store: QueueStore, queue: Queue) -> None:
-    source = EventSource(store, queue.url, Handler())
-    store.delete(queue.url)
-    assert not source.run()
-    assert source.due() is None
-
-
 def test_each_reports_those_that_failed() -> None:
     def handle(message: Any) -> None:
         if message["messageId"] == "m1":
@@ -166,3 +159,23 @@ def test_each_reports_those_that_failed() -> None:
 
     answer = each(handle)({"Records": [{"messageId": f"m{n}"} for n in range(3)]}, None)
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+
+
+ARN = "arn:aws:sqs:memory:000000000000:work"
+
+
+def test_a_queue_has_the_functions_that_consume_it() -> None:
+    mappings = InMemoryLambda()
+
+    def importer(_event: object, _context: object) -> None: ...
+
+    mappings.add("memory://sqs/000000000000/work", importer)
+    mappings.add("memory://sqs/000000000000/other", importer)
+
+    (found,) = mappings.list_event_source_mappings(EventSourceArn=ARN)["EventSourceMappings"]
+    assert found["FunctionArn"].endswith(":function:importer")
+    assert found["State"] == "Enabled"
+
+
+def test_nothing_is_throttled_in_memory() -> None:
+    assert InMemoryMetrics().get_metric_data(MetricDataQueries=[]) == {"MetricDataResults": []}

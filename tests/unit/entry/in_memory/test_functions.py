@@ -11,8 +11,6 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.services import Services
 from fanin.domain.batch import OpenBatch, State
-from fanin.domain.directory import Register
-from fanin.domain.routing import PutRoute
 from fanin.domain.targets import Target, TargetType
 from fanin.entry.in_memory.event_source import Record
 from fanin.entry.in_memory.functions import Functions
@@ -77,51 +75,9 @@ def test_the_notifier_tells_ends_and_nothing_else(
     assert [event.detail_type for event in memory.events.published] == ["Batch Cancelled"]
 
 
-def test_the_directory_follows_registrations_and_routes(
-    memory: Memory, services: Services, functions: Functions
-) -> None:
-    assert not functions.registered
-    services.directory.register(Register("cars", "a", "q"))
-    services.routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
-    memory.rules.patterns.clear()
-    for change in memory.directory.changes:
-        functions.directory(change)
-    assert [event.detail_type for event in memory.events.published] == [names.INSTANCE_REGISTERED]
-    assert "orders" in memory.rules.patterns
-    assert functions.registered
-
-
-def test_acks_marks_what_a_message_says(services: Services, functions: Functions) -> None:
-    batch = services.ledger.open(OpenBatch())
-    group = services.ledger.add(batch.batch_id, 4)
-    services.ledger.close(batch.batch_id)
-    window = [message({"marks": [group[0], {"failed": group[1], "reason": "no"}]})]
-    window += [message({"marks": [{"group": group.prefix, "from": 2}]})]
-    assert functions.acks({"Records": window}, None) == {"batchItemFailures": []}
-    assert services.ledger.status(batch.batch_id).batch.state is State.COMPLETE
-    (failure,) = services.ledger.failures(batch.batch_id).failures
-    assert (failure.ordinal, failure.reason) == (1, "no")
-
-
-@pytest.mark.parametrize("item", [None, "nonsense", "1:AAAAAAAA:0"])
-def test_a_dead_letter_of_no_item_is_kept(functions: Functions, dead: list[Dead], item: str | None) -> None:
-    lost = message(item=item)
-    functions.dead_letters(lost)
-    assert dead == [Dead("dead_letters", lost)]
-
-
 def test_a_job_of_a_scatter_that_is_gone_is_done(functions: Functions) -> None:
     functions.scatter(message({"batch_id": 7, "chunk": 0, "wave": 0}))
     functions.scatter(message({"batch_id": 7, "chunk": None, "wave": 0}))
-
-
-@pytest.mark.parametrize("body", ["nonsense", "7", "[" * 100_000, '{"marks":["nonsense"]}', '{"marks": 7}'])
-def test_an_ack_that_is_at_fault_is_given_up_at_once(
-    functions: Functions, given_up: list[str], dead: list[Dead], body: str
-) -> None:
-    functions.acks({"Records": [message() | {"body": body}]}, None)
-    assert given_up == [body]
-    assert [one.where for one in dead] == ["acks"]
 
 
 def test_what_an_overload_left_of_an_ack_comes_again(

@@ -66,12 +66,6 @@ class TestCalls:
             ledger.cancel(batch.batch_id)
         assert told(runtime) == ["Batch Cancelled"]
 
-    def test_what_is_due_comes_before_a_call(self, runtime: Runtime, clock: StandingClock) -> None:
-        ledger = runtime.services.ledger
-        batch = ledger.open(OpenBatch(deadline=clock.now() + 1_000))
-        clock.advance(1_000)
-        assert ledger.status(batch.batch_id).batch.state is State.TIMED_OUT
-
 
 class TestTime:
     def test_a_deadline_is_met_when_it_is_due_and_not_at_the_end_of_the_wait(
@@ -203,8 +197,3 @@ class TestRealTime:
             pool.submit(later, lambda: runtime.sqs.send_message(QueueUrl=url, MessageBody="x"))
             assert runtime.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"]
         assert 0.05 < time.monotonic() - begun < 20
-
-    def test_a_receive_that_finds_nothing_takes_its_time(self, runtime: Runtime) -> None:
-        begun = time.monotonic()
-        assert "Messages" not in runtime.sqs.receive_message(QueueUrl=make_queue(runtime), WaitTimeSeconds=1)
-        assert time.monotonic() - begun > 0.9

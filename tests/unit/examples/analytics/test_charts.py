@@ -46,17 +46,3 @@ class TestEveryChart:
 
 def test_a_chart_has_the_size_it_is_given():
     assert parsed(bars(chart())).attrib["viewBox"] == f"0 0 {HALF[0]} {HALF[1]}"
-
-
-def test_horizontal_bars_are_as_high_as_they_need_to_be():
-    heights = [
-        int(parsed(horizontal_bars(chart(labels=WEEKS[:count]))).attrib["viewBox"].split()[3])
-        for count in (1, 4, 12)
-    ]
-    assert heights == [50 + 26 * count for count in (1, 4, 12)]
-
-
-def test_the_first_label_of_horizontal_bars_is_on_top():
-    svg = horizontal_bars(Chart("missing", ["first", "last"], [Series("silent", [1, 2])], "{:g}".format))
-    places = {one.text: float(one.attrib["y"]) for one in parsed(svg).iter() if one.text in {"first", "last"}}
-    assert places["first"] < places["last"]

@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 import pytest
 
 from examples.fleet.analytics.asking import AskedFleet
-from examples.fleet.analytics.charts import HALF, SIZE
 from examples.fleet.analytics.contents import FLEETS, Odometers, Ranked, Report
 from examples.fleet.analytics.html_page import render_page
 
@@ -206,35 +205,6 @@ def test_each_figure_stands_beside_that_of_the_week_before(report: Report) -> No
     assert "1,852, +100.0 %" in text
 
 
-def test_one_is_singular(report: Report) -> None:
-    # Given a report of one vehicle with one trip, that is missing, of one row
-    one = dict(report.total) | {"vehicles": 1, "trips": 1}
-    text = text_of(
-        replace(
-            report,
-            total=one,
-            fleet_count=1,
-            rows=1,
-            outside=1,
-            corrected=1,
-            missing_count={"idle": 1},
-            asked=[AskedFleet("north", 1, 1, 1, 0, ready=True)],
-        )
-    )
-
-    # When the page is made, then all of that is in the singular
-    for shown in (
-        "1 fleet, 1 vehicle",
-        "in 1 trip ",
-        "1 vehicle missing",
-        "1 of 1 vehicle answered",
-        "1 row came in; 1 of them is of other weeks",
-        "1 row was corrected by one that was sent later",
-    ):
-        assert shown in text
-    assert not re.search(r"\b1 (vehicles|trips|fleets|rows)\b", text)
-
-
 def ranked(rank: int) -> dict:
     return {
         "rank": rank,
@@ -284,15 +254,3 @@ def test_odometers_that_do_not_add_up_are_named(report: Report) -> None:
         replace(report, odometers=Odometers(9, {}, []))
     )
     assert "dometer" not in text_of(report)
-
-
-def test_a_chart_without_a_neighbour_is_as_wide_as_the_page(report: Report) -> None:
-    # Given reports with two charts and with three, when their pages are made
-    wide, half = (f'viewBox="0 0 {width} {height}"' for width, height in (SIZE, HALF))
-    dry = replace(report, total={**report.total, "fill_ups": 0}, missing={})
-    missing = replace(dry, missing=report.missing)
-
-    # Then the second of two takes the width, and the second and third of three share it
-    assert render_page(dry).count(wide) == 2
-    assert render_page(missing).count(wide) == 1
-    assert render_page(missing).count(half) == 1

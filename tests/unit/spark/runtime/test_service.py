@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fanin.client import local_profile, local_stack
+from fanin.client import local_stack
 from fanin.client.local_stack import Stack
 from fanin.errors import NotConfigured
 from fanin.spark.runtime.service import Service
@@ -92,7 +92,7 @@ def test_its_services_are_where_the_local_stack_has_them(
     monkeypatch: pytest.MonkeyPatch, local: Stack
 ) -> None:
     # Given a process that names its stack by the profile alone
-    for name in local_profile.variables(local):
+    for name in local_stack.variables(local):
         monkeypatch.setenv(name, "of another stack")  # which is there again after the test
     local_stack.write(Path.cwd(), replace(local, endpoint_url="http://127.0.0.1:1", region="eu-west-1"))
     service = Service.from_env({"FANIN_PROFILE": "local"})

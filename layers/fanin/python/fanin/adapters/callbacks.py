@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from fanin.adapters.aws import client_factory, error_code, translated
-from fanin.app.ports.callbacks import Notice
+from fanin.app.ports.channels import Notice
 from fanin.domain.targets import Target, TargetType
 from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
-from fanin.wire.compact_json import compact
+from fanin.wire.json_text import compact
 
 if TYPE_CHECKING:
-    from fanin.adapters.webhooks.posting import Webhooks
+    from fanin.adapters.webhooks import Webhooks
 
 ERRORS: Final = {
     "complete": "fanin.ItemsFailed",

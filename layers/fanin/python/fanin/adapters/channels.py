@@ -13,10 +13,9 @@ from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.adapters.backoff import Backoff
 from fanin.app.ports.channels import Offered, Outgoing
-from fanin.domain.channels import check_channel, is_fifo
-from fanin.domain.chunks import chunks
+from fanin.domain.directory import check_channel, is_fifo
 from fanin.domain.failures import MessageAttribute
-from fanin.domain.limits import MAX_QUEUE_BYTES, MAX_QUEUE_MESSAGES
+from fanin.domain.limits import MAX_QUEUE_BYTES, MAX_QUEUE_MESSAGES, chunks
 from fanin.errors import ChannelRefused, FaninError, InvalidRequest
 
 if TYPE_CHECKING:

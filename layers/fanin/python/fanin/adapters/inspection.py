@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from fanin.adapters.aws import client_factory, error_code, translated
-from fanin.app.ports.inspection import Consumer, Figures, QueueReport, Trouble
+from fanin.app.ports.queues import Consumer, Figures, QueueReport, Trouble
 from fanin.app.ports.system import Clock
 from fanin.errors import FaninError
 

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
-from fanin.adapters.rules import EventBridgeRules
+from fanin.adapters.eventbridge import EventBridgeRules
 from fanin.errors import Throttled
 
 _GONE: Final = {

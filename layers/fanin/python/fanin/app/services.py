@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from fanin.app.diagnosis.service import DiagnosisService
     from fanin.app.directory.routing import RoutingService
     from fanin.app.directory.service import DirectoryService
-    from fanin.app.frames.notices import FrameNotices
-    from fanin.app.frames.service import FrameService
+    from fanin.app.frames import FrameNotices, FrameService
     from fanin.app.redrives.redrive import RedriveService
     from fanin.app.scatters.gather import Gather
     from fanin.app.scatters.service import ScatterService
@@ -51,7 +50,7 @@ class _Hooks:
 
     @cached_property
     def frames(self) -> FrameNotices:
-        from fanin.app.frames.notices import FrameNotices
+        from fanin.app.frames import FrameNotices
 
         return FrameNotices(self._ports)
 
@@ -113,7 +112,7 @@ class Services:
 
     @cached_property
     def frames(self) -> FrameService:
-        from fanin.app.frames.service import FrameService
+        from fanin.app.frames import FrameService
 
         return FrameService(self.ledger)
 

@@ -12,7 +12,7 @@ from fanin.cli.options import Cursor, EveryPage, PageSize
 from fanin.cli.session import session
 from fanin.domain.directory import Register, Registration, Registrations
 from fanin.wire import directory as wire
-from fanin.wire.times import encode_time
+from fanin.wire.json_types import encode_time
 
 app = typer.Typer(name="directory", help="The directory of instances and their queues.", no_args_is_help=True)
 

@@ -36,7 +36,7 @@ from fanin.cli.times import now_ms
 from fanin.cli.watching import complete, may_have_failed
 from fanin.domain.batch import Batch, OnFailure, State
 from fanin.errors import BatchClosed, FaninError
-from fanin.wire.times import encode_time
+from fanin.wire.json_types import encode_time
 
 if TYPE_CHECKING:
     from fanin.client.producing.batch import TrackedBatch
@@ -109,8 +109,8 @@ def fanout(
     An error cancels the batch. With --key it stays open instead: run the same command again to go on, also
     after a crash. Each row keeps its item, and rows that are done are not sent again.
     """
-    from fanin.client.producing.stopping import Stop
-    from fanin.client.sqs_messages import REQUEST_BYTES
+    from fanin.client.producing.resuming import Stop
+    from fanin.client.sqs import REQUEST_BYTES
 
     run = session(ctx)
     if skip and key is None:

@@ -9,7 +9,7 @@ import typer
 from fanin.cli.parsing import batch_id, ordinals
 from fanin.domain.batch import ChildFailures, OnFailure
 from fanin.domain.failures import Keep
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import OrdinalRange
 
 BatchId: TypeAlias = Annotated[int, typer.Argument(parser=batch_id, metavar="BATCH", help="Id of the batch.")]
 PageSize: TypeAlias = Annotated[

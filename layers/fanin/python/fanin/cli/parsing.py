@@ -10,14 +10,14 @@ from typing import Final
 
 import typer
 
+from fanin.domain.failures import Tolerance
 from fanin.domain.ids import parse_batch_id, parse_item
 from fanin.domain.marks import Count, ItemRange
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import OrdinalRange
 from fanin.domain.targets import FIELD, Target, TargetType, When
-from fanin.domain.tolerance import Tolerance
 from fanin.domain.totals import NAME, check_values
 from fanin.errors import InvalidRequest
-from fanin.wire.times import decode_time
+from fanin.wire.json_types import decode_time
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _SPAN: Final = re.compile(r"(\d{1,9})([smhd]?)")

@@ -12,13 +12,11 @@ from fanin.cli import parsing
 from fanin.cli.listing import Listing, Value
 from fanin.cli.session import session
 from fanin.domain import limits
-from fanin.domain.alternatives import alternatives
 from fanin.domain.costs import RATE, TOGETHER, Cost, costs, failure_writes
-from fanin.domain.idle import idle
 from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.planning import CONCURRENCY, ITEM_MS, REQUESTS, WRITES, Quota, alternatives, idle, needs
 from fanin.domain.prices import DEFAULT, Prices, nearest, prices_of
-from fanin.domain.quotas import CONCURRENCY, ITEM_MS, REQUESTS, WRITES, Quota, needs
-from fanin.domain.word_writes import Order
+from fanin.domain.usage import Order
 from fanin.errors import InvalidRequest
 
 app = typer.Typer()

@@ -14,7 +14,7 @@ from fanin.cli.session import session
 from fanin.domain.reports import Errors, Failures, Missing
 from fanin.wire.batches import PROGRESS, VERDICT
 from fanin.wire.items import ERRORS, FAILED_ITEMS, FAILED_MESSAGE, MISSING
-from fanin.wire.times import encode_time
+from fanin.wire.json_types import encode_time
 
 app = typer.Typer()
 

@@ -22,7 +22,7 @@ from fanin.errors import SendFailed
 
 if TYPE_CHECKING:
     from fanin.client.producing.batch import TrackedBatch
-    from fanin.client.producing.stopping import Stop
+    from fanin.client.producing.resuming import Stop
 
 _LINE_SECONDS: Final = 5.0
 """Seconds between two lines of progress where stderr is not a terminal."""

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from fanin.cli.listing import Listing, Value, number
 from fanin.cli.times import about, age, now_ms, when
 from fanin.domain.batch import Batch, ChildFailures, Mode, OnFailure
-from fanin.domain.failures import Keep
+from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.marks import Receipt
 from fanin.domain.reports import Progress
-from fanin.domain.tolerance import Tolerance
 
 
 def batch_facts(batch: Batch, now: int | None = None) -> list[tuple[str, object]]:

@@ -12,8 +12,8 @@ from fanin.cli.listing import Listing
 from fanin.cli.options import BatchId
 from fanin.cli.session import session
 from fanin.domain.targets import TargetReport, TargetReports, TargetState
-from fanin.wire.targets import TARGET_REPORTS
-from fanin.wire.times import encode_time
+from fanin.wire.batches import TARGET_REPORTS
+from fanin.wire.json_types import encode_time
 
 app = typer.Typer()
 

@@ -6,7 +6,7 @@ import time
 from typing import Final
 
 from fanin.cli.listing import Value
-from fanin.wire.times import encode_time
+from fanin.wire.json_types import encode_time
 
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 

@@ -9,7 +9,7 @@ import typer
 from fanin.cli.options import BatchId
 from fanin.cli.session import session
 from fanin.domain.diagnosis import Diagnosis
-from fanin.wire.diagnosis import DIAGNOSIS
+from fanin.wire.items import DIAGNOSIS
 
 app = typer.Typer()
 

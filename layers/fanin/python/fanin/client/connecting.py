@@ -18,9 +18,9 @@ from fanin.client.clock import Clock
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Identity, Sign, SigV4, Urllib3Transport
-from fanin.client.local_profile import LOCAL, wants_local
+from fanin.client.local_stack import LOCAL, wants_local
 from fanin.domain import limits
-from fanin.domain.principals import checked_name
+from fanin.domain.access import checked_name
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 from fanin.names import ENV_API_URL, ENV_BATCHES_TABLE, ENV_PROFILE

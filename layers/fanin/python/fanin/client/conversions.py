@@ -10,7 +10,7 @@ from math import inf
 from typing import Any, Final, TypeAlias, TypeVar
 
 from fanin.domain.limits import shown
-from fanin.domain.selection import OrdinalRange, Selection
+from fanin.domain.redrives import OrdinalRange, Selection
 from fanin.domain.targets import Target, TargetType, When
 from fanin.errors import InvalidRequest
 

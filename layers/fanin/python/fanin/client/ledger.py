@@ -19,14 +19,13 @@ from fanin.client.items_in_hand import IN_HAND
 from fanin.client.marking import MarkingCalls
 from fanin.client.paging import follow_cursor
 from fanin.domain.batch import Batch, ChildFailures, Mode, OnDeadline, OnFailure, OpenBatch, State
-from fanin.domain.failures import Keep
+from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.ids import Group
 from fanin.domain.limits import pairs, shown
 from fanin.domain.marks import batch_of
+from fanin.domain.redrives import OrdinalRange
 from fanin.domain.reports import Expired, ReleasedItems, Verdict, merge_verdicts
-from fanin.domain.selection import OrdinalRange
 from fanin.domain.targets import Target, TargetReport
-from fanin.domain.tolerance import Tolerance
 from fanin.domain.totals import check_names
 from fanin.errors import (
     BatchClosed,

@@ -1,23 +1,71 @@
-"""The file ``.fanin/local.json``, which says where the local stack is: its form, its reader and its writer.
+"""The local stack, for clients: the file that says where it is, the folders that had one, and the profile.
 
-``fanin local up`` writes it; ``Tracker.local()``, ``FANIN_PROFILE=local`` and ``fanin --local`` read it. They
-search the current folder and those above it first, then the folders that ``local_roots`` remembers.
+``fanin local up`` writes ``.fanin/local.json``. ``Tracker.local()``, ``FANIN_PROFILE=local`` and
+``fanin --local`` read it. They search the current folder and those above it first, then the folders that had
+a stack. These are in ``fanin/local.json`` in the user's state folder: ``$XDG_STATE_HOME``, by default
+``~/.local/state`` (https://specifications.freedesktop.org/basedir-spec). A folder without a description has
+no stack any more.
+
+``FANIN_PROFILE=local`` puts the local stack as environment variables in place of those of another stack.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fanin.client import local_roots
+from fanin import names
 from fanin.errors import NotConfigured
 from fanin.names import ENV_PROFILE
 
 if TYPE_CHECKING:
     import boto3
+
+
+ENV_STATE: Final = "XDG_STATE_HOME"
+MOST_ROOTS: Final = 20
+
+
+def remember(root: Path) -> None:
+    """Put a folder in front of those that are remembered.
+
+    Raises:
+        OSError: the state folder cannot be written.
+    """
+    file = _roots_file()
+    roots = [root.absolute(), *(other for other in remembered() if other != root.absolute())]
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = file.with_suffix(f".{os.getpid()}")
+    draft.write_text(json.dumps({"roots": [str(one) for one in roots[:MOST_ROOTS]]}, indent=2) + "\n")
+    draft.replace(file)
+
+
+def remembered() -> list[Path]:
+    """The folders, the one in which a stack was started last first; none if the file cannot be read."""
+    try:
+        return [Path(root) for root in json.loads(_roots_file().read_text(encoding="utf-8"))["roots"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _roots_file() -> Path:
+    """The file; a relative ``XDG_STATE_HOME`` does not count, as the specification says.
+
+    Raises:
+        OSError: the user has no home.
+    """
+    named = Path(os.environ.get(ENV_STATE, ""))
+    if named.is_absolute():
+        return named / "fanin" / "local.json"
+    try:
+        return Path.home() / ".local" / "state" / "fanin" / "local.json"
+    except RuntimeError as error:
+        raise FileNotFoundError("the user has no home folder") from error
+
 
 FOLDER: Final = ".fanin"
 FILE: Final = "local.json"
@@ -122,7 +170,7 @@ def current() -> Stack:
         start = Path.cwd()
     except FileNotFoundError as error:
         raise NotConfigured("the current folder was deleted; go to another one") from error
-    file = _first((start, *start.parents, *local_roots.remembered()))
+    file = _first((start, *start.parents, *remembered()))
     if file is None:
         raise NotConfigured(
             f"there is no {FOLDER}/{FILE} in {start} or above, and no local stack is known that is up;"
@@ -209,3 +257,79 @@ def _load(file: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ValueError(f"it holds a JSON {type(values).__name__} instead of an object")  # noqa: TRY004 - damage
     return values
+
+
+LOCAL: Final = "local"
+"""The only profile."""
+VARIABLES: Final = {
+    names.ENV_API_URL: "api_url",
+    names.ENV_BATCHES_TABLE: "batches_table",
+    names.ENV_WORDS_TABLE: "words_table",
+    names.ENV_PARTS_TABLE: "parts_table",
+    names.ENV_DIRECTORY_TABLE: "directory_table",
+    names.ENV_BUS: "bus",
+    names.ENV_WORK_QUEUE_URL: "work_queue_url",
+    names.ENV_ACK_QUEUE_URL: "ack_queue_url",
+    names.ENV_SCATTER_QUEUE_URL: "scatter_queue_url",
+    names.ENV_REDRIVE_QUEUE_URL: "redrive_queue_url",
+    names.ENV_REPLY_QUEUE_URL: "reply_queue_url",
+    names.ENV_TARGETS_QUEUE_URL: "targets_queue_url",
+    names.ENV_CLAIMS_BUCKET: "claims_bucket",
+    names.ENV_SCHEDULE_GROUP: "schedule_group",
+    names.ENV_SCHEDULE_ROLE_ARN: "schedule_role_arn",
+    names.ENV_TIMER_ARN: "timer_arn",
+    names.ENV_TIMER_DLQ_ARN: "timer_dlq_arn",
+    names.ENV_ROUTER_ARN: "router_arn",
+    names.ENV_BUFFER_PREFIX: "buffer_prefix",
+    names.ENV_BUFFER_DEAD_LETTERS_ARN: "buffer_dead_letters_arn",
+}
+"""Environment variable of the library and the functions → field of the description."""
+IGNORE_ENDPOINTS: Final = "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"
+"""Whether boto3 ignores endpoints of the environment and of configuration files: ``true`` or ``false``."""
+_OF_A_SERVICE: Final = "AWS_ENDPOINT_URL_"
+"""What begins the variables that clients of one service prefer to ``AWS_ENDPOINT_URL``."""
+
+
+def variables(stack: Stack, over: Iterable[str] = ()) -> dict[str, str]:
+    """Environment variables that lead boto3, the AWS CLI, the library and the jobs to the local stack.
+
+    Args:
+        stack: the local stack.
+        over: names of the variables that these come on top of. Those among them that would lead the clients
+            of one service elsewhere become empty, which counts as not set: whoever takes these over may not
+            delete any.
+    """
+    return {
+        **{name: "" for name in over if name.startswith(_OF_A_SERVICE)},
+        IGNORE_ENDPOINTS: "false",  # whatever a configuration file says
+        "AWS_ENDPOINT_URL": stack.endpoint_url,
+        "AWS_REGION": stack.region,
+        "AWS_DEFAULT_REGION": stack.region,
+        "AWS_ACCESS_KEY_ID": stack.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": stack.secret_access_key,
+        "AWS_SESSION_TOKEN": "",  # the emulator would refuse one that is left over from a real account
+        **{variable: str(getattr(stack, field)) for variable, field in VARIABLES.items()},
+    }
+
+
+def profiled(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment, in which the local stack takes the place of others if ``FANIN_PROFILE`` names it.
+
+    Raises:
+        NotConfigured: there is no local stack, or the profile is another one.
+    """
+    if wants_local(environment):
+        return {**environment, **variables(current(), environment)}
+    return dict(environment)
+
+
+def wants_local(environment: Mapping[str, str]) -> bool:
+    """Whether ``FANIN_PROFILE`` names the local stack.
+
+    Raises:
+        NotConfigured: it is another profile.
+    """
+    profile = environment.get(names.ENV_PROFILE)
+    if profile and profile != LOCAL:
+        raise NotConfigured(f"{names.ENV_PROFILE} is {profile!r}; the only profile is {LOCAL!r}")
+    return profile == LOCAL

@@ -13,7 +13,7 @@ from fanin.domain.limits import shown
 from fanin.domain.totals import with_values
 from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO, ITEM_ATTRIBUTE
-from fanin.wire.compact_json import json_text
+from fanin.wire.json_text import json_text
 
 _ITEM: Final = re.compile(r"(?P<batch>[0-9]{1,16}):[^:]+:(?P<index>[0-9]{1,10})")
 

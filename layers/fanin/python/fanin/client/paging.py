@@ -1,13 +1,9 @@
-"""The pages of an answer; and chunks of a stream, for requests of limited size."""
+"""The pages of an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar
-
-from fanin.domain.chunks import chunks
-
-__all__ = ["Page", "chunks", "follow_cursor"]
 
 
 class Page(Protocol):

@@ -10,7 +10,7 @@ from fanin.app.api import Scatters
 from fanin.client.conversions import Duration, seconds, targets
 from fanin.client.messages import ReceivedMessage
 from fanin.client.paging import follow_cursor
-from fanin.client.sqs_errors import queue_errors
+from fanin.client.sqs import queue_errors
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.limits import MAX_REPLIES
 from fanin.domain.scatter import (
@@ -31,7 +31,7 @@ from fanin.domain.totals import check_names, with_values
 from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO
 from fanin.wire import scatters as wire
-from fanin.wire.compact_json import json_text
+from fanin.wire.json_text import json_text
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

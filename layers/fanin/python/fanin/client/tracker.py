@@ -22,8 +22,7 @@ from fanin.domain.failures import Keep
 from fanin.domain.ids import Group
 from fanin.domain.limits import shown
 from fanin.domain.marks import Mark, Marked
-from fanin.domain.redrives import Redrive, Redriving
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import OrdinalRange, Redrive, Redriving
 from fanin.errors import FaninError, InvalidRequest, ItemFailed, NotConfigured
 from fanin.names import ENV_ACK_QUEUE_URL
 
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
     from fanin.client.consuming.acknowledging import Acknowledger
     from fanin.client.consuming.consumer import Consumer
     from fanin.client.consuming.handler import SqsHandler
-    from fanin.client.consuming.skipping import SkipEnded, Skipping
     from fanin.client.consuming.window import MessageHandler, NoteRetries
+    from fanin.client.ended_batches import SkipEnded, Skipping
     from fanin.client.redrives import RedriveCalls
     from fanin.client.scatters import ScatterCalls
 
@@ -313,7 +312,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         )
 
     def _skipping(self, mode: SkipEnded, via: AckPath) -> Skipping:
-        from fanin.client.consuming.skipping import Skipping  # noqa: PLC0415
+        from fanin.client.ended_batches import Skipping  # noqa: PLC0415
 
         def read(batch_id: int) -> Batch:
             return self.ledger.status(batch_id, brief=True).batch

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from fanin.domain.failures import Keep
+from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.targets import Target
-from fanin.domain.tolerance import Tolerance
 
 
 class State(StrEnum):

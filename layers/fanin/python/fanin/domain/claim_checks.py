@@ -1,10 +1,16 @@
-"""Claim checks: where to upload a payload that is too large for a message."""
+"""Claim checks: where to upload a payload that is too large for a message, and the key it gets in the bucket.
+
+Each key says how long its object is kept, and to which item of which batch it belongs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+
+from fanin import names
+from fanin.domain.batch import Batch
 
 CONTENT_TYPE: Final = "application/octet-stream"
 """Content type of an uploaded payload, unless the recipient names one."""
@@ -40,3 +46,16 @@ class ClaimCheck:
     url: str
     headers: Mapping[str, str]
     expires_at: int
+
+
+_DAY_MS: Final = 86_400_000
+
+
+def claim_key(batch: Batch, ordinal: int, name: str, now: int) -> str:
+    """The key of an object of an item in the bucket, which keeps it at least as long as the batch's row.
+
+    The rules of the bucket do not depend on the setting ``lifetime``: it may be lowered while batches run.
+    """
+    left = batch.expires_at * 1000 - now
+    kept = next((days for days in names.CLAIM_DAYS if days * _DAY_MS >= left), names.CLAIM_DAYS[-1])
+    return f"{names.CLAIM_PREFIX.format(kept)}{batch.batch_id}/{ordinal}/{name}"

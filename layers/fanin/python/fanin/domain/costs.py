@@ -15,8 +15,7 @@ from fanin.domain import limits
 from fanin.domain.prices import Prices
 from fanin.domain.reports import Estimate
 from fanin.domain.tree import Tree
-from fanin.domain.usage import GB, Usage
-from fanin.domain.word_writes import Order, carried, parents, words_touched
+from fanin.domain.usage import GB, Order, Usage, carried, parents, words_touched
 
 BLOCK: Final = 10_000
 """Items that ``batch.send`` adds in one call."""

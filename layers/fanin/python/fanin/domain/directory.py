@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from fanin import names
+from fanin.errors import ChannelRefused
 
 GRACE: Final = 86_400
 """Seconds that a row outlives its lease, so that the registrar finds it and reports the end."""
@@ -138,3 +139,23 @@ def change(old: Registration | None, new: Registration | None) -> tuple[str, Reg
     if was is None:
         return names.INSTANCE_REGISTERED, new
     return (names.INSTANCE_MOVED, new) if was.moved(new.channel, new.attributes) else None
+
+
+_FIFO: Final = ".fifo"
+
+
+def is_fifo(queue: str) -> bool:
+    """Whether a queue is a FIFO queue, by its URL or ARN, which SQS requires to end in ``.fifo``."""
+    return queue.endswith(_FIFO)
+
+
+def check_channel(channel: str) -> None:
+    """Refuse a FIFO queue: it takes no message without a group, and fanin's messages have none.
+
+    Raises:
+        ChannelRefused: the queue is a FIFO queue.
+    """
+    if is_fifo(channel):
+        raise ChannelRefused(
+            f"{channel[:200]!r} is a FIFO queue, which cannot be a channel; use a standard queue"
+        )

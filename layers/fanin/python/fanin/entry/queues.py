@@ -21,9 +21,8 @@ from fanin.entry.invocation import INVOCATION
 from fanin.entry.kept_messages import dead_failure
 from fanin.entry.partial_batch import Message
 from fanin.errors import FaninError, InvalidRequest, Throttled
-from fanin.wire.compact_json import compact
+from fanin.wire.json_text import compact, read_json
 from fanin.wire.marks import MARKS, requests
-from fanin.wire.strict_json import read_json
 
 SourceOf: TypeAlias = Callable[[str], str | None]
 """Name of the queue whose dead letters a queue takes, by ARN; None if it is not known."""

@@ -10,8 +10,7 @@ from fanin import names
 from fanin.app.targets.delivery import Outcome
 from fanin.app.targets.jobs import Job
 from fanin.entry.observe import count, logger
-from fanin.entry.partial_batch import Message, partial_batch_response
-from fanin.entry.pauses import TARGETS, pause
+from fanin.entry.partial_batch import TARGETS, Message, partial_batch_response, pause
 from fanin.entry.unhandled import Postpone
 from fanin.errors import FaninError
 

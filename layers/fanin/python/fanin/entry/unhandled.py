@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 from fanin import names
 from fanin.entry.invocation import INVOCATION
 from fanin.entry.observe import count, count_receipts, logger
-from fanin.entry.partial_batch import Message, partial_batch_response
-from fanin.entry.pauses import ACKS, pause
+from fanin.entry.partial_batch import ACKS, Message, partial_batch_response, pause
 from fanin.entry.queues import Handled
 from fanin.errors import FaninError, ServiceUnavailable, Throttled
 

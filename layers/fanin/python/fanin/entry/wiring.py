@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING
 from fanin.adapters.callbacks import AwsCallbacks
 from fanin.adapters.channels import SqsChannels
 from fanin.adapters.claims import S3Claims
-from fanin.adapters.dead_letter_sources import DeadLetterSources
+from fanin.adapters.dead_letters import DeadLetterSources, QueueTags
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.parts import DynamoParts
 from fanin.adapters.dynamodb.records import DynamoRecords
 from fanin.adapters.dynamodb.words import DynamoWords
-from fanin.adapters.eventbridge import EventBridgeEvents
+from fanin.adapters.eventbridge import EventBridgeEvents, EventBridgeRules
 from fanin.adapters.inspection import AwsQueueInspection
-from fanin.adapters.queue_tags import QueueTags
-from fanin.adapters.queues import SqsQueues
+from fanin.adapters.queues import SqsQueue, SqsQueues
 from fanin.adapters.received_messages import ReceivedMessages
-from fanin.adapters.rules import EventBridgeRules
 from fanin.adapters.scheduler import SchedulerTimers, Schedules
 from fanin.adapters.secret import Secret
-from fanin.adapters.sqs import SqsQueue
 from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
@@ -33,7 +30,7 @@ from fanin.entry.invocation import INVOCATION
 from fanin.entry.settings import Settings
 
 if TYPE_CHECKING:
-    from fanin.adapters.webhooks.posting import Webhooks
+    from fanin.adapters.webhooks import Webhooks
 
 
 @cache
@@ -88,7 +85,7 @@ def connect(where: Settings, connection: Connection | None = None) -> Ports:
 
 
 def _webhooks(where: Settings, clock: Clock) -> Webhooks:
-    from fanin.adapters.webhooks.posting import Webhooks  # noqa: PLC0415  few processes post to webhooks
+    from fanin.adapters.webhooks import Webhooks  # noqa: PLC0415  few processes post to webhooks
 
     return Webhooks(
         lambda: where.webhook_hosts,

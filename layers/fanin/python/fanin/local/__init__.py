@@ -21,8 +21,8 @@ A wrong secret is refused with ``SignatureDoesNotMatch`` or ``InvalidSignatureEx
 service; an unknown key with ``UnrecognizedClientException`` or ``InvalidClientTokenId``.
 """
 
-from fanin.client.local_profile import variables as environment
 from fanin.client.local_stack import Stack, read
+from fanin.client.local_stack import variables as environment
 from fanin.local.deploy import deploy
 from fanin.local.locks import exclusive
 from fanin.local.stack import CHECKOUT, CONTEXT, INPUTS, App, Status, down, log_file, status, up

@@ -24,7 +24,20 @@ from typing import Final
 
 from fanin.errors import LocalStackFailed
 from fanin.local import locks
-from fanin.local.packages import installer
+
+
+def installer(python: Path | str = sys.executable) -> list[str]:
+    """The command that installs packages for an interpreter; requirements and options of both follow.
+
+    Args:
+        python: the interpreter, which need not have pip.
+    """
+    uv = Path(sys.executable).with_name("uv")
+    if uv.exists():
+        return [str(uv), "pip", "install", "--quiet", "--python", str(python)]
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install"]
+    return [*pip, "--quiet", "--disable-pip-version-check"]
+
 
 VERSION: Final = "1.5.33"
 HOST: Final = "127.0.0.1"

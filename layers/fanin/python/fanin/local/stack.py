@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from fanin.client import local_roots, local_stack
+from fanin.client import local_stack
 from fanin.client.local_stack import FOLDER, Stack
 from fanin.errors import LocalStackFailed
-from fanin.local import emulator, locks, outputs
+from fanin.local import aws, emulator, locks
 from fanin.local.deploy import deploy, fingerprint
 from fanin.local.synth import synthesize
 
@@ -99,7 +99,7 @@ def up(
         return _up(root, port, auth, context=context, app=app or FANIN, report=report)
     stack = _up(CHECKOUT, port, auth, context=context, app=app or FANIN, report=report)
     try:
-        local_roots.remember(CHECKOUT)
+        local_stack.remember(CHECKOUT)
     except OSError as error:
         report(f"only {CHECKOUT} and the folders below it will find the stack: {error}")
     return stack
@@ -122,12 +122,12 @@ def _up(
         synthesize(app.file, assembly, inputs=app.inputs, context=settings, report=report)
         wanted = fingerprint(assembly)
         known = local_stack.read(root)
-        if known and outputs.runs_on(known, running) and known.fingerprint == wanted:
+        if known and aws.runs_on(known, running) and known.fingerprint == wanted:
             return known
         local_stack.remove(root)
         report("deploying")
         deployed = deploy(assembly, running.endpoint_url)
-        stack = outputs.describe(running, deployed, log_file=log_file(root), fingerprint=wanted)
+        stack = aws.describe(running, deployed, log_file=log_file(root), fingerprint=wanted)
         local_stack.write(root, stack)
         return stack
 
@@ -161,7 +161,7 @@ def status(root: Path | None = None) -> Status:
         return Status("down", None, log)
     if not running.healthy():
         return Status("unhealthy", None, log)
-    if known is None or not outputs.runs_on(known, running):
+    if known is None or not aws.runs_on(known, running):
         return Status("starting", None, log)
     return Status("up", known, log)
 

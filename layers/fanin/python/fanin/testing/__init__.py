@@ -13,7 +13,6 @@
 from fanin.adapters.memory import OnCall
 from fanin.app.ports.events import Event
 from fanin.entry.in_memory.sources import Dead
-from fanin.testing.fault import Fault
-from fanin.testing.service import InMemoryService
+from fanin.testing.service import Fault, InMemoryService
 
 __all__ = ["Dead", "Event", "Fault", "InMemoryService", "OnCall"]

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from fanin.domain.access import AccessGroup
-from fanin.wire.times import encode_time
+from fanin.wire.json_types import encode_time
 
 MESSAGE: Final = "action"
 """The message of the log lines, by which queries find them."""

@@ -1,4 +1,4 @@
-"""Shapes of batches: what opens one, what it is, how far it is."""
+"""Shapes of batches: what opens one, what it is, how far it is, and who is called back at its end."""
 
 from __future__ import annotations
 
@@ -17,10 +17,22 @@ from fanin.domain.batch import (
     OpenBatch,
     State,
 )
-from fanin.domain.failures import Keep
+from fanin.domain.failures import MIN_SAMPLE, Keep, Tolerance
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, Group
 from fanin.domain.reports import Batches, Estimate, Expired, Progress, ReleasedItems, Verdict
-from fanin.domain.tolerance import MIN_SAMPLE, Tolerance
+from fanin.domain.targets import (
+    CALLBACK_ID,
+    MAX_CALLBACK_ID,
+    MAX_TARGETS,
+    MAX_TASK_TOKEN,
+    MAX_URL,
+    Target,
+    TargetReport,
+    TargetReports,
+    TargetState,
+    TargetType,
+    When,
+)
 from fanin.domain.totals import MAX_TOTALS, NAME
 from fanin.wire.json_types import (
     BATCH_ID,
@@ -44,7 +56,38 @@ from fanin.wire.json_types import (
     whole,
 )
 from fanin.wire.shapes import Inline, answer, plain, request
-from fanin.wire.targets import ON_END
+
+TARGET: Final = request(
+    "Target",
+    Target,
+    type=one_of(TargetType),
+    when=one_of(When).with_keywords(
+        description="complete: ended complete and no item failed; failed: every other end"
+    ),
+    task_token=or_null(text(MAX_TASK_TOKEN, least=1)).with_keywords(description="with type step_functions"),
+    callback_id=or_null(text(MAX_CALLBACK_ID, least=1)).with_keywords(
+        pattern=f"^{CALLBACK_ID}$", description="with type durable_callback"
+    ),
+    queue_url=or_null(text(limits.MAX_CHANNEL, least=1)).with_keywords(
+        description="with type sqs: URL or ARN of a standard queue with the tag fanin:channel"
+    ),
+    url=or_null(text(MAX_URL, least=1)).with_keywords(description="with type webhook: an https URL"),
+)
+ON_END: Final = many(TARGET, MAX_TARGETS).with_keywords(**{INDIVISIBLE: True}).left_out_if_empty()
+TARGET_REPORT: Final = answer(
+    "TargetReport",
+    TargetReport,
+    number=NATURAL,
+    type=one_of(TargetType),
+    when=one_of(When),
+    to=TEXT.with_keywords(description="where it points; tokens and the paths of URLs are masked"),
+    state=one_of(TargetState),
+    attempts=NATURAL,
+    last_error=or_null(TEXT),
+    delivered_at=or_null(TIME),
+)
+TARGET_REPORTS: Final = answer("TargetReports", TargetReports, targets=many(TARGET_REPORT))
+
 
 STATE: Final = one_of(State)
 USER_KEY: Final = text(limits.MAX_USER_KEY, least=1)
@@ -180,6 +223,9 @@ VERDICT: Final = answer(
 )
 RELEASED: Final = answer("ReleasedItems", ReleasedItems, batch=BATCH, released=NATURAL, cursor=CURSOR)
 SHAPES: Final = (
+    TARGET,
+    TARGET_REPORT,
+    TARGET_REPORTS,
     TOLERANCE,
     OPEN_BATCH,
     BATCH,

@@ -9,7 +9,6 @@ from fanin.wire import (
     batches,
     buffers,
     carlyle,
-    diagnosis,
     directory,
     frames,
     items,
@@ -19,8 +18,6 @@ from fanin.wire import (
     problems,
     redrives,
     scatters,
-    selections,
-    targets,
 )
 from fanin.wire.json_types import Schema
 from fanin.wire.shapes import Shape
@@ -47,10 +44,7 @@ SHAPES: Final[tuple[Shape[Any], ...]] = tuple(
         items,
         marks,
         picture,
-        selections,
         redrives,
-        diagnosis,
-        targets,
         scatters,
         frames,
         buffers,

@@ -1,10 +1,12 @@
-"""Shapes of items: what is missing, and what failed."""
+"""Shapes of items: what is missing, what failed, and the findings of a diagnosis."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from fanin.domain.ids import MAX_COUNT, parse_prefix
+from fanin.domain import limits
+from fanin.domain.diagnosis import Code, Diagnosis, Finding, Known, MissingKnown, Retry, SentItems, Severity
+from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, parse_prefix
 from fanin.domain.reports import (
     ErrorGroup,
     Errors,
@@ -14,19 +16,24 @@ from fanin.domain.reports import (
     Missing,
     MissingRange,
 )
+from fanin.wire.batches import BATCH
 from fanin.wire.json_types import (
     BOOLEAN,
     CURSOR,
+    ITEM_ID,
     NATURAL,
+    OBJECT,
     TEXT,
     TIME,
     Json,
     many,
+    one_of,
     or_null,
+    text,
     whole,
 )
 from fanin.wire.messages import KEPT_MESSAGE
-from fanin.wire.shapes import Inline, Shape, answer
+from fanin.wire.shapes import Inline, Shape, answer, request, wrapped
 
 
 def _encode_missing(found: MissingRange) -> Json:
@@ -83,6 +90,49 @@ ERROR_GROUP: Final = answer(
 ERRORS: Final = answer("FailureErrors", Errors, errors=many(ERROR_GROUP), cursor=CURSOR)
 """Failures by error. A page counts the failures of its own part of the batch only: add the pages up."""
 
+
+_QUEUE: Final = text(limits.MAX_CHANNEL, least=1).with_keywords(description="URL of the queue")
+
+FINDING: Final = answer(
+    "Finding",
+    Finding,
+    code=one_of(Code),
+    severity=one_of(Severity),
+    title=TEXT,
+    detail=TEXT,
+    advice=TEXT,
+    evidence=OBJECT,
+)
+MISSING_KNOWN: Final = answer(
+    "MissingKnown", MissingKnown, range=Inline(MISSING_RANGE), known=one_of(Known), detail=TEXT
+)
+DIAGNOSIS: Final = answer(
+    "Diagnosis",
+    Diagnosis,
+    batch=Inline(BATCH),
+    done_min=NATURAL,
+    done_max=NATURAL,
+    findings=many(FINDING),
+    missing=many(MISSING_KNOWN),
+    missing_more=BOOLEAN,
+)
+SENT: Final = request(
+    "SentItems",
+    SentItems,
+    queue=_QUEUE,
+    start=whole(0, MAX_ITEMS).called("from"),
+    stop=whole(1, MAX_ITEMS).called("to"),
+)
+RETRY: Final = request(
+    "Retry",
+    Retry,
+    item=ITEM_ID,
+    attempt=whole(1, limits.MAX_ATTEMPTS),
+    error=text(limits.MAX_REASON),
+    queue=text(limits.MAX_CHANNEL),
+)
+RETRIES: Final = wrapped("NoteRetries", "retries", many(RETRY, limits.MAX_NOTES))
+
 SHAPES: Final = (
     MISSING_RANGE,
     MISSING,
@@ -91,4 +141,10 @@ SHAPES: Final = (
     FAILED_MESSAGE,
     ERROR_GROUP,
     ERRORS,
+    FINDING,
+    MISSING_KNOWN,
+    DIAGNOSIS,
+    SENT,
+    RETRY,
+    RETRIES,
 )

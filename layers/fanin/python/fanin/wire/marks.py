@@ -37,7 +37,7 @@ from fanin.errors import (
     Throttled,
 )
 from fanin.wire.batches import STATE
-from fanin.wire.compact_json import compact
+from fanin.wire.json_text import compact
 from fanin.wire.json_types import (
     BATCH_ID,
     BOOLEAN,

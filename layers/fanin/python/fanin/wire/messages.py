@@ -9,7 +9,7 @@ from typing import Final
 from fanin.domain import limits
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.errors import InvalidRequest
-from fanin.wire.compact_json import compact
+from fanin.wire.json_text import compact
 from fanin.wire.json_types import TEXT, Json, JsonType, or_null, text
 from fanin.wire.shapes import request
 

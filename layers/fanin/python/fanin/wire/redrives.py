@@ -1,4 +1,4 @@
-"""Shapes of redrives: what asks for one, and what became of the failures."""
+"""Shapes of redrives: which failures one is about, as also a release, and what became of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from fanin.domain import limits
-from fanin.domain.redrives import Redrive, RedriveState, Redriving, Redrivings
+from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.redrives import OrdinalRange, Redrive, RedriveState, Redriving, Redrivings, Selection
 from fanin.wire.json_types import (
     BATCH_ID,
     BOOLEAN,
@@ -19,9 +20,26 @@ from fanin.wire.json_types import (
     one_of,
     or_null,
     text,
+    whole,
 )
-from fanin.wire.selections import ERRORS, RANGES
 from fanin.wire.shapes import answer, request
+
+ORDINAL_RANGE: Final = request(
+    "OrdinalRange",
+    OrdinalRange,
+    start=whole(0, MAX_ITEMS).called("from"),
+    stop=whole(1, MAX_ITEMS).called("to").with_keywords(description="one past the last ordinal"),
+)
+ERRORS: Final = many(text(limits.MAX_REASON, least=1), limits.MAX_ERRORS).with_keywords(
+    description="what failures have in common, or the beginning of it; one must match; at most 32 KiB in all"
+)
+RANGES: Final = many(ORDINAL_RANGE, limits.MAX_SELECTED_RANGES).with_keywords(
+    description="ordinals; the item must lie in one"
+)
+SELECTION: Final = request(
+    "Selection", Selection, errors=ERRORS.left_out_if_empty(), ranges=RANGES.left_out_if_empty()
+)
+
 
 _QUEUE: Final = or_null(text(limits.MAX_CHANNEL, least=1))
 
@@ -58,4 +76,10 @@ REDRIVING: Final = answer(
 """A redrive and its counts so far."""
 REDRIVINGS: Final = answer("Redrivings", Redrivings, redrives=many(REDRIVING), cursor=CURSOR)
 
-SHAPES: Final = (REDRIVE, REDRIVING, REDRIVINGS)
+SHAPES: Final = (
+    ORDINAL_RANGE,
+    SELECTION,
+    REDRIVE,
+    REDRIVING,
+    REDRIVINGS,
+)

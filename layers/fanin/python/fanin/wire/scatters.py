@@ -19,7 +19,7 @@ from fanin.domain.scatter import (
     Scatter,
     Scattered,
 )
-from fanin.wire.batches import BATCH, STATE, TOTAL_NAMES
+from fanin.wire.batches import BATCH, ON_END, STATE, TOTAL_NAMES
 from fanin.wire.json_types import (
     ANYTHING,
     BATCH_ID,
@@ -40,7 +40,6 @@ from fanin.wire.json_types import (
 )
 from fanin.wire.marks import VALUES
 from fanin.wire.shapes import Shape, answer, request, wrapped
-from fanin.wire.targets import ON_END
 
 _PAYLOAD: Final = ANYTHING.with_keywords(description="any JSON value of up to 200 KB")
 _CLAIM: Final = text(limits.MAX_CHANNEL, least=1).with_keywords(description="key of a claim")

@@ -2,52 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
-
-from fanin.entry.http.validation import checked
-from fanin.wire import buffers as wire
-from fanin.wire.shapes import Shape
-
-
-def valid(shape: Shape[Any], answer: object) -> bool:
-    return checked(shape, json.dumps(answer)) == answer
-
-
-def test_work_goes_through_a_buffer_over_http(call) -> None:
-    # Given a buffer
-    buffer = call("PUT", "/v1/buffers/jobs", {"limit": 2})
-    assert (buffer.status, buffer.json["limit"], buffer.json["owned"]) == (200, 2, True)
-    assert valid(wire.BUFFER, buffer.json)
-
-    # When work is put in, until there is no room
-    accepted = call("POST", "/v1/buffers/jobs/put", {"payloads": ["a", "b"]})
-    rejected = call("POST", "/v1/buffers/jobs/put", {"payloads": ["c"]})
-    assert (accepted.status, accepted.json["outcome"]) == (201, "waiting")
-    assert valid(wire.ACCEPTED, accepted.json)
-    assert (rejected.status, rejected.headers["Retry-After"]) == (429, "1")
-    assert rejected.json["type"] == "urn:fanin:problem:limit-reached"
-
-    # And taken and done
-    taken = call("POST", "/v1/buffers/jobs/take", {"most": 2, "wait": 0})
-    assert [work["payload"] for work in taken.json["work"]] == ["a", "b"]
-    assert valid(wire.TAKEN, taken.json)
-    level = call("GET", "/v1/buffers/jobs").json
-    assert (level["pending"], level["taken"], level["count"], level["draining"]) == (2, 2, 0, False)
-    assert valid(wire.LEVEL, level)
-    receipts = [work["receipt"] for work in taken.json["work"]]
-    released = call("POST", "/v1/buffers/jobs/done", {"receipts": receipts})
-
-    # Then its slots are free, and a repeat is no error
-    assert released.json == {"done": 2, "late": 0}
-    assert call("POST", "/v1/buffers/jobs/done", {"receipts": receipts}).json == {"done": 0, "late": 2}
-    page = call("GET", "/v1/buffers").json
-    assert [buffer["name"] for buffer in page["buffers"]] == ["jobs"]
-    assert valid(wire.BUFFERS, page)
-    assert call("DELETE", "/v1/buffers/jobs").status == 204
-    assert call("GET", "/v1/buffers/jobs").json["type"] == "urn:fanin:problem:buffer-not-found"
 
 
 @pytest.mark.parametrize(

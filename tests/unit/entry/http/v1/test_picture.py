@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 
 def test_a_picture_shows_cells_and_items(call) -> None:
     # Given 100 items, of which the last one failed, and all before 65 are done
@@ -33,22 +31,3 @@ def test_a_picture_shows_cells_and_items(call) -> None:
     ]  # fmt: skip
     assert below["items"][0]["leased_until"] is None
     assert call("POST", "/v1/acks", {"marks": [below["items"][1]["item"]]}).json["batches"][0]["first"] == 1
-
-
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        ({"level": "2"}, "level must be a whole number from 0 to 1, not 2"),
-        ({"level": "0", "number": "2"}, "number of a word of level 0 must be a whole number from 0 to 1"),
-        ({"number": "-1"}, "parameter 'number' must be a whole number of at least 0"),
-        ({"level": "root"}, "parameter 'level' must be a whole number of at least 0"),
-    ],
-)
-def test_a_node_outside_of_the_tree_is_refused(call, query: dict[str, str], said: str) -> None:
-    batch_id = call("POST", "/v1/batches", {}).json["batch_id"]
-    call("POST", f"/v1/batches/{batch_id}/items", {"count": 100})
-
-    answer = call("GET", f"/v1/batches/{batch_id}/picture", **query)
-
-    assert (answer.status, answer.json["type"]) == (400, "urn:fanin:problem:invalid-request")
-    assert said in answer.json["detail"]

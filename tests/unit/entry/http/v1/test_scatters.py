@@ -8,9 +8,6 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.service import ScatterService
-from fanin.domain.directory import Registration
-from fanin.entry.http.v1.scatters import ROUTES
-from fanin.entry.http.validation import checked
 
 QUEUE = "https://sqs/car"
 
@@ -29,49 +26,6 @@ def items(memory: Memory, ledger: LedgerService):
     return sent
 
 
-def test_a_scatter_lives_its_whole_life_over_http(call, items, memory: Memory) -> None:
-    # Given a message to two recipients
-    to = [{"channel": QUEUE, "name": "north"}, {"channel": QUEUE, "name": "south"}]
-    started = call("POST", "/v1/scatters", {"body": "report!", "recipients": to, "correlation_id": "mine"})
-    assert (started.status, started.json["recipients"], started.json["ready"]) == (201, 2, False)
-    path = f"/v1/scatters/{started.json['batch']['batch_id']}"
-    north, south = items()
-    # When one replies twice, with another payload, and the other by claim check
-    say = [{"item": north, "payload": {"km": 12}}, {"item": north, "payload": None}]
-    receipts = call("POST", "/v1/replies", {"replies": say}).json["replies"]
-    assert [(r["first"], r["duplicate"], r["different"]) for r in receipts] == [
-        (True, False, False),
-        (False, True, True),
-    ]
-    claim = call("POST", "/v1/claim-checks", {"item": south, "size": 10**6, "content_type": "video/mp4"})
-    assert (claim.status, claim.json["headers"]["Content-Type"]) == (201, "video/mp4")
-    memory.claims.uploaded.add(claim.json["key"])
-    call("POST", "/v1/replies", {"replies": [{"item": south, "claim": claim.json["key"]}]})
-    # Then it is ready, and its replies are in order
-    shown = call("GET", path).json
-    assert (shown["received"], shown["missing"], shown["ready"]) == (2, 0, True)
-    first = call("GET", f"{path}/replies", limit=1).json
-    second = call("GET", f"{path}/replies", limit=1, cursor=first["cursor"]).json
-    assert [first["replies"][0][part] for part in ("ordinal", "name", "payload")] == [0, "north", {"km": 12}]
-    assert second["replies"][0]["url"].endswith(claim.json["key"])
-
-
-def test_answers_are_of_the_form_that_the_document_promises(call, items) -> None:
-    scattered = call("POST", "/v1/scatters", {"body": "x", "recipients": [{"channel": QUEUE}] * 2})
-    batch_id = scattered.json["batch"]["batch_id"]
-    item, _ = items()
-    bodies = {
-        "startScatter": {"body": "x", "topic": "nobody", "quorum": 0.5},
-        "reply": {"replies": [{"item": item, "payload": [1, "a", None]}]},
-        "claimPayload": {"item": item, "size": 1},
-    }
-    for route in sorted(ROUTES, key=lambda route: route.operation == "listReplies"):
-        path = route.path.replace("{batch_id}", str(batch_id))
-        answer = call(route.method, path, bodies.get(route.operation))
-        assert answer.status == route.status, answer.json
-        checked(route.answer, answer.text)
-
-
 @pytest.mark.usefixtures("items")
 def test_a_living_correlation_id_is_a_conflict(call) -> None:
     body = {"body": "x", "recipients": [{"channel": QUEUE}], "correlation_id": "mine"}
@@ -80,36 +34,6 @@ def test_a_living_correlation_id_is_a_conflict(call) -> None:
     answer = call("POST", "/v1/scatters", body)
 
     assert (answer.status, answer.json["type"]) == (409, "urn:fanin:problem:correlation-id-alive")
-
-
-@pytest.mark.usefixtures("items")
-def test_a_repeat_of_a_start_finds_the_same_scatter(call) -> None:
-    body = {"body": "x", "recipients": [{"channel": QUEUE}], "correlation_id": "mine"}
-    key = {"Idempotency-Key": "week 47"}
-    first, second = (call("POST", "/v1/scatters", body, headers=key) for _ in range(2))
-    assert (first.status, second.status) == (201, 201)
-    assert first.json["batch"]["batch_id"] == second.json["batch"]["batch_id"]
-
-    other = call("POST", "/v1/scatters", {**body, "body": "y"}, headers=key)
-
-    assert (other.status, other.json["type"]) == (409, "urn:fanin:problem:idempotency-key-reused")
-
-
-def test_a_large_topic_is_said_to_be_starting(call, memory: Memory, ledger: LedgerService) -> None:
-    # Given a topic with one registration more than a start lists
-    now = memory.clock.now()
-    memory.channels.queues[QUEUE] = []
-    one = Registration("cars", "", QUEUE, {}, 60, now, now + 60_000)
-    rows = {f"{i:05}": one.value for i in range(10_001)}
-    memory.directory.put_all("topic/cars", rows, expires_at=one.expires_at)
-
-    started = call("POST", "/v1/scatters", {"body": "x", "topic": "cars"}).json
-
-    assert (started["starting"], started["recipients"], started["ready"]) == (True, 0, False)
-    (job,) = memory.jobs.waiting
-    ScatterService(ledger).work(job["batch_id"], job["chunk"], job["wave"])
-    listed = call("GET", f"/v1/scatters/{started['batch']['batch_id']}").json
-    assert (listed["starting"], listed["recipients"], listed["missing"]) == (False, 10_001, 10_001)
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fanin import names
-from fanin.adapters.dynamodb import children
-from fanin.adapters.dynamodb.changes import Change
+from fanin.adapters.dynamodb.batch_indexes import StateIndex, UserKeyIndex, child_key, child_note, noted_child
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import SUMS, Item, Value, attribute, decode, encode, state_shard, sums_of
-from fanin.adapters.dynamodb.state_index import StateIndex
-from fanin.adapters.dynamodb.user_key_index import UserKeyIndex
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
+from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import Batch, Cause, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
-from fanin.domain.principals import IdempotencyKey
 from fanin.domain.totals import Sums
 from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
+
+_ALIAS: Final = re.compile(r"#(\w+)")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What to set and to add, under which conditions.
+
+    Attributes:
+        when: conditions that must all hold, with attributes as ``#name``, in case a name is a reserved word,
+            and values as ``:name``.
+        values: of the conditions.
+        sets: attribute → new value.
+        adds: attribute → number to add.
+    """
+
+    when: Sequence[str]
+    values: Mapping[str, Value] = field(default_factory=dict)
+    sets: Mapping[str, Value] = field(default_factory=dict)
+    adds: Mapping[str, int] = field(default_factory=dict)
+
+    def request(self, table: str, key: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters of UpdateItem, and of an Update in a transaction."""
+        sets = ", ".join(f"#{name} = :set_{name}" for name in self.sets)
+        adds = ", ".join(f"#{name} :add_{name}" for name in self.adds)
+        change = " ".join(part for part in (sets and f"SET {sets}", adds and f"ADD {adds}") if part)
+        condition = " AND ".join(f"({test})" for test in self.when)
+        values = {f":{name}": attribute(value) for name, value in self.values.items()}
+        values |= {f":set_{name}": attribute(value) for name, value in self.sets.items()}
+        values |= {f":add_{name}": attribute(value) for name, value in self.adds.items()}
+        return {
+            "TableName": table,
+            "Key": key,
+            "UpdateExpression": change,
+            "ConditionExpression": condition,
+            "ExpressionAttributeNames": {
+                f"#{name}": name for name in dict.fromkeys(_ALIAS.findall(change + condition))
+            },
+            "ExpressionAttributeValues": values,
+        }
+
 
 _IS_OPEN: Final = "#state = :open"
 _IS_LIVE: Final = "#state IN (:open, :closed)"
@@ -46,7 +86,7 @@ class DynamoBatches:
         return batch if done else _same(batch, row)
 
     def create_child(self, batch: Batch, of: ItemPlace, *, instead_of: int | None = None) -> Adoption:
-        note = children.note(self._parts_table, of, batch, instead_of=instead_of)
+        note = child_note(self._parts_table, of, batch, instead_of=instead_of)
         failed = self._connection.transact(
             [
                 {"Put": {**self._new(batch), "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}},
@@ -57,13 +97,13 @@ class DynamoBatches:
             return Adoption(batch, batch.batch_id)
         row, noted = failed
         if row is None:
-            return Adoption(None, None if noted is None else children.read(noted))
+            return Adoption(None, None if noted is None else noted_child(noted))
         same = _same(batch, row)
         return Adoption(same, None if same is None else batch.batch_id)
 
     def child_of(self, item: ItemPlace) -> int | None:
-        rows = self._connection.read(self._parts_table, [children.key(item)])
-        return children.read(rows[0]) if rows else None
+        rows = self._connection.read(self._parts_table, [child_key(item)])
+        return noted_child(rows[0]) if rows else None
 
     def read(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         keys = [_key(batch_id) for batch_id in dict.fromkeys(batch_ids)]

@@ -10,8 +10,7 @@ from typing import Any, Final
 from fanin import names
 from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State
-from fanin.domain.failures import Keep
-from fanin.domain.tolerance import Tolerance
+from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.totals import MAX_TOTALS
 
 Item = Mapping[str, Any]

@@ -9,19 +9,19 @@ many separate reads or writes, and other threads may run in between.
 
 from fanin.adapters.memory.accesses import Accesses, Delayed, LostAnswer, OnCall
 from fanin.adapters.memory.batches import MemoryBatches
-from fanin.adapters.memory.callbacks import Callback, MemoryCallbacks
-from fanin.adapters.memory.channels import MemoryChannels
-from fanin.adapters.memory.inspection import MemoryInspection
 from fanin.adapters.memory.parts import MemoryParts
-from fanin.adapters.memory.queues import MemoryQueues
+from fanin.adapters.memory.queues import MemoryChannels, MemoryInspection, MemoryQueues
 from fanin.adapters.memory.records import MemoryRecords
-from fanin.adapters.memory.rules import MemoryRules
-from fanin.adapters.memory.scatters import MemoryClaims, MemoryJobs
 from fanin.adapters.memory.words import MemoryWords
 from fanin.adapters.memory.world import (
+    Callback,
     FixedClock,
     Memory,
+    MemoryCallbacks,
+    MemoryClaims,
     MemoryEvents,
+    MemoryJobs,
+    MemoryRules,
     MemoryTimers,
     SeededRandom,
 )

@@ -10,9 +10,9 @@ from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
+from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import LIVE, Batch, Cause, Kind, Mode, State
 from fanin.domain.ids import MAX_ITEMS
-from fanin.domain.principals import IdempotencyKey
 from fanin.domain.totals import Sums, by_name, plus
 from fanin.errors import IdempotencyKeyReused
 

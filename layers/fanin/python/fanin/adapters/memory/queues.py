@@ -1,17 +1,69 @@
-"""Queues of buffers in memory: a received message comes again after a while, unless it is removed."""
+"""Queues in memory: those of buffers, where a received message comes again, and those of users."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 
 from fanin.adapters.memory.accesses import Accesses
-from fanin.adapters.memory.channels import MemoryChannels
-from fanin.app.ports.channels import Outgoing
-from fanin.app.ports.queues import QueueState, Received
+from fanin.app.ports.channels import Offered, Outgoing
+from fanin.app.ports.queues import QueueReport, QueueState, Received
 from fanin.app.ports.system import Clock
+from fanin.domain.directory import check_channel
 from fanin.errors import ChannelRefused
+
+
+class MemoryChannels:
+    """A ``Channels`` that keeps the messages it is sent.
+
+    Attributes:
+        queues: URL → messages, in order. A URL that is not a key is not a queue.
+        times: URL → when each message was sent, ms, in the same order.
+        refusing: URL → why the queue, which exists, takes no message.
+        busy: URLs of queues that take no message for now.
+    """
+
+    def __init__(self, accesses: Accesses, clock: Clock) -> None:
+        self.queues: dict[str, list[Outgoing]] = {}
+        self.times: dict[str, list[int]] = {}
+        self.refusing: dict[str, str] = {}
+        self.busy: set[str] = set()
+        self._accesses = accesses
+        self._clock = clock
+
+    def resolve(self, channel: str, *, new: bool = True, again: bool = False) -> str:  # noqa: ARG002  in memory a new queue is visible at once
+        if not again:
+            check_channel(channel)
+        if channel not in self.queues:
+            raise ChannelRefused(f"there is no queue {channel!r} with the tag fanin:channel")
+        return channel
+
+    def send(self, messages: Sequence[Outgoing]) -> list[str | None]:
+        return self.offer(messages).answers(len(messages))
+
+    def offer(self, messages: Sequence[Outgoing]) -> Offered:
+        refused: dict[int, str] = {}
+        waiting: dict[int, str] = {}
+        for place, message in enumerate(messages):
+            if message.channel in self.busy:
+                waiting[place] = "the queue is busy"
+                continue
+            answer = self._accesses.send("channels.send", lambda: self._put(message))  # noqa: B023
+            if answer is not None:
+                refused[place] = answer
+        return Offered(refused, waiting)
+
+    def _put(self, message: Outgoing) -> str | None:
+        if message.channel not in self.queues:
+            return "there is no such queue"
+        if message.channel in self.refusing:
+            return self.refusing[message.channel]
+        self.queues[message.channel].append(message)
+        self.times.setdefault(message.channel, []).append(self._clock.now())
+        return None
+
 
 PREFIX = "memory:"
 
@@ -100,3 +152,21 @@ class MemoryQueues:
         arrived.clear()
         self._held[queue] = [one for one in held if now - one.sent_at < self.retention * 1000]
         return self._held[queue]
+
+
+class MemoryInspection:
+    """A ``QueueInspection`` that reports what it was given.
+
+    Attributes:
+        reports: URL → report; another queue cannot be looked at.
+    """
+
+    def __init__(self, accesses: Accesses) -> None:
+        self.reports: dict[str, QueueReport] = {}
+        self._accesses = accesses
+
+    def look(self, queues: Collection[str]) -> list[QueueReport]:
+        return [self._accesses.send("inspection.look", partial(self._report, queue)) for queue in queues]
+
+    def _report(self, queue: str) -> QueueReport:
+        return self.reports.get(queue, QueueReport(queue, unseen=("its figures (no report)",)))

@@ -3,22 +3,149 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from fanin.adapters.memory.accesses import Accesses, OnCall
 from fanin.adapters.memory.batches import MemoryBatches
-from fanin.adapters.memory.callbacks import MemoryCallbacks
-from fanin.adapters.memory.channels import MemoryChannels
-from fanin.adapters.memory.inspection import MemoryInspection
 from fanin.adapters.memory.parts import MemoryParts
-from fanin.adapters.memory.queues import MemoryQueues
+from fanin.adapters.memory.queues import MemoryChannels, MemoryInspection, MemoryQueues
 from fanin.adapters.memory.records import MemoryRecords
-from fanin.adapters.memory.rules import MemoryRules
-from fanin.adapters.memory.scatters import MemoryClaims, MemoryJobs
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ports import Defaults, Ports
+from fanin.app.ports.channels import Notice
 from fanin.app.ports.events import Event
 from fanin.app.ports.system import Clock, Random
+from fanin.domain import patterns
+from fanin.domain.claim_checks import ClaimCheck
+from fanin.domain.targets import Target
 from fanin.domain.tree import Tree
+from fanin.errors import ServiceUnavailable, TargetRefused
+
+
+class MemoryRules:
+    """A ``Rules`` that refuses the patterns that EventBridge refuses.
+
+    Attributes:
+        patterns: route → pattern.
+    """
+
+    def __init__(self, accesses: Accesses) -> None:
+        self.patterns: dict[str, Mapping[str, Any]] = {}
+        self._accesses = accesses
+
+    def check(self, pattern: Mapping[str, Any]) -> None:
+        patterns.check(pattern)
+        patterns.check_operators(pattern)
+
+    def matching(self, event: Mapping[str, Any]) -> list[str]:
+        """The routes whose rules an event matches."""
+        return [route for route, one in self.patterns.items() if patterns.matches(one, event)]
+
+    def put(self, route: str, pattern: Mapping[str, Any]) -> None:
+        self.check(pattern)
+        self._accesses.send("rules.put", lambda: self.patterns.update({route: pattern}))
+
+    def delete(self, route: str) -> None:
+        self._accesses.send("rules.delete", lambda: self.patterns.pop(route, None))
+
+
+class Callback(NamedTuple):
+    """What a target was told.
+
+    Attributes:
+        target: who.
+        event: of the end.
+        succeeded: whether the batch ended complete and no item failed.
+    """
+
+    target: Target
+    event: Event
+    succeeded: bool
+
+
+class MemoryCallbacks:
+    """A ``Callbacks`` that keeps what targets are told.
+
+    Attributes:
+        told: in order, repeats included.
+        down: tokens, ids and URLs that take nothing for now.
+        refusing: tokens, ids and URLs that take nothing for good.
+    """
+
+    def __init__(self, accesses: Accesses) -> None:
+        self.told: list[Callback] = []
+        self.down: set[str] = set()
+        self.refusing: set[str] = set()
+        self._accesses = accesses
+
+    def call(self, target: Target, notice: Notice) -> None:
+        place = target.task_token or target.callback_id or target.url or ""
+        if place in self.refusing:
+            raise TargetRefused("the target refuses")
+        if place in self.down:
+            raise ServiceUnavailable("the target is down")
+        told = Callback(target, notice.event, notice.succeeded)
+        self._accesses.send("callbacks.call", lambda: self.told.append(told))
+
+
+class MemoryJobs:
+    """A ``Jobs`` that keeps the jobs it is sent.
+
+    Args:
+        accesses: counts jobs.
+        call: name of its accesses.
+
+    Attributes:
+        waiting: the jobs, in order.
+    """
+
+    def __init__(self, accesses: Accesses, call: str = "jobs.send") -> None:
+        self.waiting: list[Mapping[str, Any]] = []
+        self._accesses = accesses
+        self._call = call
+
+    def send(self, messages: Iterable[Mapping[str, object]]) -> None:
+        for message in messages:
+            self._accesses.send(self._call, lambda: self.waiting.append(message))  # noqa: B023
+
+
+class MemoryClaims:
+    """A ``ClaimChecks`` in a dict. Tests say which objects were uploaded through a URL.
+
+    Attributes:
+        uploaded: keys of the objects that were uploaded so.
+        objects: key → content of the objects that the service itself stored.
+    """
+
+    def __init__(self, accesses: Accesses) -> None:
+        self.uploaded: set[str] = set()
+        self.objects: dict[str, bytes] = {}
+        self._accesses = accesses
+
+    def upload(self, key: str, *, size: int, content_type: str) -> ClaimCheck:
+        headers = {"Content-Type": content_type, "Content-Length": str(size)}
+        return ClaimCheck(key, f"memory://claims/{key}", headers, 0)
+
+    def download(self, key: str) -> str:
+        return f"memory://claims/{key}"
+
+    def put(self, key: str, content: bytes) -> None:
+        self._accesses.send("claims.put", lambda: self.objects.update({key: content}))
+
+    def put_all(self, contents: Mapping[str, bytes]) -> None:
+        for key, content in contents.items():
+            self.put(key, content)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            self._accesses.send("claims.delete", lambda: self.objects.pop(key, None))  # noqa: B023
+
+    def load(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        return {key: self.objects[key] for key in keys if key in self.objects}
+
+    def exists(self, key: str) -> bool:
+        return key in self.uploaded or key in self.objects
 
 
 class FixedClock:

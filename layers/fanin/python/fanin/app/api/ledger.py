@@ -1,4 +1,4 @@
-"""Batches and acknowledgements: the calls of the ledger."""
+"""The calls of the ledger: batches and acknowledgements, why a batch is not finished, and redrives."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from fanin.domain.access import Principal
     from fanin.domain.batch import Batch, OpenBatch, State
+    from fanin.domain.diagnosis import Diagnosis, Retry, SentItems
     from fanin.domain.ids import Group
     from fanin.domain.marks import Mark, Marked
     from fanin.domain.picture import Picture
-    from fanin.domain.principals import Principal
+    from fanin.domain.redrives import Redrive, Redriving, Redrivings, Selection
     from fanin.domain.reports import (
         Batches,
         Errors,
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
         ReleasedItems,
         Verdict,
     )
-    from fanin.domain.selection import Selection
     from fanin.domain.targets import TargetReports
 
 
@@ -248,5 +249,70 @@ class Ledger(Protocol):
 
         Raises:
             InvalidRequest: the batch has not ended.
+        """
+        ...
+
+
+class Diagnostics(Protocol):
+    """Says why a batch is not finished, and takes the notes that help to say it.
+
+    All calls are safe to repeat. Any call may raise ``InvalidRequest``, ``Throttled``, ``ServiceUnavailable``
+    and ``AccessDenied``, and those that name a batch ``BatchNotFound`` and ``BatchGone``.
+    """
+
+    def why(self, batch_id: int) -> Diagnosis:
+        """Say why a batch is not finished, from at most 100 reads of rows and queues.
+
+        It writes nothing. What it may not look at is a finding, not an error.
+        """
+        ...
+
+    def note_sent(self, batch_id: int, sent: SentItems) -> None:
+        """Note that a queue has accepted the messages of some items; costs one write.
+
+        Repeating it, also with a longer range that begins at the same item, is exact: nothing is counted.
+
+        Raises:
+            InvalidRequest: the range is empty, or ends past the batch's last item.
+        """
+        ...
+
+    def note_retries(self, retries: Sequence[Retry]) -> None:
+        """Note failed attempts whose messages come again, at most 1,000; of an item the last note stays.
+
+        Items of batches that have ended are ignored.
+
+        Raises:
+            InvalidItemId: an id is malformed or was not issued by this service; nothing was written.
+            RequestTooLarge: there are too many.
+        """
+        ...
+
+
+class Redrives(Protocol):
+    """Sends the messages of failed items again. All calls are safe to repeat."""
+
+    def redrive(self, batch_id: int, request: Redrive | None = None) -> Redriving:
+        """Send the kept messages of failed items again, each failure once.
+
+        Those of a batch that has ended get items of a new batch, whose ``retry_of`` names this one. Items
+        that a live batch holds are sent under their own ids. A small redrive is finished when the call
+        returns; a worker goes on with a larger one, and ``redrives`` shows how far it is. If a redrive of the
+        same selection is running, the call returns that one, and goes on with it if its worker has died.
+
+        Raises:
+            InvalidRequest: the batch is live and does not hold its failed items, or the selection is invalid.
+            ChannelRefused: fanin may not send to the queue that the request names.
+            BatchNotFound, BatchGone: the batch does not exist or is gone.
+            Throttled: the tables are overloaded; call again.
+        """
+        ...
+
+    def redrives(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Redrivings:
+        """List the redrives of a batch's failures, up to 1,000 a page. Only a None cursor marks the end.
+
+        Raises:
+            InvalidRequest: the cursor is not from this listing, or the limit is not from 1 to 1,000.
+            BatchNotFound, BatchGone: the batch does not exist or is gone.
         """
         ...

@@ -1,19 +1,82 @@
-"""Delivering the work of buffers: a message counts only while its item is pending; all others are void."""
+"""Delivering the work of buffers: a message counts only while its item is pending; all others are void.
+
+A receipt is opaque text for an item and a delivery of its message.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from fanin import names
-from fanin.app.buffers import receipts
 from fanin.app.buffers.records import BufferRecords
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.app.ports.queues import Received
+from fanin.domain import ids
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.buffer import Buffer, Work
-from fanin.errors import BatchGone, BatchNotFound
+from fanin.errors import BatchGone, BatchNotFound, InvalidItemId, InvalidRequest
+
+_LONGEST_RECEIPT: Final = 4096
+
+
+class Ordinal(NamedTuple):
+    """The place of an item: its batch, and its ordinal there."""
+
+    batch_id: int
+    number: int
+
+
+class Receipt(NamedTuple):
+    """A receipt, decoded.
+
+    Attributes:
+        batch_id: batch of the item.
+        item: its id.
+        handle: receipt handle of the queue, which removes the message.
+    """
+
+    batch_id: int
+    item: str
+    handle: str
+
+
+def write_receipt(item: str, handle: str) -> str:
+    """Make a receipt."""
+    return base64.urlsafe_b64encode(json.dumps([item, handle]).encode()).decode().rstrip("=")
+
+
+def read_receipt(token: str) -> Receipt:
+    """Read a receipt. Whether this service issued its item is not checked.
+
+    Raises:
+        InvalidRequest: the text is not a receipt.
+    """
+    try:
+        if len(token) <= _LONGEST_RECEIPT:
+            text = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+            item, handle = json.loads(text)
+            if isinstance(item, str) and isinstance(handle, str) and (at := ordinal(item)):
+                return Receipt(at.batch_id, item, handle)
+    except (ValueError, TypeError, RecursionError):  # the last from a text of nested brackets
+        pass
+    raise InvalidRequest(
+        f"receipt {token[:32]!r} is not one that take returned, and nothing was done;"
+        " send receipts exactly as you got them"
+    )
+
+
+def ordinal(item: str) -> Ordinal | None:
+    """The place of an item; None if the text is not an item id."""
+    try:
+        block, number = ids.parse_item(item)
+    except InvalidItemId:
+        return None
+    return Ordinal(block.batch_id, number)
+
 
 SIFT_MS: Final = 2_000
 """Milliseconds by which a receive may outlast its wait, while it meets nothing but messages without work."""
@@ -59,26 +122,24 @@ class Deliveries:
         whose items are not known to have been this buffer's.
         """
         found = [(message, message.attributes.get(names.ITEM_ATTRIBUTE, "")) for message in received]
-        ours = [(message, item, at) for message, item in found if (at := receipts.ordinal(item))]
+        ours = [(message, item, at) for message, item in found if (at := ordinal(item))]
         if any(at.batch_id != buffer.batch_id for _, _, at in ours):
             buffer = self._records.refresh(buffer.name).buffer
         batches = {batch_id: self._batch(batch_id) for batch_id in {at.batch_id for _, _, at in ours}}
         now, work, void = self._ports.clock.now(), [], []
-        delivered: set[receipts.Ordinal] = set()
+        delivered: set[Ordinal] = set()
         for message, item, at in ours:
             if at in delivered:
                 void.append(message.handle)
             elif self._is_pending(buffer, at, batches):
                 delivered.add(at)
                 waited = max(0, now - message.sent_at)
-                work.append(Work(message.body, receipts.write(item, message.handle), waited))
+                work.append(Work(message.body, write_receipt(item, message.handle), waited))
             elif at.batch_id == buffer.batch_id or _was_its(buffer, batches[at.batch_id]):
                 void.append(message.handle)
         return work, void
 
-    def _is_pending(
-        self, buffer: Buffer, item: receipts.Ordinal, batches: Mapping[int, Batch | None]
-    ) -> bool:
+    def _is_pending(self, buffer: Buffer, item: Ordinal, batches: Mapping[int, Batch | None]) -> bool:
         batch = batches[item.batch_id]
         if item.batch_id != buffer.batch_id or batch is None or batch.state.terminal:
             return False

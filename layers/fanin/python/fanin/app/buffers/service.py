@@ -7,20 +7,21 @@ happen is that the slot of accepted work is freed before the work is done.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from typing import Final
 
-from fanin.app.buffers import receipts
+from fanin.app.buffers import deliveries
 from fanin.app.buffers.deliveries import Deliveries
 from fanin.app.buffers.keyed_puts import KeyedPuts
-from fanin.app.buffers.puts import Puts
-from fanin.app.buffers.queue_claims import QueueClaims
-from fanin.app.buffers.records import BufferRecords, Entry, check_name
+from fanin.app.buffers.puts import Puts, WaitingConsumers
+from fanin.app.buffers.records import GRAVE, BufferRecords, Entry, check_name
 from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
-from fanin.app.buffers.waiting_consumers import WaitingConsumers
 from fanin.app.ledger.service import LedgerService
+from fanin.app.ports import Ports
 from fanin.domain import limits
+from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, State
 from fanin.domain.buffer import (
     Accepted,
@@ -33,8 +34,68 @@ from fanin.domain.buffer import (
     check_payloads,
 )
 from fanin.domain.marks import Failure, Mark
-from fanin.domain.principals import IdempotencyKey, Principal
-from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
+from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, Throttled
+
+_NAMESPACE: Final = "/buffer-queues"  # in the directory table; the names are URLs
+
+
+class QueueClaims:
+    """Keeps two buffers from sharing a queue: each would receive, and so delay, the other's work.
+
+    Once a buffer is defined, its record says which queue it has. A claim covers the time between looking at
+    all records and writing one, in which nobody else may do the same for the queue.
+
+    Args:
+        ports: the directory table and the clock.
+        records: the buffers' records.
+    """
+
+    def __init__(self, ports: Ports, records: BufferRecords) -> None:
+        self._ports = ports
+        self._records = records
+
+    @contextmanager
+    def claimed(self, queue: str, name: str) -> Iterator[None]:
+        """Hold the claim on a queue, which no other buffer has, for a buffer that is being defined.
+
+        The claim of a process that died holds up other buffers until it expires, but not this one.
+
+        Raises:
+            InvalidRequest: another buffer has the queue.
+            Throttled: another buffer is being defined with it.
+        """
+        version = self._claim(queue, name)
+        try:
+            if owner := self._records.owner(queue, other_than=name):
+                raise InvalidRequest(
+                    f"queue {queue} belongs to buffer {owner}; give each buffer a queue of its own"
+                )
+            yield
+        finally:
+            self._ports.directory.delete(_NAMESPACE, queue, if_version=version)
+
+    def _claim(self, queue: str, name: str) -> int:
+        """Claim a queue, also over a claim of the same buffer.
+
+        Returns:
+            The version of the claim; whoever claims after that has another, and releases it.
+        """
+        version = 0
+        until = self._ports.clock.now() // 1000 + GRAVE
+        for _ in range(TRIES):
+            record, wrote = self._ports.directory.put(
+                _NAMESPACE, queue, {"buffer": name}, expires_at=until, if_version=version
+            )
+            version = 0 if record is None else record.version
+            if wrote:
+                return version
+            if record is not None and record.value["buffer"] != name:
+                raise Throttled(
+                    f"buffer {record.value['buffer']} is being defined with queue {queue};"
+                    " try again, or give each buffer a queue of its own",
+                    retry_after=1,
+                )
+        raise contended(name)
 
 
 class BufferService:
@@ -158,7 +219,7 @@ class BufferService:
         every = [*tokens, *(failure.receipt for failure in failures)]
         limits.at_most("receipts", every, limits.MAX_RECEIPTS)
         entry = self._records.fresh(name)
-        read = [receipts.read(token) for token in every]
+        read = [deliveries.read_receipt(token) for token in every]
         reasons = [None] * len(tokens) + [failure.reason for failure in failures]
         if any(item.batch_id != entry.buffer.batch_id for item in read):
             entry = self._records.refresh(name)

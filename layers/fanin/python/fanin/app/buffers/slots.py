@@ -20,11 +20,11 @@ from fanin.app.fresh import Fresh
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.domain import ids, limits
+from fanin.domain.access import Principal
 from fanin.domain.batch import Batch, Kind, OpenBatch
 from fanin.domain.buffer import Buffer
-from fanin.domain.chunks import chunks
+from fanin.domain.limits import chunks
 from fanin.domain.marks import WEIGHT, GivenUp
-from fanin.domain.principals import Principal
 from fanin.domain.reports import Missing
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound, LimitReached, Throttled
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from fanin.app.ports.inspection import QueueReport
 from fanin.app.ports.parts import RetryRow, SentRow
+from fanin.app.ports.queues import QueueReport
 from fanin.domain import limits
 from fanin.domain.batch import Batch, State
 from fanin.domain.reports import MissingRange

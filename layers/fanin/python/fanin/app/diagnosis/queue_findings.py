@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fanin.app.diagnosis.facts import LAG_MS, Facts
-from fanin.app.ports.inspection import Figures, QueueReport
+from fanin.app.ports.queues import Figures, QueueReport
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.plurals import counted
 from fanin.names import TRACKED_TAG

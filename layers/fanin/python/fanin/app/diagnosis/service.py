@@ -8,8 +8,7 @@ from fanin.app.diagnosis.batch_findings import batch_findings
 from fanin.app.diagnosis.gathering import gather
 from fanin.app.diagnosis.queue_findings import queue_findings
 from fanin.app.diagnosis.ranges import known_ranges
-from fanin.app.ledger.issued import check_issued
-from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.known_batches import KnownBatches, check_issued
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.domain import ids, limits

@@ -9,8 +9,8 @@ from fanin.app.ports.events import Event
 from fanin.domain.batch import Batch
 from fanin.domain.diagnosis import Severity
 from fanin.wire.batches import BATCH
-from fanin.wire.diagnosis import FINDING
-from fanin.wire.times import encode_time
+from fanin.wire.items import FINDING
+from fanin.wire.json_types import encode_time
 
 
 class Stalls:

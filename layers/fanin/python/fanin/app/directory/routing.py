@@ -3,32 +3,77 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from fanin import names
-from fanin.app.directory import delivery
-from fanin.app.directory.delivery import Delivery
 from fanin.app.directory.service import DirectoryService
 from fanin.app.fresh import Fresh
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
-from fanin.app.ports.records import FOREVER, Record
+from fanin.app.ports.records import FOREVER, Record, Records
 from fanin.domain import limits, patterns
 from fanin.domain.directory import Registration
-from fanin.domain.routing import (
-    Policy,
-    PutEvent,
-    PutRoute,
-    Route,
-    Routes,
-    Sent,
-    check_name,
-    choose,
-)
+from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent, check_name, choose
 from fanin.errors import FaninError, InvalidRequest, LimitReached, RouteNotFound
-from fanin.wire.compact_json import compact, json_text
+from fanin.wire.json_text import compact, json_text
+
+MOST_WAITING: Final = 2_000
+"""Names that fit into one record. If more queues are throttled at once, all get the event again."""
+_KEPT: Final = 86_400
+"""Seconds; EventBridge and Lambda give up an event after a day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How far an event of a route was delivered.
+
+    Attributes:
+        sent: messages that queues accepted.
+        refused: messages that their queues will never accept.
+        waiting: names of the registrations that still wait; None if nobody was tried yet.
+    """
+
+    sent: int = 0
+    refused: int = 0
+    waiting: Collection[str] | None = None
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any] | None) -> Delivery:
+        """The delivery that a record tells of; without a record, one that was not begun."""
+        return cls() if value is None else cls(value["sent"], value["refused"], frozenset(value["to"]))
+
+    def goes_to(self, name: str) -> bool:
+        """Whether a registration is to get the event."""
+        return self.waiting is None or name in self.waiting
+
+
+def delivery_place(route: str, event_id: object) -> tuple[str, str] | None:
+    """Namespace and name of the record for an event of a route; None for an event without an id."""
+    if not isinstance(event_id, str) or not 0 < len(event_id) <= limits.MAX_NAME:
+        return None
+    return f"delivery/{event_id}", route
+
+
+def keep_delivery(records: Records, where: tuple[str, str] | None, delivery: Delivery, now: int) -> None:
+    """Note a delivery that was not finished.
+
+    The write has no condition: if two runs route the same event at once and one note is lost, some queues
+    get a copy more, which is allowed.
+
+    Args:
+        records: the directory.
+        where: place of the record.
+        delivery: how far the event was delivered.
+        now: ms.
+    """
+    waiting = sorted(delivery.waiting or ())
+    if where is None or len(waiting) > MOST_WAITING:
+        return
+    value = {"sent": delivery.sent, "refused": delivery.refused, "to": waiting}
+    records.put(*where, value, expires_at=now // 1000 + _KEPT)
+
 
 NAMESPACE: Final = "routes"
 _PAGE: Final = 100
@@ -166,7 +211,7 @@ class RoutingService:
         Raises:
             Throttled: a queue is overloaded; call again.
         """
-        where = delivery.place(name, event.get("id"))
+        where = delivery_place(name, event.get("id"))
         wanted = [(NAMESPACE, name), *([where] if where else [])]
         found = self._ports.directory.read_all(wanted)
         row = found.get((NAMESPACE, name))
@@ -201,7 +246,7 @@ class RoutingService:
         if len(offered.waiting) < len(to) and offered.waiting:
             waiting = [to[place].name for place in offered.waiting]
             now = self._ports.clock.now()
-            delivery.keep(self._ports.directory, where, Delivery(sent, refused, waiting), now)
+            keep_delivery(self._ports.directory, where, Delivery(sent, refused, waiting), now)
         offered.answers(len(to))
         return Routed(sent, refused, unrouted=not sent)
 

@@ -10,8 +10,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.records import Record
 from fanin.domain import limits
-from fanin.domain.channels import check_channel
-from fanin.domain.directory import Left, Register, Registration, Registrations, change
+from fanin.domain.directory import Left, Register, Registration, Registrations, change, check_channel
 from fanin.errors import InvalidRequest, NotRegistered, Throttled
 from fanin.wire.directory import REGISTER, REGISTRATION
 

@@ -6,9 +6,9 @@ from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.reading import Reading
 from fanin.app.ports import Ports
 from fanin.domain import ids, limits
+from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.ids import Group
-from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.errors import BatchClosed, InvalidRequest, LimitReached, Throttled
 
 TRIES = 20

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from fanin.app.ledger.totals import with_totals
+from fanin.app.ledger.walk import with_totals
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Clear, Tallied, Tally, WordKey

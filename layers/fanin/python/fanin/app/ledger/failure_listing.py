@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from fanin.app.failures.messages import KeptMessages
+from fanin.app.failures import KeptMessages
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.known_batches import KnownBatches

@@ -1,4 +1,7 @@
-"""Batch rows that this process remembers, so that a warm acknowledgement reads nothing."""
+"""Batch rows that this process remembers, so that a warm acknowledgement reads nothing.
+
+Ids are compared with these rows: one that this service did not issue is refused before anything is written.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import TypeVar
 from fanin.app.ports.batches import Activity, BatchStore
 from fanin.app.ports.system import Clock
 from fanin.domain.batch import LIVE, Batch
-from fanin.errors import BatchGone, BatchNotFound, FaninError, ServiceUnavailable, Throttled
+from fanin.domain.ids import Block
+from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidItemId, ServiceUnavailable, Throttled
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -197,3 +201,20 @@ def _progress(batch: Batch) -> tuple[int, int, int]:
 def not_found(batch_id: object) -> BatchNotFound:
     """The error of a batch that is not there."""
     return BatchNotFound(f"there is no batch {batch_id!r}; open one first, or check the id, a whole number")
+
+
+def check_issued(block: Block, batch: Batch) -> None:
+    """Compare a block with its batch.
+
+    Args:
+        block: as parsed from an id.
+        batch: its batch; the row must be recent enough to count the items of the block.
+
+    Raises:
+        InvalidItemId: the check does not match the batch's salt, or the block ends past the batch's last
+            item, where no bit may be written.
+    """
+    if not block.genuine(batch.salt) or block.stop > batch.items:
+        raise InvalidItemId(
+            f"group {block.prefix} was not issued by this service; send item ids exactly as you got them"
+        )

@@ -11,12 +11,11 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 
-from fanin.app.failures.notes import Failing, FailureNotes
+from fanin.app.failures import Failing, FailureNotes
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.known_batches import KnownBatches
-from fanin.app.ledger.plans import GONE, Plan, Verdicts, checked, plan_of, receipt_of
+from fanin.app.ledger.plans import GONE, Plan, Share, Span, Verdicts, accepted, plan_of, receipt_of, shares_of
 from fanin.app.ledger.settle import Settler, brought
-from fanin.app.ledger.shares import Share, Span, shares_of
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
@@ -76,7 +75,7 @@ class Marking:
         batches = self._batches(shares, verdicts)
         plans: dict[int, Plan] = {}
         for batch_id, batch in batches.items():
-            share = checked(shares[batch_id], batch, verdicts)
+            share = accepted(shares[batch_id], batch, verdicts)
             if share.total and batch.state.terminal:
                 verdicts.end(share, batch)
             elif share.total:

@@ -12,7 +12,7 @@ from fanin.app.ledger.end_events import end_event
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.kinds import Kinds
-from fanin.app.ledger.totals import Totals
+from fanin.app.ledger.walk import Totals
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.events import Event

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fanin.app.ledger.issued import check_issued
-from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.known_batches import KnownBatches, check_issued
 from fanin.app.ledger.reservation import Reservation, draw_id, replayed
 from fanin.app.ledger.settle import Settler
-from fanin.app.ledger.totals import Totals
+from fanin.app.ledger.walk import Totals
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.targets.declaring import checked_targets
 from fanin.app.targets.records import put_targets
 from fanin.domain import ids, limits
+from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import (
     RETENTION,
     Batch,
@@ -27,7 +27,6 @@ from fanin.domain.batch import (
     State,
 )
 from fanin.domain.failures import Keep
-from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.domain.targets import Target
 from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest, ItemHasChild, Throttled

@@ -15,8 +15,7 @@ from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Settler
-from fanin.app.ledger.totals import with_totals
-from fanin.app.ledger.walk import Walk
+from fanin.app.ledger.walk import Walk, with_totals
 from fanin.app.ports import Ports
 from fanin.app.ports.words import Tallied, Tally, WordKey
 from fanin.domain import limits

@@ -8,8 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from fanin.app.ledger.deadlines import meet_deadline
-from fanin.app.ledger.inspection import inspect
+from fanin.app.ledger.inspection import inspect, meet_deadline
 from fanin.app.ledger.kinds import OnStalled
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports

@@ -11,8 +11,8 @@ from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
 from fanin.domain.batch import Batch
+from fanin.domain.redrives import Selection
 from fanin.domain.reports import ReleasedItems
-from fanin.domain.selection import Selection
 from fanin.errors import InvalidRequest
 
 

@@ -22,8 +22,8 @@ from typing import Any, Final
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record
 from fanin.domain import ids
+from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import RETENTION, Batch
-from fanin.domain.principals import IdempotencyKey
 from fanin.errors import BatchGone, IdempotencyKeyReused, Throttled
 
 _MADE: Final = "made"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from fanin.app.ledger.adding import Adding
 from fanin.app.ledger.clearing import NO_VALUES, BitsCleared, Clearing, Values
-from fanin.app.ledger.deadlines import meet_deadline
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.failure_listing import FailureListing
+from fanin.app.ledger.inspection import meet_deadline
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.known_batches import EndedBatch, KnownBatches
 from fanin.app.ledger.lifecycle import Lifecycle
@@ -26,10 +26,11 @@ from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
+from fanin.domain.access import Principal
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.marks import Done, Failure, Mark, Marked
-from fanin.domain.principals import Principal
+from fanin.domain.redrives import Selection
 from fanin.domain.reports import (
     Batches,
     Errors,
@@ -41,7 +42,6 @@ from fanin.domain.reports import (
     ReleasedItems,
     Verdict,
 )
-from fanin.domain.selection import Selection
 from fanin.domain.targets import TargetReports
 from fanin.domain.totals import MAX_CHILD_SUM
 from fanin.domain.tree import Bits

@@ -19,8 +19,8 @@ from fanin.app.ledger.reading import Reading
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
 from fanin.domain.batch import LIVE, Batch, Cause, State
+from fanin.domain.failures import Tolerance
 from fanin.domain.marks import Receipt
-from fanin.domain.tolerance import Tolerance
 from fanin.errors import BatchGone, BatchNotFound, ServiceUnavailable, Throttled
 
 BUDGET: Final = 10_000

@@ -13,17 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fanin.app.ports.batches import BatchStore
-from fanin.app.ports.callbacks import Callbacks
-from fanin.app.ports.channels import Channels, Jobs
-from fanin.app.ports.claims import ClaimChecks
-from fanin.app.ports.events import Events
-from fanin.app.ports.inspection import QueueInspection
+from fanin.app.ports.channels import Callbacks, Channels, Jobs
+from fanin.app.ports.events import Events, Rules
 from fanin.app.ports.parts import PartStore
-from fanin.app.ports.queues import Queues
-from fanin.app.ports.records import Records
-from fanin.app.ports.rules import Rules
-from fanin.app.ports.system import Clock, Random
-from fanin.app.ports.timers import Timers
+from fanin.app.ports.queues import QueueInspection, Queues
+from fanin.app.ports.records import ClaimChecks, Records
+from fanin.app.ports.system import Clock, Random, Timers
 from fanin.app.ports.words import WordStore
 from fanin.domain.batch import STALL_AFTER
 from fanin.domain.tree import Tree

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
+from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import Batch, Cause, State
-from fanin.domain.principals import IdempotencyKey
 from fanin.domain.totals import Sums
 
 

@@ -1,12 +1,12 @@
-"""The event bus."""
+"""The event bus, and its rules."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from fanin import names
-from fanin.wire.compact_json import compact
+from fanin.wire.json_text import compact
 
 _TIME: Final = 14
 """Bytes that EventBridge counts for the time of an event."""
@@ -53,4 +53,30 @@ class Events(Protocol):
         Raises:
             Throttled, ServiceUnavailable: the bus did not take it.
         """
+        ...
+
+
+class Rules(Protocol):
+    """One rule on the bus for each route: an event that matches its pattern reaches the router."""
+
+    def check(self, pattern: Mapping[str, Any]) -> None:
+        """Refuse a pattern for which no rule can be made, as far as that can be told before one is.
+
+        Raises:
+            InvalidRequest: it is not an event pattern.
+            NotConfigured: there is no bus.
+        """
+        ...
+
+    def put(self, route: str, pattern: Mapping[str, Any]) -> None:
+        """Create or change the rule of a route.
+
+        Raises:
+            InvalidRequest: EventBridge does not accept the pattern.
+            LimitReached: the bus has reached its limit of rules.
+        """
+        ...
+
+    def delete(self, route: str) -> None:
+        """Delete the rule of a route, if it has one."""
         ...

@@ -1,4 +1,4 @@
-"""The machine: its time, and its randomness."""
+"""The machine: its time, its randomness, and its alarms."""
 
 from __future__ import annotations
 
@@ -18,4 +18,24 @@ class Random(Protocol):
 
     def bytes(self, n: int) -> bytes:
         """Return ``n`` unpredictable bytes."""
+        ...
+
+
+class Timers(Protocol):
+    """One-time alarms that call the timer function with a batch id."""
+
+    def check(self) -> None:
+        """Do nothing, if alarms can be set at all; called before anything is written that needs one.
+
+        Raises:
+            NotConfigured: a setting of the alarms is missing.
+        """
+        ...
+
+    def set(self, batch_id: int, at: int) -> None:
+        """Set the alarm of a batch, ``at`` in ms; setting it again moves it."""
+        ...
+
+    def clear(self, batch_id: int) -> None:
+        """Delete the alarm of a batch, if it has one."""
         ...

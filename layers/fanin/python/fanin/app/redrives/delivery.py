@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from fanin import names
-from fanin.app.failures.messages import KeptMessages
+from fanin.app.failures import KeptMessages
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
@@ -18,9 +18,9 @@ from fanin.app.redrives.planning import Planning
 from fanin.app.redrives.records import Counts, Run
 from fanin.domain import ids, limits
 from fanin.domain.batch import RETENTION, Batch, Mode, OpenBatch, State
-from fanin.domain.channels import is_fifo
-from fanin.domain.chunks import chunks
+from fanin.domain.directory import is_fifo
 from fanin.domain.failures import KeptMessage
+from fanin.domain.limits import chunks
 from fanin.domain.marks import Failure
 from fanin.errors import BatchClosed, BatchGone, BatchNotFound, Throttled
 from fanin.wire.marks import requests

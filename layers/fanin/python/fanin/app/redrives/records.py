@@ -17,8 +17,15 @@ from typing import Any, Final
 from fanin.app.ports.parts import REDRIVE
 from fanin.app.ports.records import Record, Records
 from fanin.domain.batch import Batch
-from fanin.domain.redrives import MAX_REFUSALS, NAMED, OTHER_REFUSALS, Redrive, RedriveState, Redriving
-from fanin.domain.selection import OrdinalRange
+from fanin.domain.redrives import (
+    MAX_REFUSALS,
+    NAMED,
+    OTHER_REFUSALS,
+    OrdinalRange,
+    Redrive,
+    RedriveState,
+    Redriving,
+)
 from fanin.errors import BatchGone
 
 LEASE_MS: Final = 120_000

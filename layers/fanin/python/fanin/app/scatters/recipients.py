@@ -1,19 +1,37 @@
-"""Lists the missing and the failed recipients of a scatter by name, in pages.
+"""The recipients of a scatter: listed once from its topic, and those that are missing or failed by name.
 
-The bits say which recipients those are; the records say what they are called.
+The chunks of a scatter form a chain. Each chunk is written once, by the first process that gets there, and
+says where in the topic it ends; the next chunk begins there. A topic is read by ascending name. So however
+many processes list the same scatter, crash or repeat themselves while instances come and go, they all find
+the same recipients, each once.
+
+The bits say which recipients are missing or failed; the records say what they are called.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
+from fanin.app.directory.service import DirectoryService
 from fanin.app.ledger.reading import ordinal_of
 from fanin.app.ledger.service import LedgerService
-from fanin.app.scatters.records import CHUNK, read_names
+from fanin.app.ports import Ports
+from fanin.app.scatters import records as scatter_records
+from fanin.app.scatters.records import CHUNK, Chunk, put_chunk, read_chunk, read_names
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Kind
-from fanin.domain.scatter import FailedRecipient, FailedRecipients, MissingRecipient, MissingRecipients
-from fanin.errors import BatchNotFound
+from fanin.domain.scatter import (
+    FailedRecipient,
+    FailedRecipients,
+    MissingRecipient,
+    MissingRecipients,
+    Recipient,
+    Scatter,
+)
+from fanin.errors import BatchNotFound, RequestTooLarge
 
 _AT_ONCE: Final = 64 * CHUNK
 """Recipients whose bits are read at once: 100 words, and up to 5 above them."""
@@ -66,3 +84,81 @@ class Recipients:
         if row.kind is not Kind.SCATTER:
             raise BatchNotFound(f"there is no scatter {batch_id}; check the id")
         return row
+
+
+class Listing:
+    """Writes the recipients of scatters to a topic.
+
+    Args:
+        ports: the directory, and the records of batches.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._directory = DirectoryService(ports)
+
+    def resume(self, batch: Batch, scatter: Scatter, *, until: int, most: int | None = None) -> int | None:
+        """List recipients from where the listing stopped.
+
+        Args:
+            batch: of the scatter; its row need not be written yet.
+            scatter: names the topic.
+            until: when to stop, ms. A chunk is listed even if it is later, so that a chain of calls ends.
+            most: how many chunks to list at most; None for no bound.
+
+        Returns:
+            The number of recipients; None if there may be more than those listed so far.
+
+        Raises:
+            RequestTooLarge: the topic has more recipients than a scatter may have.
+            Throttled: a table is overloaded; resume later.
+        """
+        first, last = self._place(batch)
+        number, stop = first, None if most is None else first + most
+        found = self._after(scatter, last)
+        while last is None or not last.end:
+            if number == stop or (number > first and self._ports.clock.now() >= until):
+                return None
+            taken = list(islice(found, scatter_records.CHUNK))
+            page = taken[-1][1] if taken else None
+            chunk = Chunk(tuple(to for to, _ in taken), page, len(taken) < scatter_records.CHUNK)
+            if scatter_records.span(number).start + len(taken) > limits.MAX_RECIPIENTS:
+                raise RequestTooLarge(
+                    f"topic {scatter.topic!r} has over {limits.MAX_RECIPIENTS} recipients;"
+                    " choose fewer of them with where"
+                )
+            last, mine = put_chunk(self._ports.records, batch, number, chunk)
+            if not mine:
+                found = self._after(scatter, last)
+            number += 1
+        return scatter_records.span(number - 1).start + len(last.recipients)
+
+    def _place(self, batch: Batch) -> tuple[int, Chunk | None]:
+        """The number of the first chunk that is not written, and the chunk before it.
+
+        Chunks are written in order, so a binary search finds the end.
+        """
+
+        def missing(number: int) -> bool:
+            return read_chunk(self._ports.records, batch, number) is None
+
+        if missing(0):
+            return 0, None
+        most = scatter_records.chunks(limits.MAX_RECIPIENTS).stop + 1
+        number = bisect_left(range(most), True, lo=1, key=missing)
+        return number, read_chunk(self._ports.records, batch, number - 1)
+
+    def _after(self, scatter: Scatter, last: Chunk | None) -> Iterator[tuple[Recipient, str | None]]:
+        """The members of the topic after a chunk, each with the cursor of its page."""
+        cursor = last.page if last else None
+        name = last.recipients[-1].name if last and last.recipients else ""
+        while True:
+            page = self._directory.page(
+                scatter.topic or "", attributes=scatter.where, cursor=cursor, limit=limits.MAX_PAGE
+            )
+            for one in page.registrations:
+                if one.name > name:
+                    yield Recipient(one.name, one.channel), cursor
+            cursor = page.cursor
+            if cursor is None:
+                return

@@ -14,11 +14,11 @@ from fanin.app.scatters.records import Plan, put_asked, read_plan, read_sending,
 from fanin.app.scatters.replies import Replies
 from fanin.app.scatters.start import AT_ONCE, Starting
 from fanin.domain import ids, limits
+from fanin.domain.access import Principal
 from fanin.domain.batch import Batch
 from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.marks import Failure
-from fanin.domain.principals import Principal
 from fanin.domain.scatter import (
     FailedRecipients,
     Gathered,

@@ -7,6 +7,7 @@ Every step may be repeated: by a call with the same idempotency key, by the work
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -17,9 +18,8 @@ from fanin.app.ledger.reservation import Reservation
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.batches import Activity
 from fanin.app.scatters import correlation
-from fanin.app.scatters.check import check
 from fanin.app.scatters.gather import RESTART_MS
-from fanin.app.scatters.listing import Listing
+from fanin.app.scatters.recipients import Listing
 from fanin.app.scatters.records import (
     Plan,
     chunks,
@@ -31,11 +31,62 @@ from fanin.app.scatters.records import (
     read_plan,
     was_sent,
 )
+from fanin.domain import limits
+from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State
-from fanin.domain.principals import IdempotencyKey, Principal
 from fanin.domain.scatter import Recipient, Scatter
-from fanin.errors import CorrelationIdAlive, RequestTooLarge
+from fanin.errors import CorrelationIdAlive, InvalidRequest, RequestTooLarge
 from fanin.wire.scatters import SCATTER
+
+
+def check(scatter: Scatter) -> None:
+    """Refuse a request that is malformed.
+
+    Raises:
+        InvalidRequest: a value is out of bounds, or contradicts another.
+        RequestTooLarge: the message is too large, or has too many recipients.
+    """
+    if scatter.topic is not None and scatter.recipients:
+        raise InvalidRequest("a scatter goes to recipients or to a topic, not to both; leave one of them out")
+    if scatter.topic is None and scatter.where:
+        raise InvalidRequest("where chooses among the registrations of a topic; name the topic, too")
+    limits.pairs("where", scatter.where)
+    limits.at_most("recipients", scatter.recipients, limits.MAX_RECIPIENTS)
+    for to in scatter.recipients:
+        limits.text("a recipient's name", to.name, limits.MAX_USER_KEY)
+        limits.text("a recipient's channel", to.channel, limits.MAX_CHANNEL, least=1)
+    if scatter.topic is not None:
+        limits.name("topic", scatter.topic, limits.MAX_NAME)
+    _check_message(scatter)
+    if scatter.correlation_id is not None:
+        limits.text("correlation_id", scatter.correlation_id, limits.MAX_CORRELATION_ID, least=1)
+    limits.whole("timeout", scatter.timeout, limits.MIN_TIMEOUT, limits.MAX_TIMEOUT)
+    limits.whole("max_retries", scatter.max_retries, 0, limits.MAX_RETRIES)
+    _check_quorum(scatter.quorum)
+
+
+def _check_message(scatter: Scatter) -> None:
+    if not isinstance(scatter.body, str) or not scatter.body:
+        raise InvalidRequest("body must be text, and not empty: queues refuse an empty message")
+    if len(json.dumps(scatter.body)) > limits.MAX_REPLY:
+        raise RequestTooLarge(f"the body is over {limits.MAX_REPLY} bytes; send a claim check")
+    limits.text("type", scatter.type, limits.MAX_USER_KEY)
+    limits.at_most("attributes", scatter.attributes, limits.MAX_ATTRIBUTES)
+    for name, value in scatter.attributes.items():
+        limits.text("an attribute's name", name, limits.MAX_USER_KEY, least=1)
+        limits.text(f"attribute {name!r}", value, limits.MAX_USER_KEY, least=1)
+        if name.startswith("fanin-"):
+            raise InvalidRequest(f"attribute {name!r} is reserved for fanin; use another name")
+
+
+def _check_quorum(quorum: float | None) -> None:
+    if isinstance(quorum, float) and not 0 < quorum < 1:
+        raise InvalidRequest(
+            f"quorum {quorum} is not a share between 0 and 1; give a number of replies as an integer"
+        )
+    if quorum is not None and not isinstance(quorum, float):
+        limits.whole("quorum", quorum, 1, limits.MAX_RECIPIENTS)
+
 
 AT_ONCE: Final = 100
 """How many chunks of a topic a start lists itself; the worker lists larger topics."""

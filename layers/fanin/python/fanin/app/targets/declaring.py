@@ -67,7 +67,7 @@ def _checked(ports: Ports, place: int, target: Target) -> Target:
             channel = limits.text(f"{what}.queue_url", target.queue_url, limits.MAX_CHANNEL, least=1)
             return replace(target, queue_url=ports.channels.resolve(channel))
         case TargetType.WEBHOOK:
-            from fanin.domain.webhooks import parse_url  # noqa: PLC0415  few batches have webhooks
+            from fanin.domain.targets import parse_url  # noqa: PLC0415  few batches have webhooks
 
             parse_url(target.url or "", ports.defaults.webhook_hosts)
     return target

@@ -11,14 +11,13 @@ from typing import Final
 
 from fanin import names
 from fanin.app.ports import Ports
-from fanin.app.ports.callbacks import Notice
-from fanin.app.ports.channels import Outgoing
+from fanin.app.ports.channels import Notice, Outgoing
 from fanin.app.targets.jobs import Job
 from fanin.app.targets.records import TargetRecord, change, read_targets
 from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType
 from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
-from fanin.wire.compact_json import compact
-from fanin.wire.times import encode_time
+from fanin.wire.json_text import compact
+from fanin.wire.json_types import encode_time
 
 _TRIES: Final = 5
 MAX_ERROR: Final = 256

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fanin.app.ports import Ports
-from fanin.app.ports.callbacks import Notice
+from fanin.app.ports.channels import Notice
 from fanin.app.ports.events import Event
 from fanin.domain.batch import Batch, State
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from fanin.app.ports.records import Record, Records
 from fanin.domain.batch import Batch
 from fanin.domain.targets import Target, TargetReport, TargetState
-from fanin.wire.targets import TARGET
+from fanin.wire.batches import TARGET
 
 NAME: Final = "target/"
 OUTLIVES: Final = 2 * 86_400

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fanin.client.marking import MarkingCalls
-from fanin.client.sqs_errors import queue_errors
-from fanin.client.sqs_messages import REQUEST_BYTES
+from fanin.client.sqs import REQUEST_BYTES, queue_errors
 from fanin.domain.marks import Mark, batch_of
 from fanin.errors import FaninError, InvalidRequest, RequestTooLarge
-from fanin.wire.compact_json import compact
+from fanin.wire.json_text import compact
 from fanin.wire.marks import MARKS, requests, size_of
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.consuming.acknowledging import Acknowledger
-from fanin.client.consuming.skipping import Skipping
 from fanin.client.consuming.window import MessageHandler, MessageWindow, NoteRetries, check_handler
+from fanin.client.ended_batches import Skipping
 from fanin.client.messages import from_queue
-from fanin.client.sqs_errors import queue_errors
+from fanin.client.sqs import queue_errors
 from fanin.domain import limits
-from fanin.domain.channels import is_fifo
+from fanin.domain.directory import is_fifo
 from fanin.domain.failures import Keep
 from fanin.errors import ServiceUnavailable, Throttled
 

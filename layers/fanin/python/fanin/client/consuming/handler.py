@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from fanin.client.consuming.acknowledging import Acknowledger
-from fanin.client.consuming.skipping import Skipping
 from fanin.client.consuming.window import MessageHandler, MessageWindow, NoteRetries, check_handler
+from fanin.client.ended_batches import Skipping
 from fanin.client.messages import from_lambda, sqs_records
-from fanin.domain.channels import is_fifo
+from fanin.domain.directory import is_fifo
 from fanin.domain.failures import Keep
 from fanin.entry.partial_batch import partial_batch_response
 from fanin.errors import NotConfigured

@@ -10,16 +10,42 @@ from typing import Any, Final, TypeAlias
 
 from fanin.adapters.system import SystemClock
 from fanin.client.consuming.acknowledging import Acknowledger
-from fanin.client.consuming.keeping import kept_message, source_of
-from fanin.client.consuming.skipping import Skipping
+from fanin.client.ended_batches import Skipping
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.messages import ReceivedMessage
 from fanin.domain import ids
 from fanin.domain.diagnosis import Retry
-from fanin.domain.failures import Keep
+from fanin.domain.failures import Keep, KeptMessage, MessageAttribute
 from fanin.domain.limits import MAX_REASON
 from fanin.domain.marks import Done, Failure, Mark, batch_of
+from fanin.entry import kept_messages
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, ItemFailed
+from fanin.names import ITEM_ATTRIBUTE
+
+
+def kept_message(message: ReceivedMessage) -> KeptMessage:
+    """The message with its attributes of every type, but for the item id, which a repeat has anew."""
+    if "messageId" in message.raw:
+        return kept_messages.kept_message(message.raw)
+    attributes = {
+        name: _attribute(value)
+        for name, value in message.raw.get("MessageAttributes", {}).items()
+        if name != ITEM_ATTRIBUTE
+    }
+    return KeptMessage(message.body, attributes, message.group_id)
+
+
+def source_of(message: ReceivedMessage) -> str:
+    """ARN of the queue that Lambda got the message from; empty if it came from polling."""
+    return str(message.raw.get("eventSourceARN", ""))
+
+
+def _attribute(value: Mapping[str, Any]) -> MessageAttribute:
+    """An attribute in an answer to ReceiveMessage."""
+    if value.get("BinaryValue") is not None:
+        return MessageAttribute(value["DataType"], bytes(value["BinaryValue"]))
+    return MessageAttribute(value["DataType"], value.get("StringValue") or "")
+
 
 logger = logging.getLogger("fanin")
 

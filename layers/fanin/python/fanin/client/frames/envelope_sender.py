@@ -3,15 +3,50 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from fanin.app.bisect import bisect
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.repeat_buffer import IndexRange, RepeatBuffer
-from fanin.client.frames.transport import Transport
-from fanin.client.paging import chunks
+from fanin.domain.limits import chunks
 from fanin.errors import EnvelopesRefused, ServiceUnavailable
+
+Transport: TypeAlias = Callable[[Sequence[Envelope]], object]
+"""Sends envelopes of one frame.
+
+It raises an error of fanin, or OSError, if some may not have been sent; they are sent again later. It raises
+``EnvelopesRefused`` for those that it can never send; they are set aside. An error that blames what is in the
+envelopes (``InvalidRequest``, or any other) is traced to the envelope, so that the others are sent.
+"""
+
+
+@runtime_checkable
+class PayloadCheck(Protocol):
+    """A ``Transport`` that knows beforehand what it can never send, as ``SqsTransport`` does."""
+
+    def check(self, payload: bytes, content_type: str) -> None:
+        """Check that a payload can be sent.
+
+        Raises:
+            InvalidRequest: the payload can never be sent.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message from a frame's reply channel.
+
+    Attributes:
+        kind: ``Complete Frame``, ``Frame Ended`` or ``Repeat Requested``.
+        frame: id of the frame.
+    """
+
+    kind: str
+    frame: int
+
 
 logger = logging.getLogger("fanin")
 

@@ -21,7 +21,7 @@ from fanin.client.https.transport import (
     Urllib3Transport,
 )
 from fanin.domain import limits
-from fanin.domain.principals import Principal
+from fanin.domain.access import Principal
 from fanin.entry.http.statuses import STATUS
 from fanin.errors import (
     AccessDenied,
@@ -36,7 +36,7 @@ from fanin.errors import (
     UnsupportedMediaType,
 )
 from fanin.names import API_ROOT, IDEMPOTENCY_HEADER
-from fanin.wire.compact_json import compact
+from fanin.wire.json_text import compact
 from fanin.wire.json_types import IDEMPOTENCY_KEY, Json
 from fanin.wire.shapes import Shape, plain
 

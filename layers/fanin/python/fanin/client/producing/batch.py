@@ -12,16 +12,14 @@ from fanin.adapters.backoff import Backoff
 from fanin.client.conversions import Duration
 from fanin.client.ledger import LedgerCalls
 from fanin.client.messages import Attribute, Message, Sendable, size_in_utf8
-from fanin.client.paging import chunks
-from fanin.client.producing.done_before import DoneBefore
-from fanin.client.producing.sender import SEND_WAITS, Sender
-from fanin.client.producing.sent_notes import NoteSent, SentNotes
-from fanin.client.producing.stopping import Stop
-from fanin.client.sqs_messages import REQUEST_BYTES
+from fanin.client.producing.resuming import DoneBefore, Stop
+from fanin.client.producing.sender import SEND_WAITS, NoteSent, Sender, SentNotes
+from fanin.client.sqs import REQUEST_BYTES
 from fanin.domain import limits
 from fanin.domain.batch import Batch, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import MAX_COUNT, Group
+from fanin.domain.limits import chunks
 from fanin.domain.marks import Failure, Receipt
 from fanin.domain.reports import Progress
 from fanin.errors import (

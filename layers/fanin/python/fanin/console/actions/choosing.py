@@ -11,7 +11,7 @@ from starlette.datastructures import ImmutableMultiDict
 
 from fanin.console.actions.action import Field
 from fanin.domain.limits import MAX_CHANNEL
-from fanin.domain.selection import OrdinalRange, Selection
+from fanin.domain.redrives import OrdinalRange, Selection
 from fanin.errors import InvalidRequest
 
 _THOUSANDS: Final = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])", re.ASCII)

@@ -12,8 +12,7 @@ from fanin.console.actions.words import are, was
 from fanin.domain.batch import Batch, Kind, Mode
 from fanin.domain.limits import MAX_PAGE
 from fanin.domain.plurals import counted
-from fanin.domain.redrives import Redrive, Redriving
-from fanin.domain.selection import Selection
+from fanin.domain.redrives import Redrive, Redriving, Selection
 from fanin.errors import FaninError
 
 NAMED: Final = 5

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
@@ -15,15 +15,54 @@ from fanin import names
 from fanin.app.api import Fanin
 from fanin.app.ledger.reservation import replayed
 from fanin.entry import wiring
-from fanin.entry.http import bodies, problems
+from fanin.entry.http import decoding, problems
 from fanin.entry.http.callers import admit
 from fanin.entry.http.decoding import Decoder
-from fanin.entry.http.metrics import with_metrics
 from fanin.entry.http.route import Request, Route
 from fanin.entry.http.statuses import INTERNAL_ERROR, STATUS
 from fanin.entry.http.v1 import ledger
-from fanin.entry.observe import logger
-from fanin.errors import FaninError, InvalidRequest
+from fanin.entry.observe import count, count_receipts, gauge, logger
+from fanin.errors import FaninError, InvalidRequest, LimitReached
+
+T = TypeVar("T")
+
+
+def _listed(page: Any) -> None:
+    count(names.METRIC_BUFFERS_UNREADABLE, len(page.unreadable))
+    for name in page.unreadable:
+        logger.error("buffer not listed: its record cannot be read", extra={"buffer": name})
+
+
+def _taken(work: Any) -> None:
+    for one in work:
+        gauge(names.METRIC_BUFFER_WAIT, one.waited_ms)
+
+
+_ANSWERED: Final[Mapping[str, Callable[[Any], None]]] = {
+    "markItems": lambda marked: count_receipts(marked.receipts),
+    "releaseItems": lambda released: count(names.METRIC_RELEASED, released.released),
+    "openFrame": lambda _: count(names.METRIC_FRAMES_OPENED),
+    "reply": lambda receipts: count(names.METRIC_REPLIES, sum(receipt.first for receipt in receipts)),
+    "getBuffer": lambda level: gauge(names.METRIC_BUFFER_DEPTH, level.pending),
+    "listBuffers": _listed,
+    "takeWork": _taken,
+}
+"""Operation → what the value that it answers with adds to the metrics."""
+_FULL: Final[Mapping[str, str]] = {"putWork": names.METRIC_BUFFER_REJECTS}
+"""Operation → the metric of calls that it refuses because a limit is reached."""
+
+
+def with_metrics(operation: str, act: Callable[[], T]) -> T:
+    """Make a call, and count what comes of it."""
+    try:
+        value = act()
+    except LimitReached:
+        if metric := _FULL.get(operation):
+            count(metric)
+        raise
+    if note := _ANSWERED.get(operation):
+        note(value)
+    return value
 
 
 def respond(event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -60,12 +99,12 @@ def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> d
         correlation_id = event["requestContext"]["requestId"]
     logger.set_correlation_id(correlation_id)
     head = event["requestContext"]["http"]["method"] == "HEAD"
-    answer: dict[str, Any] = app.resolve(bodies.as_get(event) if head else event, context)
+    answer: dict[str, Any] = app.resolve(decoding.as_get(event) if head else event, context)
     answer["headers"][names.CORRELATION_HEADER] = correlation_id
     if head:
         answer["body"] = ""
     else:
-        bodies.compress(answer, sent.get("accept-encoding", ""))
+        decoding.compress(answer, sent.get("accept-encoding", ""))
     return answer
 
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from fanin.domain.access import AccessGroup
-from fanin.domain.principals import Principal, bounded_name
+from fanin.domain.access import AccessGroup, Principal, bounded_name
 from fanin.errors import AccessDenied
 
 if TYPE_CHECKING:  # a request that is refused, or logged, imports the record of an action

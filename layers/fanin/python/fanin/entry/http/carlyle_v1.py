@@ -23,8 +23,7 @@ from fanin.entry.http.route import LoggedAction, Request, Route
 from fanin.entry.http.v1.parameters import GONE
 from fanin.errors import BatchClosed, OutcomeUnknown
 from fanin.wire import carlyle as wire
-from fanin.wire.json_types import UUID, Json, text, whole
-from fanin.wire.times import decode_time
+from fanin.wire.json_types import UUID, Json, decode_time, text, whole
 
 if TYPE_CHECKING:  # the record of an action is imported with the first of them
     from fanin.wire.actions import Result

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fanin.app.api import Fanin
 from fanin.domain import limits
-from fanin.domain.access import AccessGroup
+from fanin.domain.access import AccessGroup, Principal
 from fanin.domain.ids import parse_batch_id
-from fanin.domain.principals import Principal
 from fanin.errors import FaninError
 from fanin.names import IDEMPOTENCY_HEADER
 from fanin.wire.json_types import IDEMPOTENCY_KEY, Json, JsonType

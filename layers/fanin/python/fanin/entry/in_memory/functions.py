@@ -10,7 +10,7 @@ from typing import Any, Final
 from fanin.app.diagnosis.last_attempts import last_attempts
 from fanin.app.directory.registrar import Registrar
 from fanin.app.directory.service import TOPICS
-from fanin.app.failures.forgetting import forget
+from fanin.app.failures import forget
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record as DirectoryRecord
 from fanin.app.ports.words import WordKey
@@ -22,8 +22,7 @@ from fanin.domain.batch import Batch
 from fanin.entry.in_memory.event_source import Record
 from fanin.entry.in_memory.sources import Dead
 from fanin.entry.kept_messages import dead_failure
-from fanin.entry.partial_batch import partial_batch_response
-from fanin.entry.pauses import TARGETS, pause
+from fanin.entry.partial_batch import TARGETS, partial_batch_response, pause
 from fanin.entry.queues import acknowledge
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, ServiceUnavailable
 from fanin.names import ITEM_ATTRIBUTE

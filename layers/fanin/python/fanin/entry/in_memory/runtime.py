@@ -13,19 +13,22 @@ from fanin.adapters.inspection import AwsQueueInspection
 from fanin.adapters.memory import Memory, OnCall
 from fanin.adapters.memory.accesses import nothing
 from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
-from fanin.adapters.queues import SqsQueues
-from fanin.adapters.sqs import SqsQueue
+from fanin.adapters.queues import SqsQueue, SqsQueues
 from fanin.app.ports import Ports
 from fanin.app.ports.system import Random
 from fanin.app.services import Services
-from fanin.domain.webhooks import EVERY_HOST
-from fanin.entry.in_memory.bus import Bus
+from fanin.domain.targets import EVERY_HOST
 from fanin.entry.in_memory.clock import PassingClock, ServiceClock
 from fanin.entry.in_memory.dispatcher import Dispatcher
-from fanin.entry.in_memory.event_source import EventSource, LambdaHandler, each
+from fanin.entry.in_memory.event_source import (
+    EventSource,
+    InMemoryLambda,
+    InMemoryMetrics,
+    LambdaHandler,
+    each,
+)
 from fanin.entry.in_memory.functions import Functions
-from fanin.entry.in_memory.mappings import InMemoryLambda, InMemoryMetrics
-from fanin.entry.in_memory.sources import TRIES, Alarms, Dead, Feed, Rate
+from fanin.entry.in_memory.sources import TRIES, Alarms, Bus, Dead, Feed, Rate
 from fanin.names import ACK_TRIES, TARGET_TRIES
 
 if TYPE_CHECKING:

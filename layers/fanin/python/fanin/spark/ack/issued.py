@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from fanin.app.ledger.issued import check_issued
+from fanin.app.ledger.known_batches import check_issued
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.ids import Block

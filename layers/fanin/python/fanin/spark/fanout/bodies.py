@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from fanin.client.sqs_messages import REQUEST_BYTES
+from fanin.client.sqs import REQUEST_BYTES
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat, Dialect, dataset_format, format_of_path
 from fanin.spark.inputs.json_lines import TEXT

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from fanin.client.sqs_errors import queue_errors
+from fanin.client.sqs import queue_errors
 from fanin.errors import AccessDenied, InvalidRequest, NotConfigured
 
 if TYPE_CHECKING:

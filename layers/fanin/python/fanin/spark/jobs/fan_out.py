@@ -28,7 +28,7 @@ from fanin.spark.jobs.dataset_arguments import (
 )
 from fanin.spark.jobs.running import Job, Summary
 from fanin.spark.runtime.service import Service
-from fanin.wire.times import decode_time
+from fanin.wire.json_types import decode_time
 
 _ABOUT: Final = """\
 Send each row of a dataset to an SQS queue, as an item of one batch, and close the batch.

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pyarrow.fs as pafs
 from pyspark.sql import SparkSession
 
-from fanin.client.local_profile import IGNORE_ENDPOINTS
+from fanin.client.local_stack import IGNORE_ENDPOINTS
 from fanin.entry.settings import Settings
 
 Conf = Callable[[str], str | None]

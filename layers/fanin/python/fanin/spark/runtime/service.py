@@ -15,7 +15,7 @@ from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.metering import Meter
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
-from fanin.client.local_profile import IGNORE_ENDPOINTS, LOCAL, profiled, wants_local
+from fanin.client.local_stack import IGNORE_ENDPOINTS, LOCAL, profiled, wants_local
 from fanin.client.tracker import Tracker
 from fanin.domain import limits
 from fanin.entry import wiring

@@ -10,7 +10,7 @@ from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import Repeat, Route
 from fanin.entry.http.v1.parameters import GONE
-from fanin.wire import diagnosis
+from fanin.wire import items
 
 _BATCH: Final = f"{names.API_ROOT}/batches/{{batch_id}}"
 
@@ -19,18 +19,18 @@ _BATCH: Final = f"{names.API_ROOT}/batches/{{batch_id}}"
 ROUTES: Final = (
     Route(
         "GET", f"{_BATCH}/diagnosis", "diagnoseBatch", "Why a batch is not finished", Call(Diagnostics.why),
-        diagnosis.DIAGNOSIS, errors=GONE,
+        items.DIAGNOSIS, errors=GONE,
         group=AccessGroup.READ,
     ),
     Route(
         "POST", f"{_BATCH}/sent", "noteSent", "Note that a queue has accepted the messages of items",
-        Call(Diagnostics.note_sent, "sent"), None, 204, body=diagnosis.SENT, errors=GONE,
+        Call(Diagnostics.note_sent, "sent"), None, 204, body=items.SENT, errors=GONE,
         data_path=True,
         group=AccessGroup.PRODUCE,
     ),
     Route(
         "POST", f"{names.API_ROOT}/retries", "noteRetries", "Note failed attempts whose messages come again",
-        Call(Diagnostics.note_retries, "retries"), None, 204, body=diagnosis.RETRIES, errors=GONE,
+        Call(Diagnostics.note_retries, "retries"), None, 204, body=items.RETRIES, errors=GONE,
         repeat=Repeat.LATE,
         data_path=True,
         group=AccessGroup.CONSUME,

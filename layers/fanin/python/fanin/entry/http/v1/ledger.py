@@ -21,9 +21,9 @@ from fanin.errors import (
     OutcomeUnknown,
 )
 from fanin.wire import batches, items, marks
+from fanin.wire.batches import TARGET_REPORTS
 from fanin.wire.json_types import BOOLEAN, NATURAL, TIME
-from fanin.wire.selections import SELECTION
-from fanin.wire.targets import TARGET_REPORTS
+from fanin.wire.redrives import SELECTION
 
 _ROOT: Final = f"{names.API_ROOT}/batches"
 _BATCH: Final = _ROOT + "/{batch_id}"

@@ -1,0 +1,188 @@
+"""How batches are found: by state, and which are due, the longest due first; by user key; by item.
+
+The note in the parts table says which batch is the child of an item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import merge
+from itertools import islice
+from typing import Any, Final
+
+from fanin import names
+from fanin.adapters import cursors
+from fanin.adapters.dynamodb.connection import Connection
+from fanin.adapters.dynamodb.rows import Item, attribute, user_shard
+from fanin.app.ports.batches import ItemPlace
+from fanin.domain.batch import LIVE, Batch, State
+
+_DUE: Final = 100
+"""How many rows of one shard of the index are read at a time."""
+
+
+class StateIndex:
+    """Reads the index, whose rows are spread over shards for each state.
+
+    The index follows the table with a delay, so a batch may have moved on: read its row.
+
+    Args:
+        table: name of the batches table.
+        connection: calls DynamoDB.
+    """
+
+    def __init__(self, table: str, connection: Connection) -> None:
+        self._table = table
+        self._connection = connection
+
+    def page(self, state: State, *, cursor: str | None, limit: int) -> tuple[list[int], str | None]:
+        """List ids of batches in a state, shard by shard.
+
+        Returns:
+            The ids, and the cursor of the next page; None at the end.
+
+        Raises:
+            InvalidRequest: the cursor is not from this listing.
+        """
+        listing = f"batches {state}"
+        shard, *after = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)
+        found: list[int] = []
+        while shard < names.SHARDS and len(found) < limit:
+            rows, last = self._query(state, shard, after, limit=limit - len(found))
+            found += [int(row[names.BATCH_ID]["N"]) for row in rows]
+            if last is None:
+                shard, after = shard + 1, []
+            else:
+                after = list(_place(last))
+        return found, cursors.encode(listing, shard, *after) if shard < names.SHARDS else None
+
+    def due(self, before: int) -> Iterator[int]:
+        """Ids of live batches that are due before a time, ms; the longest due first."""
+        shards = [self._due(state, shard, before) for state in LIVE for shard in range(names.SHARDS)]
+        return (batch_id for _, batch_id in merge(*shards))
+
+    def _due(self, state: State, shard: int, before: int) -> Iterator[tuple[int, int]]:
+        after: list[int] = []
+        while True:
+            rows, last = self._query(state, shard, after, limit=_DUE, due_before=before)
+            yield from map(_place, rows)
+            if last is None:
+                return
+            after = list(_place(last))
+
+    def _query(
+        self, state: State, shard: int, after: list[int], *, limit: int, due_before: int | None = None
+    ) -> tuple[list[Item], Item | None]:
+        shard_key = attribute(f"{state}#{shard}")
+        request: dict[str, Any] = {
+            "TableName": self._table,
+            "IndexName": names.INDEX_BY_STATE_SHARD,
+            "KeyConditionExpression": f"{names.STATE_SHARD} = :shard",
+            "ExpressionAttributeValues": {":shard": shard_key},
+            "Limit": limit,
+        }
+        if due_before is not None:
+            request["KeyConditionExpression"] += " AND due_at < :due_before"
+            request["ExpressionAttributeValues"][":due_before"] = attribute(due_before)
+        if after:
+            due_at, batch_id = after
+            request["ExclusiveStartKey"] = {
+                names.STATE_SHARD: shard_key,
+                names.DUE_AT: attribute(due_at),
+                names.BATCH_ID: attribute(batch_id),
+            }
+        return self._connection.query(request)
+
+
+def _place(row: Item) -> tuple[int, int]:
+    """Where a row stands in its shard of the index."""
+    return int(row[names.DUE_AT]["N"]), int(row[names.BATCH_ID]["N"])
+
+
+class UserKeyIndex:
+    """Reads the index, whose rows are spread over shards for each user key.
+
+    Its sort key is the batch id, which begins with the time at which it was made. So ids say which batch is
+    newer, no two rows tie, and a page goes on below an id. Only the opening of a batch writes the index.
+
+    Args:
+        table: name of the batches table.
+        connection: calls DynamoDB.
+    """
+
+    def __init__(self, table: str, connection: Connection) -> None:
+        self._table = table
+        self._connection = connection
+
+    def page(self, user_key: str, *, cursor: str | None, limit: int) -> tuple[list[int], str | None]:
+        """List ids of batches with a user key, the newest first.
+
+        Returns:
+            The ids, and the cursor of the next page; None at the end.
+
+        Raises:
+            InvalidRequest: the cursor is not from this listing.
+        """
+        listing = cursors.listing_of("batches of", user_key)
+        before = None if cursor is None else cursors.decode(listing, cursor, {1})[0]
+        share = limit // names.SHARDS + 1  # a shard has about so many rows of a page
+        shards = [self._shard(user_key, shard, before, share) for shard in range(names.SHARDS)]
+        found = list(islice(merge(*shards, reverse=True), limit + 1))
+        page = found[:limit]
+        return page, cursors.encode(listing, page[-1]) if len(found) > limit else None
+
+    def _shard(self, user_key: str, shard: int, before: int | None, share: int) -> Iterator[int]:
+        while True:
+            rows, last = self._connection.query(self._request(user_shard(user_key, shard), before, share))
+            for row in rows:
+                yield int(row[names.BATCH_ID]["N"])
+            if last is None:
+                return
+            before = int(last[names.BATCH_ID]["N"])
+
+    def _request(self, shard_key: str, before: int | None, limit: int) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "TableName": self._table,
+            "IndexName": names.INDEX_BY_USER_KEY,
+            "KeyConditionExpression": f"{names.USER_SHARD} = :shard",
+            "ExpressionAttributeValues": {":shard": attribute(shard_key)},
+            "ScanIndexForward": False,
+            "Limit": limit,
+        }
+        if before is not None:
+            request["KeyConditionExpression"] += f" AND {names.BATCH_ID} < :before"
+            request["ExpressionAttributeValues"][":before"] = attribute(before)
+        return request
+
+
+_CHILD: Final = "child"
+
+
+def child_key(item: ItemPlace) -> dict[str, Any]:
+    """Key of the note of an item."""
+    return {names.BATCH_ID: attribute(item.batch_id), names.PART: attribute(f"{_CHILD}/{item.ordinal}")}
+
+
+def child_note(table: str, item: ItemPlace, child: Batch, *, instead_of: int | None) -> dict[str, Any]:
+    """A put that notes the child of an item that has none, or has the one that may be replaced.
+
+    The note lives as long as the child: after that the item may have another.
+    """
+    request: dict[str, Any] = {
+        "TableName": table,
+        "Item": {
+            **child_key(item),
+            _CHILD: attribute(child.batch_id),
+            names.EXPIRES_AT: attribute(child.expires_at),
+        },
+        "ConditionExpression": f"attribute_not_exists({names.PART})",
+    }
+    if instead_of is not None:
+        request["ConditionExpression"] += f" OR {_CHILD} = :instead_of"
+        request["ExpressionAttributeValues"] = {":instead_of": attribute(instead_of)}
+    return request
+
+
+def noted_child(row: Item) -> int:
+    """Id of the child that a note names."""
+    return int(row[_CHILD]["N"])

@@ -1,1 +1,0 @@
-"""Webhooks: HTTPS requests to hosts that users name, from a function that must not reach anything else."""

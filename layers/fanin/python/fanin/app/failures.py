@@ -1,0 +1,246 @@
+"""What is kept of failed items: notes, and messages; small messages in rows, large ones in the bucket.
+
+A note is written before its item is marked: first the message, then the note that names it. So whenever an
+item reads as failed, its note and its message are there. A crash in between leaves what nobody reads, and a
+repeat writes the same again. Of several failures of one item the first note stays, and the first message; if
+its batch holds failed items, the last of each. A queue delivers the same message each time, so both are right
+unless somebody fails an item with a message of another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from fanin.app.ports import Ports
+from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.domain import limits
+from fanin.domain.batch import Batch
+from fanin.domain.claim_checks import claim_key
+from fanin.domain.failures import Keep, KeptMessage
+from fanin.errors import AccessDenied, FaninError, InvalidRequest, NotConfigured, RequestTooLarge
+from fanin.wire.messages import unpack
+
+_NAME: Final = "message-{}"
+"""Name of an object in the bucket; it follows from the content, so no failure overwrites another's."""
+
+
+class Place(NamedTuple):
+    """An item of a batch."""
+
+    batch_id: int
+    ordinal: int
+
+
+class KeptMessages:
+    """Keeps messages of failed items, and reads them.
+
+    Args:
+        ports: the rows and the bucket.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def keep(
+        self, messages: Mapping[Place, bytes], batches: Mapping[int, Batch]
+    ) -> tuple[Mapping[Place, str], Mapping[Place, FaninError]]:
+        """Store messages; a repeat stores the same again.
+
+        Args:
+            messages: each as ``wire.messages.pack`` gives it.
+            batches: their batches.
+
+        Returns:
+            Where each is: what ``FailureRow.kept`` says; and why others cannot be kept: they are too large,
+            or too large for a row, and this process has no bucket.
+        """
+        refused: dict[Place, FaninError] = {
+            place: RequestTooLarge(
+                f"the message of a failed item has {len(content)} bytes as JSON; a message that is kept may"
+                f" have {limits.MAX_FAILED_MESSAGES}: pass a shorter one, or none"
+            )
+            for place, content in messages.items()
+            if len(content) > limits.MAX_FAILED_MESSAGES
+        }
+        messages = {place: content for place, content in messages.items() if place not in refused}
+        now = self._ports.clock.now()
+        keys = {
+            place: claim_key(batches[place.batch_id], place.ordinal, _NAME.format(_digest(content)), now)
+            for place, content in messages.items()
+            if len(content) > limits.MAX_KEPT_INLINE
+        }
+        no_bucket = self._put({key: messages[place] for place, key in keys.items()})
+        kept: dict[Place, str] = {}
+        rows: dict[int, dict[int, bytes]] = {}
+        for place, content in messages.items():
+            if place in keys and no_bucket is None:
+                kept[place] = keys[place]
+            elif len(content) <= limits.MAX_KEPT_IN_ROW:
+                kept[place] = IN_ROW
+                rows.setdefault(place.batch_id, {})[place.ordinal] = content
+            else:
+                refused[place] = RequestTooLarge(
+                    f"the message of a failed item has {len(content)} bytes as JSON, and this process can"
+                    f" keep {limits.MAX_KEPT_IN_ROW}, because it has no bucket ({no_bucket}); name the bucket"
+                    " in the environment and allow writing to it, fail the item over the API, or pass no"
+                    " message"
+                )
+        for batch_id, contents in rows.items():
+            batch = batches[batch_id]
+            self._ports.parts.put_messages(batch_id, contents, again=batch.holds, expires_at=batch.expires_at)
+        return kept, refused
+
+    def _put(self, contents: Mapping[str, bytes]) -> FaninError | None:
+        """Store messages in the bucket; an error if this process has none, or may not write to it."""
+        if not contents:
+            return None
+        first, *others = contents
+        try:
+            self._ports.claims.put(first, contents[first])
+        except (NotConfigured, AccessDenied) as error:
+            return error
+        self._ports.claims.put_all({key: contents[key] for key in others})
+        return None
+
+    def load(self, batch_id: int, notes: Iterable[FailureRow]) -> dict[int, KeptMessage]:
+        """Read the messages of failures, by ordinal.
+
+        Those that were not kept, are gone, or cannot be read are left out: one of them must not stop a
+        redrive of the others.
+        """
+        kept = [note for note in notes if note.kept]
+        rows = [note.ordinal for note in kept if note.kept == IN_ROW]
+        keys = {note.ordinal: note.kept for note in kept if note.kept != IN_ROW}
+        found = dict(self._ports.parts.messages(batch_id, rows)) if rows else {}
+        objects = self._ports.claims.load(list(keys.values())) if keys else {}
+        found |= {ordinal: objects[key] for ordinal, key in keys.items() if key in objects}
+        messages = {ordinal: _unpacked(content) for ordinal, content in found.items()}
+        return {ordinal: message for ordinal, message in messages.items() if message is not None}
+
+
+def _unpacked(content: bytes) -> KeptMessage | None:
+    with suppress(ValueError, LookupError, TypeError, AttributeError, InvalidRequest):
+        return unpack(content)
+    return None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+class Failing(NamedTuple):
+    """Items of a batch that are about to fail.
+
+    Attributes:
+        batch: the batch, which lives.
+        notes: of its items.
+        messages: of some of them, by ordinal, each as ``wire.messages.pack`` gives it.
+    """
+
+    batch: Batch
+    notes: Sequence[FailureRow]
+    messages: Mapping[int, bytes]
+
+
+class FailureNotes:
+    """Writes what is known of failures.
+
+    Args:
+        ports: the stores.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._messages = KeptMessages(ports)
+
+    def write(self, failing: Collection[Failing]) -> Mapping[Place, FaninError]:
+        """Write messages and notes; may be repeated.
+
+        Returns:
+            Why failures cannot be kept: this process cannot keep their messages, and their notes were not
+            written.
+        """
+        kept, refused = self._messages.keep(
+            {
+                Place(one.batch.batch_id, ordinal): content
+                for one in failing
+                if one.batch.keep is Keep.MESSAGE
+                for ordinal, content in one.messages.items()
+            },
+            {one.batch.batch_id: one.batch for one in failing},
+        )
+        now = self._ports.clock.now()
+        for batch, notes, _ in failing:
+            latest = self._latest(batch, notes)
+            rows = [
+                note._replace(
+                    failed_at=max(now, latest.get(note.ordinal, 0) + 1),
+                    kept=kept.get(Place(batch.batch_id, note.ordinal), ""),
+                    totals=note.totals if batch.holds else (),
+                )
+                for note in notes
+                if Place(batch.batch_id, note.ordinal) not in refused
+            ]
+            parts = self._ports.parts
+            # The latest failure decides whether an item is held; in other batches the first one is its end.
+            write = parts.update_failures if batch.holds else parts.put_failures
+            write(batch.batch_id, rows, expires_at=batch.expires_at)
+        return refused
+
+    def _latest(self, batch: Batch, notes: Sequence[FailureRow]) -> Mapping[int, int]:
+        """When held items failed before, ms; a later failure has a later time, whoever's clock it is."""
+        if not batch.holds:
+            return {}
+        found = self._ports.parts.notes(batch.batch_id, [note.ordinal for note in notes])
+        return {ordinal: note.failed_at for ordinal, note in found.items()}
+
+
+PAGE: Final = 500
+"""Failures whose messages are deleted together."""
+PAGES: Final = 10
+"""Pages that one call of ``forget`` deletes."""
+
+
+def forget(ports: Ports, batch_id: int) -> str | None:
+    """Delete the messages of the first 5,000 failures of a batch that was removed.
+
+    Those of others go with the end of the batch's lifetime: rows by their time to live, objects by the rules
+    of the bucket.
+
+    Args:
+        ports: the rows and the bucket.
+        batch_id: the batch.
+
+    Returns:
+        The cursor with which ``forget_page`` goes on; None if all are deleted.
+    """
+    cursor: str | None = None
+    for _ in range(PAGES):
+        cursor = forget_page(ports, batch_id, cursor)
+        if cursor is None:
+            break
+    return cursor
+
+
+def forget_page(ports: Ports, batch_id: int, cursor: str | None = None) -> str | None:
+    """Delete the messages of a page of failures; their notes stay until they expire.
+
+    A page may be deleted again, and by two processes at once.
+
+    Args:
+        ports: the rows and the bucket.
+        batch_id: the batch, which was removed.
+        cursor: what the call for the page before returned.
+
+    Returns:
+        The cursor of the next page; None at the end.
+    """
+    notes, after = ports.parts.failures(batch_id, cursor=cursor, limit=PAGE)
+    ports.parts.delete_messages(batch_id, [note.ordinal for note in notes if note.kept == IN_ROW])
+    keys = [note.kept for note in notes if note.kept not in {"", IN_ROW}]
+    if keys:
+        ports.claims.delete(keys)
+    return after

@@ -1,0 +1,173 @@
+"""Guaranteed delivery: frames of a known number of envelopes on a closed batch; messages to their senders.
+
+The sender keeps what it sent until the frame is complete; receivers claim an envelope, handle it, and
+acknowledge its item. A frame has no owner: any receiver can take any of its envelopes, and a sender that
+restarts finds out what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from fanin import names
+from fanin.app.api import Ledger
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.service import LedgerService
+from fanin.app.ledger.walk import Totals
+from fanin.app.ports import Ports
+from fanin.app.ports.batches import Activity
+from fanin.app.ports.channels import Outgoing
+from fanin.app.ports.events import Event
+from fanin.app.ports.words import Claim as Lease
+from fanin.app.ports.words import WordKey
+from fanin.domain import ids, limits
+from fanin.domain.access import Principal
+from fanin.domain.batch import RETENTION, Batch, Kind, State
+from fanin.domain.frames import REPLY_TO, Claim, Frame, Hold, OpenFrame, Ticket, is_marked, mark_of
+from fanin.errors import BatchNotFound, FaninError, InvalidRequest
+
+
+class FrameService:
+    """Implements ``fanin.app.api.Frames`` over the ledger.
+
+    Args:
+        ledger: opens the batches, and lists what is missing; the service uses its ports.
+    """
+
+    def __init__(self, ledger: LedgerService) -> None:
+        self._ports = ports = ledger.ports
+        self._ledger = ledger
+        self._known = KnownBatches(ports.batches, ports.clock)
+        self._totals = Totals(ports)
+        # Of a frame with totals, the sums take half of the rows, and the list of what is missing the others.
+        self._half = ledger.rows // 2
+        self._beside_totals = LedgerService(ports, known=self._known, rows=self._half)
+
+    def open(self, request: OpenFrame, *, key: str | None = None, caller: Principal | None = None) -> Frame:
+        limits.whole("size", request.size, 1, ids.MAX_COUNT)
+        asked = request.batch()
+        if request.reply_to:
+            asked = replace(request, reply_to=self._ports.channels.resolve(request.reply_to)).batch()
+        return Frame.of(self._ledger.open(asked, key=key, caller=caller))
+
+    def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
+        batch = _frame(self._known.current(frame_id))
+        frame = Frame.of(self._totals.counted(batch, budget=self._half))
+        if frame.state is State.COMPLETE:
+            return frame
+        ledger = self._beside_totals if batch.totals else self._ledger
+        page = ledger.missing(frame_id, cursor=cursor, limit=limit)
+        if frame.state is State.CLOSED and cursor is page.cursor is None and not page.ranges:
+            # Nothing is missing, but the last receiver died before it could complete the frame.
+            return Frame.of(self._ledger.verify(frame_id).batch)
+        return frame.lacking(tuple((found.start, found.stop) for found in page.ranges), page.cursor)
+
+    def claim(self, tickets: Sequence[Ticket], *, lease: int = limits.DEFAULT_ENVELOPE_LEASE) -> list[Claim]:
+        limits.at_most("claims", tickets, limits.MAX_CLAIMS)
+        limits.whole("lease", lease, 1, limits.MAX_ENVELOPE_LEASE)
+        if len(set(tickets)) < len(tickets):
+            raise InvalidRequest("an envelope is named twice in one call; claim each once")
+        frames = self._known.fresh({ticket.frame_id for ticket in tickets})
+        for frame in frames.values():
+            _frame(frame)
+        for ticket in tickets:
+            limits.whole("index", ticket.index, 0, frames[ticket.frame_id].items - 1)
+        now_ms = self._ports.clock.now()
+        now, until = now_ms // 1000, -(-now_ms // 1000) + lease  # a lease is never shorter than asked for
+        live = [ticket for ticket in tickets if not frames[ticket.frame_id].state.terminal]
+        found = self._ports.words.claim(
+            [self._lease(ticket, frames[ticket.frame_id], now, until) for ticket in live]
+        )
+        held = {
+            ticket: (Hold.CLAIMED if answer.taken else Hold.LEASED if answer.pending else Hold.DONE, answer)
+            for ticket, answer in zip(live, found, strict=True)
+        }
+        claims = []
+        for ticket in tickets:
+            frame = frames[ticket.frame_id]
+            item = f"{ids.issue(frame.batch_id, 0, frame.items, frame.salt).prefix}:{ticket.index}"
+            if ticket in held:
+                hold, answer = held[ticket]
+                claims.append(Claim(ticket, hold, item, answer.until))
+            else:
+                hold = Hold.DONE if frame.state is State.COMPLETE else Hold.ENDED
+                claims.append(Claim(ticket, hold, item))
+        return claims
+
+    def _lease(self, ticket: Ticket, frame: Batch, now: int, until: int) -> Lease:
+        # Envelopes are acknowledged by their ids, so the word of level 0 alone says whether one is done.
+        number, position = divmod(ticket.index, self._ports.tree.width)
+        return Lease(WordKey(ticket.frame_id, 0, number), position, now, until, frame.expires_at)
+
+
+def _frame(batch: Batch) -> Batch:
+    if batch.kind is not Kind.FRAME:
+        raise BatchNotFound(f"batch {batch.batch_id} is not a frame; open one with POST /v1/frames")
+    return batch
+
+
+LISTED: Final = 1_000
+"""How many missing ranges a request to repeat lists; the sender asks for the rest."""
+
+
+class FrameNotices:
+    """How frames handle their ends and idle times: the hooks of ``fanin.app.ledger.kinds``.
+
+    Args:
+        ports: the batch rows and the channels.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def ended(self, _ledger: Ledger, _batch: Batch, event: Event) -> Event:
+        """Make the event of a frame's end; its type says Frame instead of Batch."""
+        return event._replace(detail_type=event.detail_type.replace("Batch", "Frame"))
+
+    def announced(self, batch: Batch) -> None:
+        """Tell the sender that its frame has ended: after the event, which no broken channel may hold up."""
+        complete = batch.state is State.COMPLETE
+        kind = names.MESSAGE_COMPLETE_FRAME if complete else names.MESSAGE_FRAME_ENDED
+        self._tell(batch, kind, {"state": batch.state.value})
+
+    def idle(self, ledger: Ledger, batch: Batch) -> State | None:
+        """Request a repeat of the missing envelopes, once for each stall; end the frame if that did not help.
+
+        The request is recorded by one conditional write of the row's ``touched_at``, after the message is
+        sent: a crash in between sends it again, and an acknowledgement in between overrules it. A frame whose
+        sender cannot be reached is marked as well, so that it ends in time; the error is raised then.
+        """
+        now = self._ports.clock.now()
+        if is_marked(batch) or now >= (batch.expires_at - RETENTION) * 1000:
+            return State.TIMED_OUT
+        page = ledger.missing(batch.batch_id, limit=LISTED)
+        missing = [[found.start, found.stop] for found in page.ranges]
+        try:
+            self._tell(
+                batch, names.MESSAGE_REPEAT_REQUESTED, {"missing": missing, "more": page.cursor is not None}
+            )
+        except Exception as error:
+            if not (isinstance(error, FaninError) and error.retryable):
+                self._mark(batch, now)
+            raise
+        self._mark(batch, now)
+        return None
+
+    def _mark(self, batch: Batch, now: int) -> None:
+        mark = mark_of(now, batch.idle_ttl)
+        self._ports.batches.touch(batch.batch_id, Activity(mark, batch.active(mark).due_at))
+
+    def _tell(self, batch: Batch, kind: str, said: Mapping[str, object]) -> None:
+        """Send a message to the frame's reply channel, if it has one; a refusal does not stop the frame."""
+        channel = batch.metadata.get(REPLY_TO)
+        if channel is None:
+            return
+        body = {"type": kind, "frame_id": batch.batch_id, "size": batch.items, **said}
+        attributes = {
+            names.ATTRIBUTE_TYPE: kind,
+            names.ATTRIBUTE_CORRELATION: str(batch.batch_id),
+        }
+        self._ports.channels.send([Outgoing(channel, json.dumps(body, separators=(",", ":")), attributes)])

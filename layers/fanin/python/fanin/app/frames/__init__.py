@@ -1,1 +1,0 @@
-"""Guaranteed delivery: frames of envelopes, leases on envelopes, and messages to senders."""

@@ -1,0 +1,120 @@
+"""SQS for producers and consumers: which messages it takes, and its errors as errors of fanin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    NoCredentialsError,
+    NoRegionError,
+    ParamValidationError,
+)
+
+from fanin.domain import limits
+from fanin.errors import (
+    AccessDenied,
+    FaninError,
+    InvalidRequest,
+    NotConfigured,
+    RequestTooLarge,
+    ServiceUnavailable,
+    Throttled,
+)
+
+_SERVER_FAULT: Final = 500
+_TOO_LONG: Final = "TooLong"
+_CONTENT: Final = ("InvalidMessageContents", "InvalidParameterValue", _TOO_LONG)
+_DENIED: Final = ("AccessDenied", "ExpiredToken", "InvalidClientTokenId", "SignatureDoesNotMatch")
+_UNKNOWN_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
+_OF_THE_PROTOCOL: Final = " for this wsdl version"
+"""What SQS adds where a queue does not exist, from the time when it spoke SOAP."""
+
+
+def blames_content(code: str) -> bool:
+    """Whether a failure of SQS blames what is in the message, so that it fails however often it is sent."""
+    return any(part in code for part in _CONTENT)
+
+
+def refusal_text(code: str, message: str | None) -> str:
+    """What SQS said when it refused something, to be shown: the code and the message without a full stop.
+
+    Args:
+        code: of the error, or of the entry that failed.
+        message: of the same; SQS may leave it out.
+    """
+    said = (message or "").replace(_OF_THE_PROTOCOL, "").strip().removesuffix(".")
+    return f"{code}: {said}" if said else code
+
+
+@contextmanager
+def queue_errors(queue_url: str) -> Iterator[None]:
+    """Raise botocore's errors of calls on a queue as errors of fanin.
+
+    Args:
+        queue_url: the queue, for the message.
+
+    Raises:
+        AccessDenied: the credentials do not allow the call, or have expired.
+        NotConfigured: the queue does not exist, or credentials or a region are missing.
+        Throttled: SQS asked to slow down.
+        ServiceUnavailable: SQS did not answer, or answered with a fault of its own.
+        RequestTooLarge: the messages of the request have more bytes than the queue accepts.
+        InvalidRequest: SQS refused the request for what is in it.
+    """
+    try:
+        yield
+    except ClientError as error:
+        raise _translated(error, queue_url) from error
+    except (NoCredentialsError, NoRegionError) as error:
+        raise NotConfigured(f"{error}; configure AWS credentials and region to use {queue_url}") from error
+    except ParamValidationError as error:
+        raise InvalidRequest(str(error)) from error
+    except BotoCoreError as error:
+        raise ServiceUnavailable(f"no answer from SQS for {queue_url}: {error}") from error
+
+
+def _translated(error: ClientError, queue_url: str) -> FaninError:
+    code = error.response["Error"]["Code"]
+    message = f"{queue_url}: {refusal_text(code, error.response['Error'].get('Message'))}"
+    if any(part in code for part in _DENIED):
+        return AccessDenied(f"{message}; check that your credentials may use this queue")
+    if any(part in code for part in _UNKNOWN_QUEUE):
+        return NotConfigured(f"{message}; check the URL and region of the queue")
+    if "Throttl" in code:
+        return Throttled(message)
+    if error.response["ResponseMetadata"]["HTTPStatusCode"] >= _SERVER_FAULT:
+        return ServiceUnavailable(message)
+    if _TOO_LONG in code or "must be shorter than" in message:
+        return RequestTooLarge(message)
+    return InvalidRequest(message)
+
+
+REQUEST_BYTES: Final = limits.MAX_QUEUE_BYTES
+"""Most bytes of one message or request that every queue accepts."""
+
+MOST_BYTES: Final = limits.MAX_SQS_BYTES
+"""Most bytes of one message or request that SQS accepts at all."""
+
+
+def check_body(body: str, most_bytes: int) -> None:
+    """Check that every queue takes a body, and hands it on as it is.
+
+    Args:
+        body: a message's text.
+        most_bytes: most bytes of a message in UTF-8.
+
+    Raises:
+        InvalidRequest: the body has a character that SQS does not allow.
+        RequestTooLarge: the body has too many bytes.
+    """
+    limits.sendable("the message", body)
+    size = len(body.encode())
+    if size > most_bytes:
+        raise RequestTooLarge(
+            f"the message has {size} bytes, but a queue takes {most_bytes}; put the content in S3 and send "
+            "its key"
+        )
