@@ -195,6 +195,7 @@ class TestMoves:
 
         assert stores.batches.expire(8, now=NOW + 1)
         assert row_of(stores).gone(NOW + 1)
+        assert row_of(stores).expires_at == (NOW + 1) // 1000
         assert not stores.batches.expire(8, now=NOW + 2)
 
     @pytest.mark.parametrize("state", LIVE)

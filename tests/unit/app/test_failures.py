@@ -251,3 +251,13 @@ def test_a_failure_without_a_message_asks_nothing_of_the_bucket(world: World) ->
     failures.forget(world.ports, batch.batch_id)
 
     assert world.accesses.sends["claims.delete"] == 0
+
+
+def test_what_fails_again_in_the_same_millisecond_as_it_was_redriven_is_held(world: World) -> None:
+    batch, (group,) = world.batch(3, on_failure=OnFailure.HOLD)
+    world.ledger.mark([Failure(group[1], "first", KeptMessage("body"))]).whole()
+    redrive(world, batch, 1)
+
+    world.fresh().mark([Failure(group[1], "second", KeptMessage("body"))]).whole()
+
+    assert world.fresh().failure(batch.batch_id, 1).failure.held

@@ -13,7 +13,7 @@ from fanin.app.frames import FrameNotices
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import patterns
 from fanin.domain import ids
-from fanin.domain.batch import Batch, State
+from fanin.domain.batch import RETENTION, Batch, State
 from fanin.domain.frames import OpenFrame, is_marked
 from fanin.errors import AccessDenied, ServiceUnavailable, Throttled
 from tests.unit.app.conftest import Crash, World
@@ -193,6 +193,16 @@ class TestIdle:
         assert not is_marked(world.row(frame))
         assert world.idle(frame) is None
         assert [body["type"] for body in world.told()] == ["Repeat Requested"] * messages
+
+    def test_gives_up_a_frame_at_the_end_of_its_lifetime_without_asking(self, world: Sender) -> None:
+        frame = world.open()
+
+        world.clock.at = (frame.expires_at - RETENTION) * 1_000
+        assert world.idle(frame) is State.TIMED_OUT
+        assert world.told() == []
+        world.clock.advance(-1)
+        assert world.idle(frame) is None
+        assert len(world.told()) == 1
 
 
 def test_a_frame_whose_channel_fails_harms_no_other_batch(world: Sender) -> None:

@@ -365,6 +365,17 @@ class TestEstimated:
         assert parked == dead["Records"]
         assert self.counted(ledger, estimated) == 1
 
+    def test_a_lost_answer_concerns_the_marks_of_its_batch_alone(
+        self, memory: Memory, ledger: LedgerService, estimated: Group
+    ) -> None:
+        other = ledger.open(OpenBatch(mode=Mode.ESTIMATED)).batch_id
+        counts = [{"batch_id": of_, "count": 1} for of_ in (estimated.batch_id, other)]
+        parked = Moved()
+        LostAnswers(memory).lose("batches.count")
+        assert acknowledged(event(of(*counts)), ledger, parked) == []
+        assert parked == [("m0", of(counts[0]))]
+        assert [ledger.status(of_).batch.acked for of_ in (estimated.batch_id, other)] == [1, 1]
+
 
 def test_a_defect_that_one_call_brings_out_spares_the_others(
     ledger: LedgerService, batch: Batch, monkeypatch: pytest.MonkeyPatch

@@ -156,6 +156,23 @@ class TestVoid:
         assert desk.payloads() == []
         assert desk.kept == []
 
+    def test_is_what_the_buffer_kept_from_an_earlier_batch(self, desk: Desk) -> None:
+        # Given a buffer that goes on with a new batch
+        before = desk.buffer
+        desk.put("old")
+        desk.ledger.cancel(before.batch_id)
+        desk.put("new")
+
+        # When a process receives that has heard of it, then what is old is dropped
+        desk.buffer = desk.buffers.define("jobs", 10)
+        assert desk.payloads() == ["new"]
+        assert desk.kept == ["new"]
+
+        # When one receives that has not, then what is new is work all the same
+        desk.come_again()
+        desk.buffer = before
+        assert desk.payloads() == ["new"]
+
 
 class TestForeign:
     def test_messages_do_not_end_a_receive(self, desk: Desk) -> None:

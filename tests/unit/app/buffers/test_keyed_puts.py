@@ -201,6 +201,21 @@ class TestRenewal:
 
         assert world.accesses.writes - before == {"records.put": 2, "batches.allocate_once": 2}
 
+    def test_an_answer_from_an_earlier_batch_leaves_the_marks_alone(self, world: World, town: Town) -> None:
+        # Given a key whose work has a high number in an earlier batch
+        for _ in range(5):
+            town.process().put("jobs", ["x"])
+            town.take()
+        die(town, "a", sent=1)
+        assert town.take() == ["a"]
+        self.renew(town)
+        world.clock.advance(HOUR)
+
+        put(town, "a")
+
+        entry = town.process()._records.refresh("jobs")
+        assert all(items <= 1 for _, items in entry.marks)
+
 
 class TestLate:
     """A message that follows its slot too late would outlive it."""

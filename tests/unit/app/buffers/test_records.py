@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.buffers.records import BufferRecords, Entry, check_name, entry_of
+from fanin.app.buffers.records import GRAVE, BufferRecords, Entry, check_name, entry_of
 from fanin.app.fresh import FRESH_MS
 from fanin.app.ports.records import FOREVER, Record
 from fanin.domain.buffer import Buffer
@@ -120,3 +120,17 @@ class TestBury:
         # Then neither its write nor a first write that is repeated is stored
         assert records.write(limited(seen, 4)) == (anew, False)
         assert records.write(ENTRY) == (anew, False)
+
+    def test_deletes_a_record_once_and_keeps_its_version_for_a_while(
+        self, world: World, records: BufferRecords
+    ) -> None:
+        seen = written(records, ENTRY)
+
+        records.bury(seen)
+        records.bury(seen)
+
+        assert records.read("jobs") == seen._replace(going=True, buried=True, version=seen.version + 1)
+        with pytest.raises(BufferNotFound):
+            records.fresh("jobs")
+        world.clock.advance(GRAVE * 1000)
+        assert records.read("jobs") is None

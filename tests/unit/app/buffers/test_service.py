@@ -323,6 +323,15 @@ class TestLostAnswers:
 
         assert town.take() == ["theirs"]
 
+    def test_a_buffer_that_was_defined_and_deleted_since_stays_deleted(
+        self, world: World, town: Town
+    ) -> None:
+        LostAnswers(world.memory).lose("directory.put", lambda: town.process().delete("jobs"))
+
+        town.process().define("jobs", 3)
+
+        assert town.process().list().buffers == ()
+
 
 class TestSlowCalls:
     """A call that has read a buffer which is deleted, and defined anew, while it works."""
@@ -368,6 +377,19 @@ class TestSlowCalls:
 
         assert states(world) == [State.CANCELLED]
         assert town.process().list().buffers == ()
+
+    def test_a_process_that_looked_at_a_buffer_being_deleted_puts_nothing_in(
+        self, town: Town, buffers: BufferService
+    ) -> None:
+        # Given a process that dies in the middle of a deletion, before the buffer's batch has ended
+        behind = town.process()
+        town.die("batches.end", "before", lambda _: behind.delete("jobs"))
+
+        # Then it refuses work, and so does every other
+        for process in (behind, town.process()):
+            for key in (None, "order-7"):
+                with pytest.raises(BufferNotFound):
+                    process.put("jobs", ["a"], key=key)
 
 
 class TestQueueOfAnother:
@@ -595,3 +617,44 @@ def test_a_claim_whose_answer_was_lost_is_held_and_released(
 
     with claims.claimed(QUEUE, "others"):
         pass
+
+
+def test_a_buffer_is_defined_once_and_deleted_once(world: World, town: Town, buffers: BufferService) -> None:
+    again = town.process().define("jobs", 3)
+    assert again == buffers.list().buffers[0]
+    assert again.owned
+
+    buffers.delete("jobs")
+    buffers.delete("jobs")
+
+    assert buffers.list().buffers == ()
+    assert again.queue not in world.memory.channels.queues
+    for call in (buffers.status, buffers.take, lambda name: buffers.put(name, ["a"])):
+        with pytest.raises(BufferNotFound, match="jobs"):
+            call("jobs")
+    buffers.define("jobs", 1)
+    buffers.put("jobs", ["new"])
+    assert town.take() == ["new"]
+
+
+def test_a_claim_that_is_released_between_two_tries_is_taken_anew(world: World, claims: QueueClaims) -> None:
+    # Given a claim of the same buffer, which is released when this process has just seen it
+    hold_and_die(world, claims, "jobs")
+    put = world.memory.directory.put
+    tries = []
+
+    def released_in_between(*args: object, if_version: int, **named: object) -> object:
+        tries.append(if_version)
+        if len(tries) == 2:
+            world.memory.directory.delete(args[0], args[1], if_version=if_version)  # type: ignore[arg-type]
+        return put(*args, if_version=if_version, **named)  # type: ignore[arg-type]
+
+    world.memory.directory.put = released_in_between  # type: ignore[assignment, method-assign]
+
+    # When it claims the queue
+    with claims.claimed(QUEUE, "jobs"):
+        pass
+
+    # Then it takes the place that is free, at its third try
+    assert tries[0] == tries[2] == 0
+    assert len(tries) == 3

@@ -18,9 +18,11 @@ from fanin.app.buffers.slots import (
     renew_at,
 )
 from fanin.app.fresh import FRESH_MS
+from fanin.domain import limits
 from fanin.domain.batch import RETENTION, Kind, State
 from fanin.domain.buffer import Buffer
-from fanin.errors import BatchNotFound, BufferNotFound, LimitReached, Throttled
+from fanin.domain.marks import WEIGHT
+from fanin.errors import BatchClosed, BatchNotFound, BufferNotFound, LimitReached, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash, World
 
@@ -118,6 +120,12 @@ class TestTake:
         # When no message for them can exist any more, then a key gets slots
         process.clock.advance(marked.retention * 1000 + MARGIN_MS)
         assert len(process.slots.take(marked, entry.buffer.batch_id, 1, "order-7")) == 1
+
+    def test_closes_a_batch_that_nears_its_end(self, process: Process, entry: Entry) -> None:
+        process.clock.at = entry.renew_at
+
+        with pytest.raises(BatchClosed):
+            process.slots.take(entry, entry.buffer.batch_id, 1, "order-7")
 
 
 class TestRenewal:
@@ -228,6 +236,21 @@ class TestRenewal:
         assert renewed.buffer.batch_id != entry.buffer.batch_id
         assert process.batches() == [State.COMPLETE, State.OPEN]
 
+    def test_goes_on_where_another_change_of_the_record_came_first(
+        self, process: Process, entry: Entry
+    ) -> None:
+        # Given a limit that changes between a renewal's batch and its record
+        process.slots.cancel(entry.buffer.batch_id)
+        other = process.another()
+        grown = entry._replace(buffer=replace(entry.buffer, limit=4))
+        process.world.at("batches.create", "after", lambda: other.write(grown))
+
+        renewed, _ = process.slots.admit(entry, 4)
+
+        assert renewed.buffer.limit == 4
+        assert process.pending(renewed) == 4
+        assert sorted(process.batches()) == [State.CANCELLED, State.CANCELLED, State.OPEN]
+
 
 class TestMark:
     @pytest.mark.parametrize(("retention", "pace"), [(345_600, 34_560), (600, 60), (60, 60)])
@@ -336,6 +359,19 @@ class TestReclaim:
         assert renewed.buffer.batch_id != entry.buffer.batch_id
         assert process.batches() == [State.COMPLETE, State.OPEN]
 
+    def test_gives_up_many_in_calls_of_allowed_size(
+        self, process: Process, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        entry = process.define(5)
+        process.slots.admit(entry, 5)
+        entry = process.marked(5)
+        monkeypatch.setattr(limits, "MAX_MARKS", 2 * WEIGHT)
+        process.clock.at = self.horizon(entry)
+
+        process.slots.admit(entry, 5)
+
+        assert len(process.ledger.failures(entry.buffer.batch_id).failures) == 5
+
 
 class TestLate:
     def test_are_slots_under_a_mark_that_is_as_old_as_a_put_may_take(
@@ -351,3 +387,20 @@ class TestLate:
         assert process.slots.late(marked, group)
         assert not process.slots.late(marked, after)
         assert not process.slots.late(entry, group)
+
+
+def test_what_is_not_done_is_pending_until_the_batch_ends(process: Process, entry: Entry) -> None:
+    _, group = process.slots.admit(entry, 3)
+    process.ledger.mark([group[0]]).whole()
+    batch, pending = process.slots.pending(entry.buffer)
+    assert batch is not None
+    assert (batch.batch_id, batch.state, pending) == (entry.buffer.batch_id, State.OPEN, 2)
+
+    process.slots.cancel(entry.buffer.batch_id)
+    batch, pending = process.slots.pending(entry.buffer)
+    assert batch is not None
+    assert (batch.state, pending) == (State.CANCELLED, 0)
+
+    assert process.slots.pending(replace(entry.buffer, batch_id=UNKNOWN)) == (None, 0)
+    process.clock.advance((LIFETIME + RETENTION) * 1000)
+    assert process.slots.pending(entry.buffer) == (None, 0)

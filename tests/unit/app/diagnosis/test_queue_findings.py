@@ -207,6 +207,18 @@ class TestDeadLetters:
             {"queue": "work", "dead_letter_queue": "grave", "messages": 4_000},
         )
 
+    def test_are_told_of_a_queue_without_figures(self) -> None:
+        found = of(QueueReport(URL, dead=1))[Code.DEAD_LETTERS_WAITING]
+
+        assert found.detail.startswith(
+            "About 1 message is in its dead-letter queue, the dead-letter queue of work."
+        )
+        assert found.evidence == {
+            "queue": "work",
+            "dead_letter_queue": "its dead-letter queue",
+            "messages": 1,
+        }
+
 
 def test_where_every_missing_item_is_held_queues_explain_nothing() -> None:
     held = dict.fromkeys(range(10), "no price")

@@ -106,3 +106,13 @@ def test_of_a_batch_that_has_ended_nothing_is_looked_up() -> None:
     ended = replace(FACTS, batch=replace(BATCH, state=State.CANCELLED), retries=retries)
 
     assert known(ended) == (Known.UNKNOWN, "not done when the batch ended")
+
+
+def test_the_latest_attempt_at_a_range_is_told() -> None:
+    retries = {
+        2: RetryRow(2, 9, "no price", "", NOW - 2),
+        3: RetryRow(3, 2, "no such customer", "", NOW - 1),
+        4: RetryRow(4, 3, "no name", "", NOW - 3),
+    }
+
+    assert known(replace(FACTS, retries=retries))[1] == "attempt 2 at item 3 failed: no such customer"

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.parts import SentRow
+from fanin.app.ports.queues import Consumer, Figures
 from fanin.domain import ids
-from fanin.domain.diagnosis import Retry, SentItems
+from fanin.domain.diagnosis import Code, Known, Retry, SentItems
 from fanin.errors import InvalidItemId, InvalidRequest, RequestTooLarge
 from tests.unit.app.diagnosis.conftest import URL, Scene
 
@@ -75,6 +76,21 @@ class TestRetries:
         with pytest.raises(RequestTooLarge, match="1001 failed attempts"):
             scene.diagnostics.note_retries([Retry(scene.group(1)[0], 2, "")] * 1_001)
 
+    @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+    def test_items_that_were_added_since_the_batch_was_read_can_be_noted(
+        self, scene: Scene, order: tuple[int, int]
+    ) -> None:
+        # Given a batch that was read when it had its first three items
+        groups = [scene.group(3)]
+        batch_id = groups[0].batch_id
+        scene.diagnostics.note_retries([Retry(groups[0][2], 2, "")])
+        groups.append(scene.ledger.add(batch_id, 3))
+
+        # When attempts at earlier and later items are noted together, in either order
+        scene.diagnostics.note_retries([Retry(groups[n][0], 2, "") for n in order])
+
+        assert set(scene.memory.parts.retries(batch_id, range(6))) == {0, 2, 3}
+
 
 def test_of_a_batch_that_has_ended_nothing_is_noted(scene: Scene) -> None:
     group = scene.group(10)
@@ -84,3 +100,15 @@ def test_of_a_batch_that_has_ended_nothing_is_noted(scene: Scene) -> None:
     scene.diagnostics.note_retries([Retry(group[0], 2, "")])
 
     assert scene.accesses.writes["parts.put_sent"] == scene.accesses.writes["parts.put_retries"] == 0
+
+
+def test_findings_and_ranges_stand_on_what_was_noted_and_seen(scene: Scene) -> None:
+    # Given a batch whose messages wait in a queue with a disabled mapping
+    batch = scene.waiting(Figures(10, 0, 0, retention=60))
+    reports = scene.memory.inspection.reports
+    reports[URL] = replace(reports[URL], consumers=(Consumer("importer", False, "Disabled"),))
+
+    diagnosis = scene.diagnostics.why(batch.batch_id)
+
+    assert [one.code for one in diagnosis.findings] == [Code.WAITING]
+    assert [one.known for one in diagnosis.missing] == [Known.WAITING]

@@ -10,7 +10,7 @@ from fanin.app.directory import registrar
 from fanin.app.directory.registrar import Registrar, Swept
 from fanin.app.directory.service import TOPIC_PREFIX
 from fanin.domain.directory import Left
-from fanin.errors import InvalidRequest, Throttled
+from fanin.errors import InvalidRequest, NotRegistered, Throttled
 from tests.unit.app.conftest import Crash
 from tests.unit.app.directory.conftest import Town
 
@@ -84,6 +84,19 @@ class TestDrop:
 
         assert sweep(town) == Swept(seen=1)
         assert town.directory.get("cars", "a").channel == "q1"
+
+    def test_is_due_when_the_queue_is_gone(self, town: Town) -> None:
+        # Given two on a queue that goes, of which one has a lease that is over
+        town.register("cars", "a", "q1")
+        town.register("cars", "b", "q2")
+        town.register("cars", "over", "q2", lease=60)
+        del town.memory.channels.queues["q2"]
+        town.clock.advance(60 * SECOND)
+
+        assert sweep(town) == Swept(seen=3, over=1, gone=1)
+        assert drops(town) == [("cars/b", Left.QUEUE_GONE), ("cars/over", Left.LEASE_OVER)]
+        with pytest.raises(NotRegistered):
+            town.directory.get("cars", "b")
 
 
 class TestRuns:
@@ -212,3 +225,21 @@ class TestFailure:
 
         assert runs == [Swept(seen=1, failed=1, more=True)] * 3 + [Swept()]
         assert asked == [f"slow{i}" for i in range(3)]
+
+
+def test_a_queue_that_was_found_before_is_looked_at_without_patience(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(town, cars=1)
+    asked: list[bool] = []
+    resolve = town.memory.channels.resolve
+
+    def look(channel: str, *, new: bool = True) -> str:
+        asked.append(new)
+        return resolve(channel, new=new)
+
+    monkeypatch.setattr(town.memory.channels, "resolve", look)
+    sweep(town)
+    town.register("cars", "b", "q2")
+
+    assert asked == [False, True]

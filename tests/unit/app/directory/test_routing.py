@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -331,3 +332,17 @@ def test_a_note_that_is_too_large_for_a_record_is_not_written(town: Town) -> Non
     routing.keep_delivery(town.ports.directory, WHERE, Delivery(1, 0, names[1:]), town.clock.now())
     value = town.ports.directory.read_all([WHERE])[WHERE].value
     assert len(str(value)) < 350_000
+
+
+def test_a_message_carries_the_event_and_what_it_belongs_to(town: Town) -> None:
+    # Given an event, repeated; and one with a correlation id
+    town.routing.put(PutRoute("orders", PATTERN, "desk", Policy.FIRST))
+    mine = {**EVENT, "detail": {**EVENT["detail"], "correlation_id": "mine"}}
+    for event in (EVENT, EVENT, mine):
+        town.routing.route("orders", event)
+    # Then the repeat is the same message, and each carries its correlation id
+    first, again, other = town.memory.channels.queues["q-a"]
+    assert first == again
+    assert json.loads(first.body) == EVENT
+    assert first.attributes == {names.ATTRIBUTE_CORRELATION: "e-1", names.ATTRIBUTE_TYPE: "Placed"}
+    assert other.attributes[names.ATTRIBUTE_CORRELATION] == "mine"

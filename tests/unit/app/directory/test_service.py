@@ -212,3 +212,26 @@ def test_a_page_is_of_a_topic_and_has_one_to_a_thousand(town: Town, limit: int) 
         town.directory.page("cars", limit=limit)
     with pytest.raises(InvalidRequest, match=r"^topic must be 1 to 128 letters"):
         town.directory.page("t" * 129)
+
+
+def test_all_events_of_a_stay_have_ids_of_their_own(town: Town) -> None:
+    # Given an instance that registered, moved twice, and whose row its time to live removed
+    for channel in ("q1", "q2", "q1"):
+        town.register("cars", "a", channel)
+    rows = [new for namespace, _, new in town.memory.directory.changes if namespace == "topic/cars"]
+
+    # When all of that is told
+    for old, new in zip([None, *rows], [*rows, None], strict=True):
+        town.directory.announce("cars", old, new)
+
+    # Then a consumer that drops repeats drops nothing
+    ids = [event.id for event in town.memory.events.published]
+    assert len(set(ids)) == len(ids) == 4
+
+
+def test_an_end_that_is_overtaken_by_a_heartbeat_still_ends_the_registration(town: Town) -> None:
+    town.register("cars", "a", "q1")
+    town.at("directory.put", "before", lambda: town.register("cars", "a", "q1", lease=90))
+
+    assert town.directory.deregister("cars", "a")
+    assert not town.members("cars")

@@ -10,7 +10,7 @@ from fanin.app.ports.channels import Offered, Outgoing
 from fanin.app.redrives.delivery import Delivery
 from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import Planning
-from fanin.app.redrives.records import Page, Run
+from fanin.app.redrives.records import Counts, Page, Run
 from fanin.domain.batch import LIVE, Batch, Mode, State
 from fanin.domain.failures import Keep, KeptMessage
 from fanin.domain.limits import MAX_FAILED_MESSAGES, MAX_KEPT_IN_ROW
@@ -214,3 +214,34 @@ def test_a_long_refusal_is_cut_to_the_length_of_a_reason(failed: Failed) -> None
     delivery(failed).deliver(batch, run(batch, 0))
     note = failed.noted(failed.new(batch))
     assert note.reason == "redrive: " + "x" * (1_024 - len("redrive: "))
+
+
+def test_a_queue_that_vanished_after_the_failures_were_planned_fails_their_items(failed: Failed) -> None:
+    batch = failed.failures(1)
+    del failed.memory.channels.queues[QUEUE]
+    delivery(failed).deliver(batch, run(batch, 0))
+    note = failed.noted(failed.new(batch))
+    assert (note.reason, bool(note.kept)) == ("redrive: its queue is gone", True)
+
+
+def test_a_repeat_sends_under_the_same_items_and_leaves_out_what_is_done(failed: Failed) -> None:
+    batch = failed.failures(4)
+    first = delivery(failed).deliver(batch, run(batch, 0, 2, 3))
+    assert first.counts == Counts(items=3)
+    (done, *_) = failed.items()["body 2"]
+    failed.ledger.mark([done]).whole()
+    second = delivery(failed).deliver(batch, run(batch, 0, 2, 3))
+    assert first == second
+    assert failed.bodies() == {"body 0": 2, "body 2": 1, "body 3": 2}
+    assert all(len(items) == 1 for items in failed.items().values())
+
+
+def test_a_live_batch_stays_open_when_its_held_items_were_sent(failed: Failed) -> None:
+    # Given a redrive that sends items of a live batch under their own ids
+    batch = failed.failures(2, live=True)
+    done = delivery(failed).deliver(batch, run(batch, 0, 1))
+    assert done.to == batch.batch_id
+    # When it is finished
+    delivery(failed).close(done)
+    # Then more items may still be added to the batch
+    assert failed.row(batch).state is State.OPEN

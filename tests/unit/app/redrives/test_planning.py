@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import LISTED, Planning
-from fanin.domain.redrives import Redrive
+from fanin.domain.redrives import OrdinalRange, Redrive
 from tests.unit.app.redrives.conftest import Failed
 
 
@@ -31,3 +33,20 @@ def test_the_notes_of_a_plan_are_found_though_others_were_written_since(failed: 
     failed.ports.parts.put_failures(batch.batch_id, rows, expires_at=2**40)
     # Then those of the plan are still found
     assert sorted(planning(failed).notes(batch, page)) == [1, 3, 5]
+
+
+@pytest.mark.parametrize("stop", [2, 3])
+def test_nothing_is_read_beyond_the_last_range(failed: Failed, stop: int) -> None:
+    batch = failed.failures(30)
+    page = planning(failed).after(batch, Redrive(ranges=[OrdinalRange(0, stop)])).page
+    assert page.last
+    assert [n for n, _ in page.plan] == list(range(stop))
+
+
+def test_pages_follow_each_other_to_the_end(failed: Failed) -> None:
+    batch = failed.failures(7)
+    found = [planning(failed).after(batch, Redrive()).page]
+    while not found[-1].last:
+        found.append(planning(failed).after(batch, Redrive(), found[-1]).page)
+    assert [[n for n, _ in page.plan] for page in found] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert [page.number for page in found] == [0, 1, 2]

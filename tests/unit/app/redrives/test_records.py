@@ -107,3 +107,33 @@ def test_counts_stay_small() -> None:
     assert both.refused["known"] == 2
     assert sum(both.refused.values()) == 52
     assert OTHER_REFUSALS in both.refused
+
+
+def test_what_is_written_can_be_read_by_every_process() -> None:
+    assert RUN.name == "redrive/95b09ec230bbf4ee/000003"
+    assert RUN.value == {
+        "errors": ["a"],
+        "ranges": [[1, 2]],
+        "queue_url": "https://sqs/x",
+        "generation": 3,
+        "started_at": 99,
+        "owner": "me",
+        "until": 100,
+        "page": {
+            "number": 4,
+            "before": "before",
+            "after": "after",
+            "last": True,
+            "plan": [[1, 11], [2, 12]],
+        },
+        "part": 1,
+        "to": 8,
+        "done": False,
+        "counts": {
+            "items": 5,
+            "already": 6,
+            "not_kept": 1,
+            "not_kept_items": [9],
+            "refused": {"gone": 2},
+        },
+    }

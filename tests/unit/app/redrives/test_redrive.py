@@ -683,3 +683,53 @@ def test_what_was_sent_from_a_batch_and_not_done_at_its_end_can_be_redriven_once
     other = Redrive(ranges=[OrdinalRange(0, 3)])
     assert failed.service().redrive(batch.batch_id, other).items == 0
     assert failed.bodies() == {"body 0": 1, "body 1": 2, "body 2": 2}
+
+
+def test_a_call_that_stalled_hands_nothing_over_when_another_has_gone_on(failed: Failed) -> None:
+    # Given a call that stalls on its second page for longer than its lease, while another goes on
+    batch = failed.failures(12)
+
+    def meanwhile() -> None:
+        failed.clock.advance(LEASE_MS)
+        failed.service(at_once=1).redrive(batch.batch_id)
+
+    failed.later(3, "parts.mark_redriven", "before", meanwhile)
+    # When it wakes up
+    late = failed.service().redrive(batch.batch_id)
+    # Then it leaves the redrive to the other, whose job is the only one
+    assert (late.items, late.state) == (6, RedriveState.RUNNING)
+    assert len(failed.memory.redrives.waiting) == 1
+    failed.work()
+    assert failed.bodies().keys() == {f"body {n}" for n in range(12)}
+    assert all(len(items) == 1 for items in failed.items().values())
+
+
+def test_an_old_job_leaves_a_redrive_alone_that_somebody_else_goes_on_with(failed: Failed) -> None:
+    batch = failed.failures(12)
+    failed.service(at_once=1).redrive(batch.batch_id)
+    old = failed.memory.redrives.waiting.pop()
+    failed.clock.advance(LEASE_MS)
+    failed.service(at_once=1).redrive(batch.batch_id)
+    writes = failed.accesses.writes.total()
+
+    done = failed.service().work(old["batch_id"], old["redrive"], old["owner"], until=2**50)
+
+    assert done is None
+    assert failed.accesses.writes.total() == writes
+
+
+def test_a_large_redrive_is_left_to_the_worker(failed: Failed) -> None:
+    batch = failed.failures(20)
+
+    begun = failed.service(at_once=2).redrive(batch.batch_id)
+
+    assert (begun.state, begun.items) == (RedriveState.RUNNING, 6)
+    assert len(failed.memory.redrives.waiting) == 1
+    again = failed.service(at_once=2).redrive(batch.batch_id)
+    assert again == begun
+    failed.work()
+    (done,) = failed.service().redrives(batch.batch_id).redrives
+    assert (done.state, done.items, done.batch_id) == (RedriveState.FINISHED, 20, begun.batch_id)
+    assert failed.bodies() == {f"body {n}": 1 for n in range(20)}
+    failed.ack_all()
+    assert failed.new(batch).state is State.COMPLETE

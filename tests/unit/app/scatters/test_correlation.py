@@ -152,6 +152,19 @@ class TestClaim:
         with pytest.raises(CorrelationIdAlive):
             claim(world, replace(drafted(world), salt=b"t" * 16))
 
+    def test_an_id_that_is_freed_while_it_is_taken_over_is_taken_as_a_free_one(self, world: World) -> None:
+        # Given a holder that has ended, and that frees its id just before another takes it over
+        batch = opened(world)
+        claim(world, batch)
+        world.ledger.cancel(batch.batch_id)
+        world.at("directory.put", "before", lambda: None)
+        world.at("directory.put", "before", lambda: correlation.free(world.ports, "mine", batch.batch_id))
+
+        claim(world, drafted(world, 8))
+
+        assert world.happened
+        assert holder(world) == 8
+
 
 class TestFree:
     def test_nobody_lets_go_of_the_id_of_another(self, world: World) -> None:
@@ -175,3 +188,16 @@ class TestFree:
 
         assert answers.repeated == {"directory.delete": 1}
         assert holder(world) == other.batch_id
+
+
+class TestCheckInTime:
+    def test_a_batch_may_be_opened_within_half_a_minute(self, world: World) -> None:
+        since = world.clock.at
+        correlation.check_in_time(world.ports, since)
+        world.clock.advance(29_999)
+        correlation.check_in_time(world.ports, since)
+
+        world.clock.advance(1)
+        with pytest.raises(Throttled, match="writing the recipients took too long; try again") as refused:
+            correlation.check_in_time(world.ports, since)
+        assert refused.value.retry_after == 1

@@ -95,6 +95,23 @@ class TestPostponing:
         assert crowd.postpone(scatter) is None
         assert crowd.memory.jobs.waiting == []
 
+    def test_the_chunks_with_missing_recipients_are_sent_to_again(self, crowd: Crowd) -> None:
+        # Given three chunks, of which the second has replied or failed
+        batch = crowd.ask(250, timeout=10)
+        crowd.done(batch, *range(100, 150), 0)
+        crowd.failed(batch, *range(150, 200))
+        batch = crowd.row(batch)
+        crowd.clock.advance(10_000)
+
+        row = crowd.postponed(batch)
+
+        assert crowd.memory.jobs.waiting == [
+            {"batch_id": batch.batch_id, "chunk": chunk, "wave": 1} for chunk in (0, 2)
+        ]
+        assert (row.retries, row.deadline, row.state) == (1, crowd.clock.at + 10_000, State.CLOSED)
+        assert row == crowd.row(batch)
+        assert crowd.memory.timers.alarms[batch.batch_id] == row.deadline
+
 
 class TestListingAgain:
     def start(self, crowd: Crowd) -> Batch:
@@ -145,6 +162,18 @@ class TestTally:
         assert crowd.gather.tally(crowd.ledger, batch) == (1, 0)
         assert crowd.happened
         assert crowd.gather.tally(crowd.ledger, batch) == (1, 2)
+
+    @settings(max_examples=25)
+    @given(n=st.integers(1, 9), data=st.data())
+    def test_replies_and_failures_are_counted_apart(self, n: int, data: st.DataObject) -> None:
+        crowd = Crowd()
+        batch = crowd.ask(n)
+        marks = data.draw(st.lists(st.sampled_from(["reply", "failure", "nothing"]), min_size=n, max_size=n))
+        for i, mark in enumerate(marks):
+            {"reply": crowd.done, "failure": crowd.failed}.get(mark, lambda *_: None)(batch, i)
+
+        expected = marks.count("reply"), marks.count("failure")
+        assert crowd.gather.tally(crowd.ledger, crowd.row(batch)) == expected
 
 
 class TestEnough:

@@ -115,3 +115,12 @@ def test_a_topic_may_have_as_many_as_a_scatter_and_no_more(
             RequestTooLarge, match=f"topic 'town' has over {most} recipients; choose fewer of them with where"
         ):
             Listing(world.ports).resume(replace(BATCH, batch_id=8), SCATTER, until=FOREVER)
+
+
+def test_it_stops_when_its_time_is_over(world: World) -> None:
+    register(world, *range(12))
+    listing, now = Listing(world.ports), world.clock.at
+
+    world.at("records.put", "after", lambda: world.clock.advance(1_000))
+    assert listing.resume(BATCH, SCATTER, until=now + 1_000) is None
+    assert world.accesses.writes["records.put"] == 1

@@ -6,7 +6,7 @@ import pytest
 
 from fanin.app.directory.service import DirectoryService
 from fanin.app.scatters.service import ScatterService
-from fanin.domain.batch import Batch, OpenBatch
+from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.directory import Register
 from fanin.domain.marks import Failure
 from fanin.domain.scatter import FailedRecipient, MissingRecipient, Scatter
@@ -119,3 +119,13 @@ def test_while_a_large_topic_is_being_listed_nobody_is_missing(fleet: Fleet) -> 
     assert missing(fleet, scattered.batch) == [[]]
     fleet.work()
     assert missing(fleet, scattered.batch) == [["car-0", "car-1"]]
+
+
+def test_who_is_missing_is_still_known_when_the_scatter_has_ended(fleet: Fleet) -> None:
+    scattered = fleet.start(3, timeout=10, max_retries=0)
+    fleet.work()
+    fleet.reply(1)
+    fleet.ring(11)
+
+    assert fleet.scatters.status(scattered.batch.batch_id).batch.state is State.COMPLETE
+    assert missing(fleet, scattered.batch) == [["car 0", "car 2"]]

@@ -93,6 +93,10 @@ class TestChunks:
         with pytest.raises(BatchNotFound, match=r"^chunk 4 of scatter 7 is past its time to live$"):
             scatter_records.put_chunk(memory.records, BATCH, 4, Chunk(()))
 
+    @pytest.mark.parametrize(("recipients", "count"), [(0, 0), (1, 1), (100, 1), (101, 2), (2_000, 20)])
+    def test_each_recipient_is_in_one_chunk_and_no_chunk_is_empty(self, recipients: int, count: int) -> None:
+        assert scatter_records.chunks(recipients) == range(count)
+
 
 class TestPlan:
     @pytest.mark.parametrize("quorum", [None, 3, 0.25])
@@ -181,6 +185,18 @@ class TestRecipients:
         before = memory.accesses.reads["records.read"]
         scatter_records.read_names(records, 7, range(100))
         assert memory.accesses.reads["records.read"] == before + 1
+
+    def test_those_who_got_the_message_of_a_wave_are_left_out_of_its_repeat_alone(
+        self, records: Records
+    ) -> None:
+        self.put(records, 103)
+
+        scatter_records.put_asked(records, BATCH, 1, 2, [100])
+        scatter_records.put_asked(records, BATCH, 1, 2, [102])
+
+        assert scatter_records.read_sending(records, 7, 1, 2)[1].keys() == {101}
+        assert scatter_records.read_sending(records, 7, 1, 3)[1].keys() == {100, 101, 102}
+        assert len(scatter_records.read_sending(records, 7, 0, 2)[1]) == 100
 
 
 def test_records_expire_with_their_batch() -> None:

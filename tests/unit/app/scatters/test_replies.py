@@ -507,6 +507,13 @@ class TestFirst:
 
         assert box.keep(0, "a")
 
+    @pytest.mark.parametrize("payload", [None, 0, "a", {"b": [1]}, LARGE])
+    def test_the_first_is_kept_and_a_repeat_says_the_same(self, box: Box, payload: Any) -> None:
+        assert box.keep(3, payload)
+        assert box.keep(3, payload)
+        assert not box.keep(3, "something else")
+        assert box.payloads(3) == {3: payload}
+
 
 class TestLarge:
     @pytest.mark.parametrize(("size", "stored"), [(4_094, 0), (4_095, 1)])
@@ -582,6 +589,15 @@ class TestLarge:
         assert list(box.page(*range(4))) == [0, 1]
         monkeypatch.setattr(replies, "PAGE_BYTES", 1)
         assert list(box.page(2, 3)) == [2]
+
+    @pytest.mark.parametrize(("last", "replies"), [(0, 256), (1, 255)])
+    def test_a_page_has_a_mebibyte_of_payloads(self, box: Box, last: int, replies: int) -> None:
+        # Given 256 replies of 4,096 bytes, the last of them perhaps a byte larger
+        for ordinal in range(256):
+            size = 4_096 - len('""') + (last if ordinal == 255 else 0)
+            box.keep(ordinal, "x" * size)
+
+        assert len(box.page(*range(256))) == replies
 
 
 class TestClaimKey:

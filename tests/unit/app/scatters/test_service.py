@@ -96,6 +96,18 @@ class TestSending:
             fleet.scatters.start(scatter)
         assert fleet.accesses.writes.total() == 0
 
+    def test_a_repeated_job_sends_the_same_ids_and_only_to_the_missing(self, fleet: Fleet) -> None:
+        fleet.start(3)
+        job = fleet.memory.jobs.waiting[0]
+        fleet.work()
+        first = [fleet.item(i) for i in range(3)]
+        fleet.reply(1)
+
+        fleet.scatters.send(job["batch_id"], job["chunk"], job["wave"])
+
+        assert [len(fleet.got(i)) for i in range(3)] == [2, 1, 2]
+        assert [fleet.item(i) for i in range(3)] == first
+
 
 class TestCorrelation:
     def test_the_end_lets_go_of_the_id_of_a_scatter_that_was_removed(self, fleet: Fleet) -> None:

@@ -127,6 +127,20 @@ class TestKey:
         with pytest.raises(CorrelationIdAlive):
             town.start(1, correlation_id="mine")
 
+    def test_a_repeat_finds_the_scatter_and_asks_nobody_again(self, town: Town) -> None:
+        town.recipients(2)
+        request = Scatter("report!", town.recipients(2))
+        first = town.scatters.start(request, key="week 47")
+        town.work()
+        town.reply(0)
+
+        again = ScatterService(town.fresh()).start(request, key="week 47")
+
+        assert again.batch.batch_id == first.batch.batch_id
+        assert again.correlation_id == first.correlation_id
+        assert (again.received, again.missing) == (1, 1)
+        assert town.memory.jobs.waiting == []
+
 
 class TestSlowCaller:
     def test_a_caller_who_pauses_before_the_last_write_loses_the_id_to_who_came_since(
@@ -327,6 +341,19 @@ class TestLargeTopic:
             town.reply(i)
 
         assert town.row(started.batch).state is State.COMPLETE
+
+    def test_a_job_that_comes_again_sends_nothing(self, town: Town) -> None:
+        town.register(*range(8))
+        started = town.ask()
+        job = town.memory.jobs.waiting[0]
+        town.work()
+
+        ScatterService(town.fresh()).work(job["batch_id"], None, 0)
+
+        assert town.memory.jobs.waiting == []
+        town.ledger.cancel(started.batch.batch_id)
+        ScatterService(town.fresh()).work(job["batch_id"], None, 0)
+        assert town.memory.jobs.waiting == []
 
 
 class TestNamed:

@@ -13,6 +13,7 @@ import pytest
 from fanin import errors
 from fanin.domain.batch import Batch, OnFailure, OpenBatch
 from fanin.domain.marks import Failure
+from fanin.domain.redrives import Selection
 from fanin.entry import observe
 from fanin.entry.http.application import application
 from fanin.entry.http.route import LoggedAction, Route
@@ -215,3 +216,22 @@ def test_a_line_has_neither_the_token_nor_the_keys_of_its_caller(call, batch: Ba
     text = json.dumps(actions()).lower()
     assert len(actions()) == 2
     assert "secret" not in text
+
+
+def test_a_redrive_and_targets_told_again_say_how_many(call, batch: Batch, ledger, actions: Log) -> None:
+    # Given an ended batch with a failure whose message was not kept
+    ledger.release(batch.batch_id, Selection())
+    ledger.cancel(batch.batch_id)
+    # When it is redriven, and its targets are told again
+    call("POST", f"/v1/batches/{batch.batch_id}/redrive", {"errors": ["secret reason"]})
+    call("POST", f"/v1/batches/{batch.batch_id}/targets/redeliver")
+    # Then the log has the counts, and not the error that was selected
+    redrive, targets = actions()
+    assert (redrive["action"], redrive["outcome"]) == ("redriveBatch", {"status": 200})
+    assert {name: redrive["result"][name] for name in ("state", "items", "not_kept")} == {
+        "state": "finished",
+        "items": 0,
+        "not_kept": 1,
+    }
+    assert (targets["action"], targets["result"]) == ("redeliverTargets", {"targets": 0})
+    assert "secret" not in json.dumps(actions())

@@ -11,6 +11,8 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.services import Services
 from fanin.domain.batch import OpenBatch, State
+from fanin.domain.directory import Register
+from fanin.domain.routing import PutRoute
 from fanin.domain.targets import Target, TargetType
 from fanin.entry.in_memory.event_source import Record
 from fanin.entry.in_memory.functions import Functions
@@ -128,3 +130,17 @@ def test_the_redriver_goes_on_with_a_redrive() -> None:
     functions.redriver(message(dict(job)))
     # Then all is sent
     assert world.bodies() == {f"body {n}": 1 for n in range(9)}
+
+
+def test_the_directory_follows_registrations_and_routes(
+    memory: Memory, services: Services, functions: Functions
+) -> None:
+    assert not functions.registered
+    services.directory.register(Register("cars", "a", "q"))
+    services.routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
+    memory.rules.patterns.clear()
+    for change in memory.directory.changes:
+        functions.directory(change)
+    assert [event.detail_type for event in memory.events.published] == [names.INSTANCE_REGISTERED]
+    assert "orders" in memory.rules.patterns
+    assert functions.registered

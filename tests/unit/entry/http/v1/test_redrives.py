@@ -46,3 +46,19 @@ def test_a_redrive_is_asked_for_and_listed(call, batch: int, memory: Memory) -> 
 def test_a_batch_that_is_not_there(call) -> None:
     assert call("POST", "/v1/batches/7/redrive", {}).status == 404
     assert call("GET", "/v1/batches/7/redrives").status == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"ranges": [{"from": 1}]}, 400),
+        ({"ranges": [{"from": 3, "to": 1}]}, 400),
+        ({"errors": "x"}, 400),
+        ({"unknown": 1}, 400),
+        ({"queue_url": "https://sqs/gone"}, 400),
+    ],
+)
+def test_a_bad_request_is_explained_and_sends_nothing(call, batch, memory, body, status) -> None:
+    answer = call("POST", f"/v1/batches/{batch}/redrive", body)
+    assert (answer.status, bool(answer.json["detail"])) == (status, True)
+    assert not memory.channels.queues[QUEUE]

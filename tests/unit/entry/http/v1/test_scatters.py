@@ -8,6 +8,9 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.service import ScatterService
+from fanin.domain.directory import Registration
+from fanin.entry.http.v1.scatters import ROUTES
+from fanin.entry.http.validation import checked
 
 QUEUE = "https://sqs/car"
 
@@ -64,3 +67,36 @@ def test_what_is_refused_writes_nothing(call, memory: Memory, *, path, body, sta
 @pytest.mark.parametrize("path", ["/v1/scatters/5", "/v1/scatters/5/replies"])
 def test_what_is_no_scatter_is_not_found(call, path) -> None:
     assert call("GET", path).json["type"] == "urn:fanin:problem:batch-not-found"
+
+
+def test_answers_are_of_the_form_that_the_document_promises(call, items) -> None:
+    scattered = call("POST", "/v1/scatters", {"body": "x", "recipients": [{"channel": QUEUE}] * 2})
+    batch_id = scattered.json["batch"]["batch_id"]
+    item, _ = items()
+    bodies = {
+        "startScatter": {"body": "x", "topic": "nobody", "quorum": 0.5},
+        "reply": {"replies": [{"item": item, "payload": [1, "a", None]}]},
+        "claimPayload": {"item": item, "size": 1},
+    }
+    for route in sorted(ROUTES, key=lambda route: route.operation == "listReplies"):
+        path = route.path.replace("{batch_id}", str(batch_id))
+        answer = call(route.method, path, bodies.get(route.operation))
+        assert answer.status == route.status, answer.json
+        checked(route.answer, answer.text)
+
+
+def test_a_large_topic_is_said_to_be_starting(call, memory: Memory, ledger: LedgerService) -> None:
+    # Given a topic with one registration more than a start lists
+    now = memory.clock.now()
+    memory.channels.queues[QUEUE] = []
+    one = Registration("cars", "", QUEUE, {}, 60, now, now + 60_000)
+    rows = {f"{i:05}": one.value for i in range(10_001)}
+    memory.directory.put_all("topic/cars", rows, expires_at=one.expires_at)
+
+    started = call("POST", "/v1/scatters", {"body": "x", "topic": "cars"}).json
+
+    assert (started["starting"], started["recipients"], started["ready"]) == (True, 0, False)
+    (job,) = memory.jobs.waiting
+    ScatterService(ledger).work(job["batch_id"], job["chunk"], job["wave"])
+    listed = call("GET", f"/v1/scatters/{started['batch']['batch_id']}").json
+    assert (listed["starting"], listed["recipients"], listed["missing"]) == (False, 10_001, 10_001)
