@@ -41,7 +41,7 @@ whether the same call may succeed later. Messages say what to do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from fanin.domain.marks import Mark, Receipt
@@ -120,6 +120,12 @@ class BatchNotFound(FaninError):
 
 class BatchGone(FaninError):
     code = "batch-gone"
+
+
+GONE: Final = (BatchNotFound, BatchGone)
+"""Errors of a batch that does not exist, or no longer."""
+REFUSALS: Final = (InvalidRequest, *GONE)
+"""Errors that blame the content of a call: an id is malformed or forged, or its batch does not exist."""
 
 
 class FailureNotFound(FaninError):

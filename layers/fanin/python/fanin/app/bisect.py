@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
+from fanin.errors import REFUSALS, FaninError
 
 T = TypeVar("T")
-
-REFUSALS: Final = (InvalidRequest, BatchNotFound, BatchGone)
-"""Errors that blame the content of a call: an id is malformed or forged, or its batch no longer exists."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from fanin.entry.each_message import handle_each
 from fanin.entry.http.validation import parse
 from fanin.entry.observe import count
 from fanin.entry.partial_batch import Message
-from fanin.errors import BatchGone, BatchNotFound
+from fanin.errors import GONE
 from fanin.wire.scatters import REPLIES
 
 
@@ -31,7 +31,7 @@ def run_jobs(event: Message, scatters: ScatterService) -> dict[str, Any]:
         job = json.loads(message["body"])
         try:
             sent = scatters.work(job["batch_id"], job["chunk"], job["wave"])
-        except (BatchNotFound, BatchGone):
+        except GONE:
             return  # nobody waits for its replies any more
         count(names.METRIC_SENT, sent.sent)
         count(names.METRIC_UNREACHED, sent.refused)

@@ -18,7 +18,7 @@ from fanin.app.ports.queues import Received
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.buffer import Buffer, Work
-from fanin.errors import BatchGone, BatchNotFound, InvalidItemId, InvalidRequest
+from fanin.errors import GONE, InvalidItemId, InvalidRequest
 
 _LONGEST_RECEIPT: Final = 4096
 
@@ -145,14 +145,14 @@ class Deliveries:
             return False
         try:
             return bool(self._ledger.pending(item.batch_id, item.number, item.number + 1))
-        except (BatchNotFound, BatchGone):
+        except GONE:
             return False
 
     def _batch(self, batch_id: int) -> Batch | None:
         """A batch as it is now; None if it is gone."""
         try:
             return self._ledger.refresh([batch_id])[batch_id]
-        except (BatchNotFound, BatchGone):
+        except GONE:
             return None
 
 

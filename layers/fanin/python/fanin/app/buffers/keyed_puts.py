@@ -24,7 +24,7 @@ from fanin.domain import ids
 from fanin.domain.access import NOBODY, IdempotencyKey, Principal
 from fanin.domain.buffer import Accepted
 from fanin.domain.ids import Group
-from fanin.errors import BatchClosed, BatchGone, BatchNotFound, IdempotencyKeyReused
+from fanin.errors import GONE, BatchClosed, IdempotencyKeyReused
 
 _PUT: Final = "put/"
 
@@ -283,7 +283,7 @@ class KeyedPuts:
         """Take the slots of a round in the batch that its note names; None if the note must name another."""
         try:
             return self._slots.take(entry, note.batch_id, len(note.left), note.slots_key, note.caller)
-        except (BatchClosed, BatchNotFound, BatchGone):  # none of them was taken there, and none will be
+        except (BatchClosed, *GONE):  # none of them was taken there, and none will be
             if note.batch_id == entry.buffer.batch_id:
                 # If the buffer was deleted and defined again, the note is the old one's.
                 born, entry = entry.born, self._slots.renew(entry)

@@ -34,7 +34,7 @@ from fanin.domain.buffer import (
     check_payloads,
 )
 from fanin.domain.marks import Failure, Mark
-from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, Throttled
+from fanin.errors import GONE, FaninError, InvalidRequest, Throttled
 
 _NAMESPACE: Final = "/buffer-queues"  # in the directory table; the names are URLs
 
@@ -235,7 +235,7 @@ class BufferService:
 
     def _mark(self, marks: Sequence[Mark]) -> int:
         """Mark items of one batch; none are marked if it is gone."""
-        with suppress(BatchNotFound, BatchGone):
+        with suppress(*GONE):
             return sum(receipt.first for receipt in self._ledger.mark(marks).whole())
         return 0
 

@@ -26,7 +26,7 @@ from fanin.domain.buffer import Buffer
 from fanin.domain.limits import chunks
 from fanin.domain.marks import WEIGHT, GivenUp
 from fanin.domain.reports import Missing
-from fanin.errors import BatchClosed, BatchGone, BatchNotFound, LimitReached, Throttled
+from fanin.errors import GONE, BatchClosed, LimitReached, Throttled
 
 LIFETIME: Final = limits.MAX_LIFETIME
 RENEWAL: Final = 30 * 86_400
@@ -65,7 +65,7 @@ class Slots:
         for attempt in range(TRIES):
             try:
                 return entry, self._ledger.add(entry.buffer.batch_id, count)
-            except (BatchClosed, BatchNotFound, BatchGone):
+            except (BatchClosed, *GONE):
                 entry = self.renew(entry)
             except LimitReached:
                 if attempt or not self._reclaim(entry):
@@ -110,7 +110,7 @@ class Slots:
 
     def give_up(self, items: Sequence[str], reason: str) -> None:
         """Free slots that will never have a message; may be repeated."""
-        with suppress(BatchNotFound, BatchGone):  # it is gone, and its slots with it
+        with suppress(*GONE):  # it is gone, and its slots with it
             for some in chunks(items, max_items=limits.MAX_MARKS // WEIGHT):
                 self._ledger.mark([GivenUp(item, reason) for item in some]).whole()
 
@@ -126,7 +126,7 @@ class Slots:
         """A buffer's batch, None if it is gone, and how many of its items are pending."""
         try:
             progress = self._ledger.status(buffer.batch_id, exact=True)
-        except (BatchNotFound, BatchGone):
+        except GONE:
             return None, 0
         ended = progress.batch.state.terminal
         return progress.batch, 0 if ended else progress.batch.items - progress.done_min
@@ -164,7 +164,7 @@ class Slots:
         """End a batch, unless it has ended or is gone."""
         try:
             self._ledger.cancel(batch_id)
-        except (BatchNotFound, BatchGone):
+        except GONE:
             return  # it is gone, so nothing is left to end
 
     def renew(self, seen: Entry) -> Entry:
@@ -228,7 +228,7 @@ class Slots:
     def _close(self, batch_id: int) -> None:
         try:
             self._ledger.close(batch_id)
-        except (BatchNotFound, BatchGone):
+        except GONE:
             return  # it is gone, so nothing is left to close
 
 

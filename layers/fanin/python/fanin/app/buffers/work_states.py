@@ -11,7 +11,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.domain import ids
 from fanin.domain.ids import Block
-from fanin.errors import BatchGone, BatchNotFound
+from fanin.errors import GONE
 
 LOST: Final = "its message is lost or expired"
 """Reason of items whose slots were reclaimed."""
@@ -58,7 +58,7 @@ class WorkStates:
         try:
             batch = self._ledger.refresh([block.batch_id])[block.batch_id]
             pending = self._ledger.pending(block.batch_id, block.first, block.stop)
-        except (BatchNotFound, BatchGone):
+        except GONE:
             return dict.fromkeys(items, WorkState.UNKNOWN)
         ordinals = {item: ids.parse_item(item)[1] for item in items}
         given_up = self._given_up(block.batch_id, set(ordinals.values()) - pending)

@@ -14,7 +14,7 @@ from functools import reduce
 from fanin.app.failures import Failing, FailureNotes
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.known_batches import KnownBatches
-from fanin.app.ledger.plans import GONE, Plan, Share, Span, Verdicts, accepted, plan_of, receipt_of, shares_of
+from fanin.app.ledger.plans import Plan, Share, Span, Verdicts, accepted, plan_of, receipt_of, shares_of
 from fanin.app.ledger.settle import Settler, brought
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
@@ -25,6 +25,7 @@ from fanin.domain.batch import Batch, Mode
 from fanin.domain.marks import Failure, GivenUp, Mark, Marked, weight
 from fanin.domain.totals import MAX_VALUE, in_order, plus
 from fanin.errors import (
+    GONE,
     FaninError,
     OutcomeUnknown,
     RequestTooLarge,

@@ -17,8 +17,7 @@ from fanin.domain.ids import Block
 from fanin.domain.marks import Count, Done, Failure, ItemRange, Mark, Receipt, checked
 from fanin.domain.totals import in_order
 from fanin.errors import (
-    BatchGone,
-    BatchNotFound,
+    GONE,
     FaninError,
     InvalidItemId,
     InvalidRequest,
@@ -233,9 +232,6 @@ def _span(place: int, item_range: ItemRange) -> Span:
     limits.whole("the end of a range", stop, 1, block.size)
     limits.whole("the start of a range", item_range.start, 0, stop - 1)
     return Span(place, block, block.first + item_range.start, block.first + stop)
-
-
-GONE = (BatchNotFound, BatchGone)
 
 
 @dataclass

@@ -23,7 +23,7 @@ from fanin.app.ports.words import Clear, Cleared, Outcome, Tallied, Tally, WordK
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.totals import by_name, in_order
 from fanin.domain.tree import Tree, positions
-from fanin.errors import BatchGone, BatchNotFound, FaninError, ServiceUnavailable, Throttled
+from fanin.errors import GONE, BatchGone, FaninError, ServiceUnavailable, Throttled
 
 Brought: TypeAlias = Mapping[WordKey, Mapping[int, Tally]]
 """What items bring to the totals of their batches: word of level 0 → position → values.
@@ -241,7 +241,7 @@ class Settler:
         for batch_id in {key.batch_id for key in finished}:
             try:
                 self._known.fresh([batch_id])
-            except (BatchNotFound, BatchGone):
+            except GONE:
                 finished = [key for key in finished if key.batch_id != batch_id]
         rising: Collection[WordKey] = finished
         while rising:
@@ -323,7 +323,7 @@ class Settler:
                 try:
                     if (batch := self._row(key)).state is State.CLOSED:
                         self._complete(batch, tally)
-                except (Throttled, ServiceUnavailable, BatchNotFound, BatchGone) as error:
+                except (Throttled, ServiceUnavailable, *GONE) as error:
                     if errors is None:
                         raise
                     errors[key] = error

@@ -21,7 +21,7 @@ from fanin.app.ports import Ports
 from fanin.domain.batch import LIVE, Batch, Cause, State
 from fanin.domain.failures import Tolerance
 from fanin.domain.marks import Receipt
-from fanin.errors import BatchGone, BatchNotFound, ServiceUnavailable, Throttled
+from fanin.errors import GONE, ServiceUnavailable, Throttled
 
 BUDGET: Final = 10_000
 """How many rows one count of failures, and one count of what is done, reads at most."""
@@ -64,7 +64,7 @@ class Tolerating:
         if tolerance is None or not failures or receipt.state.terminal:
             return receipt
         # The items are marked. Whoever fails next, or the reaper, makes up for a hint that was not written.
-        with suppress(Throttled, ServiceUnavailable, BatchNotFound, BatchGone):
+        with suppress(Throttled, ServiceUnavailable, *GONE):
             row = self._ports.batches.hint_failures(batch.batch_id, failures)
             if row is not None and row.failing > self._next.get(row.batch_id, tolerance.allowed(0)):
                 row = self.look(row)

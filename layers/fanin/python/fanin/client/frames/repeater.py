@@ -20,7 +20,7 @@ from fanin.domain.batch import State
 from fanin.domain.frames import DESTINATION, REPLY_TO, SOURCE, Frame, OpenFrame
 from fanin.domain.ids import MAX_COUNT
 from fanin.domain.limits import MAX_PAGE
-from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
+from fanin.errors import GONE, FaninError, InvalidRequest
 
 
 @dataclass(slots=True)
@@ -266,7 +266,7 @@ class Repeater:
         """
         try:
             frame = self._frames.status(frame_id, limit=MAX_PAGE)
-        except (BatchNotFound, BatchGone):
+        except GONE:
             frame = Frame(frame_id, State.ORPHANED, 0, 0, {}, missing=((0, MAX_COUNT),))
         if frame.state is State.COMPLETE:
             self._forget(frame_id)

@@ -10,8 +10,7 @@ from fanin.client.https.derived import HttpsService
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.marks import Count, ItemRange, Mark, Marked, Receipt, batch_of, merge
 from fanin.errors import (
-    BatchGone,
-    BatchNotFound,
+    GONE,
     FaninError,
     InvalidRequest,
     OutcomeUnknown,
@@ -142,5 +141,5 @@ class HttpsLedger(HttpsService):
             return known is Mode.EXACT
         try:
             return self._ask("status", {"batch_id": batch_id}).batch.mode is Mode.EXACT
-        except (BatchNotFound, BatchGone):
+        except GONE:
             return True  # the service refuses such a call

@@ -20,8 +20,7 @@ from fanin.domain.ids import MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_
 from fanin.domain.marks import Count, Mark, Marked, Receipt
 from fanin.domain.reports import Expired
 from fanin.entry.http.route import LoggedAction, Request, Route
-from fanin.entry.http.v1.parameters import GONE
-from fanin.errors import BatchClosed, OutcomeUnknown
+from fanin.errors import GONE, BatchClosed, OutcomeUnknown
 from fanin.wire import carlyle as wire
 from fanin.wire.json_types import UUID, Json, decode_time, text, whole
 

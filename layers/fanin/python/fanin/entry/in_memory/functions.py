@@ -24,7 +24,12 @@ from fanin.entry.in_memory.sources import Dead
 from fanin.entry.kept_messages import dead_failure
 from fanin.entry.partial_batch import TARGETS, partial_batch_response, pause
 from fanin.entry.queues import acknowledge
-from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, ServiceUnavailable
+from fanin.errors import (
+    GONE,
+    REFUSALS,
+    FaninError,
+    ServiceUnavailable,
+)
 from fanin.names import ITEM_ATTRIBUTE
 from fanin.wire.scatters import REPLIES
 
@@ -119,7 +124,7 @@ class Functions:
         last = last_attempts(self._ports, [item]).get(item)
         try:
             self.services.ledger.mark([dead_failure(message, item, "", last, kept=kept)]).whole()
-        except (InvalidRequest, BatchNotFound, BatchGone):
+        except REFUSALS:
             self._dead.append(Dead("dead_letters", message))
 
     def scatter(self, message: Record) -> None:
@@ -127,7 +132,7 @@ class Functions:
         job = json.loads(message["body"])
         try:
             self.services.scatters.work(job["batch_id"], job["chunk"], job["wave"])
-        except (BatchNotFound, BatchGone):
+        except GONE:
             return  # nobody waits for its replies any more
 
     def redriver(self, message: Record) -> None:

@@ -9,7 +9,7 @@ from fanin.app.api import Diagnostics
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import Repeat, Route
-from fanin.entry.http.v1.parameters import GONE
+from fanin.errors import GONE
 from fanin.wire import items
 
 _BATCH: Final = f"{names.API_ROOT}/batches/{{batch_id}}"

@@ -9,8 +9,8 @@ from fanin.app.api import Frames
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import Route
-from fanin.entry.http.v1.parameters import GONE, KEY, paged
-from fanin.errors import ChannelRefused, IdempotencyKeyReused
+from fanin.entry.http.v1.parameters import KEY, paged
+from fanin.errors import GONE, ChannelRefused, IdempotencyKeyReused
 from fanin.wire import frames as wire
 
 _ROOT: Final = f"{names.API_ROOT}/frames"

@@ -10,8 +10,9 @@ from fanin.domain.access import AccessGroup
 from fanin.entry.http import results
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import MAX_MARKS_BODY, LoggedAction, Request, Route
-from fanin.entry.http.v1.parameters import CURSOR, GONE, KEY, batch_made, paged
+from fanin.entry.http.v1.parameters import CURSOR, KEY, batch_made, paged
 from fanin.errors import (
+    GONE,
     BatchClosed,
     ChannelRefused,
     FailureNotFound,

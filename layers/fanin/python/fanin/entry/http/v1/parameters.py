@@ -7,12 +7,10 @@ from typing import Any, Final
 from fanin import names
 from fanin.domain import limits
 from fanin.entry.http.route import Request
-from fanin.errors import BatchGone, BatchNotFound
 from fanin.wire.json_types import IDEMPOTENCY_KEY, JsonType, text, whole
 
 CURSOR: Final = text(least=1).with_keywords(description="of the page before; without one, the first page")
 KEY: Final = {names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY}
-GONE: Final = (BatchNotFound, BatchGone)
 
 
 def batch_made(_: Request, made: Any) -> str:

@@ -9,7 +9,7 @@ from fanin.app.api import Ledger
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import Route
-from fanin.entry.http.v1.parameters import GONE
+from fanin.errors import GONE
 from fanin.wire.json_types import NATURAL
 from fanin.wire.picture import PICTURE
 

@@ -10,8 +10,8 @@ from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
 from fanin.entry.http.results import of_redrive
 from fanin.entry.http.route import LoggedAction, Request, Route
-from fanin.entry.http.v1.parameters import GONE, paged
-from fanin.errors import ChannelRefused
+from fanin.entry.http.v1.parameters import paged
+from fanin.errors import GONE, ChannelRefused
 from fanin.wire import redrives as wire
 
 _BATCH: Final = f"{names.API_ROOT}/batches/{{batch_id}}"

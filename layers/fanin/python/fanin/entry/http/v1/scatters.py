@@ -10,8 +10,15 @@ from fanin.domain import limits
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import Route
-from fanin.entry.http.v1.parameters import GONE, KEY, paged
-from fanin.errors import BatchGone, ChannelRefused, CorrelationIdAlive, IdempotencyKeyReused, NotRegistered
+from fanin.entry.http.v1.parameters import KEY, paged
+from fanin.errors import (
+    GONE,
+    BatchGone,
+    ChannelRefused,
+    CorrelationIdAlive,
+    IdempotencyKeyReused,
+    NotRegistered,
+)
 from fanin.wire import scatters as wire
 
 _ROOT: Final = f"{names.API_ROOT}/scatters"
