@@ -37,6 +37,7 @@ def bisect(
     One bad item among n costs about 2 log2(n) further calls. An error of fanin that does not blame the items,
     such as ``Throttled``, is not retried here: all items of that call fail with it.
 
+        >>> from fanin.errors import InvalidRequest
         >>> def parse(texts):
         ...     for text in texts:
         ...         if not text.isdigit():
