@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -142,30 +143,18 @@ def end_new_batches(failed: Failed, batch: Batch, times: int, moment: str = "bef
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_new_batches_that_end_at_once_are_replaced_four_times(failed: Failed, moment: str) -> None:
-    # Given four new batches that end before or after they have the item
+def test_a_new_batch_that_ends_at_once_leaves_the_page_to_the_next_part(failed: Failed, moment: str) -> None:
+    # Given a new batch that ends before or after it has the item
     batch = failed.failures(1)
-    end_new_batches(failed, batch, 4, moment)
-    # When a failure is delivered, then the fifth has it
-    done = delivery(failed).deliver(batch, run(batch, 0))
-    assert done.part == 4
+    end_new_batches(failed, batch, 1, moment)
+    # When a failure is delivered
+    left = delivery(failed).deliver(batch, run(batch, 0))
+    # Then nothing was sent, and the batch of the next part has it
+    assert (left, failed.sent()) == (replace(run(batch, 0), part=1), [])
+    done = delivery(failed).deliver(batch, left)
     (item,) = failed.items()["body 0"]
     assert item.startswith(f"{done.to}:")
     assert failed.ports.parts.redriven(batch.batch_id, [0])[0].item == item
-
-
-def test_it_waits_when_new_batches_end_again_and_again(failed: Failed) -> None:
-    # Given five new batches that end at once
-    batch = failed.failures(1)
-    end_new_batches(failed, batch, 5)
-    # When a failure is delivered, then it is to be tried again
-    with pytest.raises(Throttled, match=f"redrive batch {batch.batch_id} are ended at once") as error:
-        delivery(failed).deliver(batch, run(batch, 0))
-    assert error.value.retry_after == 1
-    assert not failed.sent()
-    # And then it goes out, once
-    delivery(failed).deliver(batch, run(batch, 0))
-    assert failed.bodies() == {"body 0": 1}
 
 
 def test_no_batch_takes_the_place_of_one_that_ended_when_the_failures_are_gone(failed: Failed) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
@@ -11,7 +12,7 @@ from fanin.app.redrives.planning import LISTED
 from fanin.app.redrives.records import LEASE_MS, Run, save
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain import limits
-from fanin.domain.batch import Batch, Kind, Mode, OnFailure, State
+from fanin.domain.batch import LIVE, Batch, Kind, Mode, OnFailure, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import MAX_BATCH_ID
 from fanin.domain.marks import Failure
@@ -404,6 +405,30 @@ def test_a_late_worker_does_not_undo_what_was_taken_after_the_end(failed: Failed
 
     # Then each message was sent under one item id
     assert {body: len(ids) for body, ids in failed.items().items()} == {"body 0": 1, "body 1": 1}
+
+
+def test_a_late_worker_takes_nothing_for_a_redrive_that_has_gone_on(failed: Failed) -> None:
+    # Given a worker that stalls on the first page, while others send it, its batch ends, and they finish
+    batch = failed.failures(2)
+
+    def meanwhile() -> None:
+        failed.clock.advance(LEASE_MS)
+        failed.service(page=1, at_once=1).redrive(batch.batch_id)
+        new = failed.new(batch).batch_id
+        failed.ports.batches.end(new, State.ORPHANED, now=failed.clock.now(), sources=LIVE)
+        failed.clock.advance(LEASE_MS)
+        assert failed.service(page=1).redrive(batch.batch_id).finished
+        failed.crash_at("channels.send", "before")
+
+    failed.at("parts.mark_redriven", "before", meanwhile)
+
+    # When it wakes up, and would die before it sends anything
+    with suppress(Crash):
+        failed.service(page=1).redrive(batch.batch_id)
+
+    # Then what is not under way any more can be redriven
+    assert failed.bodies() == {"body 0": 1, "body 1": 1}
+    assert failed.service().redrive(batch.batch_id, Redrive(dry_run=True)).items == 1
 
 
 @pytest.mark.parametrize("torn", [None, b"{", b"[]", b'{"body": "x", "attributes": {"a": {}}}', b"\xff"])

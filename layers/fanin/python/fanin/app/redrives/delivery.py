@@ -71,8 +71,8 @@ class Delivery:
         A message that cannot be sent fails its new item, and is kept there.
 
         Returns:
-            The redrive, with the batch that has the items now; it is done if somebody has cancelled or
-            removed that batch.
+            The redrive, with the batch that has the items now; it is done if somebody has cancelled that
+            batch. If the batch has ended otherwise, the redrive is at its next part, and at the same page.
 
         Raises:
             Throttled: queues or tables are overloaded; call again.
@@ -93,35 +93,28 @@ class Delivery:
         return self._deliver_anew(batch, run, notes)
 
     def _deliver_anew(self, batch: Batch, run: Run, notes: Sequence[FailureRow]) -> Run:
-        """Take failures under items of the new batch, or of the next one if that has ended, and send them.
+        """Take failures under items of the new batch, and send them; if it has ended, the next part goes on.
 
-        Raises:
-            Throttled: others ended as many new batches as one call tries; the next call gets past these.
+        Whoever is late with a page finds the batch of its part ended, and cannot write the next part: nobody
+        takes failures under a batch that the record has not reached.
         """
         if run.to != batch.batch_id and self._cancelled(run.to):
             return replace(run, done=True)
-        tries = 0
-        while tries < _TRIES:
-            new: Batch | None = None
-            try:
-                new = self._open(batch, run)
-                tries += new.state is State.OPEN  # those that had ended before do not count
-                group = self._ledger.add(new.batch_id, len(notes), key=f"redrive/{run.page.number}")
-                again = [_Again(note, item) for note, item in zip(notes, group, strict=True)]
-                taken, counted = self._take(batch, run, again)
-                new = self._ledger.refresh([new.batch_id])[new.batch_id]
-                if new.state is State.COMPLETE or not new.state.terminal:
-                    self._send_new(new, counted, again, taken)
-                    return replace(counted, to=new.batch_id)
-            except (BatchClosed, BatchGone, BatchNotFound):
-                self._ledger.refresh([batch.batch_id])  # if that batch is gone, no other can retry it
-            if new is not None and self._cancelled(new.batch_id):
-                return replace(run, to=new.batch_id, done=True)
-            run = replace(run, part=run.part + 1)
-        raise Throttled(
-            f"the batches that redrive batch {batch.batch_id} are ended at once by others; try again",
-            retry_after=1,
-        )
+        new: Batch | None = None
+        try:
+            new = self._open(batch, run)
+            group = self._ledger.add(new.batch_id, len(notes), key=f"redrive/{run.page.number}")
+            again = [_Again(note, item) for note, item in zip(notes, group, strict=True)]
+            taken, counted = self._take(batch, run, again)
+            new = self._ledger.refresh([new.batch_id])[new.batch_id]
+            if new.state is State.COMPLETE or not new.state.terminal:
+                self._send_new(new, counted, again, taken)
+                return replace(counted, to=new.batch_id)
+        except (BatchClosed, BatchGone, BatchNotFound):
+            self._ledger.refresh([batch.batch_id])  # if that batch is gone, no other can retry it
+        if new is not None and self._cancelled(new.batch_id):
+            return replace(run, to=new.batch_id, done=True)
+        return replace(run, part=run.part + 1)
 
     def _cancelled(self, batch_id: int | None) -> bool:
         """Whether somebody has cancelled a new batch, so that the redrive is to stop."""

@@ -69,7 +69,7 @@ class RedriveService:
         owner = self._ports.random.bytes(8).hex()
         run = self._begin(batch, request, owner)
         try:
-            run = self._go_on(run, owner, until=self._ports.clock.now() + AT_ONCE_MS, pages=self._at_once)
+            run = self._go_on(run, owner, until=self._ports.clock.now() + AT_ONCE_MS, most=self._at_once)
         except (Throttled, ServiceUnavailable):
             run = records.read(self._ports.records, batch_id, run.name) or run  # the worker has more patience
         if not run.done and run.owner == owner:
@@ -150,18 +150,19 @@ class RedriveService:
     def _is_others(self, run: Run, owner: str) -> bool:
         return run.owner != owner and run.until > self._ports.clock.now()
 
-    def _go_on(self, run: Run, owner: str, *, until: int, pages: int | None = None) -> Run:
+    def _go_on(self, run: Run, owner: str, *, until: int, most: int | None = None) -> Run:
         """Take steps until the redrive is finished, the time is up, or somebody else goes on with it.
 
         Raises:
             BatchNotFound, BatchGone: the batch is gone, and its failures with it. Nobody goes on, so the new
                 batch is closed: what was sent may still complete.
         """
-        first = run.page.number
+        steps = 0
         while not run.done and not self._is_others(run, owner):
             now = self._ports.clock.now()
-            if run.page.number > first and (now >= until or run.page.number - first == pages):
+            if steps and (now >= until or steps == most):
                 break
+            steps += 1
             try:
                 batch = self._ledger.refresh([run.batch_id])[run.batch_id]
                 stepped = begun(self._step(batch, run), owner, now)
@@ -176,7 +177,9 @@ class RedriveService:
     def _step(self, batch: Batch, run: Run) -> Run:
         """Deliver the page, and plan the next one; or finish."""
         if run.page.plan:
-            run = self._delivery.deliver(batch, run)
+            part, run = run.part, self._delivery.deliver(batch, run)
+            if run.part > part:
+                return run  # and nothing is done under that part before it is saved
         if not (run.done or run.page.last):
             page, counts = self._planning.after(batch, run.request, run.page)
             run = replace(run, page=page, counts=run.counts.plus(counts))
