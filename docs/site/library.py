@@ -244,6 +244,22 @@ The whole service in one process, for your tests.
 ::: fanin.testing.Dead
 ::: fanin.testing.Event
 """,
+    "contrib.md": """\
+# fanin.contrib
+
+Tasks that other frameworks run mark their items: how-to pages for [Celery](../../how-to/celery.md) and
+[Dramatiq](../../how-to/dramatiq.md). Each needs the extra of its name.
+
+## Celery
+
+::: fanin.contrib.celery.TrackedTask
+::: fanin.contrib.celery.send_again
+
+## Dramatiq
+
+::: fanin.contrib.dramatiq.TrackItems
+::: fanin.contrib.dramatiq.send_again
+""",
     "spark.md": """\
 # fanin.spark
 

@@ -6,16 +6,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from types import ModuleType
 from typing import Any
 
 import pytest
 from celery.contrib.testing.worker import start_worker
 from celery.exceptions import Ignore
-from celery.signals import task_success
 from celery.worker.state import revoked
 
 from fanin import Batch, ServiceUnavailable, State, Tracker
+from fanin.contrib import celery as contrib
 from fanin.testing import Fault, InMemoryService
 from tests.docs import pages
 from tests.docs.kept import reasons
@@ -38,8 +40,8 @@ def app() -> Iterator[ModuleType]:
             worker_hijack_root_logger=False, broker_transport_options={"polling_interval": 0.02}
         )
         module.import_row.default_retry_delay = 0
-        module.give_up.retry_backoff = False
-        module.give_up.default_retry_delay = 0
+        patch.setattr(contrib._later, "retry_backoff", False)
+        patch.setattr(contrib._later, "default_retry_delay", 0)
         with start_worker(module.app, perform_ping_check=False, shutdown_timeout=30):
             yield module
 
@@ -54,6 +56,8 @@ class Shop:
         self.ran: list[str] = []
         self.does({})
         vars(tasks)["tracker"] = self.tracker
+        contrib._from_env.cache_clear()
+        Tracker.from_env = staticmethod(lambda: self.tracker)
 
     def does(self, what: dict[str, Exception | threading.Event]) -> None:
         """What the task raises or waits for, by the row's number; other rows are stored."""
@@ -133,8 +137,8 @@ def test_a_retry_is_an_attempt_and_the_last_one_fails_the_item(shop: Shop) -> No
     # And the two have failed for good, and what they were called with is kept
     assert (batch.items, batch.failed) == (3, 2)
     assert reasons(shop.tracker, batch_id) == {
-        '{"args": [{"sku": "down"}], "kwargs": {}}': "ConnectionError('no route')",
-        '{"args": [{"sku": "bad"}], "kwargs": {}}': "ValueError('no price')",
+        '{"args": [{"sku": "down"}], "kwargs": {}}': "ConnectionError: no route",
+        '{"args": [{"sku": "bad"}], "kwargs": {}}': "ValueError: no price",
     }
 
 
@@ -169,21 +173,23 @@ def test_a_task_that_is_revoked_fails_its_item(shop: Shop) -> None:
     assert list(reasons(shop.tracker, batch_id).values()) == ["revoked"]
 
 
-def test_an_acknowledgement_that_does_not_get_through_runs_the_task_again(shop: Shop) -> None:
+def test_an_acknowledgement_that_does_not_get_through_is_told_later(shop: Shop) -> None:
     # Given a service that is down for a while
     batch_id = shop.import_catalog("1")
+    shop.tracker._ack_queue_url = None
     shop.service.on_call = fault = Fault("words.clear", times=15)
     # When the worker runs the task
     shop.finish(batch_id)
-    # Then it ran until the item was done
+    # Then the item is done in the end, and the work was not repeated
     assert fault.left == 0
-    assert shop.ran == ["1"] * 4
+    assert shop.ran == ["1"]
 
 
 def test_a_failure_that_does_not_get_through_is_told_again(shop: Shop) -> None:
     shop.does({"1": ValueError("no price")})
     batch_id = shop.import_catalog("1")
-    shop.service.on_call = fault = Fault("parts.put_failures")
+    shop.tracker._ack_queue_url = None
+    shop.service.on_call = fault = Fault("parts.put_failures", times=15)
     batch = shop.finish(batch_id)
     assert (batch.failed, fault.left, shop.ran) == (1, 0, ["1"])
 
@@ -201,22 +207,62 @@ def test_a_task_without_an_item_marks_none(shop: Shop) -> None:
     assert (progress.batch.state, progress.done_min) == (State.CLOSED, 1)
 
 
-def test_celery_drops_the_message_of_a_task_whose_signal_has_failed(shop: Shop) -> None:
-    """Why the page does not acknowledge in ``task_success``."""
-    # Given a receiver that cannot tell of the success
-    told: list[str] = []
+def test_a_task_that_calls_itself_marks_its_item_when_it_has_ended(shop: Shop) -> None:
+    # Given a task that calls itself as a function, and then fails
+    done: list[int] = []
 
-    def tell(sender: object, result: object, **_: object) -> None:
-        told.append("tried")
-        raise ServiceUnavailable("down")
+    def store(row: dict[str, str]) -> None:
+        shop.ran.append(row["sku"])
+        if row["sku"] == "outer":
+            shop.tasks.import_row({"sku": "inner"})
+            done.append(shop.tracker.status(batch_id, exact=True).done_min)
+            raise LookupError("the disk is full")
 
-    task_success.connect(tell)
-    try:
-        # When a task succeeds, and another one after it
-        for sku in ("1", "2"):
-            shop.tasks.import_row.delay({"sku": sku})
-        shop.wait(lambda: len(told) == 2)
-    finally:
-        task_success.disconnect(tell)
-    # Then the first did not come again
-    assert shop.ran == ["1", "2"]
+    vars(shop.tasks)["store"] = store
+    with shop.tracker.batch() as batch:
+        (item,) = batch.add(1)
+    batch_id = batch.id
+    shop.tasks.import_row.apply_async(({"sku": "outer"},), task_id=item)
+    # When the worker has run it
+    failed = shop.finish(batch_id).failed
+    # Then nothing was done before its end
+    assert (done, failed, shop.ran) == ([0], 1, ["outer", "inner"])
+
+
+@pytest.mark.parametrize("value", [datetime(2026, 1, 1, tzinfo=UTC), Decimal("1.50"), "x" * (5 << 20)])
+def test_an_item_fails_whatever_its_arguments_are(shop: Shop, value: object) -> None:
+    # Given a task that fails, and arguments that json does not write, or that are too large to be kept
+    shop.does({"1": LookupError("no such customer")})
+    with shop.tracker.batch() as batch:
+        (item,) = batch.add(1)
+    shop.tasks.import_row.apply_async(({"sku": "1", "value": value},), task_id=item)
+    # When the worker has run it
+    assert shop.finish(batch.id).failed == 1
+    # Then it has failed, with the number of its attempts, and may be sent again if it was kept
+    (failure,) = shop.tracker.iter_failures(batch.id)
+    assert failure.attempts == 1
+    assert failure.kept == (not isinstance(value, str))
+    if failure.kept:
+        shop.does({})
+        assert shop.finish(shop.page(AGAIN, "do_again", batch.id)).failed == 0
+    else:
+        assert "its arguments are not kept: the body of a message must be" in failure.reason
+
+
+def test_a_task_leaves_its_item_to_a_child_batch(shop: Shop) -> None:
+    # Given a task that opens a batch for its item
+    children: list[int] = []
+
+    def store(row: dict[str, str]) -> None:
+        with shop.tracker.batch(parent_item=shop.tasks.import_row.request.id) as child:
+            shop.ran.extend(child.add(1))
+        children.append(child.id)
+
+    vars(shop.tasks)["store"] = store
+    batch_id = shop.import_catalog("1")
+    shop.wait(lambda: bool(children))
+    # When its only item is done
+    assert shop.tracker.status(batch_id).batch.state is State.CLOSED
+    shop.tracker.ack(shop.ran[0])
+    # Then the parent is complete
+    shop.finish(batch_id)

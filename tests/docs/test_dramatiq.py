@@ -11,14 +11,16 @@ from typing import Any
 import dramatiq
 import pytest
 from dramatiq.brokers.stub import StubBroker
-from dramatiq.middleware import AgeLimit, Retries, SkipMessage
+from dramatiq.middleware import AgeLimit, MiddlewareError, Retries, SkipMessage
 
 from fanin import Batch, State, Tracker
+from fanin.contrib import dramatiq as contrib
+from fanin.contrib.dramatiq import TrackItems
 from fanin.testing import Fault, InMemoryService
 from tests.docs import pages
 from tests.docs.kept import reasons
 
-WORKER, PRODUCER = pages.code("how-to/dramatiq.md")
+WORKER, PRODUCER, AGAIN = pages.code("how-to/dramatiq.md")
 SOON_MS = 1
 
 
@@ -33,6 +35,7 @@ class Shop:
         self.broker = StubBroker(middleware=[AgeLimit(), Retries(min_backoff=SOON_MS, max_backoff=SOON_MS)])
         patch.setattr(Tracker, "from_env", lambda: self.tracker)
         patch.setattr(dramatiq.broker, "global_broker", None)
+        patch.setattr(contrib, "FIRST_WAIT_MS", SOON_MS)
         shop, self.tasks = ModuleType("shop"), ModuleType("tasks")
         vars(shop).update(broker=self.broker, store=self._store)
         patch.setitem(sys.modules, "shop", shop)
@@ -102,14 +105,14 @@ def test_a_retry_is_an_attempt_and_the_last_one_fails_the_item(shop: Shop) -> No
     shop.service.on_call = lambda access, moment: accesses.append(f"{moment} {access}")
     # When a worker handles them
     batch = shop.finish(batch_id)
-    # Then each attempt was made and noted
+    # Then each attempt was made, and each that was retried was noted
     assert sorted(shop.ran) == ["bad", *["down"] * 4, "good"]
-    assert accesses.count("before parts.put_retries") == 1 + 4
+    assert accesses.count("before parts.put_retries") == 3
     # And the two have failed for good, and what they were called with is kept
     assert (batch.items, batch.failed) == (3, 2)
     assert reasons(shop.tracker, batch_id) == {
-        '{"args": [{"sku": "down"}], "kwargs": {}}': "ConnectionError('no route')",
-        '{"args": [{"sku": "bad"}], "kwargs": {}}': "LookupError('no price')",
+        '{"args":[{"sku":"down"}],"kwargs":{}}': "ConnectionError: no route",
+        '{"args":[{"sku":"bad"}],"kwargs":{}}': "LookupError: no price",
     }
 
 
@@ -122,7 +125,7 @@ def test_a_message_that_is_too_old_fails_its_item(shop: Shop) -> None:
     batch = shop.finish(batch_id)
     # Then it has failed, and was not run
     assert (batch.failed, shop.ran) == (1, [])
-    assert list(reasons(shop.tracker, batch_id).values()) == ["given up"]
+    assert list(reasons(shop.tracker, batch_id).values()) == ["skipped, or too old"]
 
 
 def test_a_message_that_is_skipped_fails_its_item(shop: Shop) -> None:
@@ -138,38 +141,68 @@ def test_a_message_that_is_skipped_fails_its_item(shop: Shop) -> None:
     assert shop.ran == []
 
 
-def test_an_acknowledgement_that_does_not_get_through_is_an_attempt(shop: Shop) -> None:
+def test_an_acknowledgement_that_does_not_get_through_is_told_later(shop: Shop) -> None:
     # Given a service that is down for a while
     batch_id = shop.import_catalog("1")
+    shop.tracker._ack_queue_url = None
     shop.service.on_call = fault = Fault("words.clear", times=15)
     # When a worker handles the message
     batch = shop.finish(batch_id)
-    # Then it ran until the item was done
+    # Then the item is done in the end, and the work was not repeated
     assert (fault.left, batch.failed) == (0, 0)
-    assert shop.ran == ["1"] * 4
+    assert shop.ran == ["1"]
 
 
 def test_a_failure_that_does_not_get_through_is_told_again(shop: Shop) -> None:
     shop.errors = {"1": LookupError("no price")}
     batch_id = shop.import_catalog("1")
+    shop.tracker._ack_queue_url = None
     shop.service.on_call = fault = Fault("parts.put_failures", times=30)
     assert shop.finish(batch_id).failed == 1
     assert (fault.left, shop.ran) == (0, ["1"])
 
 
-def test_an_actor_that_is_called_by_another_marks_nothing(shop: Shop) -> None:
+def test_an_actor_that_calls_another_marks_its_item_when_it_has_ended(shop: Shop) -> None:
     # Given a message without an item, and an actor of a batch that calls another actor as a function
     shop.tasks.import_row.send({"sku": "untracked"})
+    done: list[int] = []
 
-    @dramatiq.actor(actor_class=shop.tasks.TrackedActor, max_retries=0)
+    @dramatiq.actor(max_retries=0)
     def import_two() -> None:
         shop.tasks.import_row({"sku": "within"})
+        done.append(shop.tracker.status(batch.id, exact=True).done_min)
         raise LookupError("after the first")
 
     with shop.tracker.batch() as batch:
-        import_two.send_with_options(args=(), item=batch.add(1)[0])
+        (item,) = batch.add(1)
+    import_two.send_with_options(args=(), item=item)
     # When a worker has handled both
-    shop.work()
-    # Then the item is that of the outer actor, which failed
+    assert shop.finish(batch.id).failed == 1
+    # Then the item is that of the outer actor, which failed, and was not done before
     assert sorted(shop.ran) == ["untracked", "within"]
-    assert shop.tracker.status(batch.id).batch.failed == 1
+    assert done == [0]
+
+
+@pytest.mark.parametrize("pad", ["", "x" * (5 << 20)])
+def test_an_item_fails_whatever_its_arguments_are(shop: Shop, pad: str) -> None:
+    # Given an actor that fails, and arguments that may be too large to be kept
+    shop.errors = {"1": LookupError("no such customer")}
+    with shop.tracker.batch() as batch:
+        (item,) = batch.add(1)
+    shop.tasks.import_row.send_with_options(args=({"sku": "1", "pad": pad},), item=item)
+    # When a worker has handled it
+    assert shop.finish(batch.id).failed == 1
+    # Then it has failed, with the number of its attempts, and is sent again if it was kept
+    (failure,) = shop.tracker.iter_failures(batch.id)
+    assert (failure.attempts, failure.kept) == (1, not pad)
+    if not pad:
+        shop.errors = {}
+        scope: dict[str, Any] = {}
+        exec(compile(AGAIN, "again.py", "exec"), scope)  # noqa: S102
+        assert shop.finish(scope["do_again"](batch.id)).failed == 0
+
+
+def test_a_worker_does_not_start_where_retries_are_not_seen() -> None:
+    broker = StubBroker(middleware=[Retries(), TrackItems(InMemoryService().tracker)])
+    with pytest.raises(MiddlewareError, match="before=Retries"):
+        dramatiq.Worker(broker).start()

@@ -14,6 +14,8 @@ SHOWN = (
     "fanin",
     "fanin.console",
     "fanin.console.serve",
+    "fanin.contrib.celery",
+    "fanin.contrib.dramatiq",
     "fanin.local",
     "fanin.spark",
     "fanin.spark.jobs",

@@ -50,6 +50,12 @@ class KeptMessage:
     group_id: str | None = None
 
 
+def reason_of(error: BaseException) -> str:
+    """Why an item failed, as text that is kept: the type of an error, and what it says."""
+    said = f"{type(error).__name__}: {error}".rstrip(": ")
+    return said[: limits.MAX_REASON].encode(errors="replace").decode()
+
+
 def checked_message(message: object) -> KeptMessage:
     """Return a message that can be kept and sent again.
 

@@ -15,7 +15,7 @@ from fanin.client.items_in_hand import IN_HAND
 from fanin.client.messages import ReceivedMessage
 from fanin.domain import ids
 from fanin.domain.diagnosis import Retry
-from fanin.domain.failures import Keep, KeptMessage, MessageAttribute
+from fanin.domain.failures import Keep, KeptMessage, MessageAttribute, reason_of
 from fanin.domain.limits import MAX_REASON
 from fanin.domain.marks import Done, Failure, Mark, batch_of
 from fanin.entry import kept_messages
@@ -253,11 +253,8 @@ class MessageWindow:
 
     def _remember(self, message: ReceivedMessage, error: Exception) -> None:
         if message.item is not None and message.receive_count >= _REPEATED:
-            said = (
-                f"{type(error).__name__}: {error}".rstrip(": ").encode(errors="replace").decode()[:MAX_REASON]
-            )
             queue = str(message.raw.get("eventSourceARN", "")).rpartition(":")[2] or self._source
-            self._retries.append(Retry(message.item, message.receive_count, said, queue))
+            self._retries.append(Retry(message.item, message.receive_count, reason_of(error), queue))
 
     def _flush(self) -> None:
         """Acknowledge what was handled since the last time."""
