@@ -255,3 +255,9 @@ def test_blocks_are_noted(
         notes.answered(messages, {REFUSED} if blocks[0][0] == 100 else {})
     # Then
     assert found == [(7, SentItems(QUEUE, start, stop)) for start, stop in noted]
+
+
+def test_a_fair_sender_names_the_batch_as_the_group_of_messages_that_name_none(faulty, queue):
+    plain, grouped = send(faulty, queue, Message("a"), Message("b", group_id="tenant-7"), fair=True)
+    assert (plain["MessageGroupId"], grouped["MessageGroupId"]) == ("batch", "tenant-7")
+    assert "MessageDeduplicationId" not in plain

@@ -116,6 +116,7 @@ class TrackedBatch:
         key: str | None = None,
         refused: Callable[[list[Failure]], object] | None = None,
         stop: Stop | None = None,
+        fair: bool = False,
     ) -> int:
         """Add an item for each message, put its id on the message, and send the messages.
 
@@ -139,6 +140,9 @@ class TrackedBatch:
             refused: gets what the queue did not accept, as failures with their messages, request by request.
                 ``batch.fail`` fails these items and keeps their messages, for a redrive.
             stop: stops the call early, and lets a later one with the same ``key`` begin where it stopped.
+            fair: on a standard queue, name the batch as the group of messages that name none: a large
+                batch then does not keep the messages of others waiting (SQS's fair queues).
+                Redrives keep the group.
 
         Returns:
             How many messages were sent, without those whose items were done before; 0 if an earlier delivery
@@ -169,6 +173,7 @@ class TrackedBatch:
             self._make_sqs(),
             queue_url,
             group_id=str(self.id),
+            fair=fair,
             attributes=attributes,
             workers=workers,
             request_bytes=request_bytes,

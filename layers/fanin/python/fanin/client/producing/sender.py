@@ -51,6 +51,7 @@ class Sender:
         queue_url: the queue. Requests to a FIFO queue are sent one after the other, which keeps the order;
             only an entry that SQS fails at first and accepts later comes after its neighbours.
         group_id: message group on a FIFO queue for messages that name none.
+        fair: name the group on a standard queue, too, which then serves all groups alike (fair queues).
         attributes: message attributes of every message; a message's own take precedence.
         workers: how many requests are sent at a time.
         request_bytes: most bytes of a request.
@@ -74,6 +75,7 @@ class Sender:
         queue_url: str,
         *,
         group_id: str,
+        fair: bool = False,
         attributes: Mapping[str, Attribute] | None = None,
         workers: int = 8,
         request_bytes: int = REQUEST_BYTES,
@@ -91,6 +93,7 @@ class Sender:
         self._queue_url = queue_url
         self._fifo = is_fifo(queue_url)
         self._group_id = group_id
+        self._fair = fair
         self._attributes = _attribute_values(attributes or {})
         self._workers = 1 if self._fifo else workers
         self._request_bytes = request_bytes
@@ -149,11 +152,10 @@ class Sender:
         fields: dict[str, Any] = {"MessageBody": body, "MessageAttributes": values}
         if message.delay is not None:
             fields["DelaySeconds"] = message.delay
-        if self._fifo:
+        if self._fifo or self._fair or message.group_id is not None:
             fields["MessageGroupId"] = message.group_id or self._group_id
+        if self._fifo:
             fields["MessageDeduplicationId"] = message.dedup_id or item
-        elif message.group_id is not None:
-            fields["MessageGroupId"] = message.group_id  # a standard queue's fair share among groups
         return Entry(item, size, fields)
 
     def _request(self, entries: list[Entry]) -> tuple[int, dict[str, str]]:
