@@ -68,11 +68,11 @@ class KeptMessages:
         messages = {place: content for place, content in messages.items() if place not in refused}
         now = self._ports.clock.now()
         keys = {
-            place: claim_key(batches[place.batch_id], place.ordinal, _NAME.format(_digest(content)), now)
+            place: claim_key(batches[place.batch_id], place.ordinal, _NAME.format(digest(content)), now)
             for place, content in messages.items()
             if len(content) > limits.MAX_KEPT_INLINE
         }
-        no_bucket = self._put({key: messages[place] for place, key in keys.items()})
+        no_bucket = put_in_bucket(self._ports, {key: messages[place] for place, key in keys.items()})
         kept: dict[Place, str] = {}
         rows: dict[int, dict[int, bytes]] = {}
         for place, content in messages.items():
@@ -93,18 +93,6 @@ class KeptMessages:
             self._ports.parts.put_messages(batch_id, contents, again=batch.holds, expires_at=batch.expires_at)
         return kept, refused
 
-    def _put(self, contents: Mapping[str, bytes]) -> FaninError | None:
-        """Store messages in the bucket; an error if this process has none, or may not write to it."""
-        if not contents:
-            return None
-        first, *others = contents
-        try:
-            self._ports.claims.put(first, contents[first])
-        except (NotConfigured, AccessDenied) as error:
-            return error
-        self._ports.claims.put_all({key: contents[key] for key in others})
-        return None
-
     def load(self, batch_id: int, notes: Iterable[FailureRow]) -> dict[int, KeptMessage]:
         """Read the messages of failures, by ordinal.
 
@@ -121,13 +109,26 @@ class KeptMessages:
         return {ordinal: message for ordinal, message in messages.items() if message is not None}
 
 
+def put_in_bucket(ports: Ports, contents: Mapping[str, bytes]) -> FaninError | None:
+    """Store objects in the bucket, by key; an error if this process has none, or may not write to it."""
+    if not contents:
+        return None
+    first, *others = contents
+    try:
+        ports.claims.put(first, contents[first])
+    except (NotConfigured, AccessDenied) as error:
+        return error
+    ports.claims.put_all({key: contents[key] for key in others})
+    return None
+
+
 def _unpacked(content: bytes) -> KeptMessage | None:
     with suppress(ValueError, LookupError, TypeError, AttributeError, InvalidRequest):
         return unpack(content)
     return None
 
 
-def _digest(content: bytes) -> str:
+def digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 

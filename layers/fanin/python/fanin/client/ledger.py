@@ -21,7 +21,7 @@ from fanin.client.paging import follow_cursor
 from fanin.domain.batch import Batch, ChildFailures, Mode, OnDeadline, OnFailure, OpenBatch, State
 from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.ids import Group
-from fanin.domain.limits import pairs, shown
+from fanin.domain.limits import flag, pairs, shown
 from fanin.domain.marks import batch_of
 from fanin.domain.redrives import OrdinalRange
 from fanin.domain.reports import Expired, ReleasedItems, Verdict, merge_verdicts
@@ -70,6 +70,7 @@ class LedgerCalls(MarkingCalls):
         tolerated_failures: Tolerance | int | None = None,
         on_end: Iterable[Target | Mapping[str, Any]] = (),
         totals: Iterable[str] = (),
+        results: bool = False,
         key: str | None = None,
     ) -> Batch:
         """Open a batch; the service's settings supply what you leave out.
@@ -101,6 +102,7 @@ class LedgerCalls(MarkingCalls):
                 as ``{"type": "sqs", "when": "complete", "queue_url": url}``.
             totals: names of up to four whole numbers that are summed up over the items that are done, such as
                 ``["rows", "cents"]``; see ``ack``.
+            results: whether the results of items are kept; see ``ack``.
             key: idempotency key: repeating the same request with the same key returns the same batch, in its
                 present state. With a key, give the deadline as a point in time: a timedelta would make the
                 repeat a different request.
@@ -131,6 +133,7 @@ class LedgerCalls(MarkingCalls):
             tolerated_failures=_tolerance(tolerated_failures),
             on_end=targets(on_end),
             totals=check_names(totals),
+            results=flag("results", results),
         )
         if parent_item is None or not IN_HAND.expects_child(parent_item):
             return self.ledger.open(request, key=key)

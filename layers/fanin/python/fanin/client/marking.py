@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.reading import ReadingCalls
@@ -36,7 +36,11 @@ class MarkingCalls(ReadingCalls):
     """
 
     def ack(
-        self, marks: Mark | Group | Iterable[Mark | Group] = (), *, totals: Mapping[str, int] | None = None
+        self,
+        marks: Mark | Group | Iterable[Mark | Group] = (),
+        *,
+        totals: Mapping[str, int] | None = None,
+        result: Any = None,
     ) -> list[Receipt]:
         """Mark items done: any number, of any batches, each for itself.
 
@@ -49,22 +53,26 @@ class MarkingCalls(ReadingCalls):
                 estimated batch; or a ``Failure``.
             totals: the values of a single item id for the totals of its batch: whole numbers within ±2⁵³ by
                 name. They count once, with the first mark of the item.
+            result: of a single item id: any JSON value of up to 1 MiB. Its batch was opened with
+                ``results=True``. The first result that is stored for an item is its result.
 
         Returns:
             One receipt for each batch.
 
         Raises:
             InvalidItemId: the id is malformed, forged, or beyond its batch.
-            InvalidRequest: a value is not a whole number, or the batch of its item has no such total.
+            InvalidRequest: a value is not a whole number, or the batch of its item has no such total; the
+                result is not JSON, or the batch keeps none.
             BatchNotFound, BatchGone: the batch of the item does not exist, or is gone.
             PartlyMarked: of several marks, some are not settled; it says which, and why. All others are.
         """
-        if totals is not None:
+        if totals is not None or result is not None:
             if not isinstance(marks, str):
                 raise InvalidRequest(
-                    "totals go with a single item id; give several items as Done(item, totals)"
+                    "totals and a result go with a single item id; give several items as"
+                    " Done(item, totals, result)"
                 )
-            marks = Done(marks, check_values(totals))
+            marks = Done(marks, check_values(totals or {}), result)
         return self._settled(each(marks))
 
     def fail(

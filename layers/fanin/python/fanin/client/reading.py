@@ -22,9 +22,11 @@ from fanin.domain.reports import (
     ErrorGroup,
     FailedItem,
     Failures,
+    ItemResult,
     Missing,
     MissingRange,
     Progress,
+    Results,
     by_error,
 )
 from fanin.domain.targets import TargetReport
@@ -111,6 +113,15 @@ class ReadingCalls:
             number: of the node on its level; that of a cell looks one level further down.
         """
         return self.ledger.picture(batch_id, level=level, number=number)
+
+    def results(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Results:
+        """Read one page of the results of items that are done; ``iter_results`` gives all."""
+        return self.ledger.results(batch_id, cursor=cursor, limit=limit)
+
+    def iter_results(self, batch_id: int) -> Iterator[ItemResult]:
+        """All results of items that are done so far, by ordinal, read a page at a time."""
+        for page in follow_cursor(lambda cursor: self.results(batch_id, cursor=cursor, limit=MAX_PAGE)):
+            yield from page.results
 
     def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
         """Read one page of the failed items; ``iter_failures`` gives all."""

@@ -20,7 +20,7 @@ from fanin.client.producing.batch import TrackedBatch
 from fanin.domain.batch import Batch
 from fanin.domain.failures import Keep
 from fanin.domain.ids import Group
-from fanin.domain.limits import shown
+from fanin.domain.limits import flag, shown
 from fanin.domain.marks import Mark, Marked
 from fanin.domain.redrives import OrdinalRange, Redrive, Redriving
 from fanin.errors import FaninError, InvalidRequest, ItemFailed, NotConfigured
@@ -221,7 +221,12 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
     def sqs_handler(self, handle: MessageHandler) -> SqsHandler: ...
     @overload
     def sqs_handler(
-        self, *, via: AckPath = "api", keep: Keep | str = Keep.MESSAGE, skip_ended: SkipEnded = True
+        self,
+        *,
+        via: AckPath = "api",
+        keep: Keep | str = Keep.MESSAGE,
+        skip_ended: SkipEnded = True,
+        results: bool = False,
     ) -> Callable[[MessageHandler], SqsHandler]: ...
     def sqs_handler(
         self,
@@ -230,6 +235,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         via: AckPath = "api",
         keep: Keep | str = Keep.MESSAGE,
         skip_ended: SkipEnded = True,
+        results: bool = False,
     ) -> SqsHandler | Callable[[MessageHandler], SqsHandler]:
         """Turn a function of one message into a Lambda handler for an SQS queue; see ``SqsHandler``.
 
@@ -249,6 +255,9 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             skip_ended: drop messages of batches that are known to have ended, without calling ``handle``.
                 ``"look"`` reads the batch first, at most every 30 seconds, which ``via="queue"`` needs to
                 learn of an end. False handles every message.
+            results: what ``handle`` returns is the result of its item, unless it is None: a JSON value of up
+                to 1 MiB, or up to 256 KiB with ``via="queue"``. The batch was opened with ``results=True``.
+                After anything else the message comes again.
         """
         # Those who only produce, or ask, need none of what consumes.
         from fanin.client.consuming.handler import SqsHandler  # noqa: PLC0415
@@ -262,6 +271,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
                 lambda: self.acknowledger(via),
                 lambda: self._skipping(skip_ended, via),
                 keep=kept,
+                results=flag("results", results),
                 note=self._note(via),
                 now=self.clock.now,
             )
@@ -278,6 +288,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         visibility_timeout: int | None = None,
         keep: Keep | str = Keep.MESSAGE,
         skip_ended: SkipEnded = True,
+        results: bool = False,
     ) -> Consumer:
         """Make a consumer that polls a queue from this process; call its ``run``. See ``Consumer``.
 
@@ -291,6 +302,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             keep: ``"message"`` keeps the message of an item that failed for good with its batch;
                 ``"reason"`` keeps the reason alone.
             skip_ended: drop messages of batches that are known to have ended, as in ``sqs_handler``.
+            results: what ``handle`` returns is the result of its item, as in ``sqs_handler``.
 
         Raises:
             NotConfigured: ``via="queue"``, and the ack queue is not known.
@@ -306,6 +318,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             visibility_timeout=visibility_timeout,
             backoff=replace(SQS_WAITS, sleep=self.clock.sleep),
             keep=member(Keep, keep),
+            results=flag("results", results),
             skipping=self._skipping(skip_ended, via),
             note=self._note(via),
             now=self.clock.now,

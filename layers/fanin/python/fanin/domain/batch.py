@@ -147,6 +147,7 @@ class Batch:
             batch from its end on, those of an estimated one always.
         totals_exact: whether these are the sums of every item that is done, each counted once.
         totals_before: the sums of the batches that it retries, by the names of their totals.
+        results: whether results of its items are kept.
         opened_by: who opened it: the ARN of an AWS identity, the subject of a token, or the name that a
             program on the tables goes by; empty if that is not known.
     """
@@ -192,6 +193,7 @@ class Batch:
     totals: Mapping[str, int] = field(default_factory=dict)
     totals_exact: bool = False
     totals_before: Mapping[str, int] = field(default_factory=dict)
+    results: bool = False
     opened_by: str = ""
 
     @property
@@ -345,6 +347,7 @@ class OpenBatch:
         keep: what is kept of failed items: their messages, or their reasons alone; None keeps messages.
         on_end: who is told of the end; up to five targets.
         totals: names of up to four whole numbers that are summed up over the items that are done.
+        results: whether results of its items are kept; exact mode only.
     """
 
     user_key: str = ""
@@ -366,3 +369,4 @@ class OpenBatch:
     keep: Keep | None = None
     on_end: Sequence[Target] = ()
     totals: Sequence[str] = ()
+    results: bool = False

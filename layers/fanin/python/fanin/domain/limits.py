@@ -30,14 +30,16 @@ MAX_CORRELATION_ID: Final = 128
 MAX_REASON: Final = 1_024
 MAX_ATTEMPTS: Final = 2**31 - 1  # receives of a message, as failures and failed attempts name them
 MAX_KEPT_INLINE: Final = 8 * 1024
-"""Bytes of a failed message, as JSON, up to which it is kept in a row; a larger one is in the bucket."""
+"""Bytes of a failed message or a result, as JSON, that are kept in a row; what is larger is in the bucket."""
 MAX_KEPT_IN_ROW: Final = 350 * 1024
-"""Bytes of a failed item's message, as JSON, that a row can hold where there is no bucket."""
+"""Bytes of a failed item's message or a result, as JSON, that a row can hold where there is no bucket."""
 MAX_FAILED_MESSAGES: Final = 4 * 1024 * 1024
 """Bytes of the messages of one request that fails items, as JSON.
 
 Lambda takes 6 MB of a synchronous call, and the event escapes the quotation marks of the body once more.
 """
+MAX_RESULT: Final = 1024 * 1024
+"""Bytes of the result of an item, as JSON."""
 MAX_RECIPIENTS: Final = 100_000
 MAX_REPLIES: Final = 100
 MAX_REPLY: Final = 200 * 1024  # bytes of JSON, of a payload or of a scatter's message
@@ -116,6 +118,17 @@ def whole(what: str, value: object, low: int, high: int) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise InvalidRequest(f"{what} must be a whole number from {low} to {high}, not {shown(value)}")
+    return value
+
+
+def flag(what: str, value: object) -> bool:
+    """Return the value, if it is True or False.
+
+    Raises:
+        InvalidRequest: it is anything else.
+    """
+    if not isinstance(value, bool):
+        raise InvalidRequest(f"{what} must be true or false, not {shown(value)}")
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from fanin.domain import limits
 from fanin.domain.batch import State
@@ -17,16 +17,19 @@ from fanin.errors import FaninError, InvalidItemId, InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """An item that is done, and what it adds to the totals of its batch.
+    """An item that is done, with what it adds to the totals of its batch, and its result.
 
     Attributes:
         item: its id.
         totals: a whole number within ±2⁵³ for each total, by name; 0 for those left out. They are added when
             this mark is the item's first.
+        result: any JSON value of up to 1 MiB; None if it has none. Its batch was opened to keep results, and
+            the first that is stored is the item's.
     """
 
     item: str
     totals: Mapping[str, int] = field(default_factory=dict, hash=False)
+    result: Any = field(default=None, hash=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +103,15 @@ Mark: TypeAlias = str | Done | Failure | ItemRange | Count | Malformed
 """What became of an item, or of several. A plain item id: the item is done, and adds nothing to totals."""
 
 WEIGHT: Final = 10
-"""What a failure, a range or a count weighs; an item id weighs 1."""
+"""What a failure, a result, a range or a count weighs; an item id weighs 1."""
 MAX_HEAVY: Final = limits.MAX_MARKS // WEIGHT
-"""Failures, ranges and counts that one request has room for."""
+"""Failures, results, ranges and counts that one request has room for."""
 
 
 def weight(mark: Mark) -> int:
     """What a mark weighs in its request, which has room for ``limits.MAX_MARKS``."""
-    return 1 if isinstance(mark, str | Done | Malformed) else WEIGHT
+    light = isinstance(mark, str | Malformed) or (isinstance(mark, Done) and mark.result is None)
+    return 1 if light else WEIGHT
 
 
 def checked(mark: object, most: int = MAX_VALUE) -> Mark:

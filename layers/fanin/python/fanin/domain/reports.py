@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fanin.domain.batch import Batch
 from fanin.domain.failures import KeptMessage, error_of
@@ -104,6 +105,34 @@ class Missing:
     """
 
     ranges: tuple[MissingRange, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemResult:
+    """The result of an item that is done.
+
+    Attributes:
+        ordinal: of the item in the batch.
+        item: the id under which it was acknowledged.
+        result: a JSON value.
+    """
+
+    ordinal: int
+    item: str
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """One page of the results of a batch.
+
+    Attributes:
+        results: by ordinal.
+        cursor: gets the next page; None at the end.
+    """
+
+    results: tuple[ItemResult, ...]
     cursor: str | None = None
 
 

@@ -136,6 +136,7 @@ OPEN_BATCH: Final = request(
     tolerated_failures=TOLERANCE,
     on_end=ON_END,
     totals=TOTAL_NAMES,
+    results=BOOLEAN.left_out_if(False),
 )
 BATCH: Final = answer(
     "Batch",
@@ -182,6 +183,7 @@ BATCH: Final = answer(
         description="whether the totals are the sums of all items that are done, each counted once"
     ),
     totals_before=TOTALS.with_keywords(description="sums of the batches that it retries").left_out_if_empty(),
+    results=BOOLEAN.with_keywords(description="whether results of its items are kept"),
     opened_by=TEXT.with_keywords(
         description="who opened it: an AWS identity, a token's subject, a program's name; absent if unknown"
     ).left_out_if_empty(),

@@ -13,11 +13,14 @@ from fanin.domain.reports import (
     FailedItem,
     FailedMessage,
     Failures,
+    ItemResult,
     Missing,
     MissingRange,
+    Results,
 )
 from fanin.wire.batches import BATCH
 from fanin.wire.json_types import (
+    ANYTHING,
     BOOLEAN,
     CURSOR,
     ITEM_ID,
@@ -58,6 +61,14 @@ MISSING_RANGE: Final = Shape(
 )
 """Missing items as a range that can be given to an acknowledgement as it is."""
 MISSING: Final = answer("Missing", Missing, ranges=many(MISSING_RANGE), cursor=CURSOR)
+ITEM_RESULT: Final = answer(
+    "ItemResult",
+    ItemResult,
+    ordinal=NATURAL,
+    item=TEXT,
+    result=ANYTHING.with_keywords(description="any JSON value"),
+)
+RESULTS: Final = answer("Results", Results, results=many(ITEM_RESULT), cursor=CURSOR)
 FAILED_ITEM: Final = answer(
     "FailedItem",
     FailedItem,
@@ -136,6 +147,8 @@ RETRIES: Final = wrapped("NoteRetries", "retries", many(RETRY, limits.MAX_NOTES)
 SHAPES: Final = (
     MISSING_RANGE,
     MISSING,
+    ITEM_RESULT,
+    RESULTS,
     FAILED_ITEM,
     FAILED_ITEMS,
     FAILED_MESSAGE,

@@ -39,6 +39,7 @@ from fanin.errors import (
 from fanin.wire.batches import STATE
 from fanin.wire.json_text import compact
 from fanin.wire.json_types import (
+    ANYTHING,
     BATCH_ID,
     BOOLEAN,
     EACH_ALONE,
@@ -59,7 +60,15 @@ from fanin.wire.shapes import Shape, answer, plain, request
 GROUP_NAME: Final = TEXT.with_keywords(description="<batch id>:<group id>")
 VALUES: Final = whole_map(-MAX_VALUE, MAX_VALUE, names=NAME).left_out_if_empty()
 """What an item adds to each total of its batch."""
-DONE: Final = request("Done", Done, item=ITEM_ID, totals=VALUES)
+DONE: Final = request(
+    "Done",
+    Done,
+    item=ITEM_ID,
+    totals=VALUES,
+    result=ANYTHING.with_keywords(
+        description="the result of the item: any JSON value of up to 1 MiB, in a batch with `results`"
+    ).left_out_if(None),
+)
 FAILURE: Final = request(
     "Failure",
     Failure,
@@ -218,6 +227,22 @@ REQUEST_BYTES: Final = 900_000
 """Bytes of the marks of one request, as JSON; a mark that has more is a request of its own."""
 
 
+def result_json(result: object) -> bytes:
+    """The result of an item as it is stored: JSON in UTF-8.
+
+    Raises:
+        InvalidRequest: it is not JSON.
+        RequestTooLarge: it is too large.
+    """
+    content = compact(result, "the result of an item").encode()
+    if len(content) > limits.MAX_RESULT:
+        raise RequestTooLarge(
+            f"the result of an item has {len(content)} bytes as JSON; it may have {limits.MAX_RESULT}: store"
+            " it elsewhere, and give where it is"
+        )
+    return content
+
+
 _PLAIN: Final = re.compile("[0-9a-f:-]*")
 """The characters of ids, none of which JSON escapes."""
 
@@ -227,14 +252,15 @@ def size_of(mark: Mark) -> int:
 
     Raises:
         InvalidRequest: the mark is malformed.
-        RequestTooLarge: its message is too large to be kept.
+        RequestTooLarge: its message or result is too large to be kept.
     """
     if isinstance(mark, str) and _PLAIN.fullmatch(mark):
         return 3 + len(mark)
     size = 1 + len(compact(_encode(checked(mark))).encode())
     if size > _MOST_BYTES:
         raise RequestTooLarge(
-            f"a mark has {size} bytes as JSON; one may have {_MOST_BYTES}: pass a shorter message, or none"
+            f"a mark has {size} bytes as JSON; one may have {_MOST_BYTES}: pass a"
+            " shorter message or result, or none"
         )
     return size
 

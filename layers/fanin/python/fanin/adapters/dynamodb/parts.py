@@ -10,11 +10,12 @@ from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.dynamodb.connection import Connection, Written
 from fanin.adapters.dynamodb.rows import Item, Value, attribute
-from fanin.app.ports.parts import FailureRow, Redriven, RetryRow, SentRow, shard
+from fanin.app.ports.parts import FailureRow, Redriven, ResultRow, RetryRow, SentRow, shard
 
 _FAILURE: Final = "failure/"
 _MESSAGE: Final = "message/"
 _REDRIVEN: Final = "redriven/"
+_RESULT: Final = "result/"
 _RETRY: Final = "retry/"
 _SENT: Final = "sent/"
 _LAST: Final = "~"
@@ -30,8 +31,8 @@ _NOT_LATER: Final = "attribute_not_exists(#failed_at) OR #failed_at <= :failed_a
 class DynamoParts:
     """A ``PartStore``.
 
-    Notes are in the partition of their batch, where they are listed. Messages, and the rows that say which
-    redrive took a failure, are spread over partitions and read by key.
+    Notes are in the partition of their batch, where they are listed. Messages, results, and the rows that say
+    which redrive took a failure, are spread over partitions and read by key.
 
     Args:
         table: name of the parts table.
@@ -211,6 +212,19 @@ class DynamoParts:
 
         self._connection.parallel.map(delete, sorted(set(ordinals)))
 
+    def put_results(self, batch_id: int, rows: Iterable[ResultRow], *, expires_at: int) -> None:
+        def put(row: ResultRow) -> None:
+            where: dict[str, Value] = {"kept": row.kept} if row.kept else {"result": row.content}
+            values = {"item": row.item, **where, names.EXPIRES_AT: expires_at}
+            self._set(_spread(batch_id, _RESULT, row.ordinal), values, "attribute_not_exists(#item)")
+
+        self._connection.parallel.map(put, list(rows))
+
+    def results(self, batch_id: int, ordinals: Collection[int]) -> dict[int, ResultRow]:
+        keys = [_spread(batch_id, _RESULT, ordinal) for ordinal in sorted(set(ordinals))]
+        rows = map(_result, self._connection.read(self._table, keys))
+        return {row.ordinal: row for row in rows}
+
     def mark_redriven(
         self, batch_id: int, marks: Mapping[int, Redriven], before: Mapping[int, Redriven], *, expires_at: int
     ) -> set[int]:
@@ -249,6 +263,11 @@ class DynamoParts:
 
 def _redriven(row: Item) -> Redriven:
     return Redriven(row["redrive"]["S"], int(row["failed_at"]["N"]), row["item"]["S"], row["lost"]["S"])
+
+
+def _result(row: Item) -> ResultRow:
+    content = bytes(row["result"]["B"]) if "result" in row else b""
+    return ResultRow(_ordinal(row), row["item"]["S"], content, row.get("kept", {}).get("S", ""))
 
 
 def _note(row: Item) -> FailureRow:

@@ -43,6 +43,7 @@ _SPARSE: Final[Mapping[str, object]] = {
     "totals": {},
     "totals_exact": False,
     "totals_before": {},
+    "results": False,
     "opened_by": "",
 }
 """Attributes that a row has only where they differ from their default, so that most rows stay as small."""

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.parts import FailureRow, Redriven, RetryRow, SentRow
+from fanin.app.ports.parts import FailureRow, Redriven, ResultRow, RetryRow, SentRow
 
 T = TypeVar("T")
 
@@ -21,6 +21,7 @@ class MemoryParts:
         self._failures: dict[int, dict[int, FailureRow]] = {}
         self._messages: dict[tuple[int, int], bytes] = {}
         self._redriven: dict[tuple[int, int], Redriven] = {}
+        self._results: dict[tuple[int, int], ResultRow] = {}
         self._sent: dict[int, dict[tuple[int, str], SentRow]] = {}
         self._retries: dict[int, dict[int, RetryRow]] = {}
 
@@ -133,6 +134,18 @@ class MemoryParts:
         for ordinal in sorted(set(ordinals)):
             key = (batch_id, ordinal)
             self._accesses.write("parts.delete_messages", lambda: self._messages.pop(key, None))  # noqa: B023
+
+    def put_results(self, batch_id: int, rows: Iterable[ResultRow], *, expires_at: int) -> None:  # noqa: ARG002
+        def put(row: ResultRow) -> None:
+            if (batch_id, row.ordinal) in self._results:
+                self._accesses.refused["parts.put_results"] += 1
+            self._results.setdefault((batch_id, row.ordinal), row)
+
+        for row in rows:
+            self._accesses.write("parts.put_results", partial(put, row))
+
+    def results(self, batch_id: int, ordinals: Collection[int]) -> dict[int, ResultRow]:
+        return self._read("parts.results", self._results, batch_id, ordinals)
 
     def mark_redriven(
         self,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Missing,
         Progress,
         ReleasedItems,
+        Results,
         Verdict,
     )
     from fanin.domain.targets import TargetReports
@@ -150,6 +151,20 @@ class Ledger(Protocol):
 
         Raises:
             InvalidRequest: the batch is estimated, or has no such node.
+        """
+        ...
+
+    def results(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Results:
+        """List the results of items that are done, by ordinal, also while others are pending.
+
+        Args:
+            batch_id: the batch, which keeps results.
+            cursor: of the page before. A page looks at up to ``limit`` items, so it may have fewer results,
+                or none. Only a None cursor marks the end.
+            limit: most results of a page, 1 to 1,000.
+
+        Raises:
+            InvalidRequest: the batch was not opened to keep results.
         """
         ...
 

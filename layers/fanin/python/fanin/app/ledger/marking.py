@@ -15,6 +15,7 @@ from fanin.app.failures import Failing, FailureNotes
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.plans import Plan, Share, Span, Verdicts, accepted, plan_of, receipt_of, shares_of
+from fanin.app.ledger.results import keep
 from fanin.app.ledger.settle import Settler, brought
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
@@ -22,11 +23,12 @@ from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Outcome, Tally, WordKey
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Mode
-from fanin.domain.marks import Failure, GivenUp, Mark, Marked, weight
+from fanin.domain.marks import Done, Failure, GivenUp, Mark, Marked, weight
 from fanin.domain.totals import MAX_VALUE, in_order, plus
 from fanin.errors import (
     GONE,
     FaninError,
+    InvalidRequest,
     OutcomeUnknown,
     RequestTooLarge,
     ServiceUnavailable,
@@ -85,6 +87,7 @@ class Marking:
         exact = [plan for plan in plans.values() if plan.batch.mode is Mode.EXACT]
         self._look_above(exact, verdicts)
         exact = [plan for plan in exact if plan.batch.batch_id not in verdicts.receipts]
+        self._keep_results(exact, verdicts)
         self._judge(exact, self._settle(exact, verdicts), verdicts)
         for plan in plans.values():
             if plan.batch.mode is Mode.ESTIMATED:
@@ -151,6 +154,25 @@ class Marking:
                 plan.covered = plan.failing.keys() - below
                 done = {ordinal: plan.held.pop(ordinal) for ordinal in plan.held.keys() - held}
                 plan.repeats |= {place: place for place in done.values()}
+
+    def _keep_results(self, plans: Iterable[Plan], verdicts: Verdicts) -> None:
+        """Store the results of items, before these are marked as done."""
+        for plan in plans:
+            if not plan.batch.results:
+                continue
+            done = {
+                ordinal: mark
+                for ordinal, place in plan.first.items()
+                if isinstance(mark := verdicts.marks[place], Done) and mark.result is not None
+            }
+            errors: Mapping[int, FaninError]
+            try:
+                errors = keep(self._ports, plan.batch, done)
+            except (Throttled, ServiceUnavailable) as error:
+                errors = dict.fromkeys(done, error)
+            for ordinal, why in errors.items():
+                where = verdicts.refused if isinstance(why, InvalidRequest) else verdicts.left
+                where[plan.first.pop(ordinal)] = why
 
     def _settle(self, plans: Sequence[Plan], verdicts: Verdicts) -> dict[WordKey, Outcome]:
         """Write the words of all plans together."""

@@ -171,6 +171,7 @@ class Opening:
             targets=len(request.on_end),
             totals=dict.fromkeys(request.totals, 0),
             totals_before=self._earlier(request),
+            results=request.results,
             opened_by=caller.name if caller else defaults.opened_by,
         )
         return replace(batch, touched_at=batch.rounded(now))
@@ -263,6 +264,10 @@ class Opening:
         if request.size is not None:
             limits.whole("size", request.size, 0, ids.MAX_COUNT)
         check_names(request.totals)
+        if request.results and request.mode is Mode.ESTIMATED:
+            raise InvalidRequest(
+                "an estimated batch keeps no results: leave out results, or open it in exact mode"
+            )
         self._check_failures(request)
         if request.parent_item is not None:
             self._check_parent(request.parent_item)

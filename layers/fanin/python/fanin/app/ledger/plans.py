@@ -341,6 +341,11 @@ def accepted(share: Share, batch: Batch, verdicts: Verdicts) -> Share:
     for span in share.spans:
         check(span.block, [span.place])
     for place in share.places:
+        mark = verdicts.marks[place]
+        if isinstance(mark, Done) and mark.result is not None and not batch.results:
+            refused[place] = InvalidRequest(
+                f"batch {batch.batch_id} keeps no results: open it with results=True, or acknowledge without"
+            )
         if values := verdicts.values(place):
             try:
                 in_order(values, names, batch_id=batch.batch_id)

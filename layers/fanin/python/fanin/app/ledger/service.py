@@ -40,6 +40,7 @@ from fanin.domain.reports import (
     Missing,
     Progress,
     ReleasedItems,
+    Results,
     Verdict,
 )
 from fanin.domain.targets import TargetReports
@@ -137,6 +138,12 @@ class LedgerService:
 
     def failure(self, batch_id: int, ordinal: int) -> FailedMessage:
         return self._failures.one(batch_id, ordinal)
+
+    def results(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Results:
+        from fanin.app.ledger.results import ResultListing  # noqa: PLC0415  no acknowledgement lists
+
+        listing = ResultListing(self.ports, self._known, self._reading, rows=self.rows)
+        return listing.page(batch_id, cursor=cursor, limit=limit)
 
     def errors(self, batch_id: int, *, cursor: str | None = None) -> Errors:
         return self._failures.errors(batch_id, cursor=cursor)

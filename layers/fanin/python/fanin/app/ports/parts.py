@@ -1,4 +1,4 @@
-"""The store of notes of items: failures with their messages and redrives, what was sent, and retries."""
+"""The store of parts of items: failures with messages and redrives, results, what was sent, retries."""
 
 from __future__ import annotations
 
@@ -47,6 +47,22 @@ class FailureRow(NamedTuple):
     kept: str = ""
     totals: tuple[tuple[str, int], ...] = ()
     given_up: bool = False
+
+
+class ResultRow(NamedTuple):
+    """The result of an item. It counts only if the item is done, and did not fail.
+
+    Attributes:
+        ordinal: of the item.
+        item: its id, as it was acknowledged.
+        content: the JSON, in UTF-8; empty if it is in the bucket.
+        kept: its key in the bucket; empty if it is in the row.
+    """
+
+    ordinal: int
+    item: str
+    content: bytes = b""
+    kept: str = ""
 
 
 REDRIVE: Final = "redrive/"
@@ -186,6 +202,14 @@ class PartStore(Protocol):
 
     def delete_messages(self, batch_id: int, ordinals: Collection[int]) -> None:
         """Delete messages of failed items; those that are not there are ignored."""
+        ...
+
+    def put_results(self, batch_id: int, rows: Iterable[ResultRow], *, expires_at: int) -> None:
+        """Write results, one by one: the first of an item stays."""
+        ...
+
+    def results(self, batch_id: int, ordinals: Collection[int]) -> dict[int, ResultRow]:
+        """Read the results of some items, by ordinal; items without one are left out."""
         ...
 
     def mark_redriven(

@@ -128,7 +128,7 @@ def _too_large(mark: Mark, room: int) -> RequestTooLarge:
         room,
     )
     return RequestTooLarge(
-        f"the mark of item {item!r} is over the {room} bytes that the ack queue takes; fail the item over the"
-        ' API (via="api"), keep its reason alone (keep="reason"), or let its message reach its dead-letter'
-        " queue"
+        f"the mark of item {item!r} is over the {room} bytes that the ack queue takes; mark it over the API"
+        ' (via="api"), keep of a failure its reason alone (keep="reason"), or let its message reach its'
+        " dead-letter queue"
     )

@@ -65,6 +65,7 @@ class Consumer:
         visibility_timeout: int | None = None,
         backoff: Backoff | None = None,
         keep: Keep = Keep.MESSAGE,
+        results: bool = False,
         skipping: Skipping | None = None,
         note: NoteRetries | None = None,
         now: Callable[[], int] | None = None,
@@ -81,6 +82,7 @@ class Consumer:
         self._handle = handle
         self._acknowledge = acknowledge
         self._keep = keep
+        self._results = results
         self._note = note
         self._now = now
         self._options: dict[str, Any] = {"WaitTimeSeconds": wait}
@@ -144,6 +146,7 @@ class Consumer:
             self._acknowledge,
             fifo=self._fifo,
             keep=self._keep,
+            results=self._results,
             source=self._queue_url,
             skipping=self._skipping,
             note=self._note,

@@ -29,6 +29,7 @@ class SqsHandler:
         handle: does the work of one message.
         acknowledger: makes a new acknowledger for each event.
         keep: what is kept of failed items: their messages, or their reasons alone.
+        results: whether what ``handle`` returns is the result of its item; None is no result.
         skipping: makes what decides which messages of an event are dropped because their batch has ended;
             None drops none. Those that are dropped are counted in the metric ``MessagesSkipped``.
         note: notes attempts that failed again; None notes nothing.
@@ -49,6 +50,7 @@ class SqsHandler:
         skipping: Callable[[], Skipping] | None = None,
         *,
         keep: Keep = Keep.MESSAGE,
+        results: bool = False,
         note: NoteRetries | None = None,
         now: Callable[[], int] | None = None,
     ) -> None:
@@ -59,6 +61,7 @@ class SqsHandler:
         self.handle = handle
         self._acknowledger = acknowledger
         self._keep = keep
+        self._results = results
         self._skipping = skipping
         self._note = note
         self._now = now
@@ -86,6 +89,7 @@ class SqsHandler:
             self._acknowledger(),
             fifo=is_fifo(str(records[0].get("eventSourceARN"))),
             keep=self._keep,
+            results=self._results,
             skipping=skipping,
             note=self._note,
             now=self._now,

@@ -21,6 +21,7 @@ from fanin.domain.marks import Done, Failure, Mark, batch_of
 from fanin.entry import kept_messages
 from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, ItemFailed
 from fanin.names import ITEM_ATTRIBUTE
+from fanin.wire.marks import result_json
 
 
 def kept_message(message: ReceivedMessage) -> KeptMessage:
@@ -50,7 +51,7 @@ def _attribute(value: Mapping[str, Any]) -> MessageAttribute:
 logger = logging.getLogger("fanin")
 
 MessageHandler: TypeAlias = Callable[[ReceivedMessage], object]
-"""What a consumer does with one message; its return value is ignored.
+"""What a consumer does with one message; its return value is ignored, unless the consumer keeps results.
 
 It raises ``ItemFailed`` to mark the item failed for good, and any other error to receive the message again.
 Messages are delivered at least once, so handling one twice must do no harm. The message of a scatter is done
@@ -144,6 +145,7 @@ class MessageWindow:
         note: notes attempts that failed again; None notes nothing.
         now: tells the time in milliseconds since the epoch; the machine's by default.
         skipping: decides which messages are dropped because their batch has ended; None drops none.
+        results: whether what the handler returns is the result of the item; None is no result.
     """
 
     def __init__(
@@ -157,6 +159,7 @@ class MessageWindow:
         note: NoteRetries | None = None,
         now: Callable[[], int] | None = None,
         skipping: Skipping | None = None,
+        results: bool = False,
     ) -> None:
         self._handle = handle
         self._acknowledge = acknowledge
@@ -166,6 +169,7 @@ class MessageWindow:
         self._note = note
         self._now = now or SystemClock().now
         self._skipping = skipping
+        self._results = results
         self._asked: set[int | None] = set()
         self._retries: list[Retry] = []
         self._busy = False
@@ -216,10 +220,14 @@ class MessageWindow:
         """Handle one message; whatever the handler raises is raised, except ``ItemFailed``."""
         if self._skipping is not None and self._skipping.skips(message, fifo=self._fifo):
             return None
-        failure: str | None = None
+        failure, result = None, None
         with IN_HAND.handling(message.item) as handling:
             try:
-                check_returned(self._handle(message))
+                returned = self._handle(message)
+                check_returned(returned)
+                if self._results and returned is not None:
+                    result_json(returned)
+                    result = returned
             except ItemFailed as failed:
                 failure = failed.reason
             except Exception as error:
@@ -228,17 +236,18 @@ class MessageWindow:
         # The reply may still come: marking its recipient done now would end the scatter without it. The same
         # holds for a child batch: its end marks the item.
         waits = (message.expects_reply or handling.left_to_child) and failure is None
-        if handling.left_to_child and waits and message.totals:
+        if handling.left_to_child and waits and (message.totals or result is not None):
             logger.warning(
-                "what was added to the message of item %s counts nowhere, because its child batch marks it:"
-                " %s; add it to the items of the child, whose totals go to the item",
+                "what was added to the message of item %s, or returned, counts nowhere, because its child"
+                " batch marks it: %s; add it to the items of the child, whose totals go to the item",
                 message.item,
                 message.totals,
             )
         if message.item is None or waits:
             return None
         if failure is None:
-            return Done(message.item, message.totals) if message.totals else message.item
+            plain = not message.totals and result is None
+            return message.item if plain else Done(message.item, message.totals, result)
         kept = kept_message(message) if self._keep is Keep.MESSAGE else None
         source = self._source or source_of(message)
         received = message.receive_count

@@ -108,6 +108,12 @@ ROUTES: Final = (
         group=AccessGroup.READ, also=(AccessGroup.PRODUCE,),
     ),
     Route(
+        "GET", f"{_BATCH}/results", "listResults", "Results of items that are done",
+        Call(Ledger.results), items.RESULTS,
+        optional=paged(), errors=GONE,
+        group=AccessGroup.READ,
+    ),
+    Route(
         "GET", f"{_BATCH}/failures", "listFailures", "Failed items and why",
         Call(Ledger.failures), items.FAILED_ITEMS,
         optional=paged(), errors=GONE,

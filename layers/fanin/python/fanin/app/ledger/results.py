@@ -1,0 +1,111 @@
+"""Results of items: stored before their items are marked, and read for items that are done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from fanin.app.failures import digest, put_in_bucket
+from fanin.app.ledger.failed import Failed
+from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.ledger.reading import Reading, ordinal_of
+from fanin.app.ports import Ports
+from fanin.app.ports.parts import ResultRow
+from fanin.domain import limits
+from fanin.domain.batch import Batch
+from fanin.domain.claim_checks import claim_key
+from fanin.domain.marks import Done
+from fanin.domain.reports import ItemResult, Results
+from fanin.errors import InvalidRequest, RequestTooLarge
+from fanin.wire.marks import result_json
+
+_NAME: Final = "result-{}"
+"""Name of an object in the bucket; it follows from the content, so no result overwrites another's."""
+_PAGE_BYTES: Final = 3 * 1024 * 1024
+"""Bytes of JSON after which a page of results ends; Lambda answers with up to 6 MB, where text is escaped."""
+
+
+def keep(ports: Ports, batch: Batch, done: Mapping[int, Done]) -> Mapping[int, InvalidRequest]:
+    """Store results of items that are about to be marked; a repeat changes nothing.
+
+    A crash before the items are marked leaves results that nobody reads, and that stay: the first result
+    that was stored for an item is its result.
+
+    Args:
+        ports: the rows and the bucket.
+        batch: the batch, which keeps results.
+        done: marks with a result, by the ordinals of their items.
+
+    Returns:
+        Why results cannot be kept, by ordinal: they are not JSON, or too large.
+    """
+    refused: dict[int, InvalidRequest] = {}
+    contents: dict[int, bytes] = {}
+    for ordinal, mark in done.items():
+        try:
+            contents[ordinal] = result_json(mark.result)
+        except InvalidRequest as error:
+            refused[ordinal] = error
+    now = ports.clock.now()
+    keys = {
+        ordinal: claim_key(batch, ordinal, _NAME.format(digest(content)), now)
+        for ordinal, content in contents.items()
+        if len(content) > limits.MAX_KEPT_INLINE
+    }
+    no_bucket = put_in_bucket(ports, {key: contents[ordinal] for ordinal, key in keys.items()})
+    rows: list[ResultRow] = []
+    for ordinal, content in contents.items():
+        if ordinal in keys and no_bucket is None:
+            rows.append(ResultRow(ordinal, done[ordinal].item, kept=keys[ordinal]))
+        elif len(content) <= limits.MAX_KEPT_IN_ROW:
+            rows.append(ResultRow(ordinal, done[ordinal].item, content))
+        else:
+            refused[ordinal] = RequestTooLarge(
+                f"the result has {len(content)} bytes as JSON, and this process can keep"
+                f" {limits.MAX_KEPT_IN_ROW}, because it has no bucket ({no_bucket}); name the bucket in the"
+                " environment and allow writing to it, or acknowledge over the API"
+            )
+    if rows:
+        ports.parts.put_results(batch.batch_id, rows, expires_at=batch.expires_at)
+    return refused
+
+
+class ResultListing:
+    """Reads the results of batches.
+
+    Args:
+        ports: the stores.
+        known: batch rows that this process remembers.
+        reading: tells what is pending.
+        rows: how many rows a page reads at most.
+    """
+
+    def __init__(self, ports: Ports, known: KnownBatches, reading: Reading, *, rows: int) -> None:
+        self._ports = ports
+        self._known = known
+        self._reading = reading
+        self._failed = Failed(ports)
+        self._most = rows // 2  # each item takes its result, and its word where no neighbour has it
+
+    def page(self, batch_id: int, *, cursor: str | None, limit: int) -> Results:
+        """Read the results of the next items, as far as these are done, and did not fail."""
+        limits.whole("limit", limit, 1, limits.MAX_PAGE)
+        batch = self._known.current(batch_id)
+        if not batch.results:
+            raise InvalidRequest(f"batch {batch_id} keeps no results: open it with results=True")
+        start = ordinal_of(cursor)
+        stop = min(batch.items, start + min(limit, self._most))
+        done = set(range(start, stop)) - self._reading.pending_between(batch_id, start, stop)
+        rows = self._ports.parts.results(batch_id, done - self._failed.among(batch_id, done))
+        found, size = list[ItemResult](), 0
+        for ordinal in sorted(rows):
+            row = rows[ordinal]
+            content = self._ports.claims.load([row.kept]).get(row.kept) if row.kept else row.content
+            if not content:
+                continue  # the rules of the bucket have deleted it
+            size += len(content)
+            if found and size > _PAGE_BYTES:
+                return Results(tuple(found), str(ordinal))
+            found.append(ItemResult(ordinal, row.item, json.loads(content)))
+        return Results(tuple(found), None if stop >= batch.items else str(stop))
