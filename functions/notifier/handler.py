@@ -20,5 +20,5 @@ def _announce(records: Sequence[streams.Record]) -> None:
         if batch := streams.ended_batch(record):
             wiring.ledger().announce(batch)
             count_end(batch)
-        elif (removed := streams.removed_batch(record)) is not None:
+        elif removed := streams.removed_batch(record):
             forget(wiring.ports(), removed)

@@ -22,9 +22,10 @@ NOTES = (
     *(names.BATCH_ID, names.PART, names.EXPIRES_AT),
     *("item", "reason", "attempts", "failed_at", "source", "kept", "totals", "given_up"),
     "message",
+    "result",
     *("attempt", "error", "queue", "at"),
 )
-"""Attributes of a part that whoever fails an item may write: notes of failures, messages, and retries.
+"""Attributes of a part that whoever marks an item may write: notes of failures, messages, results, retries.
 
 So such a role can neither replace nor delete a part, nor write a key or a reply.
 """

@@ -15,7 +15,7 @@ from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Written
 from fanin.adapters.dynamodb.parts import DynamoParts
 from fanin.app.ports.batches import Activity, Done
-from fanin.app.ports.parts import FailureRow, RetryRow
+from fanin.app.ports.parts import FailureRow, ResultRow, RetryRow
 from fanin.domain.batch import LIVE, Cause, State
 from fanin_cdk import table_access
 from fanin_cdk.table_access import BEGIN, PROGRESS
@@ -400,13 +400,14 @@ def test_the_attributes_of_notes_that_a_consumer_may_write_are_those_the_code_wr
             return Written(done=False, item={})
 
     parts = DynamoParts("parts", Noting())
-    # When everything is noted that those note who fail items, or try them again
+    # When everything is noted that those note who mark items, or try them again
     failure = FailureRow(
         3, "8:g:3", "why", attempts=2, failed_at=1, source="q", kept="row", totals=(("a", 1),)
     )
     for write in (parts.put_failures, parts.update_failures):
         write(8, [failure, FailureRow(4, "8:g:4", "why")], expires_at=9)
     parts.put_messages(8, {3: b"body"}, expires_at=9)
+    parts.put_results(8, [ResultRow(3, "8:g:3", b"1"), ResultRow(4, "8:g:4", kept="key")], expires_at=9)
     parts.put_retries(8, [RetryRow(3, 2, "error", "queue", 7)], expires_at=9)
     # Then the policy allows exactly the attributes that it named
     assert asked == set(table_access.NOTES)

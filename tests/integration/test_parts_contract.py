@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fanin.app.ports.batches import Activity
-from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven, RetryRow, SentRow
+from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven, ResultRow, RetryRow, SentRow
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.ids import MAX_ITEMS
 
@@ -162,6 +162,23 @@ class TestMessages:
         stores.parts.delete_messages(8, [1])
 
         assert stores.parts.messages(8, [1, 2]) == {2: b"two"}
+
+
+class TestResults:
+    def test_the_first_result_of_an_item_stays_until_it_is_deleted(self, stores: Stores) -> None:
+        first = [ResultRow(n, f"8:g:{n}", b'{"n":1}') for n in (0, 16, MAX_ITEMS - 1)]
+        kept = ResultRow(1, "8:g:1", kept="days-32/8/1/result")
+        stores.parts.put_results(8, [*first, kept], expires_at=LATER)
+        stores.parts.put_results(
+            8, [ResultRow(0, "8:g:0", b"2"), ResultRow(1, "8:g:1", b"2")], expires_at=LATER
+        )
+        stores.parts.put_results(9, [ResultRow(2, "9:g:2", b"2")], expires_at=LATER)
+
+        assert stores.parts.results(8, [1, MAX_ITEMS - 1, 0, 2, 16, 0]) == {
+            row.ordinal: row for row in (first[0], kept, *first[1:])
+        }
+        stores.parts.delete_results(8, [0, 0, 7])
+        assert stores.parts.results(8, [0, 1]) == {1: kept}
 
 
 class TestRedriven:

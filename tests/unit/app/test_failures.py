@@ -216,14 +216,14 @@ def test_rows_and_objects_go_page_by_page(world: World, monkeypatch) -> None:
     batch_id = failed(world, 8)
 
     # When they are forgotten
-    left = failures.forget(world.ports, batch_id)
+    left = failures.forget(world.ports, world.ports.batches.read([batch_id])[batch_id])
 
     # Then no message is left, the notes are, and a repeat does no harm
     assert left is None
     assert world.memory.claims.objects == {}
     assert world.ports.parts.messages(batch_id, range(8)) == {}
     assert len(world.ports.parts.failures(batch_id)[0]) == 8
-    assert failures.forget(world.ports, batch_id) is None
+    assert failures.forget(world.ports, world.ports.batches.read([batch_id])[batch_id]) is None
 
 
 def test_one_call_is_bounded_and_says_where_to_go_on(world: World, monkeypatch) -> None:
@@ -231,7 +231,7 @@ def test_one_call_is_bounded_and_says_where_to_go_on(world: World, monkeypatch) 
     monkeypatch.setattr(failures, "PAGES", 2)
     batch_id = failed(world, 6)
 
-    cursor = failures.forget(world.ports, batch_id)
+    cursor = failures.forget(world.ports, world.ports.batches.read([batch_id])[batch_id])
 
     assert set(world.ports.parts.messages(batch_id, range(6))) == {4}
     assert cursor is not None
@@ -248,7 +248,7 @@ def test_a_failure_without_a_message_asks_nothing_of_the_bucket(world: World) ->
     batch, (group,) = world.batch(2)
     world.ledger.mark([Failure(item, "x") for item in group]).whole()
 
-    failures.forget(world.ports, batch.batch_id)
+    failures.forget(world.ports, batch)
 
     assert world.accesses.sends["claims.delete"] == 0
 

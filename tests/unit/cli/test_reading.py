@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import json
+
 import pytest
 
 from fanin.cli.exits import ExitCode
@@ -26,6 +29,21 @@ def test_status_says_about_what_it_has_cost(run, tracker, group):
     assert cost["at_least"] < cost["dollars"] < cost["at_most"]
     assert cost["estimate"] is True
     assert f"cost\t{cost['dollars']:.6f}\n" in run("status", group.batch_id).stdout
+
+
+def test_results_are_lines_of_json_or_a_table(run, tracker):
+    with tracker.batch(results=True) as batch:
+        group = batch.add(3)
+    tracker.ack(group[0], result={"price": 8, "name": "Grün, 1"})
+    tracker.ack(group[2], result=5)
+    lines = run("results", batch.id).stdout.splitlines()
+    assert list(map(json.loads, lines)) == [
+        {"ordinal": 0, "item": group[0], "result": {"price": 8, "name": "Grün, 1"}},
+        {"ordinal": 2, "item": group[2], "result": 5},
+    ]
+    table = list(csv.reader(run("results", batch.id, "--format", "csv").stdout.splitlines()))
+    assert table[0] == ["ordinal", "item", "result"]
+    assert json.loads(table[1][2]) == {"price": 8, "name": "Grün, 1"}
 
 
 def test_a_missing_range_is_shown_as_ack_takes_it(run, tracker):

@@ -46,7 +46,7 @@ class TestOddInput:
         ("call", "message"),
         [
             (lambda t: t.ack(5), "marks must be an item id, a group, a range, or several of these, not 5"),
-            (lambda t: t.ack(["7:g:0"], totals={"rows": 1}), r"give several items as Done\(item, totals\)"),
+            (lambda t: t.ack(["7:g:0"], totals={"rows": 1}), r"several items as Done\(item, totals, res"),
             (lambda t: t.ack("7:g:0", totals={"rows": 0.5}), "must be a whole number"),
             (lambda t: t.fail(5), "items must be ids or Failures, one or several, not 5"),
             (lambda t: t.fail("7:g:0", 5), "a reason must be text, not 5"),

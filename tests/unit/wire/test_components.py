@@ -27,7 +27,8 @@ from fanin.wire.shapes import plain
 from tests.unit.wire.values import CASES
 
 PARTS = {
-    "Cost", "CountItems", "Done", "Failure", "FailedItem", "GatheredReply", "ItemRange", "MissingRange",
+    "Cost", "CountItems", "Done", "Failure", "FailedItem", "GatheredReply", "ItemRange", "ItemResult",
+    "MissingRange",
     "Receipt", "ErrorGroup", "KeptMessage", "EnvelopeClaim", "FailedRecipient", "MissingRecipient",
     "OrdinalRange", "Redriving", "Target", "TargetReport", "Finding", "MissingKnown", "Retry",
     "PictureCell", "PictureItem", "Recipient", "Reply", "ReplyReceipt", "Ticket", "UnsettledMark",

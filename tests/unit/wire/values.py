@@ -116,13 +116,15 @@ kept = built(
     ),
     group_id=st.none() | st.text(min_size=1, max_size=5),
 )
+a_result = st.integers() | st.text(max_size=5) | st.lists(st.booleans(), max_size=2)
 mark = st.one_of(
     some_text,
-    built(marks.Done, totals=values),
+    built(marks.Done, totals=values, result=st.none() | a_result),
     built(marks.Failure, message=st.none() | kept, attempts=st.integers(0, 9), totals=values),
     built(marks.ItemRange, start=st.integers(0, 2**32 - 1), stop=st.none() | st.integers(1, 2**32 - 1)),
     built(marks.Count, batch_id=st.integers(0, 2**53 - 1), n=st.integers(1, 2**32 - 1), totals=values),
 )
+item_result = built(reports.ItemResult, result=a_result)
 failed_item = built(reports.FailedItem, redriven=st.none() | st.text(max_size=5))
 a_buffer = built(buffer.Buffer, limit=st.integers(1, 1_000_000))
 route = built(routing.Route, pattern=st.dictionaries(st.text(max_size=3), json, max_size=2))
@@ -229,6 +231,7 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     ),
     "FailureErrors": (items.ERRORS, built(reports.Errors, errors=tuples(built(reports.ErrorGroup)))),
     "Missing": (items.MISSING, built(reports.Missing, ranges=tuples(missing_ranges()))),
+    "ResultPage": (items.RESULTS, built(reports.Results, results=tuples(item_result))),
     "FailedItems": (items.FAILED_ITEMS, built(reports.Failures, failures=tuples(failed_item))),
     "TargetReports": (
         batches.TARGET_REPORTS,

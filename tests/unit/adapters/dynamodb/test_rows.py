@@ -53,6 +53,7 @@ BATCH = Batch(
     totals={"rows": 2**93, "cents": -5},
     totals_exact=True,
     totals_before={"rows": 7},
+    results=True,
     opened_by="o",
 )
 

@@ -57,6 +57,7 @@ def use_batches(fanin: HttpsServices) -> None:
     fanin.ledger.redeliver(batch.batch_id)
     fanin.redrives.redrive(batch.batch_id)
     fanin.redrives.redrives(batch.batch_id)
+    fanin.ledger.results(fanin.ledger.open(OpenBatch(results=True)).batch_id)
     fanin.ledger.remove(batch.batch_id)
     fanin.ledger.expire(State.OPEN, idle_since=0)
 

@@ -85,7 +85,7 @@ class Service:
     def batch(self, **options: Any) -> Batch:
         """A batch of a billion, with failed or held items far apart; of its other items, none is done."""
         ledger = self.services.ledger
-        batch = ledger.open(OpenBatch(**options))
+        batch = ledger.open(OpenBatch(results=True, **options))
         ledger.add(batch.batch_id, BILLION)
         batch = ledger.close(batch.batch_id)
         if "on_failure" in options:

@@ -205,22 +205,27 @@ PAGES: Final = 10
 """Pages that one call of ``forget`` deletes."""
 
 
-def forget(ports: Ports, batch_id: int) -> str | None:
-    """Delete the messages of the first 5,000 failures of a batch that was removed.
+def forget(ports: Ports, batch: Batch) -> str | None:
+    """Delete the messages of the first 5,000 failures of a batch that was removed, and as many results.
 
     Those of others go with the end of the batch's lifetime: rows by their time to live, objects by the rules
     of the bucket.
 
     Args:
         ports: the rows and the bucket.
-        batch_id: the batch.
+        batch: its row.
 
     Returns:
-        The cursor with which ``forget_page`` goes on; None if all are deleted.
+        The cursor with which ``forget_page`` goes on; None if all messages are deleted.
     """
+    for first in range(0, min(batch.items, PAGES * PAGE) if batch.results else 0, PAGE):
+        rows = ports.parts.results(batch.batch_id, range(first, first + PAGE))
+        ports.parts.delete_results(batch.batch_id, rows)
+        if keys := [row.kept for row in rows.values() if row.kept]:
+            ports.claims.delete(keys)
     cursor: str | None = None
     for _ in range(PAGES):
-        cursor = forget_page(ports, batch_id, cursor)
+        cursor = forget_page(ports, batch.batch_id, cursor)
         if cursor is None:
             break
     return cursor

@@ -83,6 +83,9 @@ def open_batch(
     min_sample: MinSample = None,
     on_end: OnEnd = None,
     total: TotalNames = None,
+    results: Annotated[
+        bool, typer.Option("--results", help="Keep the results of items; `fanin results` writes them.")
+    ] = False,
     key: Annotated[
         str | None,
         typer.Option(help="Idempotency key: repeating the command with it returns the same batch."),
@@ -108,6 +111,7 @@ def open_batch(
         tolerated_failures=parsing.tolerated(tolerate_failures, min_sample),
         on_end=[parsing.target(text) for text in on_end or ()],
         totals=total or (),
+        results=results,
         key=key,
     )
     run.answer(BATCH.encode(batch), str(batch.batch_id))

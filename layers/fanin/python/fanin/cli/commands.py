@@ -20,6 +20,7 @@ MODULES: Final = {
     "status": "reading",
     "missing": "reading",
     "failures": "reading",
+    "results": "results",
     "verify": "reading",
     "redrive": "redrive",
     "release": "release",

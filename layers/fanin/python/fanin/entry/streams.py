@@ -103,8 +103,8 @@ def ended_batch(record: Record) -> Batch | None:
     return rows.decode(new)
 
 
-def removed_batch(record: Record) -> int | None:
-    """The id of the batch that this change of the batches table removed; None if it removed none.
+def removed_batch(record: Record) -> Batch | None:
+    """The batch that this change of the batches table removed; None if it removed none.
 
     A batch is removed by setting its time to live to now.
 
@@ -116,7 +116,7 @@ def removed_batch(record: Record) -> int | None:
     if new is None or old is None or not _terminal(old):
         return None
     earlier = int(new[names.EXPIRES_AT]["N"]) < int(old[names.EXPIRES_AT]["N"])
-    return int(new[names.BATCH_ID]["N"]) if earlier else None
+    return rows.decode(new) if earlier else None
 
 
 def _terminal(image: Record) -> bool:

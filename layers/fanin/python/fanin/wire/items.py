@@ -68,7 +68,7 @@ ITEM_RESULT: Final = answer(
     item=TEXT,
     result=ANYTHING.with_keywords(description="any JSON value"),
 )
-RESULTS: Final = answer("Results", Results, results=many(ITEM_RESULT), cursor=CURSOR)
+RESULTS: Final = answer("ResultPage", Results, results=many(ITEM_RESULT), cursor=CURSOR)
 FAILED_ITEM: Final = answer(
     "FailedItem",
     FailedItem,

@@ -15,6 +15,7 @@ from fanin.entry.http.v1.parameters import KEY, paged
 LISTINGS = {
     "listBatches": Ledger.list,
     "listMissing": Ledger.missing,
+    "listResults": Ledger.results,
     "listFailures": Ledger.failures,
     "listRedrives": Redrives.redrives,
     "listReplies": Scatters.replies,

@@ -207,8 +207,11 @@ class DynamoParts:
         return {_ordinal(row): bytes(row["message"]["B"]) for row in rows}
 
     def delete_messages(self, batch_id: int, ordinals: Collection[int]) -> None:
+        self._delete(batch_id, _MESSAGE, ordinals)
+
+    def _delete(self, batch_id: int, prefix: str, ordinals: Collection[int]) -> None:
         def delete(ordinal: int) -> None:
-            self._connection.delete({"TableName": self._table, "Key": _spread(batch_id, _MESSAGE, ordinal)})
+            self._connection.delete({"TableName": self._table, "Key": _spread(batch_id, prefix, ordinal)})
 
         self._connection.parallel.map(delete, sorted(set(ordinals)))
 
@@ -224,6 +227,9 @@ class DynamoParts:
         keys = [_spread(batch_id, _RESULT, ordinal) for ordinal in sorted(set(ordinals))]
         rows = map(_result, self._connection.read(self._table, keys))
         return {row.ordinal: row for row in rows}
+
+    def delete_results(self, batch_id: int, ordinals: Collection[int]) -> None:
+        self._delete(batch_id, _RESULT, ordinals)
 
     def mark_redriven(
         self, batch_id: int, marks: Mapping[int, Redriven], before: Mapping[int, Redriven], *, expires_at: int

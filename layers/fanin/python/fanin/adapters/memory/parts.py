@@ -147,6 +147,12 @@ class MemoryParts:
     def results(self, batch_id: int, ordinals: Collection[int]) -> dict[int, ResultRow]:
         return self._read("parts.results", self._results, batch_id, ordinals)
 
+    def delete_results(self, batch_id: int, ordinals: Collection[int]) -> None:
+        for ordinal in sorted(set(ordinals)):
+            self._accesses.write(
+                "parts.delete_results", partial(self._results.pop, (batch_id, ordinal), None)
+            )
+
     def mark_redriven(
         self,
         batch_id: int,

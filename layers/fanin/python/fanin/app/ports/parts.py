@@ -212,6 +212,10 @@ class PartStore(Protocol):
         """Read the results of some items, by ordinal; items without one are left out."""
         ...
 
+    def delete_results(self, batch_id: int, ordinals: Collection[int]) -> None:
+        """Delete results of items; those that are not there are ignored."""
+        ...
+
     def mark_redriven(
         self, batch_id: int, marks: Mapping[int, Redriven], before: Mapping[int, Redriven], *, expires_at: int
     ) -> set[int]:

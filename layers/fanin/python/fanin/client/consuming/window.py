@@ -238,8 +238,8 @@ class MessageWindow:
         waits = (message.expects_reply or handling.left_to_child) and failure is None
         if handling.left_to_child and waits and (message.totals or result is not None):
             logger.warning(
-                "what was added to the message of item %s, or returned, counts nowhere, because its child"
-                " batch marks it: %s; add it to the items of the child, whose totals go to the item",
+                "what was added or returned for item %s counts nowhere, because its child batch marks it:"
+                " %s; add it to the items of the child, whose totals go to the item",
                 message.item,
                 message.totals,
             )

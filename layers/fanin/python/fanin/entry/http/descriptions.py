@@ -79,6 +79,10 @@ OPERATIONS: Final = {
         "The ranges have the form that an acknowledgement takes. A call reads at most 500 rows; a page "
         "may be short or empty."
     ),
+    "listResults": (
+        "In the order of the items, also while others are pending. A page looks at up to `limit` items; it "
+        "may be short or empty."
+    ),
     "listFailures": (
         "In the order in which the items were added, each with its reason and whether its message was kept."
     ),

@@ -74,7 +74,7 @@ class Functions:
         if new.state.terminal and not (old and old.state.terminal):
             self.services.ledger.announce(new)
         elif old and new.expires_at < old.expires_at:
-            forget(self._ports, new.batch_id)
+            forget(self._ports, new)
 
     def settler(self, finished: WordKey) -> None:
         """Settle a finished word again."""
