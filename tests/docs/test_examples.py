@@ -16,6 +16,7 @@ PAGES = [
     "patterns/frames",
     "redrive",
     "stages",
+    "results",
     "totals",
 ]
 

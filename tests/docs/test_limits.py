@@ -31,6 +31,7 @@ def test_every_limit_is_the_one_of_the_code():
             f" and {limits.MAX_METADATA_VALUE} characters"
         ),
         "totals of a batch": f"{MAX_TOTALS}",
+        "result of an item, as JSON": f"{limits.MAX_RESULT // KIB**2} MiB",
         "targets of a batch": f"{MAX_TARGETS}",
         "kept message of a failed item": (
             f"{limits.MAX_KEPT_INLINE // KIB} KiB in a row; larger ones are in the bucket, or in a row of"
