@@ -217,7 +217,7 @@ class World:
         named = [MARKS.decode({"marks": [entry]})[0] for entry in good.values()]
         marks = dict(zip(good, named, strict=True))
         self.model.begin(named)
-        with values.bringing(named, self.has_totals) if values else nullcontext(named) as brought:
+        with values.bringing(named, self.model.rows) if values else nullcontext(named) as brought:
             for place, mark in zip(good, brought, strict=True):
                 entries[place] = MARKS.encode([mark])["marks"][0]
             try:
@@ -268,9 +268,6 @@ class World:
                     places = (at for at in range(bounds[n], bounds[n + 1]) if entries[at] == entry)
                     verdicts[next(at for at in places if at not in refused and at not in left)] = error
         return handled.receipts, refused, left
-
-    def has_totals(self, batch_id: int) -> bool:
-        return bool(self.model.rows[batch_id].totals)
 
     def closer(self, batch_id: int, *, early: bool) -> Actor:
         def run() -> None:

@@ -110,7 +110,7 @@ class HoldSimulation:
         if self.tolerance is None or self.batch_id not in self.model.rows:
             return
         row, held = self.row(), self.held()
-        failed = self.model.failed(row) + len(held)
+        failed = len(self.model.failed(row)) + len(held)
         done = len(self.model.marked(row) | held)
         self.exceeded |= self.beyond(failed, done)
         if row.cause is Cause.FAILURES:
@@ -221,7 +221,7 @@ class HoldSimulation:
         require(not whole or len(marked) == row.items, f"{row} is complete, and items are pending")
         status = self.service().status(self.batch_id, exact=True)
         found = (status.batch.held, status.batch.may_hold_more, status.batch.failed)
-        require(found == (len(held), False, self.model.failed(row)), f"{found}: {held} are held")
+        require(found == (len(held), False, len(self.model.failed(row))), f"{found}: {held} are held")
         released = self.releasing or not self.holds or not self.model.failed(row)
         require(released, f"{row}: failures are marked that nobody released")
         require(self.acked <= marked or row.state.terminal, f"{self.acked - marked} are done and pending")

@@ -18,6 +18,7 @@ from fanin.domain import ids
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.ids import Group
 from fanin.domain.marks import Done, Failure, ItemRange, Mark, Receipt
+from fanin.domain.tree import positions
 
 
 class Broken(AssertionError):
@@ -107,10 +108,15 @@ class Model:
                 below, level = -(-below // width), level + 1
         return found
 
-    def failed(self, batch: Batch) -> int:
-        """How many items were marked as failed, read from the raw words."""
-        masks = self._memory.words._failed.items()
-        return sum(mask.bit_count() for key, mask in masks if key.batch_id == batch.batch_id)
+    def failed(self, batch: Batch) -> set[int]:
+        """Ordinals of the items that were marked as failed, read from the raw words."""
+        width = self._memory.tree.width
+        return {
+            key.number * width + bit
+            for key, mask in self._memory.words._failed.items()
+            if key.batch_id == batch.batch_id
+            for bit in positions(mask)
+        }
 
     def noted(self, batch: Batch) -> int:
         """How many items have a note of a failure, whether that or another mark has won."""

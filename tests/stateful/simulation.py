@@ -31,6 +31,8 @@ Trace = Callable[[str], None]
 Double = Callable[[Memory, OnCall], Ports]
 TOTALS = 0.5
 """How many worlds have batches with totals."""
+RESULTS = 0.3
+"""How many worlds have batches with results."""
 REAPER_MS = 300_000
 """Milliseconds between two runs of the reaper."""
 MOST_RUNS = 50
@@ -108,6 +110,7 @@ class Simulation:
         self.model.watch(self.memory)
         self.drawn = drawn = Random(f"totals/{width}/{seed}")  # noqa: S311
         self.totals = NAMES if drawn.random() < TOTALS else ()
+        self.results = drawn.random() < RESULTS
         self.values = ValuesModel(drawn, lambda: self.scheduler.name)
         self.values.watch(self.memory)
         ports = double(self.memory, self.scheduler.on_call) if double else self.memory.ports()
@@ -164,6 +167,7 @@ class Simulation:
                     limit=rng.choice((None, None, None, 5, 30)),
                     parent_item=parent,
                     totals=self.totals,
+                    results=self.results,
                 )
             )
             opened.append(row.batch_id)
@@ -288,7 +292,7 @@ class Simulation:
             require(listed == every - done, f"{batch}: missing lists {listed}, not {every - done}")
             exact = reading.status(batch_id, exact=True)
             require(exact.done_min == exact.done_max == len(done), f"{exact}: {len(done)} are done")
-            failed = self.model.failed(batch)
+            failed = len(self.model.failed(batch))
             counted, more = exact.batch.failed, exact.batch.failed_more
             require(counted <= failed if more else counted == failed, f"{exact}: {failed} have failed")
             # Where sums of failures are not whole, each note may take two of the reads that are left.
@@ -307,6 +311,10 @@ class Simulation:
             self.values.check(batch, exact=whole, what=f"{batch}")
             for listed_row in reading.list(batch.state).batches if batch.totals else ():
                 self.values.check(listed_row, exact=False, what=f"listed: {listed_row}")
+            if batch.results:
+                self.values.check_results(
+                    batch_id, self.read_results(reading, batch_id), done - self.model.failed(batch)
+                )
             verdict = reading.verify(batch_id, repair=False)
             self.values.check(verdict.batch, exact=True, what=f"{verdict}")
             require(verdict.pending == len(every - done), f"{verdict}: {every - done} are pending")
@@ -328,6 +336,14 @@ class Simulation:
                 _, ordinals = ordinals_of(found.items)
                 require(ordinals == set(range(found.start, found.stop)), f"{found} names {ordinals}")
                 listed |= ordinals
+        return listed
+
+    def read_results(self, service: LedgerService, batch_id: int) -> dict[int, object]:
+        page = service.results(batch_id, limit=3)
+        listed = {one.ordinal: one.result for one in page.results}
+        while page.cursor is not None:
+            page = service.results(batch_id, cursor=page.cursor, limit=3)
+            listed |= {one.ordinal: one.result for one in page.results}
         return listed
 
     def sweep(self, batch_id: int) -> None:

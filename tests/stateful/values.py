@@ -6,8 +6,10 @@ have written. So the raw words are looked at around each write, without the code
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
@@ -23,6 +25,8 @@ from tests.stateful.model import named_by, require
 
 NAMES: Final = ("net", "size")
 """Totals of a batch: one may fall, the other only grows."""
+RESULT: Final = "result"
+"""Stands among the values of a write that came with a result."""
 LARGE: Final = 2**53
 
 Values = Mapping[str, int]
@@ -48,6 +52,7 @@ class ValuesModel:
         self._offers: dict[int, tuple[Clear, Mapping[int, Values]]] = {}
         self.counted: defaultdict[int, dict[int, Values]] = defaultdict(dict)
         self.beaten: defaultdict[int, int] = defaultdict(int)
+        self._told: defaultdict[int, dict[int, object]] = defaultdict(dict)
 
     def watch(self, memory: Memory) -> None:
         """Look at the words before and after each write."""
@@ -62,19 +67,18 @@ class ValuesModel:
         words._attempt = watched  # type: ignore[method-assign]
 
     @contextmanager
-    def bringing(self, marks: Sequence[Mark], has_totals: Callable[[int], object]) -> Iterator[list[Mark]]:
+    def bringing(self, marks: Sequence[Mark], rows: Mapping[int, Batch]) -> Iterator[list[Mark]]:
         """Draw what the items of one call bring; a repeat of a call draws anew, as repeated work may."""
-        brought = [
-            self._bring(mark) if has_totals(named_by(mark)[0]) and self._rng.random() < 0.8 else mark
-            for mark in marks
-        ]
+        brought = [self._bring(mark, rows[named_by(mark)[0]]) for mark in marks]
         with self._calling(brought):
             yield brought
 
-    def _bring(self, mark: Mark) -> Mark:
+    def _bring(self, mark: Mark, row: Batch) -> Mark:
+        totals = self._draw() if row.totals and self._rng.random() < 0.8 else {}
         if isinstance(mark, str | Done):
-            return Done(mark if isinstance(mark, str) else mark.item, self._draw())
-        return replace(mark, totals=self._draw()) if isinstance(mark, Failure) else mark
+            result = self._rng.randrange(2**32) if row.results and self._rng.random() < 0.8 else None
+            return Done(mark if isinstance(mark, str) else mark.item, totals, result)
+        return replace(mark, totals=totals) if isinstance(mark, Failure) else mark
 
     @contextmanager
     def _calling(self, marks: Sequence[Mark]) -> Iterator[None]:
@@ -82,7 +86,9 @@ class ValuesModel:
         call: defaultdict[int, dict[int, Values]] = defaultdict(dict)
         for mark in marks:
             batch_id, ordinals = named_by(mark)
-            values = mark.totals if isinstance(mark, Done | Failure) else {}
+            values = dict(mark.totals) if isinstance(mark, Done | Failure) else {}
+            if isinstance(mark, Done) and mark.result is not None:
+                values[RESULT] = 1
             call[batch_id] = dict.fromkeys(ordinals, values) | call[batch_id]
         self._calls[self._actor()] = call
         try:
@@ -138,6 +144,22 @@ class ValuesModel:
         """The totals of a batch, at this moment."""
         values = self.counted[batch_id].values()
         return {name: sum(brought.get(name, 0) for brought in values) for name in NAMES}
+
+    def check_results(self, batch_id: int, listed: Mapping[int, object], succeeded: AbstractSet[int]) -> None:
+        """Compare the results that somebody was told with what was stored first, while nobody writes.
+
+        Args:
+            batch_id: of the batch.
+            listed: the results, by the ordinals of their items.
+            succeeded: ordinals of the items that are done, and did not fail.
+        """
+        rows = {n: row for (of, n), row in self._memory.parts._results.items() if of == batch_id}
+        stored = {n: json.loads(row.content) for n, row in rows.items() if n in succeeded}
+        require(listed == stored, f"{batch_id}: the results are {listed}, and not {stored}")
+        told, self._told[batch_id] = self._told[batch_id], dict(listed)
+        require(told.items() <= listed.items(), f"{batch_id}: the results were {told}, and are {listed}")
+        brought = {n for n, values in self.counted[batch_id].items() if RESULT in values}
+        require(brought <= listed.keys(), f"{batch_id}: {brought - listed.keys()} were done without results")
 
     def check(self, row: Batch, *, exact: bool, what: str) -> None:
         """Compare the totals that somebody was told, while nobody writes.

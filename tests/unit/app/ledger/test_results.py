@@ -7,7 +7,7 @@ import pytest
 from fanin.app import failures
 from fanin.domain.batch import OpenBatch
 from fanin.domain.ids import Group
-from fanin.domain.marks import Done
+from fanin.domain.marks import Done, ItemRange
 from fanin.errors import Throttled
 from tests.unit.app.conftest import Crash, World
 
@@ -53,6 +53,16 @@ def test_an_item_is_not_done_before_its_result_is_there(world: World) -> None:
     assert list(marked.left) == [0]
     assert world.ledger.missing(batch_id).ranges[0].start == 0
     assert world.ledger.mark([Done(group[0], result=1)]).whole()[0].first == 1
+
+
+def test_a_range_waits_for_the_results_of_its_own_items_which_decide(world: World) -> None:
+    batch_id, group = opened(world)
+    world.raise_at("parts.put_results", "before", Throttled("busy"))
+
+    marked = world.ledger.mark([Done(group[0], result=1), ItemRange(group.prefix, 0, 3)])
+
+    assert list(marked.left) == [0, 1]
+    assert world.ledger.missing(batch_id).ranges[0].start == 0
 
 
 def test_a_result_takes_one_write_and_an_item_without_one_none(world: World) -> None:

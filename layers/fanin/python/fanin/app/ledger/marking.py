@@ -158,16 +158,14 @@ class Marking:
     def _keep_results(self, plans: Iterable[Plan], verdicts: Verdicts) -> None:
         """Store the results of items, before these are marked as done."""
         for plan in plans:
-            if not plan.batch.results:
-                continue
             done = {
-                ordinal: mark
-                for ordinal, place in plan.first.items()
-                if isinstance(mark := verdicts.marks[place], Done) and mark.result is not None
+                n: mark
+                for n, place in plan.results.items()
+                if isinstance(mark := verdicts.marks[place], Done)
             }
             errors: Mapping[int, FaninError]
             try:
-                errors = keep(self._ports, plan.batch, done)
+                errors = keep(self._ports, plan.batch, done) if done else {}
             except (Throttled, ServiceUnavailable) as error:
                 errors = dict.fromkeys(done, error)
             for ordinal, why in errors.items():

@@ -259,6 +259,11 @@ class Verdicts:
         mark = self.marks[place]
         return mark.totals if isinstance(mark, Done | Failure | Count) else {}
 
+    def result(self, place: int) -> object:
+        """The result that a mark brings; None if it brings none."""
+        mark = self.marks[place]
+        return mark.result if isinstance(mark, Done) else None
+
     def ids(self, places: Iterable[int]) -> tuple[str, ...]:
         """The item ids of marks."""
         named = (self.marks[place] for place in places)
@@ -296,8 +301,9 @@ class Plan:
         failing: ordinal → the failure of an item; of those that are not held.
         covered: ordinals of failures whose items a range has marked from above. Their bits are cleared all
             the same, not as failed, since a repeat must settle what an earlier call left.
+        results: ordinal → the mark with the result of the item.
         repeats: mark → an earlier mark of the same item, which decides.
-        spans: ranges; one that follows a failure of its own items is left for a repeat.
+        spans: ranges; one that follows a failure or a result of its own items is left for a repeat.
     """
 
     batch: Batch
@@ -306,6 +312,7 @@ class Plan:
     held: dict[int, int] = field(default_factory=dict)
     failing: dict[int, int] = field(default_factory=dict)
     covered: set[int] = field(default_factory=set)
+    results: dict[int, int] = field(default_factory=dict)
     repeats: dict[int, int] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
 
@@ -341,8 +348,7 @@ def accepted(share: Share, batch: Batch, verdicts: Verdicts) -> Share:
     for span in share.spans:
         check(span.block, [span.place])
     for place in share.places:
-        mark = verdicts.marks[place]
-        if isinstance(mark, Done) and mark.result is not None and not batch.results:
+        if not batch.results and verdicts.result(place) is not None:
             refused[place] = InvalidRequest(
                 f"batch {batch.batch_id} keeps no results: open it with results=True, or acknowledge without"
             )
@@ -379,9 +385,13 @@ def plan_of(share: Share, batch: Batch, verdicts: Verdicts) -> Plan:
             plan.first[ordinal] = place
         if fails:
             (plan.held if batch.holds else plan.failing)[ordinal] = place
+    if batch.results:
+        plan.results = {n: place for n, place in plan.first.items() if verdicts.result(place) is not None}
     for span in spans:
         if _waits(span, plan):
-            verdicts.left[span.place] = Throttled("one of its items fails first; repeat this range")
+            verdicts.left[span.place] = Throttled(
+                "an earlier mark has a failure or a result of one of its items; repeat this range"
+            )
         elif span.place in fitting:
             plan.spans.append(span)
     return plan
@@ -417,9 +427,9 @@ def _earlier(plan: Plan, spans: Iterable[Span], place: int, ordinal: int, *, fai
 
 
 def _waits(span: Span, plan: Plan) -> bool:
-    """Whether an earlier mark says that an item of a range has failed."""
-    failing = plan.failing.items()
-    return any(place < span.place and span.start <= n < span.stop for n, place in failing)
+    """Whether an earlier mark, which may be left, has a failure or a result of an item of a range."""
+    noted = (plan.failing | plan.results).items()
+    return any(place < span.place and span.start <= n < span.stop for n, place in noted)
 
 
 def receipt_of(row: Batch) -> Receipt:
