@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from celery.contrib.testing.worker import start_worker
 from celery.exceptions import Ignore
+from celery.signals import setup_logging
 from celery.worker.state import revoked
 
 from fanin import Batch, ServiceUnavailable, State, Tracker
@@ -36,14 +37,21 @@ def app() -> Iterator[ModuleType]:
         patch.setitem(sys.modules, "tasks", module)
         patch.setitem(sys.modules, "shop", shop)
         exec(compile(WORKER, "tasks.py", "exec"), vars(module))  # noqa: S102
-        module.app.conf.update(
-            worker_hijack_root_logger=False, broker_transport_options={"polling_interval": 0.02}
-        )
+        module.app.conf.update(broker_transport_options={"polling_interval": 0.02})
         module.import_row.default_retry_delay = 0
         patch.setattr(contrib._later, "retry_backoff", False)
         patch.setattr(contrib._later, "default_retry_delay", 0)
-        with start_worker(module.app, perform_ping_check=False, shutdown_timeout=30):
-            yield module
+        # Where somebody listens to this signal, Celery leaves the logging of the process as it is.
+        setup_logging.connect(as_it_is)
+        try:
+            with start_worker(module.app, perform_ping_check=False, shutdown_timeout=30):
+                yield module
+        finally:
+            setup_logging.disconnect(as_it_is)
+
+
+def as_it_is(**_: object) -> None:
+    """Set no level and no handler: other tests of this process read logs."""
 
 
 class Shop:

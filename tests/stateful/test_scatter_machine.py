@@ -14,9 +14,10 @@ from fanin.app.scatters import correlation, replies
 from fanin.app.scatters import records as scatter_records
 from fanin.app.scatters import start as scatter_start
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.replies import Replies, ReplyStore
+from fanin.app.scatters.replies import First, Replies, ReplyStore
 from fanin.app.services import patterns
 from fanin.domain.batch import Batch
+from fanin.domain.marks import Done
 from fanin.domain.scatter import Reply
 from tests.stateful.scatter_machine import ScatterMachine
 from tests.stateful.test_machine import assert_found_out, quick
@@ -41,18 +42,18 @@ def test_scatters_do_so_for_a_long_time(width: int) -> None:
 # Tests of the test: scatters that are wrong in one step each.
 
 
-def last_reply_wins(self: ReplyStore, batch: Batch, ordinal: int, reply: Reply) -> bool:
+def last_reply_wins(self: ReplyStore, batch: Batch, ordinal: int, reply: Reply) -> First:
     value = {"at": 0, "payload": reply.payload}
     place = replies.namespace(batch.batch_id, ordinal)
     name = replies.reply_name(ordinal)
     self._ports.records.put(place, name, value, expires_at=batch.expires_at)
-    return True
+    return First(same=True, totals=reply.totals)
 
 
-def bit_first(self: ReplyStore, batch: Batch, ordinal: int, reply: Reply) -> bool:
+def bit_first(self: ReplyStore, batch: Batch, ordinal: int, reply: Reply) -> First:
     """Mark, and then store."""
     if not batch.state.terminal:
-        LedgerService(self._ports, patterns(self._ports)).ack([reply.item])
+        LedgerService(self._ports, patterns(self._ports)).mark([Done(reply.item)])
     return store(self, batch, ordinal, reply)
 
 

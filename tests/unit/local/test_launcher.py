@@ -105,6 +105,16 @@ class TestLayers:
         second = self.unpack(layers, tmp_path, "layer_2", module="two")
         assert ((first / "module").read_text(), (second / "module").read_text()) == ("one", "two")
 
+    def test_no_file_of_a_layer_is_looked_at_one_by_one_and_none_leads_outside(
+        self, layers: Path, tmp_path: Path
+    ) -> None:
+        inside = self.unpack(layers, tmp_path, "layer_1", **{"../../outside": "x"})
+        assert [file.name for file in inside.iterdir()] == ["outside"]
+        with ZipFile(tmp_path / "layer_2.zip", "w") as zipped:
+            zipped.writestr("module", "x")
+        with launcher._sharing(layers)(tmp_path / "layer_2.zip") as shared:
+            assert shared.namelist() == []
+
     def test_what_is_not_a_layer_is_unpacked_where_it_belongs(self, layers: Path, tmp_path: Path) -> None:
         code = self.unpack(layers, tmp_path, "code", handler="x")
         assert not code.is_symlink()

@@ -156,6 +156,11 @@ def _sharing(folder: Path) -> type[zipfile.ZipFile]:
     one_at_a_time = threading.Lock()
 
     class Shared(zipfile.ZipFile):
+        def namelist(self) -> list[str]:
+            # The emulator resolves the path of each file of a layer, only to see that it stays in its folder.
+            # With thousands of files that is most of a cold start, and extractall sees to it anyway.
+            return [] if Path(str(self.filename)).name.startswith("layer_") else super().namelist()
+
         def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
             target = Path(path)
             if not target.name.startswith("layer_"):
@@ -166,7 +171,7 @@ def _sharing(folder: Path) -> type[zipfile.ZipFile]:
             with one_at_a_time:
                 if not shared.exists():
                     draft = shared.with_suffix(f".{os.getpid()}")
-                    super().extractall(draft)
+                    super().extractall(draft, self.infolist())
                     with suppress(OSError):  # another emulator unpacked it first
                         draft.rename(shared)
                     shutil.rmtree(draft, ignore_errors=True)
