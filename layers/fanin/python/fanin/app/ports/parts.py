@@ -49,6 +49,8 @@ class FailureRow(NamedTuple):
     given_up: bool = False
 
 
+TARGETS: Final = "target/"
+"""Begins the names of the records of targets."""
 REDRIVE: Final = "redrive/"
 """Begins the names of redrives in stores. What else takes failures has names of its own."""
 
