@@ -107,6 +107,9 @@ What `tracker.failures`, `redrive`, `release` and `why` take and return. See
 
 ## Diagnosis
 
+::: fanin.Attention
+::: fanin.Troubled
+::: fanin.Trouble
 ::: fanin.Diagnosis
 ::: fanin.Finding
 ::: fanin.Code

@@ -57,7 +57,7 @@ class World:
         tracker: of a stack whose queues this process may create.
         airports: rows of the catalog.
         pause: seconds that the work on one row takes; there is something to see only if it takes time.
-        patience: how long nothing may happen to the invoices until they count as stalled.
+        patience: how long nothing may happen to the invoices and the prices until they count as stalled.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class World:
         self._send(INVOICES, ({"invoice": number} for number in range(40)), stall_after=self._patience)
 
     def _prices(self) -> None:
-        batch = self._tracker.open(user_key=PRICES, metadata={"team": "data"})
+        batch = self._tracker.open(user_key=PRICES, metadata={"team": "data"}, stall_after=self._patience)
         self.batches[PRICES] = batch.batch_id
         self._tracker.ack(list(self._tracker.add(batch.batch_id, 60)))
 

@@ -59,6 +59,15 @@ class Storage(Construct):
             max_write_request_units=settings.table_max_writes or None,
             max_read_request_units=settings.table_max_reads or None,
         )
+        # Only batches with trouble have the key, so others neither cost nor are read.
+        self.batches.add_global_secondary_index(
+            index_name=names.INDEX_BY_ATTENTION,
+            partition_key=dynamodb.Attribute(name=names.ATTENTION, type=dynamodb.AttributeType.STRING),
+            sort_key=dynamodb.Attribute(name=names.BATCH_ID, type=dynamodb.AttributeType.NUMBER),
+            projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+            max_write_request_units=settings.table_max_writes or None,
+            max_read_request_units=settings.table_max_reads or None,
+        )
         self.words = self._table(
             "Words",
             names.WORD_ID,
@@ -135,6 +144,7 @@ class Storage(Construct):
             allow(grantee, _actions("Query"), f"{batches}/index/{names.INDEX_BY_STATE_SHARD}")
         if access.finding:
             allow(grantee, _actions("Query"), f"{batches}/index/{names.INDEX_BY_USER_KEY}")
+            allow(grantee, _actions("Query"), f"{batches}/index/{names.INDEX_BY_ATTENTION}")
         if access.words:
             allow(grantee, _actions(*access.words), words)
         if access.parts:

@@ -9,7 +9,7 @@ from fanin import names
 PROGRESS = (
     *(names.BATCH_ID, names.STATE, names.STATE_SHARD, names.DUE_AT, names.TOUCHED_AT),
     *("acked", "cause", "ended_at", "failed", "failed_more", "failing", "mode", "partial"),
-    *("deadline", "kind", "retries"),
+    *("deadline", "kind", "retries", names.ATTENTION),
     *("t0", "t1", "t2", "t3", "totals_exact"),
 )
 """Attributes of a batch row that an acknowledgement may read or write: they move the batch forward.
@@ -39,7 +39,7 @@ class Access:
         batches: actions on the batches table, on all attributes.
         progress: attributes that UpdateItem may name there; empty grants no such update.
         listing: whether the role may query the index by state.
-        finding: whether the role may query the index by user key.
+        finding: whether the role may query the indexes by user key and by trouble.
         words: actions on the words table.
         parts: actions on the parts table, on all attributes.
         notes: attributes that UpdateItem may name there; empty grants no such update.
@@ -60,7 +60,7 @@ SETTLE = Access()
 """The settler: finish words and end batches."""
 WAKE = Access(parts=("BatchGetItem", "Query"))
 """The timer: the same at a deadline, which a pattern may postpone."""
-REAP = Access(listing=True, progress=(*PROGRESS, "stall_told"), parts=("BatchGetItem", "Query"))
+REAP = Access(listing=True, progress=(*PROGRESS, "stall_told", "stall_why"), parts=("BatchGetItem", "Query"))
 """The reaper: the same for batches that it finds by state, and the mark that a stall was told."""
 ACK = Access(parts=("BatchGetItem", "Query"), notes=NOTES)
 """Consumers, and the function for dead letters: mark items done or failed, note why they failed and when
@@ -95,8 +95,12 @@ ROUTE = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Qu
 """The router: the same, and note who has an event while others wait for it."""
 REGISTER = Access(batches=(), progress=(), words=(), directory=("BatchGetItem", "Query", "UpdateItem"))
 """The registrar: add and remove registrations."""
-DELIVER = Access(batches=(), progress=(), words=(), parts=("BatchGetItem", "UpdateItem"))
-"""The function of targets: read where they are, and note how far they are."""
+DELIVER = Access(
+    progress=(names.BATCH_ID, names.STATE, names.ATTENTION),
+    words=(),
+    parts=("BatchGetItem", "Query", "UpdateItem"),
+)
+"""The function of targets: read where they are, note how far they are, and flag batches for them."""
 READ = Access(
     progress=(),
     listing=True,

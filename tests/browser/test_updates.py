@@ -124,9 +124,9 @@ def test_what_is_new_appears_by_itself(page: Page, served: Served, service: InMe
     # When a batch is opened, it appears
     batch = service.tracker.open(user_key="fresh")
     expect(page.locator("main")).to_contain_text("fresh")
-    # And when it is cancelled, the page says that somebody should look
-    service.tracker.cancel(batch.batch_id)
-    expect(page.locator("section", has=page.locator("#attention"))).to_contain_text("cancelled")
+    # And when an item of it fails, the page says that somebody should look
+    service.tracker.fail(service.tracker.add(batch.batch_id, 2)[0], "no price")
+    expect(page.locator("section", has=page.locator("#attention"))).to_contain_text("1 failed item so far")
 
 
 def test_nothing_is_read_while_nobody_looks(

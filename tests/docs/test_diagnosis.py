@@ -6,13 +6,14 @@ import re
 from pathlib import Path
 
 from fanin import Code, Known
+from fanin.domain.batch import Trouble
 
 TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "diagnosis.md").read_text()
 
 
-def test_it_says_of_every_finding_what_to_do_in_their_order() -> None:
+def test_it_says_of_every_trouble_and_finding_what_to_do_in_their_order() -> None:
     told = re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)
-    assert told == [code.value for code in Code]
+    assert told == [*Trouble, *Code]
 
 
 def test_it_names_what_may_be_known_of_a_range() -> None:

@@ -14,6 +14,7 @@ from standardwebhooks import Webhook
 
 from fanin import names
 from fanin.client.tracker import Tracker
+from fanin.domain.batch import Trouble
 from fanin.domain.targets import TargetReport, TargetState
 from fanin.errors import ChannelRefused, InvalidRequest
 from fanin.local import Stack
@@ -182,17 +183,24 @@ def test_a_redirect_is_not_followed(tracker, receiver) -> None:
     assert "/moved" not in repr(tracker.targets(batch_id))
 
 
+def troubles(tracker, batch_id) -> list[Trouble]:
+    """What a person should know of a batch."""
+    return [one.trouble for one in tracker.attention().batches if one.batch.batch_id == batch_id]
+
+
 def test_a_webhook_that_is_gone_is_parked_and_told_again_on_request(tracker, receiver) -> None:
     # Given a receiver that says that it is gone
     receiver.statuses["/gone"] = 410
     batch_id = ended(tracker, {"type": "webhook", "url": receiver.url("/gone")})
     eventually(lambda: states(tracker, batch_id) == [TargetState.PARKED])
+    eventually(lambda: Trouble.TARGETS in troubles(tracker, batch_id))
     # When it is back, and an operator has the target told again
     del receiver.statuses["/gone"]
     tracker.redeliver(batch_id)
     # Then it is
     settled(tracker, batch_id)
     assert len(receiver.of("/gone")) == 2
+    assert troubles(tracker, batch_id) == []
     # And once more does nothing
     tracker.redeliver(batch_id)
     time.sleep(1)

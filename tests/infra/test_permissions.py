@@ -16,7 +16,7 @@ from fanin.adapters.dynamodb.connection import Written
 from fanin.adapters.dynamodb.parts import DynamoParts
 from fanin.app.ports.batches import Activity, Done
 from fanin.app.ports.parts import FailureRow, ResultRow, RetryRow
-from fanin.domain.batch import LIVE, Cause, State
+from fanin.domain.batch import LIVE, Batch, Cause, State, Trouble
 from fanin_cdk import table_access
 from fanin_cdk.table_access import BEGIN, PROGRESS
 
@@ -68,6 +68,7 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "batches": table("BatchGetItem", "PutItem", "UpdateItem"),
         "batches/index/by_shelf": table("Query"),
         "batches/index/by_user_key": table("Query"),
+        "batches/index/by_attention": table("Query"),
         "words": table("BatchGetItem", "UpdateItem"),
         "parts": table("BatchGetItem", "BatchWriteItem", "PutItem", "Query", "UpdateItem"),
         "directory": table("BatchGetItem", "DeleteItem", "Query", "UpdateItem"),
@@ -100,7 +101,9 @@ ALLOWED: dict[str, dict[str, set[str]]] = {
         "claims/*": {"s3:GetObject", "s3:PutObject"},
     },
     "targets": {
-        "parts": table("BatchGetItem", "UpdateItem"),
+        "batches": table("BatchGetItem"),
+        "batches, some attributes: its flag": table("UpdateItem"),
+        "parts": table("BatchGetItem", "Query", "UpdateItem"),
         "tagged queues": {"sqs:SendMessage"},
         "target jobs": CONSUME,
     },
@@ -210,7 +213,8 @@ EVERYWHERE = {
 MORE = {
     frozenset(PROGRESS): "",
     frozenset(BEGIN): " and the number of items",
-    frozenset({*PROGRESS, "stall_told"}): " and the mark of a stall",
+    frozenset({*PROGRESS, "stall_told", "stall_why"}): " and the mark of a stall",
+    frozenset({"batch_id", "state", "attention"}): ": its flag",
 }
 """Attributes of a batch that a role may write → what they are besides its progress."""
 TRACES = {"xray:PutTraceSegments", "xray:PutTelemetryRecords"}
@@ -375,6 +379,7 @@ def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
     store.count(1, 5, activity=activity, sums=tuple(totals.values()))
     store.postpone(1, deadline=1, until=2, activity=activity)
     store.hint_failures(1, 3)
+    store.flag(Batch(1, b"", 1, 1, 1, 1, 1), Trouble.FAILING)
     store.end(1, State.CANCELLED, now=1, sources=LIVE, cause=Cause.FAILURES)
     # Then the attributes that it named are exactly those that the policy allows
     assert asked == set(PROGRESS)

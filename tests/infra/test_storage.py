@@ -44,7 +44,7 @@ def test_a_table_has_its_key_and_its_stream(fanin, tracker, table, key, stream):
 
 def test_batches_are_found_by_shelf_and_time(fanin, tracker):
     properties = fanin.properties(tracker.storage.batches)
-    index, _ = properties["GlobalSecondaryIndexes"]
+    index, *_ = properties["GlobalSecondaryIndexes"]
     assert index == {
         "IndexName": names.INDEX_BY_STATE_SHARD,
         "KeySchema": [
@@ -60,7 +60,7 @@ def test_batches_are_found_by_shelf_and_time(fanin, tracker):
 def test_batches_are_found_by_user_key_through_an_index_that_only_an_opening_writes(fanin, tracker):
     # Given an index of keys that no acknowledgement changes, and of nothing else
     properties = fanin.properties(tracker.storage.batches)
-    _, index = properties["GlobalSecondaryIndexes"]
+    _, index, attention = properties["GlobalSecondaryIndexes"]
     assert index == {
         "IndexName": names.INDEX_BY_USER_KEY,
         "KeySchema": [
@@ -71,6 +71,8 @@ def test_batches_are_found_by_user_key_through_an_index_that_only_an_opening_wri
     }
     types = {a["AttributeName"]: a["AttributeType"] for a in properties["AttributeDefinitions"]}
     assert (types["user_shard"], types["batch_id"]) == ("S", "N")
+    assert attention["KeySchema"][0]["AttributeName"] == names.ATTENTION
+    assert attention["Projection"] == {"ProjectionType": "KEYS_ONLY"}
     # Then who moves a batch forward may not write its key
     assert names.USER_SHARD not in {*PROGRESS, *BEGIN}
 
@@ -111,4 +113,4 @@ def test_the_words_table_is_warm_and_every_table_limited_if_the_settings_say_so(
 def test_an_index_has_the_limit_of_its_table(frugal):
     """DynamoDB limits an index on its own; without a limit its writes may cost as much again."""
     indexes = frugal.properties(frugal.stack.tracker.storage.batches)["GlobalSecondaryIndexes"]
-    assert [index["OnDemandThroughput"] for index in indexes] == [LIMIT, LIMIT]
+    assert [index["OnDemandThroughput"] for index in indexes] == [LIMIT] * 3

@@ -126,6 +126,7 @@ def create_tables(connection: Connection, prefix: str) -> None:
             {"AttributeName": names.STATE_SHARD, "AttributeType": "S"},
             {"AttributeName": names.DUE_AT, "AttributeType": "N"},
             {"AttributeName": names.USER_SHARD, "AttributeType": "S"},
+            {"AttributeName": names.ATTENTION, "AttributeType": "S"},
         ],
         GlobalSecondaryIndexes=[
             {
@@ -140,6 +141,14 @@ def create_tables(connection: Connection, prefix: str) -> None:
                 "IndexName": names.INDEX_BY_USER_KEY,
                 "KeySchema": [
                     {"AttributeName": names.USER_SHARD, "KeyType": "HASH"},
+                    {"AttributeName": names.BATCH_ID, "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            },
+            {
+                "IndexName": names.INDEX_BY_ATTENTION,
+                "KeySchema": [
+                    {"AttributeName": names.ATTENTION, "KeyType": "HASH"},
                     {"AttributeName": names.BATCH_ID, "KeyType": "RANGE"},
                 ],
                 "Projection": {"ProjectionType": "KEYS_ONLY"},

@@ -252,7 +252,7 @@ class TestTellStall:
         batch = put(stores)
 
         for _ in range(2):  # the SDK may send it twice
-            assert stores.batches.tell_stall(batch.batch_id, Activity(batch.touched_at, NOW + HOUR))
+            assert stores.batches.tell_stall(batch.batch_id, Activity(batch.touched_at, NOW + HOUR), "slow")
 
         row = stores.batches.read([batch.batch_id])[batch.batch_id]
         assert (row.stall_told, row.touched_at) == (batch.touched_at, batch.touched_at)
@@ -262,10 +262,10 @@ class TestTellStall:
     def test_activity_since_or_an_end_refuses_it(self, stores: Stores) -> None:
         batch = put(stores)
         stores.batches.touch(batch.batch_id, Activity(NOW + 5, NOW + HOUR))
-        assert not stores.batches.tell_stall(batch.batch_id, Activity(batch.touched_at, NOW + HOUR))
+        assert not stores.batches.tell_stall(batch.batch_id, Activity(batch.touched_at, NOW + HOUR), "slow")
 
         stores.batches.end(batch.batch_id, State.CANCELLED, now=NOW, sources=(State.OPEN,))
-        assert not stores.batches.tell_stall(batch.batch_id, Activity(NOW + 5, NOW + HOUR))
+        assert not stores.batches.tell_stall(batch.batch_id, Activity(NOW + 5, NOW + HOUR), "slow")
         assert stores.batches.read([batch.batch_id])[batch.batch_id].stall_told is None
 
 

@@ -111,6 +111,8 @@ class RedrivesSimulation:
         return RedriveService(LedgerService(self.ports), page=self.page, at_once=1)
 
     def redrives(self) -> list[Redriving]:
+        if self.batch.batch_id in self.removed:
+            return []
         return list(self.service().redrives(self.batch.batch_id).redrives)
 
     def play(self) -> None:

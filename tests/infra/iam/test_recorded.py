@@ -27,7 +27,9 @@ UNSEEN = {
     "settling what a writer that crashed has left, which the tests do not provoke in each function": (
         "(Timer|DeadLetters|Replies|Reaper|Redriver)Role dynamodb:(BatchGetItem|UpdateItem) .*Words",
     ),
-    "counting the failures and held items of a batch": ("(Timer|Replies)Role dynamodb:Query .*Parts",),
+    "counting the failures and held items of a batch": (
+        "(Timer|Replies|Targets)Role dynamodb:Query .*Parts",
+    ),
     "a deadline that is set a second time": ("(Timer|Api)Role scheduler:UpdateSchedule",),
     "a record, a message or an event that cannot be handled": (
         "(Acks|Directory|Registrar)Role sqs:SendMessage .*(AckQueue|Retries|Parked)",

@@ -119,7 +119,7 @@ def test_a_failure_keeps_its_message_and_what_is_known_of_it(world: World) -> No
     batch, (group,) = world.batch(3)
     message = KeptMessage("{}", {"blob": MessageAttribute("Binary", b"\x00")}, "g")
 
-    with world.costing(writes=3):  # the message, the note, and the word
+    with world.costing(writes=4):  # the message, the note, the flag of the batch, once, and the word
         world.ledger.mark([Failure(group[1], "row 7 is torn", message, attempts=4, source="arn:q")]).whole()
 
     found = world.ledger.failure(batch.batch_id, 1)

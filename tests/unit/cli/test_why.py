@@ -40,3 +40,17 @@ def test_of_more_than_it_shows_it_says_where_the_rest_is(run, tracker):
 
 def test_of_an_unknown_batch_it_fails(run):
     assert run("why", 5).exit_code != 0
+
+
+def test_what_needs_a_person_has_the_command_that_helps(run, tracker):
+    assert run("attention").exit_code == 0
+    with tracker.batch(user_key="prices") as batch:
+        tracker.fail(batch.add(1)[0], "no price")
+
+    found = run("attention")
+
+    assert found.stdout.splitlines()[1:] == [
+        f"{batch.id}\t1 failed item, not redriven\tprices\tfanin redrive {batch.id}"
+    ]
+    assert (found.stderr, found.exit_code) == ("1 failed\n", 1)
+    assert run("attention", "--json", "--all").document["counts"] == {"failed": 1}

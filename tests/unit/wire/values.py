@@ -152,6 +152,8 @@ def missing_ranges(draw: st.DrawFn) -> reports.MissingRange:
     return reports.MissingRange(start, start + size, issue(7, start, size, b"salt-of-a-batch!").prefix)
 
 
+troubled = built(reports.Troubled, batch=batch)
+
 CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     "OpenBatch": (
         batches.OPEN_BATCH,
@@ -173,6 +175,11 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     ),
     "Batch": (batches.BATCH, batch),
     "BatchPage": (batches.BATCHES, built(reports.Batches, batches=tuples(batch))),
+    "Troubled": (batches.TROUBLED, troubled),
+    "Attention": (
+        batches.ATTENTION,
+        built(reports.Attention, batches=tuples(troubled), counts=st.just({"held": 3})),
+    ),
     "Progress": (
         batches.PROGRESS,
         built(

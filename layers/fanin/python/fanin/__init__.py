@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     from fanin.client.messages import Message, ReceivedMessage
     from fanin.client.producing.batch import TrackedBatch
     from fanin.client.tracker import Tracker
-    from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State
+    from fanin.domain.batch import (
+        Batch,
+        Cause,
+        ChildFailures,
+        Kind,
+        Mode,
+        OnDeadline,
+        OnFailure,
+        State,
+        Trouble,
+    )
     from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
     from fanin.domain.claim_checks import ClaimCheck
     from fanin.domain.diagnosis import (
@@ -45,6 +55,7 @@ if TYPE_CHECKING:
     from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
     from fanin.domain.redrives import OrdinalRange, Redrive, RedriveState, Redriving
     from fanin.domain.reports import (
+        Attention,
         Batches,
         ErrorGroup,
         Errors,
@@ -56,6 +67,7 @@ if TYPE_CHECKING:
         MissingRange,
         Progress,
         ReleasedItems,
+        Troubled,
         Verdict,
     )
     from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent
@@ -103,6 +115,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Accepted",
     "AccessDenied",
+    "Attention",
     "Batch",
     "BatchClosed",
     "BatchGone",
@@ -231,6 +244,8 @@ __all__ = [
     "TooManyRejects",
     "TrackedBatch",
     "Tracker",
+    "Trouble",
+    "Troubled",
     "Unreachable",
     "UnsupportedMediaType",
     "Verdict",
@@ -243,6 +258,7 @@ __all__ = [
 _HOMES: Final = {
     "Accepted": "fanin.domain.buffer",
     "AccessDenied": "fanin.errors",
+    "Attention": "fanin.domain.reports",
     "Batch": "fanin.domain.batch",
     "BatchClosed": "fanin.errors",
     "BatchGone": "fanin.errors",
@@ -312,7 +328,6 @@ _HOMES: Final = {
     "MissingRange": "fanin.domain.reports",
     "Mode": "fanin.domain.batch",
     "NotConfigured": "fanin.errors",
-    "Unreachable": "fanin.errors",
     "NotRegistered": "fanin.errors",
     "Notice": "fanin.client.frames.envelope_sender",
     "OnDeadline": "fanin.domain.batch",
@@ -367,12 +382,15 @@ _HOMES: Final = {
     "TargetState": "fanin.domain.targets",
     "TargetType": "fanin.domain.targets",
     "Throttled": "fanin.errors",
-    "UnsupportedMediaType": "fanin.errors",
     "Ticket": "fanin.domain.frames",
     "Tolerance": "fanin.domain.failures",
     "TooManyRejects": "fanin.errors",
     "TrackedBatch": "fanin.client.producing.batch",
     "Tracker": "fanin.client.tracker",
+    "Trouble": "fanin.domain.batch",
+    "Troubled": "fanin.domain.reports",
+    "Unreachable": "fanin.errors",
+    "UnsupportedMediaType": "fanin.errors",
     "Verdict": "fanin.domain.reports",
     "When": "fanin.domain.targets",
     "Work": "fanin.domain.buffer",

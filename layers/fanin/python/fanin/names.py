@@ -58,6 +58,8 @@ STATE: Final = "state"
 SHARDS: Final = 8
 USER_SHARD: Final = "user_shard"  # "<user key>#<shard>", of batches that have a user key
 INDEX_BY_USER_KEY: Final = "by_user_key"  # key: USER_SHARD, BATCH_ID
+ATTENTION: Final = "attention"  # "<trouble>#<shard>", of batches that a person should look at
+INDEX_BY_ATTENTION: Final = "by_attention"  # key: ATTENTION, BATCH_ID
 
 # The words table.
 WORD_ID: Final = "word_id"  # "<batch>/<level>/<index>"

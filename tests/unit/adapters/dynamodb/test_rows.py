@@ -8,7 +8,7 @@ from fanin import names
 from fanin.adapters.dynamodb.rows import decode, encode, state_shard, user_shard, word_id, word_key
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
-from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State
+from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State, Trouble
 from fanin.domain.failures import Keep, Tolerance
 
 BATCH = Batch(
@@ -49,12 +49,14 @@ BATCH = Batch(
     held_more=True,
     stall_after=13,
     stall_told=14,
+    stall_why="no consumer",
     targets=3,
     totals={"rows": 2**93, "cents": -5},
     totals_exact=True,
     totals_before={"rows": 7},
     results=True,
     opened_by="o",
+    attention=Trouble.TARGETS,
 )
 
 

@@ -204,7 +204,7 @@ class TestSteps:
         for call in ("timers.clear", "events.publish"):
             world.raise_at(call, "before", ValueError())
 
-        with pytest.raises(ExceptionGroup, match=f"2 of 3 steps .* batch {frame.batch_id} failed") as raised:
+        with pytest.raises(ExceptionGroup, match=f"2 of 4 steps .* batch {frame.batch_id} failed") as raised:
             world.ledger.announce(frame)
 
         assert len(raised.value.exceptions) == 2

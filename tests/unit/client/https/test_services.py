@@ -51,6 +51,7 @@ def use_batches(fanin: HttpsServices) -> None:
     fanin.diagnostics.note_sent(batch.batch_id, SentItems(QUEUE, 0, 3))
     fanin.diagnostics.note_retries([Retry(group[2], 2, "no")])
     fanin.diagnostics.why(batch.batch_id)
+    fanin.diagnostics.attention()
     fanin.ledger.close(batch.batch_id)
     fanin.ledger.cancel(batch.batch_id)
     fanin.ledger.targets(batch.batch_id)

@@ -16,7 +16,7 @@ from tests.unit.console.calls import Calls
 from tests.unit.console.looking import HOSTILE, live_of
 
 CALLS = {
-    "overview": "buffers.list buffers.status ledger.list*6 ledger.status*7 redrives.redrives",
+    "overview": "buffers.list buffers.status diagnostics.attention ledger.list*6 ledger.status*6",
     "batches": "ledger.list",
     "billion": "diagnostics.why ledger.errors ledger.picture ledger.status",
     "why of billion": "diagnostics.why ledger.status",

@@ -177,6 +177,32 @@ def test_a_request_reads_few_rows_of_many_batches(state: str, operation: str) ->
     )
 
 
+def test_a_listing_of_what_needs_attention_reads_what_is_wrong_and_few_rows() -> None:
+    # Given a hundred batches with trouble, and four times as many without
+    service = Service(Memory())
+    ledger = service.services.ledger
+    for number in range(500):
+        group = ledger.add(ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id, BILLION)
+        if number % 5 == 0:
+            ledger.mark([Failure(f"{group.prefix}:{n * 10**6}", "no") for n in range(50)]).whole()
+    route = next(route for route in ROUTES if route.operation == "listAttention")
+    cursor: dict[str, str] = {}
+    found, counts = 0, {}
+
+    # When all that needs attention is listed
+    while True:
+        answer, rows = asked(service, route, route.path, limit=1_000, **cursor)
+        assert rows <= limits.MAX_ROWS
+        found += len(answer.json["batches"])
+        counts = answer.json["counts"]
+        if answer.json["cursor"] is None:
+            break
+        cursor = {"cursor": answer.json["cursor"]}
+
+    # Then it is the hundred
+    assert (found, counts) == (100, {"held": 100})
+
+
 SCATTERS = [route for route in ROUTES if route.path.startswith(f"{API_ROOT}/scatters/")]
 
 
@@ -228,7 +254,7 @@ def test_a_listing_of_records_has_at_most_so_many_rows() -> None:
 
 
 def test_every_route_that_reads_is_tried_here() -> None:
-    tried = {"listBatches", "getFrame", "listTopic", "listBuffers", "listRoutes"}
+    tried = {"listBatches", "listAttention", "getFrame", "listTopic", "listBuffers", "listRoutes"}
     tried |= {route.operation for route in (*OF_A_BATCH, *SCATTERS)}
     one_row = {"getBuffer", "getRegistration", "getRoute", "getDocument", "getV1Document"}
     of_carlyle = {route.operation for route in ROUTES if not route.path.startswith((API_ROOT, "/openapi"))}

@@ -90,7 +90,7 @@ class Services:
     def diagnostics(self) -> DiagnosisService:
         from fanin.app.diagnosis.service import DiagnosisService
 
-        return DiagnosisService(self.ports)
+        return DiagnosisService(self.ports, rows=self._rows)
 
     @cached_property
     def directory(self) -> DirectoryService:

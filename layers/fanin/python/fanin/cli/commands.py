@@ -24,6 +24,7 @@ MODULES: Final = {
     "verify": "reading",
     "redrive": "redrive",
     "release": "release",
+    "attention": "why",
     "why": "why",
     "targets": "targets",
     "watch": "watching",

@@ -1,4 +1,4 @@
-"""The command ``fanin why``: why a batch is not finished."""
+"""What needs a person, ``fanin attention``, and why a batch is not finished, ``fanin why``."""
 
 from __future__ import annotations
 
@@ -6,12 +6,43 @@ from collections.abc import Iterator
 
 import typer
 
-from fanin.cli.options import BatchId
+from fanin.cli.exits import ExitCode
+from fanin.cli.listing import Listing
+from fanin.cli.options import BatchId, Cursor, EveryPage, PageSize
 from fanin.cli.session import session
 from fanin.domain.diagnosis import Diagnosis
+from fanin.domain.reports import Attention
+from fanin.wire.batches import ATTENTION
 from fanin.wire.items import DIAGNOSIS
 
 app = typer.Typer()
+
+
+@app.command()
+def attention(
+    ctx: typer.Context, limit: PageSize = 100, cursor: Cursor = None, every: EveryPage = False
+) -> None:
+    """List the batches that a person should look at, the most urgent first, each with the command that helps.
+
+    Live batches come before ended ones. Failures that were redriven are not listed. Exits with 1 if there is
+    any.
+    """
+    run = session(ctx)
+    page = run.tracker.attention(cursor=cursor, limit=limit)
+    while every and page.cursor is not None:
+        more = run.tracker.attention(cursor=page.cursor, limit=limit)
+        page = Attention((*page.batches, *more.batches), more.counts, more.cursor)
+    shown = Listing("batch", "what", "user key", "do", empty="nothing needs attention")
+    for one in page.batches:
+        command, *options = one.action.split()
+        named = str(one.batch.batch_id)
+        shown.add_row(named, one.reason, one.batch.user_key, run.command(command, named, *options))
+    run.answer(ATTENTION.encode(page), shown)
+    if page.counts and not run.as_json:
+        run.remark(", ".join(f"{n:,} {one.replace('_', ' ')}" for one, n in page.counts.items()))
+    run.more(page.cursor)
+    if page.batches:
+        raise typer.Exit(ExitCode.WRONG)
 
 
 @app.command()

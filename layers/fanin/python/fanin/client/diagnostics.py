@@ -10,6 +10,7 @@ from fanin.app.api import Diagnostics
 from fanin.app.bisect import bisect
 from fanin.domain.diagnosis import Diagnosis, Retry, SentItems
 from fanin.domain.limits import MAX_NOTES
+from fanin.domain.reports import Attention
 
 logger = logging.getLogger("fanin")
 
@@ -37,6 +38,18 @@ class DiagnosticCalls:
             BatchNotFound, BatchGone: the batch does not exist, or is gone.
         """
         return self._diagnostics().why(batch_id)
+
+    def attention(self, *, cursor: str | None = None, limit: int = 100) -> Attention:
+        """List the batches that a person should look at: live ones first, the most urgent before others.
+
+        Each has what is wrong, in words, and the command that helps. A failure that was redriven is not
+        listed. It reads what is wrong, however many batches there are.
+
+        Args:
+            cursor: of the page before; a page whose cursor is None is the last.
+            limit: how many batches a page has at most.
+        """
+        return self._diagnostics().attention(cursor=cursor, limit=limit)
 
     def note_sent(self, batch_id: int, sent: SentItems) -> None:
         """Note that a queue has accepted the messages of some items, so that ``why`` knows where to look.

@@ -92,6 +92,25 @@ class ChildFailures(StrEnum):
     """It is done."""
 
 
+class Trouble(StrEnum):
+    """Why a person should look at a batch; the most urgent first."""
+
+    STALLED = "stalled"
+    """It is live, and nothing happens although items are missing."""
+    HELD = "held"
+    """Failed items wait until somebody redrives or releases them."""
+    FAILING = "failing"
+    """It is live, and items of it have failed."""
+    TARGETS = "targets"
+    """It has ended, and a target could not be told."""
+    NOT_CLOSED = "not_closed"
+    """All its items are done, but it was never closed."""
+    INCOMPLETE = "incomplete"
+    """It has ended with items missing."""
+    FAILED = "failed"
+    """It has ended with failures that nobody has redriven."""
+
+
 class Cause(StrEnum):
     """Why a batch was cancelled, where nobody asked for it."""
 
@@ -123,7 +142,8 @@ class Batch:
         pending_bound: upper bound of the pending items, kept only where there is a limit.
         parent_item: item id of another batch; the notifier marks it done or failed when this batch ends.
         stall_after: seconds without activity until a live batch counts as stalled; 0 for never.
-        stall_told: the ``touched_at`` of the stall that was told last.
+        stall_told: the ``touched_at`` of the stall that was told last; callers do not see it.
+        stall_why: the most likely reason of that stall, in a few words.
         instead_of: the last child of ``parent_item`` before this one that was used. It ended without
             completing, and decides about the item if this batch is never used.
         retry_of: id of the batch whose failed items this batch retries.
@@ -148,6 +168,7 @@ class Batch:
         totals_exact: whether these are the sums of every item that is done, each counted once.
         totals_before: the sums of the batches that it retries, by the names of their totals.
         results: whether results of its items are kept.
+        attention: why a person should look at it, as it was last written; see ``fanin.app.attention``.
         opened_by: who opened it: the ARN of an AWS identity, the subject of a token, or the name that a
             program on the tables goes by; empty if that is not known.
     """
@@ -189,12 +210,14 @@ class Batch:
     held_more: bool = False
     stall_after: int = 0
     stall_told: int | None = None
+    stall_why: str = ""
     targets: int = 0
     totals: Mapping[str, int] = field(default_factory=dict)
     totals_exact: bool = False
     totals_before: Mapping[str, int] = field(default_factory=dict)
     results: bool = False
     opened_by: str = ""
+    attention: Trouble | None = None
 
     @property
     def used(self) -> bool:
@@ -244,6 +267,18 @@ class Batch:
     def stall_at(self) -> int | None:
         """When its stall is to be told, ms; None if it was told, or never is."""
         return None if self.stall_told == self.touched_at else self.quiet_at
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether it is live, its stall was told, and nothing has happened since."""
+        return not self.state.terminal and self.stall_told == self.touched_at
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """``attention`` as callers see it: not if it is of a time that is over."""
+        of_live = self.attention in {Trouble.STALLED, Trouble.HELD, Trouble.FAILING}
+        moved = self.attention is Trouble.STALLED and self.stall_told not in {None, self.touched_at}
+        return None if moved or (of_live and self.state.terminal) else self.attention
 
     def stalled(self, now: int) -> bool:
         """Whether a live batch has surely had no activity for ``stall_after``, and that was not told yet."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fanin.domain.batch import Batch
+from fanin.domain.batch import Batch, Trouble
 from fanin.domain.failures import KeptMessage, error_of
 from fanin.domain.ids import MAX_COUNT, issue, parse_prefix
 from fanin.domain.limits import MAX_MARKS
@@ -239,6 +239,38 @@ class Batches:
     """One page of batches."""
 
     batches: tuple[Batch, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Troubled:
+    """A batch that a person should look at.
+
+    Attributes:
+        batch: the row, with the failed and held items that were seen.
+        trouble: what is wrong, the most urgent first if there is more than one thing.
+        reason: the same in words.
+        action: the command that helps, without the batch: ``fanin <action> <batch>``.
+    """
+
+    batch: Batch
+    trouble: Trouble
+    reason: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """What a person should look at, the most urgent first.
+
+    Attributes:
+        batches: one page of them; live ones come before ended ones.
+        counts: how many there are in all, by what is wrong, as the index has it.
+        cursor: goes on with the next page; None at the end.
+    """
+
+    batches: tuple[Troubled, ...]
+    counts: Mapping[str, int]
     cursor: str | None = None
 
 

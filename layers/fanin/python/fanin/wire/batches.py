@@ -16,10 +16,20 @@ from fanin.domain.batch import (
     OnFailure,
     OpenBatch,
     State,
+    Trouble,
 )
 from fanin.domain.failures import MIN_SAMPLE, Keep, Tolerance
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, Group
-from fanin.domain.reports import Batches, Estimate, Expired, Progress, ReleasedItems, Verdict
+from fanin.domain.reports import (
+    Attention,
+    Batches,
+    Estimate,
+    Expired,
+    Progress,
+    ReleasedItems,
+    Troubled,
+    Verdict,
+)
 from fanin.domain.targets import (
     CALLBACK_ID,
     MAX_CALLBACK_ID,
@@ -142,7 +152,7 @@ BATCH: Final = answer(
     "Batch",
     Batch,
     without={"salt": b""},
-    shown={"touched_at": "active_at", "held_more": "may_hold_more"},
+    shown={"touched_at": "active_at", "held_more": "may_hold_more", "attention": "trouble"},
     batch_id=BATCH_ID,
     state=STATE,
     mode=one_of(Mode),
@@ -187,9 +197,27 @@ BATCH: Final = answer(
     opened_by=TEXT.with_keywords(
         description="who opened it: an AWS identity, a token's subject, a program's name; absent if unknown"
     ).left_out_if_empty(),
+    attention=or_null(one_of(Trouble))
+    .with_keywords(enum=[*(one.value for one in Trouble), None], description="why a person should look at it")
+    .left_out_if_empty(),
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
 BATCHES: Final = answer("BatchPage", Batches, batches=many(BATCH), cursor=CURSOR)
+TROUBLED: Final = answer(
+    "Troubled",
+    Troubled,
+    batch=Inline(BATCH),
+    trouble=one_of(Trouble),
+    reason=TEXT,
+    action=TEXT.with_keywords(description="the command that helps: `fanin <action> <batch>`"),
+)
+ATTENTION: Final = answer(
+    "Attention",
+    Attention,
+    batches=many(TROUBLED),
+    counts=TOTALS.with_keywords(description="how many batches there are in all, by what is wrong"),
+    cursor=CURSOR,
+)
 _DOLLARS: Final = number(0, 1e15)
 COST: Final = answer(
     "Cost",
@@ -232,6 +260,8 @@ SHAPES: Final = (
     OPEN_BATCH,
     BATCH,
     BATCHES,
+    TROUBLED,
+    ATTENTION,
     COST,
     PROGRESS,
     ADD_ITEMS,

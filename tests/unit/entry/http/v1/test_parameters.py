@@ -7,13 +7,14 @@ import re
 
 import pytest
 
-from fanin.app.api import Buffers, Directory, Frames, Ledger, Redrives, Routing, Scatters
+from fanin.app.api import Buffers, Diagnostics, Directory, Frames, Ledger, Redrives, Routing, Scatters
 from fanin.domain.limits import MAX_PAGE, MAX_REPLIES
 from fanin.entry.http.table import ROUTES
 from fanin.entry.http.v1.parameters import KEY, paged
 
 LISTINGS = {
     "listBatches": Ledger.list,
+    "listAttention": Diagnostics.attention,
     "listMissing": Ledger.missing,
     "listResults": Ledger.results,
     "listFailures": Ledger.failures,

@@ -1,4 +1,4 @@
-"""How batches are found: by state, and which are due, the longest due first; by user key; by item.
+"""How batches are found: by state, the longest due first; by user key; by trouble; by item.
 
 The note in the parts table says which batch is the child of an item.
 """
@@ -13,7 +13,7 @@ from typing import Any, Final
 from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.dynamodb.connection import Connection
-from fanin.adapters.dynamodb.rows import Item, attribute, user_shard
+from fanin.adapters.dynamodb.rows import Item, attribute
 from fanin.app.ports.batches import ItemPlace
 from fanin.domain.batch import LIVE, Batch, State
 
@@ -99,23 +99,30 @@ def _place(row: Item) -> tuple[int, int]:
     return int(row[names.DUE_AT]["N"]), int(row[names.BATCH_ID]["N"])
 
 
-class UserKeyIndex:
-    """Reads the index, whose rows are spread over shards for each user key.
+class NewestFirst:
+    """Reads such an index, whose rows are spread over shards for each value, ``<value>#<shard>``.
 
-    Its sort key is the batch id, which begins with the time at which it was made. So ids say which batch is
-    newer, no two rows tie, and a page goes on below an id. Only the opening of a batch writes the index.
+    A batch id begins with the time at which it was made. So ids say which batch is newer, no two rows tie,
+    and a page goes on below an id.
 
     Args:
         table: name of the batches table.
+        index: name of the index.
+        key: the attribute that is its hash key.
         connection: calls DynamoDB.
     """
 
-    def __init__(self, table: str, connection: Connection) -> None:
-        self._table = table
+    def __init__(self, table: str, index: str, key: str, connection: Connection) -> None:
+        self._key = key
+        self._request = {
+            "TableName": table,
+            "IndexName": index,
+            "KeyConditionExpression": f"{key} = :shard",
+        }
         self._connection = connection
 
-    def page(self, user_key: str, *, cursor: str | None, limit: int) -> tuple[list[int], str | None]:
-        """List ids of batches with a user key, the newest first.
+    def page(self, value: str, *, cursor: str | None, limit: int) -> tuple[list[int], str | None]:
+        """List ids of batches with a value, the newest first.
 
         Returns:
             The ids, and the cursor of the next page; None at the end.
@@ -123,36 +130,40 @@ class UserKeyIndex:
         Raises:
             InvalidRequest: the cursor is not from this listing.
         """
-        listing = cursors.listing_of("batches of", user_key)
+        listing = cursors.listing_of("batches of", value)
         before = None if cursor is None else cursors.decode(listing, cursor, {1})[0]
-        share = limit // names.SHARDS + 1  # a shard has about so many rows of a page
-        shards = [self._shard(user_key, shard, before, share) for shard in range(names.SHARDS)]
-        found = list(islice(merge(*shards, reverse=True), limit + 1))
+        found = self.below(value, before, limit + 1, share=limit)
         page = found[:limit]
         return page, cursors.encode(listing, page[-1]) if len(found) > limit else None
 
-    def _shard(self, user_key: str, shard: int, before: int | None, share: int) -> Iterator[int]:
+    def below(self, value: str, before: int | None, limit: int, *, share: int | None = None) -> list[int]:
+        """Ids of batches with a value, below an id; ``share`` is how many are expected of all shards."""
+        each = (limit if share is None else share) // names.SHARDS + 1
+        shards = [self._shard(f"{value}#{shard}", before, each) for shard in range(names.SHARDS)]
+        return list(islice(merge(*shards, reverse=True), limit))
+
+    def count(self, value: str) -> int:
+        """How many batches have the value."""
+        return sum(self._count(f"{value}#{shard}") for shard in range(names.SHARDS))
+
+    def _count(self, shard: str) -> int:
+        return self._connection.count({**self._asked(shard), "Select": "COUNT"})
+
+    def _asked(self, shard: str) -> dict[str, Any]:
+        return {**self._request, "ExpressionAttributeValues": {":shard": attribute(shard)}}
+
+    def _shard(self, shard: str, before: int | None, limit: int) -> Iterator[int]:
         while True:
-            rows, last = self._connection.query(self._request(user_shard(user_key, shard), before, share))
+            request = {**self._asked(shard), "ScanIndexForward": False, "Limit": limit}
+            if before is not None:
+                request["KeyConditionExpression"] += f" AND {names.BATCH_ID} < :before"
+                request["ExpressionAttributeValues"][":before"] = attribute(before)
+            rows, last = self._connection.query(request)
             for row in rows:
                 yield int(row[names.BATCH_ID]["N"])
             if last is None:
                 return
             before = int(last[names.BATCH_ID]["N"])
-
-    def _request(self, shard_key: str, before: int | None, limit: int) -> dict[str, Any]:
-        request: dict[str, Any] = {
-            "TableName": self._table,
-            "IndexName": names.INDEX_BY_USER_KEY,
-            "KeyConditionExpression": f"{names.USER_SHARD} = :shard",
-            "ExpressionAttributeValues": {":shard": attribute(shard_key)},
-            "ScanIndexForward": False,
-            "Limit": limit,
-        }
-        if before is not None:
-            request["KeyConditionExpression"] += f" AND {names.BATCH_ID} < :before"
-            request["ExpressionAttributeValues"][":before"] = attribute(before)
-        return request
 
 
 _CHILD: Final = "child"

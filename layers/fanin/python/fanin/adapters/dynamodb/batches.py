@@ -8,12 +8,23 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fanin import names
-from fanin.adapters.dynamodb.batch_indexes import StateIndex, UserKeyIndex, child_key, child_note, noted_child
+from fanin.adapters import cursors
+from fanin.adapters.dynamodb.batch_indexes import NewestFirst, StateIndex, child_key, child_note, noted_child
 from fanin.adapters.dynamodb.connection import Connection
-from fanin.adapters.dynamodb.rows import SUMS, Item, Value, attribute, decode, encode, state_shard, sums_of
+from fanin.adapters.dynamodb.rows import (
+    SUMS,
+    Item,
+    Value,
+    attention_shard,
+    attribute,
+    decode,
+    encode,
+    state_shard,
+    sums_of,
+)
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
 from fanin.domain.access import IdempotencyKey
-from fanin.domain.batch import Batch, Cause, Kind, Mode, State
+from fanin.domain.batch import Batch, Cause, Kind, Mode, State, Trouble
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.totals import Sums
 from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
@@ -31,18 +42,22 @@ class Change:
         values: of the conditions.
         sets: attribute → new value.
         adds: attribute → number to add.
+        removes: attributes that go.
     """
 
     when: Sequence[str]
     values: Mapping[str, Value] = field(default_factory=dict)
     sets: Mapping[str, Value] = field(default_factory=dict)
     adds: Mapping[str, int] = field(default_factory=dict)
+    removes: Sequence[str] = ()
 
     def request(self, table: str, key: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters of UpdateItem, and of an Update in a transaction."""
         sets = ", ".join(f"#{name} = :set_{name}" for name in self.sets)
         adds = ", ".join(f"#{name} :add_{name}" for name in self.adds)
-        change = " ".join(part for part in (sets and f"SET {sets}", adds and f"ADD {adds}") if part)
+        removes = ", ".join(f"#{name}" for name in self.removes)
+        parts = (("SET", sets), ("ADD", adds), ("REMOVE", removes))
+        change = " ".join(f"{verb} {part}" for verb, part in parts if part)
         condition = " AND ".join(f"({test})" for test in self.when)
         values = {f":{name}": attribute(value) for name, value in self.values.items()}
         values |= {f":set_{name}": attribute(value) for name, value in self.sets.items()}
@@ -79,7 +94,8 @@ class DynamoBatches:
         self._parts_table = parts_table
         self._connection = connection
         self._index = StateIndex(table, connection)
-        self._user_keys = UserKeyIndex(table, connection)
+        self._user_keys = NewestFirst(table, names.INDEX_BY_USER_KEY, names.USER_SHARD, connection)
+        self._flagged = NewestFirst(table, names.INDEX_BY_ATTENTION, names.ATTENTION, connection)
 
     def create(self, batch: Batch) -> Batch | None:
         done, row = self._connection.update(self._new(batch))
@@ -198,8 +214,9 @@ class DynamoBatches:
         values = {**_LIVE, "touched_at": activity.touched_at}
         self._update(batch_id, Change(when, values, _activity(activity)))
 
-    def tell_stall(self, batch_id: int, activity: Activity) -> bool:
-        told = {"stall_told": activity.touched_at, "due_at": activity.due_at}
+    def tell_stall(self, batch_id: int, activity: Activity, why: str) -> bool:
+        told: dict[str, Value] = {"stall_told": activity.touched_at, "due_at": activity.due_at}
+        told |= {"stall_why": why, names.ATTENTION: attention_shard(Trouble.STALLED, batch_id)}
         values = {**_LIVE, "touched_at": activity.touched_at}
         return self._update(batch_id, Change([_IS_LIVE, "#touched_at = :touched_at"], values, told))[1]
 
@@ -215,8 +232,34 @@ class DynamoBatches:
 
     def expire(self, batch_id: int, *, now: int) -> bool:
         when = [f"NOT {_IS_LIVE}", "#expires_at > :now"]
-        change = Change(when, {**_LIVE, "now": now // 1000}, {names.EXPIRES_AT: now // 1000})
+        values = {**_LIVE, "now": now // 1000}
+        change = Change(when, values, {names.EXPIRES_AT: now // 1000}, removes=[names.ATTENTION])
         return self._update(batch_id, change)[1]
+
+    def flag(self, batch: Batch, trouble: Trouble | None) -> None:
+        live = not batch.state.terminal
+        there = f"attribute_{'not_' if live else ''}exists(#{names.ATTENTION if live else names.STATE})"
+        when = [_IS_LIVE if live else f"NOT {_IS_LIVE}", there]
+        if trouble is None:
+            change = Change(when, _LIVE, removes=[names.ATTENTION])
+        else:
+            change = Change(when, _LIVE, {names.ATTENTION: attention_shard(trouble, batch.batch_id)})
+        self._update(batch.batch_id, change)
+
+    def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> Page:
+        at, before = (0, None) if cursor is None else cursors.decode("attention", cursor, {2})
+        found: list[tuple[int, int]] = []
+        for place, trouble in enumerate(Trouble):
+            if place >= at and len(found) <= limit:
+                left = limit + 1 - len(found)
+                ids = self._flagged.below(trouble, before if place == at else None, left)
+                found += [(place, batch_id) for batch_id in ids]
+        now = self.read([batch_id for _, batch_id in found[:limit]])
+        more = cursors.encode("attention", *found[limit - 1]) if len(found) > limit else None
+        return Page([now[batch_id] for _, batch_id in found[:limit] if batch_id in now], more)
+
+    def count_flagged(self) -> Mapping[Trouble, int]:
+        return {trouble: count for trouble in Trouble if (count := self._flagged.count(trouble))}
 
     def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Page:
         found, after = self._index.page(state, cursor=cursor, limit=limit)

@@ -358,6 +358,17 @@ class Connection:
         answer = self._patiently(self.client.query, **request)
         return cast("list[Item]", answer["Items"]), answer.get("LastEvaluatedKey")
 
+    def count(self, request: Mapping[str, Any]) -> int:
+        """How many rows a query finds; the request selects their count."""
+        found = 0
+        after: dict[str, Any] = {}
+        while True:
+            answer = self._patiently(self.client.query, **request, **after)
+            found += int(answer["Count"])
+            if not (last := answer.get("LastEvaluatedKey")):
+                return found
+            after = {"ExclusiveStartKey": last}
+
     def scan(self, request: Mapping[str, Any]) -> tuple[list[Item], Item | None]:
         """Read one page of a scan; as ``query``."""
         answer = self._patiently(self.client.scan, **request)

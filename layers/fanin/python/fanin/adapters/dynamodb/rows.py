@@ -9,7 +9,17 @@ from typing import Any, Final
 
 from fanin import names
 from fanin.app.ports.words import WordKey
-from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State
+from fanin.domain.batch import (
+    Batch,
+    Cause,
+    ChildFailures,
+    Kind,
+    Mode,
+    OnDeadline,
+    OnFailure,
+    State,
+    Trouble,
+)
 from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.totals import MAX_TOTALS
 
@@ -30,6 +40,7 @@ _ENUMS: Final[Mapping[str, Callable[[str], object]]] = {
     "on_failure": OnFailure,
     "child_failures": ChildFailures,
     "cause": Cause,
+    "attention": lambda shard: Trouble(shard.partition("#")[0]),
 }
 _FIELDS: Final = tuple(field.name for field in fields(Batch))
 _SPARSE: Final[Mapping[str, object]] = {
@@ -37,6 +48,7 @@ _SPARSE: Final[Mapping[str, object]] = {
     "on_failure": OnFailure.DONE,
     "child_failures": ChildFailures.FAIL,
     "failing": 0,
+    "stall_why": "",
     "held": 0,
     "held_more": False,
     "targets": 0,
@@ -69,6 +81,11 @@ def state_shard(state: State, batch_id: int) -> str:
     return f"{state}#{batch_id % names.SHARDS}"
 
 
+def attention_shard(trouble: Trouble, batch_id: int) -> str:
+    """Key of the index of batches that a person should look at."""
+    return f"{trouble}#{batch_id % names.SHARDS}"
+
+
 def user_shard(user_key: str, shard: int) -> str:
     """Key of the index by user key: many batches may have the same one, so it is spread over shards too.
 
@@ -88,6 +105,8 @@ def encode(batch: Batch) -> dict[str, Any]:
     row |= {name: attribute(number) for name, number in sums_of(batch.totals).items() if number}
     row[names.STATE_SHARD] = attribute(state_shard(batch.state, batch.batch_id))
     row[names.DUE_AT] = attribute(batch.look_at(batch.created_at))
+    if batch.attention:
+        row[names.ATTENTION] = attribute(attention_shard(batch.attention, batch.batch_id))
     if batch.user_key:
         row[names.USER_SHARD] = attribute(user_shard(batch.user_key, batch.batch_id % names.SHARDS))
     return row

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
 from fanin.domain.access import IdempotencyKey
-from fanin.domain.batch import LIVE, Batch, Cause, Kind, Mode, State
+from fanin.domain.batch import LIVE, Batch, Cause, Kind, Mode, State, Trouble
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.totals import Sums, by_name, plus
 from fanin.errors import IdempotencyKeyReused
@@ -192,12 +193,14 @@ class MemoryBatches:
             activity,
         )
 
-    def tell_stall(self, batch_id: int, activity: Activity) -> bool:
+    def tell_stall(self, batch_id: int, activity: Activity, why: str) -> bool:
         return self._update(
             "tell_stall",
             batch_id,
             lambda row: row.state in LIVE and row.touched_at == activity.touched_at,
-            lambda row: replace(row, stall_told=activity.touched_at),
+            lambda row: replace(
+                row, stall_told=activity.touched_at, stall_why=why, attention=Trouble.STALLED
+            ),
             activity,
         )[1]
 
@@ -226,7 +229,7 @@ class MemoryBatches:
             "expire",
             batch_id,
             lambda row: row.state.terminal and not row.gone(now),
-            lambda row: replace(row, expires_at=now // 1000),
+            lambda row: replace(row, expires_at=now // 1000, attention=None),
         )[1]
 
     def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Page:
@@ -262,6 +265,35 @@ class MemoryBatches:
         page = found[:limit]
         batches = list(self.read(page).values())
         return Page(batches, cursors.encode(listing, page[-1]) if len(found) > limit else None)
+
+    def flag(self, batch: Batch, trouble: Trouble | None) -> None:
+        live = not batch.state.terminal
+        self._update(
+            "flag",
+            batch.batch_id,
+            lambda row: (row.state in LIVE) is live and not (live and row.attention),
+            lambda row: replace(row, attention=trouble),
+        )
+
+    def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> Page:
+        order = {trouble: place for place, trouble in enumerate(Trouble)}
+        after = () if cursor is None else cursors.decode("attention", cursor, {2})
+
+        def query() -> list[tuple[int, int]]:
+            rows = list(self._rows.values())
+            found = [(order[row.attention], -row.batch_id) for row in rows if row.attention]
+            return sorted(place for place in found if not after or place > (after[0], -after[1]))
+
+        found = self._accesses.read("batches.page_of_flagged", query)
+        place = found[min(limit, len(found)) - 1] if found else (0, 0)
+        more = cursors.encode("attention", place[0], -place[1]) if len(found) > limit else None
+        return Page(list(self.read([-one for _, one in found[:limit]]).values()), more)
+
+    def count_flagged(self) -> Mapping[Trouble, int]:
+        def count() -> Mapping[Trouble, int]:
+            return Counter(row.attention for row in list(self._rows.values()) if row.attention)
+
+        return self._accesses.read("batches.count_flagged", count)
 
     def _place(self, due_at: int, batch_id: int) -> tuple[int, int, int]:
         """Where the index lists a row within its shard."""

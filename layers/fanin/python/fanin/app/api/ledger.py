@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fanin.domain.picture import Picture
     from fanin.domain.redrives import Redrive, Redriving, Redrivings, Selection
     from fanin.domain.reports import (
+        Attention,
         Batches,
         Errors,
         Expired,
@@ -279,6 +280,17 @@ class Diagnostics(Protocol):
         """Say why a batch is not finished, from at most 100 reads of rows and queues.
 
         It writes nothing. What it may not look at is a finding, not an error.
+        """
+        ...
+
+    def attention(self, *, cursor: str | None = None, limit: int = 100) -> Attention:
+        """List the batches that a person should look at: live ones first, the most urgent before others.
+
+        It reads what is wrong, however many batches there are. A failure that was redriven is not wrong any
+        more. Only a None cursor marks the end.
+
+        Raises:
+            InvalidRequest: the cursor is not from this listing, or the limit is not from 1 to 1,000.
         """
         ...
 

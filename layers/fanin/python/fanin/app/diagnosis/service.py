@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fanin.app.diagnosis.attention import attention
 from fanin.app.diagnosis.batch_findings import batch_findings
 from fanin.app.diagnosis.gathering import gather
 from fanin.app.diagnosis.queue_findings import queue_findings
@@ -15,6 +16,7 @@ from fanin.domain import ids, limits
 from fanin.domain.batch import Batch
 from fanin.domain.diagnosis import Diagnosis, Retry, SentItems, most_likely_first
 from fanin.domain.ids import Block
+from fanin.domain.reports import Attention
 from fanin.errors import InvalidRequest
 
 
@@ -43,14 +45,21 @@ class DiagnosisService:
     Args:
         ports: the stores and queues.
         known: batch rows that the process remembers; by default none yet.
+        rows: how many rows a listing reads at most.
     """
 
-    def __init__(self, ports: Ports, known: KnownBatches | None = None) -> None:
+    def __init__(
+        self, ports: Ports, known: KnownBatches | None = None, *, rows: int = limits.MAX_ROWS
+    ) -> None:
         self._ports = ports
+        self._rows = rows
         self._known = known or KnownBatches(ports.batches, ports.clock)
 
     def why(self, batch_id: int) -> Diagnosis:
         return diagnose(self._ports, self._known.current(batch_id))
+
+    def attention(self, *, cursor: str | None = None, limit: int = 100) -> Attention:
+        return attention(self._ports, cursor=cursor, limit=limit, rows=self._rows)
 
     def note_sent(self, batch_id: int, sent: SentItems) -> None:
         limits.text("queue", sent.queue, limits.MAX_CHANNEL, least=1)

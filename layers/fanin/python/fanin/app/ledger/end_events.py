@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from fanin import names
@@ -44,7 +45,7 @@ def end_event(ledger: Ledger, batch: Batch, *, counted: Batch, at: int, on_end: 
 
 def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
     """The batch as the API shows it, with the first of its failed items and missing ranges."""
-    detail: dict[str, object] = {**BATCH.encode(batch)}
+    detail: dict[str, object] = {**BATCH.encode(replace(batch, attention=None))}
     detail |= _failed(ledger, batch)
     if batch.mode is Mode.EXACT and not batch.all_done:
         missing = ledger.missing(batch.batch_id, limit=LISTED)

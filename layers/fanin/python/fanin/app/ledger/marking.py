@@ -22,7 +22,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Outcome, Tally, WordKey
 from fanin.domain import limits
-from fanin.domain.batch import Batch, Mode
+from fanin.domain.batch import Batch, Mode, Trouble
 from fanin.domain.marks import Done, Failure, GivenUp, Mark, Marked, weight
 from fanin.domain.totals import MAX_VALUE, in_order, plus
 from fanin.errors import (
@@ -118,6 +118,8 @@ class Marking:
         failing = [_failing(plan, verdicts) for plan in plans.values() if plan.failures]
         try:
             refused = self._notes.write(failing) if failing else {}
+            for one in failing:
+                self._flag(one.batch)
         except (Throttled, ServiceUnavailable) as error:
             for one in failing:
                 plan = plans[one.batch.batch_id]
@@ -127,6 +129,13 @@ class Marking:
             batch_id = one.batch.batch_id
             errors = {ordinal: error for (of, ordinal), error in refused.items() if of == batch_id}
             plans[batch_id].leave_out(errors, verdicts)
+
+    def _flag(self, batch: Batch) -> None:
+        """List the batch as one that a person should look at, with its first failure."""
+        if batch.attention is None:
+            trouble = Trouble.HELD if batch.holds else Trouble.FAILING
+            self._ports.batches.flag(batch, trouble)
+            self._known.remember(replace(batch, attention=trouble))
 
     def _look_above(self, plans: Iterable[Plan], verdicts: Verdicts) -> None:
         """Find failures of items that a range has marked as done, higher up in the tree.

@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import Protocol
 
 from fanin.app.api import Ledger
+from fanin.app.attention import look_again
 from fanin.app.ledger.end_events import end_event
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import Held
@@ -44,6 +45,8 @@ class ParentMarker(Protocol):
 def announce(ports: Ports, ledger: ParentMarker, ended: Ledger, batch: Batch, kinds: Kinds) -> None:
     """Mark the parent item of an ended batch, delete the alarm, publish the event, and have targets told.
 
+    If a person should look at the batch, it is listed from here on.
+
     Every step is tried, whatever became of those before it. Every step may be repeated: the acknowledgement
     is idempotent, and the event's id consists of batch and state, so that a consumer can drop a repeat.
 
@@ -68,6 +71,7 @@ def announce(ports: Ports, ledger: ParentMarker, ended: Ledger, batch: Batch, ki
     steps.append(lambda: ports.events.publish(event()))
     if batch.targets:
         steps.append(lambda: send_jobs(ports, batch, event(), range(batch.targets)))
+    steps.append(partial(look_again, ports, batch))
     if tell := kinds.announced.get(batch.kind):
         steps.append(partial(tell, batch))
     errors: list[Exception] = []

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from fanin.app.ledger.inspection import inspect, meet_deadline
 from fanin.app.ledger.kinds import OnStalled
@@ -179,7 +179,8 @@ class _Run:
             self.ports.batches.touch(batch.batch_id, Activity(batch.touched_at, min(after, now + pause)))
             return ()
         self.ports.events.publish(event)
-        self.ports.batches.tell_stall(batch.batch_id, Activity(batch.touched_at, after))
+        why = cast("Mapping[str, str]", event.detail["finding"])["title"]
+        self.ports.batches.tell_stall(batch.batch_id, Activity(batch.touched_at, after), why)
         return ("stalled",)
 
     def _go_on_later(self, batch: Batch) -> Sequence[str]:

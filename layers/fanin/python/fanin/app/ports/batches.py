@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from fanin.domain.access import IdempotencyKey
-from fanin.domain.batch import Batch, Cause, State
+from fanin.domain.batch import Batch, Cause, State, Trouble
 from fanin.domain.totals import Sums
 
 
@@ -220,8 +220,11 @@ class BatchStore(Protocol):
         """Record activity on a live batch; does nothing if it has ended or was touched later."""
         ...
 
-    def tell_stall(self, batch_id: int, activity: Activity) -> bool:
-        """Note that the stall since ``activity.touched_at`` was told; False if there was activity since."""
+    def tell_stall(self, batch_id: int, activity: Activity, why: str) -> bool:
+        """Note that the stall since ``activity.touched_at`` was told; False if there was activity since.
+
+        The row's ``attention`` becomes ``stalled``, and ``stall_why`` the reason, in a few words.
+        """
         ...
 
     def count(self, batch_id: int, n: int, *, activity: Activity | None, sums: Sums = ()) -> Batch | None:
@@ -265,6 +268,30 @@ class BatchStore(Protocol):
         """
         ...
 
+    def flag(self, batch: Batch, trouble: Trouble | None) -> None:
+        """Write ``attention``, while the batch is live, or has ended, as it is given.
+
+        Args:
+            batch: its row. A live batch that has ended since is left alone, and so is one that has a flag.
+            trouble: None removes the flag.
+        """
+        ...
+
+    def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> Page:
+        """List batches that have ``attention``, through the index (eventually consistent).
+
+        The most urgent trouble is first, and within one the newest id. A page may be short, since rows that
+        were deleted are dropped. Only a None cursor means the end.
+
+        Raises:
+            InvalidRequest: the cursor is not from this listing.
+        """
+        ...
+
+    def count_flagged(self) -> Mapping[Trouble, int]:
+        """How many batches have each ``attention``; it reads small entries of the index, and no rows."""
+        ...
+
     def due(self, before: int) -> Iterator[int]:
         """List the live batches whose ``due_at`` is before a time, through the index (eventually consistent).
 
@@ -274,5 +301,8 @@ class BatchStore(Protocol):
         ...
 
     def expire(self, batch_id: int, *, now: int) -> bool:
-        """Set the time to live of an ended batch to now, so that it reads as gone; False if it did before."""
+        """Set the time to live of an ended batch to now, so that it reads as gone; False if it did before.
+
+        Its ``attention`` is removed, too.
+        """
         ...

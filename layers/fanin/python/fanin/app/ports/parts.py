@@ -65,6 +65,8 @@ class ResultRow(NamedTuple):
     kept: str = ""
 
 
+TARGETS: Final = "target/"
+"""Begins the names of the records of targets."""
 REDRIVE: Final = "redrive/"
 """Begins the names of redrives in stores. What else takes failures has names of its own."""
 

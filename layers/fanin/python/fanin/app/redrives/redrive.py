@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from fanin.app.attention import look_again
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import REDRIVE
 from fanin.app.redrives import records
@@ -172,6 +173,9 @@ class RedriveService:
             except (BatchNotFound, BatchGone):
                 self._delivery.close(run)
                 raise
+        if run.done:
+            for batch in self._ports.batches.read([run.batch_id]).values():
+                look_again(self._ports, batch)
         return run
 
     def _step(self, batch: Batch, run: Run) -> Run:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from fanin import names
+from fanin.app.attention import look_again
 from fanin.app.ports import Ports
 from fanin.app.ports.channels import Notice, Outgoing
 from fanin.app.targets.jobs import Job
@@ -56,9 +57,14 @@ def deliver(ports: Ports, job: Job) -> Outcome:
     try:
         _tell(ports, kept.target, job.notice)
     except FaninError as error:
-        return _note(ports, job, kept, error)
-    _mark(ports, job, kept)
-    return Outcome.DELIVERED
+        outcome = _note(ports, job, kept, error)
+    else:
+        _mark(ports, job, kept)
+        outcome = Outcome.DELIVERED
+    if outcome is not Outcome.DELIVERED or kept.attempts:
+        for batch in ports.batches.read([job.batch_id]).values():
+            look_again(ports, batch)
+    return outcome
 
 
 def _tell(ports: Ports, target: Target, notice: Notice) -> None:

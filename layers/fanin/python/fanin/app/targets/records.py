@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from fanin.app.ports.parts import TARGETS
 from fanin.app.ports.records import Record, Records
 from fanin.domain.batch import Batch
 from fanin.domain.targets import Target, TargetReport, TargetState
 from fanin.wire.batches import TARGET
 
-NAME: Final = "target/"
 OUTLIVES: Final = 2 * 86_400
 """Seconds that the records outlive the row of their batch."""
 
@@ -48,7 +48,7 @@ class TargetRecord:
     def of(cls, record: Record) -> TargetRecord:
         value = record.value
         return cls(
-            int(record.name.removeprefix(NAME)),
+            int(record.name.removeprefix(TARGETS)),
             TARGET.decode(value["target"]),
             TargetState(value["state"]),
             value["attempts"],
@@ -92,7 +92,7 @@ def put_targets(records: Records, batch: Batch, targets: Sequence[Target]) -> bo
         kept = TargetRecord(number, target)
         record, written = records.put(
             str(batch.batch_id),
-            f"{NAME}{number}",
+            f"{TARGETS}{number}",
             kept.value,
             expires_at=batch.expires_at + OUTLIVES,
             if_version=0,
@@ -104,7 +104,7 @@ def put_targets(records: Records, batch: Batch, targets: Sequence[Target]) -> bo
 
 def read_targets(records: Records, batch_id: int, numbers: Sequence[int]) -> list[TargetRecord]:
     """Read targets, by number; those that are not there are left out."""
-    found = records.read(str(batch_id), [f"{NAME}{number}" for number in numbers])
+    found = records.read(str(batch_id), [f"{TARGETS}{number}" for number in numbers])
     return sorted((TargetRecord.of(record) for record in found.values()), key=lambda kept: kept.number)
 
 
@@ -117,7 +117,7 @@ def change(records: Records, batch_id: int, kept: TargetRecord, **changes: Any) 
     """
     record, written = records.put(
         str(batch_id),
-        f"{NAME}{kept.number}",
+        f"{TARGETS}{kept.number}",
         replace(kept, **changes).value,
         expires_at=kept.expires_at,
         if_version=kept.version,

@@ -8,6 +8,7 @@ TAGS: Final = {
     "batches": "Open a batch, add items, close it, and see how far it is.",
     "items": "Acknowledge items, and fail them.",
     "failures": "Failed and held items, and sending them again.",
+    "attention": "What a person should look at.",
     "diagnosis": "Why a batch is not finished, and the notes that help to say it.",
     "scatters": "Send a message to many, and gather their replies.",
     "frames": "Guaranteed delivery of a known number of envelopes.",
@@ -109,6 +110,11 @@ OPERATIONS: Final = {
         "Each failure is sent by one redrive only, however often this is called. With dry_run it only counts."
     ),
     "listRedrives": "Each with its selection, its state, and the batch that has the items.",
+    "listAttention": (
+        "Live batches come before ended ones, and the most urgent first: stalled, held, failing, targets "
+        "that could not be told, all done but not closed, ended with items missing, ended with failures. A "
+        "failure that was redriven is not listed. It reads what is wrong, however many batches there are."
+    ),
     "diagnoseBatch": (
         "Findings, most likely first, and what is known of the first missing ranges, from at most 100 reads."
     ),

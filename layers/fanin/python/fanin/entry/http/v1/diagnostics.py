@@ -9,8 +9,9 @@ from fanin.app.api import Diagnostics
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
 from fanin.entry.http.route import Repeat, Route
+from fanin.entry.http.v1.parameters import paged
 from fanin.errors import GONE
-from fanin.wire import items
+from fanin.wire import batches, items
 
 _BATCH: Final = f"{names.API_ROOT}/batches/{{batch_id}}"
 
@@ -20,6 +21,11 @@ ROUTES: Final = (
     Route(
         "GET", f"{_BATCH}/diagnosis", "diagnoseBatch", "Why a batch is not finished", Call(Diagnostics.why),
         items.DIAGNOSIS, errors=GONE,
+        group=AccessGroup.READ,
+    ),
+    Route(
+        "GET", f"{names.API_ROOT}/attention", "listAttention", "Batches that a person should look at",
+        Call(Diagnostics.attention), batches.ATTENTION, optional=paged(),
         group=AccessGroup.READ,
     ),
     Route(

@@ -1,0 +1,107 @@
+"""What a person should look at: one listing, the most urgent first, for console, command line and library.
+
+The index has an entry for each batch with a flag and none for others, so the listing reads what is wrong and
+not what there is. A flag may be older than its batch, so each row is judged as it is now.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from fanin.app.attention import trouble_of
+from fanin.app.ledger.failed import Failed
+from fanin.app.ledger.held import Held
+from fanin.app.ports import Ports
+from fanin.app.ports.words import WordKey
+from fanin.domain import limits
+from fanin.domain.batch import Batch, Mode, State, Trouble
+from fanin.domain.plurals import counted
+from fanin.domain.reports import Attention, Troubled
+
+_HELD: Final = 20
+"""Rows that are read to count the held items of a batch."""
+_EACH: Final = 12 + _HELD
+"""Rows that are read of a batch at most: index, row, root, targets, a note, redrives, and held items."""
+ACTIONS: Final[Mapping[Trouble, str]] = {
+    Trouble.STALLED: "why",
+    Trouble.HELD: "redrive",
+    Trouble.FAILING: "failures",
+    Trouble.TARGETS: "targets --redeliver",
+    Trouble.NOT_CLOSED: "close",
+    Trouble.INCOMPLETE: "missing",
+    Trouble.FAILED: "redrive",
+}
+_ORDER: Final = {trouble: place for place, trouble in enumerate(Trouble)}
+
+
+def attention(ports: Ports, *, cursor: str | None, limit: int, rows: int) -> Attention:
+    """List what a person should look at.
+
+    Args:
+        ports: the stores.
+        cursor: of the page before.
+        limit: how many batches a page has at most.
+        rows: how many rows may be read.
+    """
+    limits.whole("limit", limit, 1, limits.MAX_PAGE)
+    most = max(1, rows // _EACH)
+    page = ports.batches.page_of_flagged(cursor=cursor, limit=min(limit, most))
+    now = ports.clock.now()
+    there = [batch for batch in page.batches if not batch.gone(now)]
+    held = Held(ports)
+    seen = [held.counted(batch, budget=_HELD) for batch in Failed(ports).listed(there)]
+    found = [one for batch in seen for one in _troubled(ports, batch)]
+    found.sort(key=lambda one: (one.batch.state.terminal, _ORDER[one.trouble], -one.batch.batch_id))
+    whole = cursor is None and page.cursor is None
+    counts = Counter(one.trouble for one in found) if whole else ports.batches.count_flagged()
+    return Attention(tuple(found), {trouble.value: count for trouble, count in counts.items()}, page.cursor)
+
+
+def _troubled(ports: Ports, batch: Batch) -> Iterator[Troubled]:
+    trouble = trouble_of(ports, batch) if batch.state.terminal else _live(ports, batch)
+    if trouble is not None:
+        yield Troubled(batch, trouble, _reason(batch, trouble), ACTIONS[trouble])
+
+
+def _live(ports: Ports, batch: Batch) -> Trouble | None:
+    if batch.stands_still:
+        return Trouble.NOT_CLOSED if _all_done(ports, batch) else Trouble.STALLED
+    if batch.held:
+        return Trouble.HELD
+    return Trouble.FAILING if batch.failed and batch.tolerated_failures is None else None
+
+
+def _all_done(ports: Ports, batch: Batch) -> bool:
+    if batch.state is not State.OPEN or not batch.items:
+        return False
+    if batch.mode is Mode.ESTIMATED:
+        return batch.counted_out()
+    tree = ports.tree
+    level = tree.root_level(batch.items)
+    root = WordKey(batch.batch_id, level, 0)
+    return ports.words.read([root]).get(root, tree.full) == tree.residue(level, 0, batch.items)
+
+
+def _reason(batch: Batch, trouble: Trouble) -> str:  # noqa: PLR0911  a sentence for each trouble
+    failed = f"{'at least ' if batch.failed_more else ''}{counted(batch.failed, 'failed item')}"
+    held = f"{'at least ' if batch.may_hold_more else ''}{counted(batch.held, 'held item')}"
+    also = "".join(f", {one}" for one, n in ((held, batch.held), (failed, batch.failed)) if n)
+    match trouble:
+        case Trouble.STALLED:
+            return f"stalled: {batch.stall_why}{also}"
+        case Trouble.HELD:
+            return f"{held} wait until they are redriven or released"
+        case Trouble.FAILING:
+            return f"{failed} so far"
+        case Trouble.TARGETS:
+            return f"a target could not be told of the end{also}"
+        case Trouble.NOT_CLOSED:
+            return f"all {counted(batch.items, 'item')} done, but not closed{also}"
+        case Trouble.INCOMPLETE:
+            how = "completed" if batch.state is State.COMPLETE else batch.state.replace("_", " ")
+            return f"{how} with items missing{also}"
+        case Trouble.FAILED:
+            gave_up = "given up: " if batch.state is State.CANCELLED else ""
+            return f"{gave_up}{failed if batch.failed else 'failed items'}, not redriven"
