@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     from fanin.client.messages import Message, ReceivedMessage
     from fanin.client.producing.batch import TrackedBatch
     from fanin.client.tracker import Tracker
-    from fanin.domain.batch import Batch, Cause, ChildFailures, Kind, Mode, OnDeadline, OnFailure, State
+    from fanin.domain.batch import (
+        Batch,
+        Cause,
+        ChildFailures,
+        CloseWhen,
+        Kind,
+        Mode,
+        OnDeadline,
+        OnFailure,
+        State,
+    )
     from fanin.domain.buffer import Accepted, Buffer, BufferPage, Level, Released, Work
     from fanin.domain.claim_checks import ClaimCheck
     from fanin.domain.diagnosis import (
@@ -78,11 +88,13 @@ if TYPE_CHECKING:
         IdempotencyKeyReused,
         InvalidItemId,
         InvalidRequest,
+        ItemDone,
         ItemFailed,
         ItemHasChild,
         JobRunNotFound,
         LimitReached,
         LocalStackFailed,
+        MaxItemsReached,
         NotConfigured,
         NotRegistered,
         OutcomeUnknown,
@@ -119,6 +131,7 @@ __all__ = [
     "ChildFailures",
     "Claim",
     "ClaimCheck",
+    "CloseWhen",
     "Code",
     "Consumer",
     "CorrelationIdAlive",
@@ -149,6 +162,7 @@ __all__ = [
     "IdempotentReceiver",
     "InvalidItemId",
     "InvalidRequest",
+    "ItemDone",
     "ItemFailed",
     "ItemHasChild",
     "ItemRange",
@@ -164,6 +178,7 @@ __all__ = [
     "LimitReached",
     "LocalStackFailed",
     "Marked",
+    "MaxItemsReached",
     "MemoryRepeatBuffer",
     "Message",
     "MessageAttribute",
@@ -259,6 +274,7 @@ _HOMES: Final = {
     "ChildFailures": "fanin.domain.batch",
     "Claim": "fanin.domain.frames",
     "ClaimCheck": "fanin.domain.claim_checks",
+    "CloseWhen": "fanin.domain.batch",
     "Code": "fanin.domain.diagnosis",
     "Consumer": "fanin.client.consuming.consumer",
     "CorrelationIdAlive": "fanin.errors",
@@ -289,6 +305,7 @@ _HOMES: Final = {
     "IdempotentReceiver": "fanin.client.frames.receiver",
     "InvalidItemId": "fanin.errors",
     "InvalidRequest": "fanin.errors",
+    "ItemDone": "fanin.errors",
     "ItemFailed": "fanin.errors",
     "ItemHasChild": "fanin.errors",
     "ItemRange": "fanin.domain.marks",
@@ -304,6 +321,7 @@ _HOMES: Final = {
     "LimitReached": "fanin.errors",
     "LocalStackFailed": "fanin.errors",
     "Marked": "fanin.domain.marks",
+    "MaxItemsReached": "fanin.errors",
     "MemoryRepeatBuffer": "fanin.client.frames.repeat_buffer",
     "Message": "fanin.client.messages",
     "MessageAttribute": "fanin.domain.failures",

@@ -26,8 +26,8 @@ from fanin.cli.options import (
     WhatOnFailure,
 )
 from fanin.cli.session import session
-from fanin.domain.batch import ChildFailures, Mode, OnDeadline, OnFailure, State
-from fanin.domain.ids import MAX_COUNT
+from fanin.domain.batch import ChildFailures, CloseWhen, Mode, OnDeadline, OnFailure, State
+from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
 from fanin.domain.reports import Batches
 from fanin.wire.batches import BATCH, BATCHES, EXPIRED, GROUP
 
@@ -83,6 +83,9 @@ def open_batch(
     min_sample: MinSample = None,
     on_end: OnEnd = None,
     total: TotalNames = None,
+    max_items: Annotated[
+        str | None, typer.Option(metavar="N", help="Most items that it takes in all, such as 10k.")
+    ] = None,
     key: Annotated[
         str | None,
         typer.Option(help="Idempotency key: repeating the command with it returns the same batch."),
@@ -108,6 +111,7 @@ def open_batch(
         tolerated_failures=parsing.tolerated(tolerate_failures, min_sample),
         on_end=[parsing.target(text) for text in on_end or ()],
         totals=total or (),
+        max_items=None if max_items is None else parsing.whole(max_items, 1, MAX_ITEMS),
         key=key,
     )
     run.answer(BATCH.encode(batch), str(batch.batch_id))
@@ -139,11 +143,18 @@ def add(
 
 
 @app.command()
-def close(ctx: typer.Context, batch: BatchId) -> None:
+def close(
+    ctx: typer.Context,
+    batch: BatchId,
+    when: Annotated[
+        CloseWhen,
+        typer.Option(help="When it takes no more: now, or once all that its own items add is done, too."),
+    ] = CloseWhen.NOW,
+) -> None:
     """Close a batch: it takes no more items, and completes when all of them are done."""
     run = session(ctx)
-    row = run.tracker.close(batch)
-    run.answer(BATCH.encode(row), str(row.state))
+    row = run.tracker.close(batch, when=when)
+    run.answer(BATCH.encode(row), "draining" if row.draining else str(row.state))
 
 
 @app.command()

@@ -171,6 +171,7 @@ class Opening:
             targets=len(request.on_end),
             totals=dict.fromkeys(request.totals, 0),
             totals_before=self._earlier(request),
+            max_items=request.max_items,
             opened_by=caller.name if caller else defaults.opened_by,
         )
         return replace(batch, touched_at=batch.rounded(now))
@@ -262,6 +263,8 @@ class Opening:
                 )
         if request.size is not None:
             limits.whole("size", request.size, 0, ids.MAX_COUNT)
+        if request.max_items is not None:
+            limits.whole("max_items", request.max_items, 1, ids.MAX_ITEMS)
         check_names(request.totals)
         self._check_failures(request)
         if request.parent_item is not None:
