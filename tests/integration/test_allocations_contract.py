@@ -52,7 +52,7 @@ class TestAllocate:
         assert stores.batches.allocate(8, 1, activity=None, room=None) is None
         assert stores.batches.allocate_once(batch, 2, KEY, activity=activity) is None
         assert stores.batches.allocate_once(batch, 2, KEY, activity=activity, by_item=True) == 1
-        assert row_of(stores).items == 3
+        assert (row_of(stores).items, row_of(stores).grown) == (3, 2)
 
     def test_a_batch_takes_its_most_items_and_only_from_those_who_know_of_them(self, stores: Stores) -> None:
         batch, activity = put(stores, max_items=5), Activity(NOW, NOW)

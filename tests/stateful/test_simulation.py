@@ -158,7 +158,7 @@ def full_only(self: Tree, level: int, index: int, word: int, at_least: int) -> b
 
 
 def however_many(
-    self: MemoryBatches, batch_id: int, *, now: int, activity: Any = None, items: int | None = None
+    self: MemoryBatches, batch_id: int, *, now: int, activity: Any = None, grown: int | None = None
 ) -> Any:
     """Close a batch that has drained, whatever was added since."""
     return close(self, batch_id, now=now, activity=activity)

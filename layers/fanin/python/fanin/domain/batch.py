@@ -132,6 +132,7 @@ class Batch:
         limit: how many items may be pending at a time.
         pending_bound: upper bound of the pending items, kept only where there is a limit.
         max_items: how many items it takes in all.
+        grown: how many of its items its own items have added.
         parent_item: item id of another batch; the notifier marks it done or failed when this batch ends.
         stall_after: seconds without activity until a live batch counts as stalled; 0 for never.
         stall_told: the ``touched_at`` of the stall that was told last.
@@ -206,6 +207,7 @@ class Batch:
     opened_by: str = ""
     draining_at: int | None = None
     max_items: int | None = None
+    grown: int = 0
 
     @property
     def draining(self) -> bool:

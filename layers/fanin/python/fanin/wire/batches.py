@@ -189,6 +189,7 @@ BATCH: Final = answer(
     ).left_out_if_empty(),
     draining_at=or_null(TIME).left_out_if_empty(),
     max_items=or_null(NATURAL).left_out_if_empty(),
+    grown=NATURAL.left_out_if(0),
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
 BATCHES: Final = answer("BatchPage", Batches, batches=many(BATCH), cursor=CURSOR)

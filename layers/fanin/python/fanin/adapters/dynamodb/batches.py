@@ -126,7 +126,7 @@ class DynamoBatches:
         self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity, by_item: bool = False
     ) -> int | None:
         room = None if batch.limit is None else batch.limit - n
-        allocation = _allocation(n, activity, room, batch.max_items, unchanged=batch.items, draining=by_item)
+        allocation = _allocation(n, activity, room, batch.max_items, unchanged=batch.items, by_item=by_item)
         use = {
             "TableName": self._parts_table,
             "Item": {
@@ -165,13 +165,16 @@ class DynamoBatches:
         return self._update(batch_id, Change([_IS_OPEN, _NOT_DRAINING], _OPEN, begun))
 
     def close(
-        self, batch_id: int, *, now: int, activity: Activity | None = None, items: int | None = None
+        self, batch_id: int, *, now: int, activity: Activity | None = None, grown: int | None = None
     ) -> tuple[Batch | None, bool]:
         moved = {**_state(State.CLOSED, batch_id), "closed_at": now, **_activity(activity)}
-        if items is None:
-            return self._update(batch_id, Change([_IS_OPEN], _OPEN, moved))
-        unchanged = Change([_IS_OPEN, "#items = :items"], {**_OPEN, "items": items}, moved)
-        return self._update(batch_id, unchanged)
+        when, values = [_IS_OPEN], dict(_OPEN)
+        if grown == 0:
+            when.append("attribute_not_exists(#grown)")
+        elif grown is not None:
+            when.append("#grown = :grown")
+            values["grown"] = grown
+        return self._update(batch_id, Change(when, values, moved))
 
     def begin(
         self, batch_id: int, items: int, *, now: int, deadline: int, activity: Activity
@@ -312,9 +315,9 @@ def _allocation(
     most: int | None,
     *,
     unchanged: int | None = None,
-    draining: bool = False,
+    by_item: bool = False,
 ) -> Change:
-    adds = {"items": n}
+    adds = {"items": n, "grown": n} if by_item else {"items": n}
     values: dict[str, Value] = {**_OPEN, "most": (MAX_ITEMS if most is None else most) - n}
     if room is None:
         fits = "attribute_not_exists(#limit)"
@@ -324,7 +327,7 @@ def _allocation(
         values["room"] = room
     capped = f"attribute_{'not_' if most is None else ''}exists(#max_items)"
     when = [_IS_OPEN, "#items <= :most", fits, capped]
-    if not draining:
+    if not by_item:
         when.append(_NOT_DRAINING)
     if unchanged is not None:
         when.append("#items = :unchanged")

@@ -44,6 +44,7 @@ _SPARSE: Final[Mapping[str, object]] = {
     "totals_exact": False,
     "totals_before": {},
     "opened_by": "",
+    "grown": 0,
 }
 """Attributes that a row has only where they differ from their default, so that most rows stay as small."""
 

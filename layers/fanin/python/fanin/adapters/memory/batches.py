@@ -111,7 +111,8 @@ class MemoryBatches:
                 self._accesses.refused["batches.allocate_once"] += 1
                 return None
             self._keys[batch.batch_id, key.name] = range(row.items, row.items + n)
-            self._put(row, _with_items(row, n), activity)
+            grown = replace(row, grown=row.grown + n) if by_item else row
+            self._put(row, _with_items(grown, n), activity)
             return row.items
 
         return self._accesses.write("batches.allocate_once", transact, rows=2)
@@ -147,12 +148,12 @@ class MemoryBatches:
         )
 
     def close(
-        self, batch_id: int, *, now: int, activity: Activity | None = None, items: int | None = None
+        self, batch_id: int, *, now: int, activity: Activity | None = None, grown: int | None = None
     ) -> tuple[Batch | None, bool]:
         return self._update(
             "close",
             batch_id,
-            lambda row: row.state is State.OPEN and items in {None, row.items},
+            lambda row: row.state is State.OPEN and grown in {None, row.grown},
             lambda row: replace(row, state=State.CLOSED, closed_at=now),
             activity,
         )

@@ -233,7 +233,7 @@ class Settler:
         """Close a batch that has drained, unless it has got more items meanwhile."""
         activity = self._known.activity(replace(batch, state=State.CLOSED))
         row, _ = self._ports.batches.close(
-            batch.batch_id, now=self._ports.clock.now(), activity=activity, items=batch.items
+            batch.batch_id, now=self._ports.clock.now(), activity=activity, grown=batch.grown
         )
         if row is None:
             raise _removed(batch)

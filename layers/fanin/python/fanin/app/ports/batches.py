@@ -171,7 +171,7 @@ class BatchStore(Protocol):
         ...
 
     def close(
-        self, batch_id: int, *, now: int, activity: Activity | None = None, items: int | None = None
+        self, batch_id: int, *, now: int, activity: Activity | None = None, grown: int | None = None
     ) -> tuple[Batch | None, bool]:
         """Move an open batch to closed; ``now`` becomes ``closed_at``.
 
@@ -179,7 +179,8 @@ class BatchStore(Protocol):
             batch_id: the batch.
             now: when.
             activity: of the closed batch.
-            items: if given, the row must still have so many.
+            grown: if given, the row must still have this value; so what an item adds stops the close. Whoever
+                marks items may write this attribute, but not how many items there are.
 
         Returns:
             The row (None if unknown), and whether this call moved it.
