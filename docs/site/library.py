@@ -58,6 +58,7 @@ Plain, frozen values: the state of a batch, what an acknowledgement names, and w
 ::: fanin.OnDeadline
 ::: fanin.OnFailure
 ::: fanin.ChildFailures
+::: fanin.CloseWhen
 ::: fanin.Tolerance
 
 ## Acknowledgements
@@ -213,6 +214,8 @@ Every error is a `FaninError`. Its `code` is stable; over HTTPS it is the end of
 ::: fanin.BatchGone
 ::: fanin.IdempotencyKeyReused
 ::: fanin.ItemHasChild
+::: fanin.ItemDone
+::: fanin.MaxItemsReached
 ::: fanin.LimitReached
 ::: fanin.FailureNotFound
 ::: fanin.TargetRefused

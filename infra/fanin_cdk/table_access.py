@@ -10,14 +10,15 @@ PROGRESS = (
     *(names.BATCH_ID, names.STATE, names.STATE_SHARD, names.DUE_AT, names.TOUCHED_AT),
     *("acked", "cause", "ended_at", "failed", "failed_more", "failing", "mode", "partial"),
     *("deadline", "kind", "retries", names.ATTENTION),
+    *("closed_at", "grown"),
     *("t0", "t1", "t2", "t3", "totals_exact"),
 )
 """Attributes of a batch row that an acknowledgement may read or write: they move the batch forward.
 
 IAM denies a request that names any other attribute (such as salt, limit or parent), whatever the code does.
 """
-BEGIN = (*PROGRESS, "closed_at", "items")
-"""The same, and the attributes that say that all items of a batch are known."""
+BEGIN = (*PROGRESS, "items")
+"""The same, and how many items a batch has."""
 NOTES = (
     *(names.BATCH_ID, names.PART, names.EXPIRES_AT),
     *("item", "reason", "attempts", "failed_at", "source", "kept", "totals", "given_up"),

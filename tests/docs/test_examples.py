@@ -9,6 +9,7 @@ from tests.docs import pages
 PAGES = [
     "deadlines",
     "failures",
+    "growing",
     "hold",
     "migrating",
     "nesting",

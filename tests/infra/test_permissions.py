@@ -381,6 +381,7 @@ def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
     store.hint_failures(1, 3)
     store.flag(Batch(1, b"", 1, 1, 1, 1, 1), Trouble.FAILING)
     store.end(1, State.CANCELLED, now=1, sources=LIVE, cause=Cause.FAILURES)
+    store.close(1, now=1, activity=activity, grown=5)
     # Then the attributes that it named are exactly those that the policy allows
     assert asked == set(PROGRESS)
     # And likewise for the worker of scatters, which also writes the number of recipients

@@ -46,6 +46,26 @@ class TestAllocate:
         assert stores.batches.allocate(8, 1, activity=None, room=None) is None
         assert row_of(stores).items == 0
 
+    def test_a_batch_that_drains_takes_only_what_its_items_add(self, stores: Stores) -> None:
+        batch, activity = put(stores, items=1, draining_at=NOW), Activity(NOW, NOW)
+
+        assert stores.batches.allocate(8, 1, activity=None, room=None) is None
+        assert stores.batches.allocate_once(batch, 2, KEY, activity=activity) is None
+        assert stores.batches.allocate_once(batch, 2, KEY, activity=activity, by_item=True) == 1
+        assert (row_of(stores).items, row_of(stores).grown) == (3, 2)
+
+    def test_a_batch_takes_its_most_items_and_only_from_those_who_know_of_them(self, stores: Stores) -> None:
+        batch, activity = put(stores, max_items=5), Activity(NOW, NOW)
+
+        assert stores.batches.allocate(8, 1, activity=None, room=None) is None
+        assert stores.batches.allocate(8, 6, activity=None, room=None, most=5) is None
+        assert stores.batches.allocate_once(batch, 6, OTHER, activity=activity) is None
+        assert stores.batches.allocate_once(batch, 4, KEY, activity=activity) == 0
+        assert stores.batches.allocate(8, 2, activity=None, room=None, most=5) is None
+        assert stores.batches.allocate(8, 1, activity=None, room=None, most=5) == new_batch(
+            max_items=5, items=5
+        )
+
     def test_a_bounded_batch_takes_items_while_its_bound_is_within_the_room(self, stores: Stores) -> None:
         put(stores, limit=10)
 

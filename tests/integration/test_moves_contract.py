@@ -42,6 +42,22 @@ class TestMoves:
             call = stores.batches.allocate_counted
             assert call(batch_id, 1, items=1, pending=0, activity=activity) is None
 
+    @pytest.mark.parametrize("grown", [0, 2])
+    def test_an_open_batch_drains_once_and_closes_with_the_items_it_has(
+        self, stores: Stores, grown: int
+    ) -> None:
+        put(stores, items=3, grown=grown)
+        draining = new_batch(items=3, grown=grown, draining_at=NOW + 1, touched_at=NOW + 5)
+        activity = Activity(NOW + 5, NOW + 9)
+
+        assert stores.batches.drain(8, now=NOW + 1, activity=activity) == (draining, True)
+        assert stores.batches.drain(8, now=NOW + 2, activity=activity) == (draining, False)
+        assert stores.batches.close(8, now=NOW + 3, grown=2 - grown) == (draining, False)
+        closed, moved = stores.batches.close(8, now=NOW + 3, grown=grown)
+        assert moved
+        assert closed == replace(draining, state=State.CLOSED, closed_at=NOW + 3)
+        assert stores.batches.drain(8, now=NOW + 4, activity=activity) == (closed, False)
+
     def test_an_open_batch_closes_once(self, stores: Stores) -> None:
         put(stores)
         closed = new_batch(state=State.CLOSED, closed_at=NOW + 1, touched_at=NOW + 5)

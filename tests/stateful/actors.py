@@ -19,7 +19,7 @@ from uuid import UUID
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import WordKey
-from fanin.domain.batch import Batch, State
+from fanin.domain.batch import Batch, CloseWhen, State
 from fanin.domain.ids import Group
 from fanin.domain.marks import Failure, Receipt
 from fanin.domain.reports import Missing
@@ -31,12 +31,14 @@ from fanin.errors import (
     FaninError,
     InvalidItemId,
     InvalidRequest,
+    ItemDone,
     LimitReached,
+    MaxItemsReached,
     Throttled,
 )
 from fanin.wire.json_text import compact
 from fanin.wire.marks import MARKS
-from tests.stateful.model import Model, ordinals_of, require
+from tests.stateful.model import Model, ordinal_of, ordinals_of, require
 from tests.stateful.scheduler import Crash, Death, Scheduler
 from tests.stateful.values import ValuesModel
 
@@ -73,6 +75,7 @@ class World:
         sent: how many marks were made.
         faults: what must be refused, by its JSON; each is another, and in one message.
         reported: how often each of them was refused or parked.
+        grows: the batches that drain when they are closed, each with the most items that may add to it.
     """
 
     rng: Random
@@ -89,6 +92,7 @@ class World:
     sent: int = 0
     faults: dict[str, Fault] = field(default_factory=dict)
     reported: Counter[str] = field(default_factory=Counter)
+    grows: dict[int, int] = field(default_factory=dict)
 
     def client(self, kind: str, run: Actor) -> Actor:
         """An actor that the functions behind the streams outlive; what it holds when it dies is lost."""
@@ -118,7 +122,7 @@ class World:
                 count, key = plan[0]
                 try:
                     group = service.add(batch_id, count, key=key)
-                except BatchClosed:
+                except (BatchClosed, MaxItemsReached):
                     plan.clear()
                     continue
                 except (LimitReached, Throttled):
@@ -198,11 +202,46 @@ class World:
             while self.scheduler.wait(lambda: self.queue or not self.producing) and self.queue:
                 self.rng.shuffle(self.queue)
                 held.extend(self.queue.pop() for _ in range(min(self.rng.randint(1, 4), len(self.queue))))
-                left = self.mark(service, held)
+                for message in [one for one in held if not self.grow(service, one)]:
+                    held.remove(message)
+                    self.queue.append(message)
+                left = self.mark(service, held) if held else []
                 held.clear()
                 self.queue.extend(left)
 
         return self.client("consumer", run)
+
+    def grow(self, service: LedgerService, message: Message) -> bool:
+        """Add what the items of a message bring, the same each time; False if it is to come again."""
+        for entry in message.entries:
+            item = entry.get("item", entry.get("failed")) if isinstance(entry, dict) else entry
+            if compact(entry) in self.faults or not isinstance(item, str):
+                continue
+            batch_id, ordinal = ordinal_of(item)
+            if ordinal >= self.grows.get(batch_id, 0):
+                continue
+            count = Random(f"grows/{ordinal}").choice((0, 0, 1, 1, 2, 5))  # noqa: S311
+            for n in range(count > 0):
+                known, name = self.model.batches[batch_id], f"{item}/{n}"
+                try:
+                    group = service.add(batch_id, count, item=item, key=str(n))
+                except Throttled:
+                    return False
+                except ItemDone:
+                    require(ordinal in known.begun, f"{item} is said to be done, and nobody has marked it")
+                    continue
+                except BatchClosed:
+                    require(
+                        self.model.rows[batch_id].state is not State.OPEN, f"{item} was refused too early"
+                    )
+                    continue
+                except MaxItemsReached:
+                    row = self.model.rows[batch_id]
+                    require(row.items + count > (row.max_items or 0), f"{row} has room for {count}")
+                    continue
+                self.model.issued(group, name)
+                self.send(group)
+        return True
 
     def mark(self, service: LedgerService, messages: Sequence[Message]) -> list[Message]:
         """Mark what messages name, in one request or as the function of the ack queue, and tell the model.
@@ -273,9 +312,12 @@ class World:
         def run() -> None:
             if not early:
                 self.scheduler.wait(lambda: not self.producing)
-            self.service().close(batch_id)
+            self.service().close(batch_id, when=self.when(batch_id))
 
         return self.client("closer", run)
+
+    def when(self, batch_id: int) -> CloseWhen:
+        return CloseWhen.DRAINED if batch_id in self.grows else CloseWhen.NOW
 
     def canceller(self, batch_id: int) -> Actor:
         return self.client("canceller", lambda: void(self.service().cancel(batch_id)))

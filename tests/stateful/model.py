@@ -145,6 +145,9 @@ class Model:
         if old.state.terminal:
             require(new.state is old.state, f"{name} went from {old.state} to {new.state}")
             return
+        if old.draining and new.state is State.CLOSED:
+            left = set(range(new.items)) - self._written(new)
+            require(not left, f"{name} was closed as drained, and {sorted(left)} could add more")
         if new.state is State.COMPLETE and not new.partial and new.mode is Mode.EXACT:
             require(old.state is State.CLOSED, f"{name} completed while {old.state}")
             missing = set(range(new.items)) - self._written(new)

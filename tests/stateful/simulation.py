@@ -33,6 +33,8 @@ TOTALS = 0.5
 """How many worlds have batches with totals."""
 RESULTS = 0.3
 """How many worlds have batches with results."""
+DRAINING = 0.5
+"""How many of the batches without a limit drain when they are closed."""
 REAPER_MS = 300_000
 """Milliseconds between two runs of the reaper."""
 MOST_RUNS = 50
@@ -109,6 +111,7 @@ class Simulation:
         )
         self.model.watch(self.memory)
         self.drawn = drawn = Random(f"totals/{width}/{seed}")  # noqa: S311
+        self.growing = Random(f"growing/{width}/{seed}")  # noqa: S311
         self.totals = NAMES if drawn.random() < TOTALS else ()
         self.results = drawn.random() < RESULTS
         self.values = ValuesModel(drawn, lambda: self.scheduler.name)
@@ -168,9 +171,12 @@ class Simulation:
                     parent_item=parent,
                     totals=self.totals,
                     results=self.results,
+                    max_items=self.growing.choice((None, 100)),
                 )
             )
             opened.append(row.batch_id)
+            if row.limit is None and self.growing.random() < DRAINING:
+                self.world.grows[row.batch_id] = self.growing.choice((10, 40))
             if rng.random() < 0.3 and not parent:
                 group = service.add(row.batch_id, 1)
                 self.model.issued(group, None)
@@ -286,7 +292,7 @@ class Simulation:
                 exactly = self.world.deaths or done == known.sure
                 require(exactly, f"{batch}: {done} are done, {known.sure} were acknowledged")
                 healed = self.settled and not self.world.deaths["closer"] and self.streamed(batch)
-                stuck = (healed or not self.world.deaths) and batch.state is State.CLOSED and done == every
+                stuck = (healed or not self.world.deaths) and batch.waited_for and done == every
                 require(not stuck, f"{batch} is stuck: all are done")
             listed = self.missing(reading, batch_id)
             require(listed == every - done, f"{batch}: missing lists {listed}, not {every - done}")
@@ -358,7 +364,7 @@ class Simulation:
                 else:
                     entry = {"group": group, "from": found.start, "to": found.stop}
                     self.world.mark(service, [Message((entry,))])
-            ended = service.close(batch_id)
+            ended = service.close(batch_id, when=self.world.when(batch_id))
             require(ended.state is State.COMPLETE, f"{ended} is closed, and nothing is missing")
 
     def heal(self) -> None:
@@ -374,7 +380,7 @@ class Simulation:
         for b, row in before.items():
             after = self.model.rows[b]
             require(after.state.terminal, f"{after} is never ended")
-            if row.state is State.CLOSED and done[b]:
+            if row.waited_for and done[b]:
                 whole = after.state is State.COMPLETE and not after.partial
                 require(whole, f"{after}, although it was closed and all its items were done")
 

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
+from fanin.adapters.memory.batches import MemoryBatches
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import NOTHING_BROUGHT, NOTHING_FAILED, Brought, Settler
 from fanin.app.ports.words import Clear, Outcome, Tally, WordKey
 from fanin.domain.batch import Batch, State
-from fanin.domain.tree import positions
+from fanin.domain.tree import Tree, positions
 from fanin.errors import FaninError
 from tests.stateful.scheduler import MOST_LOST
 from tests.stateful.simulation import Simulation, simulate
@@ -54,7 +55,7 @@ def test_an_outage_ends() -> None:
             self.heal()
             self.ends()
 
-    outage = Outage(2, 5)
+    outage = Outage(2, 29)
 
     # When it is played, Then its end is announced
     outage.play()
@@ -149,6 +150,21 @@ def add_again(self: MemoryWords, clear: Clear, mask: int) -> Any:
     return attempt(self, clear, mask)
 
 
+def full_only(self: Tree, level: int, index: int, word: int, at_least: int) -> bool:
+    """Look at the batch row only after the write of a word that is done, not one above an unfinished edge."""
+    return word != self.full and any(
+        word == self.residue(level, index, n) for n in range(at_least, (index + 1) * self.span(level) + 1)
+    )
+
+
+def however_many(
+    self: MemoryBatches, batch_id: int, *, now: int, activity: Any = None, grown: int | None = None
+) -> Any:
+    """Close a batch that has drained, whatever was added since."""
+    return close(self, batch_id, now=now, activity=activity)
+
+
+close = MemoryBatches.close
 above = Settler._above
 attempt = MemoryWords._attempt
 try_to_settle = Settler.try_to_settle
@@ -166,6 +182,8 @@ cached = KnownBatches.cached
         (KnownBatches, "cached", early),
         (Settler, "_above", forget),
         (MemoryWords, "_attempt", add_again),
+        (Tree, "may_be_last", full_only),
+        (MemoryBatches, "close", however_many),
     ],
     ids=[
         "no look after the last write",
@@ -175,6 +193,8 @@ cached = KnownBatches.cached
         "size final while open",
         "tallies forgotten",
         "tallies added again",
+        "the last child not thought of",
+        "closed with items that may add",
     ],
 )
 @pytest.mark.parametrize("width", [2, 3])

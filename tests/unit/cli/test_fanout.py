@@ -315,7 +315,7 @@ class TestFanout:
         self, run, tracker, queue, csv_file, monkeypatch, *, error
     ):
         # Given a service that goes away when all rows are sent
-        def fail(_self):
+        def fail(_self, *, when):
             raise error
 
         monkeypatch.setattr(TrackedBatch, "close", fail)

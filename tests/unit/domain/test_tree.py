@@ -126,16 +126,24 @@ class TestShape:
 
 class TestMayBeLast:
     @pytest.mark.parametrize("width", SMALL)
-    def test_is_true_exactly_if_the_word_is_done_for_some_size_yet_to_come(self, width: int) -> None:
+    def test_is_true_exactly_if_the_word_is_done_or_only_waits_for_its_last_child_at_some_size_yet_to_come(
+        self, width: int
+    ) -> None:
         tree = Tree(width)
         reach = width**3 + width
         for level in (0, 1, 2):
             for number in range(3):
-                done_for: dict[int, set[int]] = {word: set() for word in range(1, tree.full)}
+                last_for: dict[int, set[int]] = {word: set() for word in range(1, tree.full)}
                 for n in range(1, 4 * reach):
+                    last = number == tree.last(level, n)
                     if number <= tree.last(level, n) and (residue := tree.residue(level, number, n)):
-                        done_for[residue].add(n)
-                for word, at in done_for.items():
+                        last_for[residue].add(n)
+                    if level and last:
+                        residue = tree.residue(level, number, n)
+                        waits = residue | tree.bits[tree.last_children(level, n) - 1]
+                        last_for.setdefault(waits, set()).add(n)
+                last_for.pop(tree.full, None)  # nobody has written it
+                for word, at in last_for.items():
                     for at_least in range(reach):
                         expected = any(n >= at_least for n in at)
                         assert tree.may_be_last(level, number, word, at_least) is expected
@@ -151,6 +159,31 @@ class TestMayBeLast:
         word = tree.residue(level, number, n)
 
         assert word == 0 or tree.may_be_last(level, number, word, seen)
+
+
+class TestAllDone:
+    @given(widths, sizes, st.data())
+    def test_is_true_exactly_if_nothing_but_the_last_words_is_left_to_carry_up(
+        self, width: int, n: int, data: st.DataObject
+    ) -> None:
+        """An open tree carries up words that are 0 alone; its last words stay below pending bits."""
+        tree = Tree(width)
+        n = n % width**4 + 1
+        levels = range(tree.root_level(n) + 1)
+
+        def edge(missing: int | None) -> list[int]:
+            words = []
+            for level in levels:
+                word = tree.residue(level, tree.last(level, n), n)
+                if level and words[-1]:
+                    word |= tree.bits[tree.last_children(level, n) - 1]
+                if missing is not None and missing // tree.span(level) == tree.last(level, n):
+                    word |= tree.bits[missing // (tree.span(level) // width) % width]
+                words.append(word)
+            return words
+
+        assert tree.all_done(edge(None), n)
+        assert not tree.all_done(edge(data.draw(st.integers(0, n - 1))), n)
 
 
 class TestMarks:

@@ -13,6 +13,7 @@
     ├── FailureNotFound         the item has not failed
     ├── BufferNotFound          the buffer does not exist
     ├── BatchClosed             the batch takes no more items
+    ├── ItemDone                an item that is done adds nothing more to its batch
     ├── ChannelRefused          the queue does not exist, or does not carry the tag fanin:channel
     ├── NotRegistered           no instance is registered by that name, or its lease is over
     ├── RouteNotFound           the route does not exist
@@ -32,6 +33,7 @@
     ├── ExportDamaged           an export of a table does not match its manifest
     ├── TooManyRejects          too many rows of a dataset cannot be used; nothing was done
     ├── ItemFailed              raised by a consumer: this item failed, do not retry it
+    │   └── MaxItemsReached     the batch has as many items as it takes
     └── LocalStackFailed        the local stack could not be started or deployed
 
 Each class carries a stable ``code`` (the last part of the problem's ``type``), and ``retryable``:
@@ -138,6 +140,15 @@ class BufferNotFound(FaninError):
 
 class BatchClosed(FaninError):
     code = "batch-closed"
+
+
+class ItemDone(FaninError):
+    """An item that is done adds nothing more to its batch.
+
+    An earlier delivery of its message has added all. A consumer that lets this error pass drops the message.
+    """
+
+    code = "item-done"
 
 
 class ChannelRefused(FaninError):
@@ -293,6 +304,15 @@ class ItemFailed(FaninError):
     def reason(self) -> str:
         """The text of the error, with what cannot be sent (half a surrogate pair) replaced by ``?``."""
         return str(self).encode(errors="replace").decode()
+
+
+class MaxItemsReached(ItemFailed):
+    """The batch has as many items as it takes, so nothing was added.
+
+    In a handler that lets this error pass it fails the item: no repeat would help.
+    """
+
+    code = "max-items-reached"
 
 
 class LocalStackFailed(FaninError):

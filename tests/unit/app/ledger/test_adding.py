@@ -5,16 +5,21 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.ledger.reading import Reading
-from fanin.domain import limits
-from fanin.domain.batch import Batch
+from fanin.app.ports.parts import SentRow
+from fanin.domain import ids, limits
+from fanin.domain.batch import Batch, CloseWhen
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
 from fanin.domain.marks import ItemRange
 from fanin.domain.tree import Tree
 from fanin.errors import (
+    BatchClosed,
     BatchGone,
     BatchNotFound,
+    InvalidItemId,
     InvalidRequest,
+    ItemDone,
     LimitReached,
+    MaxItemsReached,
     Throttled,
 )
 from tests.unit.app.conftest import World
@@ -92,6 +97,66 @@ class TestRefusal:
             world.ledger.add(batch_id, 1, key=key)
 
         assert world.written() == 0
+
+
+class TestByItem:
+    def test_adds_once_under_its_own_key_and_costs_two_reads(self, world: World) -> None:
+        batch, (group,) = world.batch(2)
+        world.ledger.close(batch.batch_id, when=CloseWhen.DRAINED)
+
+        with world.costing(reads=2, writes=2):
+            added = world.ledger.add(batch.batch_id, 3, item=group[0])
+        again = world.fresh().add(batch.batch_id, 3, item=group[0])
+        other = world.ledger.add(batch.batch_id, 3, item=group[1])
+
+        assert (again, again.again, again.sent) == (added, True, False)
+        assert other != added
+        assert world.row(batch).items == 8
+
+    def test_is_told_that_a_note_says_all_was_sent(self, world: World) -> None:
+        batch, (group,) = world.batch(1)
+        world.ledger.add(batch.batch_id, 3, item=group[0])
+        world.ports.parts.put_sent(batch.batch_id, SentRow("queue", 1, 3, 0, 0), expires_at=1)
+        part = world.ledger.add(batch.batch_id, 3, item=group[0])
+        world.ports.parts.put_sent(batch.batch_id, SentRow("queue", 1, 4, 0, 0), expires_at=1)
+
+        assert not part.sent
+        assert world.ledger.add(batch.batch_id, 3, item=group[0]).sent
+
+    def test_is_refused_once_the_item_is_done_or_the_batch_has_ended(self, world: World) -> None:
+        batch, (group,) = world.batch(2)
+        world.ledger.close(batch.batch_id, when=CloseWhen.DRAINED)
+        world.ledger.mark([group[0]]).whole()
+
+        with world.refusing(ItemDone, "is done, so it adds nothing more"):
+            world.ledger.add(batch.batch_id, 1, item=group[0])
+        with pytest.raises(BatchClosed, match="takes only items that its own pending items add"):
+            world.ledger.add(batch.batch_id, 1)
+        world.ledger.cancel(batch.batch_id)
+        with pytest.raises(BatchClosed, match="is cancelled"):
+            world.ledger.add(batch.batch_id, 1, item=group[1])
+
+        assert world.row(batch).items == 2
+
+    def test_is_refused_for_another_batch_and_a_forged_item(self, world: World) -> None:
+        batch, (group,) = world.batch(1)
+        other, _ = world.batch(1)
+
+        with world.refusing(InvalidItemId, "is not of batch"):
+            world.ledger.add(other.batch_id, 1, item=group[0])
+        with world.refusing(InvalidItemId, "not issued"):
+            world.ledger.add(batch.batch_id, 1, item=ids.issue(batch.batch_id, 0, 1, b"x").prefix + ":0")
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+def test_a_batch_takes_no_more_than_its_most_items(world: World, key: str | None) -> None:
+    batch, _ = world.batch(3, max_items=5)
+
+    with pytest.raises(MaxItemsReached, match="has 3 items and takes 5 in all, so 3 more do not fit"):
+        world.ledger.add(batch.batch_id, 3, key=key)
+    world.ledger.add(batch.batch_id, 2, key=key)
+
+    assert world.row(batch).items == 5
 
 
 class TestBounded:

@@ -26,8 +26,8 @@ from fanin.cli.options import (
     WhatOnFailure,
 )
 from fanin.cli.session import session
-from fanin.domain.batch import ChildFailures, Mode, OnDeadline, OnFailure, State
-from fanin.domain.ids import MAX_COUNT
+from fanin.domain.batch import ChildFailures, CloseWhen, Mode, OnDeadline, OnFailure, State
+from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
 from fanin.domain.reports import Batches
 from fanin.wire.batches import BATCH, BATCHES, EXPIRED, GROUP
 
@@ -86,6 +86,9 @@ def open_batch(
     results: Annotated[
         bool, typer.Option("--results", help="Keep the results of items; `fanin results` writes them.")
     ] = False,
+    max_items: Annotated[
+        str | None, typer.Option(metavar="N", help="Most items that it takes in all, such as 10k.")
+    ] = None,
     key: Annotated[
         str | None,
         typer.Option(help="Idempotency key: repeating the command with it returns the same batch."),
@@ -112,6 +115,7 @@ def open_batch(
         on_end=[parsing.target(text) for text in on_end or ()],
         totals=total or (),
         results=results,
+        max_items=None if max_items is None else parsing.whole(max_items, 1, MAX_ITEMS),
         key=key,
     )
     run.answer(BATCH.encode(batch), str(batch.batch_id))
@@ -143,11 +147,18 @@ def add(
 
 
 @app.command()
-def close(ctx: typer.Context, batch: BatchId) -> None:
+def close(
+    ctx: typer.Context,
+    batch: BatchId,
+    when: Annotated[
+        CloseWhen,
+        typer.Option(help="When it takes no more: now, or once all that its own items add is done, too."),
+    ] = CloseWhen.NOW,
+) -> None:
     """Close a batch: it takes no more items, and completes when all of them are done."""
     run = session(ctx)
-    row = run.tracker.close(batch)
-    run.answer(BATCH.encode(row), str(row.state))
+    row = run.tracker.close(batch, when=when)
+    run.answer(BATCH.encode(row), "draining" if row.draining else str(row.state))
 
 
 @app.command()

@@ -21,6 +21,8 @@ def batch_facts(batch: Batch, now: int | None = None) -> list[tuple[str, object]
     """
     now = now_ms() if now is None else now
     state = f"{batch.state}, partial" if batch.partial else str(batch.state)
+    if batch.draining:
+        state += ", drains"
     if batch.cause is not None:
         state += f", because of its {batch.cause}"
     return [
@@ -30,6 +32,7 @@ def batch_facts(batch: Batch, now: int | None = None) -> list[tuple[str, object]
         ("mode", batch.mode),
         ("items", batch.items),
         ("limit", batch.limit),
+        ("most items", batch.max_items),
         ("opened", when(batch.created_at, now)),
         ("opened by", batch.opened_by),
         ("closed", when(batch.closed_at, now)),

@@ -18,7 +18,16 @@ from fanin.client.conversions import (
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.marking import MarkingCalls
 from fanin.client.paging import follow_cursor
-from fanin.domain.batch import Batch, ChildFailures, Mode, OnDeadline, OnFailure, OpenBatch, State
+from fanin.domain.batch import (
+    Batch,
+    ChildFailures,
+    CloseWhen,
+    Mode,
+    OnDeadline,
+    OnFailure,
+    OpenBatch,
+    State,
+)
 from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.ids import Group
 from fanin.domain.limits import flag, pairs, shown
@@ -71,6 +80,7 @@ class LedgerCalls(MarkingCalls):
         on_end: Iterable[Target | Mapping[str, Any]] = (),
         totals: Iterable[str] = (),
         results: bool = False,
+        max_items: int | None = None,
         key: str | None = None,
     ) -> Batch:
         """Open a batch; the service's settings supply what you leave out.
@@ -103,6 +113,8 @@ class LedgerCalls(MarkingCalls):
             totals: names of up to four whole numbers that are summed up over the items that are done, such as
                 ``["rows", "cents"]``; see ``ack``.
             results: whether the results of items are kept; see ``ack``.
+            max_items: most items that it takes in all. An addition beyond that raises ``MaxItemsReached``,
+                which fails an item whose handler lets it pass; so a batch that grows from inside ends.
             key: idempotency key: repeating the same request with the same key returns the same batch, in its
                 present state. With a key, give the deadline as a point in time: a timedelta would make the
                 repeat a different request.
@@ -134,6 +146,7 @@ class LedgerCalls(MarkingCalls):
             on_end=targets(on_end),
             totals=check_names(totals),
             results=flag("results", results),
+            max_items=max_items,
         )
         if parent_item is None or not IN_HAND.expects_child(parent_item):
             return self.ledger.open(request, key=key)
@@ -168,12 +181,15 @@ class LedgerCalls(MarkingCalls):
         except FaninError:
             return  # the next message asks again
 
-    def add(self, batch_id: int, count: int, *, key: str | None = None) -> Group:
+    def add(self, batch_id: int, count: int, *, item: str | None = None, key: str | None = None) -> Group:
         """Add items to an open batch, and get their ids.
 
         Args:
             batch_id: the batch.
             count: number of items, 1 to 2^32 - 1.
+            item: the pending item of the batch that adds them, which it may also while the batch drains. Its
+                keys are its own, whoever handles its message. Without a key its id is the key, so that it
+                adds once. Handlers use ``message.add_items``.
             key: idempotency key: a repeat with the same key returns the same items. Without one, a key is
                 made for this call, so that what the library repeats by itself adds nothing twice; a call of
                 yours that repeats this one adds other items.
@@ -181,9 +197,13 @@ class LedgerCalls(MarkingCalls):
         Raises:
             OutcomeUnknown: no answer came to a call without a key, so it may have added items.
             BatchClosed: the batch accepts no more items.
+            ItemDone: ``item`` is done.
+            MaxItemsReached: the batch would have more than its ``max_items``.
             LimitReached: the batch has a limit, and too many items are pending.
             IdempotencyKeyReused: the key was used with a different count.
         """
+        if item is not None:
+            return self.ledger.add(batch_id, count, item=item, key=item if key is None else key)
         if key is not None:
             return self.ledger.add(batch_id, count, key=key)
         try:
@@ -194,9 +214,18 @@ class LedgerCalls(MarkingCalls):
                 " because nobody knows them. Pass a key to add, so that a repeat returns the same items"
             ) from error
 
-    def close(self, batch_id: int) -> Batch:
-        """Accept no more items; a batch of which all items are done completes at once."""
-        return self.ended.note(self.ledger.close(batch_id))
+    def close(self, batch_id: int, *, when: CloseWhen | str = CloseWhen.NOW) -> Batch:
+        """Accept no more items; a batch of which all items are done completes at once.
+
+        Args:
+            batch_id: the batch.
+            when: ``drained`` lets the items of the batch add more, each while it is pending, until all are
+                done; see ``ReceivedMessage.add_items``. Close it without that to stop it from growing.
+
+        Raises:
+            InvalidRequest: the batch cannot drain, since it is estimated, has a limit, or is of a pattern.
+        """
+        return self.ended.note(self.ledger.close(batch_id, when=member(CloseWhen, when)))
 
     def cancel(self, batch_id: int) -> Batch:
         """End a batch now as ``cancelled``; a batch that has ended stays as it is."""

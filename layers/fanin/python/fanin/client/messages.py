@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fanin.domain.limits import shown
 from fanin.domain.totals import with_values
 from fanin.errors import InvalidRequest
 from fanin.names import ATTRIBUTE_REPLY_TO, ITEM_ATTRIBUTE
 from fanin.wire.json_text import json_text
+
+if TYPE_CHECKING:
+    from fanin.client.producing.batch import TrackedBatch
 
 _ITEM: Final = re.compile(r"(?P<batch>[0-9]{1,16}):[^:]+:(?P<index>[0-9]{1,10})")
 
@@ -106,6 +109,7 @@ class ReceivedMessage:
         receive_count: how often it was received, this time included.
         raw: the record as Lambda or SQS delivered it.
         totals: what ``add`` was given, by the names of the totals.
+        batch: makes its batch, for ``add_items``; None outside of a consumer, or if it has no item.
     """
 
     message_id: str
@@ -116,6 +120,7 @@ class ReceivedMessage:
     receive_count: int
     raw: Mapping[str, Any]
     totals: dict[str, int] = field(default_factory=dict, compare=False)
+    batch: Callable[[], TrackedBatch] | None = field(default=None, compare=False, repr=False)
 
     def add(self, **values: int) -> None:
         """Add to the totals of the batch, such as ``message.add(rows=812, cents=-5)``.
@@ -130,6 +135,38 @@ class ReceivedMessage:
             InvalidRequest: a value, or its sum with the earlier ones, is not such a number; nothing is added.
         """
         self.totals.update(with_values(self.totals, values))
+
+    def add_items(self, messages: Iterable[Sendable], queue_url: str, **options: Any) -> int:
+        """Add an item for each of some messages to the batch of this message, and send them.
+
+        The batch may drain: it takes what its pending items add until all that it has are done. In each
+        delivery the handler must add the same messages in the same order: their items are found again by the
+        id of this one. So another delivery adds nothing twice, and sends only what no note says was sent. One
+        that comes after the item was marked adds nothing: this raises ``ItemDone``, and the consumer drops
+        the message.
+
+        Args:
+            messages: as in ``TrackedBatch.send``.
+            queue_url: the SQS queue.
+            options: those of ``TrackedBatch.send``.
+
+        Returns:
+            How many messages were sent.
+
+        Raises:
+            ItemDone: the item was marked before.
+            BatchClosed: the batch takes no more items, or has ended.
+            MaxItemsReached: the batch has as many items as it takes; in a handler that lets it pass it fails
+                the item.
+            IdempotencyKeyReused: an earlier delivery has added another number of messages here.
+            InvalidRequest: this is not a message that a consumer handles, or it belongs to no batch.
+        """
+        if self.batch is None:
+            raise InvalidRequest(
+                "only the handler of a message with an item id can add items to its batch; elsewhere, pass"
+                " the item to tracker.add"
+            )
+        return self.batch().send(queue_url, messages, **options)
 
     @property
     def expects_reply(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
@@ -17,9 +17,9 @@ from fanin.client.items_in_hand import IN_HAND
 from fanin.client.ledger import LedgerCalls
 from fanin.client.marking import each, error_of
 from fanin.client.producing.batch import TrackedBatch
-from fanin.domain.batch import Batch
+from fanin.domain.batch import Batch, CloseWhen
 from fanin.domain.failures import Keep
-from fanin.domain.ids import Group
+from fanin.domain.ids import Group, parse_item
 from fanin.domain.limits import flag, shown
 from fanin.domain.marks import Mark, Marked
 from fanin.domain.redrives import OrdinalRange, Redrive, Redriving
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fanin.client.consuming.handler import SqsHandler
     from fanin.client.consuming.window import MessageHandler, NoteRetries
     from fanin.client.ended_batches import SkipEnded, Skipping
+    from fanin.client.messages import ReceivedMessage
     from fanin.client.redrives import RedriveCalls
     from fanin.client.scatters import ScatterCalls
 
@@ -73,6 +74,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         StackConnection.__init__(self, services, sqs, ack_queue_url, clock)
         LedgerCalls.__init__(self, services.ledger, self.clock)
         DiagnosticCalls.__init__(self, lambda: self.services.diagnostics)
+        # Of an item that adds to its batch only the limit of that is looked at, which never changes.
+        self._row = lru_cache(1_000)(lambda batch_id: self.ledger.status(batch_id, brief=True).batch)
 
     @property
     def frames(self) -> Frames:
@@ -174,7 +177,11 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
 
     @contextmanager
     def batch(
-        self, *, on_error: Literal["cancel", "leave"] | None = None, **options: Any
+        self,
+        *,
+        on_error: Literal["cancel", "leave"] | None = None,
+        close: CloseWhen | str = CloseWhen.NOW,
+        **options: Any,
     ) -> Iterator[TrackedBatch]:
         """Open a batch, and close it at the end of the ``with`` block.
 
@@ -192,10 +199,13 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             on_error: what to do with the batch if the block raises. ``"cancel"`` cancels it; ``"leave"``
                 leaves it open, for a caller who goes on with ``attach``. By default it is cancelled, unless
                 it is one that the next delivery of a message resumes.
+            close: when the batch takes no more items: ``"now"``, at the end of the block; or ``"drained"``,
+                when all that it has are done, so that handlers may add more; see ``message.add_items``.
             options: those of ``open``: ``user_key``, ``deadline``, ``limit`` …
         """
         if on_error not in (None, "cancel", "leave"):
             raise InvalidRequest(f'on_error must be "cancel", "leave" or None, not {shown(on_error)}')
+        when = member(CloseWhen, close)
         resumable = IN_HAND.expects_child(options.get("parent_item"))
         batch = TrackedBatch(
             self, self.open(**options), lambda: self.sqs, resumable=resumable, note=self.note_sent
@@ -207,7 +217,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             if on_error == "cancel" or (on_error is None and not comes_again):
                 _cancel(batch, error)
             raise
-        batch.close()
+        batch.close(when=when)
 
     def attach(self, batch_id: int) -> TrackedBatch:
         """Go on with a batch that was opened before, perhaps by another process.
@@ -274,6 +284,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
                 results=flag("results", results),
                 note=self._note(via),
                 now=self.clock.now,
+                batch_of=self._batch_of,
             )
 
         return made if handle is None else made(handle)
@@ -322,7 +333,14 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             skipping=self._skipping(skip_ended, via),
             note=self._note(via),
             now=self.clock.now,
+            batch_of=self._batch_of,
         )
+
+    def _batch_of(self, message: ReceivedMessage) -> TrackedBatch:
+        """The batch of a message, to which its item may add."""
+        block, _ = parse_item(message.item or "")
+        row = self._row(block.batch_id)
+        return TrackedBatch(self, row, lambda: self.sqs, note=self.note_sent, item=message.item)
 
     def _skipping(self, mode: SkipEnded, via: AckPath) -> Skipping:
         from fanin.client.ended_batches import Skipping  # noqa: PLC0415

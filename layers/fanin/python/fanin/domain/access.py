@@ -56,6 +56,16 @@ class IdempotencyKey(NamedTuple):
         owner = _digest(whose, size=16) if whose else NOBODY
         return cls(text, owner, _digest(whose, text, size=32))
 
+    @classmethod
+    def of_item(cls, ordinal: int, text: str) -> IdempotencyKey:
+        """The key of an item that adds to its own batch, whoever handles its message.
+
+        Raises:
+            InvalidRequest: as ``of`` does.
+        """
+        limits.text("Idempotency-Key", text, limits.MAX_IDEMPOTENCY_KEY, least=1)
+        return cls(text, NOBODY, _digest("item", str(ordinal), text, size=32))
+
 
 def checked_name(text: str) -> str:
     """The name that a program gives itself.

@@ -4,7 +4,8 @@
       └──────┬─────────┘
              └──▶ timed_out | cancelled | orphaned | complete (partial: deadline or quorum)
 
-A state only ever moves forward; the last four never change.
+A state only ever moves forward; the last four never change. A batch that drains is open to its own items
+alone, and is closed by whoever finds that all it has are done.
 All ``*_at`` values are milliseconds since the epoch, except ``expires_at``, which is in seconds because
 DynamoDB's time to live is. Durations are seconds.
 """
@@ -58,6 +59,14 @@ LIVE: Final = (State.OPEN, State.CLOSED)
 class Mode(StrEnum):
     EXACT = "exact"
     ESTIMATED = "estimated"
+
+
+class CloseWhen(StrEnum):
+    """When a batch that is closed takes no more items."""
+
+    NOW = "now"
+    DRAINED = "drained"
+    """Once every item that it has is done; until then it takes those that its own pending items add."""
 
 
 class Kind(StrEnum):
@@ -131,6 +140,7 @@ class Batch:
         items: how many items were added.
         created_at: when it was opened.
         touched_at: last activity, rounded down to a step; see ``step``.
+        draining_at: when it was told to close once it is drained; see ``CloseWhen``.
         closed_at: when it was closed.
         ended_at: when it reached its terminal state.
         expires_at: seconds; end of the lifetime and a day of retention, when the batch reads as gone.
@@ -140,6 +150,8 @@ class Batch:
         on_deadline: what happens then.
         limit: how many items may be pending at a time.
         pending_bound: upper bound of the pending items, kept only where there is a limit.
+        max_items: how many items it takes in all.
+        grown: how many of its items its own items have added.
         parent_item: item id of another batch; the notifier marks it done or failed when this batch ends.
         stall_after: seconds without activity until a live batch counts as stalled; 0 for never.
         stall_told: the ``touched_at`` of the stall that was told last; callers do not see it.
@@ -218,6 +230,19 @@ class Batch:
     results: bool = False
     opened_by: str = ""
     attention: Trouble | None = None
+    draining_at: int | None = None
+    max_items: int | None = None
+    grown: int = 0
+
+    @property
+    def draining(self) -> bool:
+        """Whether it takes only what its own items add, and closes once all that it has are done."""
+        return self.state is State.OPEN and self.draining_at is not None
+
+    @property
+    def waited_for(self) -> bool:
+        """Whether its end follows from its items alone, and somebody may wait for it: no close is missing."""
+        return self.state is State.CLOSED or self.draining
 
     @property
     def used(self) -> bool:
@@ -227,7 +252,8 @@ class Batch:
     @property
     def idle_ttl(self) -> int:
         """Seconds without activity until the batch is orphaned, in its present state."""
-        return self.open_idle_ttl if self.state is State.OPEN else self.closed_idle_ttl
+        open_to_all = self.state is State.OPEN and not self.draining
+        return self.open_idle_ttl if open_to_all else self.closed_idle_ttl
 
     @property
     def idle_at(self) -> int:
@@ -300,9 +326,10 @@ class Batch:
         the stream of finished words. The reaper therefore checks 15 minutes after the close, and then each
         time after twice as long.
         """
-        if self.state is not State.CLOSED:
+        if not self.waited_for:
             return self.due_at
-        return min(self.due_at, now + max(FIRST_LOOK, now - (self.closed_at or now)))
+        since = self.draining_at if self.draining else self.closed_at
+        return min(self.due_at, now + max(FIRST_LOOK, now - (since or now)))
 
     def active_until(self, now: int) -> int:
         """The latest that its last activity can have been, since ``touched_at`` is rounded down."""
@@ -370,6 +397,7 @@ class OpenBatch:
         deadline: milliseconds since the epoch.
         on_deadline: what happens then.
         limit: how many items may be pending at a time; exact mode only.
+        max_items: how many items it takes in all; caps what items may add by themselves.
         parent_item: item id of another batch; done when this one succeeds, else failed; see ``succeeded``.
         retry_of: id of the batch whose failed items this batch retries; returned with events.
         stall_after: seconds without activity until the batch is told as stalled; 0 for never.
@@ -405,3 +433,4 @@ class OpenBatch:
     on_end: Sequence[Target] = ()
     totals: Sequence[str] = ()
     results: bool = False
+    max_items: int | None = None

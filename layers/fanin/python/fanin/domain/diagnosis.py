@@ -37,6 +37,7 @@ class Code(StrEnum):
     NEVER_SENT = "never_sent"
     VANISHED = "vanished"
     OPEN_NOT_CLOSED = "open_not_closed"
+    DRAINING = "draining"
     HELD = "held"
     CHILD_RUNNING = "child_running"
     IN_FLIGHT = "in_flight"

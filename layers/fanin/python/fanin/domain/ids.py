@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final, NamedTuple, overload
 from uuid import UUID
@@ -225,11 +225,16 @@ class Group(Sequence[str]):
         batch_id: the batch.
         id: the group id, a UUID.
         upto: number of items; their ids are ``<batch_id>:<id>:0`` to ``<batch_id>:<id>:<upto - 1>``.
+        again: whether an earlier call with the same key has surely added them.
+        sent: whether that is so, and a note says that their messages were sent; only looked up for items that
+            an item has added.
     """
 
     batch_id: int
     id: str
     upto: int
+    again: bool = field(default=False, compare=False)
+    sent: bool = field(default=False, compare=False)
 
     def __len__(self) -> int:
         return self.upto

@@ -82,10 +82,11 @@ class Tree:
         return self.full & ~((1 << self.last_children(level, n)) - 1)
 
     def may_be_last(self, level: int, index: int, word: int, at_least: int) -> bool:
-        """Whether the word would be done in a tree of some size n ≥ ``at_least``.
+        """Whether the write of the word may have been the last one of a tree of some size n ≥ ``at_least``.
 
-        The size of an open batch may still grow. After the write of a word for which this is true, the batch
-        row must be read again; any other word cannot be finished by a close that races with the write.
+        The word is done then, or done but for its last child. The size of an open batch may still grow. After
+        the write of a word for which this is true, the batch row must be read again; any other word cannot be
+        finished by a close that races with the write, and leaves something to do in a batch that drains.
         """
         children = (word ^ self.full).bit_count()
         if word != self.full & ~((1 << children) - 1):
@@ -93,7 +94,23 @@ class Tree:
         if at_least < 1:
             return True
         last = self.last(level, at_least)
-        return index > last or (index == last and children >= self.last_children(level, at_least))
+        enough = self.last_children(level, at_least) - (level > 0)
+        return index > last or (index == last and children >= enough)
+
+    def all_done(self, edge: Sequence[int], n: int) -> bool:
+        """Whether all of n ≥ 1 items are done, in a tree whose last words were not carried up yet.
+
+        Args:
+            edge: the last word of each level, from level 0 up to the root.
+            n: how many items there are.
+        """
+        for level in range(len(edge) - 1, -1, -1):
+            residue = self.residue(level, self.last(level, n), n)
+            if edge[level] == residue:
+                return True
+            if edge[level] != residue | self.bits[self.last_children(level, n) - 1]:
+                return False
+        return False
 
     def cover(self, start: int, stop: int, n: int) -> Iterator[Bits]:
         """Cover the items start ≤ i < stop with bits, each as high in the tree as possible.

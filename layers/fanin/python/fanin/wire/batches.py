@@ -10,6 +10,7 @@ from fanin.domain.batch import (
     Batch,
     Cause,
     ChildFailures,
+    CloseWhen,
     Kind,
     Mode,
     OnDeadline,
@@ -147,6 +148,7 @@ OPEN_BATCH: Final = request(
     on_end=ON_END,
     totals=TOTAL_NAMES,
     results=BOOLEAN.left_out_if(False),
+    max_items=or_null(whole(1, MAX_ITEMS)),
 )
 BATCH: Final = answer(
     "Batch",
@@ -200,6 +202,9 @@ BATCH: Final = answer(
     attention=or_null(one_of(Trouble))
     .with_keywords(enum=[*(one.value for one in Trouble), None], description="why a person should look at it")
     .left_out_if_empty(),
+    draining_at=or_null(TIME).left_out_if_empty(),
+    max_items=or_null(NATURAL).left_out_if_empty(),
+    grown=NATURAL.left_out_if(0),
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
 BATCHES: Final = answer("BatchPage", Batches, batches=many(BATCH), cursor=CURSOR)
@@ -239,8 +244,21 @@ PROGRESS: Final = answer(
     done_max=NATURAL,
     cost=COST.left_out_if_empty(),
 )
-ADD_ITEMS: Final = plain("AddItems", {"count": whole(1, MAX_COUNT)})
-GROUP: Final = answer("Group", Group, batch_id=BATCH_ID, id=UUID, upto=whole(1, MAX_COUNT))
+CLOSE_WHEN: Final = one_of(CloseWhen)
+ADD_ITEMS: Final = plain(
+    "AddItems",
+    {"count": whole(1, MAX_COUNT)},
+    {"item": ITEM_ID.with_keywords(description="the pending item of the batch that adds them")},
+)
+GROUP: Final = answer(
+    "Group",
+    Group,
+    batch_id=BATCH_ID,
+    id=UUID,
+    upto=whole(1, MAX_COUNT),
+    again=BOOLEAN.left_out_if(False),
+    sent=BOOLEAN.left_out_if(False),
+)
 EXPIRED: Final = answer("Expired", Expired, batches=NATURAL, items=NATURAL, cursor=CURSOR)
 VERDICT: Final = answer(
     "Verdict",

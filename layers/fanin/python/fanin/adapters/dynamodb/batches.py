@@ -75,6 +75,7 @@ class Change:
 
 
 _IS_OPEN: Final = "#state = :open"
+_NOT_DRAINING: Final = "attribute_not_exists(#draining_at)"
 _IS_LIVE: Final = "#state IN (:open, :closed)"
 _OPEN: Final[Mapping[str, Value]] = {"open": State.OPEN}
 _LIVE: Final[Mapping[str, Value]] = {"open": State.OPEN, "closed": State.CLOSED}
@@ -126,12 +127,22 @@ class DynamoBatches:
         rows = (decode(row) for row in self._connection.read(self._table, keys))
         return {row.batch_id: row for row in rows}
 
-    def allocate(self, batch_id: int, n: int, *, activity: Activity | None, room: int | None) -> Batch | None:
-        return self._add(batch_id, _allocation(n, activity, room), _ITEMS_LOST)
+    def allocate(
+        self,
+        batch_id: int,
+        n: int,
+        *,
+        activity: Activity | None,
+        room: int | None,
+        most: int | None = None,
+    ) -> Batch | None:
+        return self._add(batch_id, _allocation(n, activity, room, most), _ITEMS_LOST)
 
-    def allocate_once(self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity) -> int | None:
+    def allocate_once(
+        self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity, by_item: bool = False
+    ) -> int | None:
         room = None if batch.limit is None else batch.limit - n
-        allocation = _allocation(n, activity, room, unchanged=batch.items)
+        allocation = _allocation(n, activity, room, batch.max_items, unchanged=batch.items, by_item=by_item)
         use = {
             "TableName": self._parts_table,
             "Item": {
@@ -165,11 +176,21 @@ class DynamoBatches:
         change = Change(["#items = :items"], {"items": items}, {"pending_bound": pending})
         return self._update(batch_id, change)[1]
 
+    def drain(self, batch_id: int, *, now: int, activity: Activity) -> tuple[Batch | None, bool]:
+        begun = {"draining_at": now, **_activity(activity)}
+        return self._update(batch_id, Change([_IS_OPEN, _NOT_DRAINING], _OPEN, begun))
+
     def close(
-        self, batch_id: int, *, now: int, activity: Activity | None = None
+        self, batch_id: int, *, now: int, activity: Activity | None = None, grown: int | None = None
     ) -> tuple[Batch | None, bool]:
         moved = {**_state(State.CLOSED, batch_id), "closed_at": now, **_activity(activity)}
-        return self._update(batch_id, Change([_IS_OPEN], _OPEN, moved))
+        when, values = [_IS_OPEN], dict(_OPEN)
+        if grown == 0:
+            when.append("attribute_not_exists(#grown)")
+        elif grown is not None:
+            when.append("#grown = :grown")
+            values["grown"] = grown
+        return self._update(batch_id, Change(when, values, moved))
 
     def begin(
         self, batch_id: int, items: int, *, now: int, deadline: int, activity: Activity
@@ -330,16 +351,27 @@ def _activity(activity: Activity | None) -> Mapping[str, Value]:
     return {} if activity is None else activity._asdict()
 
 
-def _allocation(n: int, activity: Activity | None, room: int | None, unchanged: int | None = None) -> Change:
-    adds = {"items": n}
-    values: dict[str, Value] = {**_OPEN, "most": MAX_ITEMS - n}
+def _allocation(
+    n: int,
+    activity: Activity | None,
+    room: int | None,
+    most: int | None,
+    *,
+    unchanged: int | None = None,
+    by_item: bool = False,
+) -> Change:
+    adds = {"items": n, "grown": n} if by_item else {"items": n}
+    values: dict[str, Value] = {**_OPEN, "most": (MAX_ITEMS if most is None else most) - n}
     if room is None:
         fits = "attribute_not_exists(#limit)"
     else:
         fits = "attribute_exists(#limit) AND #pending_bound <= :room"
         adds["pending_bound"] = n
         values["room"] = room
-    when = [_IS_OPEN, "#items <= :most", fits]
+    capped = f"attribute_{'not_' if most is None else ''}exists(#max_items)"
+    when = [_IS_OPEN, "#items <= :most", fits, capped]
+    if not by_item:
+        when.append(_NOT_DRAINING)
     if unchanged is not None:
         when.append("#items = :unchanged")
         values["unchanged"] = unchanged

@@ -73,18 +73,28 @@ class MemoryBatches:
         }
         return {batch_id: row for batch_id, row in rows.items() if row is not None}
 
-    def allocate(self, batch_id: int, n: int, *, activity: Activity | None, room: int | None) -> Batch | None:
+    def allocate(
+        self,
+        batch_id: int,
+        n: int,
+        *,
+        activity: Activity | None,
+        room: int | None,
+        most: int | None = None,
+    ) -> Batch | None:
         row, moved = self._update(
             "allocate",
             batch_id,
-            lambda row: _takes(row, n, room),
+            lambda row: _takes(row, n, room, most),
             lambda row: _with_items(row, n),
             activity,
             once=True,
         )
         return row if moved else None
 
-    def allocate_once(self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity) -> int | None:
+    def allocate_once(
+        self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity, by_item: bool = False
+    ) -> int | None:
         def transact() -> int | None:
             issued = self._keys.get((batch.batch_id, key.name))
             if issued is not None:
@@ -97,11 +107,13 @@ class MemoryBatches:
                 return issued.start
             row = self._rows.get(batch.batch_id)
             room = None if batch.limit is None else batch.limit - n
-            if row is None or row.items != batch.items or not _takes(row, n, room):
+            takes = row is not None and _takes(row, n, room, batch.max_items, draining=by_item)
+            if row is None or row.items != batch.items or not takes:
                 self._accesses.refused["batches.allocate_once"] += 1
                 return None
             self._keys[batch.batch_id, key.name] = range(row.items, row.items + n)
-            self._put(row, _with_items(row, n), activity)
+            grown = replace(row, grown=row.grown + n) if by_item else row
+            self._put(row, _with_items(grown, n), activity)
             return row.items
 
         return self._accesses.write("batches.allocate_once", transact, rows=2)
@@ -127,13 +139,22 @@ class MemoryBatches:
             lambda row: replace(row, pending_bound=pending),
         )[1]
 
+    def drain(self, batch_id: int, *, now: int, activity: Activity) -> tuple[Batch | None, bool]:
+        return self._update(
+            "drain",
+            batch_id,
+            lambda row: row.state is State.OPEN and row.draining_at is None,
+            lambda row: replace(row, draining_at=now),
+            activity,
+        )
+
     def close(
-        self, batch_id: int, *, now: int, activity: Activity | None = None
+        self, batch_id: int, *, now: int, activity: Activity | None = None, grown: int | None = None
     ) -> tuple[Batch | None, bool]:
         return self._update(
             "close",
             batch_id,
-            lambda row: row.state is State.OPEN,
+            lambda row: row.state is State.OPEN and grown in {None, row.grown},
             lambda row: replace(row, state=State.CLOSED, closed_at=now),
             activity,
         )
@@ -347,9 +368,11 @@ def _with_sums(row: Batch, sums: Sums) -> dict[str, int]:
     return by_name(tuple(row.totals), plus(tuple(row.totals.values()), sums[: len(row.totals)]))
 
 
-def _takes(row: Batch, n: int, room: int | None) -> bool:
+def _takes(row: Batch, n: int, room: int | None, most: int | None, *, draining: bool = False) -> bool:
     fits = row.limit is None if room is None else row.limit is not None and row.pending_bound <= room
-    return row.state is State.OPEN and row.items <= MAX_ITEMS - n and fits
+    capped = (row.max_items is None) == (most is None)
+    opened = row.state is State.OPEN and (draining or not row.draining)
+    return opened and row.items <= (MAX_ITEMS if most is None else most) - n and fits and capped
 
 
 def _with_items(row: Batch, n: int) -> Batch:

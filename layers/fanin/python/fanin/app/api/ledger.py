@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from fanin.domain.batch import CloseWhen
+
 if TYPE_CHECKING:
     from fanin.domain.access import Principal
     from fanin.domain.batch import Batch, OpenBatch, State
@@ -59,12 +61,28 @@ class Ledger(Protocol):
         ...
 
     def add(
-        self, batch_id: int, count: int, *, key: str | None = None, caller: Principal | None = None
+        self,
+        batch_id: int,
+        count: int,
+        *,
+        item: str | None = None,
+        key: str | None = None,
+        caller: Principal | None = None,
     ) -> Group:
         """Add ``count`` items (1 to 2^32 - 1) to an open batch; with a key, at most once for each key.
 
+        Args:
+            batch_id: the batch.
+            count: how many.
+            item: the pending item of the batch that adds them, which it may also while the batch drains. Its
+                keys are its own, whoever handles its message; without a key its id is the key.
+            key: idempotency key.
+            caller: who calls.
+
         Raises:
             BatchClosed: the batch takes no more items.
+            ItemDone: the item is done.
+            MaxItemsReached: the batch would have more than its ``max_items``.
             LimitReached: the batch is bounded, and full.
             IdempotencyKeyReused: the key was used with another count.
         """
@@ -91,8 +109,16 @@ class Ledger(Protocol):
         """
         ...
 
-    def close(self, batch_id: int) -> Batch:
-        """Take no more items; completes the batch at once if all are done."""
+    def close(self, batch_id: int, *, when: CloseWhen = CloseWhen.NOW) -> Batch:
+        """Take no more items; completes the batch at once if all are done.
+
+        Args:
+            batch_id: the batch.
+            when: ``drained`` lets its own pending items add more until all that it has are done.
+
+        Raises:
+            InvalidRequest: the batch cannot drain, since it is estimated, bounded, or of a pattern.
+        """
         ...
 
     def cancel(self, batch_id: int) -> Batch:

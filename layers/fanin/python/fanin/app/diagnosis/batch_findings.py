@@ -26,9 +26,10 @@ def batch_findings(facts: Facts, queues: Sequence[Finding]) -> list[Finding]:
     if facts.batch.state.terminal:
         return [_ended(facts)]
     found = [*queues]
-    for of in (_unsettled, _open, _never_sent, _retrying, _held, _children, _slow, _deadline):
+    for of in (_unsettled, _open, _draining, _never_sent, _retrying, _held, _children, _slow, _deadline):
         found += of(facts)
-    explained = any(one.code not in (Code.NOT_SEEN, Code.DEADLINE_NEAR) for one in found)
+    context = (Code.NOT_SEEN, Code.DRAINING, Code.DEADLINE_NEAR)
+    explained = any(one.code not in context for one in found)
     return found if explained else [*found, _unexplained(facts)]
 
 
@@ -79,6 +80,21 @@ def _open(facts: Facts) -> Iterator[Finding]:
         " producer died, repeat it with its keys, or cancel the batch.",
         {"items": items},
     )
+
+
+def _draining(facts: Facts) -> Iterator[Finding]:
+    batch = facts.batch
+    if batch.draining and not facts.all_done:
+        cap = "" if batch.max_items is None else f" of at most {batch.max_items:,}"
+        yield Finding(
+            Code.DRAINING,
+            Severity.INFO,
+            "The batch drains: its items may add more",
+            f"It has {counted(batch.items, 'item', 'items')}{cap} so far. It closes by itself once all are"
+            " done; until then each pending item may add others.",
+            "Wait. To stop it from growing, close it: `fanin close`.",
+            {"items": batch.items},
+        )
 
 
 def _never_sent(facts: Facts) -> Iterator[Finding]:

@@ -89,7 +89,8 @@ class Facts:
 
     @property
     def open(self) -> bool:
-        return self.batch.state is State.OPEN
+        """Whether a close is missing: one that drains is closed by itself."""
+        return self.batch.state is State.OPEN and not self.batch.draining
 
     @property
     def not_held(self) -> tuple[MissingRange, ...]:

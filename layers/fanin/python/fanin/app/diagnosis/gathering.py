@@ -14,7 +14,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.app.ports.words import Tally
-from fanin.domain.batch import Batch, Mode, State
+from fanin.domain.batch import Batch, Mode
 from fanin.domain.reports import MissingRange, missing_ranges
 from fanin.domain.tree import positions, runs
 
@@ -135,7 +135,7 @@ def _walk(ports: Ports, batch: Batch) -> Seen:
         walk.tally,
         missing_ranges(batch, found[:RANGES]),
         more=not whole or len(found) > RANGES,
-        unsettled=whole and not ordinals and batch.state is State.CLOSED,
+        unsettled=whole and not ordinals and batch.waited_for,
     )
 
 

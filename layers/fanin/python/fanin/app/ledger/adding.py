@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from fanin.app.ledger.known_batches import KnownBatches
+from dataclasses import replace
+from typing import Final
+
+from fanin.app.ledger.known_batches import KnownBatches, check_issued
 from fanin.app.ledger.reading import Reading
 from fanin.app.ports import Ports
+from fanin.app.ports.words import WordKey
 from fanin.domain import ids, limits
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.ids import Group
-from fanin.errors import BatchClosed, InvalidRequest, LimitReached, Throttled
+from fanin.errors import (
+    BatchClosed,
+    InvalidItemId,
+    InvalidRequest,
+    ItemDone,
+    LimitReached,
+    MaxItemsReached,
+    Throttled,
+)
 
 TRIES = 20
 """Attempts against other producers of the same batch, before the caller is asked to try again."""
+_NOTES: Final = 8
+"""Notes of what was sent that a repeated addition reads: the one that has its items is among the last."""
 
 
 class Adding:
@@ -29,12 +43,49 @@ class Adding:
         self._known = known
         self._reading = reading
 
-    def add(self, batch_id: int, count: int, *, key: str | None, caller: Principal | None = None) -> Group:
+    def add(
+        self,
+        batch_id: int,
+        count: int,
+        *,
+        item: str | None = None,
+        key: str | None,
+        caller: Principal | None = None,
+    ) -> Group:
         limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
         limits.whole("count", count, 1, ids.MAX_COUNT)
+        if item is not None:
+            return self._add_by_item(batch_id, count, item, key)
         if key is None:
             return self._add(batch_id, count)
-        return self._add_once(batch_id, count, IdempotencyKey.of(key, caller))
+        named = IdempotencyKey.of(key, caller)
+        return self._add_once(self._known.current(batch_id), count, named)
+
+    def _add_by_item(self, batch_id: int, count: int, item: str, key: str | None) -> Group:
+        """Add what an item of the batch brings, which it may as long as it is pending.
+
+        Of a repeat, the answer says whether a note tells that the messages were sent. Else each delivery of
+        the item would send them once more, and so would each of those for the items that it adds, and so on.
+        """
+        block, ordinal = ids.parse_item(item)
+        if block.batch_id != batch_id:
+            raise InvalidItemId(f"item {item} is not of batch {batch_id}: an item adds to its own batch only")
+        batch = self._known.current(batch_id)
+        check_issued(block, batch)
+        number, bit = divmod(ordinal, self._ports.tree.width)
+        word = WordKey(batch_id, 0, number)
+        pending = self._ports.words.read([word]).get(word, self._ports.tree.full)
+        if not pending & self._ports.tree.bits[bit]:
+            raise ItemDone(f"item {item} is done, so it adds nothing more; drop this message")
+        named = IdempotencyKey.of_item(ordinal, item if key is None else key)
+        group = self._add_once(batch, count, named, by_item=True)
+        return replace(group, sent=self._sent(group)) if group.again else group
+
+    def _sent(self, group: Group) -> bool:
+        """Whether a note says that the messages of all items of a group were sent."""
+        block = ids.parse_prefix(group.prefix)
+        rows, _ = self._ports.parts.sent(block.batch_id, upto=block.first, limit=_NOTES)
+        return any(block.first >= row.start and block.stop <= row.stop for row in rows)
 
     def _add(self, batch_id: int, count: int) -> Group:
         batch = self._known.cached(batch_id)
@@ -54,7 +105,9 @@ class Adding:
         if batch and not _fits(batch, count):
             return None
         activity = self._known.activity(batch) if batch else None
-        return self._ports.batches.allocate(batch_id, count, activity=activity, room=_room(batch, count))
+        most = batch.max_items if batch else None
+        room = _room(batch, count)
+        return self._ports.batches.allocate(batch_id, count, activity=activity, room=room, most=most)
 
     def _allocate_counted(self, batch: Batch, count: int) -> Batch | None:
         """Add where counting the pending items shows that there is room after all; see ``_admit``."""
@@ -65,19 +118,20 @@ class Adding:
             batch.batch_id, count, items=batch.items, pending=pending, activity=self._known.activity(batch)
         )
 
-    def _add_once(self, batch_id: int, count: int, key: IdempotencyKey) -> Group:
+    def _add_once(self, batch: Batch, count: int, key: IdempotencyKey, *, by_item: bool = False) -> Group:
+        batch_id = batch.batch_id
         for _ in range(TRIES):
-            batch = self._known.current(batch_id)
-            first = self._ports.batches.allocate_once(batch, count, key, activity=self._known.activity(batch))
+            activity = self._known.activity(batch)
+            first = self._ports.batches.allocate_once(batch, count, key, activity=activity, by_item=by_item)
             if first is not None:
-                return _group(batch, first, count)
+                return replace(_group(batch, first, count), again=first < batch.items)
             batch = self._known.current(batch_id)
-            pending = self._admit(batch, count)
+            pending = self._admit(batch, count, by_item=by_item)
             if pending is not None:
                 self._ports.batches.rebound(batch_id, items=batch.items, pending=pending)
         raise _contended(batch_id)
 
-    def _admit(self, batch: Batch, count: int) -> int | None:
+    def _admit(self, batch: Batch, count: int, *, by_item: bool = False) -> int | None:
         """Find out why an addition failed; in a batch that seems full, count the pending items.
 
         Returns:
@@ -85,12 +139,23 @@ class Adding:
 
         Raises:
             BatchClosed: the batch takes no more items.
+            MaxItemsReached: they would be more than its ``max_items``.
             LimitReached: the batch is full, with its pending items counted at this moment.
             InvalidRequest: the batch can never take so many items.
         """
         if batch.state is not State.OPEN:
             raise BatchClosed(
                 f"batch {batch.batch_id} is {batch.state}: it takes no more items; open another"
+            )
+        if batch.draining and not by_item:
+            raise BatchClosed(
+                f"batch {batch.batch_id} drains: it takes only items that its own pending items add, each by"
+                " its item id (`message.add_items` in a handler); open another"
+            )
+        if batch.max_items is not None and batch.items > batch.max_items - count:
+            raise MaxItemsReached(
+                f"batch {batch.batch_id} has {batch.items} items and takes {batch.max_items} in all, so"
+                f" {count} more do not fit; nothing was added"
             )
         if batch.items > ids.MAX_ITEMS - count:
             raise InvalidRequest(

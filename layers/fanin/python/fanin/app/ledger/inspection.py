@@ -42,25 +42,29 @@ def inspect(ports: Ports, settler: Settler, batch: Batch, *, budget: int = BUDGE
     Args:
         ports: the stores.
         settler: carries up what is done.
-        batch: the row; an open batch is not complete whatever is done, so nothing is read of it.
+        batch: the row; an open batch is not complete whatever is done, unless it drains, so nothing is read
+            of it.
         budget: how many words to read at most.
 
     Returns:
         The row afterwards, and whether an end of it, or its being live, is beyond doubt.
     """
-    if batch.state is not State.CLOSED or batch.mode is Mode.ESTIMATED or batch.items == 0:
+    if not batch.waited_for or batch.mode is Mode.ESTIMATED or batch.items == 0:
         return Inspected(settler.finish(batch), certain=True)
     walk = Walk(ports, batch, budget=budget, chunk=1)
     done: dict[WordKey, Tally] = {}
     missing = False
     for level, number, word, tally in walk:
-        if word == ports.tree.residue(level, number, batch.items):
+        residue = ports.tree.residue(level, number, batch.items)
+        if word == (0 if batch.draining else residue):
             done[WordKey(batch.batch_id, level, number)] = tally
             walk.chunk = CHUNK  # where one was lost there may be many
-        elif level == 0:
+        elif level == 0 and word != residue:
             missing = True
             break
     batch = settler.resettle(batch, done)
+    if batch.draining and not missing:
+        batch = settler.finish(batch)
     return Inspected(batch, certain=missing or batch.state.terminal)
 
 

@@ -192,10 +192,10 @@ def all_of(outcomes: Mapping[K, V | FaninError]) -> dict[K, V]:
     return found
 
 
-def _progress(batch: Batch) -> tuple[int, int, int]:
+def _progress(batch: Batch) -> tuple[int, bool, int, int]:
     """Grows with every write that matters to settling: the greater of two is the later row."""
     phase = 2 if batch.state.terminal else LIVE.index(batch.state)
-    return phase, batch.items, batch.acked
+    return phase, batch.draining, batch.items, batch.acked
 
 
 def not_found(batch_id: object) -> BatchNotFound:

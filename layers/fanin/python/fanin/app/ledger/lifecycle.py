@@ -14,7 +14,7 @@ from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Page
 from fanin.domain import limits
-from fanin.domain.batch import LIVE, Batch, Kind, State
+from fanin.domain.batch import LIVE, Batch, CloseWhen, Kind, Mode, State
 from fanin.domain.reports import Batches, Expired
 from fanin.errors import BatchGone, InvalidRequest
 
@@ -55,14 +55,16 @@ class Lifecycle:
         self._held = Held(ports)
         self._tolerating = tolerating
 
-    def close(self, batch_id: int) -> Batch:
+    def close(self, batch_id: int, when: CloseWhen) -> Batch:
         # The same write says when the reaper looks, so that a crash after it is found: that takes the row.
-        seen = self._known.cached(batch_id) or self._known.current(batch_id)
-        row, _ = self._ports.batches.close(
-            batch_id,
-            now=self._ports.clock.now(),
-            activity=self._known.activity(replace(seen, state=State.CLOSED)),
-        )
+        seen, now = self._known.cached(batch_id) or self._known.current(batch_id), self._ports.clock.now()
+        if when is CloseWhen.DRAINED:
+            _check_drains(seen)
+            activity = self._known.activity(replace(seen, draining_at=now))
+            row, _ = self._ports.batches.drain(batch_id, now=now, activity=activity)
+        else:
+            activity = self._known.activity(replace(seen, state=State.CLOSED))
+            row, _ = self._ports.batches.close(batch_id, now=now, activity=activity)
         row = self._settler.finish(self._there(batch_id, row))
         self._known.touch(row)
         return self._tolerating.look(row)
@@ -130,3 +132,18 @@ class Lifecycle:
         if row is None:
             raise not_found(batch_id)
         return self._known.unexpired(self._known.remember(row))
+
+
+def _check_drains(batch: Batch) -> None:
+    """Check that a batch can drain.
+
+    Raises:
+        InvalidRequest: it is estimated, and knows no items; it is bounded, so that its items would wait for
+            each other; or it belongs to a pattern.
+    """
+    if batch.mode is Mode.ESTIMATED or batch.limit or batch.kind is not Kind.BATCH:
+        kind = batch.mode if batch.mode is Mode.ESTIMATED else "bounded" if batch.limit else batch.kind
+        raise InvalidRequest(
+            f"batch {batch.batch_id} cannot close when it is drained: that takes a plain, exact batch without"
+            f" a limit, and its kind is {kind}; close it without `when`"
+        )

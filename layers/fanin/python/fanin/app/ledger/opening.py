@@ -172,6 +172,7 @@ class Opening:
             totals=dict.fromkeys(request.totals, 0),
             totals_before=self._earlier(request),
             results=request.results,
+            max_items=request.max_items,
             opened_by=caller.name if caller else defaults.opened_by,
         )
         return replace(batch, touched_at=batch.rounded(now))
@@ -246,8 +247,14 @@ class Opening:
     def _check(self, request: OpenBatch, now: int) -> None:
         lifetime = self.lifetime(request)
         limits.whole("lifetime", lifetime, limits.MIN_LIFETIME, limits.MAX_LIFETIME)
-        if request.idle_ttl is not None:
-            limits.whole("idle_ttl", request.idle_ttl, limits.MIN_IDLE_TTL, limits.MAX_LIFETIME)
+        for name, value, least, most in (
+            ("idle_ttl", request.idle_ttl, limits.MIN_IDLE_TTL, limits.MAX_LIFETIME),
+            ("limit", request.limit, 1, limits.MAX_LIMIT),
+            ("size", request.size, 0, ids.MAX_COUNT),
+            ("max_items", request.max_items, 1, ids.MAX_ITEMS),
+        ):
+            if value is not None:
+                limits.whole(name, value, least, most)
         if request.stall_after is not None:
             least = limits.MIN_STALL_AFTER if request.stall_after else 0  # 0 is never
             limits.whole("stall_after", request.stall_after, least, limits.MAX_LIFETIME)
@@ -255,19 +262,15 @@ class Opening:
         limits.pairs("metadata", request.metadata)
         if request.deadline is not None:
             _check_deadline(request.deadline, now, lifetime)
-        if request.limit is not None:
-            limits.whole("limit", request.limit, 1, limits.MAX_LIMIT)
-            if request.mode is Mode.ESTIMATED:
-                raise InvalidRequest(
-                    "an estimated batch cannot be bounded: leave out limit, or open it in exact mode"
-                )
-        if request.size is not None:
-            limits.whole("size", request.size, 0, ids.MAX_COUNT)
-        check_names(request.totals)
-        if request.results and request.mode is Mode.ESTIMATED:
+        if request.mode is Mode.ESTIMATED and request.limit is not None:
+            raise InvalidRequest(
+                "an estimated batch cannot be bounded: leave out limit, or open it in exact mode"
+            )
+        if request.mode is Mode.ESTIMATED and request.results:
             raise InvalidRequest(
                 "an estimated batch keeps no results: leave out results, or open it in exact mode"
             )
+        check_names(request.totals)
         self._check_failures(request)
         if request.parent_item is not None:
             self._check_parent(request.parent_item)

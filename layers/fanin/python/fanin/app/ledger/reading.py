@@ -188,7 +188,8 @@ class Reading:
             else:
                 root_done = True
                 wrong = _totals_disagree(batch, tally)
-        if root_done and batch.state is State.CLOSED:
+        drained = batch.draining and not pending and cursor is None and walk.stopped_at is None
+        if drained or (root_done and batch.state is State.CLOSED):
             found.append("every item is done, but the batch is not complete")
         unrepairable = batch.all_done and pending
         if unrepairable:

@@ -161,7 +161,7 @@ class _Run:
             return ()
         if state is State.TIMED_OUT:
             return ("timed_out",)
-        return ("orphaned", "stuck") if batch.state is State.CLOSED else ("orphaned",)
+        return ("orphaned", "stuck") if batch.waited_for else ("orphaned",)
 
     def _tell_stall(self, batch: Batch, now: int) -> Sequence[str]:
         """Tell of a stall, unless the batch waits for a good reason: then look again later.

@@ -27,7 +27,7 @@ from fanin.app.ports.events import Event
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
 from fanin.domain.access import Principal
-from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.batch import Batch, CloseWhen, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.marks import Done, Failure, Mark, Marked
 from fanin.domain.redrives import Selection
@@ -100,9 +100,15 @@ class LedgerService:
         return self.opening.open(request, key, caller=caller)
 
     def add(
-        self, batch_id: int, count: int, *, key: str | None = None, caller: Principal | None = None
+        self,
+        batch_id: int,
+        count: int,
+        *,
+        item: str | None = None,
+        key: str | None = None,
+        caller: Principal | None = None,
     ) -> Group:
-        return self._adding.add(batch_id, count, key=key, caller=caller)
+        return self._adding.add(batch_id, count, item=item, key=key, caller=caller)
 
     def mark(self, marks: Sequence[Mark]) -> Marked:
         return self._marking.mark(marks)
@@ -111,8 +117,8 @@ class LedgerService:
         """Mark the parent item of a complete batch, with sums that may be larger than other values."""
         return self._marking.mark([mark], most=MAX_CHILD_SUM, whole=exact)
 
-    def close(self, batch_id: int) -> Batch:
-        return self._lifecycle.close(batch_id)
+    def close(self, batch_id: int, *, when: CloseWhen = CloseWhen.NOW) -> Batch:
+        return self._lifecycle.close(batch_id, when)
 
     def cancel(self, batch_id: int) -> Batch:
         return self._lifecycle.cancel(batch_id)

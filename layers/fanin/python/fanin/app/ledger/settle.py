@@ -6,12 +6,15 @@ by a repeat of the write, by the close, or through the stream of finished words.
 While a batch is open its size is not known, and the close alone can make a word at its right edge *done*. So
 after the write of such a word the batch row is read once more: either the closer sees the acker's word, or
 the acker sees the closed batch. One of them always completes the batch.
+
+A batch that drains is an open one which is closed by the one who sees that all its items are done, provided
+that it still has no others. While it drains only words that are 0 are carried up, so that any word may grow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -200,22 +203,41 @@ class Settler:
         }
 
     def finish(self, batch: Batch) -> Batch:
-        """Complete a closed batch if all its items are done, from at most one word of each level.
+        """Complete a batch that is closed, or drains, if all its items are done; reads a word of each level.
 
         Returns:
             The row as it is afterwards.
         """
-        if batch.state is not State.CLOSED:
+        if not batch.waited_for:
             return batch
         self._known.remember(batch)
         if batch.mode is Mode.ESTIMATED:
             return self._complete(batch, None) if batch.counted_out() else batch
+        levels = range(self._tree.root_level(batch.items) + 1) if batch.items else ()
+        edge = [WordKey(batch.batch_id, level, self._tree.last(level, batch.items)) for level in levels]
+        words = self._ports.words.read_tallied(edge)
+        if batch.draining:
+            untouched = Tallied(self._tree.full, Tally())
+            last = [words.get(key, untouched).word for key in edge]
+            if batch.items and not self._tree.all_done(last, batch.items):
+                return batch
+            batch = self._close(batch)
+            if batch.state is not State.CLOSED:
+                return batch
         if batch.items == 0:
             return self._complete(batch, Tally().for_totals(len(batch.totals)))
-        levels = range(self._tree.root_level(batch.items) + 1)
-        edge = [WordKey(batch.batch_id, level, self._tree.last(level, batch.items)) for level in levels]
-        self._rise(self._ports.words.read_tallied(edge))
+        self._rise(words)
         return self._known.cached(batch.batch_id) or batch
+
+    def _close(self, batch: Batch) -> Batch:
+        """Close a batch that has drained, unless it has got more items meanwhile."""
+        activity = self._known.activity(replace(batch, state=State.CLOSED))
+        row, _ = self._ports.batches.close(
+            batch.batch_id, now=self._ports.clock.now(), activity=activity, grown=batch.grown
+        )
+        if row is None:
+            raise _removed(batch)
+        return self._known.remember(row)
 
     def resettle(self, batch: Batch, done: Mapping[WordKey, Tally]) -> Batch:
         """Carry up words that a reader found done below a pending bit.
@@ -299,11 +321,16 @@ class Settler:
         return done
 
     def _look_again(self, keys: Collection[WordKey]) -> None:
-        """Read the batch rows of the keys once more, unless they are known to be closed."""
+        """Read the batch rows of the keys once more, unless they are known to be closed.
+
+        Those that drain are finished, if all their items are done.
+        """
         open_ids = {key.batch_id for key in keys if self._row(key).state is State.OPEN}
         if open_ids:
             for batch in self._ports.batches.read(open_ids).values():
                 self._known.remember(batch)
+                if batch.draining:
+                    self.finish(batch)
 
     def _is_residue(self, key: WordKey, word: int, batch: Batch) -> bool:
         return batch.items > 0 and word == self._tree.residue(key.level, key.number, batch.items)
@@ -357,10 +384,7 @@ class Settler:
             batch.batch_id, State.COMPLETE, now=self._ports.clock.now(), sources=(State.CLOSED,), done=done
         )
         if row is None:
-            raise BatchGone(
-                f"batch {batch.batch_id} was removed while its last item was acknowledged;"
-                " nothing is left to do"
-            )
+            raise _removed(batch)
         return self._known.remember(row)
 
     def _root_level(self, key: WordKey) -> int:
@@ -371,3 +395,9 @@ class Settler:
         if row is None:  # dropped from the cache in favour of other batches
             row = self._known.current(key.batch_id)
         return row
+
+
+def _removed(batch: Batch) -> BatchGone:
+    return BatchGone(
+        f"batch {batch.batch_id} was removed while its last item was acknowledged; nothing is left to do"
+    )

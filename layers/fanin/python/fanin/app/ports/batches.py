@@ -93,8 +93,16 @@ class BatchStore(Protocol):
         """Read rows, strongly consistent; unknown ids are left out of the result."""
         ...
 
-    def allocate(self, batch_id: int, n: int, *, activity: Activity | None, room: int | None) -> Batch | None:
-        """Add n items to an open batch, by one conditional write.
+    def allocate(
+        self,
+        batch_id: int,
+        n: int,
+        *,
+        activity: Activity | None,
+        room: int | None,
+        most: int | None = None,
+    ) -> Batch | None:
+        """Add n items to an open batch that does not drain, by one conditional write.
 
         Not idempotent: a repeat after a lost answer adds n more. ``allocate_once`` does not.
 
@@ -104,19 +112,23 @@ class BatchStore(Protocol):
             activity: None leaves the index key unchanged, for a caller that has not read the row.
             room: None requires a batch without a limit; a number requires ``pending_bound`` ≤ room, and adds
                 n to it.
+            most: ``max_items`` of the row; None requires a batch without.
 
         Returns:
             The row after the addition, ``items`` being one past the last new ordinal; None if the
             condition failed: no such batch, not open, full, a limit where ``room`` is None or the other way
-            round, or over 2^40 items.
+            round, the same of ``most``, or too many items.
         """
         ...
 
-    def allocate_once(self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity) -> int | None:
+    def allocate_once(
+        self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity, by_item: bool = False
+    ) -> int | None:
         """Add n items under an idempotency key, by one transaction of two rows.
 
-        The row must still have ``batch.items`` items and be open; for a bounded batch ``pending_bound``
-        must leave room for n. The key's row keeps the range, even after the batch has closed.
+        The row must still have ``batch.items`` items and be open, and drain only if an item adds; for a
+        bounded batch ``pending_bound`` must leave room for n. The key's row keeps the range, even after the
+        batch has closed.
 
         Returns:
             First ordinal of the range that the key stands for, from this call or an earlier one; None if
@@ -150,10 +162,25 @@ class BatchStore(Protocol):
         """Store a fresh count of pending items, provided ``items`` has not changed since; else False."""
         ...
 
+    def drain(self, batch_id: int, *, now: int, activity: Activity) -> tuple[Batch | None, bool]:
+        """Let an open batch drain; ``now`` becomes ``draining_at``.
+
+        Returns:
+            The row (None if unknown), and whether this call began it.
+        """
+        ...
+
     def close(
-        self, batch_id: int, *, now: int, activity: Activity | None = None
+        self, batch_id: int, *, now: int, activity: Activity | None = None, grown: int | None = None
     ) -> tuple[Batch | None, bool]:
         """Move an open batch to closed; ``now`` becomes ``closed_at``.
+
+        Args:
+            batch_id: the batch.
+            now: when.
+            activity: of the closed batch.
+            grown: if given, the row must still have this value; so what an item adds stops the close. Whoever
+                marks items may write this attribute, but not how many items there are.
 
         Returns:
             The row (None if unknown), and whether this call moved it.

@@ -17,7 +17,7 @@ from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import Planning
 from fanin.app.redrives.records import Counts, Run
 from fanin.domain import ids, limits
-from fanin.domain.batch import RETENTION, Batch, Mode, OpenBatch, State
+from fanin.domain.batch import RETENTION, Batch, CloseWhen, Mode, OpenBatch, State
 from fanin.domain.directory import is_fifo
 from fanin.domain.failures import KeptMessage
 from fanin.domain.limits import chunks
@@ -182,10 +182,15 @@ class Delivery:
         raise Throttled(f"others redrive batch {batch.batch_id} at the same time; try again", retry_after=1)
 
     def close(self, run: Run) -> None:
-        """Close the new batch, if there is one: the redrive adds nothing more to it."""
+        """Close the new batch, if there is one: the redrive adds nothing more to it.
+
+        Where the first batch was to drain, its items may add more in the new one, too.
+        """
         if run.to is not None and run.to != run.batch_id:
+            first = self._ports.batches.read([run.batch_id]).get(run.batch_id)
+            drains = first is not None and first.draining_at is not None
             with suppress(BatchGone, BatchNotFound):  # somebody has removed it
-                self._ledger.close(run.to)
+                self._ledger.close(run.to, when=CloseWhen.DRAINED if drains else CloseWhen.NOW)
 
     def _open(self, batch: Batch, run: Run) -> Batch:
         request = OpenBatch(
@@ -195,6 +200,7 @@ class Delivery:
             retry_of=batch.batch_id,
             metadata=dict(batch.metadata),
             totals=tuple(batch.totals),
+            max_items=batch.max_items,
             lifetime=batch.expires_at - RETENTION - batch.created_at // 1000,  # so it is not gone before
         )
         return self._ledger.open(request, key=f"{run.name}/{batch.batch_id}/{run.part}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.consuming.acknowledging import Acknowledger
-from fanin.client.consuming.window import MessageHandler, MessageWindow, NoteRetries, check_handler
+from fanin.client.consuming.window import BatchOf, MessageHandler, MessageWindow, NoteRetries, check_handler
 from fanin.client.ended_batches import Skipping
 from fanin.client.messages import from_queue
 from fanin.client.sqs import queue_errors
@@ -49,6 +49,7 @@ class Consumer:
         skipping: decides which messages are dropped because their batch has ended; None drops none.
         note: notes attempts that failed again; None notes nothing.
         now: tells the time in milliseconds since the epoch; the machine's by default.
+        batch_of: makes the batch to which the item of a message may add; None lets none add.
 
     Raises:
         InvalidRequest: an argument is not what it should be.
@@ -69,6 +70,7 @@ class Consumer:
         skipping: Skipping | None = None,
         note: NoteRetries | None = None,
         now: Callable[[], int] | None = None,
+        batch_of: BatchOf | None = None,
     ) -> None:
         self._skipping = skipping
         check_handler(handle)
@@ -85,6 +87,7 @@ class Consumer:
         self._results = results
         self._note = note
         self._now = now
+        self._batch_of = batch_of
         self._options: dict[str, Any] = {"WaitTimeSeconds": wait}
         if visibility_timeout is not None:
             self._options["VisibilityTimeout"] = visibility_timeout
@@ -151,6 +154,7 @@ class Consumer:
             skipping=self._skipping,
             note=self._note,
             now=self._now,
+            batch_of=self._batch_of,
         )
         again = window.run(messages, from_queue)
         self._delete([message for place, message in enumerate(messages) if place not in again])

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from fanin.client.consuming.acknowledging import Acknowledger
-from fanin.client.consuming.window import MessageHandler, MessageWindow, NoteRetries, check_handler
+from fanin.client.consuming.window import BatchOf, MessageHandler, MessageWindow, NoteRetries, check_handler
 from fanin.client.ended_batches import Skipping
 from fanin.client.messages import from_lambda, sqs_records
 from fanin.domain.directory import is_fifo
@@ -34,6 +34,7 @@ class SqsHandler:
             None drops none. Those that are dropped are counted in the metric ``MessagesSkipped``.
         note: notes attempts that failed again; None notes nothing.
         now: tells the time in milliseconds since the epoch; the machine's by default.
+        batch_of: makes the batch to which the item of a message may add; None lets none add.
 
     Raises:
         InvalidRequest: ``handle`` cannot be called.
@@ -53,6 +54,7 @@ class SqsHandler:
         results: bool = False,
         note: NoteRetries | None = None,
         now: Callable[[], int] | None = None,
+        batch_of: BatchOf | None = None,
     ) -> None:
         if find_spec("aws_lambda_powertools") is None:
             raise NotConfigured("sqs_handler needs Powertools: pip install 'fanin[lambda]'")
@@ -65,6 +67,7 @@ class SqsHandler:
         self._skipping = skipping
         self._note = note
         self._now = now
+        self._batch_of = batch_of
 
     def __call__(self, event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:  # noqa: ARG002  Lambda passes it
         """Handle an SQS event.
@@ -93,6 +96,7 @@ class SqsHandler:
             skipping=skipping,
             note=self._note,
             now=self._now,
+            batch_of=self._batch_of,
         )
         again = window.run(records, from_lambda)
         if skipping is not None and skipping.skipped:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fanin.adapters.system import SystemClock
 from fanin.client.consuming.acknowledging import Acknowledger
@@ -19,9 +20,12 @@ from fanin.domain.failures import Keep, KeptMessage, MessageAttribute, reason_of
 from fanin.domain.limits import MAX_REASON
 from fanin.domain.marks import Done, Failure, Mark, batch_of
 from fanin.entry import kept_messages
-from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, ItemFailed
+from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest, ItemDone, ItemFailed
 from fanin.names import ITEM_ATTRIBUTE
 from fanin.wire.marks import result_json
+
+if TYPE_CHECKING:
+    from fanin.client.producing.batch import TrackedBatch
 
 
 def kept_message(message: ReceivedMessage) -> KeptMessage:
@@ -62,6 +66,9 @@ completes without failures, else failed.
 
 
 _Raw: TypeAlias = Mapping[str, Any]
+
+BatchOf: TypeAlias = "Callable[[ReceivedMessage], TrackedBatch]"
+"""Makes the batch of a message, to which the item of the message may add."""
 
 NoteRetries: TypeAlias = Callable[[Sequence[Retry]], None]
 """Notes failed attempts, so that a diagnosis can say what their error is; it does not raise."""
@@ -144,6 +151,7 @@ class MessageWindow:
         source: URL or ARN of the queue they were received from; by default what the messages say.
         note: notes attempts that failed again; None notes nothing.
         now: tells the time in milliseconds since the epoch; the machine's by default.
+        batch_of: makes the batch to which the item of a message may add; None lets none add.
         skipping: decides which messages are dropped because their batch has ended; None drops none.
         results: whether what the handler returns is the result of the item; None is no result.
     """
@@ -158,6 +166,7 @@ class MessageWindow:
         source: str = "",
         note: NoteRetries | None = None,
         now: Callable[[], int] | None = None,
+        batch_of: BatchOf | None = None,
         skipping: Skipping | None = None,
         results: bool = False,
     ) -> None:
@@ -168,6 +177,7 @@ class MessageWindow:
         self._source = source
         self._note = note
         self._now = now or SystemClock().now
+        self._batch_of = batch_of
         self._skipping = skipping
         self._results = results
         self._asked: set[int | None] = set()
@@ -220,6 +230,8 @@ class MessageWindow:
         """Handle one message; whatever the handler raises is raised, except ``ItemFailed``."""
         if self._skipping is not None and self._skipping.skips(message, fifo=self._fifo):
             return None
+        if self._batch_of is not None and message.item is not None:
+            message = replace(message, batch=cache(partial(self._batch_of, message)))
         failure, result = None, None
         with IN_HAND.handling(message.item) as handling:
             try:
@@ -230,6 +242,9 @@ class MessageWindow:
                     result = returned
             except ItemFailed as failed:
                 failure = failed.reason
+            except ItemDone as done:
+                logger.info("a message is dropped, since an earlier delivery has done it: %s", done)
+                return None
             except Exception as error:
                 self._remember(message, error)
                 raise

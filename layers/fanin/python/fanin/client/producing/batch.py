@@ -16,7 +16,7 @@ from fanin.client.producing.resuming import DoneBefore, Stop
 from fanin.client.producing.sender import SEND_WAITS, NoteSent, Sender, SentNotes
 from fanin.client.sqs import REQUEST_BYTES
 from fanin.domain import limits
-from fanin.domain.batch import Batch, State
+from fanin.domain.batch import Batch, CloseWhen, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import MAX_COUNT, Group
 from fanin.domain.limits import chunks
@@ -58,6 +58,8 @@ class TrackedBatch:
         resumable: whether another run may make the same calls in the same order, after this one broke off.
             Then additions have the same keys in each run, and so the same items; and nothing is sent for a
             batch that an earlier run has closed.
+        item: the pending item of the batch whose handler adds; None if anybody else does. Its additions have
+            the same keys in each run, too, and what a note says was sent is not sent again.
 
     Attributes:
         id: the batch id.
@@ -73,9 +75,11 @@ class TrackedBatch:
         backoff: Backoff | None = None,
         note: NoteSent | None = None,
         resumable: bool = False,
+        item: str | None = None,
     ) -> None:
         self._note = note
-        self._additions = itertools.count() if resumable else None
+        self._item = item
+        self._additions = itertools.count() if resumable or item else None
         self._added = 0
         self._ledger = ledger
         self._make_sqs = sqs
@@ -95,7 +99,8 @@ class TrackedBatch:
         Returns:
             The ids of the items, a sequence. Each goes with one message.
         """
-        group = self._ledger.add(self.id, count, key=self._next_key() if key is None else key)
+        key = self._next_key() if key is None else key
+        group = self._ledger.add(self.id, count, item=self._item, key=key)
         self._added += count
         return group
 
@@ -163,7 +168,7 @@ class TrackedBatch:
                 f"messages must be several, not one {type(messages).__name__}; to send one, write [message]"
             )
         limits.whole("block", block, 1, MAX_COUNT)
-        if self._additions is not None and self.row.state is not State.OPEN:
+        if self._additions is not None and self._item is None and self.row.state is not State.OPEN:
             return 0  # the earlier run that closed the batch has sent everything
         if key is None:
             key = self._next_key()
@@ -224,7 +229,8 @@ class TrackedBatch:
     ) -> Iterator[Iterable[tuple[str, Message]]]:
         """Add items for the messages, block by block; if there can be no room, the rest is ``unsent``."""
         stream = map(_weighed, messages)
-        done = DoneBefore(self._ledger, self._ledger.status(self.id).batch) if key is not None else None
+        resumes = key is not None and self._item is None
+        done = DoneBefore(self._ledger, self._ledger.status(self.id).batch) if resumes else None
         blocks = chunks(stream, max_items=size, size_of=_weight, max_bytes=_BLOCK_BYTES)
         first = 0
         for number, block in enumerate(blocks):
@@ -233,6 +239,8 @@ class TrackedBatch:
             if group is None:
                 unsent += [] if stop.asked else [message for message, _ in block]
                 return
+            if group.sent:
+                continue
             if done is not None and done.added(group):
                 self._check_that_it_lives()
             pairs = enumerate(zip(group, (message for message, _ in block), strict=True), first)
@@ -284,8 +292,11 @@ class TrackedBatch:
         """Mark items done as failed; see ``Tracker.fail``."""
         return self._ledger.fail(items, reason, message=message)
 
-    def close(self) -> Batch:
+    def close(self, *, when: CloseWhen | str = CloseWhen.NOW) -> Batch:
         """Accept no more items; the batch completes when its last item is done.
+
+        Args:
+            when: ``drained`` lets the items of the batch add more until all are done; see ``Tracker.close``.
 
         Raises:
             IdempotencyKeyReused: an earlier run of the same handler added more items than this one has.
@@ -295,7 +306,7 @@ class TrackedBatch:
                 f"an earlier run added {self.row.items} items to batch {self.id}, and this one only"
                 f" {self._added}, so nobody would send the others: add the same items in each run"
             )
-        self.row = self._ledger.close(self.id)
+        self.row = self._ledger.close(self.id, when=when)
         return self.row
 
     def cancel(self) -> Batch:

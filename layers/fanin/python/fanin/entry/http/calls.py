@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -100,7 +101,10 @@ class Call:
             name: text
             for name, kind in kinds.items()
             if given.get(name) is not None
-            and not (isinstance(given[name], bool) and given[name] is self.signature.parameters[name].default)
+            and not (
+                isinstance(given[name], bool | Enum)
+                and given[name] is self.signature.parameters[name].default
+            )
             and (text := _text(name, kind.encode(given[name]))) is not None
         }
         return Asked(re.sub(r"\{(\w+)\}", part, route.path), query, body)

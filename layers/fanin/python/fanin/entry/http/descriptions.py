@@ -68,11 +68,12 @@ OPERATIONS: Final = {
         "refused: cancel it first."
     ),
     "addItems": (
-        "Takes one write, however many items are added. Without an Idempotency-Key a repeat adds more items."
+        "Takes one write, however many items are added. Without an Idempotency-Key a repeat adds more items. "
+        "A pending item may add to its own batch, also while that drains; its keys are its own."
     ),
     "closeBatch": (
-        "A closed batch completes when its last item is done; an open one never does. A repeat changes "
-        "nothing."
+        "A closed batch completes when its last item is done; an open one never does. One that closes when "
+        "it is drained takes what its own items add until all are done. A repeat changes nothing."
     ),
     "cancelBatch": "The batch ends as cancelled at once; what is pending stays so.",
     "releaseItems": "Looks at some hundreds of failures. Go on with the cursor, until it is null.",

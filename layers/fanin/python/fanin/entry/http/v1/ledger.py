@@ -17,8 +17,10 @@ from fanin.errors import (
     ChannelRefused,
     FailureNotFound,
     IdempotencyKeyReused,
+    ItemDone,
     ItemHasChild,
     LimitReached,
+    MaxItemsReached,
     OutcomeUnknown,
 )
 from fanin.wire import batches, items, marks
@@ -75,8 +77,10 @@ ROUTES: Final = (
     ),
     Route(
         "POST", f"{_BATCH}/items", "addItems", "Add items: one block of ids, however many",
-        Call(Ledger.add, "count"), batches.GROUP, 201, body=batches.ADD_ITEMS, headers=KEY,
-        errors=(*GONE, BatchClosed, LimitReached, IdempotencyKeyReused, OutcomeUnknown),
+        Call(Ledger.add, "count", "item"), batches.GROUP, 201, body=batches.ADD_ITEMS, headers=KEY,
+        errors=(
+            *GONE, BatchClosed, ItemDone, MaxItemsReached, LimitReached, IdempotencyKeyReused, OutcomeUnknown,
+        ),
         data_path=True,
         group=AccessGroup.PRODUCE,
         location=batch_made,
@@ -84,6 +88,7 @@ ROUTES: Final = (
     Route(
         "POST", f"{_BATCH}/close", "closeBatch", "Close a batch to further items", Call(Ledger.close),
         batches.BATCH, errors=GONE,
+        optional={"when": batches.CLOSE_WHEN.with_keywords(default="now")},
         action=LoggedAction(results.of_batch),
         group=AccessGroup.PRODUCE, also=(AccessGroup.OPERATE,),
     ),
