@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fanin.app.diagnosis.facts import Facts
+from fanin.app.diagnosis.facts import LOST, Facts
 from fanin.domain.batch import Kind
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.plurals import counted
@@ -53,8 +53,8 @@ def _unsettled(facts: Facts) -> Iterator[Finding]:
             Severity.ERROR,
             "Every item is done, but the batch does not know it yet",
             "A process died between marking the last items and completing the batch, or does so right now.",
-            "`fanin verify` completes it at once; else the reaper does within 15 minutes after the close, or"
-            " at growing intervals.",
+            "`fanin verify --repair` completes it at once; else the reaper does within 15 minutes after the"
+            " close, or at growing intervals.",
             {"items": facts.batch.items},
         )
 
@@ -96,8 +96,7 @@ def _never_sent(facts: Facts) -> Iterator[Finding]:
             "Items were probably never sent",
             f"At least {count:,} missing items, from item {first} on, were added, and no note says that their"
             " messages were sent, as it does for other items of the batch.",
-            "Repeat the producer with the same keys: it sends what is missing under the same items. Or fail"
-            " the items.",
+            f"Repeat the producer with the same keys: it sends what is missing under the same items. {LOST}",
             evidence,
         )
     elif not facts.begun and not facts.held and not facts.children:  # items of children need no messages

@@ -12,6 +12,11 @@ from fanin.domain import limits
 from fanin.domain.batch import Batch, State
 from fanin.domain.reports import MissingRange
 
+LOST: Final = (
+    "`fanin resend` sends missing items again, from the file that `fanin fanout` sent; `fanin fail --range`"
+    " fails them; `fanin missing` lists them."
+)
+"""What helps where messages are lost."""
 LAG_MS: Final = 60_000
 """How old the figures of SQS may be: "approximate" counts take a minute to settle."""
 
