@@ -9,6 +9,8 @@ from fanin.app.diagnosis.facts import LOST, Facts
 from fanin.domain.batch import Kind
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.plurals import counted
+from fanin.domain.targets import TargetState
+from fanin.wire.json_types import encode_time
 
 _NEAR_MS: Final = 600_000
 """How long before a deadline it is worth saying."""
@@ -24,7 +26,7 @@ def batch_findings(facts: Facts, queues: Sequence[Finding]) -> list[Finding]:
         queues: what follows from its queues.
     """
     if facts.batch.state.terminal:
-        return [_ended(facts)]
+        return [*_targets(facts), _ended(facts)]
     found = [*queues]
     for of in (_unsettled, _open, _never_sent, _retrying, _held, _children, _slow, _deadline):
         found += of(facts)
@@ -44,6 +46,23 @@ def _ended(facts: Facts) -> Finding:
         "Nothing is waited for any more. `fanin missing` and `fanin failures` list what was not done.",
         {"state": batch.state.value, "items": batch.items},
     )
+
+
+def _targets(facts: Facts) -> Iterator[Finding]:
+    for one in facts.targets:
+        if one.state not in {TargetState.FAILED, TargetState.PARKED}:
+            continue
+        since = "" if one.failing_since is None else f" since {encode_time(one.failing_since)}"
+        again = one.next_at is not None and f"tried again by {encode_time(one.next_at)}"
+        yield Finding(
+            Code.TARGET_FAILS,
+            Severity.ERROR if one.state is TargetState.PARKED else Severity.WARNING,
+            "A target could not be told of the end",
+            f"Target {one.number}, {one.to}, has failed {counted(one.attempts, 'time', 'times')}{since}; it"
+            f" is {again or 'not tried any more'}. The last error: {one.last_error}",
+            "Mend the receiver; `fanin targets --redeliver` tells it at once.",
+            {"target": one.number, "attempts": one.attempts},
+        )
 
 
 def _unsettled(facts: Facts) -> Iterator[Finding]:
