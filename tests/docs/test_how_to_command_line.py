@@ -62,7 +62,7 @@ def test_its_examples_run_one_after_the_other(program: Path, tmp_path: Path) -> 
     assert batch.count(f"\n{row[0]}\tclosed\t") == 2
     assert acked.splitlines()[-1].split("\t")[:2] == [row[0], "complete"]
     assert watched == "not all is well: exit code 1\n"  # two items failed
-    assert "8 of 8: 6 done, 2 failed, complete" in done.stderr
+    assert "8 of 8, 2 of these failed, complete" in done.stderr
     assert "complete -o default" in (tmp_path / "fanin.bash").read_text()
 
 

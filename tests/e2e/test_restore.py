@@ -110,7 +110,7 @@ def test_a_batch_whose_rows_were_deleted_comes_back_and_completes(batch, rehears
     assert "149" in rehearsal.run('fanin missing "$BATCH"', made.id)
     assert direct.status(made.id, exact=True).done_min == 151
     assert direct.failures(made.id).failures[0].reason == "no such customer"
-    rehearsal.run('fanin verify "$BATCH"', made.id)
+    rehearsal.run('fanin verify "$BATCH" --repair', made.id)
     # And the batch goes on to its end
     direct.ack(group[151:300])
     assert subscriber.only_event_of(made.id)["detail-type"] == "Batch Completed"

@@ -351,8 +351,9 @@ class FailuresSimulation:
             require(not lost, f"items {lost} of {row} were neither sent nor failed")
         for body, found in ids.items():
             self.check_one(body, found)
+        gone = self.row(self.batch_id)
         self.ledger().remove(self.batch_id)
-        require(forget(self.ports, self.batch_id) is None, "a page of messages was left")
+        require(forget(self.ports, gone) is None, "a page of messages was left")
         notes = self.memory.parts._failures.get(self.batch_id, {}).values()
         left = [note for note in notes if self.message(self.batch_id, note)]
         require(not left, f"messages are kept of a batch that is gone: {left}")

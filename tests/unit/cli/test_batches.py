@@ -75,6 +75,25 @@ def test_list_follows_pages(run, tracker):
     assert "--cursor" in run("list", "--limit", 5).stderr
 
 
+def test_without_a_state_the_list_has_what_lives_page_by_page(run, tracker):
+    opened = {tracker.open().batch_id for _ in range(5)}
+    closed = set()
+    for _ in range(4):
+        with tracker.batch() as batch:
+            batch.add(1)
+        closed.add(batch.id)
+    found, cursor = [], ()
+    while True:
+        page = run("list", "--limit", 2, "--json", *cursor).document
+        found += [one["batch_id"] for one in page["batches"]]
+        if page["cursor"] is None:
+            break
+        cursor = ("--cursor", page["cursor"])
+    assert sorted(found) == sorted(opened | closed)
+    assert {one["batch_id"] for one in run("list", "--all", "--json").document["batches"]} == opened | closed
+    assert run("list", "--cursor", "complete:x").exit_code == 2
+
+
 def test_list_shows_one_state_only(run, tracker):
     opened, cancelled = tracker.open(user_key="one").batch_id, tracker.open(user_key="two").batch_id
     tracker.cancel(cancelled)
@@ -117,20 +136,22 @@ class TestExpire:
         since = encode_time(time.time_ns() // 1_000_000 + 3_600_000)
 
         # Then it is ended if it was idle since then, and not if it had to be idle for days
-        assert run("expire", "open", "--idle-since", "7d").stdout.strip() == "batches: 0, items: 0"
-        assert run("expire", "open", "--idle-since", since).stdout.strip() == "batches: 1, items: 10"
+        assert run("expire", "open", "--idle-since", "7d", "--yes").stdout.strip() == "batches: 0, items: 0"
+        assert run("expire", "open", "--idle-since", since, "-y").stdout.strip() == "batches: 1, items: 10"
         assert tracker.status(group.batch_id).batch.state is State.ORPHANED
 
-    def test_removes_one_ended_batch(self, run, tracker, group):
+    def test_removes_one_ended_batch_if_it_is_told_to(self, run, tracker, group):
         tracker.cancel(group.batch_id)
+        unasked = run("expire", "--batch", group.batch_id)
+        assert (unasked.exit_code, "Pass --yes" in unasked.stderr) == (2, True)
 
-        assert run("expire", "--batch", group.batch_id, "--json").document == {
+        assert run("expire", "--batch", group.batch_id, "--yes", "--json").document == {
             "batches": 1,
             "items": 10,
             "cursor": None,
         }
         assert run("status", group.batch_id).exit_code == ExitCode.NOT_FOUND
-        again = run("expire", "--batch", group.batch_id, "--json").document
+        again = run("expire", "--batch", group.batch_id, "--yes", "--json").document
         assert again == {"batches": 0, "items": 0, "cursor": None}
 
     @pytest.mark.parametrize(

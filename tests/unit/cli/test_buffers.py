@@ -29,7 +29,7 @@ def test_work_goes_through_a_buffer(run) -> None:
     assert (header, row.split("\t")[:2]) == ("buffer\tlimit\tqueue", ["jobs", "3"])
     run("buffer", "define", "jobs", 5)
     assert run("buffer", "status", "jobs").stdout.strip().endswith(", draining")
-    assert run("buffer", "delete", "jobs", "--json").document == {"deleted": "jobs"}
+    assert run("buffer", "delete", "jobs", "--yes", "--json").document == {"deleted": "jobs"}
     assert run("buffer", "list", "--json").document == {"buffers": [], "cursor": None}
 
 

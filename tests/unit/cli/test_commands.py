@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import fanin.cli.commands
-from fanin.cli.commands import MODULES, Commands
+from fanin.cli.commands import MODULES, SECTIONS, Commands
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -46,6 +47,12 @@ def test_the_help_has_all_in_their_order():
     assert len(Commands()) == len(MODULES)
 
 
+def test_the_help_has_sections_of_whole_sentences(run):
+    shown = run("-h").stdout
+    assert [title for title in SECTIONS if f"\n{title}:\n" in shown] == list(SECTIONS)
+    assert not re.search(r"[a-z]\.\.\.", shown + run("scatter", "-h").stdout)
+
+
 def test_none_can_be_taken_away():
     with pytest.raises(NotImplementedError, match="status stays"):
         del Commands()["status"]
@@ -64,6 +71,8 @@ def test_help_has_a_short_name_everywhere(run, words):
         (("statsu", "1"), "No such command 'statsu'. Did you mean 'status'"),
         (("local", "ups"), "No such command 'ups'. Did you mean 'up'"),
         (("list", "--progres"), "--progress"),
+        (("list", "--jsn"), "--json"),
+        (("list", "opn"), "'state': 'opn' is not one of"),
     ],
 )
 def test_what_is_misspelt_is_answered_with_the_nearest(run, words, said):

@@ -32,6 +32,7 @@ from fanin.client.producing.batch import TrackedBatch
 from fanin.client.producing.resuming import Stop
 from fanin.domain.batch import State
 from fanin.errors import ServiceUnavailable
+from fanin.names import ITEM_ATTRIBUTE
 
 
 class TestFanout:
@@ -64,6 +65,30 @@ class TestFanout:
         batch = tracker.status(result.document["batch_id"]).batch
         assert (batch.items, batch.user_key, batch.metadata) == (25, "k", {"a": "b"})
         assert self.waiting(queue) == 25
+
+    def test_lost_messages_are_sent_again_by_their_rows(self, run, tracker, queue, csv_file):
+        # Given a batch of which all messages were lost, after some items were done
+        batch = run("fanout", csv_file, "--queue", queue, "--json").document["batch_id"]
+        boto3.client("sqs").purge_queue(QueueUrl=queue)
+        group = tracker.missing(batch).ranges[0].group
+        tracker.ack([f"{group}:{n}" for n in range(3, 20)])
+        # When the file is sent again
+        result = run("resend", batch, csv_file, "--queue", queue)
+        # Then each missing item has its row
+        assert (result.stdout, result.exit_code) == ("8 sent again\n", 0)
+        received = boto3.client("sqs").receive_message(
+            QueueUrl=queue, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
+        )["Messages"]
+        found = {
+            message["MessageAttributes"][ITEM_ATTRIBUTE]["StringValue"]: message["Body"]
+            for message in received
+        }
+        lost = [0, 1, 2, *range(20, 25)]
+        assert found == {f"{group}:{n}": json.dumps({"n": str(n)}) for n in lost}
+        # And a file that is too short is told of
+        csv_file.write_text("n\n0\n")
+        short = run("resend", batch, csv_file, "--queue", queue)
+        assert (short.exit_code, "item 1 has no row" in short.stderr) == (1, True)
 
     def test_a_terminal_sees_how_far_it_is(self, tracker, queue, csv_file, monkeypatch):
         monkeypatch.setattr("fanin.cli.sending.time", SimpleNamespace(monotonic=lambda: 0.0))

@@ -134,3 +134,11 @@ def test_totals_are_opened_shown_and_summed_up(run, tracker):
     tracker.close(batch)
     watched = run("watch", str(batch))
     assert "8,000 of 8,000, 1,200 rows, complete, " in watched.stderr
+
+
+def test_a_range_as_missing_prints_it_can_be_failed(run, tracker, group):
+    tracker.ack(group[:3])
+    printed = run("missing", group.batch_id).stdout.splitlines()[1].split("\t")[2]
+    assert run("fail", "--range", printed, "--reason", "lost").exit_code == 0
+    assert [one.ordinal for one in tracker.iter_failures(group.batch_id)] == list(range(3, len(group)))
+    assert run("fail", "--range", f"{group.prefix}:0..4000").exit_code == 2

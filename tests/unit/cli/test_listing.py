@@ -44,6 +44,18 @@ def test_on_a_screen_each_item_has_a_row():
     assert first.split(maxsplit=3) == ["14", ITEM, "failed", "no such customer [b]"]
 
 
+def test_ids_are_never_folded_at_80_columns():
+    made = failures()
+    made.add_row("16", ITEM, "failed", "", "a reason of several words that is long enough to be folded")
+
+    assert sum(ITEM in line for line in shown(made, 80)) == 3
+
+
+def test_what_turns_the_direction_of_a_text_is_escaped():
+    assert field("invoice\u202egnp.exe") == "invoice\\u202egnp.exe"
+    assert shown(Facts([("key", "a\u2066b")]), 40) == ["key  a\\u2066b"]
+
+
 def test_a_column_that_is_empty_in_every_row_is_left_out_and_without_rows_none_is():
     assert "kept" not in " ".join(shown(failures(), 120))
     assert "kept" in " ".join(shown(Listing("item", "kept"), 120))

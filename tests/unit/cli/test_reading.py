@@ -78,10 +78,10 @@ def test_verify_exits_with_1_where_something_disagrees(run, tracker, group):
     tracker.ack(group)
     batches.close(group.batch_id, now=0)
     # When
-    result = run("verify", group.batch_id, "--no-repair")
+    result = run("verify", group.batch_id)
     # Then
     assert (result.exit_code, "left as it is" in result.stdout) == (ExitCode.WRONG, True)
-    assert run("verify", group.batch_id, "--json").document["repaired"]
+    assert run("verify", group.batch_id, "--repair", "--json").document["repaired"]
     sound = run("verify", group.batch_id)
     assert (sound.exit_code, "all agrees" in sound.stdout) == (0, True)
     assert tracker.status(group.batch_id).batch.state is State.COMPLETE

@@ -39,6 +39,17 @@ class TestTracker:
         assert Session(local=True, given=tracker).tracker is tracker
         assert chosen == []
 
+    def test_the_stack_is_named_and_a_url_that_does_not_count(self, monkeypatch, capsys):
+        monkeypatch.setenv("FANIN_API_URL", "https://api")
+        Session().say_stack()
+        monkeypatch.setenv("FANIN_PROFILE", "local")
+        Session().say_stack()
+        Session(as_json=True).say_stack()
+        assert capsys.readouterr().err.splitlines() == [
+            "stack: https://api",
+            "stack: local; FANIN_PROFILE is used, and not FANIN_API_URL=https://api",
+        ]
+
 
 class TestAnswer:
     def test_people_get_the_text(self, capsys):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from rich.console import Console
 
+from fanin import Tracker
 from fanin.cli.listing import Facts, Listing
 from fanin.cli.tables import batch_facts, batches_table, done, progress_facts, receipts_table
 from fanin.domain.batch import Batch, Mode, State
@@ -109,3 +111,10 @@ def test_batches_with_failures_fit_80_columns(batch):
     assert head.split() == ["batch", "state", "items", "failed", "opened", "user", "key"]
     assert first.split()[0] == str(row.batch_id)
     assert first.rstrip().endswith("catalog")
+
+
+def test_a_batch_that_ended_before_its_deadline_shows_none():
+    tracker = Tracker.in_memory()
+    batch = tracker.open(deadline=timedelta(hours=1))
+    assert dict(batch_facts(batch))["deadline"]
+    assert dict(batch_facts(tracker.cancel(batch.batch_id)))["deadline"] is None

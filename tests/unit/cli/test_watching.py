@@ -45,10 +45,10 @@ class TestWords:
         tracker.ack(group[:198])
         tracker.fail(group[198:], "no price")
         progress = batch.status()
-        assert describe(progress, Pace()) == "200 of 200: 198 done, 2 failed, complete"
+        assert describe(progress, Pace()) == "200 of 200, 2 of these failed, complete"
 
         unsure = replace(progress, batch=replace(progress.batch, failed_more=True))
-        assert describe(unsure, Pace()) == "200 of 200, at least 2 failed, complete"
+        assert describe(unsure, Pace()) == "200 of 200, at least 2 of these failed, complete"
 
 
 class TestWatch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from fanin import ItemFailed, Target
+from fanin import Code, ItemFailed, Target
 from fanin.domain.batch import Trouble
 from fanin.domain.targets import TargetType
 from fanin.testing import InMemoryService
@@ -121,6 +121,13 @@ def test_a_target_that_fails_until_it_is_told() -> None:
     # When somebody asks what needs attention, then it is that
     (one,) = world.tracker.attention().batches
     assert (one.trouble, one.action) == (Trouble.TARGETS, "targets --redeliver")
+    # And why says since when, and when it is tried again
+    (told, _) = world.tracker.why(batch.id).findings
+    (target,) = world.tracker.targets(batch.id)
+    assert told.code is Code.TARGET_FAILS
+    assert target.failing_since is not None
+    assert target.next_at is not None
+    assert "; it is tried again by 20" in told.detail
 
     # And when the queue is there again, then nobody needs to look
     assert world.service.queue("told") == queue

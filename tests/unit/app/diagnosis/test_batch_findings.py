@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fanin.app.diagnosis.batch_findings import batch_findings
-from fanin.app.diagnosis.facts import Facts
+from fanin.app.diagnosis.facts import LOST, Facts
 from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.domain.batch import Batch, Kind, OnDeadline, State
 from fanin.domain.diagnosis import Code, Finding, Severity
@@ -42,8 +42,8 @@ def test_done_and_not_complete_is_an_error_that_verify_repairs(done: bool, which
             Severity.ERROR,
             "Every item is done, but the batch does not know it yet",
             "A process died between marking the last items and completing the batch, or does so right now.",
-            "`fanin verify` completes it at once; else the reaper does within 15 minutes after the close, or"
-            " at growing intervals.",
+            "`fanin verify --repair` completes it at once; else the reaper does within 15 minutes after the"
+            " close, or at growing intervals.",
             {"items": 100},
         )
 
@@ -99,8 +99,7 @@ class TestNeverSent:
             "Items were probably never sent",
             "At least 1,940 missing items, from item 50 on, were added, and no note says that their messages"
             " were sent, as it does for other items of the batch.",
-            "Repeat the producer with the same keys: it sends what is missing under the same items. Or fail"
-            " the items.",
+            f"Repeat the producer with the same keys: it sends what is missing under the same items. {LOST}",
             {"first": 50, "items": 1_940},
         )
 

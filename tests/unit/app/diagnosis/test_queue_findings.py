@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fanin.app.diagnosis.facts import Facts
+from fanin.app.diagnosis.facts import LOST, Facts
 from fanin.app.diagnosis.queue_findings import queue_findings
 from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.app.ports.queues import Consumer, Figures, QueueReport, Trouble
@@ -237,8 +237,7 @@ class TestEmpty:
             "work seems empty and nothing is in flight, so probably the messages were deleted without an"
             f" acknowledgement, or purged.{lately} Acknowledgements through the ack queue may be on their"
             " way.",
-            "Check that consumers acknowledge (`@tracker.sqs_handler` does), and send the missing items"
-            " again, or fail them; `fanin missing` lists them.",
+            f"Check that consumers acknowledge (`@tracker.sqs_handler` does). {LOST}",
             {"queue": "work", "visible": 0, "in_flight": 0},
         )
 
@@ -299,8 +298,7 @@ class TestEmpty:
             "The messages have probably expired",
             f"work keeps messages for 3,600 seconds, and {which} of the missing items were sent longer ago."
             " It seems empty.",
-            "Send the missing items again (`fanin missing` lists them), or fail them. Raise the queue's"
-            " retention period to the batch's lifetime.",
+            f"{LOST} Raise the queue's retention period to the batch's lifetime.",
             {"queue": "work", "visible": 0, "in_flight": 0, "retention": 3_600},
         )
         assert set(found) == ({Code.EXPIRED, Code.VANISHED} if vanished else {Code.EXPIRED})
@@ -330,7 +328,7 @@ def test_a_queue_that_is_gone_is_an_error_unless_the_batch_moves(begun: bool, se
         severity,
         "The queue is gone",
         "Missing items were sent to work, and SQS says that there is no such queue.",
-        "Send the missing items again to another queue, or fail them; `fanin missing` lists them.",
+        f"Take another queue. {LOST}",
         {"queue": "work"},
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fanin.app.targets.delivery import Outcome
 from fanin.domain.batch import OpenBatch
 from fanin.domain.targets import TargetState
 from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
@@ -33,7 +34,7 @@ def test_a_live_batch_is_not_announced_by_a_redelivery(world: World) -> None:
     assert not world.memory.target_jobs.waiting
 
 
-def test_parked_and_untried_targets_are_told_again_and_others_are_not(world: World) -> None:
+def test_all_targets_that_were_not_told_are_told_again_at_once(world: World) -> None:
     # Given one target that was told, one that is tried, one parked, and one whose job was lost
     world.memory.callbacks.refusing.add("parked")
     world.memory.callbacks.down.add("tried")
@@ -42,37 +43,33 @@ def test_parked_and_untried_targets_are_told_again_and_others_are_not(world: Wor
     # When
     world.memory.callbacks.refusing.clear()
     world.ledger.redeliver(batch.batch_id)
-    # Then two have jobs, with a day of their own
+    # Then each of the others has a job; that of the one which is tried already is done once
     jobs = world.jobs()
-    assert [job.number for job in jobs] == [2, 3]
+    assert [(job.number, job.once) for job in jobs] == [(1, True), (2, False), (3, False)]
     assert states(world, batch.batch_id)[2:] == [TargetState.PENDING] * 2
-    world.do(jobs)
-    assert states(world, batch.batch_id) == [
-        TargetState.DELIVERED,
-        TargetState.FAILED,
-        TargetState.DELIVERED,
-        TargetState.DELIVERED,
-    ]
-    # And once more does nothing
+    assert world.do(jobs) == [Outcome.NOTHING, Outcome.DELIVERED, Outcome.DELIVERED]
+    # And when it is back, it is told, and once more does nothing
+    world.memory.callbacks.down.clear()
+    world.ledger.redeliver(batch.batch_id)
+    world.do(world.jobs())
+    assert states(world, batch.batch_id) == [TargetState.DELIVERED] * 4
     world.ledger.redeliver(batch.batch_id)
     assert not world.memory.target_jobs.waiting
 
 
-@pytest.mark.parametrize(("hours", "again"), [(25, False), (26, True)])
+@pytest.mark.parametrize(("hours", "lost"), [(25, False), (26, True)])
 def test_a_target_that_is_still_tried_after_its_day_has_lost_its_job(
-    world: World, hours: int, again: bool
+    world: World, hours: int, lost: bool
 ) -> None:
-    # Given a target whose first attempt failed, and whose job became a dead letter since
+    # Given a target that is down, and whose job became a dead letter since
     world.memory.callbacks.down.add("token")
     batch = world.ended(task())
     world.do(world.jobs())
-    world.memory.callbacks.down.clear()
     # When
     world.clock.advance(hours * 3_600_000)
     world.ledger.redeliver(batch.batch_id)
-    world.do(world.jobs())
-    # Then
-    assert states(world, batch.batch_id) == [TargetState.DELIVERED if again else TargetState.FAILED]
+    # Then its new job goes on, if no other does
+    assert world.do(world.jobs()) == [Outcome.AGAIN if lost else Outcome.NOTHING]
 
 
 def test_the_targets_of_a_batch_that_does_not_exist_or_was_removed(world: World) -> None:

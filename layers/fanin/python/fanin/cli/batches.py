@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -24,9 +25,10 @@ from fanin.cli.options import (
     TotalNames,
     UserKey,
     WhatOnFailure,
+    Yes,
 )
-from fanin.cli.session import session
-from fanin.domain.batch import ChildFailures, CloseWhen, Mode, OnDeadline, OnFailure, State
+from fanin.cli.session import Session, session
+from fanin.domain.batch import LIVE, Batch, ChildFailures, CloseWhen, Mode, OnDeadline, OnFailure, State
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
 from fanin.domain.reports import Batches
 from fanin.wire.batches import BATCH, BATCHES, EXPIRED, GROUP
@@ -176,7 +178,7 @@ def list_batches(
     state: Annotated[
         State | None,
         typer.Argument(
-            help="State of the batches to list.", show_default="open; with --user-key, every state"
+            help="State of the batches to list.", show_default="open and closed; with --user-key, every state"
         ),
     ] = None,
     user_key: Annotated[
@@ -191,7 +193,7 @@ def list_batches(
         typer.Option("--progress", help="Ask how far each live batch is: a request for each."),
     ] = False,
 ) -> None:
-    """List the batches in a state, or with a user key, the newest first.
+    """List the live batches, those in a state, or those with a user key, the newest first.
 
     The service keeps no order among the batches of a state: a page of them is sorted by itself, and with
     --all the whole list. How many items are done is known of batches that are complete; --progress asks for
@@ -201,18 +203,40 @@ def list_batches(
     from fanin.cli.tables import batches_table
 
     run = session(ctx)
-    if state is None and user_key is None:
-        state = State.OPEN
+    run.say_stack()
+    live = state is None and user_key is None
     if every:
-        page = Batches(tuple(run.tracker.iter_batches(state, user_key=user_key)))
+        states = LIVE if live else (state,)
+        found = (run.tracker.iter_batches(one, user_key=user_key) for one in states)
+        page = Batches(tuple(chain.from_iterable(found)))
+    elif live:
+        page = _live(run, cursor, limit)
     else:
         page = run.tracker.list(state, user_key=user_key, cursor=cursor, limit=limit)
     newest = sorted(page.batches, key=lambda batch: (batch.created_at, batch.batch_id), reverse=True)
     reached = progress_of(run, [b.batch_id for b in newest if not b.state.terminal]) if progress else {}
-    empty = "no batch" + (" with this user key" if user_key else "") + (f" is {state}" if state else "")
+    named = " with this user key" if user_key else ""
+    empty = f"no batch{named}" + (" is open or closed" if live else f" is {state}" if state else "")
     shown = batches_table(newest, reached, empty=empty)
     run.answer(BATCHES.encode(replace(page, batches=tuple(newest))), shown)
     run.more(page.cursor)
+
+
+def _live(run: Session, cursor: str | None, limit: int) -> Batches:
+    """A page of the open batches, then of the closed ones; its cursor says of which."""
+    name, _, after = (cursor or f"{State.OPEN}:").partition(":")
+    if name not in LIVE:
+        raise typer.BadParameter("the cursor is not from this list; give the STATE that it is of")
+    found: list[Batch] = []
+    for state in LIVE[LIVE.index(State(name)) :]:
+        page = run.tracker.list(state, cursor=after or None, limit=limit - len(found))
+        found += page.batches
+        if page.cursor is not None:
+            return Batches(tuple(found), f"{state}:{page.cursor}")
+        after = ""
+        if len(found) == limit and state is State.OPEN:
+            return Batches(tuple(found), f"{State.CLOSED}:")
+    return Batches(tuple(found))
 
 
 @app.command()
@@ -231,15 +255,20 @@ def expire(
         int | None,
         typer.Option(parser=parsing.batch_id, metavar="BATCH", help="Remove this batch, which has ended."),
     ] = None,
+    yes: Yes = False,
 ) -> None:
     """Clean up: end idle live batches as orphaned, and remove ended ones.
 
-    Give a STATE and --idle-since, or one --batch. A batch that was removed can no longer be read.
+    Give a STATE and --idle-since, or one --batch. A batch that was removed can no longer be read; so the
+    command asks before.
     """
     run = session(ctx)
     if batch is not None and state is None and idle_since is None:
+        run.confirm(f"Remove batch {batch}, its failures and their messages?", yes=yes)
         expired = run.tracker.remove(batch)
     elif batch is None and state is not None and idle_since is not None:
+        what = "Remove" if state.terminal else "End"
+        run.confirm(f"{what} all batches that are {state} and idle since {idle_since}?", yes=yes)
         expired = run.tracker.expire(state, idle_since=parsing.moment_past(idle_since))
     else:
         raise typer.BadParameter("give a STATE and --idle-since TIME, or else --batch BATCH alone")

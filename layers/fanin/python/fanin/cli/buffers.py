@@ -6,13 +6,16 @@ from typing import Annotated
 
 import typer
 
+from fanin.cli.commands import Group
 from fanin.cli.listing import Listing
-from fanin.cli.options import Cursor, PageSize
+from fanin.cli.options import Cursor, PageSize, Yes
 from fanin.cli.session import lines_of_stdin, session
 from fanin.domain.buffer import Level
 from fanin.wire import buffers as wire
 
-app = typer.Typer(name="buffer", help="Bounded buffers: queues that make producers wait when they are full.")
+app = typer.Typer(
+    cls=Group, name="buffer", help="Bounded buffers: queues that make producers wait when they are full."
+)
 
 Name = Annotated[str, typer.Argument(metavar="BUFFER", help="Name of the buffer.")]
 
@@ -135,9 +138,10 @@ def done(
 
 
 @app.command()
-def delete(ctx: typer.Context, name: Name) -> None:
-    """Delete a buffer and the payloads in it."""
+def delete(ctx: typer.Context, name: Name, yes: Yes = False) -> None:
+    """Delete a buffer and the payloads in it; asks before."""
     run = session(ctx)
+    run.confirm(f"Delete the buffer {name} and the payloads in it?", yes=yes)
     run.tracker.buffers.delete(name)
     run.answer({"deleted": name}, f"deleted {name}")
 

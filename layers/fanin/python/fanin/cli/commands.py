@@ -7,43 +7,68 @@ from importlib import import_module
 from typing import Any, Final
 
 import typer
+from typer.core import TyperGroup
 
-MODULES: Final = {
-    "open": "batches",
-    "add": "batches",
-    "close": "batches",
-    "cancel": "batches",
-    "list": "batches",
-    "expire": "batches",
-    "ack": "items",
-    "fail": "items",
-    "status": "reading",
-    "missing": "reading",
-    "failures": "reading",
-    "results": "results",
-    "verify": "reading",
-    "redrive": "redrive",
-    "release": "release",
-    "attention": "why",
-    "why": "why",
-    "targets": "targets",
-    "watch": "watching",
-    "fanout": "fanout",
-    "replies": "scatters",
-    "scatter": "scatters",
-    "directory": "directory",
-    "route": "routes",
-    "frame": "frames",
-    "buffer": "buffers",
-    "plan": "plan",
-    "restore": "restore",
-    "spark": "spark",
-    "openapi": "stack",
-    "local": "stack",
-    "ui": "ui",
-    "completion": "completion",
+SECTIONS: Final = {
+    "Send work": {"fanout": "fanout", "open": "batches", "add": "batches", "close": "batches"},
+    "See what is going on": {
+        "attention": "why",
+        "why": "why",
+        "list": "batches",
+        "status": "reading",
+        "watch": "watching",
+        "missing": "reading",
+        "failures": "reading",
+        "results": "results",
+        "targets": "targets",
+        "ui": "ui",
+    },
+    "Mend": {
+        "redrive": "redrive",
+        "resend": "fanout",
+        "release": "release",
+        "ack": "items",
+        "fail": "items",
+        "cancel": "batches",
+        "expire": "batches",
+        "verify": "reading",
+        "restore": "restore",
+    },
+    "Patterns": {
+        "scatter": "scatters",
+        "replies": "scatters",
+        "frame": "frames",
+        "buffer": "buffers",
+        "directory": "directory",
+        "route": "routes",
+    },
+    "The service": {
+        "local": "stack",
+        "plan": "plan",
+        "spark": "spark",
+        "openapi": "stack",
+        "completion": "completion",
+    },
 }
-"""Name of each command or group → the module in this folder that declares it, in the order of the help."""
+"""What commands are for → name of each command or group → the module in this folder that declares it."""
+MODULES: Final = {name: module for section in SECTIONS.values() for name, module in section.items()}
+
+
+class Group(TyperGroup):
+    """Commands whose help lines are whole sentences, in sections if there are many."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of the commands; Click would cut each at the width of the screen."""
+        named = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        for title, names in (SECTIONS if len(named) == len(MODULES) else {"Commands": named}).items():
+            with formatter.section(title):
+                formatter.write_dl([(name, _sentence(named[name])) for name in names])
+
+
+def _sentence(command: Any) -> str:
+    """The first sentence of a command's help."""
+    whole: str = command.get_short_help_str(limit=1_000)
+    return whole
 
 
 class Commands(MutableMapping[str, Any]):

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fanin.cli import parsing
+from fanin.cli.commands import Group
 from fanin.cli.listing import Facts, Listing
 from fanin.cli.options import Cursor, EveryPage, PageSize
 from fanin.cli.session import session
@@ -14,7 +15,9 @@ from fanin.domain.directory import Register, Registration, Registrations
 from fanin.wire import directory as wire
 from fanin.wire.json_types import encode_time
 
-app = typer.Typer(name="directory", help="The directory of instances and their queues.", no_args_is_help=True)
+app = typer.Typer(
+    cls=Group, name="directory", help="The directory of instances and their queues.", no_args_is_help=True
+)
 
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="Topic that the instance listens to.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the instance within the topic.")]

@@ -1,15 +1,15 @@
-"""The command ``fanin fanout``: sends the rows of a file to a queue, as one batch."""
+"""The rows of a file as messages of one batch: ``fanin fanout``; those that were lost: ``fanin resend``."""
 
 from __future__ import annotations
 
 import io
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 
@@ -17,6 +17,7 @@ from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
 from fanin.cli.following import follow
 from fanin.cli.options import (
+    BatchId,
     Deadline,
     FailOnFailures,
     KeepOption,
@@ -34,7 +35,9 @@ from fanin.cli.sending import Meter, again, all_sent, send, stopped
 from fanin.cli.session import Session, session
 from fanin.cli.times import now_ms
 from fanin.cli.watching import complete, may_have_failed
+from fanin.client.messages import Message
 from fanin.domain.batch import Batch, OnFailure, State
+from fanin.domain.diagnosis import SentItems
 from fanin.errors import BatchClosed, FaninError
 from fanin.wire.json_types import encode_time
 
@@ -47,31 +50,38 @@ _ENVELOPE: Final = 1_024
 """Bytes of a message kept for its item id and the names and types of its attributes."""
 
 
+RowsFile: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="FILE", dir_okay=False, help="The file to read; - reads stdin.")
+]
+QueueUrl: TypeAlias = Annotated[str, typer.Option(metavar="URL", help="URL of the SQS queue to send to.")]
+Format: TypeAlias = Annotated[
+    RowFormat | None,
+    typer.Option(
+        "--format", help="Format of the file, if its name does not say it; that of stdin is guessed."
+    ),
+]
+Delimiter: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHARACTER",
+        help="What separates the fields of CSV, such as ';'; \\t is a tab.",
+        show_default=",",
+    ),
+]
+Encoding: TypeAlias = Annotated[
+    str, typer.Option(metavar="NAME", help="Encoding of CSV and JSON lines, such as latin-1.")
+]
+
+
 @app.command()
 def fanout(
     ctx: typer.Context,
     *,
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", dir_okay=False, help="The file to read; - reads stdin.")
-    ],
-    queue: Annotated[str, typer.Option(metavar="URL", help="URL of the SQS queue to send to.")],
-    kind: Annotated[
-        RowFormat | None,
-        typer.Option(
-            "--format", help="Format of the file, if its name does not say it; that of stdin is guessed."
-        ),
-    ] = None,
-    delimiter: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHARACTER",
-            help="What separates the fields of CSV, such as ';'; \\t is a tab.",
-            show_default=",",
-        ),
-    ] = None,
-    encoding: Annotated[
-        str, typer.Option(metavar="NAME", help="Encoding of CSV and JSON lines, such as latin-1.")
-    ] = "utf-8",
+    file: RowsFile,
+    queue: QueueUrl,
+    kind: Format = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
     user_key: UserKey = "",
     deadline: Deadline = None,
     limit: Limit = None,
@@ -172,6 +182,65 @@ def fanout(
     _answer(run, row, sent=meter.sent, malformed=malformed, unsent=unsent)
     failed = wait and fail_on_failures and may_have_failed(row)
     if malformed.count or unsent or failed or (wait and not complete(row)):
+        raise typer.Exit(ExitCode.WRONG)
+
+
+@app.command()
+def resend(
+    ctx: typer.Context,
+    *,
+    batch: BatchId,
+    file: RowsFile,
+    queue: QueueUrl,
+    kind: Format = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+) -> None:
+    """Send the rows of a file again whose items are missing: their messages were lost.
+
+    FILE is the one that `fanin fanout` sent as this batch: its n-th well-formed row is the n-th item. A
+    message that was not lost is handled twice, and counts once. Exits with 1 if an item has no row.
+    """
+    from fanin.client.producing.sender import Sender
+    from fanin.client.sqs import REQUEST_BYTES
+
+    run = session(ctx)
+    row = run.tracker.status(batch).batch
+    if row.state.terminal:
+        raise BatchClosed(f"batch {batch} is {row.state}; send the rows as a new batch, with `fanin fanout`")
+    missing = (
+        (found.start + at, f"{found.group}:{found.items.start + at}")
+        for found in run.tracker.iter_missing(batch)
+        for at in range(found.stop - found.start)
+    )
+    sent, refused, noted, short = 0, dict[str, str](), list[int](), 0
+    with ExitStack() as opened:
+        raw = opened.enter_context(_opened(file))
+        how = reading(file.name, kind, delimiter, encoding, lambda: _guess(run, raw))
+        content = unpacked(raw, file.name)
+        rows = enumerate(bodies(content, how, Malformed(), most_bytes=REQUEST_BYTES - _ENVELOPE))
+
+        def left() -> Iterator[tuple[str, Message]]:
+            nonlocal short
+            for ordinal, item in missing:
+                body = next((text for n, text in rows if n == ordinal), None)
+                if body is None:
+                    short = ordinal + 1
+                    return
+                noted[:] = [noted[0] if noted else ordinal, ordinal]
+                yield item, Message(body)
+
+        for accepted, not_taken in Sender(run.tracker.sqs, queue, group_id=str(batch)).send([left()]):
+            sent += accepted
+            refused |= not_taken
+    if noted:
+        run.tracker.note_sent(batch, SentItems(queue, noted[0], noted[-1] + 1))
+    run.answer({"batch_id": batch, "sent": sent, "refused": refused}, f"{sent:,} sent again")
+    for item, why in refused.items():
+        run.remark(f"not sent: {item}: {why}")
+    if short:
+        run.remark(f"the file has fewer rows than the batch has items: item {short - 1:,} has no row")
+    if refused or short:
         raise typer.Exit(ExitCode.WRONG)
 
 

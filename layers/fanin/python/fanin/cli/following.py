@@ -136,10 +136,7 @@ def describe(progress: Progress, pace: Pace) -> str:
     items, row = progress.batch.items, progress.batch
     parts = [f"{progress.done_min:,} of {items:,}"]
     if row.failed:
-        # A failed item counts as done, which is not what people mean by the word.
-        known = not row.failed_more and row.failed <= progress.done_min
-        parts = [f"{parts[0]}: {progress.done_min - row.failed:,} done"] if known else parts
-        parts.append(f"{failed(row)} failed")
+        parts.append(f"{failed(row)} of these failed")
     if row.held:
         parts.append(f"{held(row)} held")
     if brought := sums(row):

@@ -61,6 +61,14 @@ def ack(
 def fail(
     ctx: typer.Context,
     items: Items = None,
+    ranges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            metavar="BATCH:GROUP[:FROM..TO]",
+            help="All items of a group, or a range as `fanin missing` prints it; may be repeated.",
+        ),
+    ] = None,
     reason: Annotated[str, typer.Option(help="Why the items failed; `fanin failures` lists it.")] = "",
     total: TotalValues = None,
 ) -> None:
@@ -69,10 +77,12 @@ def fail(
     A line of stdin may have an item id, a tab and a reason for this item; after another tab, what this item
     adds to totals: rows=812 cents=-5.
     """
-    _need(items)
+    spans = [parsing.items(text) for text in ranges or ()]
+    _need(items, spans)
     run = session(ctx)
     totals = _for_one(items, total, ", a tab, a reason")
-    _answer(run, lambda: run.tracker.fail(_failures(_named(items), reason, totals)))
+    lines = chain(_named(items), *spans)
+    _answer(run, lambda: run.tracker.fail(_failures(lines, reason, totals)))
 
 
 def _need(*given: Sequence[object] | None) -> None:

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 
 _GAP: Final = 2
 """Columns of the screen between two columns of a table."""
 _LEGIBLE: Final = 24
-"""A word of up to so many characters is kept on one line; longer ones, such as item ids, may be folded."""
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""What ends a line somewhere, moves the cursor, or has no form in UTF-8."""
+"""In a column of texts a word of up to so many characters is kept on one line; longer ones may be folded."""
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What ends a line somewhere, moves the cursor, turns the direction of a text, or has no form in UTF-8."""
 _ESCAPES: Final = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -110,8 +110,13 @@ class Listing:
 
     def _width(self, rows: Sequence[tuple[str, ...]], named: Sequence[int]) -> int:
         """The least width at which the table is legible."""
-        words = ([self._columns[n], *(word for row in rows for word in row[n].split())] for n in named)
-        return sum(min(_LEGIBLE, max(map(len, of))) + _GAP for of in words)
+        return sum(self._least(rows, n) + _GAP for n in named)
+
+    def _least(self, rows: Sequence[tuple[str, ...]], n: int) -> int:
+        """The least width of a column. What has no spaces, such as an id, is never folded."""
+        words = [self._columns[n], *(word for row in rows for word in row[n].split())]
+        longest = max(map(len, words))
+        return longest if _whole(rows, n) else min(_LEGIBLE, longest)
 
     def _table(self, rows: Sequence[tuple[str, ...]], named: Sequence[int]) -> RenderableType:
         from rich import box
@@ -120,10 +125,16 @@ class Listing:
         made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         for n in named:
             name = self._columns[n]
-            made.add_column(name, justify="right" if name in self._right else "left", overflow="fold")
+            justify: JustifyMethod = "right" if name in self._right else "left"
+            made.add_column(name, justify=justify, overflow="fold", no_wrap=_whole(rows, n))
         for row in rows:
             made.add_row(*(row[n] for n in named))
         return made
+
+
+def _whole(rows: Sequence[tuple[str, ...]], n: int) -> bool:
+    """Whether no value of a column has a space at which it can be folded."""
+    return not any(" " in row[n] for row in rows)
 
 
 class Facts:

@@ -9,11 +9,10 @@ import sys
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
 
 from fanin import __version__
 from fanin.cli.coercion import without_pydantic
-from fanin.cli.commands import Commands
+from fanin.cli.commands import Commands, Group
 from fanin.cli.exits import MEANINGS, ExitCode, code_of
 from fanin.cli.session import session
 from fanin.errors import FaninError
@@ -25,7 +24,7 @@ _COMMON: Final = (*_FLAGS, *_VALUED)
 _UNWRITTEN: Final = {errno.ENOSPC: "no space is left where it goes", errno.EBADF: "stdout is closed"}
 
 
-class _Fanin(TyperGroup):
+class _Fanin(Group):
     """A group whose options may come before or after the command, and whose errors take one line."""
 
     def __init__(self, **attributes: Any) -> None:
@@ -62,7 +61,12 @@ class _Fanin(TyperGroup):
 
 
 def _suggest(error: Any) -> None:
-    """Let the refusal of an option suggest a common one: the command that refuses it knows only its own."""
+    """Let the refusal of an option suggest a common one: the command that refuses it knows only its own.
+
+    The refusal of a value is pydantic's, without its prefix.
+    """
+    if isinstance(getattr(error, "message", None), str):
+        error.message = error.message.replace("Value error, ", "")
     if not getattr(error, "possibilities", True):  # typer does not export the error's class
         from difflib import get_close_matches
 

@@ -103,6 +103,7 @@ OnEnd: TypeAlias = Annotated[
     ),
 ]
 
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 FailOnFailures: TypeAlias = Annotated[
     bool, typer.Option("--fail-on-failures", help="Exit with 1 if items failed, even if all are done.")
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from decimal import Decimal
 from typing import Final
@@ -11,7 +11,7 @@ from typing import Final
 import typer
 
 from fanin.domain.failures import Tolerance
-from fanin.domain.ids import parse_batch_id, parse_item
+from fanin.domain.ids import parse_batch_id, parse_item, parse_prefix
 from fanin.domain.marks import Count, ItemRange
 from fanin.domain.redrives import OrdinalRange
 from fanin.domain.targets import FIELD, Target, TargetType, When
@@ -106,6 +106,19 @@ def item_range(text: str) -> ItemRange:
         raise typer.BadParameter(f"{text!r} is not a range; write BATCH:GROUP or BATCH:GROUP:FROM..TO")
     start, stop = match["start"], match["stop"]
     return ItemRange(match["group"], int(start or 0), int(stop) if stop else None)
+
+
+def items(text: str) -> Iterator[str]:
+    """Parse a range like ``item_range``: the ids of its items."""
+    found = item_range(text)
+    try:
+        most = parse_prefix(found.group).size
+    except InvalidRequest as error:
+        raise typer.BadParameter(str(error)) from None
+    stop = most if found.stop is None else found.stop
+    if not found.start <= stop <= most:
+        raise typer.BadParameter(f"{text!r} is not a range of the group, which has {most:,} items")
+    return (f"{found.group}:{n}" for n in range(found.start, stop))
 
 
 def ordinals(text: str) -> OrdinalRange:

@@ -34,6 +34,7 @@ def status(
 
     run = session(ctx)
     progress = run.tracker.status(batch, exact=exact)
+    run.say_stack()
     run.answer(PROGRESS.encode(progress), Facts(progress_facts(progress)))
     row = progress.batch
     if row.held and not row.state.terminal:
@@ -54,7 +55,8 @@ def missing(
 ) -> None:
     """List the items that are not done, as ranges.
 
-    Pass the text of a range to ack --range. Its group is that of `fanin add`, if that was called once.
+    Pass the text of a range to `fanin ack --range` or `fanin fail --range`. Its group is that of `fanin add`,
+    if that was called once; else it is the group of all items of the batch.
     """
     run = session(ctx)
     if every:
@@ -128,9 +130,9 @@ def failures(
 def verify(
     ctx: typer.Context,
     batch: BatchId,
-    repair: Annotated[bool, typer.Option(help="Repair what disagrees.")] = True,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what disagrees.")] = False,
 ) -> None:
-    """Recompute a batch from its items up, and repair what disagrees.
+    """Recompute a batch from its items up, and say what disagrees; it writes nothing without --repair.
 
     Exits with 1 if anything disagreed.
     """
@@ -145,7 +147,7 @@ def verify(
             [*batch_facts(verdict.batch), ("pending", f"{verdict.pending:,}"), *total_facts(verdict.batch)]
         ),
         *found,
-        "repaired" if verdict.repaired else "left as it is" if found else "all agrees",
+        "repaired" if verdict.repaired else "left as it is; --repair mends it" if found else "all agrees",
     )
     if found:
         raise typer.Exit(ExitCode.WRONG)

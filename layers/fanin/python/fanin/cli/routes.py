@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from fanin.cli import parsing
+from fanin.cli.commands import Group
 from fanin.cli.directory import Having
 from fanin.cli.listing import Facts, Listing
 from fanin.cli.options import Cursor, PageSize
@@ -16,7 +17,10 @@ from fanin.domain.routing import Policy, PutEvent, PutRoute
 from fanin.wire import directory as wire
 
 app = typer.Typer(
-    name="route", help="Content-based routing: which events go to which topic.", no_args_is_help=True
+    cls=Group,
+    name="route",
+    help="Content-based routing: which events go to which topic.",
+    no_args_is_help=True,
 )
 
 Name = Annotated[str, typer.Argument(metavar="ROUTE", help="Name of the route.")]

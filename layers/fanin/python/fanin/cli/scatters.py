@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fanin.cli import parsing
+from fanin.cli.commands import Group
 from fanin.cli.listing import Facts, Listing
 from fanin.cli.options import BatchId, Cursor, EveryPage, Metadata, TotalNames, UserKey
 from fanin.cli.session import session
@@ -16,6 +17,7 @@ from fanin.wire import scatters as wire
 
 app = typer.Typer()
 scatter = typer.Typer(
+    cls=Group,
     name="scatter",
     help="Scatter-gather: send a message to many recipients, and gather their replies.",
     no_args_is_help=True,

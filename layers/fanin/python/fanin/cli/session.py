@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -13,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from fanin.cli.exits import ExitCode
 from fanin.cli.listing import Facts, Listing
 from fanin.errors import FaninError
-from fanin.names import PROBLEM_ROOT
+from fanin.names import ENV_API_URL, ENV_PROFILE, PROBLEM_ROOT
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,6 +55,36 @@ class Session:
         if self.api_url:
             return Tracker.over_https(self.api_url)
         return Tracker.from_env()
+
+    @property
+    def stack(self) -> str:
+        """The stack in use: ``local``, the URL of an API, or ``tables``."""
+        if self.local or (not self.api_url and os.environ.get(ENV_PROFILE)):
+            return "local"
+        return self.api_url or os.environ.get(ENV_API_URL) or "tables"
+
+    def say_stack(self) -> None:
+        """Say on stderr which stack answers, and which URL of the environment is not used."""
+        if self.given is not None or self.as_json:
+            return
+        url = os.environ.get(ENV_API_URL)
+        why = "--local" if self.local else "--api-url" if self.api_url else ENV_PROFILE
+        unused = f"; {why} is used, and not {ENV_API_URL}={url}" if url and url != self.stack else ""
+        self.remark(f"stack: {self.stack}{unused}")
+
+    def confirm(self, question: str, *, yes: bool) -> None:
+        """Ask before something is destroyed.
+
+        Raises:
+            typer.BadParameter: nobody can be asked, and --yes is not given.
+            typer.Exit: the answer is no.
+        """
+        if yes:
+            return
+        if not sys.stdin or not sys.stdin.isatty():
+            raise typer.BadParameter(f"{question} Pass --yes to do it without a terminal")
+        if not typer.confirm(question, err=True):
+            raise typer.Exit(ExitCode.WRONG)
 
     @cached_property
     def stdout(self) -> Console:

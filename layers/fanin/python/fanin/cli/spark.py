@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from fanin.cli import parsing
+from fanin.cli.commands import Group
 from fanin.cli.exits import ExitCode
 from fanin.cli.session import Session, session
 from fanin.spark.jobs import JobName
@@ -16,7 +17,7 @@ from fanin.spark.jobs import JobName
 if TYPE_CHECKING:
     from fanin.spark.emr.submit import Run, Runs
 
-app = typer.Typer(name="spark", help="Spark jobs on EMR Serverless.", no_args_is_help=True)
+app = typer.Typer(cls=Group, name="spark", help="Spark jobs on EMR Serverless.", no_args_is_help=True)
 
 Stack: TypeAlias = Annotated[str, typer.Option(help="Name of the pipeline's stack.")]
 RunId: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="Id of the job run.")]

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from fanin.cli.commands import Group
 from fanin.cli.exits import ExitCode
 from fanin.cli.listing import Facts
 from fanin.cli.session import session
@@ -16,7 +17,9 @@ from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 
 app = typer.Typer()
-local = typer.Typer(help="The whole service on this machine, on an emulator of AWS.", no_args_is_help=True)
+local = typer.Typer(
+    cls=Group, help="The whole service on this machine, on an emulator of AWS.", no_args_is_help=True
+)
 app.add_typer(local, name="local")
 
 

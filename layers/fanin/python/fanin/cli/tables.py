@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from fanin.cli.listing import Listing, Value, number
 from fanin.cli.times import about, age, now_ms, when
-from fanin.domain.batch import Batch, ChildFailures, Mode, OnFailure
+from fanin.domain.batch import Batch, ChildFailures, Mode, OnFailure, Trouble
 from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.marks import Receipt
 from fanin.domain.reports import Progress
@@ -37,7 +37,7 @@ def batch_facts(batch: Batch, now: int | None = None) -> list[tuple[str, object]
         ("opened by", batch.opened_by),
         ("closed", when(batch.closed_at, now)),
         ("ended", when(batch.ended_at, now)),
-        ("deadline", when(batch.deadline, now)),
+        ("deadline", _deadline(batch, now)),
         *_activity(batch, now),
         ("parent item", batch.parent_item),
         ("retry of", None if batch.retry_of is None else str(batch.retry_of)),
@@ -47,6 +47,12 @@ def batch_facts(batch: Batch, now: int | None = None) -> list[tuple[str, object]
         ("tolerates", _tolerated(batch.tolerated_failures)),
         ("metadata", ", ".join(f"{key}={value}" for key, value in batch.metadata.items())),
     ]
+
+
+def _deadline(batch: Batch, now: int) -> Value | None:
+    """When it ends or ended by its deadline; nothing if it has ended before."""
+    early = batch.ended_at is not None and batch.deadline is not None and batch.ended_at < batch.deadline
+    return None if early else when(batch.deadline, now)
 
 
 def _activity(batch: Batch, now: int) -> list[tuple[str, object]]:
@@ -184,14 +190,21 @@ def batches_table(
     now = now_ms() if now is None else now
     counts = ("items", "done", "failed", "held")
     made = Listing(
-        "batch", "state", *counts, "opened", "user key", "totals", right=(*counts, "opened"), empty=empty
+        "batch",
+        "state",
+        *counts,
+        "opened",
+        "user key",
+        "totals",
+        right=(*counts, "opened"),
+        empty=empty,
     )
     for batch in batches:
         progress = (reached or {}).get(batch.batch_id)
         row = progress.batch if progress else batch
         made.add_row(
             str(row.batch_id),
-            row.state,
+            _state(row),
             row.items,
             _share(row, progress),
             _failed(row),
@@ -201,6 +214,12 @@ def batches_table(
             sums(row),
         )
     return made
+
+
+def _state(row: Batch) -> Value:
+    """The state; for people also a trouble that no other column shows."""
+    also = {Trouble.STALLED: ", stalled", Trouble.TARGETS: ", target fails"}
+    return Value(str(row.state) + (also.get(row.attention, "") if row.attention else ""), str(row.state))
 
 
 def _share(row: Batch, progress: Progress | None) -> Value | None:

@@ -26,11 +26,11 @@ def targets(
         bool,
         typer.Option(
             "--redeliver",
-            help="Retry targets that are parked or were never tried; the batch must have ended.",
+            help="Tell those at once that were not told yet; the batch must have ended.",
         ),
     ] = False,
 ) -> None:
-    """Show who is called back at the end of a batch. The exit code is 1 if a target is parked."""
+    """Show who is called back at the end of a batch. Exits with 1 if a target is parked."""
     run = session(ctx)
     found = run.tracker.redeliver(batch) if redeliver else run.tracker.targets(batch)
     run.answer(TARGET_REPORTS.encode(TargetReports(found)), _table(found))
@@ -39,10 +39,11 @@ def targets(
 
 
 def _table(targets: Sequence[TargetReport]) -> Listing:
-    columns = ("target", "type", "when", "to", "state", "attempts", "delivered", "last error")
+    columns = ("target", "type", "when", "to", "state", "attempts", "delivered", "last error", "next")
     made = Listing(*columns, empty="nobody is called back: the batch was opened without --on-end")
     for one in targets:
         delivered = "" if one.delivered_at is None else encode_time(one.delivered_at)
-        cells = (one.type, one.when, one.to, one.state, one.attempts, delivered, one.last_error or "")
+        later = "" if one.next_at is None else f"by {encode_time(one.next_at)}"
+        cells = (one.type, one.when, one.to, one.state, one.attempts, delivered, one.last_error or "", later)
         made.add_row(str(one.number), *map(str, cells))
     return made

@@ -53,7 +53,7 @@ def ui(
     try:
         serve(
             run.tracker.services,
-            name=_name(run),
+            name=urlsplit(run.stack).hostname or run.stack,
             write=write,
             host=host,
             port=port,
@@ -62,18 +62,6 @@ def ui(
         )
     except KeyboardInterrupt:
         run.remark("stopped")
-
-
-def _name(run: Session) -> str:
-    """The stack, as people call it."""
-    import os
-
-    from fanin.names import ENV_API_URL, ENV_PROFILE
-
-    if run.local or (not run.api_url and os.environ.get(ENV_PROFILE)):
-        return "local"
-    url = run.api_url or os.environ.get(ENV_API_URL)
-    return (urlsplit(url).hostname or url) if url else "tables"
 
 
 def _log_actions(run: Session) -> None:

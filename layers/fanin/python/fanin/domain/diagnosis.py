@@ -31,6 +31,7 @@ class Code(StrEnum):
     DONE_UNSETTLED = "done_unsettled"
     DEAD_LETTERS_WAITING = "dead_letters_waiting"
     WAITING = "waiting"
+    TARGET_FAILS = "target_fails"
     EXPIRED = "expired"
     RETRYING = "retrying"
     THROTTLED = "throttled"

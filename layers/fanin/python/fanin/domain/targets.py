@@ -29,6 +29,9 @@ MAX_CALLBACK_ID: Final = 1_024
 CALLBACK_ID: Final = "[A-Za-z0-9+/]+={0,2}"
 MAX_URL: Final = 2_048
 """Characters of a webhook's URL."""
+FIRST_PAUSE: Final = 20
+LONGEST_PAUSE: Final = 3_600
+"""Seconds until a target is told again at the latest: after the first attempt, and at most."""
 PATIENCE_MS: Final = 86_400_000
 """How long a target is tried before it is parked."""
 _SHOWN: Final = 4
@@ -135,6 +138,8 @@ class TargetReport:
         attempts: how often somebody tried to tell it and noted the outcome.
         last_error: why the last attempt failed; None if it did not.
         delivered_at: when it was told, ms; None if it was not.
+        failing_since: when the attempts began that have failed so far, ms; None if none has.
+        next_at: when it is tried again at the latest, ms; None if it is not.
     """
 
     number: int
@@ -145,6 +150,8 @@ class TargetReport:
     attempts: int = 0
     last_error: str | None = None
     delivered_at: int | None = None
+    failing_since: int | None = None
+    next_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from fanin.adapters.backoff import Backoff
+from fanin.domain.targets import FIRST_PAUSE, LONGEST_PAUSE
 
 Message: TypeAlias = Mapping[str, Any]
 """A record of the event that Lambda makes of SQS messages, or that event."""
@@ -28,7 +29,7 @@ def partial_batch_response(message_ids: Iterable[str]) -> dict[str, Any]:
 
 ACKS: Final = Backoff(base=20, cap=900)
 """Seconds until a message that overload left unmarked comes again: up to a quarter of an hour."""
-TARGETS: Final = Backoff(base=20, cap=3_600)
+TARGETS: Final = Backoff(base=FIRST_PAUSE, cap=LONGEST_PAUSE)
 """Seconds until a target is told again: up to an hour."""
 LEAST: Final = 5
 

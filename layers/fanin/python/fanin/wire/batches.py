@@ -96,6 +96,8 @@ TARGET_REPORT: Final = answer(
     attempts=NATURAL,
     last_error=or_null(TEXT),
     delivered_at=or_null(TIME),
+    failing_since=or_null(TIME),
+    next_at=or_null(TIME),
 )
 TARGET_REPORTS: Final = answer("TargetReports", TargetReports, targets=many(TARGET_REPORT))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fanin.app.diagnosis.facts import Facts
+from fanin.app.diagnosis.facts import LOST, Facts
 from fanin.domain.batch import Kind
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.plurals import counted
+from fanin.domain.targets import TargetState
+from fanin.wire.json_types import encode_time
 
 _NEAR_MS: Final = 600_000
 """How long before a deadline it is worth saying."""
@@ -24,7 +26,7 @@ def batch_findings(facts: Facts, queues: Sequence[Finding]) -> list[Finding]:
         queues: what follows from its queues.
     """
     if facts.batch.state.terminal:
-        return [_ended(facts)]
+        return [*_targets(facts), _ended(facts)]
     found = [*queues]
     for of in (_unsettled, _open, _draining, _never_sent, _retrying, _held, _children, _slow, _deadline):
         found += of(facts)
@@ -47,6 +49,23 @@ def _ended(facts: Facts) -> Finding:
     )
 
 
+def _targets(facts: Facts) -> Iterator[Finding]:
+    for one in facts.targets:
+        if one.state not in {TargetState.FAILED, TargetState.PARKED}:
+            continue
+        since = "" if one.failing_since is None else f" since {encode_time(one.failing_since)}"
+        again = one.next_at is not None and f"tried again by {encode_time(one.next_at)}"
+        yield Finding(
+            Code.TARGET_FAILS,
+            Severity.ERROR if one.state is TargetState.PARKED else Severity.WARNING,
+            "A target could not be told of the end",
+            f"Target {one.number}, {one.to}, has failed {counted(one.attempts, 'time', 'times')}{since}; it"
+            f" is {again or 'not tried any more'}. The last error: {one.last_error}",
+            "Mend the receiver; `fanin targets --redeliver` tells it at once.",
+            {"target": one.number, "attempts": one.attempts},
+        )
+
+
 def _unsettled(facts: Facts) -> Iterator[Finding]:
     if facts.all_done and not facts.open:
         yield Finding(
@@ -54,8 +73,8 @@ def _unsettled(facts: Facts) -> Iterator[Finding]:
             Severity.ERROR,
             "Every item is done, but the batch does not know it yet",
             "A process died between marking the last items and completing the batch, or does so right now.",
-            "`fanin verify` completes it at once; else the reaper does within 15 minutes after the close, or"
-            " at growing intervals.",
+            "`fanin verify --repair` completes it at once; else the reaper does within 15 minutes after the"
+            " close, or at growing intervals.",
             {"items": facts.batch.items},
         )
 
@@ -112,8 +131,7 @@ def _never_sent(facts: Facts) -> Iterator[Finding]:
             "Items were probably never sent",
             f"At least {count:,} missing items, from item {first} on, were added, and no note says that their"
             " messages were sent, as it does for other items of the batch.",
-            "Repeat the producer with the same keys: it sends what is missing under the same items. Or fail"
-            " the items.",
+            f"Repeat the producer with the same keys: it sends what is missing under the same items. {LOST}",
             evidence,
         )
     elif not facts.begun and not facts.held and not facts.children:  # items of children need no messages

@@ -11,7 +11,13 @@ from fanin.app.ports.queues import QueueReport
 from fanin.domain import limits
 from fanin.domain.batch import Batch, State
 from fanin.domain.reports import MissingRange
+from fanin.domain.targets import TargetReport
 
+LOST: Final = (
+    "`fanin resend` sends missing items again, from the file that `fanin fanout` sent; `fanin fail --range`"
+    " fails them; `fanin missing` lists them."
+)
+"""What helps where messages are lost."""
 LAG_MS: Final = 60_000
 """How old the figures of SQS may be: "approximate" counts take a minute to settle."""
 
@@ -35,6 +41,7 @@ class Facts:
         queues: what could be seen of the queues to which missing items were sent.
         held: missing items that are known to be held back by choice, by ordinal, and why they failed.
         held_more: whether others may be held.
+        targets: those of a batch that has ended.
     """
 
     batch: Batch
@@ -51,6 +58,7 @@ class Facts:
     queues: tuple[QueueReport, ...] = ()
     held: Mapping[int, str] = field(default_factory=dict)
     held_more: bool = False
+    targets: tuple[TargetReport, ...] = ()
 
     @property
     def pending(self) -> int:

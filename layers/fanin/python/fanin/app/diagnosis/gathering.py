@@ -14,6 +14,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.app.ports.words import Tally
+from fanin.app.targets.records import read_targets
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.reports import MissingRange, missing_ranges
 from fanin.domain.tree import positions, runs
@@ -81,7 +82,10 @@ def gather(ports: Ports, batch: Batch) -> Facts:
         seen.more,
         seen.begun,
     )
-    if batch.state.terminal or facts.all_done:
+    if batch.state.terminal:
+        kept = read_targets(ports.records, batch.batch_id, range(batch.targets)) if batch.targets else ()
+        return replace(facts, targets=tuple(one.report for one in kept))
+    if facts.all_done:
         return facts
     upto = seen.missing[-1].stop - 1 if seen.missing else batch.items
     sent, sent_more = ports.parts.sent(batch.batch_id, upto=upto, limit=SENT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fanin.app.diagnosis.facts import LAG_MS, Facts
+from fanin.app.diagnosis.facts import LAG_MS, LOST, Facts
 from fanin.app.ports.queues import Figures, QueueReport
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.plurals import counted
@@ -66,7 +66,7 @@ def _gone(facts: Facts, report: QueueReport) -> Finding:
         Severity.WARNING if facts.moving else Severity.ERROR,
         "The queue is gone",
         f"Missing items were sent to {report.name}, and SQS says that there is no such queue.",
-        "Send the missing items again to another queue, or fail them; `fanin missing` lists them.",
+        f"Take another queue. {LOST}",
         {"queue": report.name},
     )
 
@@ -195,8 +195,7 @@ def _empty(facts: Facts, report: QueueReport, figures: Figures) -> Iterator[Find
             f"{report.name} keeps messages for {figures.retention:,} seconds, and"
             f" {'all' if all_past else 'perhaps some'} of the missing items were sent longer ago. It seems"
             " empty.",
-            "Send the missing items again (`fanin missing` lists them), or fail them. Raise the queue's"
-            " retention period to the batch's lifetime.",
+            f"{LOST} Raise the queue's retention period to the batch's lifetime.",
             {**evidence, "retention": figures.retention},
         )
         if all_past:
@@ -209,8 +208,7 @@ def _empty(facts: Facts, report: QueueReport, figures: Figures) -> Iterator[Find
         f"{report.name} seems empty and nothing is in flight, so probably the messages were deleted without"
         f" an acknowledgement, or purged.{lately} Acknowledgements through the ack queue"
         " may be on their way.",
-        "Check that consumers acknowledge (`@tracker.sqs_handler` does), and send the missing items again, or"
-        " fail them; `fanin missing` lists them.",
+        f"Check that consumers acknowledge (`@tracker.sqs_handler` does). {LOST}",
         evidence,
     )
 

@@ -39,9 +39,10 @@ class TargetsOfBatches:
         return TargetReports(tuple(kept.report for kept in found))
 
     def redeliver(self, batch_id: int) -> TargetReports:
-        """Tell those targets of an ended batch again that are parked, or whose jobs were lost.
+        """Tell those targets of an ended batch at once that were not told yet.
 
-        A job is lost if nobody has tried its target, or still seems to try it although its day is over.
+        Where a job still tries a target, another tries it once more, and not again. A job is lost if nobody
+        has tried its target, or still seems to try it although its day is over.
 
         The jobs come first, then the records: a crash in between leaves jobs that do their work all the same.
 
@@ -54,12 +55,12 @@ class TargetsOfBatches:
                 f"batch {batch_id} is {batch.state}; its targets are told when it ends, so wait, or cancel it"
             )
         found = read_targets(self._ports.records, batch_id, range(batch.targets))
-        again = {TargetState.PARKED, TargetState.PENDING}
-        if self._ports.clock.now() - (batch.ended_at or 0) >= LOST_MS:
-            again.add(TargetState.FAILED)
-        waiting = [kept for kept in found if kept.state in again]
+        lost = self._ports.clock.now() - (batch.ended_at or 0) >= LOST_MS
+        waiting = [kept for kept in found if not kept.state.settled or kept.state is TargetState.PARKED]
+        once = [kept.number for kept in waiting if kept.state is TargetState.FAILED and not lost]
         if waiting:
-            send_jobs(self._ports, batch, self._event_of(batch), [kept.number for kept in waiting])
+            numbers = [kept.number for kept in waiting]
+            send_jobs(self._ports, batch, self._event_of(batch), numbers, once=once)
         for kept in waiting:
             if kept.state is TargetState.PARKED:
                 change(self._ports.records, batch_id, kept, state=TargetState.PENDING)

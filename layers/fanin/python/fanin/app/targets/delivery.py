@@ -105,6 +105,8 @@ def _mark(ports: Ports, job: Job, kept: TargetRecord) -> None:
             state=TargetState.DELIVERED,
             attempts=kept.attempts + 1,
             last_error=None,
+            since=None,
+            tried_at=None,
             delivered_at=now,
         )
         if later is None or later.state.settled:
@@ -115,7 +117,8 @@ def _mark(ports: Ports, job: Job, kept: TargetRecord) -> None:
 
 def _note(ports: Ports, job: Job, kept: TargetRecord, error: FaninError) -> Outcome:
     """Record a failed attempt. If another job has changed the record, its word stands."""
-    given_up = isinstance(error, TargetRefused) or ports.clock.now() - job.since >= PATIENCE_MS
+    now = ports.clock.now()
+    given_up = isinstance(error, TargetRefused) or now - job.since >= PATIENCE_MS
     later = change(
         ports.records,
         job.batch_id,
@@ -123,7 +126,11 @@ def _note(ports: Ports, job: Job, kept: TargetRecord, error: FaninError) -> Outc
         state=TargetState.PARKED if given_up else TargetState.FAILED,
         attempts=kept.attempts + 1,
         last_error=str(error)[:MAX_ERROR],
+        since=kept.since or now,
+        tried_at=now,
     )
     if later is not None and later.state.settled:
         return Outcome.NOTHING
-    return Outcome.PARKED if given_up else Outcome.AGAIN
+    if given_up:
+        return Outcome.PARKED
+    return Outcome.NOTHING if job.once else Outcome.AGAIN

@@ -6,7 +6,7 @@ carries neither tokens nor URLs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,12 +25,14 @@ class Job:
         number: of the target.
         notice: what to tell.
         since: when the attempts began, ms; they end a day later.
+        once: whether it is not done again if it fails: another job goes on then.
     """
 
     batch_id: int
     number: int
     notice: Notice
     since: int
+    once: bool = False
 
     def encode(self) -> dict[str, object]:
         event = self.notice.event
@@ -38,6 +40,7 @@ class Job:
             "batch_id": self.batch_id,
             "target": self.number,
             "since": self.since,
+            "once": self.once,
             "succeeded": self.notice.succeeded,
             "id": event.id,
             "detail_type": event.detail_type,
@@ -53,18 +56,24 @@ class Job:
             KeyError, TypeError: it is not one.
         """
         event = Event(job["id"], job["detail_type"], job["detail"], job["time"])
-        return cls(job["batch_id"], job["target"], Notice(event, job["succeeded"]), job["since"])
+        return cls(job["batch_id"], job["target"], Notice(event, job["succeeded"]), job["since"], job["once"])
 
 
-def send_jobs(ports: Ports, batch: Batch, event: Event, numbers: Iterable[int]) -> None:
+def send_jobs(
+    ports: Ports, batch: Batch, event: Event, numbers: Iterable[int], *, once: Collection[int] = ()
+) -> None:
     """Put a job on the queue for each of these targets; repeating it makes no target hear more than once.
+
+    Those that are to be tried ``once`` have another job, which goes on.
 
     Raises:
         Throttled: the queue did not take some of them; send all of them again.
     """
     notice = Notice(event, succeeded(batch, event))
     now = ports.clock.now()
-    ports.target_jobs.send(Job(batch.batch_id, number, notice, now).encode() for number in numbers)
+    ports.target_jobs.send(
+        Job(batch.batch_id, number, notice, now, number in once).encode() for number in numbers
+    )
 
 
 def succeeded(batch: Batch, event: Event) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from fanin.app.ports.parts import TARGETS
 from fanin.app.ports.records import Record, Records
 from fanin.domain.batch import Batch
-from fanin.domain.targets import Target, TargetReport, TargetState
+from fanin.domain.targets import FIRST_PAUSE, LONGEST_PAUSE, Target, TargetReport, TargetState
 from fanin.wire.batches import TARGET
 
 OUTLIVES: Final = 2 * 86_400
@@ -31,6 +31,8 @@ class TargetRecord:
         attempts: how often somebody tried it and noted the outcome.
         last_error: why the last attempt failed.
         delivered_at: when it was told, ms.
+        since: when the attempts that failed began, ms.
+        tried_at: when the last of them was, ms.
         version: of the record.
         expires_at: of the record, seconds.
     """
@@ -41,6 +43,8 @@ class TargetRecord:
     attempts: int = 0
     last_error: str | None = None
     delivered_at: int | None = None
+    since: int | None = None
+    tried_at: int | None = None
     version: int = 0
     expires_at: int = 0
 
@@ -54,6 +58,8 @@ class TargetRecord:
             value["attempts"],
             value["error"],
             value["delivered_at"],
+            value["since"],
+            value["tried_at"],
             record.version,
             record.expires_at,
         )
@@ -66,6 +72,8 @@ class TargetRecord:
             "attempts": self.attempts,
             "error": self.last_error,
             "delivered_at": self.delivered_at,
+            "since": self.since,
+            "tried_at": self.tried_at,
         }
 
     @property
@@ -79,7 +87,16 @@ class TargetRecord:
             self.attempts,
             self.last_error,
             self.delivered_at,
+            self.since,
+            self.next_at,
         )
+
+    @property
+    def next_at(self) -> int | None:
+        """When it is tried again at the latest; see ``fanin.entry.partial_batch.TARGETS``."""
+        if self.state is not TargetState.FAILED or self.tried_at is None:
+            return None
+        return self.tried_at + min(LONGEST_PAUSE, FIRST_PAUSE << min(max(self.attempts - 1, 0), 32)) * 1000
 
 
 def put_targets(records: Records, batch: Batch, targets: Sequence[Target]) -> bool:
