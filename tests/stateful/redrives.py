@@ -174,7 +174,7 @@ class RedrivesSimulation:
     def work(self) -> None:
         """Do jobs, each perhaps twice, until nobody presses any more."""
         waiting = self.memory.redrives.waiting
-        while self.pressing:
+        while self.scheduler.wait(lambda: waiting or not self.pressing) and self.pressing:
             self.scheduler.pause()
             if not waiting:
                 continue
@@ -184,10 +184,9 @@ class RedrivesSimulation:
 
     def consume(self) -> None:
         """Acknowledge what was sent, some of it while the redrive goes on."""
-        while self.pressing:
+        while self.scheduler.wait(lambda: self.undone() or not self.pressing) and self.pressing:
             self.scheduler.pause()
-            items = sorted(item for item in self.sent() if not self.done(item))
-            if items and self.rng.random() < 0.3:
+            if (items := self.undone()) and self.rng.random() < 0.3:
                 with suppress(BatchGone, BatchNotFound):
                     LedgerService(self.ports).mark([self.rng.choice(items)]).whole()
 
@@ -197,6 +196,9 @@ class RedrivesSimulation:
             str(message.attributes[names.ITEM_ATTRIBUTE]): message.body
             for message in self.memory.channels.queues[QUEUE]
         }
+
+    def undone(self) -> list[str]:
+        return sorted(item for item in self.sent() if not self.done(item))
 
     def done(self, item: str) -> bool:
         """Whether the bit of an item is clear, even if its batch was removed."""

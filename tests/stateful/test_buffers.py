@@ -365,6 +365,7 @@ class BufferMachine(RuleBasedStateMachine):
         with suppress(LimitReached):
             if self._try(die_in, lambda buffers: buffers.put("jobs", payloads, key=f"key {key}")):
                 self.sure |= set(payloads) - self.done
+        self.done.update(one.payload for one in self.held if self._failed_at_its_consumer(one))
 
     @rule(most=st.integers(1, 10), die_in=STEPS)
     def take(self, most: int, die_in: int | None) -> None:
@@ -396,6 +397,13 @@ class BufferMachine(RuleBasedStateMachine):
         )
         with self._finishing([one]):
             self._try(die_in, lambda buffers: buffers._ledger.mark([failure]).whole())
+
+    def _failed_at_its_consumer(self, one: Work) -> bool:
+        """Whether a consumer gave work up, if only a note of it: whoever finishes that keeps the note."""
+        item = deliveries.read_receipt(one.receipt).item
+        block, ordinal = ids.parse_item(item)
+        note = self.memory.parts._failures.get(block.batch_id, {}).get(ordinal)
+        return note is not None and not note.given_up and not self._is_pending(item)
 
     @contextmanager
     def _finishing(self, some: Sequence[Work]) -> Iterator[None]:
