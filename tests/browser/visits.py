@@ -45,7 +45,7 @@ class Visit:
         )
         self._context.set_default_timeout(60_000)
         self.faults.watch(self._context)
-        self._context.tracing.start(screenshots=True, snapshots=True)
+        self._context.tracing.start(snapshots=True)
         self.page: Page = self._context.new_page()
 
     def check(self) -> None:
