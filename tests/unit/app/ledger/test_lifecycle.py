@@ -106,7 +106,7 @@ class TestListOfUserKey:
         assert (row.batch_id, row.failed, row.failed_more) == (batch.batch_id, 1, False)
 
     def test_refuses_to_list_neither_a_state_nor_a_user_key(self, world: World) -> None:
-        with pytest.raises(InvalidRequest, match=r"give a state \(open, .*\), a user_key, or both$"):
+        with pytest.raises(InvalidRequest, match=r"give a state \(open, .*\), a user_key, or a parent$"):
             world.ledger.list()
 
     @pytest.mark.parametrize("user_key", ["", "k" * (limits.MAX_USER_KEY + 1), 7, "\ud800"])

@@ -9,7 +9,15 @@ from typing import Any, Final
 
 from fanin import names
 from fanin.adapters import cursors
-from fanin.adapters.dynamodb.batch_indexes import NewestFirst, StateIndex, child_key, child_note, noted_child
+from fanin.adapters.dynamodb.batch_indexes import (
+    NewestFirst,
+    StateIndex,
+    child_key,
+    child_note,
+    children_of,
+    noted_child,
+    noted_ordinal,
+)
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import (
     SUMS,
@@ -271,6 +279,16 @@ class DynamoBatches:
         found, after = self._user_keys.page(user_key, cursor=cursor, limit=limit)
         now = self.read(found)
         return Page([now[batch_id] for batch_id in found if batch_id in now], after)
+
+    def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Page:
+        listing = f"children of {batch_id}"
+        after = None if cursor is None else cursors.decode(listing, cursor, {1})[0]
+        request = children_of(self._parts_table, batch_id, after=after, limit=limit)
+        notes, last = self._connection.query(request)
+        found = [noted_child(note) for note in notes]
+        now = self.read(found)
+        more = None if last is None else cursors.encode(listing, noted_ordinal(last))
+        return Page([now[child] for child in found if child in now], more)
 
     def due(self, before: int) -> Iterator[int]:
         return self._index.due(before)

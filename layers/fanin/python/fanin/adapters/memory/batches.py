@@ -266,6 +266,21 @@ class MemoryBatches:
         batches = list(self.read(page).values())
         return Page(batches, cursors.encode(listing, page[-1]) if len(found) > limit else None)
 
+    def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Page:
+        listing = f"children of {batch_id}"
+        after = "" if cursor is None else str(cursors.decode(listing, cursor, {1})[0])
+
+        def query() -> list[tuple[str, int]]:
+            mine = [
+                (str(of.ordinal), child) for of, child in self._children.items() if of.batch_id == batch_id
+            ]
+            return sorted(one for one in mine if one[0] > after)
+
+        found = self._accesses.read("batches.page_of_parent", query)
+        page = found[:limit]
+        rows = list(self.read([child for _, child in page]).values())
+        return Page(rows, cursors.encode(listing, int(page[-1][0])) if len(found) > limit else None)
+
     def flag(self, batch: Batch, trouble: Trouble | None) -> None:
         live = not batch.state.terminal
         self._update(

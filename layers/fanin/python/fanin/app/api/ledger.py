@@ -193,10 +193,11 @@ class Ledger(Protocol):
         state: State | None = None,
         *,
         user_key: str | None = None,
+        parent: int | None = None,
         cursor: str | None = None,
         limit: int = 100,
     ) -> Batches:
-        """List batches by state, by user key, or by both, up to 1,000 a page.
+        """List batches by state, by user key or by parent, up to 1,000 a page.
 
         A page may be short or empty; only a None cursor marks the end. With a user key the newest batch is
         first.
@@ -204,12 +205,14 @@ class Ledger(Protocol):
         Args:
             state: only batches in this state.
             user_key: only batches that were opened with this user key.
+            parent: only batches that are nested in this one: the last of each of its items.
             cursor: of the page before.
             limit: most batches of a page.
 
         Raises:
-            InvalidRequest: neither a state nor a user key is given, the cursor is not from this listing, or
-                the limit is not from 1 to 1,000.
+            InvalidRequest: no state, user key or parent is given, or the last two are; the cursor is not from
+                this listing; or the limit is not from 1 to 1,000.
+            BatchNotFound, BatchGone: there is no such parent.
         """
         ...
 

@@ -71,23 +71,37 @@ class Lifecycle:
         row, _ = self._ports.batches.end(batch_id, State.CANCELLED, now=self._ports.clock.now(), sources=LIVE)
         return self._there(batch_id, row)
 
-    def list(self, state: State | None, *, user_key: str | None, cursor: str | None, limit: int) -> Batches:
+    def list(
+        self,
+        state: State | None,
+        *,
+        user_key: str | None,
+        parent: int | None,
+        cursor: str | None,
+        limit: int,
+    ) -> Batches:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         now = self._ports.clock.now()
         most = max(1, (self._rows - READS_OF_LIST) // _EACH_LISTED)
-        page = self._page(state, user_key, cursor, min(limit, most))
+        page = self._page(state, user_key, parent, cursor, min(limit, most))
         there = [batch for batch in page.batches if not batch.gone(now) and state in {None, batch.state}]
         return Batches(self._held.listed(self._failed.listed(there)), page.cursor)
 
-    def _page(self, state: State | None, user_key: str | None, cursor: str | None, limit: int) -> Page:
+    def _page(
+        self, state: State | None, user_key: str | None, parent: int | None, cursor: str | None, limit: int
+    ) -> Page:
+        if parent is not None:
+            if user_key is not None:
+                raise InvalidRequest("a listing has a parent or a user_key, not both; leave one out")
+            self._known.current(parent)
+            return self._ports.batches.page_of_parent(parent, cursor=cursor, limit=limit)
         if user_key is not None:
             limits.text("user_key", user_key, limits.MAX_USER_KEY, least=1)
             return self._ports.batches.page_of_user_key(user_key, cursor=cursor, limit=limit)
         if state is not None:
             return self._ports.batches.page(state, cursor=cursor, limit=limit)
         raise InvalidRequest(
-            f"neither state nor user_key says which batches to list; give a state ({', '.join(State)}),"
-            " a user_key, or both"
+            f"nothing says which batches to list; give a state ({', '.join(State)}), a user_key, or a parent"
         )
 
     def expire(self, state: State, *, idle_since: int, cursor: str | None = None) -> Expired:

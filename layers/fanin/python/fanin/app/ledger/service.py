@@ -149,10 +149,11 @@ class LedgerService:
         state: State | None = None,
         *,
         user_key: str | None = None,
+        parent: int | None = None,
         cursor: str | None = None,
         limit: int = 100,
     ) -> Batches:
-        return self._lifecycle.list(state, user_key=user_key, cursor=cursor, limit=limit)
+        return self._lifecycle.list(state, user_key=user_key, parent=parent, cursor=cursor, limit=limit)
 
     def expire(self, state: State, *, idle_since: int, cursor: str | None = None) -> Expired:
         return self._lifecycle.expire(state, idle_since=idle_since, cursor=cursor)

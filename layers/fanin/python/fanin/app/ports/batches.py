@@ -292,6 +292,16 @@ class BatchStore(Protocol):
         """How many batches have each ``attention``; it reads small entries of the index, and no rows."""
         ...
 
+    def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Page:
+        """List the children of a batch's items, by the notes of the items (eventually consistent).
+
+        A page may be short, since rows that were deleted are dropped. Only a None cursor means the end.
+
+        Raises:
+            InvalidRequest: the cursor is not from a listing of this batch's children.
+        """
+        ...
+
     def due(self, before: int) -> Iterator[int]:
         """List the live batches whose ``due_at`` is before a time, through the index (eventually consistent).
 
