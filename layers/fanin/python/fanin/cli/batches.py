@@ -21,6 +21,7 @@ from fanin.cli.options import (
     OfChildren,
     OnEnd,
     PageSize,
+    StallAfter,
     ToleratedFailures,
     TotalNames,
     UserKey,
@@ -70,13 +71,7 @@ def open_batch(
             parser=parsing.batch_id, metavar="BATCH", help="Batch whose failed items this batch retries."
         ),
     ] = None,
-    stall_after: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPAN",
-            help="Report a stall after this long without activity, such as 15m; 0 for never.",
-        ),
-    ] = None,
+    stall_after: StallAfter = None,
     metadata: Metadata = None,
     keep: KeepOption = None,
     on_failure: WhatOnFailure = OnFailure.DONE,
@@ -153,6 +148,30 @@ def cancel(ctx: typer.Context, batch: BatchId) -> None:
     """Cancel a batch; a batch that has ended stays as it is."""
     run = session(ctx)
     row = run.tracker.cancel(batch)
+    run.answer(BATCH.encode(row), str(row.state))
+
+
+@app.command()
+def change(
+    ctx: typer.Context,
+    batch: BatchId,
+    *,
+    deadline: Deadline = None,
+    tolerate_failures: ToleratedFailures = None,
+    min_sample: MinSample = None,
+    stall_after: StallAfter = None,
+) -> None:
+    """Change the deadline, the tolerated failures or the stall time of a live batch.
+
+    What is left out stays. A batch that exceeds its new tolerance is cancelled at once.
+    """
+    run = session(ctx)
+    row = run.tracker.change(
+        batch,
+        deadline=parsing.moment(deadline) if deadline else None,
+        tolerated_failures=parsing.tolerated(tolerate_failures, min_sample),
+        stall_after=parsing.span(stall_after) if stall_after else None,
+    )
     run.answer(BATCH.encode(row), str(row.state))
 
 

@@ -9,6 +9,7 @@ from fanin.domain import limits
 from fanin.domain.batch import (
     Batch,
     Cause,
+    ChangeLimits,
     ChildFailures,
     Kind,
     Mode,
@@ -149,6 +150,13 @@ OPEN_BATCH: Final = request(
     on_end=ON_END,
     totals=TOTAL_NAMES,
 )
+CHANGE_LIMITS: Final = request(
+    "ChangeLimits",
+    ChangeLimits,
+    deadline=or_null(TIME),
+    tolerated_failures=TOLERANCE,
+    stall_after=or_null(whole(0, limits.MAX_LIFETIME)),
+)
 BATCH: Final = answer(
     "Batch",
     Batch,
@@ -258,6 +266,7 @@ SHAPES: Final = (
     TARGET_REPORTS,
     TOLERANCE,
     OPEN_BATCH,
+    CHANGE_LIMITS,
     BATCH,
     BATCHES,
     TROUBLED,

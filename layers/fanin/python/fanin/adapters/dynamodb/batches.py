@@ -27,12 +27,13 @@ from fanin.adapters.dynamodb.rows import (
     attribute,
     decode,
     encode,
+    in_row,
     state_shard,
     sums_of,
 )
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
 from fanin.domain.access import IdempotencyKey
-from fanin.domain.batch import Batch, Cause, Kind, Mode, State, Trouble
+from fanin.domain.batch import Batch, Cause, ChangeLimits, Kind, Mode, State, Trouble
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.totals import Sums
 from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
@@ -216,6 +217,15 @@ class DynamoBatches:
         when = [_IS_LIVE, "#deadline = :seen"]
         moved = {"deadline": until, **_activity(activity)}
         return self._update(batch_id, Change(when, {**_LIVE, "seen": deadline}, moved, {"retries": 1}))
+
+    def change(
+        self, batch_id: int, change: ChangeLimits, *, failing: int | None, due_at: int
+    ) -> tuple[Batch | None, bool]:
+        sets: dict[str, Value] = {name: in_row(name, value) for name, value in change.given.items()}
+        sets["due_at"] = due_at
+        if failing is not None:
+            sets["failing"] = failing
+        return self._update(batch_id, Change([_IS_LIVE], _LIVE, sets))
 
     def touch(self, batch_id: int, activity: Activity) -> None:
         when = [_IS_LIVE, "#touched_at <= :touched_at"]

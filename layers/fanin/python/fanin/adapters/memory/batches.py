@@ -12,7 +12,7 @@ from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
 from fanin.domain.access import IdempotencyKey
-from fanin.domain.batch import LIVE, Batch, Cause, Kind, Mode, State, Trouble
+from fanin.domain.batch import LIVE, Batch, Cause, ChangeLimits, Kind, Mode, State, Trouble
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.totals import Sums, by_name, plus
 from fanin.errors import IdempotencyKeyReused
@@ -183,6 +183,16 @@ class MemoryBatches:
             lambda row: replace(row, deadline=until, retries=row.retries + 1),
             activity,
         )
+
+    def change(
+        self, batch_id: int, change: ChangeLimits, *, failing: int | None, due_at: int
+    ) -> tuple[Batch | None, bool]:
+        def changed(row: Batch) -> Batch:
+            self._due[batch_id] = due_at
+            given: dict[str, Any] = dict(change.given)
+            return replace(row, failing=row.failing if failing is None else failing, **given)
+
+        return self._update("change", batch_id, lambda row: row.state in LIVE, changed)
 
     def touch(self, batch_id: int, activity: Activity) -> None:
         self._update(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from fanin.domain.access import Principal
-    from fanin.domain.batch import Batch, OpenBatch, State
+    from fanin.domain.batch import Batch, ChangeLimits, OpenBatch, State
     from fanin.domain.diagnosis import Diagnosis, Retry, SentItems
     from fanin.domain.ids import Group
     from fanin.domain.marks import Mark, Marked
@@ -96,6 +96,18 @@ class Ledger(Protocol):
 
     def cancel(self, batch_id: int) -> Batch:
         """End a batch that is no longer wanted; a batch that has ended stays as it is."""
+        ...
+
+    def change(self, batch_id: int, change: ChangeLimits) -> Batch:
+        """Change the deadline, the tolerance or ``stall_after`` of a live batch; safe to repeat.
+
+        A tolerance counts at once: a batch that exceeds it is cancelled. Other processes may work with the
+        old ``stall_after`` for half a minute.
+
+        Raises:
+            InvalidRequest: nothing changes, a value is out of range, or the batch has ended, is estimated and
+                gets a tolerance, or carries a pattern, which has limits of its own.
+        """
         ...
 
     def release(

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import READS_OF_LIST, Held
 from fanin.app.ledger.inspection import inspect
 from fanin.app.ledger.known_batches import KnownBatches, not_found
+from fanin.app.ledger.opening import check_deadline, check_stall_after, check_tolerance
 from fanin.app.ledger.settle import Settler
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Page
 from fanin.domain import limits
-from fanin.domain.batch import LIVE, Batch, Kind, State
+from fanin.domain.batch import LIVE, RETENTION, Batch, ChangeLimits, Kind, State
 from fanin.domain.reports import Batches, Expired
 from fanin.errors import BatchGone, InvalidRequest
 
@@ -70,6 +71,34 @@ class Lifecycle:
     def cancel(self, batch_id: int) -> Batch:
         row, _ = self._ports.batches.end(batch_id, State.CANCELLED, now=self._ports.clock.now(), sources=LIVE)
         return self._there(batch_id, row)
+
+    def change(self, batch_id: int, change: ChangeLimits) -> Batch:
+        """Change limits of a live batch: the row first, then the alarm, which does nothing too early."""
+        batch, now = self._known.current(batch_id), self._ports.clock.now()
+        if not change.given:
+            raise InvalidRequest("nothing changes; give a deadline, tolerated_failures, or stall_after")
+        if batch.kind is not Kind.BATCH:
+            raise InvalidRequest(
+                f"limits are changed of plain batches, and {batch_id} carries a {batch.kind}"
+            )
+        if change.deadline is not None:
+            check_deadline(change.deadline, now, (batch.expires_at - RETENTION) * 1000)
+            self._ports.timers.check()
+        if change.stall_after is not None:
+            check_stall_after(change.stall_after)
+        failing = None
+        if change.tolerated_failures is not None:
+            check_tolerance(change.tolerated_failures, batch.mode, batch.kind)
+            failing = self._tolerating.failures(batch)
+        given: dict[str, Any] = dict(change.given)
+        due_at = replace(batch, **given).look_at(now)
+        row, moved = self._ports.batches.change(batch_id, change, failing=failing, due_at=due_at)
+        batch = self._there(batch_id, row)
+        if not moved:
+            raise InvalidRequest(f"batch {batch_id} is {batch.state}; only limits of a live batch can change")
+        if change.deadline is not None:
+            self._ports.timers.set(batch_id, change.deadline)
+        return self._tolerating.look(batch)
 
     def list(
         self,

@@ -27,7 +27,7 @@ from fanin.app.ports.events import Event
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
 from fanin.domain.access import Principal
-from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.domain.batch import Batch, ChangeLimits, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.marks import Done, Failure, Mark, Marked
 from fanin.domain.redrives import Selection
@@ -115,6 +115,9 @@ class LedgerService:
 
     def cancel(self, batch_id: int) -> Batch:
         return self._lifecycle.cancel(batch_id)
+
+    def change(self, batch_id: int, change: ChangeLimits) -> Batch:
+        return self._lifecycle.change(batch_id, change)
 
     def release(
         self, batch_id: int, selection: Selection | None = None, *, cursor: str | None = None

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from fanin.domain.access import IdempotencyKey
-from fanin.domain.batch import Batch, Cause, State, Trouble
+from fanin.domain.batch import Batch, Cause, ChangeLimits, State, Trouble
 from fanin.domain.totals import Sums
 
 
@@ -213,6 +213,22 @@ class BatchStore(Protocol):
 
         Returns:
             The row (None if unknown), and whether this call moved it.
+        """
+        ...
+
+    def change(
+        self, batch_id: int, change: ChangeLimits, *, failing: int | None, due_at: int
+    ) -> tuple[Batch | None, bool]:
+        """Change limits of a live batch.
+
+        Args:
+            batch_id: the batch.
+            change: what changes.
+            failing: becomes the row's hint of failures; None leaves it.
+            due_at: becomes the row's ``due_at``.
+
+        Returns:
+            The row (None if unknown), and whether this call changed it.
         """
         ...
 

@@ -77,6 +77,9 @@ OPERATIONS: Final = {
         "A closed batch completes when its last item is done; an open one never does. A repeat changes "
         "nothing."
     ),
+    "changeLimits": (
+        "Of a live batch. What is left out stays. A tolerance that is exceeded already cancels the batch."
+    ),
     "cancelBatch": "The batch ends as cancelled at once; what is pending stays so.",
     "releaseItems": "Looks at some hundreds of failures. Go on with the cursor, until it is null.",
     "listMissing": (

@@ -100,6 +100,13 @@ ROUTES: Final = (
         group=AccessGroup.OPERATE, also=(AccessGroup.PRODUCE,),
     ),
     Route(
+        "POST", f"{_BATCH}/limits", "changeLimits", "Change limits of a live batch",
+        Call(Ledger.change, "change"),
+        batches.BATCH, body=batches.CHANGE_LIMITS, errors=GONE,
+        action=LoggedAction(results.of_batch),
+        group=AccessGroup.OPERATE,
+    ),
+    Route(
         "POST", f"{_BATCH}/release", "releaseItems", "Give held items up: mark them as failed",
         Call(Ledger.release, "selection"),
         batches.RELEASED, body=SELECTION, optional={"cursor": CURSOR}, errors=GONE,
