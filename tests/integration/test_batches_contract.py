@@ -164,6 +164,18 @@ class TestPageOfUserKey:
 
         assert stores.batches.page_of_user_key("k") == ([child], None)
 
+    def test_the_children_of_a_batch_are_listed_page_by_page(self, stores: Stores) -> None:
+        for ordinal in range(3):
+            stores.batches.create_child(new_batch(10 + ordinal), ItemPlace(8, ordinal))
+        stores.batches.create_child(new_batch(20), ItemPlace(9, 0))
+        stores.batches.create_child(new_batch(13), ItemPlace(8, 1), instead_of=11)
+
+        assert walk(lambda of, **page: stores.batches.page_of_parent(int(of), **page), "8", 2) == [
+            [10, 13],
+            [12],
+        ]
+        assert stores.batches.page_of_parent(7) == ([], None)
+
     def test_a_batch_without_a_user_key_is_not_found(self, stores: Stores) -> None:
         put(stores)
 

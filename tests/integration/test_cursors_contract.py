@@ -21,6 +21,7 @@ class TestCursors:
         listings: dict[str, Callable[[str], object]] = {
             "batches open": lambda cursor: stores.batches.page(State.OPEN, cursor=cursor),
             by_key: lambda cursor: stores.batches.page_of_user_key("k", cursor=cursor),
+            "children of 8": lambda cursor: stores.batches.page_of_parent(8, cursor=cursor),
             "failures of 8": lambda cursor: stores.parts.failures(8, cursor=cursor),
         }
         for listing, read in listings.items():

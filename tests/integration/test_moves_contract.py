@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.batches import Activity, Done
-from fanin.domain.batch import LIVE, Cause, Kind, Mode, State
+from fanin.domain.batch import LIVE, Cause, ChangeLimits, Kind, Mode, State
+from fanin.domain.failures import Tolerance
 
 from .conftest import Stores
 from .given import HOUR, NOW, TERMINAL, new_batch, put, row_of
@@ -261,6 +262,29 @@ class TestTotals:
         assert row is not None
         assert (row.totals, row.acked) == ({"zinc": 5, "ants": 2**53 - 7}, 4)
         assert row_of(stores) == row
+
+
+class TestChange:
+    def test_what_is_given_changes_while_the_batch_lives(self, stores: Stores) -> None:
+        batch = put(stores, stall_after=60)
+        change = ChangeLimits(deadline=NOW + HOUR, tolerated_failures=Tolerance(percent=0.5))
+
+        row, moved = stores.batches.change(batch.batch_id, change, failing=7, due_at=NOW + HOUR)
+
+        assert (row, moved) == (row_of(stores), True)
+        assert (row_of(stores).deadline, row_of(stores).failing) == (NOW + HOUR, 7)
+        assert (row_of(stores).tolerated_failures, row_of(stores).stall_after) == (Tolerance(percent=0.5), 60)
+        assert batch.batch_id in list(stores.batches.due(NOW + HOUR + 1))
+        assert batch.batch_id not in list(stores.batches.due(NOW + HOUR))
+
+    def test_an_ended_or_unknown_batch_stays_as_it_is(self, stores: Stores) -> None:
+        batch = put(stores)
+        stores.batches.end(batch.batch_id, State.CANCELLED, now=NOW, sources=(State.OPEN,))
+        before = row_of(stores)
+
+        change = ChangeLimits(stall_after=0)
+        assert stores.batches.change(batch.batch_id, change, failing=None, due_at=NOW) == (before, False)
+        assert stores.batches.change(99, change, failing=None, due_at=NOW) == (None, False)
 
 
 class TestTellStall:

@@ -169,3 +169,13 @@ class TestExpire:
 
         assert refused.exit_code == ExitCode.USAGE
         assert "--idle-since TIME" in refused.stderr
+
+
+def test_limits_of_a_live_batch_change(run, tracker):
+    batch = tracker.open().batch_id
+    said = run(
+        "change", batch, "--deadline", "2h", "--tolerate-failures", "5%", "--stall-after", "20m", "--json"
+    )
+    assert said.document["tolerated_failures"]["percent"] == 5
+    assert (said.document["stall_after"], said.document["deadline"] is None) == (1_200, False)
+    assert run("change", batch).exit_code == ExitCode.USAGE

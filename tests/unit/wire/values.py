@@ -155,6 +155,15 @@ def missing_ranges(draw: st.DrawFn) -> reports.MissingRange:
 troubled = built(reports.Troubled, batch=batch)
 
 CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
+    "ChangeLimits": (
+        batches.CHANGE_LIMITS,
+        st.builds(
+            b.ChangeLimits,
+            deadline=maybe_times,
+            tolerated_failures=st.none() | a_tolerance,
+            stall_after=st.none() | st.integers(0, 31_536_000),
+        ),
+    ),
     "OpenBatch": (
         batches.OPEN_BATCH,
         st.builds(

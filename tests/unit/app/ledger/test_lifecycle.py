@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from fanin import Failure, Tracker
 from fanin.domain import limits
 from fanin.domain.batch import FIRST_LOOK, LIVE, State
 from fanin.domain.reports import Expired
 from fanin.errors import BatchGone, InvalidRequest
+from fanin.testing import InMemoryService
 from tests.unit.app.conftest import World
 
 HOUR = 3_600_000
@@ -106,7 +109,7 @@ class TestListOfUserKey:
         assert (row.batch_id, row.failed, row.failed_more) == (batch.batch_id, 1, False)
 
     def test_refuses_to_list_neither_a_state_nor_a_user_key(self, world: World) -> None:
-        with pytest.raises(InvalidRequest, match=r"give a state \(open, .*\), a user_key, or both$"):
+        with pytest.raises(InvalidRequest, match=r"give a state \(open, .*\), a user_key, or a parent$"):
             world.ledger.list()
 
     @pytest.mark.parametrize("user_key", ["", "k" * (limits.MAX_USER_KEY + 1), 7, "\ud800"])
@@ -171,3 +174,49 @@ class TestRemove:
         with pytest.raises(InvalidRequest, match=r"is open.*cancel it first"):
             world.ledger.remove(batch.batch_id)
         assert world.row(batch).state is State.OPEN
+
+
+class TestChange:
+    """Limits of a live batch, through the service in memory, whose alarms and reaper run."""
+
+    def test_a_deadline_is_moved_both_ways(self) -> None:
+        service = InMemoryService()
+        tracker = service.tracker
+        later, sooner = (tracker.open(deadline=timedelta(minutes=n)).batch_id for n in (5, 60))
+        tracker.change(later, deadline=timedelta(minutes=60))
+        tracker.change(sooner, deadline=timedelta(minutes=5))
+
+        service.advance(timedelta(minutes=10))
+
+        assert [tracker.status(one).batch.state for one in (later, sooner)] == [State.OPEN, State.TIMED_OUT]
+
+    def test_a_tolerance_counts_what_failed_before_it(self) -> None:
+        tracker = Tracker.in_memory()
+        batch_id = tracker.open().batch_id
+        group = list(tracker.add(batch_id, 20))
+        tracker.fail([Failure(item, "no price") for item in group[:5]])
+        assert tracker.change(batch_id, tolerated_failures=6).state is State.OPEN
+        tracker.fail(group[5], "no price")
+        assert tracker.status(batch_id).batch.state is State.OPEN
+        (receipt,) = tracker.fail(group[6], "no price")
+        assert receipt.state is State.CANCELLED
+
+        other = tracker.open().batch_id
+        tracker.fail([Failure(item, "no price") for item in tracker.add(other, 3)])
+        assert tracker.change(other, tolerated_failures=2).cause == "failures"
+
+    def test_what_cannot_change_is_refused(self) -> None:
+        tracker = Tracker.in_memory()
+        batch_id = tracker.open().batch_id
+        estimated = tracker.open(mode="estimated").batch_id
+        for of, given, why in (
+            (batch_id, {}, "nothing changes"),
+            (batch_id, {"deadline": timedelta(days=4_000)}, "within the batch's lifetime"),
+            (batch_id, {"stall_after": 3}, "stall_after must be"),
+            (estimated, {"tolerated_failures": 1}, "only counts them"),
+        ):
+            with pytest.raises(InvalidRequest, match=why):
+                tracker.change(of, **given)
+        tracker.cancel(batch_id)
+        with pytest.raises(InvalidRequest, match="only limits of a live batch"):
+            tracker.change(batch_id, stall_after=0)

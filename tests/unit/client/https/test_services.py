@@ -7,7 +7,7 @@ import pytest
 from fanin.adapters.memory import Memory
 from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.services import HttpsServices
-from fanin.domain.batch import OnFailure, OpenBatch, State
+from fanin.domain.batch import ChangeLimits, OnFailure, OpenBatch, State
 from fanin.domain.claim_checks import ClaimCheckRequest
 from fanin.domain.diagnosis import Retry, SentItems
 from fanin.domain.directory import Register
@@ -52,6 +52,7 @@ def use_batches(fanin: HttpsServices) -> None:
     fanin.diagnostics.note_retries([Retry(group[2], 2, "no")])
     fanin.diagnostics.why(batch.batch_id)
     fanin.diagnostics.attention()
+    fanin.ledger.change(batch.batch_id, ChangeLimits(stall_after=60))
     fanin.ledger.close(batch.batch_id)
     fanin.ledger.cancel(batch.batch_id)
     fanin.ledger.targets(batch.batch_id)

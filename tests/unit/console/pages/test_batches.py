@@ -71,6 +71,9 @@ def test_a_search_by_metadata_looks_at_what_is_in_the_state(service, browse) -> 
     found = browse().get("/batches", params={"search": "team=blue"}).text
     assert names(found) == ["a"]
     assert names(browse().get("/batches", params={"search": "team=green"}).text) == []
+    # And so does one by the beginning of a key
+    found = names(browse().get("/batches", params={"search": "x14*"}).text)
+    assert sorted(found) == ["x14", *(f"x{number}" for number in range(140, 150))]
 
 
 def test_a_search_by_metadata_leads_to_the_other_states(service, browse) -> None:

@@ -28,6 +28,7 @@ CALLS = {
     "tab why": "diagnostics.why ledger.status redrives.redrives",
     "tab targets": "ledger.status ledger.targets redrives.redrives",
     "tab redrives": "ledger.status redrives.redrives*2",
+    "tab children": "ledger.list ledger.status redrives.redrives",
     "tab events": "ledger.failures ledger.status*2 redrives.redrives*2",
     "tab cost": "ledger.status redrives.redrives",
     "held": "diagnostics.why ledger.errors ledger.missing ledger.picture ledger.status",

@@ -27,6 +27,20 @@ def test_a_redrive_is_shown_with_what_became_of_the_failures(service, browse) ->
     assert f'<a href="/batches/{redrive.batch_id}">' in page
 
 
+def test_a_parent_leads_to_its_children_and_they_lead_back(service, browse) -> None:
+    tracker = service.tracker
+    with tracker.batch(user_key="parent") as parent:
+        items = list(parent.add(2))
+    with tracker.batch(user_key="good", parent_item=items[0]) as good:
+        tracker.ack(good.add(1))
+    with tracker.batch(user_key="bad", parent_item=items[1]) as bad:
+        tracker.fail(bad.add(1)[0], "no price")
+    page = text_of(browse().get(f"/batches/{parent.id}/children").text)
+    assert page.index("bad") < page.index("good")
+    assert f'href="/batches/{parent.id}"' in browse().get(f"/batches/{bad.id}").text
+    assert [one.user_key for one in tracker.iter_batches("complete", parent=parent.id)] == ["good", "bad"]
+
+
 def test_a_selection_is_shown(service, browse) -> None:
     batch_id = ended(service, 5, HOSTILE)
     errors = [service.services.ledger.errors(batch_id).errors[0].error]

@@ -117,7 +117,7 @@ OF_A_BATCH = [
     and route.operation not in {"closeBatch", "cancelBatch", "removeBatch"}  # one write, and one word a level
     and route.operation != "redriveBatch"  # its dry run counts every failure, for 20 seconds at most
 ]
-BODIES: Mapping[str, Any] = {"releaseItems": {}}
+BODIES: Mapping[str, Any] = {"releaseItems": {}, "changeLimits": {"stall_after": 60}}
 MOST: Mapping[str, Mapping[str, Any]] = {"getBatch": {"exact": "true"}, "verifyBatch": {"repair": "false"}}
 
 

@@ -99,7 +99,7 @@ def test_every_route_is_in_one_group() -> None:
         },
         AccessGroup.OPERATE: {
             *("cancelBatch", "releaseItems", "redriveBatch", "verifyBatch", "redeliverTargets"),
-            "carlyleDeleteEstimated",
+            *("changeLimits", "carlyleDeleteEstimated"),
         },
         AccessGroup.ADMINISTER: {
             *("expireBatches", "removeBatch", "putRoute", "deleteRoute", "defineBuffer", "deleteBuffer"),
@@ -124,7 +124,7 @@ def test_what_another_group_may_call_is_what_the_library_calls_for_it() -> None:
 
 def test_what_operators_do_is_logged() -> None:
     assert {route.operation for route in ROUTES if route.action} == {
-        *("closeBatch", "cancelBatch", "expireBatches", "removeBatch", "verifyBatch"),
+        *("changeLimits", "closeBatch", "cancelBatch", "expireBatches", "removeBatch", "verifyBatch"),
         *("releaseItems", "redriveBatch", "redeliverTargets"),
         *("defineBuffer", "deleteBuffer", "putRoute", "deleteRoute", "deregister"),
         *("carlyleCloseExact", "carlyleDeleteOpen", "carlyleDeleteClosed"),

@@ -21,6 +21,7 @@ from fanin.cli.options import (
     OfChildren,
     OnEnd,
     PageSize,
+    StallAfter,
     ToleratedFailures,
     TotalNames,
     UserKey,
@@ -70,13 +71,7 @@ def open_batch(
             parser=parsing.batch_id, metavar="BATCH", help="Batch whose failed items this batch retries."
         ),
     ] = None,
-    stall_after: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPAN",
-            help="Report a stall after this long without activity, such as 15m; 0 for never.",
-        ),
-    ] = None,
+    stall_after: StallAfter = None,
     metadata: Metadata = None,
     keep: KeepOption = None,
     on_failure: WhatOnFailure = OnFailure.DONE,
@@ -171,6 +166,30 @@ def cancel(ctx: typer.Context, batch: BatchId) -> None:
     run.answer(BATCH.encode(row), str(row.state))
 
 
+@app.command()
+def change(
+    ctx: typer.Context,
+    batch: BatchId,
+    *,
+    deadline: Deadline = None,
+    tolerate_failures: ToleratedFailures = None,
+    min_sample: MinSample = None,
+    stall_after: StallAfter = None,
+) -> None:
+    """Change the deadline, the tolerated failures or the stall time of a live batch.
+
+    What is left out stays. A batch that exceeds its new tolerance is cancelled at once.
+    """
+    run = session(ctx)
+    row = run.tracker.change(
+        batch,
+        deadline=parsing.moment(deadline) if deadline else None,
+        tolerated_failures=parsing.tolerated(tolerate_failures, min_sample),
+        stall_after=parsing.span(stall_after) if stall_after else None,
+    )
+    run.answer(BATCH.encode(row), str(row.state))
+
+
 @app.command("list")
 def list_batches(
     ctx: typer.Context,
@@ -178,12 +197,21 @@ def list_batches(
     state: Annotated[
         State | None,
         typer.Argument(
-            help="State of the batches to list.", show_default="open and closed; with --user-key, every state"
+            help="State of the batches to list.",
+            show_default="open and closed; with --user-key or --parent, every state",
         ),
     ] = None,
     user_key: Annotated[
         str | None,
         typer.Option(metavar="KEY", help="List batches that were opened with this user key, newest first."),
+    ] = None,
+    parent: Annotated[
+        int | None,
+        typer.Option(
+            parser=parsing.batch_id,
+            metavar="BATCH",
+            help="List the batches that are nested in this one, those with failures first.",
+        ),
     ] = None,
     limit: PageSize = 100,
     cursor: Cursor = None,
@@ -193,7 +221,7 @@ def list_batches(
         typer.Option("--progress", help="Ask how far each live batch is: a request for each."),
     ] = False,
 ) -> None:
-    """List the live batches, those in a state, or those with a user key, the newest first.
+    """List the live batches, or those in a state, with a user key or a parent, the newest first.
 
     The service keeps no order among the batches of a state: a page of them is sorted by itself, and with
     --all the whole list. How many items are done is known of batches that are complete; --progress asks for
@@ -204,19 +232,23 @@ def list_batches(
 
     run = session(ctx)
     run.say_stack()
-    live = state is None and user_key is None
+    live = state is None and user_key is None and parent is None
     if every:
         states = LIVE if live else (state,)
-        found = (run.tracker.iter_batches(one, user_key=user_key) for one in states)
+        found = (run.tracker.iter_batches(one, user_key=user_key, parent=parent) for one in states)
         page = Batches(tuple(chain.from_iterable(found)))
     elif live:
         page = _live(run, cursor, limit)
     else:
-        page = run.tracker.list(state, user_key=user_key, cursor=cursor, limit=limit)
+        page = run.tracker.list(state, user_key=user_key, parent=parent, cursor=cursor, limit=limit)
     newest = sorted(page.batches, key=lambda batch: (batch.created_at, batch.batch_id), reverse=True)
+    if parent is not None:
+        newest.sort(key=lambda batch: not batch.failed and batch.attention is None)
     reached = progress_of(run, [b.batch_id for b in newest if not b.state.terminal]) if progress else {}
-    named = " with this user key" if user_key else ""
-    empty = f"no batch{named}" + (" is open or closed" if live else f" is {state}" if state else "")
+    named = " with this user key" if user_key else " is nested in this one" if parent else ""
+    empty = f"no batch{named}" + (
+        " is open or closed" if live else f" {'and ' if named else ''}is {state}" if state else ""
+    )
     shown = batches_table(newest, reached, empty=empty)
     run.answer(BATCHES.encode(replace(page, batches=tuple(newest))), shown)
     run.more(page.cursor)

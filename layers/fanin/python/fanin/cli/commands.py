@@ -29,6 +29,7 @@ SECTIONS: Final = {
         "release": "release",
         "ack": "items",
         "fail": "items",
+        "change": "batches",
         "cancel": "batches",
         "expire": "batches",
         "verify": "reading",

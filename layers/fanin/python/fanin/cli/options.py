@@ -41,6 +41,12 @@ Deadline: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="Deadline: a duration from now (15m, 2h), or a time in RFC 3339."),
 ]
+StallAfter: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SPAN", help="Report a stall after this long without activity, such as 15m; 0 for never."
+    ),
+]
 Limit: TypeAlias = Annotated[
     int | None, typer.Option("--limit", help="Most items that may be pending at a time.")
 ]

@@ -20,6 +20,7 @@ from fanin.client.marking import MarkingCalls
 from fanin.client.paging import follow_cursor
 from fanin.domain.batch import (
     Batch,
+    ChangeLimits,
     ChildFailures,
     CloseWhen,
     Mode,
@@ -158,6 +159,31 @@ class LedgerCalls(MarkingCalls):
             )
         IN_HAND.leave_to_child(parent_item)
         return batch
+
+    def change(
+        self,
+        batch_id: int,
+        *,
+        deadline: Moment | None = None,
+        tolerated_failures: Tolerance | int | None = None,
+        stall_after: Duration | None = None,
+    ) -> Batch:
+        """Change limits of a live batch; what is left out stays.
+
+        Args:
+            batch_id: the batch.
+            deadline: as for ``open``.
+            tolerated_failures: as for ``open``. It counts at once: a batch that exceeds it is cancelled.
+            stall_after: as for ``open``. Other processes may work with the old one for half a minute.
+
+        Raises:
+            InvalidRequest: nothing changes, a value is out of range, or the batch has ended, is estimated and
+                gets a tolerance, or carries a scatter, frame or buffer, which has limits of its own.
+            BatchNotFound, BatchGone: there is no such batch.
+        """
+        at = None if deadline is None else milliseconds(deadline, self.clock.now())
+        change = ChangeLimits(at, _tolerance(tolerated_failures), seconds(stall_after))
+        return self.ledger.change(batch_id, change)
 
     def _open_or_resume(self, request: OpenBatch, key: str | None) -> Batch:
         """Open the child of an item whose message is handled, or return that of an earlier delivery."""

@@ -163,25 +163,27 @@ class ReadingCalls:
         state: State | str | None = None,
         *,
         user_key: str | None = None,
+        parent: int | None = None,
         cursor: str | None = None,
         limit: int = 100,
     ) -> Batches:
-        """Read one page of the batches in a state, with a user key, or both; ``iter_batches`` gives all.
+        """Read one page of the batches in a state, with a user key or a parent; ``iter_batches`` gives all.
 
         Args:
             state: only batches in this state.
             user_key: only batches that were opened with this user key, the newest first.
+            parent: only batches that are nested in this one: the last of each of its items.
             cursor: of the page before.
             limit: most batches of a page. A page may have fewer; only a None cursor marks the end.
         """
         of = None if state is None else member(State, state)
-        return self.ledger.list(of, user_key=user_key, cursor=cursor, limit=limit)
+        return self.ledger.list(of, user_key=user_key, parent=parent, cursor=cursor, limit=limit)
 
     def iter_batches(
-        self, state: State | str | None = None, *, user_key: str | None = None
+        self, state: State | str | None = None, *, user_key: str | None = None, parent: int | None = None
     ) -> Iterator[Batch]:
-        """All batches in a state, with a user key (the newest first), or both, read a page at a time."""
+        """All batches in a state, with a user key (the newest first) or a parent, read a page at a time."""
         for page in follow_cursor(
-            lambda cursor: self.list(state, user_key=user_key, cursor=cursor, limit=MAX_PAGE)
+            lambda cursor: self.list(state, user_key=user_key, parent=parent, cursor=cursor, limit=MAX_PAGE)
         ):
             yield from page.batches

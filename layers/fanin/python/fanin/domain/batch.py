@@ -434,3 +434,28 @@ class OpenBatch:
     totals: Sequence[str] = ()
     results: bool = False
     max_items: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLimits:
+    """A request to change limits of a live batch; None leaves one as it is.
+
+    Attributes:
+        deadline: milliseconds since the epoch.
+        tolerated_failures: the failures beyond which the batch is given up; exact mode only.
+        stall_after: seconds without activity until the batch is told as stalled; 0 for never.
+    """
+
+    deadline: int | None = None
+    tolerated_failures: Tolerance | None = None
+    stall_after: int | None = None
+
+    @property
+    def given(self) -> Mapping[str, int | Tolerance]:
+        """What changes, by the name of the batch's field."""
+        named = {
+            "deadline": self.deadline,
+            "tolerated_failures": self.tolerated_failures,
+            "stall_after": self.stall_after,
+        }
+        return {name: value for name, value in named.items() if value is not None}

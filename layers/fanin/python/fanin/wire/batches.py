@@ -9,6 +9,7 @@ from fanin.domain import limits
 from fanin.domain.batch import (
     Batch,
     Cause,
+    ChangeLimits,
     ChildFailures,
     CloseWhen,
     Kind,
@@ -152,6 +153,13 @@ OPEN_BATCH: Final = request(
     results=BOOLEAN.left_out_if(False),
     max_items=or_null(whole(1, MAX_ITEMS)),
 )
+CHANGE_LIMITS: Final = request(
+    "ChangeLimits",
+    ChangeLimits,
+    deadline=or_null(TIME),
+    tolerated_failures=TOLERANCE,
+    stall_after=or_null(whole(0, limits.MAX_LIFETIME)),
+)
 BATCH: Final = answer(
     "Batch",
     Batch,
@@ -278,6 +286,7 @@ SHAPES: Final = (
     TARGET_REPORTS,
     TOLERANCE,
     OPEN_BATCH,
+    CHANGE_LIMITS,
     BATCH,
     BATCHES,
     TROUBLED,

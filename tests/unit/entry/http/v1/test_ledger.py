@@ -80,7 +80,7 @@ def test_the_same_idempotency_key_opens_once(call, ledger: LedgerService) -> Non
 
 
 def test_a_listing_says_what_it_needs(call) -> None:
-    needs = "give a state (open, closed, complete, timed_out, cancelled, orphaned), a user_key, or both"
+    needs = "give a state (open, closed, complete, timed_out, cancelled, orphaned), a user_key, or a parent"
     for query, detail in (({}, needs), ({"user_key": ""}, "user_key"), ({"user_key": "k" * 257}, "user_key")):
         refused = call("GET", "/v1/batches", **query)
         assert (refused.status, detail in refused.json["detail"]) == (400, True), refused.text

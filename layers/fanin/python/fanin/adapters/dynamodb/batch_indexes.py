@@ -197,3 +197,21 @@ def child_note(table: str, item: ItemPlace, child: Batch, *, instead_of: int | N
 def noted_child(row: Item) -> int:
     """Id of the child that a note names."""
     return int(row[_CHILD]["N"])
+
+
+def children_of(table: str, batch_id: int, *, after: int | None, limit: int) -> dict[str, Any]:
+    """A query of the notes of a batch's items, behind that of an ordinal; their keys are ordered as texts."""
+    request: dict[str, Any] = {
+        "TableName": table,
+        "KeyConditionExpression": f"{names.BATCH_ID} = :batch AND begins_with({names.PART}, :child)",
+        "ExpressionAttributeValues": {":batch": attribute(batch_id), ":child": attribute(f"{_CHILD}/")},
+        "Limit": limit,
+    }
+    if after is not None:
+        request["ExclusiveStartKey"] = child_key(ItemPlace(batch_id, after))
+    return request
+
+
+def noted_ordinal(key: Item) -> int:
+    """The item of a note, by the note's key."""
+    return int(key[names.PART]["S"].removeprefix(f"{_CHILD}/"))

@@ -9,7 +9,15 @@ from typing import Any, Final
 
 from fanin import names
 from fanin.adapters import cursors
-from fanin.adapters.dynamodb.batch_indexes import NewestFirst, StateIndex, child_key, child_note, noted_child
+from fanin.adapters.dynamodb.batch_indexes import (
+    NewestFirst,
+    StateIndex,
+    child_key,
+    child_note,
+    children_of,
+    noted_child,
+    noted_ordinal,
+)
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import (
     SUMS,
@@ -19,12 +27,13 @@ from fanin.adapters.dynamodb.rows import (
     attribute,
     decode,
     encode,
+    in_row,
     state_shard,
     sums_of,
 )
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
 from fanin.domain.access import IdempotencyKey
-from fanin.domain.batch import Batch, Cause, Kind, Mode, State, Trouble
+from fanin.domain.batch import Batch, Cause, ChangeLimits, Kind, Mode, State, Trouble
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.totals import Sums
 from fanin.errors import IdempotencyKeyReused, OutcomeUnknown, ServiceUnavailable
@@ -230,6 +239,15 @@ class DynamoBatches:
         moved = {"deadline": until, **_activity(activity)}
         return self._update(batch_id, Change(when, {**_LIVE, "seen": deadline}, moved, {"retries": 1}))
 
+    def change(
+        self, batch_id: int, change: ChangeLimits, *, failing: int | None, due_at: int
+    ) -> tuple[Batch | None, bool]:
+        sets: dict[str, Value] = {name: in_row(name, value) for name, value in change.given.items()}
+        sets["due_at"] = due_at
+        if failing is not None:
+            sets["failing"] = failing
+        return self._update(batch_id, Change([_IS_LIVE], _LIVE, sets))
+
     def touch(self, batch_id: int, activity: Activity) -> None:
         when = [_IS_LIVE, "#touched_at <= :touched_at"]
         values = {**_LIVE, "touched_at": activity.touched_at}
@@ -292,6 +310,16 @@ class DynamoBatches:
         found, after = self._user_keys.page(user_key, cursor=cursor, limit=limit)
         now = self.read(found)
         return Page([now[batch_id] for batch_id in found if batch_id in now], after)
+
+    def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Page:
+        listing = f"children of {batch_id}"
+        after = None if cursor is None else cursors.decode(listing, cursor, {1})[0]
+        request = children_of(self._parts_table, batch_id, after=after, limit=limit)
+        notes, last = self._connection.query(request)
+        found = [noted_child(note) for note in notes]
+        now = self.read(found)
+        more = None if last is None else cursors.encode(listing, noted_ordinal(last))
+        return Page([now[child] for child in found if child in now], more)
 
     def due(self, before: int) -> Iterator[int]:
         return self._index.due(before)

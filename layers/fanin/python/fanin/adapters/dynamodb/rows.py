@@ -161,6 +161,11 @@ _TO_ROW: Final[Mapping[str, Callable[[Any], Value]]] = {
 """How the fields are written whose form in a row is not that of their type."""
 
 
+def in_row(name: str, value: Any) -> Value:
+    """A value of a field of a batch, as its row has it."""
+    return _TO_ROW.get(name, _unchanged)(value)
+
+
 def _tolerance(texts: Mapping[str, str]) -> Tolerance:
     kinds: Mapping[str, Callable[[str], Any]] = {"count": int, "percent": float, "min_sample": int}
     return Tolerance(**{name: kinds[name](text) for name, text in texts.items() if name in kinds})

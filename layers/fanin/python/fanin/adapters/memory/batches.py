@@ -12,7 +12,7 @@ from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
 from fanin.domain.access import IdempotencyKey
-from fanin.domain.batch import LIVE, Batch, Cause, Kind, Mode, State, Trouble
+from fanin.domain.batch import LIVE, Batch, Cause, ChangeLimits, Kind, Mode, State, Trouble
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.totals import Sums, by_name, plus
 from fanin.errors import IdempotencyKeyReused
@@ -205,6 +205,16 @@ class MemoryBatches:
             activity,
         )
 
+    def change(
+        self, batch_id: int, change: ChangeLimits, *, failing: int | None, due_at: int
+    ) -> tuple[Batch | None, bool]:
+        def changed(row: Batch) -> Batch:
+            self._due[batch_id] = due_at
+            given: dict[str, Any] = dict(change.given)
+            return replace(row, failing=row.failing if failing is None else failing, **given)
+
+        return self._update("change", batch_id, lambda row: row.state in LIVE, changed)
+
     def touch(self, batch_id: int, activity: Activity) -> None:
         self._update(
             "touch",
@@ -286,6 +296,21 @@ class MemoryBatches:
         page = found[:limit]
         batches = list(self.read(page).values())
         return Page(batches, cursors.encode(listing, page[-1]) if len(found) > limit else None)
+
+    def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Page:
+        listing = f"children of {batch_id}"
+        after = "" if cursor is None else str(cursors.decode(listing, cursor, {1})[0])
+
+        def query() -> list[tuple[str, int]]:
+            mine = [
+                (str(of.ordinal), child) for of, child in self._children.items() if of.batch_id == batch_id
+            ]
+            return sorted(one for one in mine if one[0] > after)
+
+        found = self._accesses.read("batches.page_of_parent", query)
+        page = found[:limit]
+        rows = list(self.read([child for _, child in page]).values())
+        return Page(rows, cursors.encode(listing, int(page[-1][0])) if len(found) > limit else None)
 
     def flag(self, batch: Batch, trouble: Trouble | None) -> None:
         live = not batch.state.terminal

@@ -9,7 +9,7 @@ from fanin.domain.batch import CloseWhen
 
 if TYPE_CHECKING:
     from fanin.domain.access import Principal
-    from fanin.domain.batch import Batch, OpenBatch, State
+    from fanin.domain.batch import Batch, ChangeLimits, OpenBatch, State
     from fanin.domain.diagnosis import Diagnosis, Retry, SentItems
     from fanin.domain.ids import Group
     from fanin.domain.marks import Mark, Marked
@@ -125,6 +125,18 @@ class Ledger(Protocol):
         """End a batch that is no longer wanted; a batch that has ended stays as it is."""
         ...
 
+    def change(self, batch_id: int, change: ChangeLimits) -> Batch:
+        """Change the deadline, the tolerance or ``stall_after`` of a live batch; safe to repeat.
+
+        A tolerance counts at once: a batch that exceeds it is cancelled. Other processes may work with the
+        old ``stall_after`` for half a minute.
+
+        Raises:
+            InvalidRequest: nothing changes, a value is out of range, or the batch has ended, is estimated and
+                gets a tolerance, or carries a pattern, which has limits of its own.
+        """
+        ...
+
     def release(
         self, batch_id: int, selection: Selection | None = None, *, cursor: str | None = None
     ) -> ReleasedItems:
@@ -234,10 +246,11 @@ class Ledger(Protocol):
         state: State | None = None,
         *,
         user_key: str | None = None,
+        parent: int | None = None,
         cursor: str | None = None,
         limit: int = 100,
     ) -> Batches:
-        """List batches by state, by user key, or by both, up to 1,000 a page.
+        """List batches by state, by user key or by parent, up to 1,000 a page.
 
         A page may be short or empty; only a None cursor marks the end. With a user key the newest batch is
         first.
@@ -245,12 +258,14 @@ class Ledger(Protocol):
         Args:
             state: only batches in this state.
             user_key: only batches that were opened with this user key.
+            parent: only batches that are nested in this one: the last of each of its items.
             cursor: of the page before.
             limit: most batches of a page.
 
         Raises:
-            InvalidRequest: neither a state nor a user key is given, the cursor is not from this listing, or
-                the limit is not from 1 to 1,000.
+            InvalidRequest: no state, user key or parent is given, or the last two are; the cursor is not from
+                this listing; or the limit is not from 1 to 1,000.
+            BatchNotFound, BatchGone: there is no such parent.
         """
         ...
 

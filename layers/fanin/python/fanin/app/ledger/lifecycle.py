@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import READS_OF_LIST, Held
 from fanin.app.ledger.inspection import inspect
 from fanin.app.ledger.known_batches import KnownBatches, not_found
+from fanin.app.ledger.opening import check_deadline, check_stall_after, check_tolerance
 from fanin.app.ledger.settle import Settler
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Page
 from fanin.domain import limits
-from fanin.domain.batch import LIVE, Batch, CloseWhen, Kind, Mode, State
+from fanin.domain.batch import LIVE, RETENTION, Batch, ChangeLimits, CloseWhen, Kind, Mode, State
 from fanin.domain.reports import Batches, Expired
 from fanin.errors import BatchGone, InvalidRequest
 
@@ -73,23 +74,65 @@ class Lifecycle:
         row, _ = self._ports.batches.end(batch_id, State.CANCELLED, now=self._ports.clock.now(), sources=LIVE)
         return self._there(batch_id, row)
 
-    def list(self, state: State | None, *, user_key: str | None, cursor: str | None, limit: int) -> Batches:
+    def change(self, batch_id: int, change: ChangeLimits) -> Batch:
+        """Change limits of a live batch: the row first, then the alarm, which does nothing too early."""
+        batch, now = self._known.current(batch_id), self._ports.clock.now()
+        if not change.given:
+            raise InvalidRequest("nothing changes; give a deadline, tolerated_failures, or stall_after")
+        if batch.kind is not Kind.BATCH:
+            raise InvalidRequest(
+                f"limits are changed of plain batches, and {batch_id} carries a {batch.kind}"
+            )
+        if change.deadline is not None:
+            check_deadline(change.deadline, now, (batch.expires_at - RETENTION) * 1000)
+            self._ports.timers.check()
+        if change.stall_after is not None:
+            check_stall_after(change.stall_after)
+        failing = None
+        if change.tolerated_failures is not None:
+            check_tolerance(change.tolerated_failures, batch.mode, batch.kind)
+            failing = self._tolerating.failures(batch)
+        given: dict[str, Any] = dict(change.given)
+        due_at = replace(batch, **given).look_at(now)
+        row, moved = self._ports.batches.change(batch_id, change, failing=failing, due_at=due_at)
+        batch = self._there(batch_id, row)
+        if not moved:
+            raise InvalidRequest(f"batch {batch_id} is {batch.state}; only limits of a live batch can change")
+        if change.deadline is not None:
+            self._ports.timers.set(batch_id, change.deadline)
+        return self._tolerating.look(batch)
+
+    def list(
+        self,
+        state: State | None,
+        *,
+        user_key: str | None,
+        parent: int | None,
+        cursor: str | None,
+        limit: int,
+    ) -> Batches:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         now = self._ports.clock.now()
         most = max(1, (self._rows - READS_OF_LIST) // _EACH_LISTED)
-        page = self._page(state, user_key, cursor, min(limit, most))
+        page = self._page(state, user_key, parent, cursor, min(limit, most))
         there = [batch for batch in page.batches if not batch.gone(now) and state in {None, batch.state}]
         return Batches(self._held.listed(self._failed.listed(there)), page.cursor)
 
-    def _page(self, state: State | None, user_key: str | None, cursor: str | None, limit: int) -> Page:
+    def _page(
+        self, state: State | None, user_key: str | None, parent: int | None, cursor: str | None, limit: int
+    ) -> Page:
+        if parent is not None:
+            if user_key is not None:
+                raise InvalidRequest("a listing has a parent or a user_key, not both; leave one out")
+            self._known.current(parent)
+            return self._ports.batches.page_of_parent(parent, cursor=cursor, limit=limit)
         if user_key is not None:
             limits.text("user_key", user_key, limits.MAX_USER_KEY, least=1)
             return self._ports.batches.page_of_user_key(user_key, cursor=cursor, limit=limit)
         if state is not None:
             return self._ports.batches.page(state, cursor=cursor, limit=limit)
         raise InvalidRequest(
-            f"neither state nor user_key says which batches to list; give a state ({', '.join(State)}),"
-            " a user_key, or both"
+            f"nothing says which batches to list; give a state ({', '.join(State)}), a user_key, or a parent"
         )
 
     def expire(self, state: State, *, idle_since: int, cursor: str | None = None) -> Expired:

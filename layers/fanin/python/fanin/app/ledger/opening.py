@@ -26,7 +26,7 @@ from fanin.domain.batch import (
     OpenBatch,
     State,
 )
-from fanin.domain.failures import Keep
+from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.targets import Target
 from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest, ItemHasChild, Throttled
@@ -256,12 +256,11 @@ class Opening:
             if value is not None:
                 limits.whole(name, value, least, most)
         if request.stall_after is not None:
-            least = limits.MIN_STALL_AFTER if request.stall_after else 0  # 0 is never
-            limits.whole("stall_after", request.stall_after, least, limits.MAX_LIFETIME)
+            check_stall_after(request.stall_after)
         limits.text("user_key", request.user_key, limits.MAX_USER_KEY)
         limits.pairs("metadata", request.metadata)
         if request.deadline is not None:
-            _check_deadline(request.deadline, now, lifetime)
+            check_deadline(request.deadline, now, now + lifetime * 1000)
         if request.mode is Mode.ESTIMATED and request.limit is not None:
             raise InvalidRequest(
                 "an estimated batch cannot be bounded: leave out limit, or open it in exact mode"
@@ -271,26 +270,11 @@ class Opening:
                 "an estimated batch keeps no results: leave out results, or open it in exact mode"
             )
         check_names(request.totals)
-        self._check_failures(request)
+        _check_failures(request)
         if request.parent_item is not None:
             self._check_parent(request.parent_item)
         if request.retry_of is not None:
             self._known.current(limits.whole("retry_of", request.retry_of, 0, ids.MAX_BATCH_ID))
-
-    def _check_failures(self, request: OpenBatch) -> None:
-        """Check what becomes of failures, which only a plain batch that knows its items can choose."""
-        holds = request.on_failure is OnFailure.HOLD
-        tolerance = request.tolerated_failures
-        if tolerance is not None:
-            tolerance.check()
-        named = 'on_failure="hold"' if holds else "tolerated_failures"
-        if (holds or tolerance is not None) and request.mode is Mode.ESTIMATED:
-            raise InvalidRequest(
-                f"{named} needs to know which items failed, and an estimated batch only counts them: leave it"
-                " out, or open the batch in exact mode"
-            )
-        if (holds or tolerance is not None) and request.kind is not Kind.BATCH:
-            raise InvalidRequest(f"{named} is for plain batches, not for a {request.kind}: leave it out")
 
     def _check_parent(self, item: str) -> None:
         block, ordinal = ids.parse_item(item)
@@ -320,12 +304,43 @@ class Opening:
             )
 
 
-def _check_deadline(deadline: object, now: int, lifetime: int) -> None:
-    if type(deadline) is not int or not now < deadline <= now + lifetime * 1000:
+def check_deadline(deadline: object, now: int, until: int) -> None:
+    """Refuse a deadline that is over, or behind the end of the batch's lifetime, ms."""
+    if type(deadline) is not int or not now < deadline <= until:
         raise InvalidRequest(
-            f"the deadline must lie in the future, within the batch's lifetime of {lifetime} seconds, and be"
+            f"the deadline must lie in the future, within the batch's lifetime, which ends at {until}, and be"
             f" a whole number of ms; it is {limits.shown(deadline)}, and now is {now}"
         )
+
+
+def check_stall_after(stall_after: int) -> None:
+    """Refuse a time without activity that is out of range, in seconds."""
+    least = limits.MIN_STALL_AFTER if stall_after else 0  # 0 is never
+    limits.whole("stall_after", stall_after, least, limits.MAX_LIFETIME)
+
+
+def _check_failures(request: OpenBatch) -> None:
+    if request.on_failure is OnFailure.HOLD:
+        _check_knows_failures('on_failure="hold"', request.mode, request.kind)
+    if request.tolerated_failures is not None:
+        check_tolerance(request.tolerated_failures, request.mode, request.kind)
+
+
+def check_tolerance(tolerance: Tolerance, mode: Mode, kind: Kind) -> None:
+    """Refuse a tolerance that says nothing, or is not for such a batch."""
+    tolerance.check()
+    _check_knows_failures("tolerated_failures", mode, kind)
+
+
+def _check_knows_failures(named: str, mode: Mode, kind: Kind) -> None:
+    """Refuse what only a plain batch that knows its items can have."""
+    if mode is Mode.ESTIMATED:
+        raise InvalidRequest(
+            f"{named} needs to know which items failed, and an estimated batch only counts them: leave it"
+            " out, or open the batch in exact mode"
+        )
+    if kind is not Kind.BATCH:
+        raise InvalidRequest(f"{named} is for plain batches, not for a {kind}: leave it out")
 
 
 def _decides(before: Batch | None) -> int | None:

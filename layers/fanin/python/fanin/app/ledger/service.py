@@ -27,7 +27,7 @@ from fanin.app.ports.events import Event
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
 from fanin.domain.access import Principal
-from fanin.domain.batch import Batch, CloseWhen, OpenBatch, State
+from fanin.domain.batch import Batch, ChangeLimits, CloseWhen, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.marks import Done, Failure, Mark, Marked
 from fanin.domain.redrives import Selection
@@ -123,6 +123,9 @@ class LedgerService:
     def cancel(self, batch_id: int) -> Batch:
         return self._lifecycle.cancel(batch_id)
 
+    def change(self, batch_id: int, change: ChangeLimits) -> Batch:
+        return self._lifecycle.change(batch_id, change)
+
     def release(
         self, batch_id: int, selection: Selection | None = None, *, cursor: str | None = None
     ) -> ReleasedItems:
@@ -162,10 +165,11 @@ class LedgerService:
         state: State | None = None,
         *,
         user_key: str | None = None,
+        parent: int | None = None,
         cursor: str | None = None,
         limit: int = 100,
     ) -> Batches:
-        return self._lifecycle.list(state, user_key=user_key, cursor=cursor, limit=limit)
+        return self._lifecycle.list(state, user_key=user_key, parent=parent, cursor=cursor, limit=limit)
 
     def expire(self, state: State, *, idle_since: int, cursor: str | None = None) -> Expired:
         return self._lifecycle.expire(state, idle_since=idle_since, cursor=cursor)

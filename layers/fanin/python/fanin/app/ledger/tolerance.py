@@ -45,7 +45,7 @@ class Tolerating:
         self._settler = settler
         self._reading = reading
         self._held = Held(ports)
-        self._next: dict[int, int] = {}
+        self._next: dict[tuple[int, Tolerance], int] = {}
 
     def note(self, receipts: Sequence[Receipt], batches: Mapping[int, Batch]) -> list[Receipt]:
         """Take note of the failures of a request, and end the batches in which they are too many.
@@ -66,7 +66,9 @@ class Tolerating:
         # The items are marked. Whoever fails next, or the reaper, makes up for a hint that was not written.
         with suppress(Throttled, ServiceUnavailable, *GONE):
             row = self._ports.batches.hint_failures(batch.batch_id, failures)
-            if row is not None and row.failing > self._next.get(row.batch_id, tolerance.allowed(0)):
+            if row is not None and row.failing > self._next.get(
+                (row.batch_id, tolerance), tolerance.allowed(0)
+            ):
                 row = self.look(row)
                 return replace(receipt, state=row.state, complete=row.state is State.COMPLETE)
         return receipt
@@ -102,6 +104,10 @@ class Tolerating:
         )
         return batch if row is None else self._known.remember(row)
 
+    def failures(self, batch: Batch) -> int:
+        """At least so many items have failed or are held."""
+        return self._failures(batch)[0]
+
     def _failures(self, batch: Batch) -> tuple[int, Batch]:
         """At least so many items have failed or are held; and the row with those that are held."""
         failed = self._reading.failed(batch, budget=BUDGET)
@@ -130,7 +136,7 @@ class Tolerating:
         Where failures stay close below the bound, they are counted again when they have grown by a fiftieth.
         """
         room = max(tolerance.allowed(done) - failed, failed // 50)
-        self._next.pop(batch.batch_id, None)
+        self._next.pop((batch.batch_id, tolerance), None)
         while len(self._next) >= _MOST:
             del self._next[next(iter(self._next))]
-        self._next[batch.batch_id] = batch.failing + max(0, room)
+        self._next[batch.batch_id, tolerance] = batch.failing + max(0, room)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from fanin.domain.access import IdempotencyKey
-from fanin.domain.batch import Batch, Cause, State, Trouble
+from fanin.domain.batch import Batch, Cause, ChangeLimits, State, Trouble
 from fanin.domain.totals import Sums
 
 
@@ -243,6 +243,22 @@ class BatchStore(Protocol):
         """
         ...
 
+    def change(
+        self, batch_id: int, change: ChangeLimits, *, failing: int | None, due_at: int
+    ) -> tuple[Batch | None, bool]:
+        """Change limits of a live batch.
+
+        Args:
+            batch_id: the batch.
+            change: what changes.
+            failing: becomes the row's hint of failures; None leaves it.
+            due_at: becomes the row's ``due_at``.
+
+        Returns:
+            The row (None if unknown), and whether this call changed it.
+        """
+        ...
+
     def touch(self, batch_id: int, activity: Activity) -> None:
         """Record activity on a live batch; does nothing if it has ended or was touched later."""
         ...
@@ -317,6 +333,16 @@ class BatchStore(Protocol):
 
     def count_flagged(self) -> Mapping[Trouble, int]:
         """How many batches have each ``attention``; it reads small entries of the index, and no rows."""
+        ...
+
+    def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Page:
+        """List the children of a batch's items, by the notes of the items (eventually consistent).
+
+        A page may be short, since rows that were deleted are dropped. Only a None cursor means the end.
+
+        Raises:
+            InvalidRequest: the cursor is not from a listing of this batch's children.
+        """
         ...
 
     def due(self, before: int) -> Iterator[int]:

@@ -65,7 +65,7 @@ class Query:
 
     Attributes:
         state: only batches in this state; None with a user key shows all states.
-        search: a batch id, a user key, or ``name=value`` of the metadata.
+        search: a batch id, a user key, the beginning of one before ``*``, or ``name=value`` of the metadata.
         kind: only batches of this kind.
         sort: a key of the sorts; empty keeps the service's order.
         down: whether the largest comes first.
@@ -91,7 +91,7 @@ class Query:
             InvalidRequest: a parameter has a value that is not allowed.
         """
         search = asked.get("search", "").strip()
-        by_key = bool(search) and "=" not in search
+        by_key = bool(search) and not _in_state(search)
         state = asked.get("state", "") or ("" if by_key else place.state)
         size = asked.get("size", str(SIZES[0]))
         sort = asked.get("sort", "")
@@ -139,6 +139,11 @@ class Listing:
     looked_at: int
 
 
+def _in_state(search: str) -> bool:
+    """Whether a search goes through the batches of a state, since no index has what it is for."""
+    return "=" in search or search.endswith("*")
+
+
 def one_of(kind: type[Member], name: str, text: str) -> Member | None:
     """The member of an enumeration that a parameter names; None for an empty text.
 
@@ -158,10 +163,15 @@ def listing(console: Console, query: Query) -> Listing:
     name, by_metadata, value = query.search.partition("=")
 
     def wanted(batch: Batch) -> bool:
-        return query.kind in {None, batch.kind} and (not by_metadata or batch.metadata.get(name) == value)
+        if query.kind not in {None, batch.kind}:
+            return False
+        if by_metadata:
+            return batch.metadata.get(name) == value
+        return not searched or batch.user_key.startswith(query.search[:-1])
 
-    user_key = None if by_metadata else query.search or None
-    narrow = bool(by_metadata) or query.kind is not None
+    searched = _in_state(query.search)
+    user_key = None if searched else query.search or None
+    narrow = searched or query.kind is not None
     found: list[Batch] = []
     cursor, looked_at = query.cursor, 0
     while True:
@@ -209,6 +219,7 @@ def routes(place: Place) -> tuple[Route, Route]:
             listing=listing(console, query),
             live=console.templates.url("live", place.name, **query.address(cursor=query.cursor)),
             states=tuple(State),
+            in_state=_in_state(query.search),
             kinds=tuple(Kind),
             sizes=place.sizes,
             looked_at=LOOKED_AT,

@@ -42,6 +42,7 @@ TABS: Final = (
     Tab("why", "Why"),
     Tab("targets", "Targets"),
     Tab("redrives", "Redrives"),
+    Tab("children", "Children"),
     Tab("events", "Events"),
     Tab("cost", "Cost"),
 )

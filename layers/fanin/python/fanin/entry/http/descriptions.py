@@ -54,7 +54,10 @@ OPERATIONS: Final = {
         "Every field is optional. With an Idempotency-Key a repeat returns the same batch, in its present "
         "state."
     ),
-    "listBatches": "Give a state, a user key, or both. With a user key the newest batch is first.",
+    "listBatches": (
+        "Give a state, a user key or a parent, or a state with one of the others. With a user key the newest "
+        "batch is first. Of a parent, the nested batches of its items are listed, the last of each item."
+    ),
     "expireBatches": (
         "Looks at one page of the batches in a state: live ones without activity are orphaned, ended ones "
         "removed."
@@ -74,6 +77,9 @@ OPERATIONS: Final = {
     "closeBatch": (
         "A closed batch completes when its last item is done; an open one never does. One that closes when "
         "it is drained takes what its own items add until all are done. A repeat changes nothing."
+    ),
+    "changeLimits": (
+        "Of a live batch. What is left out stays. A tolerance that is exceeded already cancels the batch."
     ),
     "cancelBatch": "The batch ends as cancelled at once; what is pending stays so.",
     "releaseItems": "Looks at some hundreds of failures. Go on with the cursor, until it is null.",
@@ -186,6 +192,7 @@ PARAMETERS: Final = {
     "limit": "Most results of a page. A page may have fewer: only a null cursor marks the end.",
     "state": "Only batches in this state.",
     "user_key": "Only batches that were opened with this user key.",
+    "parent": "Only batches that are nested in this one.",
     "idle_since": "Only batches without activity since then.",
     "exact": "Count the items that are done, if 500 reads are enough.",
     "repair": "Correct what disagrees.",

@@ -25,6 +25,7 @@ _QUEUE: Final = "https://sqs.eu-west-1.amazonaws.com/123456789012/rows"
 _CARLYLE: Final = "00000000-0000-8000-8000-dde83cc8b529"
 
 EXAMPLES: Final[dict[str, Any]] = {
+    "ChangeLimits": {"deadline": "2026-11-21T20:00:00Z", "tolerated_failures": {"count": 100}},
     "OpenBatch": {"user_key": "catalog-42", "deadline": "2026-11-21T18:00:00Z", "totals": ["rows"]},
     "AddItems": {"count": 3},
     "Group": {"batch_id": _BATCH, "id": _GROUP, "upto": 3},

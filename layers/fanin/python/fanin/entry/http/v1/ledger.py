@@ -25,7 +25,7 @@ from fanin.errors import (
 )
 from fanin.wire import batches, items, marks
 from fanin.wire.batches import TARGET_REPORTS
-from fanin.wire.json_types import BOOLEAN, NATURAL, TIME
+from fanin.wire.json_types import BATCH_ID, BOOLEAN, NATURAL, TIME
 from fanin.wire.redrives import SELECTION
 
 _ROOT: Final = f"{names.API_ROOT}/batches"
@@ -47,9 +47,14 @@ ROUTES: Final = (
         location=batch_made,
     ),
     Route(
-        "GET", _ROOT, "listBatches", "List batches by state, by user key, or by both",
-        Call(Ledger.list), batches.BATCHES,
-        optional={"state": batches.STATE, "user_key": batches.USER_KEY, **paged()},
+        "GET", _ROOT, "listBatches", "List batches by state, by user key or by parent",
+        Call(Ledger.list), batches.BATCHES, errors=GONE,
+        optional={
+            "state": batches.STATE,
+            "user_key": batches.USER_KEY,
+            "parent": BATCH_ID,
+            **paged(),
+        },
         group=AccessGroup.READ,
     ),
     Route(
@@ -98,6 +103,13 @@ ROUTES: Final = (
         batches.BATCH, errors=GONE,
         action=LoggedAction(results.of_batch),
         group=AccessGroup.OPERATE, also=(AccessGroup.PRODUCE,),
+    ),
+    Route(
+        "POST", f"{_BATCH}/limits", "changeLimits", "Change limits of a live batch",
+        Call(Ledger.change, "change"),
+        batches.BATCH, body=batches.CHANGE_LIMITS, errors=GONE,
+        action=LoggedAction(results.of_batch),
+        group=AccessGroup.OPERATE,
     ),
     Route(
         "POST", f"{_BATCH}/release", "releaseItems", "Give held items up: mark them as failed",
