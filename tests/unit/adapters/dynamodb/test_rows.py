@@ -54,6 +54,10 @@ BATCH = Batch(
     totals_exact=True,
     totals_before={"rows": 7},
     opened_by="o",
+    draining_at=15,
+    max_items=16,
+    grown=17,
+    keyed=18,
 )
 
 

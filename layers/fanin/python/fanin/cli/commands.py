@@ -18,6 +18,7 @@ MODULES: Final = {
     "ack": "items",
     "fail": "items",
     "status": "reading",
+    "item": "reading",
     "missing": "reading",
     "failures": "reading",
     "verify": "reading",

@@ -45,6 +45,7 @@ _SPARSE: Final[Mapping[str, object]] = {
     "totals_before": {},
     "opened_by": "",
     "grown": 0,
+    "keyed": 0,
 }
 """Attributes that a row has only where they differ from their default, so that most rows stay as small."""
 

@@ -27,6 +27,7 @@ _CARLYLE: Final = "00000000-0000-8000-8000-dde83cc8b529"
 EXAMPLES: Final[dict[str, Any]] = {
     "OpenBatch": {"user_key": "catalog-42", "deadline": "2026-11-21T18:00:00Z", "totals": ["rows"]},
     "AddItems": {"count": 3},
+    "AddKeys": {"keys": [{"key": "/a", "payload": "51f0c1d2"}, {"key": "/b"}]},
     "Group": {"batch_id": _BATCH, "id": _GROUP, "upto": 3},
     "MarkItems": {
         "marks": [
