@@ -23,6 +23,7 @@ from bench import (
     dynamodb,
     failures,
     frames,
+    growing,
     imports,
     parsing,
     ranges,
@@ -45,6 +46,7 @@ Measurement = Callable[[], list[Figure]]
 COUNTED: dict[str, list[Measurement]] = {
     "single": [single.in_random_order, single.in_order, single.across_words],
     "writers": [writers.interleaved, writers.threads, dynamodb.emulated],
+    "growing": [growing.drained, growing.keys],
     "totals": [totals.one_at_a_time, totals.ranges],
     "ranges": [ranges.adding, ranges.whole_batches, ranges.any_range, ranges.overlapping],
     "reading": [

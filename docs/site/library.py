@@ -24,6 +24,8 @@ What a producer and an operator call. `Tracker` is the way in; `TrackedBatch` is
 ::: fanin.Tracker
 ::: fanin.TrackedBatch
 ::: fanin.Group
+::: fanin.ItemKey
+::: fanin.KeyedItem
 ::: fanin.Settings
 ::: fanin.Bearer
 ::: fanin.unsigned
@@ -215,6 +217,7 @@ Every error is a `FaninError`. Its `code` is stable; over HTTPS it is the end of
 ::: fanin.IdempotencyKeyReused
 ::: fanin.ItemHasChild
 ::: fanin.ItemDone
+::: fanin.KeyNotFound
 ::: fanin.MaxItemsReached
 ::: fanin.LimitReached
 ::: fanin.FailureNotFound

@@ -44,7 +44,7 @@ EXAMPLES = {
     "name": ("x", "put", "openapi.json", "a-name-as-long-as-a-batch-id"),
 }
 """Values of parameters of paths."""
-QUERY = {"state": "open", "idle_since": "2026-01-01T00:00:00Z", "since": "1", "by": "1"}
+QUERY = {"key_of_item": "a", "state": "open", "idle_since": "2026-01-01T00:00:00Z", "since": "1", "by": "1"}
 
 
 class Shop:

@@ -18,9 +18,11 @@ from uuid import UUID
 
 from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
+from fanin.app.ports.parts import SentRow
 from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch, CloseWhen, State
-from fanin.domain.ids import Group
+from fanin.domain.ids import Group, parse_prefix
+from fanin.domain.keys import ItemKey, KeyedItem
 from fanin.domain.marks import Failure, Receipt
 from fanin.domain.reports import Missing
 from fanin.entry.queues import acknowledge
@@ -76,6 +78,7 @@ class World:
         faults: what must be refused, by its JSON; each is another, and in one message.
         reported: how often each of them was refused or parked.
         grows: the batches that drain when they are closed, each with the most items that may add to it.
+        given_out: batch and ordinal of what items have added, and sent.
     """
 
     rng: Random
@@ -93,6 +96,7 @@ class World:
     faults: dict[str, Fault] = field(default_factory=dict)
     reported: Counter[str] = field(default_factory=Counter)
     grows: dict[int, int] = field(default_factory=dict)
+    given_out: set[tuple[int, int]] = field(default_factory=set)
 
     def client(self, kind: str, run: Actor) -> Actor:
         """An actor that the functions behind the streams outlive; what it holds when it dies is lost."""
@@ -212,36 +216,55 @@ class World:
         return self.client("consumer", run)
 
     def grow(self, service: LedgerService, message: Message) -> bool:
-        """Add what the items of a message bring, the same each time; False if it is to come again."""
+        """Add what the items of a message bring; False if the message is to come again."""
         for entry in message.entries:
             item = entry.get("item", entry.get("failed")) if isinstance(entry, dict) else entry
-            if compact(entry) in self.faults or not isinstance(item, str):
-                continue
-            batch_id, ordinal = ordinal_of(item)
-            if ordinal >= self.grows.get(batch_id, 0):
-                continue
-            count = Random(f"grows/{ordinal}").choice((0, 0, 1, 1, 2, 5))  # noqa: S311
-            for n in range(count > 0):
-                known, name = self.model.batches[batch_id], f"{item}/{n}"
+            if isinstance(item, str) and compact(entry) not in self.faults:
                 try:
-                    group = service.add(batch_id, count, item=item, key=str(n))
+                    self.grow_by(service, item, *ordinal_of(item))
                 except Throttled:
                     return False
-                except ItemDone:
-                    require(ordinal in known.begun, f"{item} is said to be done, and nobody has marked it")
-                    continue
-                except BatchClosed:
-                    require(
-                        self.model.rows[batch_id].state is not State.OPEN, f"{item} was refused too early"
-                    )
-                    continue
-                except MaxItemsReached:
-                    row = self.model.rows[batch_id]
-                    require(row.items + count > (row.max_items or 0), f"{row} has room for {count}")
-                    continue
-                self.model.issued(group, name)
-                self.send(group)
         return True
+
+    def grow_by(self, service: LedgerService, item: str, batch_id: int, ordinal: int) -> None:
+        """Add what an item brings, the same in each delivery: a number of items, or keys."""
+        drawn = Random(f"grows/{ordinal}")  # noqa: S311
+        count = drawn.choice((0, 0, 1, 1, 2, 5)) if ordinal < self.grows.get(batch_id, 0) else 0
+        keys = [ItemKey(f"key {drawn.randrange(30)}") for _ in range(count * (drawn.random() < 0.5))]
+        try:
+            if keys:
+                self.send_keyed(service, batch_id, service.add_keys(batch_id, keys, item=item).items)
+            elif count:
+                group = service.add(batch_id, count, item=item)
+                self.model.issued(group, item)
+                self.send_noted(service, [] if group.sent else [group])
+        except ItemDone:
+            begun = self.model.batches[batch_id].begun
+            require(ordinal in begun, f"{item} is said to be done, and nobody has marked it")
+        except BatchClosed:
+            require(self.model.rows[batch_id].state is not State.OPEN, f"{item} was refused too early")
+        except MaxItemsReached:
+            row = self.model.rows[batch_id]
+            require(row.items + count > (row.max_items or 0), f"{row} has room for {count}")
+
+    def send_keyed(self, service: LedgerService, batch_id: int, items: Sequence[KeyedItem]) -> None:
+        """Tell the model of the items of keys, and send those that the ledger says are to be sent."""
+        for one in items:
+            prefix, _, _ = one.item.rpartition(":")
+            self.model.issued(Group(batch_id, prefix.partition(":")[2], 1), f"key/{one.key}")
+        groups = [Group(batch_id, one.item.split(":")[1], 1) for one in items if one.send]
+        self.send_noted(service, groups)
+
+    def send_noted(self, service: LedgerService, groups: Sequence[Group]) -> None:
+        """Send what items have added, and note that."""
+        for group in groups:
+            self.send(group)
+            block = parse_prefix(group.prefix)
+            self.given_out |= {(block.batch_id, n) for n in range(block.first, block.stop)}
+        for group in groups:
+            block = parse_prefix(group.prefix)
+            row = SentRow("queue", block.first, block.stop, 0, 0)
+            service.ports.parts.put_sent(block.batch_id, row, expires_at=1)
 
     def mark(self, service: LedgerService, messages: Sequence[Message]) -> list[Message]:
         """Mark what messages name, in one request or as the function of the ack queue, and tell the model.

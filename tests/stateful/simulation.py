@@ -286,6 +286,10 @@ class Simulation:
             batch, known = self.model.rows[batch_id], self.model.batches[batch_id]
             done, every = self.model.marked(batch), set(range(batch.items))
             whole = batch.state is State.COMPLETE and not batch.partial
+            keyed = {ordinal_of(f"{g.prefix}:0")[1] for key, g in known.keys.items() if key[:4] == "key/"}
+            unsent = keyed - {n for b, n in self.world.given_out if b == batch_id} - known.begun
+            require(self.world.deaths["consumer"] or not unsent, f"{batch}: nobody sent {unsent}")
+            require(batch.keyed == len(keyed) or self.world.deaths, f"{batch}: {keyed} have keys")
             require(known.sure <= done <= known.begun, f"{known.sure} <= {done} <= {known.begun}?")
             require(whole <= (done == every), f"{batch} is complete, and {every - done} are pending")
             if not batch.state.terminal:

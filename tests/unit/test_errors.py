@@ -31,6 +31,7 @@ CODES = {
     "InvalidRequest": "invalid-request",
     "ItemHasChild": "item-has-child",
     "ItemDone": "item-done",
+    "KeyNotFound": "key-not-found",
     "ItemFailed": "item-failed",
     "MaxItemsReached": "max-items-reached",
     "JobRunNotFound": "job-run-not-found",

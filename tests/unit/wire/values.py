@@ -25,6 +25,7 @@ from fanin.domain import (
 )
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.ids import Group, issue
+from fanin.domain.keys import AddKeys, ItemKey, KeyedItem, KeyedItems
 from fanin.wire import batches, buffers, items, scatters
 from fanin.wire import directory as directory_shapes
 from fanin.wire import frames as frame_shapes
@@ -206,6 +207,10 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
         ),
     ),
     "Group": (batches.GROUP, built(Group, id=st.uuids().map(str), upto=st.integers(1, 2**32 - 1))),
+    "ItemKey": (batches.ITEM_KEY, built(ItemKey, key=a_name)),
+    "AddKeys": (batches.ADD_KEYS, built(AddKeys, keys=tuples(built(ItemKey, key=a_name)))),
+    "KeyedItem": (batches.KEYED_ITEM, built(KeyedItem)),
+    "KeyedItems": (batches.KEYED_ITEMS, built(KeyedItems, items=tuples(built(KeyedItem)))),
     "Expired": (batches.EXPIRED, built(reports.Expired)),
     "Verdict": (
         batches.VERDICT,

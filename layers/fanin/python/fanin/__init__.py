@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from fanin.domain.failures import Keep, KeptMessage, MessageAttribute, Tolerance
     from fanin.domain.frames import Claim, Frame, Hold, OpenFrame, Ticket
     from fanin.domain.ids import Group
+    from fanin.domain.keys import ItemKey, KeyedItem
     from fanin.domain.marks import Count, Done, Failure, ItemRange, Marked, Receipt
     from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
     from fanin.domain.redrives import OrdinalRange, Redrive, RedriveState, Redriving
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
         ItemFailed,
         ItemHasChild,
         JobRunNotFound,
+        KeyNotFound,
         LimitReached,
         LocalStackFailed,
         MaxItemsReached,
@@ -169,12 +171,15 @@ __all__ = [
     "ItemDone",
     "ItemFailed",
     "ItemHasChild",
+    "ItemKey",
     "ItemRange",
     "ItemState",
     "JobRunNotFound",
     "JsonCodec",
     "Keep",
     "KeptMessage",
+    "KeyNotFound",
+    "KeyedItem",
     "Kind",
     "Known",
     "Left",
@@ -319,6 +324,9 @@ _HOMES: Final = {
     "ItemState": "fanin.domain.picture",
     "JobRunNotFound": "fanin.errors",
     "JsonCodec": "fanin.client.frames.envelopes",
+    "ItemKey": "fanin.domain.keys",
+    "KeyNotFound": "fanin.errors",
+    "KeyedItem": "fanin.domain.keys",
     "Keep": "fanin.domain.failures",
     "KeptMessage": "fanin.domain.failures",
     "Kind": "fanin.domain.batch",

@@ -11,6 +11,7 @@
     ├── BatchNotFound           the batch does not exist, or its row was deleted
     ├── BatchGone               the batch was removed, or is past its lifetime
     ├── FailureNotFound         the item has not failed
+    ├── KeyNotFound             no item of the batch has the key
     ├── BufferNotFound          the buffer does not exist
     ├── BatchClosed             the batch takes no more items
     ├── ItemDone                an item that is done adds nothing more to its batch
@@ -132,6 +133,10 @@ REFUSALS: Final = (InvalidRequest, *GONE)
 
 class FailureNotFound(FaninError):
     code = "failure-not-found"
+
+
+class KeyNotFound(FaninError):
+    code = "key-not-found"
 
 
 class BufferNotFound(FaninError):

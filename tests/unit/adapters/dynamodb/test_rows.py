@@ -57,6 +57,10 @@ BATCH = Batch(
     results=True,
     opened_by="o",
     attention=Trouble.TARGETS,
+    draining_at=15,
+    max_items=16,
+    grown=17,
+    keyed=18,
 )
 
 

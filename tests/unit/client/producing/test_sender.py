@@ -249,7 +249,7 @@ def test_blocks_are_noted(
     found: list[tuple[int, SentItems]] = []
     notes = SentNotes(7, QUEUE, lambda batch_id, sent: found.append((batch_id, sent)))
     for first, size, messages in blocks:
-        notes.begin(prefix(first, size), messages)
+        notes.begin(first, first + size, messages)
     # When the queue answers for so many messages, one after the other
     for messages in answers:
         notes.answered(messages, {REFUSED} if blocks[0][0] == 100 else {})

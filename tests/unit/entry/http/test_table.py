@@ -89,7 +89,7 @@ def test_every_route_is_in_one_group() -> None:
     assert found == {
         AccessGroup.READ: set(),
         AccessGroup.PRODUCE: {
-            *("openBatch", "addItems", "closeBatch", "noteSent", "startScatter", "openFrame"),
+            *("openBatch", "addItems", "addKeys", "closeBatch", "noteSent", "startScatter", "openFrame"),
             *("putWork", "putEvent", "carlyleCreateExact", "carlyleAddExact", "carlyleCloseExact"),
             *("carlyleCreateEstimated", "carlyleIncrement", "carlyleCloseEstimated"),
         },

@@ -17,6 +17,7 @@ SECTIONS: Final = {
         "list": "batches",
         "status": "reading",
         "watch": "watching",
+        "item": "reading",
         "missing": "reading",
         "failures": "reading",
         "results": "results",

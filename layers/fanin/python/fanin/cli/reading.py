@@ -12,7 +12,7 @@ from fanin.cli.listing import Facts, Listing
 from fanin.cli.options import BatchId, Cursor, EveryPage, FailOnFailures, PageSize
 from fanin.cli.session import session
 from fanin.domain.reports import Errors, Failures, Missing
-from fanin.wire.batches import PROGRESS, VERDICT
+from fanin.wire.batches import KEYED_ITEM, PROGRESS, VERDICT
 from fanin.wire.items import ERRORS, FAILED_ITEMS, FAILED_MESSAGE, MISSING
 from fanin.wire.json_types import encode_time
 
@@ -46,6 +46,19 @@ def status(
 
 
 @app.command()
+def item(
+    ctx: typer.Context,
+    batch: BatchId,
+    key: Annotated[str, typer.Option(metavar="KEY", help="The key that the item was added with.")],
+) -> None:
+    """Show the item of a key: its id, and whether it is done."""
+    run = session(ctx)
+    found = run.tracker.find_key(batch, key)
+    state = "done" if found.done else "not done"
+    run.answer(KEYED_ITEM.encode(found), Facts([("key", found.key), ("item", found.item), ("state", state)]))
+
+
+@app.command()
 def missing(
     ctx: typer.Context,
     batch: BatchId,
@@ -63,11 +76,15 @@ def missing(
         page = Missing(tuple(run.tracker.iter_missing(batch)))
     else:
         page = run.tracker.missing(batch, cursor=cursor, limit=limit)
-    shown = Listing("ordinals", "items", "range", right=("ordinals", "items"), empty="nothing is missing")
+    keyed = any(found.keys for found in page.ranges)
+    columns = ("ordinals", "items", "range", *(("keys",) if keyed else ()))
+    shown = Listing(*columns, right=("ordinals", "items"), empty="nothing is missing")
     for found in page.ranges:
         count = found.stop - found.start
         items = found.items
-        shown.add_row(f"{found.start}..{found.stop}", count, f"{found.group}:{items.start}..{items.stop}")
+        keys = (", ".join(found.keys),) if keyed else ()
+        span = f"{found.group}:{items.start}..{items.stop}"
+        shown.add_row(f"{found.start}..{found.stop}", count, span, *keys)
     run.answer(MISSING.encode(page), shown)
     run.more(page.cursor)
 
@@ -117,11 +134,14 @@ def failures(
         page = Failures(tuple(run.tracker.iter_failures(batch)))
     else:
         page = run.tracker.failures(batch, cursor=cursor, limit=limit)
-    shown = Listing("ordinal", "item", "state", "kept", "reason", right=("ordinal",), empty="nothing failed")
+    keyed = any(failure.key for failure in page.failures)
+    named = "key" if keyed else "item"
+    shown = Listing("ordinal", named, "state", "kept", "reason", right=("ordinal",), empty="nothing failed")
     for failure in page.failures:
         state = "held" if failure.held else "redriven" if failure.redriven else "failed"
         kept = "message" if failure.kept else ""
-        shown.add_row(str(failure.ordinal), failure.item, state, kept, failure.reason)
+        name = (failure.key if keyed else "") or failure.item
+        shown.add_row(str(failure.ordinal), name, state, kept, failure.reason)
     run.answer(FAILED_ITEMS.encode(page), shown)
     run.more(page.cursor)
 

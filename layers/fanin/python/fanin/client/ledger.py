@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 from fanin.client.conversions import (
     Duration,
@@ -31,7 +31,8 @@ from fanin.domain.batch import (
 )
 from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.ids import Group
-from fanin.domain.limits import flag, pairs, shown
+from fanin.domain.keys import MAX_KEYS, ItemKey, KeyedItem, checked_key
+from fanin.domain.limits import chunks, flag, pairs, shown
 from fanin.domain.marks import batch_of
 from fanin.domain.redrives import OrdinalRange
 from fanin.domain.reports import Expired, ReleasedItems, Verdict, merge_verdicts
@@ -207,12 +208,36 @@ class LedgerCalls(MarkingCalls):
         except FaninError:
             return  # the next message asks again
 
-    def add(self, batch_id: int, count: int, *, item: str | None = None, key: str | None = None) -> Group:
+    def find_key(self, batch_id: int, key: str) -> KeyedItem:
+        """Find the item of a key: its id, and whether it is done.
+
+        Raises:
+            KeyNotFound: the batch has no such item.
+        """
+        return self.ledger.find_key(batch_id, key_of_item=key)
+
+    @overload
+    def add(self, batch_id: int, count: int, *, item: str | None = None, key: str | None = None) -> Group: ...
+    @overload
+    def add(
+        self, batch_id: int, *, keys: Iterable[str | ItemKey], item: str | None = None
+    ) -> list[KeyedItem]: ...
+    def add(
+        self,
+        batch_id: int,
+        count: int | None = None,
+        *,
+        keys: Iterable[str | ItemKey] | None = None,
+        item: str | None = None,
+        key: str | None = None,
+    ) -> Group | list[KeyedItem]:
         """Add items to an open batch, and get their ids.
 
         Args:
             batch_id: the batch.
             count: number of items, 1 to 2^32 - 1.
+            keys: instead, the keys of the items: texts of 1 to 512 bytes in UTF-8. One key is one item of the
+                batch, by whoever, however often. They are added 98 at a time, and a repeat is safe.
             item: the pending item of the batch that adds them, which it may also while the batch drains. Its
                 keys are its own, whoever handles its message. Without a key its id is the key, so that it
                 adds once. Handlers use ``message.add_items``.
@@ -228,6 +253,14 @@ class LedgerCalls(MarkingCalls):
             LimitReached: the batch has a limit, and too many items are pending.
             IdempotencyKeyReused: the key was used with a different count.
         """
+        if keys is not None:
+            if count is not None or key is not None or isinstance(keys, str):
+                raise InvalidRequest("give several keys, or a count and perhaps a key, and not both")
+            named = (one if isinstance(one, ItemKey) else ItemKey(checked_key(one)) for one in keys)
+            blocks = chunks(named, max_items=MAX_KEYS)
+            return [one for some in blocks for one in self.ledger.add_keys(batch_id, some, item=item).items]
+        if count is None:
+            raise InvalidRequest("say how many items to add, or give their keys")
         if item is not None:
             return self.ledger.add(batch_id, count, item=item, key=item if key is None else key)
         if key is not None:

@@ -152,6 +152,7 @@ class Batch:
         pending_bound: upper bound of the pending items, kept only where there is a limit.
         max_items: how many items it takes in all.
         grown: how many of its items its own items have added.
+        keyed: how many of its items have a key.
         parent_item: item id of another batch; the notifier marks it done or failed when this batch ends.
         stall_after: seconds without activity until a live batch counts as stalled; 0 for never.
         stall_told: the ``touched_at`` of the stall that was told last; callers do not see it.
@@ -233,6 +234,7 @@ class Batch:
     draining_at: int | None = None
     max_items: int | None = None
     grown: int = 0
+    keyed: int = 0
 
     @property
     def draining(self) -> bool:

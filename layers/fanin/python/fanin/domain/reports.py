@@ -65,11 +65,13 @@ class MissingRange:
         stop: one past the last.
         group: ``<batch id>:<group id>`` of all items of the batch: that of ``add``, if it was called once. So
             ``<group>:<ordinal>`` is an item. A batch of more than 4,294,967,295 items has several.
+        keys: the keys of its first items, in the first ranges of an answer; empty if they have none.
     """
 
     start: int
     stop: int
     group: str
+    keys: tuple[str, ...] = ()
 
     @property
     def items(self) -> ItemRange:
@@ -150,6 +152,7 @@ class FailedItem:
         kept: whether its message was kept; ``Ledger.failure`` reads it.
         redriven: name of the redrive that sent it again; None if none has.
         held: whether it is pending, because its batch holds failed items.
+        key: of the item; empty if it has none.
     """
 
     ordinal: int
@@ -161,6 +164,7 @@ class FailedItem:
     kept: bool = False
     redriven: str | None = None
     held: bool = False
+    key: str = ""
 
     @property
     def error(self) -> str:

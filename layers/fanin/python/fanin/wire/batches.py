@@ -22,6 +22,7 @@ from fanin.domain.batch import (
 )
 from fanin.domain.failures import MIN_SAMPLE, Keep, Tolerance
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, Group
+from fanin.domain.keys import MAX_DIGEST, MAX_KEY, MAX_KEYS, AddKeys, ItemKey, KeyedItem, KeyedItems
 from fanin.domain.reports import (
     Attention,
     Batches,
@@ -214,7 +215,8 @@ BATCH: Final = answer(
     .left_out_if_empty(),
     draining_at=or_null(TIME).left_out_if_empty(),
     max_items=or_null(NATURAL).left_out_if_empty(),
-    grown=NATURAL.left_out_if(0),
+    grown=NATURAL.left_out_if_empty(),
+    keyed=NATURAL.left_out_if_empty(),
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
 BATCHES: Final = answer("BatchPage", Batches, batches=many(BATCH), cursor=CURSOR)
@@ -260,14 +262,31 @@ ADD_ITEMS: Final = plain(
     {"count": whole(1, MAX_COUNT)},
     {"item": ITEM_ID.with_keywords(description="the pending item of the batch that adds them")},
 )
+KEY_OF_ITEM: Final = text(MAX_KEY, least=1).with_keywords(description=f"1 to {MAX_KEY} bytes in UTF-8")
+ITEM_KEY: Final = request(
+    "ItemKey",
+    ItemKey,
+    key=KEY_OF_ITEM,
+    payload=text(MAX_DIGEST),
+)
+ADD_KEYS: Final = request(
+    "AddKeys",
+    AddKeys,
+    keys=many(ITEM_KEY, MAX_KEYS),
+    item=or_null(ITEM_ID).with_keywords(description="the pending item of the batch that adds them"),
+)
+KEYED_ITEM: Final = answer(
+    "KeyedItem", KeyedItem, key=TEXT, item=TEXT, added=BOOLEAN, done=BOOLEAN, differs=BOOLEAN, send=BOOLEAN
+)
+KEYED_ITEMS: Final = answer("KeyedItems", KeyedItems, items=many(KEYED_ITEM))
 GROUP: Final = answer(
     "Group",
     Group,
     batch_id=BATCH_ID,
     id=UUID,
     upto=whole(1, MAX_COUNT),
-    again=BOOLEAN.left_out_if(False),
-    sent=BOOLEAN.left_out_if(False),
+    again=BOOLEAN.left_out_if_empty(),
+    sent=BOOLEAN.left_out_if_empty(),
 )
 EXPIRED: Final = answer("Expired", Expired, batches=NATURAL, items=NATURAL, cursor=CURSOR)
 VERDICT: Final = answer(
@@ -294,6 +313,10 @@ SHAPES: Final = (
     COST,
     PROGRESS,
     ADD_ITEMS,
+    ITEM_KEY,
+    ADD_KEYS,
+    KEYED_ITEM,
+    KEYED_ITEMS,
     GROUP,
     EXPIRED,
     VERDICT,

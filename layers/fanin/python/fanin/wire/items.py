@@ -41,12 +41,14 @@ from fanin.wire.shapes import Inline, Shape, answer, request, wrapped
 
 def _encode_missing(found: MissingRange) -> Json:
     items = found.items
-    return {"group": items.group, "from": items.start, "to": items.stop}
+    keys = {"keys": list(found.keys)} if found.keys else {}
+    return {"group": items.group, "from": items.start, "to": items.stop, **keys}
 
 
 def _decode_missing(body: Json) -> MissingRange:
     first = parse_prefix(body["group"]).first
-    return MissingRange(first + body["from"], first + body["to"], body["group"])
+    keys = tuple(body.get("keys", ()))
+    return MissingRange(first + body["from"], first + body["to"], body["group"], keys)
 
 
 MISSING_RANGE: Final = Shape(
@@ -55,9 +57,11 @@ MISSING_RANGE: Final = Shape(
         "group": TEXT.with_keywords(description="<batch id>:<group id>, of all items of the batch"),
         "from": whole(0, MAX_COUNT - 1),
         "to": whole(1, MAX_COUNT),
+        "keys": many(TEXT).with_keywords(description="the keys of its first items, if they have any"),
     },
     _encode_missing,
     _decode_missing,
+    required=("group", "from", "to"),
 )
 """Missing items as a range that can be given to an acknowledgement as it is."""
 MISSING: Final = answer("Missing", Missing, ranges=many(MISSING_RANGE), cursor=CURSOR)
@@ -82,6 +86,7 @@ FAILED_ITEM: Final = answer(
     kept=BOOLEAN.with_keywords(description="whether its message was kept"),
     redriven=or_null(TEXT).with_keywords(description="name of the redrive that sent it again"),
     held=BOOLEAN.with_keywords(description="whether it is pending, because its batch holds failed items"),
+    key=TEXT.with_keywords(description="of the item; absent if it has none").left_out_if_empty(),
 )
 FAILED_ITEMS: Final = answer("FailedItems", Failures, failures=many(FAILED_ITEM), cursor=CURSOR)
 FAILED_MESSAGE: Final = answer(

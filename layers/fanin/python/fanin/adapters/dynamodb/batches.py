@@ -19,6 +19,7 @@ from fanin.adapters.dynamodb.batch_indexes import (
     noted_ordinal,
 )
 from fanin.adapters.dynamodb.connection import Connection
+from fanin.adapters.dynamodb.parts import key_rows
 from fanin.adapters.dynamodb.rows import (
     SUMS,
     Item,
@@ -32,6 +33,7 @@ from fanin.adapters.dynamodb.rows import (
     sums_of,
 )
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
+from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import Batch, Cause, ChangeLimits, Kind, Mode, State, Trouble
 from fanin.domain.ids import MAX_ITEMS
@@ -173,6 +175,28 @@ class DynamoBatches:
             return batch.items
         used = failed[0]
         return None if used is None else _first_answer(used, n, key.text)
+
+    def allocate_keys(
+        self, batch: Batch, rows: Sequence[KeyRow], *, activity: Activity, by_item: bool = False
+    ) -> bool:
+        n = len(rows)
+        room = None if batch.limit is None else batch.limit - n
+        allocation = _allocation(
+            n, activity, room, batch.max_items, unchanged=batch.items, by_item=by_item, keyed=True
+        )
+        expires = {names.EXPIRES_AT: attribute(batch.expires_at)}
+        puts = [
+            {
+                "Put": {
+                    "TableName": self._parts_table,
+                    "Item": {**row, **expires},
+                    "ConditionExpression": f"attribute_not_exists({names.PART})",
+                }
+            }
+            for row in key_rows(batch.batch_id, rows)
+        ]
+        update = {"Update": allocation.request(self._table, _key(batch.batch_id))}
+        return self._connection.transact([*puts, update]) is None
 
     def allocate_counted(
         self, batch_id: int, n: int, *, items: int, pending: int, activity: Activity
@@ -387,8 +411,9 @@ def _allocation(
     *,
     unchanged: int | None = None,
     by_item: bool = False,
+    keyed: bool = False,
 ) -> Change:
-    adds = {"items": n, "grown": n} if by_item else {"items": n}
+    adds = {"items": n, **({"grown": n} if by_item else {}), **({"keyed": n} if keyed else {})}
     values: dict[str, Value] = {**_OPEN, "most": (MAX_ITEMS if most is None else most) - n}
     if room is None:
         fits = "attribute_not_exists(#limit)"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final
+from zlib import crc32
 
 from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.dynamodb.connection import Connection, Written
 from fanin.adapters.dynamodb.rows import Item, Value, attribute
-from fanin.app.ports.parts import FailureRow, Redriven, ResultRow, RetryRow, SentRow, shard
+from fanin.app.ports.parts import FailureRow, KeyRow, Redriven, ResultRow, RetryRow, SentRow, shard
 
 _FAILURE: Final = "failure/"
 _MESSAGE: Final = "message/"
@@ -18,6 +19,8 @@ _REDRIVEN: Final = "redriven/"
 _RESULT: Final = "result/"
 _RETRY: Final = "retry/"
 _SENT: Final = "sent/"
+_KEY: Final = "key/"
+_KEYS: Final = "keys/"
 _LAST: Final = "~"
 """Sorts behind all that follows a slash in these keys."""
 _OF_MESSAGE: Final = ("attempts", "source", "kept")
@@ -132,6 +135,23 @@ class DynamoParts:
         request = self._between(batch_id, _SENT, f"{_SENT}{upto:013}{_LAST}", limit)
         items, last = self._connection.query({**request, "ScanIndexForward": False})
         return [_sent(item) for item in items], last is not None
+
+    def keys(self, batch_id: int, keys: Collection[str]) -> dict[str, KeyRow]:
+        wanted = [_keyed(batch_id, key) for key in dict.fromkeys(keys)]
+        found = map(_key_row, self._connection.read(self._table, wanted))
+        return {row.key: row for row in found}
+
+    def keys_of(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for ordinal in sorted(set(ordinals), reverse=True):
+            if ordinal in found:
+                continue
+            request = self._between(batch_id, _KEYS, f"{_KEYS}{ordinal:013}", 1)
+            items, _ = self._connection.query({**request, "ScanIndexForward": False})
+            for item in items:
+                names_of = enumerate(item["keys"]["L"], _ordinal(item))
+                found |= {at: text["S"] for at, text in names_of}
+        return {ordinal: found[ordinal] for ordinal in ordinals if ordinal in found}
 
     def put_retries(self, batch_id: int, rows: Iterable[RetryRow], *, expires_at: int) -> None:
         def put(row: RetryRow) -> None:
@@ -265,6 +285,32 @@ class DynamoParts:
     def redriven(self, batch_id: int, ordinals: Collection[int]) -> dict[int, Redriven]:
         keys = [_spread(batch_id, _REDRIVEN, ordinal) for ordinal in sorted(set(ordinals))]
         return {_ordinal(row): _redriven(row) for row in self._connection.read(self._table, keys)}
+
+
+def key_rows(batch_id: int, rows: Sequence[KeyRow]) -> list[dict[str, Any]]:
+    """The rows of keys whose ordinals follow each other: one for each, and one that finds them by ordinal."""
+    by_key = [
+        {
+            **_keyed(batch_id, row.key),
+            "ordinal": attribute(row.ordinal),
+            **({} if row.by is None else {"by": attribute(row.by)}),
+            **({"payload": attribute(row.payload)} if row.payload else {}),
+        }
+        for row in rows
+    ]
+    texts = [attribute(row.key) for row in rows]
+    return [*by_key, {**_key(batch_id, _KEYS, rows[0].ordinal), "keys": {"L": texts}}]
+
+
+def _keyed(batch_id: int, key: str) -> dict[str, Any]:
+    """Key of the row of a key; they are spread over partitions like messages."""
+    return _part(shard(batch_id, crc32(key.encode())), f"{_KEY}{key}")
+
+
+def _key_row(row: Item) -> KeyRow:
+    by = int(row["by"]["N"]) if "by" in row else None
+    key = row[names.PART]["S"].removeprefix(_KEY)
+    return KeyRow(key, int(row["ordinal"]["N"]), by, row.get("payload", {}).get("S", ""))
 
 
 def _redriven(row: Item) -> Redriven:

@@ -58,6 +58,7 @@ _SPARSE: Final[Mapping[str, object]] = {
     "results": False,
     "opened_by": "",
     "grown": 0,
+    "keyed": 0,
 }
 """Attributes that a row has only where they differ from their default, so that most rows stay as small."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
+from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import LIVE, Batch, Cause, ChangeLimits, Kind, Mode, State, Trouble
 from fanin.domain.ids import MAX_ITEMS
@@ -27,6 +28,7 @@ class MemoryBatches:
             order, which stays the same.
 
     Attributes:
+        item_keys: the keys of items, by batch, for the store of parts.
         changes: every write in order, as (row before, row after), as in the stream of the batches table; the
             row before is None for a new one.
     """
@@ -39,6 +41,7 @@ class MemoryBatches:
         self._due: dict[int, int] = {}
         self._keys: dict[tuple[int, str], range] = {}
         self._children: dict[ItemPlace, int] = {}
+        self.item_keys: dict[int, dict[str, KeyRow]] = {}
 
     def create(self, batch: Batch) -> Batch | None:
         def put() -> Batch | None:
@@ -117,6 +120,26 @@ class MemoryBatches:
             return row.items
 
         return self._accesses.write("batches.allocate_once", transact, rows=2)
+
+    def allocate_keys(
+        self, batch: Batch, rows: Sequence[KeyRow], *, activity: Activity, by_item: bool = False
+    ) -> bool:
+        n = len(rows)
+
+        def transact() -> bool:
+            row, keys = self._rows.get(batch.batch_id), self.item_keys.setdefault(batch.batch_id, {})
+            room = None if batch.limit is None else batch.limit - n
+            takes = row is not None and _takes(row, n, room, batch.max_items, draining=by_item)
+            there = any(one.key in keys for one in rows)
+            if row is None or row.items != batch.items or not takes or there:
+                self._accesses.refused["batches.allocate_keys"] += 1
+                return False
+            keys |= {one.key: one for one in rows}
+            grown = row.grown + n if by_item else row.grown
+            self._put(row, _with_items(replace(row, grown=grown, keyed=row.keyed + n), n), activity)
+            return True
+
+        return self._accesses.write("batches.allocate_keys", transact, rows=n + 2)
 
     def allocate_counted(
         self, batch_id: int, n: int, *, items: int, pending: int, activity: Activity

@@ -8,15 +8,21 @@ from typing import TypeVar
 
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.parts import FailureRow, Redriven, ResultRow, RetryRow, SentRow
+from fanin.app.ports.parts import FailureRow, KeyRow, Redriven, ResultRow, RetryRow, SentRow
 
 T = TypeVar("T")
 
 
 class MemoryParts:
-    """A ``PartStore``."""
+    """A ``PartStore``.
 
-    def __init__(self, accesses: Accesses) -> None:
+    Args:
+        accesses: counts rows.
+        keys: the keys of items, by batch, which the store of batches writes.
+    """
+
+    def __init__(self, accesses: Accesses, keys: Mapping[int, Mapping[str, KeyRow]]) -> None:
+        self._keys = keys
         self._accesses = accesses
         self._failures: dict[int, dict[int, FailureRow]] = {}
         self._messages: dict[tuple[int, int], bytes] = {}
@@ -80,6 +86,18 @@ class MemoryParts:
         rows = self._accesses.read("parts.sent", lambda: dict(self._sent.get(batch_id, {})))
         found = [rows[key] for key in sorted(rows, reverse=True) if key[0] <= upto]
         return found[:limit], len(found) > limit
+
+    def keys(self, batch_id: int, keys: Collection[str]) -> dict[str, KeyRow]:
+        rows = {key: self._accesses.read("parts.keys", lambda: self._key(batch_id, key)) for key in set(keys)}  # noqa: B023
+        return {key: row for key, row in rows.items() if row is not None}
+
+    def _key(self, batch_id: int, key: str) -> KeyRow | None:
+        return self._keys.get(batch_id, {}).get(key)
+
+    def keys_of(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
+        rows = self._accesses.read("parts.keys_of", lambda: dict(self._keys.get(batch_id, {})))
+        found = {row.ordinal: row.key for row in rows.values()}
+        return {ordinal: found[ordinal] for ordinal in ordinals if ordinal in found}
 
     def put_retries(self, batch_id: int, rows: Iterable[RetryRow], *, expires_at: int) -> None:  # noqa: ARG002
         for row in {row.ordinal: row for row in rows}.values():

@@ -257,7 +257,7 @@ class Memory:
         self.random = random or SeededRandom()
         self.words = MemoryWords(self.tree, self.accesses)
         self.batches = MemoryBatches(self.accesses, ties=ties)
-        self.parts = MemoryParts(self.accesses)
+        self.parts = MemoryParts(self.accesses, self.batches.item_keys)
         self.records = MemoryRecords("records", self.accesses, self.clock)
         self.directory = MemoryRecords("directory", self.accesses, self.clock)
         self.channels = MemoryChannels(self.accesses, self.clock)

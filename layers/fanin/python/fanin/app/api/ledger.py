@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fanin.domain.batch import Batch, ChangeLimits, OpenBatch, State
     from fanin.domain.diagnosis import Diagnosis, Retry, SentItems
     from fanin.domain.ids import Group
+    from fanin.domain.keys import ItemKey, KeyedItem, KeyedItems
     from fanin.domain.marks import Mark, Marked
     from fanin.domain.picture import Picture
     from fanin.domain.redrives import Redrive, Redriving, Redrivings, Selection
@@ -85,6 +86,33 @@ class Ledger(Protocol):
             MaxItemsReached: the batch would have more than its ``max_items``.
             LimitReached: the batch is bounded, and full.
             IdempotencyKeyReused: the key was used with another count.
+        """
+        ...
+
+    def add_keys(self, batch_id: int, keys: Sequence[ItemKey], *, item: str | None = None) -> KeyedItems:
+        """Add an item for each of up to 98 keys that has none yet, all or none; safe to repeat.
+
+        One key is one item of the batch, by whoever, however often, also in one call.
+
+        Args:
+            batch_id: the batch.
+            keys: each with a digest of its payload, if another payload is to be noticed.
+            item: the pending item of the batch that adds them, as in ``add``.
+
+        Returns:
+            The items of all keys, in their order.
+
+        Raises:
+            InvalidRequest: a key is not text of 1 to 512 bytes in UTF-8, or the batch is estimated.
+            BatchClosed, ItemDone, MaxItemsReached, LimitReached: as ``add``, if a key is no item yet.
+        """
+        ...
+
+    def find_key(self, batch_id: int, *, key_of_item: str) -> KeyedItem:
+        """The item of a key.
+
+        Raises:
+            KeyNotFound: the batch has none.
         """
         ...
 

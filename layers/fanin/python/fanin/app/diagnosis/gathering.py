@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from fanin.app.diagnosis.facts import Facts
 from fanin.app.ledger.held import Held
+from fanin.app.ledger.reading import with_keys
 from fanin.app.ledger.walk import Walk
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
@@ -96,7 +97,7 @@ def gather(ports: Ports, batch: Batch) -> Facts:
     missing = missing_ranges(batch, _split(seen.missing, edges)) if edges else seen.missing
     return replace(
         facts,
-        missing=missing,
+        missing=with_keys(ports, batch, missing),
         sent=tuple(sent),
         sent_more=sent_more,
         held=held,

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from fanin.app.ledger.known_batches import KnownBatches, check_issued
 from fanin.app.ledger.reading import Reading
 from fanin.app.ports import Ports
+from fanin.app.ports.parts import KeyRow
 from fanin.app.ports.words import WordKey
 from fanin.domain import ids, limits
 from fanin.domain.access import IdempotencyKey, Principal
-from fanin.domain.batch import Batch, Kind, State
+from fanin.domain.batch import Batch, Kind, Mode, State
 from fanin.domain.ids import Group
+from fanin.domain.keys import MAX_DIGEST, MAX_KEYS, ItemKey, KeyedItem, KeyedItems, checked_key
+from fanin.domain.tree import runs
 from fanin.errors import (
     BatchClosed,
     InvalidItemId,
     InvalidRequest,
     ItemDone,
+    KeyNotFound,
     LimitReached,
     MaxItemsReached,
     Throttled,
@@ -62,30 +67,128 @@ class Adding:
         return self._add_once(self._known.current(batch_id), count, named)
 
     def _add_by_item(self, batch_id: int, count: int, item: str, key: str | None) -> Group:
-        """Add what an item of the batch brings, which it may as long as it is pending.
+        """Add what an item of the batch brings.
 
         Of a repeat, the answer says whether a note tells that the messages were sent. Else each delivery of
-        the item would send them once more, and so would each of those for the items that it adds, and so on.
+        the item would send them once more, and so would each of theirs, and so on.
+        """
+        batch, ordinal = self._adder(batch_id, item)
+        named = IdempotencyKey.of_item(ordinal, item if key is None else key)
+        group = self._add_once(batch, count, named, by_item=True)
+        if not group.again:
+            return group
+        block = ids.parse_prefix(group.prefix)
+        return replace(group, sent=self._sent(batch_id, block.first, block.stop))
+
+    def _adder(self, batch_id: int, item: str) -> tuple[Batch, int]:
+        """The batch of an item that adds to it, as it is now, and the ordinal of the item.
+
+        Raises:
+            InvalidItemId: it is not an item of the batch.
+            ItemDone: it is done. A range that was marked as a whole may hide that.
         """
         block, ordinal = ids.parse_item(item)
         if block.batch_id != batch_id:
             raise InvalidItemId(f"item {item} is not of batch {batch_id}: an item adds to its own batch only")
         batch = self._known.current(batch_id)
         check_issued(block, batch)
-        number, bit = divmod(ordinal, self._ports.tree.width)
-        word = WordKey(batch_id, 0, number)
-        pending = self._ports.words.read([word]).get(word, self._ports.tree.full)
-        if not pending & self._ports.tree.bits[bit]:
+        if self._done(batch_id, [ordinal]):
             raise ItemDone(f"item {item} is done, so it adds nothing more; drop this message")
-        named = IdempotencyKey.of_item(ordinal, item if key is None else key)
-        group = self._add_once(batch, count, named, by_item=True)
-        return replace(group, sent=self._sent(group)) if group.again else group
+        return batch, ordinal
 
-    def _sent(self, group: Group) -> bool:
-        """Whether a note says that the messages of all items of a group were sent."""
-        block = ids.parse_prefix(group.prefix)
-        rows, _ = self._ports.parts.sent(block.batch_id, upto=block.first, limit=_NOTES)
-        return any(block.first >= row.start and block.stop <= row.stop for row in rows)
+    def _done(self, batch_id: int, ordinals: Iterable[int]) -> set[int]:
+        """Those items whose own bit is clear; reads their words."""
+        width, bits = self._ports.tree.width, self._ports.tree.bits
+        places = {ordinal: WordKey(batch_id, 0, ordinal // width) for ordinal in ordinals}
+        words = self._ports.words.read(set(places.values()))
+        full = self._ports.tree.full
+        return {n for n, word in places.items() if not words.get(word, full) & bits[n % width]}
+
+    def _sent(self, batch_id: int, start: int, stop: int) -> bool:
+        """Whether a note says that the messages of a range of items were sent."""
+        rows, _ = self._ports.parts.sent(batch_id, upto=start, limit=_NOTES)
+        return any(start >= row.start and stop <= row.stop for row in rows)
+
+    def add_keys(self, batch_id: int, keys: Sequence[ItemKey], *, item: str | None) -> KeyedItems:
+        """Add an item for each key that has none, by one transaction; repeats find what is there."""
+        limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
+        limits.whole("the number of keys", len(keys), 1, MAX_KEYS)
+        first: dict[str, ItemKey] = {}
+        for one in keys:
+            limits.text("the payload's digest", one.payload, MAX_DIGEST)
+            first.setdefault(checked_key(one.key), one)
+        if item is None:
+            batch, by = self._known.current(batch_id), None
+        else:
+            batch, by = self._adder(batch_id, item)
+        if batch.mode is Mode.ESTIMATED:
+            raise InvalidRequest(
+                f"batch {batch_id} is estimated and knows no items: add a number, or open an exact batch"
+            )
+        rows = self._ports.parts.keys(batch_id, list(first))
+        added: set[str] = set()
+        for _ in range(TRIES):
+            left = [one for one in first.values() if one.key not in rows]
+            if not left:
+                return KeyedItems(self._keyed(batch, keys, rows, added, by))
+            new = [KeyRow(one.key, batch.items + n, by, one.payload) for n, one in enumerate(left)]
+            by_item, activity = by is not None, self._known.activity(batch)
+            if self._ports.batches.allocate_keys(batch, new, activity=activity, by_item=by_item):
+                added = {row.key for row in new}
+                rows |= {row.key: row for row in new}
+                continue
+            batch = self._known.current(batch_id)
+            rows |= self._ports.parts.keys(batch_id, [one.key for one in left])
+            count = sum(one.key not in rows for one in left)
+            if count and (pending := self._admit(batch, count, by_item=by_item)) is not None:
+                self._ports.batches.rebound(batch_id, items=batch.items, pending=pending)
+        raise _contended(batch_id)
+
+    def _keyed(
+        self,
+        batch: Batch,
+        keys: Sequence[ItemKey],
+        rows: Mapping[str, KeyRow],
+        added: Collection[str],
+        by: int | None,
+    ) -> tuple[KeyedItem, ...]:
+        """What the caller is told of each key; of several equal ones, the first is the one that was added."""
+        there = [row for row in rows.values() if row.key not in added]
+        done = self._done(batch.batch_id, [row.ordinal for row in there])
+        mine = [row.ordinal for row in there if by is not None and row.by == by and row.ordinal not in done]
+        sent = {
+            ordinal
+            for start, stop in runs(sorted(mine))
+            if self._sent(batch.batch_id, start, stop)
+            for ordinal in range(start, stop)
+        }
+        found: dict[str, KeyedItem] = {}
+        answers: list[KeyedItem] = []
+        for one in keys:
+            row = rows[one.key]
+            again = one.key in found or one.key not in added
+            differs = bool(one.payload and row.payload and one.payload != row.payload)
+            wanted = not differs if by is None else row.ordinal in mine and row.ordinal not in sent
+            answer = KeyedItem(
+                one.key,
+                _item_of(batch, row.ordinal),
+                added=not again,
+                done=row.ordinal in done or batch.all_done,
+                differs=differs,
+                send=one.key not in found and (not again or (wanted and row.ordinal not in done)),
+            )
+            found.setdefault(one.key, answer)
+            answers.append(answer)
+        return tuple(answers)
+
+    def find_key(self, batch_id: int, key: str) -> KeyedItem:
+        """The item of a key."""
+        batch = self._known.current(batch_id)
+        row = self._ports.parts.keys(batch_id, [checked_key(key)]).get(key)
+        if row is None:
+            raise KeyNotFound(f"batch {batch_id} has no item with the key {limits.shown(key)}")
+        done = batch.all_done or bool(self._done(batch_id, [row.ordinal]))
+        return KeyedItem(key, _item_of(batch, row.ordinal), done=done)
 
     def _add(self, batch_id: int, count: int) -> Group:
         batch = self._known.cached(batch_id)
@@ -202,3 +305,8 @@ def _group(batch: Batch, first: int, count: int) -> Group:
 
 def _contended(batch_id: int) -> Throttled:
     return Throttled(f"too many producers add to batch {batch_id} at the same time; try again", retry_after=1)
+
+
+def _item_of(batch: Batch, ordinal: int) -> str:
+    """The id of an item in a group of its own, which is the same for whoever asks."""
+    return f"{ids.issue(batch.batch_id, ordinal, 1, batch.salt).prefix}:0"

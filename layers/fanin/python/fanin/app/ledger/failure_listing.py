@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from fanin.app.failures import KeptMessages
@@ -50,7 +51,7 @@ class FailureListing:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         batch = self._known.current(batch_id)
         redriven = self._shows_redrives(batch)
-        part = self._part(batch, cursor, limit, each=int(redriven))
+        part = self._part(batch, cursor, limit, each=int(redriven) + bool(batch.keyed))
         return Failures(self._shown(batch, part.notes), part.cursor)
 
     def one(self, batch_id: int, ordinal: int) -> FailedMessage:
@@ -112,9 +113,14 @@ class FailureListing:
         redriven: Mapping[int, Redriven] = {}
         if notes and self._shows_redrives(batch):
             redriven = self._ports.parts.redriven(batch.batch_id, [note.ordinal for note in notes])
+        ordinals = [note.ordinal for note in notes]
+        keys = self._ports.parts.keys_of(batch.batch_id, ordinals) if batch.keyed else {}
         return tuple(
-            _failed_item(
-                note, redriven[note.ordinal].redrive if note.ordinal in redriven else None, held=held
+            replace(
+                _failed_item(
+                    note, redriven[note.ordinal].redrive if note.ordinal in redriven else None, held=held
+                ),
+                key=keys.get(note.ordinal, ""),
             )
             for note, held in notes.items()
         )

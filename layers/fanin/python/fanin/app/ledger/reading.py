@@ -6,9 +6,10 @@ not on the size of the batch; a budget of reads, with a cursor, bounds each call
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import islice
 from typing import Final
 
 from fanin.app.ledger.failed import Failed
@@ -20,7 +21,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.words import Tallied, Tally, WordKey
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Mode, State
-from fanin.domain.reports import Estimate, Missing, Progress, Verdict, missing_ranges
+from fanin.domain.reports import Estimate, Missing, MissingRange, Progress, Verdict, missing_ranges
 from fanin.domain.totals import by_name
 from fanin.domain.tree import positions, runs_of_masks
 from fanin.errors import InvalidRequest
@@ -33,6 +34,8 @@ For a batch that holds failed items, up to ``_HELD_READS`` of them count those, 
 _HELD_READS: Final = 33
 _LEAST: Final = 64
 """Words that a walk reads at least: more than lead to an item, so that each page gets further."""
+KEYS_SHOWN: Final = 16
+"""Missing items of an answer whose keys are shown; each may take a read."""
 AROUND: Final = 16
 """Reads of a call that walks, besides its walk: the batch, and those of a repair that completes it."""
 
@@ -151,15 +154,17 @@ class Reading:
         start = ordinal_of(cursor)
         if batch.all_done:
             return Missing(())
-        walk = Walk(self._ports, batch, start=start, budget=self._walked)
+        walk = Walk(self._ports, batch, start=start, budget=self._walked - (KEYS_SHOWN if batch.keyed else 0))
         found: list[tuple[int, int]] = []
+        cursor = None
         for run in runs_of_masks(self._leaves(batch, walk, start)):
             if len(found) == limit:
-                return Missing(missing_ranges(batch, found), str(run[0]))
+                cursor = str(run[0])
+                break
             found.append(run)
-        return Missing(
-            missing_ranges(batch, found), None if walk.stopped_at is None else str(walk.stopped_at)
-        )
+        else:
+            cursor = None if walk.stopped_at is None else str(walk.stopped_at)
+        return Missing(with_keys(self._ports, batch, missing_ranges(batch, found)), cursor)
 
     def verify(self, batch_id: int, *, cursor: str | None, repair: bool) -> Verdict:
         """Walk down from the root and report what disagrees.
@@ -249,6 +254,18 @@ class Reading:
 
     def _exact(self, batch_id: int) -> Batch:
         return only_exact(self._known.current(batch_id))
+
+
+def with_keys(ports: Ports, batch: Batch, ranges: Sequence[MissingRange]) -> tuple[MissingRange, ...]:
+    """The ranges with the keys of the first items, which takes up to ``KEYS_SHOWN`` reads."""
+    if not batch.keyed:
+        return tuple(ranges)
+    first = list(islice((n for one in ranges for n in range(one.start, one.stop)), KEYS_SHOWN))
+    keys = ports.parts.keys_of(batch.batch_id, first)
+    return tuple(
+        replace(one, keys=tuple(keys[n] for n in first if n in keys and one.start <= n < one.stop))
+        for one in ranges
+    )
 
 
 def only_exact(batch: Batch) -> Batch:

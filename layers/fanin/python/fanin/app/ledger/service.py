@@ -29,6 +29,7 @@ from fanin.domain import limits
 from fanin.domain.access import Principal
 from fanin.domain.batch import Batch, ChangeLimits, CloseWhen, OpenBatch, State
 from fanin.domain.ids import Group
+from fanin.domain.keys import ItemKey, KeyedItem, KeyedItems
 from fanin.domain.marks import Done, Failure, Mark, Marked
 from fanin.domain.redrives import Selection
 from fanin.domain.reports import (
@@ -109,6 +110,12 @@ class LedgerService:
         caller: Principal | None = None,
     ) -> Group:
         return self._adding.add(batch_id, count, item=item, key=key, caller=caller)
+
+    def add_keys(self, batch_id: int, keys: Sequence[ItemKey], *, item: str | None = None) -> KeyedItems:
+        return self._adding.add_keys(batch_id, keys, item=item)
+
+    def find_key(self, batch_id: int, *, key_of_item: str) -> KeyedItem:
+        return self._adding.find_key(batch_id, key_of_item)
 
     def mark(self, marks: Sequence[Mark]) -> Marked:
         return self._marking.mark(marks)

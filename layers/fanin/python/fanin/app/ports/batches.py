@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import Batch, Cause, ChangeLimits, State, Trouble
 from fanin.domain.totals import Sums
@@ -136,6 +137,22 @@ class BatchStore(Protocol):
 
         Raises:
             IdempotencyKeyReused: the key was used before with another n.
+        """
+        ...
+
+    def allocate_keys(
+        self, batch: Batch, rows: Sequence[KeyRow], *, activity: Activity, by_item: bool = False
+    ) -> bool:
+        """Add an item for each of some keys, all or none, by one transaction: as ``allocate_once``.
+
+        Args:
+            batch: the row, which must still have ``batch.items`` items, and take so many more.
+            rows: at most ``MAX_KEYS``, whose ordinals follow ``batch.items``.
+            activity: of the addition.
+            by_item: whether an item adds.
+
+        Returns:
+            False if nothing was written: a key is an item already, or the batch has changed, or is full.
         """
         ...
 

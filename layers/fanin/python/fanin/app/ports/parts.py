@@ -106,6 +106,22 @@ class SentRow(NamedTuple):
     last_at: int
 
 
+class KeyRow(NamedTuple):
+    """The row of a key of a batch.
+
+    Attributes:
+        key: the text.
+        ordinal: of its item.
+        by: ordinal of the item that has added it; None if anybody else has.
+        payload: the digest that came with it; may be empty.
+    """
+
+    key: str
+    ordinal: int
+    by: int | None = None
+    payload: str = ""
+
+
 class RetryRow(NamedTuple):
     """The note of the last attempt at an item that failed and will be repeated.
 
@@ -137,6 +153,14 @@ class PartStore(Protocol):
         Returns:
             The notes, and whether there are more.
         """
+        ...
+
+    def keys(self, batch_id: int, keys: Collection[str]) -> dict[str, KeyRow]:
+        """Read the rows of keys; those that are no item of the batch are left out."""
+        ...
+
+    def keys_of(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
+        """The keys of items, by ordinal; reads one row for each addition that has some of them."""
         ...
 
     def put_retries(self, batch_id: int, rows: Iterable[RetryRow], *, expires_at: int) -> None:

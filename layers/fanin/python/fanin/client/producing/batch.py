@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.conversions import Duration
@@ -15,13 +17,15 @@ from fanin.client.messages import Attribute, Message, Sendable, size_in_utf8
 from fanin.client.producing.resuming import DoneBefore, Stop
 from fanin.client.producing.sender import SEND_WAITS, NoteSent, Sender, SentNotes
 from fanin.client.sqs import REQUEST_BYTES
-from fanin.domain import limits
+from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, CloseWhen, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import MAX_COUNT, Group
+from fanin.domain.keys import MAX_KEYS, ItemKey, KeyedItem, checked_key
 from fanin.domain.limits import chunks
 from fanin.domain.marks import Failure, Receipt
 from fanin.domain.reports import Progress
+from fanin.domain.tree import runs
 from fanin.errors import (
     BatchClosed,
     IdempotencyKeyReused,
@@ -33,6 +37,8 @@ from fanin.errors import (
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+
+logger = logging.getLogger("fanin")
 
 _BLOCK: Final = 10_000
 _BLOCK_BYTES: Final = 64 * 2**20
@@ -93,12 +99,28 @@ class TrackedBatch:
     def __repr__(self) -> str:
         return f"TrackedBatch({self.id}, {self.row.state.value})"
 
-    def add(self, count: int, *, key: str | None = None) -> Group:
+    @overload
+    def add(self, count: int, *, key: str | None = None) -> Group: ...
+    @overload
+    def add(self, *, keys: Iterable[str | ItemKey]) -> list[KeyedItem]: ...
+    def add(
+        self,
+        count: int | None = None,
+        *,
+        keys: Iterable[str | ItemKey] | None = None,
+        key: str | None = None,
+    ) -> Group | list[KeyedItem]:
         """Add items, for messages that you send yourself; see ``Tracker.add``.
 
         Returns:
-            The ids of the items, a sequence. Each goes with one message.
+            The ids of the items, a sequence; of keys, their items. Each goes with one message.
         """
+        if keys is not None:
+            keyed = self._ledger.add(self.id, keys=keys, item=self._item)
+            self._added += len({one.item for one in keyed})
+            return keyed
+        if count is None:
+            raise InvalidRequest("say how many items to add, or give their keys")
         key = self._next_key() if key is None else key
         group = self._ledger.add(self.id, count, item=self._item, key=key)
         self._added += count
@@ -122,6 +144,7 @@ class TrackedBatch:
         refused: Callable[[list[Failure]], object] | None = None,
         stop: Stop | None = None,
         fair: bool = False,
+        keys: Callable[[Any], str] | None = None,
     ) -> int:
         """Add an item for each message, put its id on the message, and send the messages.
 
@@ -148,6 +171,11 @@ class TrackedBatch:
             fair: on a standard queue, name the batch as the group of messages that name none: a large
                 batch then does not keep the messages of others waiting (SQS's fair queues).
                 Redrives keep the group.
+            keys: gives the key of a message's item, such as ``lambda row: row["url"]``: text of 1 to 512
+                bytes in UTF-8. One key is one item of the batch, by whoever, however often, so this call may
+                be repeated without ``key``. A message is sent if its item is not done and was not added with
+                another body, which is logged; in a handler, only if this item has added it. Items are added
+                98 at a time.
 
         Returns:
             How many messages were sent, without those whose items were done before; 0 if an earlier delivery
@@ -186,6 +214,7 @@ class TrackedBatch:
             keep=refused is not None,
         )
         size = block if self.row.limit is None else max(1, min(block, self.row.limit // 4))
+        size = size if keys is None else min(size, MAX_KEYS)
         sent = 0
         unsent: list[Message] = []
         notes = SentNotes(self.id, queue_url, self._note or (lambda _batch, _sent: None))
@@ -198,6 +227,7 @@ class TrackedBatch:
             key,
             notes=notes,
             stop=stop or Stop(),
+            keys=keys,
         )
         for taken, failed in sender.send(blocks):
             sent += taken
@@ -226,26 +256,39 @@ class TrackedBatch:
         *,
         notes: SentNotes,
         stop: Stop,
+        keys: Callable[[Any], str] | None,
     ) -> Iterator[Iterable[tuple[str, Message]]]:
         """Add items for the messages, block by block; if there can be no room, the rest is ``unsent``."""
-        stream = map(_weighed, messages)
-        resumes = key is not None and self._item is None
+        stream = (_weighed(one, None if keys is None else keys(one)) for one in messages)
+        resumes = key is not None and self._item is None and keys is None
         done = DoneBefore(self._ledger, self._ledger.status(self.id).batch) if resumes else None
         blocks = chunks(stream, max_items=size, size_of=_weight, max_bytes=_BLOCK_BYTES)
         first = 0
         for number, block in enumerate(blocks):
             block_key = uuid.uuid4().hex if key is None else f"{key}{_OURS}{number}"
-            group = self._admitted(len(block), stuck, block_key, stop)
-            if group is None:
-                unsent += [] if stop.asked else [message for message, _ in block]
+            named = None if keys is None else [_item_key(one) for one in block]
+            added = self._admitted(len(block), stuck, block_key, stop, named)
+            if added is None:
+                unsent += [] if stop.asked else [one.message for one in block]
                 return
-            if group.sent:
-                continue
-            if done is not None and done.added(group):
-                self._check_that_it_lives()
-            pairs = enumerate(zip(group, (message for message, _ in block), strict=True), first)
-            entries = [(pair, (done is not None and pair[0] in done) or stop.skipped(n)) for n, pair in pairs]
-            notes.begin(group.prefix, sum(not settled for _, settled in entries))
+            if isinstance(added, Group):
+                if done is not None and done.added(added):
+                    self._check_that_it_lives()
+                items = [(item, added.sent or (done is not None and item in done)) for item in added]
+            else:
+                items = [(one.item, not one.send) for one in added]
+                _warn_of_others(self.id, added)
+            entries = [
+                ((item, one.message), settled or stop.skipped(n))
+                for n, (one, (item, settled)) in enumerate(zip(block, items, strict=True), first)
+            ]
+            if isinstance(added, Group):
+                all_of = ids.parse_prefix(added.prefix)
+                notes.begin(all_of.first, all_of.stop, sum(not settled for _, settled in entries))
+            else:
+                sent = (ids.parse_item(item)[1] for (item, _), settled in entries if not settled)
+                for start, end in runs(sent):
+                    notes.begin(start, end, end - start)
             yield stop.until(entries)
             first += len(block)
 
@@ -259,7 +302,9 @@ class TrackedBatch:
                 " another key, and send the messages in it"
             )
 
-    def _admitted(self, count: int, stuck: Callable[[], int], key: str, stop: Stop) -> Group | None:
+    def _admitted(
+        self, count: int, stuck: Callable[[], int], key: str, stop: Stop, keys: list[ItemKey] | None
+    ) -> Group | list[KeyedItem] | None:
         """Add items, waiting while the batch is full; stops with ``BatchClosed`` when the batch ends.
 
         Returns:
@@ -272,7 +317,7 @@ class TrackedBatch:
             if stop.asked:
                 return None
             try:
-                return self.add(count, key=key)
+                return self.add(count, key=key) if keys is None else self.add(keys=keys)
             except (LimitReached, Throttled) as busy:
                 throttled = throttled + 1 if isinstance(busy, Throttled) else 0
                 if throttled > _PATIENCE:
@@ -330,17 +375,40 @@ class TrackedBatch:
         return self._ledger.wait(self.id, timeout)
 
 
-def _weighed(sendable: Sendable) -> tuple[Message, int]:
-    """A message with its body as it is sent, so that it is written once, and the bytes of that."""
+class _Weighed(NamedTuple):
+    """A message with its body as it is sent, so that it is written once; the bytes of that; and its key."""
+
+    message: Message
+    size: int
+    key: str | None
+
+
+def _weighed(sendable: Sendable, key: str | None) -> _Weighed:
     message = Message.of(sendable)
     text = message.text
     size = size_in_utf8(text)
     limits.sendable("a message", text)
-    return replace(message, body=text), size
+    return _Weighed(replace(message, body=text), size, key)
 
 
-def _weight(weighed: tuple[Message, int]) -> int:
-    return weighed[1]
+def _weight(weighed: _Weighed) -> int:
+    return weighed.size
+
+
+def _item_key(one: _Weighed) -> ItemKey:
+    return ItemKey(checked_key(one.key), blake2b(one.message.text.encode(), digest_size=8).hexdigest())
+
+
+def _warn_of_others(batch_id: int, items: Sequence[KeyedItem]) -> None:
+    """Tell that messages are not sent, because their items were added with others."""
+    if others := [one.key for one in items if one.differs]:
+        logger.warning(
+            "batch %s: %d messages have another body than the one with which their key was added; the first"
+            " stays. The first of these keys: %r",
+            batch_id,
+            len(others),
+            others[0],
+        )
 
 
 def _send_failed(

@@ -255,16 +255,16 @@ class SentNotes:
         self._answered = 0
         self._start = self._stop = -1
 
-    def begin(self, prefix: str, messages: int) -> None:
+    def begin(self, first: int, stop: int, messages: int) -> None:
         """Note that a block is about to be sent.
 
         Args:
-            prefix: ``<batch id>:<group id>`` of its items.
+            first: ordinal of its first item.
+            stop: one past the last.
             messages: how many of them are sent; items that were done before are not.
         """
-        block = ids.parse_prefix(prefix)
         self._entries += messages
-        self._blocks.append(_Block(block.first, block.stop, self._entries))
+        self._blocks.append(_Block(first, stop, self._entries))
 
     def answered(self, messages: int, refused: Collection[str]) -> None:
         """Note that the queue has answered a request.

@@ -71,9 +71,14 @@ OPERATIONS: Final = {
         "refused: cancel it first."
     ),
     "addItems": (
-        "Takes one write, however many items are added. Without an Idempotency-Key a repeat adds more items. "
-        "A pending item may add to its own batch, also while that drains; its keys are its own."
+        "Takes one write, however many items are added. Without an Idempotency-Key a repeat adds more. A "
+        "pending item may add to its own batch, also while that drains; its keys are its own."
     ),
+    "addKeys": (
+        "All or none, in one transaction. One key is one item of the batch, whoever adds it and however "
+        "often, so a repeat is safe."
+    ),
+    "findKey": "Its id, and whether it is done.",
     "closeBatch": (
         "A closed batch completes when its last item is done; an open one never does. One that closes when "
         "it is drained takes what its own items add until all are done. A repeat changes nothing."
@@ -196,6 +201,8 @@ PARAMETERS: Final = {
     "idle_since": "Only batches without activity since then.",
     "exact": "Count the items that are done, if 500 reads are enough.",
     "repair": "Correct what disagrees.",
+    "key_of_item": "The key that the item was added with.",
+    "when": "Now, or once the batch is drained: until then it takes what its own items add.",
     "by": "How many items to add.",
 }
 
@@ -211,6 +218,8 @@ FIELDS: Final = {
     "MissingKnown.from": "Index of the first item in the group.",
     "MissingRange.from": "Index of the first item in the group.",
     "AddItems.count": "How many items to add.",
+    "KeyedItems.items": "The items of the keys, in the order of the request.",
+    "AddKeys.keys": "The keys; of several equal ones, the first counts.",
     "CountItems.count": "How many items are done.",
     "MarkItems.marks": (
         "Ids of items that are done, and objects for everything else: with item and totals, with failed, "

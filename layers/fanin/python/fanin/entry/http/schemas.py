@@ -28,6 +28,7 @@ EXAMPLES: Final[dict[str, Any]] = {
     "ChangeLimits": {"deadline": "2026-11-21T20:00:00Z", "tolerated_failures": {"count": 100}},
     "OpenBatch": {"user_key": "catalog-42", "deadline": "2026-11-21T18:00:00Z", "totals": ["rows"]},
     "AddItems": {"count": 3},
+    "AddKeys": {"keys": [{"key": "/a", "payload": "51f0c1d2"}, {"key": "/b"}]},
     "Group": {"batch_id": _BATCH, "id": _GROUP, "upto": 3},
     "MarkItems": {
         "marks": [

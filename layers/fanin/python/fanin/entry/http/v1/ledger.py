@@ -19,6 +19,7 @@ from fanin.errors import (
     IdempotencyKeyReused,
     ItemDone,
     ItemHasChild,
+    KeyNotFound,
     LimitReached,
     MaxItemsReached,
     OutcomeUnknown,
@@ -89,6 +90,19 @@ ROUTES: Final = (
         data_path=True,
         group=AccessGroup.PRODUCE,
         location=batch_made,
+    ),
+    Route(
+        "POST", f"{_BATCH}/keys", "addKeys", "Add an item for each key that has none",
+        Call(Ledger.add_keys, "keys", "item"), batches.KEYED_ITEMS, body=batches.ADD_KEYS,
+        errors=(*GONE, BatchClosed, ItemDone, MaxItemsReached, LimitReached),
+        data_path=True,
+        group=AccessGroup.PRODUCE,
+    ),
+    Route(
+        "GET", f"{_BATCH}/keys", "findKey", "The item of a key",
+        Call(Ledger.find_key), batches.KEYED_ITEM,
+        required={"key_of_item": batches.KEY_OF_ITEM}, errors=(*GONE, KeyNotFound),
+        group=AccessGroup.READ,
     ),
     Route(
         "POST", f"{_BATCH}/close", "closeBatch", "Close a batch to further items", Call(Ledger.close),
