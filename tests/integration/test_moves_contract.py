@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.batches import Activity, Done
-from fanin.domain.batch import LIVE, Cause, ChangeLimits, Kind, Mode, State
+from fanin.domain.batch import LIVE, Cause, ChangeLimits, Kind, Mode, State, Trouble
 from fanin.domain.failures import Tolerance
 
 from .conftest import Stores
@@ -285,6 +285,50 @@ class TestChange:
         change = ChangeLimits(stall_after=0)
         assert stores.batches.change(batch.batch_id, change, failing=None, due_at=NOW) == (before, False)
         assert stores.batches.change(99, change, failing=None, due_at=NOW) == (None, False)
+
+
+class TestFlags:
+    def test_the_most_urgent_trouble_is_listed_first_and_then_the_newest(self, stores: Stores) -> None:
+        for batch_id in range(40, 52):
+            stores.batches.flag(put(stores, batch_id), Trouble.FAILING)
+        quiet = put(stores, 60)
+        stores.batches.tell_stall(60, Activity(quiet.touched_at, NOW + HOUR), "slow")
+        ended = put(stores, 70, state=State.COMPLETE)
+        stores.batches.flag(ended, Trouble.FAILED)
+        put(stores, 80)
+
+        found, cursor = [], None
+        while True:
+            page = stores.batches.page_of_flagged(cursor=cursor, limit=4)
+            found += [batch.batch_id for batch in page.batches]
+            if (cursor := page.cursor) is None:
+                break
+
+        assert found == [60, *range(51, 39, -1), 70]
+        assert stores.batches.count_flagged() == {Trouble.STALLED: 1, Trouble.FAILING: 12, Trouble.FAILED: 1}
+        assert stores.batches.read([60])[60].stall_why == "slow"
+
+    def test_a_flag_of_a_live_batch_stays_until_its_end_and_then_is_rewritten(self, stores: Stores) -> None:
+        live = put(stores)
+        stores.batches.flag(live, Trouble.HELD)
+        stores.batches.flag(live, Trouble.FAILING)
+        assert row_of(stores).attention is Trouble.HELD
+
+        stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE)
+        stores.batches.flag(live, None)
+        assert row_of(stores).attention is Trouble.HELD
+        stores.batches.flag(row_of(stores), Trouble.INCOMPLETE)
+        assert row_of(stores).attention is Trouble.INCOMPLETE
+        stores.batches.flag(row_of(stores), None)
+        assert (row_of(stores).attention, stores.batches.page_of_flagged()) == (None, ([], None))
+
+    def test_a_removed_or_unknown_batch_has_none(self, stores: Stores) -> None:
+        ended = put(stores, state=State.COMPLETE)
+        stores.batches.flag(ended, Trouble.FAILED)
+        stores.batches.expire(8, now=NOW)
+        stores.batches.flag(new_batch(9, state=State.COMPLETE), Trouble.FAILED)
+
+        assert (stores.batches.page_of_flagged(), stores.batches.count_flagged()) == (([], None), {})
 
 
 class TestTellStall:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from datetime import timedelta
 from html import unescape
 
 import pytest
@@ -176,3 +177,16 @@ def test_an_address_says_what_is_shown() -> None:
 def test_an_address_that_says_something_else_is_refused(bad) -> None:
     with pytest.raises(InvalidRequest, match="is one of"):
         Query.of(bad)
+
+
+def test_a_key_that_turns_the_direction_of_text_is_shown_as_it_is_written(service, browse) -> None:
+    opened(service, "invoice\u202egnp.exe")
+    page = browse().get("/batches").text
+    assert ("invoice\\u202egnp.exe" in page, "\u202e" in page) == (True, False)
+
+
+def test_a_batch_that_ended_before_its_deadline_shows_none(service, browse) -> None:
+    batch_id = service.tracker.open(deadline=timedelta(hours=1)).batch_id
+    assert "Deadline" in browse().get(f"/batches/{batch_id}").text
+    service.tracker.cancel(batch_id)
+    assert "Deadline" not in browse().get(f"/batches/{batch_id}").text

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from fanin.domain.limits import TURNING
+
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 
@@ -18,7 +20,7 @@ _GAP: Final = 2
 """Columns of the screen between two columns of a table."""
 _LEGIBLE: Final = 24
 """In a column of texts a word of up to so many characters is kept on one line; longer ones may be folded."""
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL: Final = re.compile(rf"[\x00-\x1f\x7f-\x9f\u2028\u2029{TURNING}\ud800-\udfff]")
 """What ends a line somewhere, moves the cursor, turns the direction of a text, or has no form in UTF-8."""
 _ESCAPES: Final = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 

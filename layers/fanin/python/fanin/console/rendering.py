@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,6 +17,7 @@ from markupsafe import Markup, escape
 from fanin.console.actions.action import Action
 from fanin.console.actions.subjects import SUBJECTS, offered
 from fanin.console.options import Options
+from fanin.domain.limits import TURNING
 
 UNKNOWN: Final = Markup("\u2013")
 """What stands where a value is not known."""
@@ -23,6 +25,7 @@ QUEUE_NAME: Final = 80
 HERE: Final = Path(__file__).parent
 PLACES: Final = {"batch": "batches", "scatter": "scatters", "frame": "frames", "buffer": "batches"}
 """Kind of a batch → the part of the console that shows it."""
+_TURNING: Final = re.compile(f"[{TURNING}]")
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -64,6 +67,7 @@ class Templates:
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
             undefined=StrictUndefined,
+            finalize=_straight,
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -102,6 +106,13 @@ class Templates:
     def _asset(self, name: str) -> str:
         """The address of a static file; it changes with its content, so browsers may keep the file."""
         return self.url("static", name, v=_version(name))
+
+
+def _straight(value: Any) -> Any:
+    """A text with characters that turn its direction as escapes, so that a name looks like what it is."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return _TURNING.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
 
 
 def number(value: float | None) -> str:

@@ -143,6 +143,11 @@ def percent(what: str, value: object) -> float:
     return value
 
 
+TURNING: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""Characters that turn the direction of a text, for a class of a pattern: a name with them can look like
+another. See "Unicode Bidirectional Algorithm", UAX 9."""
+
+
 def shown(value: object) -> str:
     """The beginning of a caller's value, for the message that refuses it."""
     try:
