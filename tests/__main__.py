@@ -42,7 +42,7 @@ STAGES: Final = (
     Stage("unit", ("tests/unit",), ("-p", "no:schemathesis"), workers=CORES),
     Stage("contracts", tuple(f"tests/{folder}" for folder in CONTRACTS), workers=CORES),
     Stage("e2e", ("tests/e2e",)),
-    Stage("browser", ("tests/browser",)),
+    Stage("browser", ("tests/browser",), ("--no-loadscope-reorder",)),  # its conftest has the order
     # Spark tests share a session, and those of one file what it has cached.
     Stage("spark", ("tests/spark",), ("--no-loadscope-reorder", "-p", "no:schemathesis")),
 )

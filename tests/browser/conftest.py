@@ -81,8 +81,11 @@ def faults(visit: Visit) -> Faults:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run these tests last: asyncio.run does not work in a process while Playwright runs in it."""
-    items.sort(key=lambda item: HERE in item.path.parents)
+    """Run these tests last: asyncio.run does not work in a process while Playwright runs in it.
+
+    Of these, those that deploy a stack take longest, and begin.
+    """
+    items.sort(key=lambda item: (HERE in item.path.parents, "stack" not in getattr(item, "fixturenames", ())))
 
 
 @pytest.hookimpl(wrapper=True)
