@@ -19,8 +19,9 @@ from bench.figures import Figure
 from fanin.domain.limits import chunks
 from fanin.local import down, environment, up
 from fanin.spark.fanout import bodies
-from fanin.spark.fanout.bodies import BODY, Dataset
-from fanin.spark.fanout.driver import FanOut, fan_out
+from fanin.spark.fanout.bodies import BODY
+from fanin.spark.fanout.driver import fan_out
+from fanin.spark.inputs.formats import Dataset
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import session
 
@@ -46,7 +47,7 @@ def _measured(spark: SparkSession, root: Path) -> list[Figure]:
     ways = {"plain": _plain, "tracked": _tracked}
     datasets = {rows: Dataset(str(root / f"rows-{rows}")) for rows in (WARM, ROWS)}
     for rows, dataset in datasets.items():
-        _rows(spark, rows).write.parquet(dataset.path)
+        _rows(spark, rows).write.parquet(dataset.place)
     for way in ways.values():  # the first of each compiles, and starts Python's workers
         way(spark, service, datasets[WARM], root, WARM)
     seconds: dict[str, list[float]] = {name: [] for name in ways}
@@ -73,10 +74,10 @@ def _rows(spark: SparkSession, rows: int) -> DataFrame:
     return spark.range(0, rows, 1, 2).selectExpr("id", "sha2(string(id), 256) AS name", "id % 97 AS kind")
 
 
-def _tracked(spark: SparkSession, service: Service, dataset: Dataset, root: Path, rows: int) -> None:
+def _tracked(_spark: SparkSession, service: Service, dataset: Dataset, root: Path, rows: int) -> None:
     folder = str(root / uuid.uuid4().hex)
-    told = fan_out(spark, service, FanOut(dataset, _queue(), folder, workers=WORKERS))
-    if (told["sent"], told["state"]) != (rows, "closed"):
+    told = fan_out(dataset, service, queue=_queue(), staging=folder, workers=WORKERS)
+    if (told.sent, told.state) != (rows, "closed"):
         raise AssertionError(told)
 
 

@@ -277,7 +277,7 @@ Functions from DataFrame to DataFrame, and what the jobs are made of.
 says when to use which.
 
 ::: fanin.spark.fan_out
-::: fanin.spark.FanOut
+::: fanin.spark.FannedOut
 ::: fanin.spark.FailedRows
 ::: fanin.spark.with_body
 ::: fanin.spark.Dataset
@@ -286,15 +286,15 @@ says when to use which.
 ::: fanin.spark.Acknowledged
 ::: fanin.spark.forecast
 ::: fanin.spark.Forecast
-::: fanin.spark.ParquetFiles
 ::: fanin.spark.ack_stream
 ::: fanin.spark.sent_rows
 ::: fanin.spark.outcomes
+::: fanin.spark.audit
+::: fanin.spark.Audited
+::: fanin.spark.Result
 ::: fanin.spark.open_input
-::: fanin.spark.Input
 ::: fanin.spark.Opened
 ::: fanin.spark.DatasetFormat
-::: fanin.spark.Dialect
 ::: fanin.spark.RejectLimit
 ::: fanin.spark.Service
 ::: fanin.spark.session

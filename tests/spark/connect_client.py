@@ -17,8 +17,6 @@ from pyspark.sql import SparkSession
 
 from fanin.errors import FaninError
 from fanin.spark import (
-    Dataset,
-    FanOut,
     Service,
     ack_stream,
     acknowledge,
@@ -44,7 +42,6 @@ def main(folder: str, batch_id: str, item: str, to_fill: str, queue: str) -> dic
     service, work = Service.from_env(), f"{folder}/work"
     rows = spark.createDataFrame([(item,)], "item string")
     pq.write_table(pa.table({"n": [1]}), f"{folder}/rows.parquet")
-    plan = FanOut(Dataset(f"{folder}/rows.parquet"), queue, f"{folder}/staging")
     register(spark, service)
     filled = with_body(spark.range(3)).write.format("fanin").options(batch=to_fill, queue=queue)
     filled.mode("append").save()
@@ -55,7 +52,7 @@ def main(folder: str, batch_id: str, item: str, to_fill: str, queue: str) -> dic
             "acknowledge": refusal(lambda: acknowledge(rows, service, work=work)),
             "forecast": refusal(lambda: forecast(rows, service, work=work)),
             "ack_stream": refusal(lambda: ack_stream(service, work=work)(rows, 0)),
-            "fan_out": refusal(lambda: fan_out(spark, service, plan)),
+            "fan_out": refusal(lambda: fan_out(rows, queue=queue, staging=f"{folder}/staging")),
         },
         "written": sorted(path.name for path in Path(folder).iterdir()),
         "outcomes": sorted((row["ordinal"], row["outcome"]) for row in told.collect()),

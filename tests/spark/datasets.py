@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from fanin.spark.inputs.formats import DatasetFormat, Dialect
-from fanin.spark.inputs.opening import Input, open_input
+from fanin.spark.inputs.formats import Dataset
+from fanin.spark.inputs.opening import open_input
 from fanin.spark.runtime.unreadable import LINE, PROBLEM
 
 FIELDS = ["item", "reason"]
@@ -20,8 +20,7 @@ FIELDS = ["item", "reason"]
 
 def opened(spark: SparkSession, path: object, format_: str | None = None, **dialect: Any) -> list[Any]:
     """Item and reason of all rows that can be read, and the text of the others; sorted."""
-    given = Input(str(path), DatasetFormat(format_) if format_ else None, Dialect(**dialect))
-    rows = open_input(spark, given, fields=FIELDS).rows
+    rows = open_input(spark, Dataset(str(path), format_, **dialect), fields=FIELDS).rows
     names = {name.lower(): name for name in rows.columns}
     picked = [F.col(names[name]) if name in names else F.lit(None) for name in FIELDS]
     found = rows.select(*picked, LINE, PROBLEM).collect()

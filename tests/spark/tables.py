@@ -15,9 +15,9 @@ from fanin.domain.batch import Batch, OpenBatch
 from fanin.domain.ids import Group
 from fanin.domain.marks import ItemRange
 from fanin.domain.tree import Tree, positions
-from fanin.spark.audit import export, rows
-from fanin.spark.audit.scan import line
-from fanin.spark.audit.verdicts import Snapshot
+from fanin.spark.auditing import export, rows
+from fanin.spark.auditing.scan import line
+from fanin.spark.auditing.verdicts import Snapshot
 from tests.spark.export_writer import write_export
 
 FULL = 2**64 - 1

@@ -11,14 +11,14 @@ from pyspark.sql.types import DataType, LongType, NumericType, TimestampNTZType,
 
 from examples.fleet.analytics.telemetry import REJECTS, SENT_AT, Feed, Reason, Rule
 from fanin import InvalidRequest
-from fanin.spark import Input, open_input
+from fanin.spark import Dataset, open_input
 
 CORRUPT: Final = "_corrupt"
 """The column with the text of what cannot be read in its format; null for all others."""
 
 
 def read(
-    spark: SparkSession, given: Input, feed: Feed, replaced: Mapping[str, str] | None = None
+    spark: SparkSession, given: Dataset, feed: Feed, replaced: Mapping[str, str] | None = None
 ) -> DataFrame:
     """Read the columns of a feed, unchanged.
 

@@ -25,7 +25,7 @@ from examples.fleet.analytics.report import (
 from examples.fleet.analytics.telemetry import FILL_UPS, SOURCES, TRIPS
 from examples.fleet.analytics.weeks import Period
 from fanin import InvalidRequest, Tracker
-from fanin.spark import DatasetFormat, Dialect, Input, Job, RejectLimit, Service, Summary
+from fanin.spark import Dataset, DatasetFormat, Job, RejectLimit, Service, Summary
 
 MOST_FLEETS: Final = 1_000
 """Most fleets that one report asks; each is a scatter."""
@@ -116,10 +116,10 @@ def run(spark: SparkSession, options: argparse.Namespace) -> Summary:
     tracker = Tracker.from_env() if asking else None
     if asking:
         Service.from_env()  # tasks need the tables; that one is missing is told before a vehicle is asked
-    output, limit = Output(spark, options.output), _limit(options)
-    dialect = Dialect(options.delimiter, options.encoding)
-    trips = Source(Input(options.trips, options.format, dialect), SOURCES[options.trips_are])
-    fill_ups = Source(options.fill_ups and Input(options.fill_ups, options.format, dialect), FILL_UPS)
+    output, limit = Output(spark, options.output), RejectLimit.of(options.max_rejects)
+    written = {"format": options.format, "delimiter": options.delimiter, "encoding": options.encoding}
+    trips = Source(Dataset(options.trips, **written), SOURCES[options.trips_are])
+    fill_ups = Source(options.fill_ups and Dataset(options.fill_ups, **written), FILL_UPS)
     output.begin()
     facts = read_facts(output, trips, fill_ups, scope, limit)
     asked = _ask(tracker, facts.weeks, scope, asking) if tracker and asking else []
@@ -208,11 +208,7 @@ def _ask(tracker: Tracker, weeks: DataFrame, scope: Scope, options: AskOptions) 
 def _check(options: argparse.Namespace) -> None:
     """Refuse arguments that contradict each other, or do not name the report."""
     _ask_options(options, _scope(options).period)
-    _limit(options)
-
-
-def _limit(options: argparse.Namespace) -> RejectLimit:
-    return RejectLimit.parse(options.max_rejects) if options.max_rejects else RejectLimit()
+    RejectLimit.of(options.max_rejects)
 
 
 JOB: Final = Job("report", ABOUT, _arguments, run, output="output", input="trips", check=_check)

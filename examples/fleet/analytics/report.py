@@ -22,7 +22,7 @@ from examples.fleet.analytics.ranking import rank
 from examples.fleet.analytics.telemetry import FILL_UPS, REJECTS, TRIPS, Feed, Reason
 from examples.fleet.analytics.weeks import Period, week_of
 from fanin import InvalidRequest
-from fanin.spark import Input, RejectLimit, Service
+from fanin.spark import Dataset, RejectLimit, Service
 
 
 class Scope(NamedTuple):
@@ -154,7 +154,7 @@ class Facts:
 class Source(NamedTuple):
     """A dataset, if there is one, and what its columns are."""
 
-    input: Input | None
+    input: Dataset | None
     feed: Feed
 
 

@@ -11,7 +11,7 @@ from pyspark.testing import assertDataFrameEqual
 from examples.fleet.analytics.checking import check, read, rejected_rows, valid_rows
 from examples.fleet.analytics.telemetry import FILL_UPS, FLIGHTS, TRIPS
 from fanin.errors import InvalidRequest
-from fanin.spark import DatasetFormat, Input
+from fanin.spark import Dataset
 
 GOOD = {
     "fleet": "north",
@@ -59,7 +59,7 @@ def test_each_row_counts_or_says_why_not(spark: SparkSession, any_ansi: None, tm
     (tmp_path / "trips.csv").write_text("\n".join(lines))
 
     # When they are checked
-    judged = check(read(spark, Input(f"{tmp_path}/trips.csv"), TRIPS), TRIPS).cache()
+    judged = check(read(spark, Dataset(f"{tmp_path}/trips.csv"), TRIPS), TRIPS).cache()
 
     # Then the bad ones have their reason, and each of all is there once
     assert verdicts(judged) == sorted((why, detail) for _, why, detail in CASES if why)
@@ -86,7 +86,7 @@ def test_types_of_parquet_are_taken_as_they_are(spark: SparkSession, any_ansi: N
     rows.write.parquet(str(tmp_path / "trips"))
 
     # When they are checked
-    judged = check(read(spark, Input(str(tmp_path / "trips")), TRIPS), TRIPS)
+    judged = check(read(spark, Dataset(str(tmp_path / "trips")), TRIPS), TRIPS)
 
     # Then the first counts
     (row,) = valid_rows(judged, TRIPS).collect()
@@ -130,7 +130,7 @@ def test_a_line_that_is_not_json_is_kept_as_it_came(spark: SparkSession, tmp_pat
     file.write_text(json.dumps(GOOD) + '\n{"fleet": "nor\n')
 
     # When it is checked
-    judged = check(read(spark, Input(str(file)), TRIPS), TRIPS)
+    judged = check(read(spark, Dataset(str(file)), TRIPS), TRIPS)
 
     # Then the line is among those left out, as text
     assert [tuple(row) for row in rejected_rows(judged).collect()] == [
@@ -145,11 +145,11 @@ def test_a_dataset_of_other_columns_is_refused(spark: SparkSession, tmp_path: Pa
 
     # When it is read, then the error says which, before anything runs
     with pytest.raises(InvalidRequest, match="has no trip_id, distance_m; its columns are fleet, vehicle"):
-        read(spark, Input(str(file)), TRIPS)
+        read(spark, Dataset(str(file)), TRIPS)
 
     # And a path at which there is nothing
     with pytest.raises(InvalidRequest, match=r"cannot be read.*PATH_NOT_FOUND"):
-        read(spark, Input(str(tmp_path / "nowhere")), TRIPS)
+        read(spark, Dataset(str(tmp_path / "nowhere")), TRIPS)
 
 
 def test_files_of_one_dataset_may_have_their_columns_in_another_order(
@@ -164,7 +164,7 @@ def test_files_of_one_dataset_may_have_their_columns_in_another_order(
         )
 
     # When they are read, then each row has its measures
-    judged = check(read(spark, Input(str(tmp_path), DatasetFormat.CSV), TRIPS), TRIPS)
+    judged = check(read(spark, Dataset(str(tmp_path), "csv"), TRIPS), TRIPS)
     found = valid_rows(judged, TRIPS).orderBy("vehicle").drop("vehicle").collect()
     assert len(found) == 2
     assert found[0] == found[1]
@@ -241,7 +241,7 @@ def test_flights_are_trips(spark: SparkSession, tmp_path: Path) -> None:
     )
 
     # When they are checked
-    judged = check(read(spark, Input(str(file)), FLIGHTS), FLIGHTS)
+    judged = check(read(spark, Dataset(str(file)), FLIGHTS), FLIGHTS)
 
     # Then the first two are trips of metres and seconds, from when they left
     number, day = "UA-15-EWR-2013-01-01T05:00:00Z", datetime(2013, 1, 1, tzinfo=UTC)

@@ -16,16 +16,17 @@ from pyspark.testing import assertDataFrameEqual
 from fanin.client.sqs import REQUEST_BYTES
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import bodies
-from fanin.spark.fanout.bodies import Dataset
-from fanin.spark.inputs.formats import DatasetFormat, Dialect
+from fanin.spark.inputs.formats import Dataset
 from fanin.spark.runtime import rejects
 from tests.spark.datasets import undecodable
 from tests.spark.setting import setting
 
 
-def split(spark: SparkSession, dataset: Dataset) -> tuple[list[str], list[tuple[str, str]]]:
+def split(
+    spark: SparkSession, dataset: Dataset, body: str | None = None
+) -> tuple[list[str], list[tuple[str, str]]]:
     """The bodies of a dataset, and the values and reasons of what was left out; sorted."""
-    rows = bodies.read(spark, dataset).rows
+    rows = bodies.read(spark, dataset, body).rows
     assert rows.schema.names == [bodies.BODY, *rejects.SCHEMA.names]
     found = rows.collect()
     assert all((row["body"] is None) == (row["reason"] is not None) for row in found)
@@ -61,7 +62,7 @@ def test_a_column_may_be_the_body_and_rows_without_one_are_left_out(
     rows = spark.createDataFrame([(1, "a"), (2, None), (3, ""), (4, large), (5, "☂")], "id long, text string")
 
     dataset = parquet(rows, tmp_path)
-    sent, left = split(spark, Dataset(dataset.path, body="text"))
+    sent, left = split(spark, dataset, "text")
 
     assert sent == ["a", "☂"]
     assert [(json.loads(value)["id"], reason) for value, reason in left] == [
@@ -78,7 +79,7 @@ def test_the_largest_body_is_counted_in_bytes(
     text = "☂" * ((REQUEST_BYTES - 256) // 3) + "x" * ((REQUEST_BYTES - 256) % 3 + size)
     dataset = parquet(spark.createDataFrame([(text,)], "text string"), tmp_path)
 
-    assert len(split(spark, Dataset(dataset.path, body="text"))[0]) == sent
+    assert len(split(spark, dataset, "text")[0]) == sent
 
 
 def test_malformed_lines_of_csv_are_left_out(spark: SparkSession, any_ansi: None, tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ def test_malformed_lines_of_csv_are_left_out(spark: SparkSession, any_ansi: None
 def test_csv_without_a_schema_is_text(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("id,when\n007,2026-11-21\n")
 
-    sent, _ = split(spark, Dataset(str(tmp_path / "rows.csv"), DatasetFormat.CSV))
+    sent, _ = split(spark, Dataset(tmp_path / "rows.csv", "csv"))
 
     assert [json.loads(body) for body in sent] == [{"id": "007", "when": "2026-11-21"}]
 
@@ -135,7 +136,7 @@ def test_numbers_of_csv_that_are_not_finite_are_left_out(
 
 def test_a_number_that_is_not_finite_says_so(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("n;x\n1; 1e39\n2;1e38\n")
-    dataset = Dataset(str(tmp_path / "rows.csv"), schema="n int, X float", dialect=Dialect(";", quote=""))
+    dataset = Dataset(tmp_path / "rows.csv", schema="n int, X float", delimiter=";", quote="")
 
     (left,) = bodies.read(spark, dataset).rows.where("reason IS NOT NULL").collect()
 
@@ -153,11 +154,8 @@ def test_numbers_of_parquet_that_are_not_finite_are_sent_as_text(spark: SparkSes
 
 def test_line_breaks_within_quotes(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text('id,text\n1,"two\n\nlines, really"\n2,one\n')
-    dialect = Dialect(multiline=True)
 
-    sent, left = split(
-        spark, Dataset(str(tmp_path / "rows.csv"), DatasetFormat.CSV, body="text", dialect=dialect)
-    )
+    sent, left = split(spark, Dataset(tmp_path / "rows.csv", "csv", multiline=True), "text")
 
     assert (sent, left) == (["one", "two\n\nlines, really"], [])
 
@@ -182,15 +180,12 @@ def test_bytes_of_another_encoding_are_left_out(spark: SparkSession, tmp_path: P
     (tmp_path / "mixed.csv").write_bytes(b"id,name\n3,caf\xe9\n4,Z\xc3\xbcrich\n")
 
     # When it is read as UTF-8, then that line alone is a reject
-    sent, left = split(spark, Dataset(str(tmp_path), DatasetFormat.CSV))
+    sent, left = split(spark, Dataset(str(tmp_path), "csv"))
     assert [json.loads(one)["name"] for one in sent] == ["Zoé", "\ufffd", "Zürich"]
     assert left == [('{"id":"3","name":"caf\ufffd"}', "malformed")]
 
     # And in its own encoding it is right
-    sent, _ = split(
-        spark,
-        Dataset(str(tmp_path / "mixed.csv"), body="name", dialect=Dialect(encoding="ISO-8859-1")),
-    )
+    sent, _ = split(spark, Dataset(tmp_path / "mixed.csv", encoding="ISO-8859-1"), "name")
     assert sent == ["ZÃ¼rich", "café"]
 
 
@@ -210,14 +205,14 @@ def test_text_of_parquet_that_is_not_utf8_is_left_out_wherever_it_is(
     pq.write_table(pa.table({"n": range(6), "text": column, **nested}), tmp_path / "rows.parquet")
 
     # When rows are sent, then the one that is text goes out, and the others say which column is not
-    found = bodies.read(spark, Dataset(str(tmp_path / "rows.parquet"))).rows.collect()
+    found = bodies.read(spark, Dataset(tmp_path / "rows.parquet")).rows.collect()
     assert [json.loads(row["body"])["n"] for row in found if row["reason"] is None] == [5]
     assert [row["detail"] for row in found[:5]] == [
         f"the column {name} has bytes that are not UTF-8" for name in ("text", "list", "struct", "map", "map")
     ]
     assert {row["reason"] for row in found[:5]} == {"malformed"}
     # And so it is where the column is the body
-    sent, left = split(spark, Dataset(str(tmp_path / "rows.parquet"), body="text"))
+    sent, left = split(spark, Dataset(tmp_path / "rows.parquet"), "text")
     assert (sent, len(left)) == (["good"] * 5, 1)
 
 
@@ -232,7 +227,7 @@ def test_a_map_whose_keys_json_has_no_form_for_is_refused(
         bodies.read(spark, dataset)
     with pytest.raises(InvalidRequest, match="the column deep"):
         bodies.with_body(rows)
-    assert split(spark, Dataset(dataset.path, body="id")) == ([], [])
+    assert split(spark, dataset, "id") == ([], [])
 
 
 def test_keys_of_maps_that_are_numbers_are_sent_as_they_are_written(
@@ -249,21 +244,20 @@ def test_keys_of_maps_that_are_numbers_are_sent_as_they_are_written(
 def test_other_encodings(spark: SparkSession, tmp_path: Path, encoding: str) -> None:
     (tmp_path / "rows.csv").write_bytes("id,naïve\n1,“x”\n".encode(encoding))
     (tmp_path / "rows.json").write_bytes('{"naïve": "“x”"}'.encode(encoding))
-    dialect = Dialect(encoding=encoding, multiline=True)
 
     for name in ("rows.csv", "rows.json"):
-        assert split(spark, Dataset(str(tmp_path / name), body="naïve", dialect=dialect)) == (["“x”"], [])
+        dataset = Dataset(tmp_path / name, encoding=encoding, multiline=True)
+        assert split(spark, dataset, "naïve") == (["“x”"], [])
 
 
 def test_a_line_of_json_in_another_encoding_is_left_out(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "rows.json").write_bytes(b'{"a": "caf\xe9"}\n{"a": "b"}\n')
 
-    assert split(spark, Dataset(str(tmp_path / "rows.json"))) == (
+    assert split(spark, Dataset(tmp_path / "rows.json")) == (
         ['{"a": "b"}'],
         [('{"a": "caf\ufffd"}', "malformed")],
     )
-    latin = Dialect(encoding="latin-1")
-    assert split(spark, Dataset(str(tmp_path / "rows.json"), body="a", dialect=latin)) == (["b", "café"], [])
+    assert split(spark, Dataset(tmp_path / "rows.json", encoding="latin-1"), "a") == (["b", "café"], [])
 
 
 def test_a_line_of_json_is_sent_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
@@ -273,7 +267,7 @@ def test_a_line_of_json_is_sent_as_it_is(spark: SparkSession, tmp_path: Path) ->
     bad += ['{"a": NaN}', '{"a": 01}', '{"a": 1,}', '{"a": "\t"}', "[" * 100_000]
     (tmp_path / "rows.json").write_text("\n".join([*good, "", *bad, ""]))
 
-    sent, left = split(spark, Dataset(str(tmp_path / "rows.json"), DatasetFormat.JSON))
+    sent, left = split(spark, Dataset(tmp_path / "rows.json", "json"))
 
     assert sent == sorted(good)
     assert left == sorted((line, "malformed") for line in bad)
@@ -284,11 +278,11 @@ def test_a_field_of_json_may_be_the_body(spark: SparkSession, tmp_path: Path) ->
         '{"the name": "a"}\n{"other": 1}\n{"the name": {"deep": [1]}}\n{"it\'s": 1.10}'
     )
 
-    sent, left = split(spark, Dataset(str(tmp_path / "rows.json"), DatasetFormat.JSON, body="the name"))
+    sent, left = split(spark, Dataset(tmp_path / "rows.json", "json"), "the name")
 
     assert sent == ["a", '{"deep": [1]}']
     assert left == [('{"it\'s": 1.10}', "null"), ('{"other": 1}', "null")]
-    assert split(spark, Dataset(str(tmp_path / "rows.json"), body="it's"))[0] == ["1.10"]
+    assert split(spark, Dataset(tmp_path / "rows.json"), "it's")[0] == ["1.10"]
 
 
 def test_a_file_of_json_may_be_an_array(spark: SparkSession, tmp_path: Path) -> None:
@@ -297,7 +291,7 @@ def test_a_file_of_json_may_be_an_array(spark: SparkSession, tmp_path: Path) -> 
     (tmp_path / "none.json").write_text("[ ]")
     (tmp_path / "half.json").write_text('[{"a": 4}, {"a": 5')
 
-    sent, left = split(spark, Dataset(f"{tmp_path}/*.json", dialect=Dialect(multiline=True)))
+    sent, left = split(spark, Dataset(f"{tmp_path}/*.json", multiline=True))
 
     assert sent == sorted(['{"a": 1}', '{"a":\n 2}', '{\n"a": 3}', '{"a": 4}'])
     assert left == [(', {"a": 5', "malformed")]
@@ -307,8 +301,9 @@ def test_a_file_of_json_may_be_an_array(spark: SparkSession, tmp_path: Path) -> 
     ("dataset", "message"),
     [
         ({"path": "nowhere"}, "nowhere"),
-        ({"body": "missing"}, "no column 'missing'; there are id"),
-        ({"format": DatasetFormat.CSV, "schema": "id lon g"}, "is not DDL"),
+        ({}, "no column 'missing'; there are id"),
+        ({"format": "csv", "schema": "id lon g"}, "is not DDL"),
+        ({"schema": "id long"}, "a parquet dataset takes no schema"),
     ],
 )
 def test_a_dataset_that_cannot_be_read_is_refused(
@@ -317,7 +312,7 @@ def test_a_dataset_that_cannot_be_read_is_refused(
     path = parquet(spark.range(1), tmp_path).path
 
     with pytest.raises(InvalidRequest, match=message):
-        bodies.read(spark, Dataset(**{"path": path, **dataset}))
+        bodies.read(spark, Dataset(**{"path": path, **dataset}), "missing")
 
 
 def test_a_frame_gets_its_rows_as_bodies(spark: SparkSession) -> None:

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.formats import DatasetFormat, Dialect
-from fanin.spark.inputs.opening import Input, open_input
+from fanin.spark.inputs.formats import Dataset
+from fanin.spark.inputs.opening import open_input
 from fanin.spark.runtime.unreadable import LINE
 from tests.spark.datasets import opened
 
@@ -90,17 +90,16 @@ def test_what_would_be_read_wrongly_is_refused(
 
 def test_a_column_may_have_the_name_that_looks_divided(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("item;reason\na;b\n")
-    given = Input(str(tmp_path), DatasetFormat.CSV, Dialect(delimiter=","))
+    given = Dataset(str(tmp_path), "csv", delimiter=",")
     assert open_input(spark, given, fields=[]).rows.columns[0] == "item;reason"
 
 
 def test_types_are_of_the_columns_that_they_name(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("n,item\n5,a\n")
     (tmp_path / "b.csv").write_text("item,n\nb,x\n")
-    given = Input(str(tmp_path), DatasetFormat.CSV)
+    given = Dataset(tmp_path, "csv", schema="item string, N int")
 
-    types = spark.createDataFrame([], "item string, N int").schema
-    rows = open_input(spark, given, fields=[], types=types).rows.collect()
+    rows = open_input(spark, given, fields=[]).rows.collect()
     assert sorted((row["item"], row[LINE]) for row in rows) == [("a", None), ("b", "b,x")]
     for wrong, why in (("item string", "it lacks n"), ("item string, n int, m int", "no file has m")):
         types = spark.createDataFrame([], wrong).schema
@@ -137,9 +136,7 @@ def test_headers_that_differ_in_bytes_of_their_encoding_are_two(spark: SparkSess
     (tmp_path / "2.csv").write_bytes("ö,item\n2,b\n".encode("latin-1"))
     (tmp_path / "3.csv").write_bytes("item,ü\nc,3\n".encode("latin-1"))
 
-    rows = open_input(
-        spark, Input(str(tmp_path), DatasetFormat.CSV, Dialect(encoding="ISO-8859-1")), fields=[]
-    ).rows
+    rows = open_input(spark, Dataset(str(tmp_path), "csv", encoding="ISO-8859-1"), fields=[]).rows
 
     found = {row["item"]: (row["ö"], row["ü"]) for row in rows.collect()}
     assert found == {"a": ("1", None), "b": ("2", None), "c": (None, "3")}

@@ -8,16 +8,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.formats import DatasetFormat
+from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.listing import FoundFile
-from fanin.spark.inputs.opening import Input, _by_layout, open_input
+from fanin.spark.inputs.opening import _by_layout, open_input
 from tests.spark.datasets import parquet
 from tests.spark.setting import setting
 
 
 def test_of_a_column_in_the_files_too_the_folder_has_the_value(spark: SparkSession, tmp_path: Path) -> None:
     parquet(tmp_path / "day=3" / "x.parquet", day=[5], item=["a"])
-    rows = open_input(spark, Input(str(tmp_path)), fields=[]).rows
+    rows = open_input(spark, Dataset(tmp_path), fields=[]).rows
     assert [(row["day"], row["item"]) for row in rows.collect()] == [(3, "a")]
 
 
@@ -28,17 +28,17 @@ def test_in_csv_it_is_refused_since_spark_would_shift_the_columns(
     (tmp_path / "Day=3" / "x.csv").write_text("day,item\n5,a\n")
     told = "the column Day is in the header of .*x.csv and in the names of its folders"
     with pytest.raises(InvalidRequest, match=told):
-        open_input(spark, Input(str(tmp_path), DatasetFormat.CSV), fields=["item"])
+        open_input(spark, Dataset(str(tmp_path), "csv"), fields=["item"])
 
     # And that folder by its path is read, whose own name is no column
-    rows = open_input(spark, Input(str(tmp_path / "Day=3"), DatasetFormat.CSV), fields=["item"]).rows
+    rows = open_input(spark, Dataset(str(tmp_path / "Day=3"), "csv"), fields=["item"]).rows
     assert [(row["day"], row["item"]) for row in rows.collect()] == [("5", "a")]
 
 
 def test_names_are_compared_as_the_session_does(spark: SparkSession, tmp_path: Path) -> None:
     parquet(tmp_path / "Day=3" / "x.parquet", day=[5])
     with setting(spark, "spark.sql.caseSensitive", "true"):
-        rows = open_input(spark, Input(str(tmp_path)), fields=[]).rows
+        rows = open_input(spark, Dataset(tmp_path), fields=[]).rows
         assert [(row["day"], row["Day"]) for row in rows.collect()] == [(5, 3)]
 
 
@@ -47,7 +47,7 @@ def test_files_in_folders_and_files_with_the_column_may_be_together(
 ) -> None:
     parquet(tmp_path / "day=3" / "x.parquet", item=["a"])
     parquet(tmp_path / "y.parquet", day=[5], item=["b"])
-    rows = open_input(spark, Input(str(tmp_path)), fields=[]).rows
+    rows = open_input(spark, Dataset(tmp_path), fields=[]).rows
     assert sorted((row["item"], row["day"]) for row in rows.collect()) == [("a", 3), ("b", 5)]
 
 

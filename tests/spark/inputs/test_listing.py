@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.formats import DatasetFormat
-from fanin.spark.inputs.opening import Input, fingerprint_of, open_input
+from fanin.spark.inputs.formats import Dataset
+from fanin.spark.inputs.opening import fingerprint_of, open_input
 from tests.spark.datasets import FIELDS, opened, parquet
 
 
@@ -31,7 +31,7 @@ def test_the_same_files_are_read_whatever_the_format(
             file.write_text(f"item\n{text}\n")
 
     for path in (root, f"file://{root}/"):
-        found = open_input(spark, Input(str(path), DatasetFormat(format_)), fields=FIELDS).rows.select("item")
+        found = open_input(spark, Dataset(str(path), format_), fields=FIELDS).rows.select("item")
         assert {row[0] for row in found.collect()} == {name.rpartition("/")[2] for name in names}
 
     one = f"{root}/[1] {{x}}.{format_}"
@@ -75,7 +75,7 @@ def test_a_folder_without_files_or_of_empty_ones_has_no_rows(
 
 
 def test_a_fingerprint_is_of_names_sizes_and_times(spark: SparkSession, tmp_path: Path) -> None:
-    file, given = tmp_path / "a.csv", Input(str(tmp_path), DatasetFormat.CSV)
+    file, given = tmp_path / "a.csv", Dataset(str(tmp_path), "csv")
     file.write_text("item\na\n")
     before = fingerprint_of(spark, given)
     assert fingerprint_of(spark, given) == before
@@ -106,14 +106,14 @@ def test_a_dataset_in_a_folder_that_is_replaced_is_refused(
 
     # When it is a dataset, or a part of one, then it is not replaced by what the job makes of it
     with pytest.raises(InvalidRequest, match=r"which this job replaces; name another folder with --work"):
-        open_input(spark, Input(path), fields=FIELDS, replaced={folder: "--work"})
+        open_input(spark, Dataset(path), fields=FIELDS, replaced={folder: "--work"})
 
 
 @pytest.mark.parametrize("folder", ["acks-2", "ac", "acks/_work"])
 def test_a_dataset_beside_what_is_replaced_is_read(spark: SparkSession, tmp_path: Path, folder: str) -> None:
     parquet(tmp_path / "acks" / "part-0.parquet", item=["x"])
     replaced = {f"{tmp_path}/{folder}": "--work"}
-    found = open_input(spark, Input(f"{tmp_path}/acks"), fields=FIELDS, replaced=replaced)
+    found = open_input(spark, Dataset(f"{tmp_path}/acks"), fields=FIELDS, replaced=replaced)
     assert found.rows.count() == 1
 
 
@@ -125,15 +125,15 @@ def test_a_folder_in_the_dataset_is_refused_before_it_is_written(
     (tmp_path / "link").symlink_to(tmp_path / "acks")
     replaced = {f"{tmp_path}/acks/work/rows": "--work"}
     with pytest.raises(InvalidRequest, match="so the next run would read what this one writes"):
-        open_input(spark, Input(f"{tmp_path}/{path}"), fields=FIELDS, replaced=replaced)
+        open_input(spark, Dataset(f"{tmp_path}/{path}"), fields=FIELDS, replaced=replaced)
     # But a file, or a pattern, is no more than it is
     for some in ("acks/x.parquet", "acks/*.parquet"):
-        open_input(spark, Input(f"{tmp_path}/{some}"), fields=FIELDS, replaced=replaced)
+        open_input(spark, Dataset(f"{tmp_path}/{some}"), fields=FIELDS, replaced=replaced)
 
 
 def test_a_table_is_refused_by_its_files(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(3).write.mode("overwrite").option("path", f"{tmp_path}/fleet").saveAsTable("fleet_of_mine")
-    table = Input("fleet_of_mine", DatasetFormat.TABLE)
+    table = Dataset("fleet_of_mine", "table")
     try:
         with pytest.raises(InvalidRequest, match="which this job replaces"):
             open_input(spark, table, fields=FIELDS, replaced={f"{tmp_path}/fleet": "--output"})

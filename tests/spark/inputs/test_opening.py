@@ -14,7 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.opening import Input, open_input
+from fanin.spark.inputs.formats import Dataset
+from fanin.spark.inputs.opening import open_input
 from fanin.spark.runtime.failures import refused_storage
 from tests.spark.datasets import opened, parquet
 
@@ -68,7 +69,7 @@ def test_a_file_that_turns_out_to_be_damaged_is_named_in_a_line(spark: SparkSess
     (tmp_path / "cut.json.gz").write_bytes(gzip.compress(b'{"item": "a"}\n' * 9_000)[:-20])
 
     for file in sorted(tmp_path.iterdir()):
-        rows = open_input(spark, Input(str(file)), fields=["item"]).rows
+        rows = open_input(spark, Dataset(str(file)), fields=["item"]).rows
         with pytest.raises((PySparkException, Py4JJavaError)) as raised:
             rows.write.format("noop").mode("overwrite").save()
         told = refused_storage(raised.value)

@@ -8,8 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.spark.ack import parquet_files
-from fanin.spark.inputs.opening import Input, open_input
-from fanin.spark.jobs.ack import JOB, _parquet_files
+from fanin.spark.ack.opening import _parquet_files
+from fanin.spark.inputs.formats import Dataset
+from fanin.spark.inputs.opening import open_input
+from fanin.spark.jobs.ack import JOB
 from fanin.spark.jobs.running import FAILED
 from fanin.spark.runtime import reach
 from tests.spark.datasets import parquet
@@ -67,7 +69,7 @@ def test_files_that_only_spark_can_read_are_left_to_spark(
     # Given files that Spark has opened
     path = f"{tmp_path}/acks"
     spark.range(9).selectExpr("concat('a:', id) AS item").write.parquet(path)
-    opened = open_input(spark, Input(path), fields=["item"])
+    opened = open_input(spark, Dataset(path), fields=["item"])
     files = _parquet_files(spark, opened, path, ["item"])
     assert files is not None
     assert capsys.readouterr().err == ""

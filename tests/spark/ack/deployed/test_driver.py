@@ -14,8 +14,8 @@ from fanin.domain.batch import OpenBatch, State
 from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.driver import acknowledge, forecast
 from fanin.spark.ack.forecast import QUOTA, WARM
-from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.stream import ack_stream
+from fanin.spark.inputs.formats import Dataset
 from fanin.spark.runtime.failures import raised_in_task
 from fanin.spark.runtime.service import Service
 from tests.spark import faults
@@ -37,9 +37,7 @@ def test_tasks_that_die_half_way_change_nothing(
     dying = faults.DyingService.of(service, deaths)
 
     # When they are acknowledged
-    work = str(tmp_path / "work")
-    rows, files = spark.read.parquet(folder), ParquetFiles(folder)
-    summary = acknowledge(rows, dying, work=work, files=files).summary()
+    summary = acknowledge(Dataset(folder), dying, work=tmp_path / "work", writers=2).summary()
 
     # Then it was as if nothing had happened
     assert faults.happened(deaths) == faults.dying_of("mark")
@@ -112,9 +110,8 @@ def test_a_reason_or_an_id_that_is_not_utf8_is_a_reject(
     columns = {"item": items, "reason": undecodable(None, b"torn", latin, None, None, b"torn")}
     folder = written(tmp_path / "acks", **columns)
 
-    for files in (None, ParquetFiles(folder)):
-        rows = spark.read.parquet(folder)
-        done = acknowledge(rows, service, work=str(tmp_path / "work"), files=files)
+    for rows in (spark.read.parquet(folder), Dataset(folder)):
+        done = acknowledge(rows, service, work=tmp_path / "work")
 
         # Then the two are rejects that can be read, and the others are done or have failed
         assert (done.distinct, done.failed, sum(done.rejects.values())) == (3, 1, 2)
@@ -131,10 +128,11 @@ def test_a_footer_that_promises_other_rows_acknowledges_nothing(
     batch, _ = filled(service)
     (tmp_path / "acks").mkdir()
     promise(tmp_path / "acks" / "1.parquet", rows=1_000, promised=1_200, column="ordinal")
-    rows, files = spark.read.parquet(f"{tmp_path}/acks"), ParquetFiles(f"{tmp_path}/acks")
 
     with pytest.raises((PySparkException, Py4JJavaError)) as raised:
-        acknowledge(rows, service, work=f"{tmp_path}/work", batch_id=batch.batch_id, files=files)
+        acknowledge(
+            Dataset(tmp_path / "acks"), work=tmp_path / "work", batch_id=str(batch.batch_id), writers=1
+        )
 
     told = raised_in_task(raised.value)
     assert told is not None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from fanin.domain.batch import OpenBatch, State
+from fanin.domain.batch import State
 from fanin.errors import IdempotencyKeyReused, InvalidRequest
 from fanin.spark.fanout import driver, sending, staging
-from fanin.spark.fanout.bodies import Dataset
-from fanin.spark.fanout.driver import FanOut, fan_out
+from fanin.spark.fanout.driver import fan_out
 from fanin.spark.fanout.sending import Target
+from fanin.spark.inputs.formats import Dataset
 from fanin.spark.jobs.fan_out import JOB
 from fanin.spark.runtime.service import Service
 from tests.spark import faults
@@ -98,37 +100,36 @@ class TestJob:
         self, spark: SparkSession, service: Service, tmp_path: Path
     ) -> None:
         spark.range(0).write.parquet(str(tmp_path / "rows"))
-        plan = FanOut(Dataset(str(tmp_path / "rows")), new_queue(), str(tmp_path / "staging"))
+        run = partial(fan_out, Dataset(tmp_path / "rows"), queue=new_queue(), staging=tmp_path / "staging")
 
-        told = fan_out(spark, service, plan)
+        told = run()
 
-        assert (told["state"], told["rows"], told["sent"], told["requests"]) == ("complete", 0, 0, 0)
-        assert told["rejects"] == {}
+        assert told.ok
+        assert (told.state, told.rows, told.sent, told.requests, told.rejects) == ("complete", 0, 0, 0, {})
 
     def test_rows_that_are_not_the_same_twice_are_evaluated_once(
         self, spark: SparkSession, service: Service, tmp_path: Path
     ) -> None:
-        # Given a view of which every row has a message if it is evaluated an even number of times
+        # Given a DataFrame of which every row has a message if it is evaluated an even number of times
         evaluations, rows = Evaluations(tmp_path / "evaluations"), spark.range(0, 40, 1, 3)
         flaky = evaluations.counted(
             rows, "id", "text", lambda one, number: f"row {one}" if (one + number) % 2 else None
         )
-        flaky.createOrReplaceTempView("flaky")
         queue = new_queue()
-        plan = FanOut(Dataset("flaky", format="table", body="text"), queue, str(tmp_path / "staging"))
+        run = partial(fan_out, flaky, queue=queue, staging=tmp_path / "staging", body="text")
 
         # When it is sent
         with consumers(service.tracker(), queue) as handled:
-            told = fan_out(spark, service, plan)
+            told = run()
 
         # Then each row was evaluated once, and is a message or a reject
         assert evaluations.times == {str(n): 1 for n in range(40)}
         assert set(handled.times) == {f"row {n}" for n in range(1, 40, 2)}
         left = spark.read.parquet(str(tmp_path / "staging" / "rejects")).collect()
         assert {json.loads(row["value"])["id"] for row in left} == set(range(0, 40, 2))
-        assert told["accounted"] == {"in": 40, "sent": 20, "rejected": 20}
+        assert told.accounted == {"in": 40, "sent": 20, "rejected": 20}
         # And another run says the same
-        assert fan_out(spark, service, plan)["accounted"] == told["accounted"]
+        assert run().accounted == told.accounted
         assert set(evaluations.times.values()) == {1}
 
     def test_results_that_do_not_account_for_every_row_are_an_error(
@@ -136,12 +137,12 @@ class TestJob:
     ) -> None:
         # Given a fan-out whose results were lost in part
         spark.range(0, 30, 1, 3).write.parquet(str(tmp_path / "rows"))
-        plan = FanOut(Dataset(str(tmp_path / "rows")), new_queue(), str(tmp_path / "staging"))
-        fan_out(spark, service, plan)
+        run = partial(fan_out, Dataset(tmp_path / "rows"), queue=new_queue(), staging=tmp_path / "staging")
+        run()
         next((tmp_path / "staging").glob("sent-*/part-*.parquet")).unlink()
 
         with pytest.raises(InvalidRequest, match=r"30 rows are staged, .* lost or doubled some"):
-            fan_out(spark, service, plan)
+            run()
 
     def test_a_footer_that_promises_more_rows_than_there_are_is_refused_before_anything_is_sent(
         self, spark: SparkSession, service: Service, tmp_path: Path
@@ -152,7 +153,7 @@ class TestJob:
         with pytest.raises(
             InvalidRequest, match=r"rows\.parquet says that it has 1200 rows, .* parts have 1000"
         ):
-            fan_out(spark, service, FanOut(Dataset(str(tmp_path / "rows.parquet")), queue, f"{tmp_path}/st"))
+            fan_out(Dataset(tmp_path / "rows.parquet"), queue=queue, staging=tmp_path / "st")
         assert waiting(queue) == 0
         assert not list((tmp_path / "st").glob("rows-*"))
 
@@ -163,18 +164,20 @@ class TestJob:
         rows = [("small",), ("y" * 3_000,), ("z" * 300_000,)]
         spark.createDataFrame(rows, "text string").write.parquet(str(tmp_path / "rows"))
         queue = new_queue(MaximumMessageSize="1024")
-        plan = FanOut(Dataset(str(tmp_path / "rows"), body="text"), queue, str(tmp_path / "staging"))
+        run = partial(
+            fan_out, Dataset(tmp_path / "rows"), queue=queue, staging=tmp_path / "staging", body="text"
+        )
 
         # When they are sent, and the right one is handled
         with consumers(service.tracker(), queue, 1) as handled:
-            told = fan_out(spark, service, plan)
-        progress = service.ledger().status(told["batch_id"])
+            told = run()
+        progress = service.ledger().status(told.batch_id)
 
         # Then one item is done and one has failed
         assert list(handled.times) == ["small"]
-        assert (told["rows"], told["sent"], told["rejects"]) == (2, 1, {"unsent": 1, "too_large": 1})
+        assert (told.rows, told.sent, told.rejects) == (2, 1, {"unsent": 1, "too_large": 1})
         assert (progress.batch.state, progress.batch.items) == (State.COMPLETE, 2)
-        (failure,) = service.tracker().iter_failures(told["batch_id"])
+        (failure,) = service.tracker().iter_failures(told.batch_id)
         assert failure.reason.startswith("not sent: ")
         # And the failed one keeps its message, with the queue that it was for
         message = service.tracker().kept_message(failure.item)
@@ -187,18 +190,18 @@ class TestJob:
     ) -> None:
         # Given a fan-out
         spark.range(3).write.parquet(str(tmp_path / "rows"))
-        dataset, queue = Dataset(str(tmp_path / "rows")), new_queue()
-        first = FanOut(dataset, queue, str(tmp_path / "staging"), key="mine")
-        batch_id = fan_out(spark, service, first)["batch_id"]
+        dataset, queue = Dataset(tmp_path / "rows"), new_queue()
+        first = {"queue": queue, "staging": tmp_path / "staging", "key": "mine"}
+        batch_id = fan_out(dataset, **first).batch_id
 
         # When another takes its key, or its folder, then it is refused and nothing is sent
         with pytest.raises(IdempotencyKeyReused, match="use a new key"):
-            fan_out(spark, service, FanOut(dataset, queue, str(tmp_path / "other"), key="mine"))
+            fan_out(dataset, **first | {"staging": tmp_path / "other"})
         with pytest.raises(IdempotencyKeyReused, match="use a new key"):
-            fan_out(spark, service, FanOut(dataset, queue, first.folder, "mine", request=OpenBatch("other")))
+            fan_out(dataset, **first, user_key="other")
         other = rf"--body was left out, and is now 'id'\. .*`fanin cancel {batch_id}` ends it"
         with pytest.raises(InvalidRequest, match=other):
-            fan_out(spark, service, FanOut(Dataset(dataset.path, body="id"), queue, first.folder, "mine"))
+            fan_out(dataset, **first, body="id")
         assert waiting(queue) == 3
 
     def test_a_queue_that_is_not_there_is_told_before_anything_is_staged(
@@ -278,14 +281,14 @@ class TestDeaths:
         monkeypatch.setattr(sending, "send_task", faulty)
 
         # When they send, and consumers work
-        plan = FanOut(Dataset(str(tmp_path / "rows")), queue, str(tmp_path / "staging"))
+        run = partial(fan_out, Dataset(tmp_path / "rows"), queue=queue, staging=tmp_path / "staging")
         with consumers(service.tracker(), queue) as handled:
-            told = fan_out(spark, service, plan)
+            told = run()
 
         # Then it did, and the result is as if it had not
         assert faults.happened(deaths) == faults.dying_of("sending")
-        row = service.ledger().status(told["batch_id"]).batch
-        assert (told["rows"], told["sent"], told["rejects"]) == (rows, rows, {})
+        row = service.ledger().status(told.batch_id).batch
+        assert (told.rows, told.sent, told.rejects) == (rows, rows, {})
         assert (row.state, row.items) == (State.COMPLETE, rows)
         assert {len(bodies) for bodies in handled.bodies.values()} == {1}
         assert len(handled.bodies) == len(handled.times) == rows
@@ -309,23 +312,25 @@ class TestDeaths:
 
         monkeypatch.setattr(driver, "send", together)
         queue = new_queue()
-        plan = FanOut(Dataset(str(tmp_path / "rows"), body="value"), queue, str(tmp_path / "staging"))
+        run = partial(
+            fan_out, Dataset(tmp_path / "rows"), queue=queue, staging=tmp_path / "staging", body="value"
+        )
 
         # When they send, and consumers work
         two_tasks = setting(spark, "spark.sql.leafNodeDefaultParallelism", "2")
         with two_tasks, consumers(service.tracker(), queue) as handled, ThreadPoolExecutor(2) as pool:
-            runs = [pool.submit(fan_out, spark, service, plan) for _ in range(2)]
+            runs = [pool.submit(run) for _ in range(2)]
             told, other = (run.result() for run in runs)
 
         # Then every row came twice, under one item of one batch, which is complete; and both say the same
-        batch = service.ledger().status(told["batch_id"]).batch
-        assert (batch.state, batch.items, told["sent"], told["rejects"]) == (
+        batch = service.ledger().status(told.batch_id).batch
+        assert (batch.state, batch.items, told.sent, told.rejects) == (
             State.COMPLETE,
             rows,
             rows,
             {"null": null},
         )
-        assert {**other, "state": None} == {**told, "state": None}
+        assert replace(other, state=None) == replace(told, state=None)
         assert tasks == [5, 5]
         assert len(handled.bodies) == len(handled.times) == rows
         assert set(handled.times.values()) == {2}

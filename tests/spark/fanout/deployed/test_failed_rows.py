@@ -15,10 +15,11 @@ from fanin.domain.failures import KeptMessage
 from fanin.domain.marks import Failure
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import driver
-from fanin.spark.fanout.bodies import Dataset
-from fanin.spark.fanout.driver import FanOut, fan_out
+from fanin.spark.fanout.driver import fan_out
 from fanin.spark.fanout.failed_rows import FailedRows
 from fanin.spark.fanout.sent_messages import SentMessages
+from fanin.spark.fanout.summary import FannedOut
+from fanin.spark.inputs.formats import Dataset
 from fanin.spark.jobs.fan_out import JOB
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.service import Service
@@ -49,11 +50,16 @@ def fanned(
     """
     spark.range(0, ROWS, 1, 3).write.parquet(str(folder / "rows"))
     queue, ledger = new_queue(), service.ledger()
-    request = OpenBatch(user_key="orders", metadata={"run": "7"}, totals=("rows",))
     told = fan_out(
-        spark, service, FanOut(Dataset(str(folder / "rows")), queue, str(folder / "first"), request=request)
+        Dataset(folder / "rows"),
+        queue=queue,
+        staging=folder / "first",
+        user_key="orders",
+        metadata={"run": "7"},
+        totals=["rows"],
     )
-    batch_id = told["batch_id"]
+    batch_id = told.batch_id
+    assert batch_id is not None
     items: dict[int, str] = {}
     client = service.tracker().sqs
     while len(items) < ROWS:
@@ -73,12 +79,11 @@ def fanned(
     if pending:
         ledger.cancel(batch_id)
     assert ledger.status(batch_id).batch.state.terminal
-    return int(batch_id)
+    return batch_id
 
 
-def again(folder: Path, batch_id: int, queue: str, name: str = "again", **more: Any) -> FanOut:
-    rows = FailedRows(batch_id, str(folder / "first"), **more)
-    return FanOut(rows, queue, str(folder / name))
+def again(folder: Path, batch_id: int, queue: str, name: str = "again", **more: Any) -> FannedOut:
+    return fan_out(FailedRows(batch_id, folder / "first", **more), queue=queue, staging=folder / name)
 
 
 def test_the_job_sends_each_failed_row_once_as_a_batch_that_retries_the_first(
@@ -130,11 +135,11 @@ def test_rows_and_kept_messages_are_never_both_sent(
     assert before.items == 1
 
     # When the rows are sent, and then all messages are to be redriven
-    told = fan_out(spark, service, again(tmp_path, first, queue))
+    told = again(tmp_path, first, queue)
     after = tracker.redrive(first)
 
     # Then each leaves out what another has sent
-    assert (told["rows"], told["sent"], told["already"]) == (3, 3, 1)
+    assert (told.rows, told.sent, told.already) == (3, 3, 1)
     assert (after.items, after.already) == (0, 4)
     assert waiting(queue) == 4
 
@@ -144,13 +149,13 @@ def test_a_driver_that_dies_again_and_again_is_continued(
 ) -> None:
     # Given drivers that die at every step
     first, queue = fanned(spark, service, tmp_path), new_queue()
-    plan, ledger = again(tmp_path, first, queue), service.ledger()
+    ledger = service.ledger()
 
     def die(*_arguments: object, **_more: object) -> Any:
         raise ConnectionError("the driver is gone")
 
     def lose_the_note(files: Folder, name: str, *arguments: Any, **more: Any) -> Any:
-        return die() if files.path == plan.folder else write(files, name, *arguments, **more)
+        return die() if files.path == f"{tmp_path}/again" else write(files, name, *arguments, **more)
 
     write = Folder.write
     for where, step, dies in (
@@ -164,11 +169,11 @@ def test_a_driver_that_dies_again_and_again_is_continued(
         with monkeypatch.context() as dying:
             dying.setattr(where, step, dies)
             with pytest.raises(ConnectionError):
-                fan_out(spark, service, plan)
+                again(tmp_path, first, queue)
 
         # When another redrive runs meanwhile, then it sends nothing
         if step == "open_batch":
-            assert fan_out(spark, service, again(tmp_path, first, queue, "other"))["already"] == len(BAD)
+            assert again(tmp_path, first, queue, "other").already == len(BAD)
 
         # When their batch is ended before any is sent, then the next driver opens another
         if step == "begin":
@@ -178,12 +183,12 @@ def test_a_driver_that_dies_again_and_again_is_continued(
     # When the same one runs again, then all have gone out, as items of one batch; and once, but for the
     # driver that had sent them and did not come to say so
     with consumers(service.tracker(), queue) as handled:
-        told = fan_out(spark, service, plan)
-    assert (told["rows"], told["sent"]) == (4, 4)
+        told = again(tmp_path, first, queue)
+    assert (told.rows, told.sent) == (4, 4)
     assert handled.times == {body(number): 2 for number in BAD}
     assert all(len(bodies) == 1 for bodies in handled.bodies.values())
     assert len(handled.bodies) == len(BAD)
-    assert ledger.status(told["batch_id"]).batch.state is State.COMPLETE
+    assert ledger.status(told.batch_id).batch.state is State.COMPLETE
 
 
 def test_the_page_says_which_rows_failed_and_pending_ones_go_out_if_they_are_asked_for(
@@ -210,17 +215,18 @@ def test_the_page_says_which_rows_failed_and_pending_ones_go_out_if_they_are_ask
     }
 
     # And failed rows are sent again, and pending ones if they are asked for
-    failed = fan_out(spark, service, again(tmp_path, first, queue))
-    both = fan_out(spark, service, again(tmp_path, first, queue, "both", pending=True))
+    failed = again(tmp_path, first, queue)
+    both = again(tmp_path, first, queue, "both", pending=True)
 
-    assert (failed["rows"], both["rows"], both["already"]) == (4, 2, 4)
+    assert (failed.rows, both.rows, both.already) == (4, 2, 4)
     with consumers(service.tracker(), queue) as handled:
         pass
     assert handled.times == {body(number): 1 for number in (*BAD, 0, 70)}
 
     # And rows that failed again are sent again from the folder of the second fan-out
-    rows = FailedRows(failed["batch_id"], str(tmp_path / "again"))
-    assert fan_out(spark, service, FanOut(rows, queue, str(tmp_path / "third")))["rows"] == 0
+    assert failed.batch_id is not None
+    rows = FailedRows(failed.batch_id, tmp_path / "again")
+    assert fan_out(rows, queue=queue, staging=tmp_path / "third").rows == 0
 
 
 def test_a_batch_that_has_not_ended_or_came_from_elsewhere_is_refused(
@@ -228,8 +234,9 @@ def test_a_batch_that_has_not_ended_or_came_from_elsewhere_is_refused(
 ) -> None:
     # Given a fan-out that goes on, and a batch that came from elsewhere
     spark.range(3).write.parquet(str(tmp_path / "rows"))
-    first = FanOut(Dataset(str(tmp_path / "rows")), new_queue(), str(tmp_path / "first"))
-    running = fan_out(spark, service, first)["batch_id"]
+    queue = new_queue()
+    running = fan_out(Dataset(tmp_path / "rows"), queue=queue, staging=tmp_path / "first").batch_id
+    assert running is not None
     other = service.ledger().open(OpenBatch())
     service.ledger().cancel(other.batch_id)
 
@@ -238,7 +245,7 @@ def test_a_batch_that_has_not_ended_or_came_from_elsewhere_is_refused(
         (other.batch_id, "first", "holds the staging of another batch"),
         (other.batch_id, "rows", "holds no finished staging"),
     ):
-        rows = FailedRows(batch_id, str(tmp_path / folder))
+        rows = FailedRows(batch_id, tmp_path / folder)
         with pytest.raises(InvalidRequest, match=why):
-            fan_out(spark, service, FanOut(rows, first.queue, str(tmp_path / "again")))
+            fan_out(rows, queue=queue, staging=tmp_path / "again")
     assert not (tmp_path / "again").exists()

@@ -12,8 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from fanin.spark.ack import driver
 from fanin.spark.ack.driver import acknowledge
+from fanin.spark.ack.opening import Acks
 from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.inputs.formats import Dataset
 from fanin.spark.runtime.service import Service
 from tests.spark.items import ITEMS, filled
 
@@ -67,9 +70,11 @@ def test_tasks_read_files_on_s3(
         request.getfixturevalue("s3a")
 
     # When tasks read them themselves; Spark here has no file system for S3
-    files = ParquetFiles(f"s3a://{bucket}/day=1", spark=spark)
-    rows, work = spark.createDataFrame([], "item string"), request.getfixturevalue("tmp_path") / "work"
-    done = acknowledge(rows, service, work=str(work), files=files)
+    place = f"s3a://{bucket}/day=1"
+    opened = Acks(spark.createDataFrame([], "item string"), ParquetFiles(place, spark=spark))
+    monkeypatch = request.getfixturevalue("monkeypatch")
+    monkeypatch.setattr(driver, "open_acks", lambda *_, **__: opened)
+    done = acknowledge(Dataset(place), service, work=request.getfixturevalue("tmp_path") / "work")
 
     # Then all of their items are done
     assert (done.ok, done.rows) == (True, ITEMS)

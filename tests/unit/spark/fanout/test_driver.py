@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,29 +13,54 @@ from fanin.adapters.memory.world import FixedClock
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import driver, summary
-from fanin.spark.fanout.bodies import Dataset
-from fanin.spark.fanout.driver import FanOut, fan_out
+from fanin.spark.fanout.driver import Plan, fan_out
 from fanin.spark.fanout.earlier_batch import EarlierBatch, retrying
 from fanin.spark.fanout.failed_rows import FailedRows, Retried
 from fanin.spark.fanout.opening import default_key, open_batch
 from fanin.spark.fanout.sent_messages import SentMessages
 from fanin.spark.fanout.staging import Staging
+from fanin.spark.inputs.formats import Dataset
 from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.reject_limit import RejectLimit
 from tests.unit.spark.conftest import MemoryStack
 from tests.unit.spark.runtime.file_systems import FileSystem
 
 STAGING = Staging("/staging", "rows-1", StructType(), {0: 3, 2: 4})
 
 
-def plan(**request: object) -> FanOut:
-    return FanOut(Dataset("/rows"), "https://queue", "/staging", request=OpenBatch(**request))  # type: ignore[arg-type]
+def plan(rows: object = None, **request: Any) -> Plan:
+    nobody: Any = rows
+    return Plan(
+        rows=nobody,
+        body=None,
+        queue="https://queue",
+        folder="/staging",
+        key=None,
+        left_out="/staging/rejects",
+        request=OpenBatch(**request),
+        workers=8,
+        max_rejects=RejectLimit(),
+        opened=lambda _: None,
+        progress=False,
+    )
 
 
-def test_a_wrong_batch_or_queue_is_refused_before_spark_or_the_stack_is_asked() -> None:
-    with pytest.raises(InvalidRequest, match="cannot have a limit"):
-        fan_out(None, None, plan(limit=5))  # type: ignore[arg-type]
-    with pytest.raises(InvalidRequest, match="is not the URL of a queue"):
-        fan_out(None, None, FanOut(Dataset("/rows"), "work", "/staging"))  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"limit": 5}, "cannot have a limit"),
+        ({"queue": "work"}, "is not the URL of a queue"),
+        ({"user_kay": "me"}, "a batch has no option 'user_kay'; it may have "),
+        ({"deadline": timedelta(hours=2)}, "deadline must be a point in time"),
+        ({"workers": 0}, "workers must be a whole number of at least 1"),
+        ({"staging": None}, "staging must be a path"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_spark_or_the_stack_is_asked(
+    wrong: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=why):
+        fan_out(Dataset("/rows"), **{"queue": "https://queue", "staging": "/staging", **wrong})
 
 
 def test_nothing_is_sent_of_a_batch_that_ended_before_the_first_message(
@@ -57,10 +83,9 @@ def test_nothing_is_sent_of_a_batch_that_ended_before_the_first_message(
     monkeypatch.setattr(summary, "write_rejects", lambda *_: {})
 
     # Then the driver sends nothing, and says what to do
-    watching = driver.Watching(lambda _: None, False)
-    told = driver._send(FileSystem().session(), stack, plan(), STAGING, watching)  # type: ignore[arg-type]
-    assert (told["state"], told["sent"]) == ("cancelled", None)
-    assert "--and-pending" in told["detail"]
+    told = driver._send(FileSystem().session(), stack, plan(), STAGING)  # type: ignore[arg-type]
+    assert (told.state, told.sent) == ("cancelled", None)
+    assert "--and-pending" in str(told.detail)
 
 
 @pytest.fixture
@@ -114,18 +139,18 @@ def test_a_redrive_that_its_deadline_completed_is_well_only_if_all_of_it_was_sen
     first = stack.ledger().cancel(stack.ledger().open(OpenBatch()).batch_id)
     earlier = EarlierBatch.of(first)
     monkeypatch.setattr(driver, "take_failed_rows", lambda *_: Retried(earlier, STAGING, 0))
-    request = OpenBatch(
+    rows = FailedRows(first.batch_id, "/first")
+    asked = plan(
+        rows,
         retry_of=first.batch_id,
         deadline=stack.memory.clock.now() + 60_000,
         on_deadline=OnDeadline.COMPLETE,
     )
-    rows = FailedRows(first.batch_id, "/first")
-    asked = FanOut(rows, "https://queue", "/staging", request=request)
-    batch = completed_by_its_deadline(stack, retrying(request, earlier))
+    batch = completed_by_its_deadline(stack, retrying(asked.request, earlier))
     note(system, batch, noted)
 
     # When it is run again, then it opens no other batch, and says how to send the rest unless all was sent
-    told = driver._retry(session, stack, asked, rows, driver.Watching(lambda _: None, False))  # type: ignore[arg-type]
-    assert (told["batch_id"], told["state"], told["retry_of"]) == (batch.batch_id, "complete", first.batch_id)
-    assert ("detail" in told) is (noted != "all")
-    assert f"--retry-of {batch.batch_id} --failed-from /staging" in told.get("detail", "") or noted == "all"
+    told = driver._retry(session, stack, asked, rows)  # type: ignore[arg-type]
+    assert (told.batch_id, told.state, told.retry_of) == (batch.batch_id, "complete", first.batch_id)
+    assert told.ok is (noted == "all")
+    assert f"--retry-of {batch.batch_id} --failed-from /staging" in str(told.detail) or noted == "all"

@@ -30,8 +30,8 @@ def test_what_is_left_of_a_batch_that_was_ended_is_told(stack: MemoryStack) -> N
     empty = ledger.cancel(empty.batch_id)
 
     # Then each says what to do, if there is anything
-    assert unsent(live, "/again", Sent.SOME) == {}
-    assert unsent(ledger.close(live.batch_id), "/again", Sent.SOME) == {}
+    assert unsent(live, "/again", Sent.SOME) is None
+    assert unsent(ledger.close(live.batch_id), "/again", Sent.SOME) is None
     assert "none of its rows was sent; to send them, name another --key" in told(empty, Sent.NONE)
     command = f"--retry-of {some.batch_id} --failed-from /again --and-pending"
     assert command in told(some, Sent.ALL)
@@ -56,8 +56,8 @@ def test_a_batch_that_its_deadline_completed_before_all_was_sent_is_told(stack: 
     # Then it is well only if all was sent; what is done was sent, whatever is noted of it
     assert "was completed by its deadline, and none of its rows was sent" in told(partial, Sent.NONE)
     assert "completed by its deadline, and perhaps not all of its rows were sent" in told(partial, Sent.SOME)
-    assert unsent(partial, "/again", Sent.ALL) == {}
-    assert all(unsent(done, "/again", sent) == {} for sent in Sent)
+    assert unsent(partial, "/again", Sent.ALL) is None
+    assert all(unsent(done, "/again", sent) is None for sent in Sent)
 
 
 def test_messages_that_the_queue_refused_were_not_sent(
@@ -78,18 +78,20 @@ def test_messages_that_the_queue_refused_were_not_sent(
     files: Any = MagicMock(path="/again", finished=lambda _: False)
     files.read.return_value = '{"results": "sent-1"}'
     for refused in (0, 1):
-        monkeypatch.setattr(summary, "_totals", lambda _, count=refused: ({"sent": 3 - count}, count))
+        monkeypatch.setattr(
+            summary, "_totals", lambda _, count=refused: ({"sent": 3 - count, "requests": 1}, count)
+        )
         monkeypatch.setattr(summary, "write_rejects", lambda *_, count=refused: {"unsent": count})
 
         # When it is summarized
         found = summary.summarize(spark, files, batch, staging, "/again/rejects")
 
         # Then it is well only if none was refused
-        assert ("detail" in found) is bool(refused)
+        assert found.ok is not bool(refused)
 
     # And the note of the results was read once each time
     assert files.read.call_count == 2
 
 
 def told(batch: Batch, sent: Sent) -> str:
-    return unsent(batch, "/again", sent)["detail"]
+    return str(unsent(batch, "/again", sent))

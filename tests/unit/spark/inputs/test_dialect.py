@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.formats import Dialect
+from fanin.spark.inputs.formats import Dataset, DatasetFormat, Dialect
 
 
 @pytest.mark.parametrize(
@@ -44,3 +46,28 @@ def test_only_what_differs_is_described() -> None:
         "delimiter": ";",
         "encoding": "latin-1",
     }
+
+
+def test_a_description_has_every_option_as_json() -> None:
+    dataset = Dataset(Path("rows.csv"), DatasetFormat.CSV, schema="id long", delimiter=";", multiline=True)
+    assert json.loads(json.dumps(dataset.describe())) == {
+        "path": "rows.csv",
+        "format": "csv",
+        "schema": "id long",
+        "multiline": True,
+        "delimiter": ";",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (("rows", "xml"), "there is no format 'xml'; name one of parquet, csv, "),
+        ((7,), "the path of a dataset must be a path, such as .* not 7"),
+        (("",), "must be a path"),
+        ((Path("s3://lake/rows"),), "a Path has one slash; give the text s3://lake/rows"),
+    ],
+)
+def test_what_is_not_a_dataset_is_refused(given: tuple[Any, ...], why: str) -> None:
+    with pytest.raises(InvalidRequest, match=why):
+        Dataset(*given)

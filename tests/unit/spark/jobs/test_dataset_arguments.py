@@ -27,7 +27,9 @@ def test_without_arguments_everything_is_by_default(parser: argparse.ArgumentPar
 def test_a_dialect_has_every_argument(parser: argparse.ArgumentParser) -> None:
     words = ["--delimiter", r"\t", "--encoding", "latin-1", "--quote", "", "--escape", "^", "--multiline"]
     options = parser.parse_args([*words, "--max-rejects", "3"])
-    assert dialect_of(options) == Dialect("\t", "latin-1", "", "^", multiline=True)
+    assert dialect_of(options) == Dialect(
+        delimiter="\t", encoding="latin-1", quote="", escape="^", multiline=True
+    )
     assert options.max_rejects == RejectLimit(count=3)
 
 

@@ -3,55 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from fanin.domain.batch import Batch, OnDeadline, OpenBatch
+from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
 from fanin.domain.targets import Target, TargetType, When
-from fanin.spark.fanout.bodies import Dataset
-from fanin.spark.fanout.driver import FanOut
 from fanin.spark.fanout.failed_rows import FailedRows
-from fanin.spark.inputs.formats import DatasetFormat, Dialect
+from fanin.spark.fanout.opening import request_of
+from fanin.spark.fanout.summary import FannedOut
+from fanin.spark.inputs.formats import Dataset
 from fanin.spark.jobs import fan_out
 from fanin.spark.jobs.fan_out import JOB
 from fanin.spark.jobs.running import USAGE
 from fanin.spark.runtime.reject_limit import RejectLimit
-from fanin.spark.runtime.service import Service
 from tests.unit.spark.conftest import MemoryStack
 
 NEEDED = ["--input", "rows.csv", "--queue", "https://queue", "--staging", "/staging"]
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[FanOut]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the job asks for; each fan-out ends closed."""
-    plans: list[FanOut] = []
+    calls: list[dict[str, Any]] = []
 
-    def fanned(
-        spark: object, service: object, plan: FanOut, *, opened: Callable[[Batch], None], progress: bool
-    ) -> dict[str, Any]:
-        plans.append(plan)
+    def fanned(rows: object, *, opened: Callable[[Batch], None], progress: bool, **more: Any) -> FannedOut:
+        calls.append({"rows": rows, **more})
+        request_of({name: more[name] for name in _OF_THE_BATCH})
         opened(MemoryStack().ledger().open(OpenBatch()))
         assert progress
-        return {"batch_id": 7, "state": "closed"}
+        return DONE
 
     monkeypatch.setattr(fan_out, "fan_out", fanned)
-    monkeypatch.setattr(Service, "from_env", lambda: None)
-    return plans
+    return calls
+
+
+DONE = FannedOut(7, rows=3, sent=3, requests=1, rejects={}, state=State.CLOSED)
+_OF_THE_BATCH = (
+    *("user_key", "deadline", "on_deadline", "lifetime", "idle_ttl", "parent_item", "retry_of"),
+    *("metadata", "on_end", "totals"),
+)
 
 
 def run(*more: str) -> dict[str, Any]:
     return JOB.run(None, JOB.parser().parse_args([*NEEDED, *more]))
 
 
-def test_without_options_it_is_a_plain_batch(asked: list[FanOut]) -> None:
-    assert run() == {"ok": True, "batch_id": 7, "state": "closed"}
-    assert asked == [FanOut(Dataset("rows.csv"), "https://queue", "/staging")]
+def test_without_options_it_is_a_plain_batch(asked: list[dict[str, Any]]) -> None:
+    told = run()
+    assert (told["ok"], told["batch_id"], told["state"]) == (True, 7, "closed")
+    assert told["accounted"] == {"in": 3, "sent": 3, "rejected": 0}
+    (call,) = asked
+    assert call["rows"] == Dataset("rows.csv")
+    assert request_of({name: call[name] for name in _OF_THE_BATCH}) == OpenBatch()
 
 
 def test_the_batch_is_told_as_soon_as_it_is_open(
-    asked: list[FanOut], capsys: pytest.CaptureFixture[str]
+    asked: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = JOB.parser().parse_args(NEEDED)
     JOB.run(None, options)  # type: ignore[arg-type]
@@ -60,7 +69,7 @@ def test_the_batch_is_told_as_soon_as_it_is_open(
     assert capsys.readouterr().err == told
 
 
-def test_every_option_of_the_batch_is_in_the_request(asked: list[FanOut]) -> None:
+def test_every_option_of_the_batch_is_in_the_request(asked: list[dict[str, Any]]) -> None:
     run(
         *("--user-key", "mine", "--parent-item", "7:g:3", "--retry-of", "9"),
         *("--lifetime", "7200", "--idle-ttl", "600"),
@@ -68,8 +77,8 @@ def test_every_option_of_the_batch_is_in_the_request(asked: list[FanOut]) -> Non
         *("--metadata", "a=b", "--metadata", "c=d=e"),
         *("--totals", "rows,cents"),
     )
-    (plan,) = asked
-    assert plan.request == OpenBatch(
+    (call,) = asked
+    assert request_of({name: call[name] for name in _OF_THE_BATCH}) == OpenBatch(
         user_key="mine",
         parent_item="7:g:3",
         retry_of=9,
@@ -82,37 +91,44 @@ def test_every_option_of_the_batch_is_in_the_request(asked: list[FanOut]) -> Non
     )
 
 
-def test_every_option_of_the_dataset_is_in_the_plan(asked: list[FanOut]) -> None:
+def test_every_option_of_the_dataset_is_in_the_plan(asked: list[dict[str, Any]]) -> None:
     run(
         *("--format", "csv", "--schema", "id long", "--multiline", "--body", "text"),
         *("--delimiter", r"\t", "--encoding", "latin-1", "--quote", "'", "--escape", "^"),
         *("--max-rejects", "5%"),
         *("--key", "nightly", "--rejects", "/rejects", "--workers", "3"),
     )
-    (plan,) = asked
-    dialect = Dialect("\t", "latin-1", "'", "^", multiline=True)
-    assert plan.dataset == Dataset("rows.csv", DatasetFormat.CSV, "text", "id long", dialect)
-    assert plan.max_rejects == RejectLimit(share=0.05)
-    assert (plan.key, plan.rejects, plan.workers) == ("nightly", "/rejects", 3)
+    (call,) = asked
+    assert call["rows"] == Dataset(
+        *("rows.csv", "csv"),
+        schema="id long",
+        delimiter="\t",
+        encoding="latin-1",
+        quote="'",
+        escape="^",
+        multiline=True,
+    )
+    assert call["max_rejects"] == RejectLimit(share=0.05)
+    assert [call[name] for name in ("body", "key", "rejects", "workers")] == [
+        "text",
+        "nightly",
+        "/rejects",
+        3,
+    ]
 
 
 @pytest.mark.parametrize(
-    ("told", "ok"),
+    ("changed", "ok"),
     [
-        ({"state": "closed"}, True),
-        ({"state": "complete"}, True),
-        ({"state": "complete", "detail": "the deadline was over, and none of its rows was sent"}, False),
-        ({"state": "cancelled"}, False),
-        ({"state": "timed_out"}, False),
-        ({"state": "orphaned"}, False),
+        ({"state": State.COMPLETE}, True),
+        ({"state": State.COMPLETE, "detail": "the deadline was over, and none of its rows was sent"}, False),
+        ({"state": State.CANCELLED}, False),
+        ({"state": State.TIMED_OUT}, False),
+        ({"state": State.ORPHANED}, False),
     ],
 )
-def test_a_batch_that_ended_otherwise_is_not_ok(
-    monkeypatch: pytest.MonkeyPatch, told: dict[str, str], ok: bool
-) -> None:
-    monkeypatch.setattr(fan_out, "fan_out", lambda *_, **_more: told)
-    monkeypatch.setattr(Service, "from_env", lambda: None)
-    assert run()["ok"] is ok
+def test_a_batch_that_ended_otherwise_is_not_ok(changed: dict[str, Any], ok: bool) -> None:
+    assert replace(DONE, **changed).summary()["ok"] is ok
 
 
 @pytest.mark.parametrize(
@@ -136,12 +152,12 @@ def test_arguments_that_do_not_make_sense_say_why(
     assert message in capsys.readouterr().err
 
 
-def test_targets_are_called_back_at_the_end(asked: list[FanOut]) -> None:
+def test_targets_are_called_back_at_the_end(asked: list[dict[str, Any]]) -> None:
     run(
         *("--on-end", '{"type": "sqs", "when": "complete", "queue_url": "https://next"}'),
         *("--on-end", '{"type": "step_functions", "task_token": "t"}'),
     )
-    assert asked[0].request.on_end == (
+    assert tuple(asked[0]["on_end"]) == (
         Target(TargetType.SQS, When.COMPLETE, queue_url="https://next"),
         Target(TargetType.STEP_FUNCTIONS, task_token="t"),  # noqa: S106
     )
@@ -154,11 +170,11 @@ def test_what_is_not_a_target_is_refused(bad: str, capsys: pytest.CaptureFixture
     assert "not a target" in capsys.readouterr().err
 
 
-def test_failed_rows_of_an_earlier_fan_out_take_the_place_of_a_dataset(asked: list[FanOut]) -> None:
+def test_failed_rows_of_an_earlier_fan_out_take_the_place_of_a_dataset(asked: list[dict[str, Any]]) -> None:
     for more, pending in (([], False), (["--and-pending"], True)):
         words = ["--failed-from", "/first", "--retry-of", "9", *NEEDED[2:], *more]
         JOB.run(None, JOB.parser().parse_args(words))  # type: ignore[arg-type]
-        assert asked.pop().dataset == FailedRows(9, "/first", pending)
+        assert asked.pop()["rows"] == FailedRows(9, "/first", pending)
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from math import inf
 from typing import Any, Final, TypeAlias, TypeVar
 
-from fanin.domain.limits import shown
+from fanin.domain.batch import ChildFailures, Mode, OnDeadline, OnFailure, OpenBatch
+from fanin.domain.failures import Keep, Tolerance
+from fanin.domain.limits import flag, pairs, shown
 from fanin.domain.redrives import OrdinalRange, Selection
 from fanin.domain.targets import Target, TargetType, When
+from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest
 
 T = TypeVar("T")
@@ -169,3 +173,60 @@ def _target(given: Mapping[str, Any]) -> Target:
 def _typed(target: Target) -> Target:
     """The target with members of the enumerations where the caller wrote their values."""
     return replace(target, type=member(TargetType, target.type), when=member(When, target.when))
+
+
+def batch_request(now: int, **options: Any) -> OpenBatch:
+    """The request to open a batch, from options as people give them; see ``Tracker.open``.
+
+    Args:
+        now: the time from which a timedelta counts, in milliseconds since the epoch.
+        options: names and values; what is left out is as ``OpenBatch`` has it.
+
+    Raises:
+        InvalidRequest: a batch has no such option, or it cannot have such a value.
+    """
+    known = [field.name for field in fields(OpenBatch)]
+    if unknown := sorted(options.keys() - known):
+        raise InvalidRequest(f"a batch has no option {unknown[0]!r}; it may have {', '.join(known)}")
+    if options.get("deadline") is not None:
+        options["deadline"] = milliseconds(options["deadline"], now)
+    return OpenBatch(**{name: _OPTIONS.get(name, _as_it_is)(value) for name, value in options.items()})
+
+
+def tolerance(given: Tolerance | int | None) -> Tolerance | None:
+    """A tolerance of failures, where a number stands for their count."""
+    if given is None or isinstance(given, Tolerance):
+        return given
+    if isinstance(given, int):
+        return Tolerance(count=given)
+    raise InvalidRequest(
+        f"tolerated_failures must be a number of failures or a Tolerance, such as Tolerance(percent=5), not"
+        f" {shown(given)}"
+    )
+
+
+def _metadata(given: Mapping[str, str] | None) -> dict[str, str]:
+    pairs("metadata", given or {})
+    return dict(given or {})
+
+
+def _as_it_is(value: T) -> T:
+    return value
+
+
+_OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "mode": partial(member, Mode),
+    "idle_ttl": seconds,
+    "lifetime": seconds,
+    "on_deadline": partial(member, OnDeadline),
+    "stall_after": seconds,
+    "metadata": _metadata,
+    "keep": lambda keep: None if keep is None else member(Keep, keep),
+    "on_failure": partial(member, OnFailure),
+    "child_failures": partial(member, ChildFailures),
+    "tolerated_failures": tolerance,
+    "on_end": targets,
+    "totals": check_names,
+    "results": partial(flag, "results"),
+}
+"""Option of a batch → what reads its value."""

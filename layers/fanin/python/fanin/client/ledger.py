@@ -9,11 +9,12 @@ from typing import Any, overload
 from fanin.client.conversions import (
     Duration,
     Moment,
+    batch_request,
     member,
     milliseconds,
     seconds,
     selection,
-    targets,
+    tolerance,
 )
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.marking import MarkingCalls
@@ -32,12 +33,11 @@ from fanin.domain.batch import (
 from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.ids import Group
 from fanin.domain.keys import MAX_KEYS, ItemKey, KeyedItem, checked_key
-from fanin.domain.limits import chunks, flag, pairs, shown
+from fanin.domain.limits import chunks
 from fanin.domain.marks import batch_of
 from fanin.domain.redrives import OrdinalRange
 from fanin.domain.reports import Expired, ReleasedItems, Verdict, merge_verdicts
 from fanin.domain.targets import Target, TargetReport
-from fanin.domain.totals import check_names
 from fanin.errors import (
     BatchClosed,
     BatchGone,
@@ -128,26 +128,26 @@ class LedgerCalls(MarkingCalls):
             ChannelRefused: a queue of ``on_end`` does not exist, or lacks the tag ``fanin:channel``.
             IdempotencyKeyReused: the key was used for a different request.
         """
-        pairs("metadata", metadata or {})
-        request = OpenBatch(
+        request = batch_request(
+            self.clock.now(),
             user_key=user_key,
-            mode=member(Mode, mode),
-            idle_ttl=seconds(idle_ttl),
-            lifetime=seconds(lifetime),
-            deadline=None if deadline is None else milliseconds(deadline, self.clock.now()),
-            on_deadline=member(OnDeadline, on_deadline),
+            mode=mode,
+            idle_ttl=idle_ttl,
+            lifetime=lifetime,
+            deadline=deadline,
+            on_deadline=on_deadline,
             limit=limit,
             parent_item=parent_item,
             retry_of=retry_of,
-            stall_after=seconds(stall_after),
-            metadata=dict(metadata or {}),
-            keep=None if keep is None else member(Keep, keep),
-            on_failure=member(OnFailure, on_failure),
-            child_failures=member(ChildFailures, child_failures),
-            tolerated_failures=_tolerance(tolerated_failures),
-            on_end=targets(on_end),
-            totals=check_names(totals),
-            results=flag("results", results),
+            stall_after=stall_after,
+            metadata=metadata,
+            keep=keep,
+            on_failure=on_failure,
+            child_failures=child_failures,
+            tolerated_failures=tolerated_failures,
+            on_end=on_end,
+            totals=totals,
+            results=results,
             max_items=max_items,
         )
         if parent_item is None or not IN_HAND.expects_child(parent_item):
@@ -183,7 +183,7 @@ class LedgerCalls(MarkingCalls):
             BatchNotFound, BatchGone: there is no such batch.
         """
         at = None if deadline is None else milliseconds(deadline, self.clock.now())
-        change = ChangeLimits(at, _tolerance(tolerated_failures), seconds(stall_after))
+        change = ChangeLimits(at, tolerance(tolerated_failures), seconds(stall_after))
         return self.ledger.change(batch_id, change)
 
     def _open_or_resume(self, request: OpenBatch, key: str | None) -> Batch:
@@ -365,14 +365,3 @@ class LedgerCalls(MarkingCalls):
             BatchNotFound: the batch does not exist, or was removed long ago.
         """
         return self.ledger.remove(batch_id)
-
-
-def _tolerance(given: Tolerance | int | None) -> Tolerance | None:
-    if given is None or isinstance(given, Tolerance):
-        return given
-    if isinstance(given, int):
-        return Tolerance(count=given)
-    raise InvalidRequest(
-        f"tolerated_failures must be a number of failures or a Tolerance, such as Tolerance(percent=5), not"
-        f" {shown(given)}"
-    )

@@ -16,38 +16,40 @@ if TYPE_CHECKING:
     from fanin.spark.ack.acknowledged import Acknowledged
     from fanin.spark.ack.driver import acknowledge, forecast
     from fanin.spark.ack.forecast import Forecast
-    from fanin.spark.ack.parquet_files import ParquetFiles
     from fanin.spark.ack.stream import ack_stream
-    from fanin.spark.fanout.bodies import Dataset, with_body
-    from fanin.spark.fanout.driver import FanOut, fan_out
+    from fanin.spark.auditing.driver import Audited, audit
+    from fanin.spark.fanout.bodies import with_body
+    from fanin.spark.fanout.driver import fan_out
     from fanin.spark.fanout.failed_rows import FailedRows
     from fanin.spark.fanout.sent_rows import sent_rows
     from fanin.spark.fanout.sink import register
-    from fanin.spark.inputs.formats import DatasetFormat, Dialect
-    from fanin.spark.inputs.opening import Input, Opened, open_input
+    from fanin.spark.fanout.summary import FannedOut
+    from fanin.spark.inputs.formats import Dataset, DatasetFormat
+    from fanin.spark.inputs.opening import Opened, open_input
     from fanin.spark.jobs.running import Job, Summary
     from fanin.spark.outcome.driver import outcomes
     from fanin.spark.runtime.reject_limit import RejectLimit
+    from fanin.spark.runtime.results import Result
     from fanin.spark.runtime.service import Service
     from fanin.spark.runtime.session import quiet_session, session
 
 __all__ = [
     "Acknowledged",
+    "Audited",
     "Dataset",
     "DatasetFormat",
-    "Dialect",
     "FailedRows",
-    "FanOut",
+    "FannedOut",
     "Forecast",
-    "Input",
     "Job",
     "Opened",
-    "ParquetFiles",
     "RejectLimit",
+    "Result",
     "Service",
     "Summary",
     "ack_stream",
     "acknowledge",
+    "audit",
     "fan_out",
     "forecast",
     "open_input",
@@ -61,21 +63,21 @@ __all__ = [
 
 _HOMES: Final = {
     "Acknowledged": "fanin.spark.ack.acknowledged",
-    "Dataset": "fanin.spark.fanout.bodies",
+    "Audited": "fanin.spark.auditing.driver",
+    "Dataset": "fanin.spark.inputs.formats",
     "DatasetFormat": "fanin.spark.inputs.formats",
-    "Dialect": "fanin.spark.inputs.formats",
     "FailedRows": "fanin.spark.fanout.failed_rows",
-    "FanOut": "fanin.spark.fanout.driver",
+    "FannedOut": "fanin.spark.fanout.summary",
     "Forecast": "fanin.spark.ack.forecast",
-    "Input": "fanin.spark.inputs.opening",
     "Job": "fanin.spark.jobs.running",
     "Opened": "fanin.spark.inputs.opening",
-    "ParquetFiles": "fanin.spark.ack.parquet_files",
     "RejectLimit": "fanin.spark.runtime.reject_limit",
+    "Result": "fanin.spark.runtime.results",
     "Service": "fanin.spark.runtime.service",
     "Summary": "fanin.spark.jobs.running",
     "ack_stream": "fanin.spark.ack.stream",
     "acknowledge": "fanin.spark.ack.driver",
+    "audit": "fanin.spark.auditing.driver",
     "fan_out": "fanin.spark.fanout.driver",
     "forecast": "fanin.spark.ack.driver",
     "open_input": "fanin.spark.inputs.opening",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from fanin.spark.runtime.rejects import Reason
+from fanin.spark.runtime.results import Result
 
 
 @dataclass(frozen=True)
-class Acknowledged:
+class Acknowledged(Result):
     """What a run did.
 
     Attributes:
@@ -56,26 +57,23 @@ class Acknowledged:
         }
 
     @property
-    def ok(self) -> bool:
+    def ok(self) -> bool:  # type: ignore[override]
         """Whether every row is accounted for."""
         rows, *others = self.accounted.values()
         return rows == sum(others)
 
+    @property
+    def detail(self) -> str | None:  # type: ignore[override]
+        """What is wrong, if not every row is accounted for."""
+        if self.ok:
+            return None
+        rows, *others = self.accounted.values()
+        return (
+            f"{rows} rows were read, and {sum(others)} are accounted for: somebody changed the work folder,"
+            " or the file system lost a part of it. Start again, which leaves out what is done"
+        )
+
     def summary(self) -> dict[str, Any]:
         """The summary of the job, ready for JSON; docs/how-to/spark/ack.md has what each field says."""
         done = self.distinct + self.failed
-        each = round(done / self.writes, 3) if self.writes else None
-        told = {
-            "ok": self.ok,
-            "rejects": self.rejects,
-            **asdict(self),
-            "accounted": self.accounted,
-            "acks_per_write": each,
-        }
-        if not self.ok:
-            rows, *others = self.accounted.values()
-            told["detail"] = (
-                f"{rows} rows were read, and {sum(others)} are accounted for: somebody changed the work"
-                " folder, or the file system lost a part of it. Start again, which leaves out what is done"
-            )
-        return told if self.totals else {name: value for name, value in told.items() if name != "totals"}
+        return {**super().summary(), "acks_per_write": round(done / self.writes, 3) if self.writes else None}

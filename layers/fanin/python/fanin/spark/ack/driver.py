@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.spark.ack import values
 from fanin.spark.ack.acknowledged import Acknowledged
-from fanin.spark.ack.coalescing import Coalesced, Given, coalesce
+from fanin.spark.ack.coalescing import WORK, Coalesced, Given, coalesce
+from fanin.spark.ack.few import acknowledge_few
 from fanin.spark.ack.forecast import Forecast, forecast_of, throughput_of_table, words_of
 from fanin.spark.ack.ledger_writes import (
     RESULTS,
@@ -18,70 +20,99 @@ from fanin.spark.ack.ledger_writes import (
     write_failures_task,
     write_marks_task,
 )
-from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.ack.opening import Acks, open_acks
 from fanin.spark.ack.writers import Written, check_writers, share_writers
+from fanin.spark.inputs.formats import Dataset
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.cluster import most_tasks
 from fanin.spark.runtime.datasets import replace_dataset
-from fanin.spark.runtime.reject_limit import ANY, RejectLimit
+from fanin.spark.runtime.places import path_of
+from fanin.spark.runtime.reject_limit import RejectLimit
+from fanin.spark.runtime.rejects import rejects_folder
 from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.session import session_of
+from fanin.spark.runtime.values import whole
 
 
 def acknowledge(
-    rows: DataFrame,
-    service: Service,
+    rows: DataFrame | Dataset,
+    service: Service | None = None,
     *,
-    work: str,
+    work: str | PathLike[str],
     batch_id: int | None = None,
-    files: ParquetFiles | None = None,
-    rejects: str | None = None,
+    ordinals: bool = False,
+    rejects: str | PathLike[str] | None = None,
     writers: int | None = None,
     totals: Sequence[str] = (),
-    max_rejects: RejectLimit = ANY,
+    max_rejects: int | str | RejectLimit | None = None,
     max_writes_per_second: float | None = None,
     progress: bool = False,
 ) -> Acknowledged:
-    """Acknowledge, or fail, the items that the rows of a DataFrame name; safe to repeat after any failure.
+    """Acknowledge, or fail, the items that rows name; safe to repeat after any failure.
 
     A run that is repeated leaves out what is done. Tasks wait for a table that refuses writes, for ten to
     twenty minutes while it takes none, and find the rate that it takes.
 
+    Example:
+        >>> done = acknowledge(rows, work="s3://lake/runs/1/ack")  # doctest: +SKIP
+        >>> done.ok, done.first, done.rejects  # doctest: +SKIP
+
     Args:
-        rows: with a column ``item``, or ``batch_id`` and ``ordinal``, or ``ordinal``; and perhaps a
-            ``reason``: where that is not null, the item has failed.
-        service: the stack.
+        rows: a DataFrame, or a ``Dataset``, which says where the rows are and whose Parquet files tasks read
+            themselves, twice as fast. With a column ``item``, or ``batch_id`` and ``ordinal``, or
+            ``ordinal``; and perhaps a ``reason``: where that is not null, the item has failed.
+        service: the stack; by default the one that the environment names.
         work: a folder for what steps pass to each other; the datasets of an earlier run in it are replaced.
         batch_id: the batch of all rows, for input that has only ordinals.
-        files: the Parquet files that the rows are read from, with ``mergeSchema``; tasks then read them
-            themselves, if their columns need no conversion, and twice as fast as through Spark. A run with
-            totals leaves them to Spark.
+        ordinals: of a JSON dataset, whether its objects have ``batch_id`` and ``ordinal``.
         rejects: folder for the rows that are left out; ``rejects`` in ``work`` if None.
         writers: tasks that write; if None, as many as there is work for.
         totals: names of totals of the batches; each is a column with what the items bring to it, whole
             numbers within ±2⁵³, or null for nothing. Values count with the first acknowledgement of their
             item. Rows with other values are rejects, and their items are left alone.
-        max_rejects: how many rows may be left out; by default not all of them.
+        max_rejects: how many rows may be left out, 100 or ``"2.5%"``; by default not all of them.
         max_writes_per_second: write units a second that all tasks together send at most; None for as many as
             the table takes.
         progress: whether to say on standard error how far it is.
 
     Raises:
-        InvalidRequest: the columns name no items, two have the same name but for its case, a total has no
-            column, or it is of another type; the session is one of Spark Connect; ``writers`` or
-            ``max_writes_per_second`` are less than 1; or what would be replaced is not of an earlier run.
+        InvalidRequest: an argument is not what it should be; the columns name no items, two have the same
+            name but for its case, a total has no column, or it is of another type; the session is one of
+            Spark Connect; or what would be replaced is not of an earlier run.
         TooManyRejects: too many rows are left out; no item was acknowledged or failed.
     """
-    check_writers(writers, max_writes_per_second)
-    given = Given(rows, service, work, batch_id, files, rejects, totals, max_rejects)
-    found = coalesce(given)
-    written = Written(rows.sparkSession, found.words, found.failed, shown=progress)
-    share = share_writers(found.words, most_tasks(rows.sparkSession), writers, max_writes_per_second)
-    paced = service.paced(share.writes_per_second)
+    writers, per_second = check_writers(writers, max_writes_per_second)
+    given, small = _given(
+        "acknowledge",
+        rows,
+        service=service,
+        work=work,
+        batch_id=batch_id,
+        ordinals=ordinals,
+        rejects=rejects,
+        totals=totals,
+        max_rejects=max_rejects,
+    )
+    if small and writers is None and per_second is None and not totals:
+        few = acknowledge_few(
+            given.rows,
+            given.service,
+            rejects=rejects_folder(given.rejects, given.work),
+            batch_id=given.batch_id,
+            max_rejects=given.max_rejects,
+            write_empty=True,
+        )
+        if few is not None:
+            return few
+    spark, found = given.rows.sparkSession, coalesce(given)
+    written = Written(spark, found.words, found.failed, shown=progress)
+    share = share_writers(found.words, most_tasks(spark), writers, per_second)
+    paced = given.service.paced(share.writes_per_second)
     marks = partition_marks(found.marks, share.tasks)
     results = marks.mapInArrow(write_marks_task(paced, found.totals, written.count), RESULTS)
     with written:
         if found.failed:
-            told = _fail(found, paced, share.tasks_for(found.failed), f"{work}/failed", written)
+            told = _fail(found, paced, share.tasks_for(found.failed), f"{given.work}/failed", written)
             results = results.unionByName(told)
         done = sum_results(results)
     named = sum(done[name] for name in ("first", "ranged", "duplicates", "late", "held"))
@@ -96,15 +127,15 @@ def acknowledge(
 
 
 def forecast(
-    rows: DataFrame,
-    service: Service,
+    rows: DataFrame | Dataset,
+    service: Service | None = None,
     *,
-    work: str,
+    work: str | PathLike[str],
     batch_id: int | None = None,
-    files: ParquetFiles | None = None,
-    rejects: str | None = None,
+    ordinals: bool = False,
+    rejects: str | PathLike[str] | None = None,
     totals: Sequence[str] = (),
-    max_rejects: RejectLimit = ANY,
+    max_rejects: int | str | RejectLimit | None = None,
     max_writes_per_second: float | None = None,
 ) -> Forecast:
     """Say what ``acknowledge`` would write, what that costs, and how long it takes; writes nothing.
@@ -117,7 +148,7 @@ def forecast(
         service: the stack.
         work: a folder for what steps pass to each other.
         batch_id: the batch of all rows.
-        files: the Parquet files that the rows are read from.
+        ordinals: of a JSON dataset, whether its objects have ``batch_id`` and ``ordinal``.
         rejects: folder for the rows that are left out.
         totals: names of totals of the batches.
         max_rejects: how many rows may be left out.
@@ -126,18 +157,58 @@ def forecast(
     Raises:
         InvalidRequest, TooManyRejects: as ``acknowledge``.
     """
-    check_writers(None, max_writes_per_second)
-    classic(rows.sparkSession, "forecast")
-    found = coalesce(Given(rows, service, work, batch_id, files, rejects, totals, max_rejects))
+    _, per_second = check_writers(None, max_writes_per_second)
+    given, _ = _given(
+        "forecast",
+        rows,
+        service=service,
+        work=work,
+        batch_id=batch_id,
+        ordinals=ordinals,
+        rejects=rejects,
+        totals=totals,
+        max_rejects=max_rejects,
+    )
+    found = coalesce(given)
     return forecast_of(
         words_of(found.marks),
         rows=found.rows,
         failed=found.failed,
         rejects=found.rejects,
-        region=service.settings().defaults.region,
-        table=throughput_of_table(service),
-        per_second=max_writes_per_second,
+        region=given.service.settings().defaults.region,
+        table=throughput_of_table(given.service),
+        per_second=per_second,
     )
+
+
+def _given(
+    what: str,
+    rows: DataFrame | Dataset,
+    *,
+    service: Service | None,
+    work: str | PathLike[str],
+    batch_id: int | None,
+    ordinals: bool,
+    rejects: str | PathLike[str] | None,
+    totals: Sequence[str],
+    max_rejects: int | str | RejectLimit | None,
+) -> tuple[Given, bool]:
+    """The arguments as they are meant, and whether the rows may be few."""
+    folder = path_of("work", work).rstrip("/")
+    left_out = None if rejects is None else path_of("rejects", rejects)
+    batch_id = None if batch_id is None else whole("batch_id", batch_id)
+    limit = RejectLimit.of(max_rejects)
+    spark = classic(session_of(rows), what)
+    if isinstance(rows, Dataset):
+        replaced = {rejects_folder(left_out, folder): "rejects (--rejects)"}
+        replaced |= {f"{folder}/{one}": "work (--work)" for one in WORK}
+        acks = open_acks(spark, rows, totals, replaced, by_ordinal=ordinals or batch_id is not None)
+    else:
+        acks = Acks(rows)
+    given = Given(
+        acks.rows, service or Service.from_env(), folder, batch_id, acks.files, left_out, totals, limit
+    )
+    return given, acks.small
 
 
 def _fail(found: Coalesced, service: Service, tasks: int, folder: str, written: Written) -> DataFrame:

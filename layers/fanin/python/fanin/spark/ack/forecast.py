@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
@@ -15,6 +15,7 @@ from fanin.domain.costs import failure_writes
 from fanin.domain.prices import prices_or_default
 from fanin.domain.tree import Tree
 from fanin.errors import AccessDenied, NotConfigured
+from fanin.spark.runtime.results import Result
 from fanin.spark.runtime.service import Service
 
 QUOTA: Final = 40_000
@@ -28,7 +29,7 @@ _HOUR: Final = 3_600
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Forecast(Result):
     """What a run would do, if nothing of it was done before.
 
     Attributes:
@@ -60,10 +61,11 @@ class Forecast:
     warm_writes_per_second: float = WARM
     hours: float = 0.0
 
+    ok, detail = True, None
+
     def summary(self) -> dict[str, Any]:
-        """The summary of the job, ready for JSON."""
-        told = asdict(self) | {"dollars": round(self.dollars, 4), "hours": round(self.hours, 3)}
-        return {"ok": True, "dry_run": True, "rejects": self.rejects, **told}
+        rounded = {"dollars": round(self.dollars, 4), "hours": round(self.hours, 3)}
+        return {"ok": True, "dry_run": True, **super().summary(), **rounded}
 
 
 class Throughput(NamedTuple):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from pyspark import Accumulator
 from pyspark.sql import SparkSession
 
+from fanin.domain.limits import shown
 from fanin.errors import InvalidRequest
 from fanin.spark.runtime.progress import Progress
+from fanin.spark.runtime.values import whole
 
 _LEAST: Final = 1_000
 """Words or failures that are worth a task: one call, or a few."""
@@ -44,18 +46,23 @@ class Share:
         return self.asked or max(1, min(self.at_once, -(-writes // _LEAST)))
 
 
-def check_writers(writers: int | None, per_second: float | None) -> None:
-    """Refuse what would be taken for no limit, or would fail only when everything is coalesced.
+def check_writers(writers: Any, per_second: Any) -> tuple[int | None, float | None]:
+    """Read how many tasks write, and how fast; refuse what would fail only when everything is coalesced.
 
     Raises:
-        InvalidRequest: the tasks are fewer than one, or the rate is not a number of at least 1.
+        InvalidRequest: the tasks are not a whole number of at least 1, or the rate is not a number of at
+            least 1.
     """
-    if writers is not None and writers < 1:
-        raise InvalidRequest(f"writers must be at least 1, and are {writers}; None chooses their number")
-    if per_second is not None and not 1 <= per_second < math.inf:
+    try:
+        rate = None if per_second is None else float(per_second)
+    except (TypeError, ValueError):
+        rate = 0.0
+    if rate is not None and not 1 <= rate < math.inf:
         raise InvalidRequest(
-            f"max_writes_per_second must be a number of at least 1, and is {per_second}; None sets no limit"
+            f"max_writes_per_second must be a number of at least 1, not {shown(per_second)}; None sets"
+            " no limit"
         )
+    return None if writers is None else whole("writers", writers, 1), rate
 
 
 def share_writers(words: int, most: int, writers: int | None, per_second: float | None) -> Share:

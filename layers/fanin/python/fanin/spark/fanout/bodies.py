@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import (
@@ -24,10 +22,10 @@ from pyspark.sql.types import (
 
 from fanin.client.sqs import REQUEST_BYTES
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.formats import DatasetFormat, Dialect, dataset_format, format_of_path
+from fanin.spark.inputs.formats import Dataset, DatasetFormat
 from fanin.spark.inputs.json_lines import TEXT
 from fanin.spark.inputs.names import find_name, quoted
-from fanin.spark.inputs.opening import Input, Opened, open_input
+from fanin.spark.inputs.opening import Opened, open_input, readable
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, not_utf8, readable_columns, undecoded
 
@@ -47,49 +45,6 @@ _TIMES: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """Rows to send.
-
-    Raises:
-        InvalidRequest: there is no such format.
-
-    Attributes:
-        path: file, folder or pattern, as Spark takes it; or the name of a table.
-        format: or its name, such as ``csv``. None takes that of the table that the folder is, or the one that
-            the suffix names.
-        body: the column that holds the message. None sends the row as a JSON object that keeps nulls; an
-            object of a JSON dataset is sent as it is.
-        schema: the columns of a CSV dataset, in DDL; without it all values are text.
-        dialect: how a CSV or JSON dataset is written down.
-    """
-
-    path: str
-    format: DatasetFormat | None = None
-    body: str | None = None
-    schema: str | None = None
-    dialect: Dialect = Dialect()
-
-    def __post_init__(self) -> None:
-        if self.format is not None:
-            object.__setattr__(self, "format", dataset_format(self.format))
-
-    def describe(self) -> dict[str, Any]:
-        """Everything but the data that the messages depend on, as JSON."""
-        return {
-            "path": self.path,
-            "format": (self.format or format_of_path(self.path)).value,
-            "body": self.body,
-            "schema": self.schema,
-            "multiline": self.dialect.multiline,
-            **self.dialect.differences(),
-        }
-
-    @property
-    def input(self) -> Input:
-        return Input(self.path, self.format, self.dialect)
-
-
 class Bodies(NamedTuple):
     """The rows of a dataset as messages.
 
@@ -103,54 +58,61 @@ class Bodies(NamedTuple):
     opened: Opened
 
 
-def read(spark: SparkSession, dataset: Dataset, replaced: Mapping[str, str] | None = None) -> Bodies:
+def read(
+    spark: SparkSession,
+    dataset: Dataset,
+    body: str | None = None,
+    replaced: Mapping[str, str] | None = None,
+) -> Bodies:
     """Read a dataset; each row comes with its message, or with the reason why it has none.
 
     Args:
         spark: the session.
         dataset: the dataset.
+        body: the column that holds the message. None sends the row as a JSON object that keeps nulls; an
+            object of a JSON dataset is sent as it is.
         replaced: as for ``open_input``.
 
     Raises:
         InvalidRequest: the dataset or the column does not exist, the format does not take a schema, or JSON
             has no form for a column.
     """
-    format_ = dataset.format or format_of_path(dataset.path)
-    if dataset.schema is not None and format_ is not DatasetFormat.CSV:
-        raise InvalidRequest(f"a {format_} dataset takes no schema, since it has its own; only CSV does")
-    fields = [] if dataset.body is None else [dataset.body]
-    types = _types(spark, dataset.schema)
-    opened = open_input(spark, dataset.input, fields=fields, types=types, replaced=replaced)
+    opened = open_input(spark, dataset, fields=[] if body is None else [body], replaced=replaced)
+    return Bodies(of_rows(opened.rows, body, opened.format), opened)
+
+
+def of_rows(given: DataFrame, body: str | None = None, format_: DatasetFormat | None = None) -> DataFrame:
+    """The rows of ``Bodies``, of a DataFrame.
+
+    Args:
+        given: the rows; of a dataset with ``LINE`` and ``PROBLEM``.
+        body: as for ``read``.
+        format_: of the dataset that they are, if they are one.
+
+    Raises:
+        InvalidRequest: there is no such column, or JSON has no form for one.
+    """
+    rows = readable(given)
     text, line, wrong = F.col(TEXT), F.col(LINE), F.lit(None).cast("string")
-    if opened.format is DatasetFormat.JSON:
-        body = text if dataset.body is None else F.col(quoted(dataset.body))
+    if format_ is DatasetFormat.JSON:
+        message = text if body is None else F.col(quoted(body))
         value = F.coalesce(line, text)
     else:
-        names = readable_columns(opened.rows)
-        if dataset.body is None:
-            body = _object(opened.rows, names)
+        names = readable_columns(rows)
+        if body is None:
+            message = _object(rows, names)
             # Lines of CSV were decoded, and are judged by their own encoding.
-            wrong = wrong if opened.format is DatasetFormat.CSV else _undecoded(opened.rows, names)
+            wrong = wrong if format_ is DatasetFormat.CSV else _undecoded(rows, names)
         else:
-            body = _body(opened.rows, dataset.body)
-        kinds = opened.rows.schema
+            message = _body(rows, body)
+        kinds = rows.schema
         shown = [name for name in names if _key_without_text(kinds[name].dataType) is None]
-        value = F.coalesce(line, _object(opened.rows, shown))
-    rows = opened.rows.select(body.alias(BODY), value.alias("value"), wrong.alias(_WRONG), LINE, PROBLEM)
-    judged = rows.select(BODY, "value", *_judged())
+        value = F.coalesce(line, _object(rows, shown))
+    told = rows.select(message.alias(BODY), value.alias("value"), wrong.alias(_WRONG), LINE, PROBLEM)
+    judged = told.select(BODY, "value", *_judged())
     good = F.col("reason").isNull()
-    body, value = F.when(good, F.col(BODY)), F.when(~good, F.col("value"))
-    return Bodies(judged.select(body.alias(BODY), value.alias("value"), "reason", "detail"), opened)
-
-
-def _types(spark: SparkSession, schema: str | None) -> StructType | None:
-    try:
-        return None if schema is None else spark.createDataFrame([], schema).schema
-    except ParseException as error:
-        why = str(error).splitlines()[0]
-        raise InvalidRequest(
-            f"the schema {schema!r} is not DDL, such as 'id BIGINT, name STRING': {why}"
-        ) from error
+    message, value = F.when(good, F.col(BODY)), F.when(~good, F.col("value"))
+    return judged.select(message.alias(BODY), value.alias("value"), "reason", "detail")
 
 
 def _body(rows: DataFrame, body: str) -> Column:

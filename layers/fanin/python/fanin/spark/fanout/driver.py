@@ -7,9 +7,10 @@ same item, and the ledger counts it once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from os import PathLike
 from typing import Any, NamedTuple
 
 from pyspark import Accumulator
@@ -18,64 +19,46 @@ from pyspark.sql import DataFrame, SparkSession
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import bodies
-from fanin.spark.fanout.bodies import Dataset
 from fanin.spark.fanout.earlier_batch import retrying
 from fanin.spark.fanout.failed_rows import FailedRows, take_failed_rows
 from fanin.spark.fanout.folder_owner import check_key, note_batch
-from fanin.spark.fanout.opening import check_request, default_key, open_batch
+from fanin.spark.fanout.opening import default_key, open_batch, request_of
 from fanin.spark.fanout.queue_check import check_queue, check_url
 from fanin.spark.fanout.rejects_folder import write_rejects
 from fanin.spark.fanout.sending import Target, send
 from fanin.spark.fanout.sent_messages import SentMessages
 from fanin.spark.fanout.staging import Made, Staging, find_staging, left_out_name, stage
-from fanin.spark.fanout.summary import accounted, summarize
+from fanin.spark.fanout.summary import FannedOut, summarize
 from fanin.spark.inputs.footers import check_promised
+from fanin.spark.inputs.formats import Dataset
+from fanin.spark.inputs.listing import check_not_replaced, files_of, fingerprint
 from fanin.spark.inputs.opening import Opened, fingerprint_of
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.datasets import check_apart, read_dataset
 from fanin.spark.runtime.file_tasks import one_task_for_each_file
 from fanin.spark.runtime.files import Folder
+from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.progress import Progress
-from fanin.spark.runtime.reject_limit import ANY, RejectLimit
+from fanin.spark.runtime.reject_limit import RejectLimit
 from fanin.spark.runtime.rejects import check_rejects_folder, rejects_folder
 from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.session import session_of
+from fanin.spark.runtime.values import whole
 
 
-@dataclass(frozen=True)
-class FanOut:
-    """One fan-out; running the same one again continues it.
+class Plan(NamedTuple):
+    """One fan-out, with its arguments as they were read; see ``fan_out``."""
 
-    Attributes:
-        dataset: what to send: a dataset, or the failed rows of an earlier fan-out.
-        queue: URL of the queue.
-        folder: for the staging and the results; it belongs to this fan-out alone.
-        key: idempotency key of the batch; by default the staging's own.
-        rejects: folder for rows that were not sent; by default ``rejects`` in ``folder``.
-        request: the batch to open: exact, and without a limit. Its metadata gets an entry ``staging``. What
-            it leaves open of user key, metadata, totals and ``keep`` is as in the batch that it retries.
-        workers: requests that each task sends at the same time.
-        max_rejects: how many rows may be left out; by default not all of them.
-    """
-
-    dataset: Dataset | FailedRows
+    rows: DataFrame | Dataset | FailedRows
+    body: str | None
     queue: str
     folder: str
-    key: str | None = None
-    rejects: str | None = None
-    request: OpenBatch = OpenBatch()
-    workers: int = 8
-    max_rejects: RejectLimit = ANY
-
-    @property
-    def left_out(self) -> str:
-        """The folder for rows that were not sent."""
-        return rejects_folder(self.rejects, self.folder)
-
-
-class Watching(NamedTuple):
-    """How a caller follows a fan-out, as the arguments of ``fan_out`` say."""
-
+    key: str | None
+    left_out: str
+    request: OpenBatch
+    workers: int
+    max_rejects: RejectLimit
     opened: Callable[[Batch], object]
     progress: bool
 
@@ -85,16 +68,23 @@ def _ignore(_batch: Batch) -> None:
 
 
 def fan_out(
-    spark: SparkSession,
-    service: Service,
-    plan: FanOut,
+    rows: DataFrame | Dataset | FailedRows,
+    service: Service | None = None,
     *,
+    queue: str,
+    staging: str | PathLike[str],
+    body: str | None = None,
+    key: str | None = None,
+    rejects: str | PathLike[str] | None = None,
+    max_rejects: int | str | RejectLimit | None = None,
+    workers: int = 8,
     opened: Callable[[Batch], object] = _ignore,
     progress: bool = False,
-) -> dict[str, Any]:
-    """Send every row of a dataset as an item of one batch, and close the batch.
+    **batch: Any,
+) -> FannedOut:
+    """Send every row as an item of one batch, and close the batch. Running the same again continues it.
 
-    The dataset is evaluated once: what is sent and what is left out are made of the rows that were staged.
+    The rows are evaluated once: what is sent and what is left out are made of the rows that were staged.
 
     Rows that cannot be a message (malformed, null, too large) become rejects, and not items. Messages that
     the queue refuses for good become rejects and failed items, so that the batch ends.
@@ -102,28 +92,33 @@ def fan_out(
     Failed rows of an earlier fan-out are sent as a batch that retries its batch. Each failure is sent by one
     redrive only, whether that sends rows or the messages that were kept.
 
+    Example:
+        >>> done = fan_out(rows, queue=queue, staging="s3://lake/runs/1", user_key="me")  # doctest: +SKIP
+        >>> done.batch_id, done.sent, done.rejects  # doctest: +SKIP
+
     Args:
-        spark: the session.
-        service: the stack.
-        plan: what to send, and where.
+        rows: a DataFrame; a ``Dataset``, which says where the rows are; or ``FailedRows``.
+        service: the stack; by default the one that the environment names.
+        queue: URL of the queue.
+        staging: a folder for the staging and the results; it belongs to this fan-out alone.
+        body: the column that holds the message. None sends the row as a JSON object that keeps nulls; an
+            object of a JSON dataset is sent as it is.
+        key: idempotency key of the batch; by default the staging's own.
+        rejects: folder for rows that were not sent; by default ``rejects`` in ``staging``.
+        max_rejects: how many rows may be left out, 100 or ``"2.5%"``; by default not all of them.
+        workers: requests that each task sends at the same time.
         opened: called with the batch as soon as it is open, or was found; before any message is sent.
         progress: whether to say on standard error how many messages are sent. A task says how many it has
             sent when it ends.
-
-    Returns:
-        ``batch_id``, ``rows`` (items), ``sent``, ``requests``, ``rejects`` (rows by reason), ``accounted``
-        (``in``, the rows of the dataset, is ``sent`` and ``rejected`` together) and ``state``. ``sent`` and
-        ``requests`` are null if the batch was already closed and its results were lost. Of failed rows also
-        ``retry_of`` and ``already``, the rows that another redrive has sent; if no rows are
-        left, no batch is opened, and ``batch_id`` and ``state`` are null. If the batch ended before its rows
-        were done, or its deadline completed it before all were sent, ``detail`` says how to send what is
-        left.
+        batch: options of the batch, as ``Tracker.open`` takes them, such as ``user_key``; an exact one,
+            without a limit. Its metadata gets an entry ``staging``. What is left out of user key, metadata,
+            totals and ``keep`` is as in the batch that it retries.
 
     Raises:
-        InvalidRequest: the queue is not a URL, the batch cannot be filled by Spark, the folder belongs to
-            another fan-out or to other data, or the dataset does not have the column; or the earlier batch
-            has not ended, or was not filled from the staging that is named; or the footers of Parquet files
-            promise other rows than Spark reads, or what was sent does not account for every row.
+        InvalidRequest: an argument is not what it should be, the batch cannot be filled by Spark, the folder
+            belongs to another fan-out or to other data, or the rows do not have the column; or the earlier
+            batch has not ended, or was not filled from the staging that is named; or the footers of Parquet
+            files promise other rows than Spark reads, or what was sent does not account for every row.
         NotConfigured: there is no such queue; nothing was staged or sent.
         BatchNotFound: there is no batch to retry.
         TooManyRejects: too many rows have no message; nothing was sent.
@@ -133,51 +128,55 @@ def fan_out(
             cannot be written; start the same fan-out again.
         InvalidItemId: the service did not issue the parent item.
     """
-    check_request(plan.request)
-    check_url(plan.queue)
-    classic(spark, "fan_out")
+    folder = path_of("staging", staging)
+    plan = Plan(
+        rows,
+        body,
+        check_url(queue),
+        folder,
+        key,
+        rejects_folder(None if rejects is None else path_of("rejects", rejects), folder),
+        request_of(batch),
+        whole("workers", workers, 1),
+        RejectLimit.of(max_rejects),
+        opened,
+        progress,
+    )
+    if body is not None and isinstance(rows, FailedRows):
+        raise InvalidRequest("failed rows are sent as they were staged, so leave out body")
+    spark = classic(session_of(rows), "fan_out")
+    service = service or Service.from_env()
     # Early, so that a run does not send everything and fail then.
-    check_apart(spark, "rejects", plan.left_out, [f"{plan.folder}/rows"])
+    check_apart(spark, "rejects", plan.left_out, [f"{folder}/rows"])
     check_rejects_folder(spark, plan.left_out)
-    if find_staging(spark, plan.folder) is None:
+    if find_staging(spark, folder) is None:
         # Later the queue may be gone: a run that has nothing left to send does not need it.
-        check_queue(service.tracker().sqs, plan.queue)
-    watching = Watching(opened, progress)
-    if isinstance(plan.dataset, FailedRows):
-        return _retry(spark, service, plan, plan.dataset, watching)
-    return _send(spark, service, plan, _staged(spark, plan, plan.dataset), watching)
+        check_queue(service.tracker().sqs, queue)
+    if isinstance(rows, FailedRows):
+        return _retry(spark, service, plan, rows)
+    return _send(spark, service, plan, _staged(spark, plan, rows))
 
 
-def _retry(
-    spark: SparkSession, service: Service, plan: FanOut, rows: FailedRows, watching: Watching
-) -> dict[str, Any]:
+def _retry(spark: SparkSession, service: Service, plan: Plan, rows: FailedRows) -> FannedOut:
     """Send the failed rows of an earlier fan-out."""
     source = {**rows.describe(), "queue": plan.queue}
     retried = take_failed_rows(spark, service, rows, plan.folder, source)
-    told = {"retry_of": rows.batch_id, "already": retried.already}
-    if not retried.staging.rows:
-        nothing = {
-            "rows": 0,
-            "sent": 0,
-            "requests": 0,
-            "rejects": {},
-            "accounted": accounted(0, sent=0, rejected=0),
-        }
-        return {"batch_id": None, **nothing, "state": None, **told}
-    plan = replace(plan, request=retrying(plan.request, retried.earlier))
-    return {**_send(spark, service, plan, retried.staging, watching), **told}
+    if retried.staging.rows:
+        plan = plan._replace(request=retrying(plan.request, retried.earlier))
+        done = _send(spark, service, plan, retried.staging)
+    else:
+        done = FannedOut(batch_id=None, rows=0, sent=0, requests=0, rejects={}, state=None)
+    return replace(done, retry_of=rows.batch_id, already=retried.already)
 
 
-def _send(
-    spark: SparkSession, service: Service, plan: FanOut, staging: Staging, watching: Watching
-) -> dict[str, Any]:
+def _send(spark: SparkSession, service: Service, plan: Plan, staging: Staging) -> FannedOut:
     """Send rows that are staged, unless their batch has ended or all were sent; close it, and sum up."""
     files, key = Folder(spark, plan.folder), plan.key or default_key(staging)
-    retry = isinstance(plan.dataset, FailedRows)
+    retry = isinstance(plan.rows, FailedRows)
     check_key(files, key, service.ledger(), taken=retry)
 
     def opened(batch: Batch) -> None:
-        watching.opened(batch)
+        plan.opened(batch)
         note_batch(files, batch, key)
 
     def began(batch_id: int) -> bool:
@@ -191,7 +190,7 @@ def _send(
         if batch.state is State.OPEN:
             results = messages.new()
             target = Target(plan.queue, group, service, plan.workers)
-            _send_messages(spark, staging, target, files.at(results), progress=watching.progress)
+            _send_messages(spark, staging, target, files.at(results), progress=plan.progress)
             messages.finish(results)
     if batch.state is State.OPEN:
         batch = service.ledger().close(batch.batch_id)
@@ -210,29 +209,37 @@ def _send_messages(
         send(staging.read(spark), replace(target, count=count)).write.parquet(results)
 
 
-def _staged(spark: SparkSession, plan: FanOut, dataset: Dataset) -> Staging:
+def _staged(spark: SparkSession, plan: Plan, rows: DataFrame | Dataset) -> Staging:
     files, left = Folder(spark, plan.folder), plan.left_out
     opened: list[Opened] = []
     # The folder may hold the dataset itself, but what is staged in it must not become a part of that.
     written = {left: "rejects (--rejects)", files.at("rows"): "folder (--staging)"}
 
     def make() -> DataFrame:
-        found = bodies.read(spark, dataset, written)
+        if not isinstance(rows, Dataset):
+            check_not_replaced(spark, "of the DataFrame", files_of(rows), written)
+            return bodies.of_rows(rows, plan.body)
+        found = bodies.read(spark, rows, plan.body, written)
         opened.append(found.opened)
         return found.rows
 
     def check(made: Made) -> None:
-        check_promised(spark, opened[0], made.rows + made.left)
+        if opened:
+            check_promised(spark, opened[0], made.rows + made.left)
         if made.left:
             found = read_dataset(spark, files.at(left_out_name(made.attempt)), rejects.SCHEMA)
             counted = write_rejects(spark, found, left)
             plan.max_rejects.check(counted, made.rows + made.left, left, spark)
 
-    def data() -> dict[str, Any] | None:
+    def data() -> Mapping[str, Any] | None:
         try:
-            return fingerprint_of(spark, dataset.input)
+            if isinstance(rows, Dataset):
+                return fingerprint_of(spark, rows)
+            found = files_of(rows)
+            return fingerprint(found) if found else None
         except InvalidRequest:
             return None  # if it is gone, what was staged of it is sent; if nothing was, reading it says why
 
-    source = {**dataset.describe(), "queue": plan.queue}
+    described = rows.describe() if isinstance(rows, Dataset) else {"columns": rows.schema.simpleString()}
+    source = {**described, "body": plan.body, "queue": plan.queue}
     return stage(spark, plan.folder, source, make, data=data, then=check)

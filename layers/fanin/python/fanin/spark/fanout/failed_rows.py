@@ -8,6 +8,7 @@ repeats a step, at whatever point a driver died, takes the same rows.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -29,7 +30,10 @@ from fanin.spark.fanout.opening import STAGING, first_ordinal
 from fanin.spark.fanout.staging import ORDINAL, Made, Staging, find_staging, stage
 from fanin.spark.outcome.driver import outcomes
 from fanin.spark.runtime.arrow import Records
+from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.session import Located
+from fanin.spark.runtime.values import whole
 
 EARLIER: Final = "retry_of_ordinal"
 """The column of a staging with the ordinal that the row had in the earlier batch."""
@@ -41,7 +45,7 @@ _PENDING: Final = "pending"
 
 
 @dataclass(frozen=True)
-class FailedRows:
+class FailedRows(Located):
     """Rows of an earlier fan-out that are to be sent again, as items of a new batch.
 
     Attributes:
@@ -52,12 +56,21 @@ class FailedRows:
     """
 
     batch_id: int
-    folder: str
+    folder: str | os.PathLike[str]
     pending: bool = False
+
+    @property
+    def place(self) -> str:
+        """The folder as text."""
+        return path_of("the folder of failed rows", self.folder)
 
     def describe(self) -> dict[str, Any]:
         """What the rows depend on, as JSON."""
-        return {"retry_of": self.batch_id, "staging": self.folder, "pending": self.pending}
+        return {"retry_of": self.batch_id, "staging": self.place, "pending": self.pending}
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "batch_id", whole("batch_id", self.batch_id))
+        _ = self.place
 
 
 class Retried(NamedTuple):
@@ -98,11 +111,11 @@ def take_failed_rows(
     if staging is not None and chosen is not None:
         return Retried(EarlierBatch(**staging.notes), staging, chosen.rows - staging.rows)
     batch = ended_batch(still_there(service, rows.batch_id, chosen))
-    sent_from = find_staging(spark, rows.folder)
+    sent_from = find_staging(spark, rows.place)
     if sent_from is None or batch.metadata.get(STAGING) != sent_from.attempt:
         holds = "no finished staging" if sent_from is None else "the staging of another batch"
         raise InvalidRequest(
-            f"{rows.folder} holds {holds}: name the folder from which batch {batch.batch_id} was fanned out"
+            f"{rows.place} holds {holds}: name the folder from which batch {batch.batch_id} was fanned out"
         )
 
     # A batch that is removed while tasks read or mark it reads as if nothing had failed, or been taken by

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from datetime import timedelta
+from typing import Any, Final
 
+from fanin.client.conversions import batch_request
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Kind, Mode, OpenBatch, State
 from fanin.errors import BatchClosed, InvalidRequest
@@ -17,6 +19,22 @@ STAGING: Final = "staging"
 """The entry in the metadata of a fan-out's batch that names its staging."""
 ADD_KEY: Final = "fan-out"
 """Idempotency key of the addition, within the batch of a fan-out."""
+
+
+def request_of(options: Mapping[str, Any]) -> OpenBatch:
+    """The request for the batch, from options as ``Tracker.open`` takes them.
+
+    Raises:
+        InvalidRequest: there is no such option, or a fan-out cannot have it; or the deadline counts from now.
+    """
+    if isinstance(options.get("deadline"), timedelta):
+        raise InvalidRequest(
+            "deadline must be a point in time, such as datetime.now(UTC) + timedelta(hours=2), kept for the"
+            " next run: counted from now, a second run would ask for another batch"
+        )
+    request = batch_request(0, **options)
+    check_request(request)
+    return request
 
 
 def check_request(request: OpenBatch) -> None:

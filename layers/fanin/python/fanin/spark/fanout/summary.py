@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
 from typing import Any, Final
@@ -20,6 +21,7 @@ from fanin.spark.runtime import rejects
 from fanin.spark.runtime.datasets import read_dataset
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import Reason
+from fanin.spark.runtime.results import Result
 
 
 class Sent(StrEnum):
@@ -38,9 +40,56 @@ _HOW_MANY: Final = {
 }
 
 
+@dataclass(frozen=True)
+class FannedOut(Result):
+    """What a fan-out did.
+
+    Attributes:
+        batch_id: the batch; None if a redrive had nothing left to send.
+        rows: items of the batch.
+        sent: messages that were sent; None if the batch was already closed, and its results were lost.
+        requests: that these took; None likewise.
+        rejects: rows that are not sent, by reason.
+        state: of the batch.
+        detail: how to send what is left, if the batch ended before its rows were done, or its deadline
+            completed it before all were sent.
+        retry_of: the earlier batch whose failed rows were sent.
+        already: rows of that batch that another redrive has sent.
+    """
+
+    batch_id: int | None
+    rows: int
+    sent: int | None
+    requests: int | None
+    rejects: dict[str, int]
+    state: State | None
+    detail: str | None = None
+    retry_of: int | None = None
+    already: int | None = None
+
+    @property
+    def ok(self) -> bool:  # type: ignore[override]
+        """Whether the batch is closed or complete, with nothing left to send."""
+        return self.state in {State.CLOSED, State.COMPLETE, None} and self.detail is None
+
+    @property
+    def accounted(self) -> dict[str, int | None]:
+        """Every row once: ``in`` is ``sent`` and ``rejected`` together, unless that is not known."""
+        rejected = sum(self.rejects.values())
+        items_too = self.rejects.get(Reason.UNSENT, 0)
+        return {"in": self.rows + rejected - items_too, "sent": self.sent, "rejected": rejected}
+
+    def summary(self) -> dict[str, Any]:
+        told = super().summary()
+        return told if self.retry_of else {name: told[name] for name in told if name not in _OF_A_REDRIVE}
+
+
+_OF_A_REDRIVE: Final = ("retry_of", "already")
+
+
 def summarize(
     spark: SparkSession, files: Folder, batch: Batch, staging: Staging, rejects_folder: str
-) -> dict[str, Any]:
+) -> FannedOut:
     """Summarize a fan-out whose batch has all its messages, or takes no more; writes its rejects.
 
     Args:
@@ -49,10 +98,6 @@ def summarize(
         batch: its batch.
         staging: its rows.
         rejects_folder: where rejects are written.
-
-    Returns:
-        As ``fan_out``: ``batch_id``, ``rows``, ``sent``, ``requests``, ``rejects``, ``accounted`` and
-        ``state``; and ``detail`` if rows are left.
 
     Raises:
         InvalidRequest: the note of the results is damaged, or they do not account for every row.
@@ -86,23 +131,18 @@ def summarize(
             f" the file system lost or doubled some. See who else writes to {files.path}, and put it back"
             " from a copy"
         )
-    return {
-        "batch_id": batch.batch_id,
-        "rows": staging.rows,
-        **totals,
-        "rejects": rejected,
-        "accounted": accounted(staging.rows + staging.left, sent=totals["sent"], rejected=out),
-        "state": batch.state.value,
-        **unsent(batch, files.path, sent),
-    }
+    return FannedOut(
+        batch.batch_id,
+        staging.rows,
+        totals["sent"],
+        totals["requests"],
+        rejected,
+        batch.state,
+        unsent(batch, files.path, sent),
+    )
 
 
-def accounted(rows: int, *, sent: int | None, rejected: int) -> dict[str, int | None]:
-    """The sums of a fan-out: ``in`` is ``sent`` and ``rejected`` together, unless that is not known."""
-    return {"in": rows, "sent": sent, "rejected": rejected}
-
-
-def unsent(batch: Batch, folder: str, sent: Sent) -> dict[str, str]:
+def unsent(batch: Batch, folder: str, sent: Sent) -> str | None:
     """Say how to send what is left of a batch that ended before its rows were done.
 
     Args:
@@ -111,19 +151,19 @@ def unsent(batch: Batch, folder: str, sent: Sent) -> dict[str, str]:
         sent: how many of its messages were sent.
 
     Returns:
-        For the summary: ``detail``; nothing if the batch goes on, if all its items are done, or if its
+        None if the batch goes on, if all its items are done, or if its
         deadline completed it after all messages were sent.
     """
     by_deadline = batch.state is State.COMPLETE
     if not batch.state.terminal or (by_deadline and (not batch.partial or sent is Sent.ALL)):
-        return {}
+        return None
     told = f"batch {batch.batch_id} {'was completed by its deadline' if by_deadline else f'is {batch.state}'}"
     if not batch.items:
-        return {"detail": f"{told}{_HOW_MANY[Sent.NONE]}; to send them, name another --key"}
-    return {
-        "detail": f"{told}{_HOW_MANY[sent]}; to send what has failed or is pending,"
+        return f"{told}{_HOW_MANY[Sent.NONE]}; to send them, name another --key"
+    return (
+        f"{told}{_HOW_MANY[sent]}; to send what has failed or is pending,"
         f" name --retry-of {batch.batch_id} --failed-from {folder} --and-pending and a new --staging"
-    }
+    )
 
 
 def _totals(results: DataFrame) -> tuple[dict[str, int | None], int]:

@@ -1,13 +1,16 @@
-"""The formats of the datasets that jobs read, and how text is written down in them."""
+"""Datasets that lie somewhere: their formats, and how text is written down in them."""
 
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
+import os
+from dataclasses import KW_ONLY, dataclass, fields
 from enum import StrEnum
 from typing import Any, Final
 
 from fanin.errors import InvalidRequest
+from fanin.spark.runtime.places import path_of
+from fanin.spark.runtime.session import Located
 
 
 class DatasetFormat(StrEnum):
@@ -67,7 +70,7 @@ def format_of_path(path: str) -> DatasetFormat:
 UTF8: Final = "utf-8"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Dialect:
     """How the text of a dataset is written down; the defaults are those of RFC 4180.
 
@@ -134,9 +137,57 @@ class Dialect:
 
     def differences(self) -> dict[str, Any]:
         """What differs from the default, as JSON."""
-        default = Dialect()
+        values = {field.name: (getattr(self, field.name), field.default) for field in fields(Dialect)}
         return {
             name: value
-            for name, value in vars(self).items()
-            if value != getattr(default, name) and name != "multiline"
+            for name, (value, default) in values.items()
+            if value != default and name != "multiline"
+        }
+
+
+@dataclass(frozen=True)
+class Dataset(Dialect, Located):
+    """Rows that lie somewhere, for the functions that take rows of any kind.
+
+    Example:
+        >>> rows = Dataset("s3://lake/orders/*.csv", delimiter=";")  # doctest: +SKIP
+        >>> fan_out(rows, queue=queue, staging="s3://lake/runs/1")  # doctest: +SKIP
+
+    Attributes:
+        path: file, folder or pattern, as Spark takes it; or the name of a table.
+        format: ``csv``, ``json``, ``parquet``, ``orc``, ``delta``, ``iceberg`` or ``table``. None takes that
+            of the table that the folder is, or the one that the suffix names.
+        schema: the columns of a CSV dataset, in DDL; without it all values are text.
+
+    Raises:
+        InvalidRequest: there is no such format or encoding, or the path is not one.
+    """
+
+    path: str | os.PathLike[str]
+    format: str | None = None
+    _: KW_ONLY
+    schema: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.place, self.known
+
+    @property
+    def place(self) -> str:
+        """The path as text."""
+        return path_of("the path of a dataset", self.path)
+
+    @property
+    def known(self) -> DatasetFormat | None:
+        """The format; None if nobody has named it."""
+        return None if self.format is None else dataset_format(self.format)
+
+    def describe(self) -> dict[str, Any]:
+        """Everything but the data that the rows depend on, as JSON."""
+        return {
+            "path": self.place,
+            "format": (self.known or format_of_path(self.place)).value,
+            "schema": self.schema,
+            "multiline": self.multiline,
+            **self.differences(),
         }

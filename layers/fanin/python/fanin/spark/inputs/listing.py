@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.errors import InvalidRequest
@@ -41,14 +41,7 @@ def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
     Raises:
         InvalidRequest: the path does not exist, or names a hidden file.
     """
-    files = spark.read.format("binaryFile").option("recursiveFileLookup", True)
-    try:
-        rows = files.load(as_literal(spark, path)).select(
-            "path", "length", F.unix_millis("modificationTime").alias("modified")
-        )
-        found = sorted(FoundFile(*row) for row in rows.collect())
-    except AnalysisException as error:
-        raise InvalidRequest(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+    found = _found(spark, as_literal(spark, path), path)
     name = path.rstrip("/").rpartition("/")[2]
     if not found and name.startswith(("_", ".")) and name not in {".", ".."}:
         raise InvalidRequest(
@@ -56,6 +49,25 @@ def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
             " rename it"
         )
     return found
+
+
+def _found(spark: SparkSession, paths: str | list[str], told: str) -> list[FoundFile]:
+    files = spark.read.format("binaryFile").option("recursiveFileLookup", True)
+    try:
+        rows = files.load(paths).select("path", "length", F.unix_millis("modificationTime").alias("modified"))
+        return sorted(FoundFile(*row) for row in rows.collect())
+    except AnalysisException as error:
+        raise InvalidRequest(f"{told} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def files_of(rows: DataFrame) -> list[FoundFile]:
+    """Find the files that the rows of a DataFrame are read from; none if it is not made of files.
+
+    Raises:
+        InvalidRequest: a file is not there any more.
+    """
+    paths = [escaped(same_file(uri)) for uri in rows.inputFiles()]
+    return _found(rows.sparkSession, paths, "a file of the DataFrame") if paths else []
 
 
 def fingerprint(files: Sequence[FoundFile]) -> dict[str, Any]:

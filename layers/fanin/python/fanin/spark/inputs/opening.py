@@ -10,14 +10,14 @@ from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import StructType
 
 from fanin.errors import FaninError, InvalidRequest
 from fanin.spark.inputs.csv_files import read_csv
-from fanin.spark.inputs.formats import DatasetFormat, Dialect, format_of_path
+from fanin.spark.inputs.formats import Dataset, DatasetFormat, Dialect, format_of_path
 from fanin.spark.inputs.json_lines import TEXT, read_json
 from fanin.spark.inputs.lakes import find_table, table_at
 from fanin.spark.inputs.listing import (
@@ -44,21 +44,6 @@ _OF_PANDAS: Final = (
     ". Spark reads no times in nanoseconds; write the files with microseconds, in pandas by"
     ' to_parquet(..., coerce_timestamps="us")'
 )
-
-
-@dataclass(frozen=True)
-class Input:
-    """A dataset.
-
-    Attributes:
-        path: a file, a folder or a pattern; or the name of a table.
-        format: None takes that of the table that the folder is, or the one that the suffix names.
-        dialect: of CSV and JSON.
-    """
-
-    path: str
-    format: DatasetFormat | None = None
-    dialect: Dialect = Dialect()
 
 
 @dataclass(frozen=True)
@@ -89,10 +74,9 @@ class Opened:
 
 def open_input(
     spark: SparkSession,
-    given: Input,
+    given: Dataset,
     *,
     fields: Sequence[str],
-    types: StructType | None = None,
     replaced: Mapping[str, str] | None = None,
 ) -> Opened:
     """Open a dataset.
@@ -102,37 +86,37 @@ def open_input(
         given: the dataset.
         fields: what the job needs, which is read of JSON, and is the columns of a dataset without files; with
             none it needs all columns.
-        types: types of the columns of CSV; without them all are text.
         replaced: folders that the job replaces, folder → the argument that names it, as errors say it.
 
     Raises:
         InvalidRequest: the dataset does not exist, is a table that was not asked for as such, is not of its
-            format, its files do not fit together, or are in a folder that the job replaces. Says which file,
-            where Spark does.
+            format, its files do not fit together, or are in a folder that the job replaces; or its format
+            does not take a schema. Says which file, where Spark does.
     """
-    format_ = _format(spark, given)
+    path, format_ = given.place, _format(spark, given)
+    types = _types(spark, given.schema, format_)
     if not format_.of_files:
-        table = _table(spark, given.path, format_)
+        table = _table(spark, path, format_)
         if replaced:
             held = (FoundFile(same_file(uri), 0, 0) for uri in table.inputFiles())
-            check_not_replaced(spark, given.path, held, replaced)
-        return Opened(_readable(table), format_, None)
-    files = find_files(spark, given.path)
+            check_not_replaced(spark, path, held, replaced)
+        return Opened(readable(table), format_, None)
+    files = find_files(spark, path)
     if replaced:
-        check_not_replaced(spark, given.path, files, replaced)
-        check_outside(spark, given.path, files, replaced)
+        check_not_replaced(spark, path, files, replaced)
+        check_outside(spark, path, files, replaced)
     if found := find_table(spark, files):
-        raise found.refusal(given.path)
-    if given.format is None and format_ is DatasetFormat.PARQUET:
+        raise found.refusal(path)
+    if given.known is None and format_ is DatasetFormat.PARQUET:
         _refuse_other_formats(files)
     if format_ in {DatasetFormat.CSV, DatasetFormat.JSON}:
         _refuse_packed(files)
 
-    base = _base(spark, given.path)
+    base = _base(spark, path)
 
     def part(folders: Sequence[str], some: Sequence[FoundFile]) -> DataFrame | None:
-        read = partial(_read, spark, some, format_, given.dialect)
-        return _opened(given.path, partial(read, fields=fields, types=types, base=base, folders=folders))
+        read = partial(_read, spark, some, format_, given)
+        return _opened(path, partial(read, fields=fields, types=types, base=base, folders=folders))
 
     parts = [part(folders, some) for folders, some in _by_layout(base, files).items()]
     headed = [part for part in parts if part is not None]
@@ -141,10 +125,10 @@ def open_input(
         names = [*fields, *([TEXT] if format_ is DatasetFormat.JSON else [])]
         empty = types or ", ".join(f"`{name}` string" for name in names)
         rows = spark.createDataFrame([], empty)
-    return Opened(_readable(rows), format_, files)
+    return Opened(readable(rows), format_, files)
 
 
-def fingerprint_of(spark: SparkSession, given: Input) -> dict[str, Any] | None:
+def fingerprint_of(spark: SparkSession, given: Dataset) -> dict[str, Any] | None:
     """What tells the data from other data of the same name, as JSON, without opening it.
 
     Returns:
@@ -155,19 +139,33 @@ def fingerprint_of(spark: SparkSession, given: Input) -> dict[str, Any] | None:
     """
     format_ = _format(spark, given)
     if format_.of_files:
-        return fingerprint(find_files(spark, given.path))
+        return fingerprint(find_files(spark, given.place))
     # A table of Delta never writes a file of the same name again.
-    names = sorted(_table(spark, given.path, format_).inputFiles())
+    names = sorted(_table(spark, given.place, format_).inputFiles())
     return fingerprint([FoundFile(name, 0, 0) for name in names]) if names else None
 
 
-def _format(spark: SparkSession, given: Input) -> DatasetFormat:
-    if given.format is not None:
-        return given.format
-    table = table_at(spark, given.path) if "/" in given.path else None
+def _format(spark: SparkSession, given: Dataset) -> DatasetFormat:
+    if given.known is not None:
+        return given.known
+    table = table_at(spark, given.place) if "/" in given.place else None
     if table and table.format is None:
-        raise table.refusal(given.path)
-    return table.format if table and table.format else format_of_path(given.path)
+        raise table.refusal(given.place)
+    return table.format if table and table.format else format_of_path(given.place)
+
+
+def _types(spark: SparkSession, schema: str | None, format_: DatasetFormat) -> StructType | None:
+    if schema is None:
+        return None
+    if format_ is not DatasetFormat.CSV:
+        raise InvalidRequest(f"a {format_} dataset takes no schema, since it has its own; only CSV does")
+    try:
+        return spark.createDataFrame([], schema).schema
+    except ParseException as error:
+        why = str(error).splitlines()[0]
+        raise InvalidRequest(
+            f"the schema {schema!r} is not DDL, such as 'id BIGINT, name STRING': {why}"
+        ) from error
 
 
 def _by_layout(base: str, files: Sequence[FoundFile]) -> dict[tuple[str, ...], list[FoundFile]]:
@@ -280,7 +278,7 @@ def _opened(path: str, reader: Callable[[], _T]) -> _T:
         raise InvalidRequest(f"{path} cannot be read: {cause}{advice}") from error
 
 
-def _readable(rows: DataFrame) -> DataFrame:
+def readable(rows: DataFrame) -> DataFrame:
     """Say of all rows that they can be read, where a format has no text that may be wrong."""
     if LINE in rows.columns:
         return rows

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.formats import UTF8, DatasetFormat, Dialect
+from fanin.spark.inputs.formats import UTF8, Dataset, DatasetFormat, Dialect
 from fanin.spark.runtime.reject_limit import RejectLimit
 
 _T = TypeVar("_T")
@@ -37,7 +37,7 @@ def names_of_totals(text: str) -> tuple[str, ...]:
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that ``dialect_of`` reads, and ``--format``."""
+    """Add the arguments that ``dataset_of`` reads, and ``--format``."""
     add = parser.add_argument
     add(
         "--format",
@@ -93,7 +93,18 @@ def _checked(name: str) -> Callable[[str], str]:
 def dialect_of(options: argparse.Namespace) -> Dialect:
     """The dialect that the arguments say."""
     delimiter = None if options.delimiter is None else options.delimiter.replace("\\t", "\t")
-    return Dialect(delimiter, options.encoding, options.quote, options.escape, options.multiline)
+    return Dialect(
+        delimiter=delimiter,
+        encoding=options.encoding,
+        quote=options.quote,
+        escape=options.escape,
+        multiline=options.multiline,
+    )
+
+
+def dataset_of(options: argparse.Namespace, schema: str | None = None) -> Dataset:
+    """The dataset that the arguments name."""
+    return Dataset(options.input, options.format, schema=schema, **vars(dialect_of(options)))
 
 
 def add_max_rejects(parser: argparse.ArgumentParser) -> None:

@@ -11,18 +11,18 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from fanin.client.conversions import targets
-from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
+from fanin.domain.batch import Batch, OnDeadline
 from fanin.domain.targets import Target
 from fanin.errors import InvalidRequest
-from fanin.spark.fanout.bodies import Dataset
-from fanin.spark.fanout.driver import FanOut, fan_out
+from fanin.spark.fanout.driver import fan_out
 from fanin.spark.fanout.failed_rows import FailedRows
 from fanin.spark.fanout.queue_check import check_url
-from fanin.spark.inputs.formats import Dialect
+from fanin.spark.inputs.formats import Dataset, Dialect
 from fanin.spark.jobs.dataset_arguments import (
     add_format,
     add_max_rejects,
     argument,
+    dataset_of,
     dialect_of,
     names_of_totals,
 )
@@ -133,38 +133,35 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(spark: SparkSession, options: argparse.Namespace) -> Summary:
-    plan = FanOut(
-        dataset=_rows(options),
-        queue=options.queue,
-        folder=options.staging,
-        key=options.key,
-        rejects=options.rejects,
-        request=OpenBatch(
-            user_key=options.user_key,
-            deadline=options.deadline,
-            on_deadline=options.on_deadline,
-            lifetime=options.lifetime,
-            idle_ttl=options.idle_ttl,
-            parent_item=options.parent_item,
-            retry_of=options.retry_of,
-            metadata=dict(options.metadata),
-            on_end=tuple(options.on_end),
-            totals=options.totals,
-        ),
-        workers=options.workers,
-        max_rejects=options.max_rejects,
-    )
-
+def _run(_spark: SparkSession, options: argparse.Namespace) -> Summary:
     def opened(batch: Batch) -> None:
         options.so_far["batch_id"] = batch.batch_id
         follow = f"`fanin status {batch.batch_id}` shows how far it is"
         print(f"fan-out: batch {batch.batch_id} is {batch.state}; {follow}", file=sys.stderr)
 
-    done = fan_out(spark, Service.from_env(), plan, opened=opened, progress=True)
-    # A deadline may complete a batch of which not all was sent; the detail then says what to do.
-    ended_well = done["state"] in {State.CLOSED, State.COMPLETE, None} and "detail" not in done
-    return {"ok": ended_well, **done}
+    done = fan_out(
+        _rows(options),
+        queue=options.queue,
+        staging=options.staging,
+        body=options.body,
+        key=options.key,
+        rejects=options.rejects,
+        max_rejects=options.max_rejects,
+        workers=options.workers,
+        opened=opened,
+        progress=True,
+        user_key=options.user_key,
+        deadline=options.deadline,
+        on_deadline=options.on_deadline,
+        lifetime=options.lifetime,
+        idle_ttl=options.idle_ttl,
+        parent_item=options.parent_item,
+        retry_of=options.retry_of,
+        metadata=dict(options.metadata),
+        on_end=options.on_end,
+        totals=options.totals,
+    )
+    return done.summary()
 
 
 def _rows(options: argparse.Namespace) -> Dataset | FailedRows:
@@ -176,7 +173,7 @@ def _rows(options: argparse.Namespace) -> Dataset | FailedRows:
     if options.failed_from is None:
         if options.and_pending:
             raise InvalidRequest("--and-pending goes with --failed-from, the staging of the earlier fan-out")
-        return Dataset(options.input, options.format, options.body, options.schema, dialect_of(options))
+        return dataset_of(options, schema=options.schema)
     if options.retry_of is None:
         raise InvalidRequest("--failed-from needs --retry-of, the batch that was fanned out from that folder")
     given = [name for name in ("format", "body", "schema") if getattr(options, name) is not None]

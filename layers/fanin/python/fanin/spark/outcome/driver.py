@@ -11,17 +11,23 @@ from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import StoredBatches
 from fanin.spark.ack.lifting import WINDOW_BITS
 from fanin.spark.ack.sql_items import normalize, resolve
+from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.names import folded, quoted, with_names
+from fanin.spark.inputs.opening import open_input
 from fanin.spark.outcome.states import ITEMS, STATES, read_states_task
 from fanin.spark.runtime.lookups import ABSENT, looked_up
 from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.session import session_of
+from fanin.spark.runtime.values import whole
 
 _ROW: Final = "_row"
 _ADDED: Final = ("outcome", "why")
 """Columns that rows get; those of an earlier call are replaced."""
 
 
-def outcomes(rows: DataFrame, service: Service, *, batch_id: int | None = None) -> DataFrame:
+def outcomes(
+    rows: DataFrame | Dataset, service: Service | None = None, *, batch_id: int | None = None
+) -> DataFrame:
     """Say of each row what became of its item.
 
     Reads the word of each item, those above it, and a note for each item that has failed; an item costs a
@@ -29,13 +35,14 @@ def outcomes(rows: DataFrame, service: Service, *, batch_id: int | None = None) 
     it is when a task comes to it. Whenever the result is evaluated, each row is evaluated once.
 
     Example:
-        >>> told = outcomes(orders, Service.from_env(), batch_id=42)  # doctest: +SKIP
+        >>> told = outcomes(orders, batch_id=42)  # doctest: +SKIP
         >>> told.where("outcome = 'failed'").show()  # doctest: +SKIP
 
     Args:
-        rows: with a column ``item``, or ``batch_id`` and ``ordinal``, or ``ordinal``; and any others.
-            ``outcome`` and ``why`` are replaced.
-        service: the stack.
+        rows: a DataFrame, or a ``Dataset``, which says where the rows are; with a column ``item``, or
+            ``batch_id`` and ``ordinal``, or ``ordinal``; and any others. ``outcome`` and ``why`` are
+            replaced.
+        service: the stack; by default the one that the environment names.
         batch_id: the batch of all rows, for rows that have only ordinals.
 
     Returns:
@@ -46,12 +53,20 @@ def outcomes(rows: DataFrame, service: Service, *, batch_id: int | None = None) 
     Raises:
         InvalidRequest: the columns name no items.
     """
-    spark = rows.sparkSession
-    kept = [name for name in rows.columns if folded(spark, name) not in _ADDED]
-    whole = rows.select("*", F.struct(*(F.col(quoted(name)) for name in kept)).alias(_ROW))
-    named = with_names(whole, ["item", "batch_id", "ordinal"])
-    schema = InputSchema.of([name for name in named.columns if name != _ROW], batch_id)
-    found = resolve(normalize(named.select(*schema.columns, _ROW), schema), schema, StoredBatches(service))
+    spark, service = session_of(rows), service or Service.from_env()
+    batch_id = None if batch_id is None else whole("batch_id", batch_id)
+    if isinstance(rows, Dataset):
+        opened = open_input(spark, rows, fields=["item", "batch_id", "ordinal"])
+        rows = opened.rows.select(*(quoted(name) for name in opened.columns))
+    named = with_names(rows, ["item", "batch_id", "ordinal"])
+    schema = InputSchema.of(named.columns, batch_id)
+    kept = [
+        F.col(quoted(name)).alias(given)
+        for name, given in zip(named.columns, rows.columns, strict=True)
+        if folded(spark, given) not in _ADDED
+    ]
+    keyed = named.select(*schema.columns, F.struct(*kept).alias(_ROW))
+    found = resolve(normalize(keyed, schema), schema, StoredBatches(service))
     items = found.select(_ROW, "batch_id", "ordinal", F.coalesce("detail", "reason").alias("_unknown"))
     # Neighbours come to one task, which reads their words once.
     spread = items.repartition("batch_id", F.shiftright("ordinal", WINDOW_BITS))

@@ -1,11 +1,36 @@
-"""Paths: which of them name the same place, and which of them Spark takes for patterns."""
+"""Paths: as people give them, which of them name the same place, and which Spark takes for patterns."""
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from typing import Final
 
+from fanin.domain.limits import shown
+from fanin.errors import InvalidRequest
 from fanin.spark.runtime.object_store import S3
+
+_SHORTENED: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)", re.IGNORECASE)
+
+
+def path_of(what: str, given: str | os.PathLike[str]) -> str:
+    """The text of a path.
+
+    Args:
+        what: name of the argument, for the message.
+        given: what the caller gave.
+
+    Raises:
+        InvalidRequest: it is not a path, or is empty; or a ``Path`` was made of a URI, which loses a slash.
+    """
+    path = given if isinstance(given, str) else os.fspath(given) if isinstance(given, os.PathLike) else None
+    if not isinstance(path, str) or not path.strip():
+        raise InvalidRequest(f"{what} must be a path, such as s3://bucket/data or a Path, not {shown(given)}")
+    if path is not given and _SHORTENED.match(path):
+        scheme, _, rest = path.partition(":/")
+        raise InvalidRequest(f"{what} is {path}: a Path has one slash; give the text {scheme}://{rest}")
+    return path
 
 
 def canonical(uri: str) -> str:

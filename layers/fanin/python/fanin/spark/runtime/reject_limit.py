@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
@@ -14,6 +14,7 @@ from fanin.errors import InvalidRequest, TooManyRejects
 from fanin.spark.runtime.datasets import read_dataset
 from fanin.spark.runtime.rejects import SCHEMA, Reason, in_words
 from fanin.spark.runtime.unreadable import UNKNOWN, UNREADABLE, WRONG_COLUMNS
+from fanin.spark.runtime.values import whole
 
 MOST_SHOWN: Final = 200
 """Most characters of a value or a detail in a message."""
@@ -30,6 +31,19 @@ class RejectLimit:
 
     count: int | None = None
     share: float | None = None
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """Read a limit as callers give it: a number of rows, a text such as ``2.5%``, None, or a limit.
+
+        Raises:
+            InvalidRequest: it is anything else.
+        """
+        if given is None or isinstance(given, cls):
+            return given or cls()
+        if isinstance(given, str):
+            return cls.parse(given)
+        return cls(count=whole("max_rejects, unless it is a text such as '2.5%',", given))
 
     @classmethod
     def parse(cls, text: str) -> Self:

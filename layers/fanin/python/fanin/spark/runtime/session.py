@@ -13,11 +13,13 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
+from fanin.domain.limits import shown
 from fanin.entry.settings import Settings
+from fanin.errors import InvalidRequest
 
 SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
@@ -47,6 +49,8 @@ _ALONE: Final[Mapping[str, str]] = {
     "spark.sql.shuffle.partitions": "8",
 }
 """Settings for a process that was not started by spark-submit, for example on a laptop or in a test."""
+
+
 _TOLD_TWICE: Final = (
     "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter",
     "org.apache.spark.executor.Executor",
@@ -88,6 +92,27 @@ def session(name: str, settings: Mapping[str, str] | None = None) -> SparkSessio
         for logger in _TOLD_TWICE:
             turn_off(spark, logger)
     return spark
+
+
+class Located:
+    """Rows that are named by where they are, and so have no session."""
+
+
+def session_of(rows: Any) -> SparkSession:
+    """The session of a DataFrame; for a ``Dataset``, or failed rows, the running one.
+
+    Raises:
+        InvalidRequest: the rows are neither.
+    """
+    if isinstance(rows, Located):
+        return session("fanin")
+    found = getattr(rows, "sparkSession", None)
+    if found is None:
+        raise InvalidRequest(
+            "rows must be a DataFrame, or a Dataset, which names where they are and of what format, such as"
+            f' Dataset("s3://lake/orders", "csv"), not {shown(rows)}'
+        )
+    return found  # type: ignore[no-any-return]  # also one of Spark Connect
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from bench.spark_audit import PARTITIONS, audited, wrongly_told
 from fanin.domain.batch import Mode, OpenBatch, State
 from fanin.domain.marks import Done
-from fanin.spark.audit import sums
-from fanin.spark.audit.verdicts import Verdict, audit
+from fanin.spark.auditing import sums
+from fanin.spark.auditing.verdicts import Verdict, audit_of
 from fanin.spark.jobs.audit import SETTINGS
 from tests.spark.playing import DEEP, lost, played, ranges_of
 from tests.spark.setting import setting
@@ -47,7 +47,7 @@ def test_every_batch_has_its_verdict_with_the_worst_finding_first_its_age_and_it
     tables.set_batch(timed, state=State.CANCELLED, ended_at=tables.row(timed).created_at + 40_000)
 
     # When they are audited, and reading took ten minutes
-    found = audit(replace(tables.snapshot(spark, tmp_path), until=tables.at + 600_000))
+    found = audit_of(replace(tables.snapshot(spark, tmp_path), until=tables.at + 600_000))
     with found.kept():
         rows = {row["batch_id"]: row for row in found.batches(found.findings()).collect()}
 
@@ -75,7 +75,7 @@ def test_a_batch_with_most_of_the_words_is_no_single_task(spark: SparkSession, t
         tables.ledger.mark([Done(group[n], {"rows": n}) for n in range(0, items, 64)]).whole()
     tables.dump()
     snapshot = tables.snapshot(spark, tmp_path)
-    found = audit(replace(snapshot, words=snapshot.words.repartition(8)))
+    found = audit_of(replace(snapshot, words=snapshot.words.repartition(8)))
 
     # When batches are too many to be broadcast, and few bytes count as many
     few = {
@@ -111,7 +111,7 @@ def test_the_audit_agrees_with_the_ledger_for_many_seeds(
     assert words
 
     # When they are audited
-    found = audit(tables.snapshot(spark, tmp_path))
+    found = audit_of(tables.snapshot(spark, tmp_path))
     with found.kept():
         findings = found.findings().persist()
         audited_batches = found.batches(findings).persist()

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from fanin.spark.audit.sql_tree import TIER
+from fanin.spark.auditing.sql_tree import TIER
 
 Columns: TypeAlias = dict[str, Any]
 """Column → numpy array; all have the same length."""

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from fanin.spark.audit.rows import LINES
+from fanin.spark.auditing.rows import LINES
 from fanin.spark.runtime.service import Service
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from fanin.spark.audit.sql_tree import TIER
-from fanin.spark.audit.sweep import BLOCK, MEASURE, TAKEN, Part, measure_blocks
+from fanin.spark.auditing.sql_tree import TIER
+from fanin.spark.auditing.sweep import BLOCK, MEASURE, TAKEN, Part, measure_blocks
 
 
 def measure(words: DataFrame) -> DataFrame:

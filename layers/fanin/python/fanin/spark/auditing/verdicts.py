@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.batch import IDLE_STEP, LIVE, STALL_STEP, Mode, State
 from fanin.domain.batch import Kind as BatchKind
-from fanin.spark.audit import progress, sums
-from fanin.spark.audit.findings import (
+from fanin.spark.auditing import progress, sums
+from fanin.spark.auditing.findings import (
     Kind,
     batch_findings,
     judge,
@@ -23,7 +23,7 @@ from fanin.spark.audit.findings import (
     total_findings,
     word_findings,
 )
-from fanin.spark.audit.sql_tree import with_places, with_trees
+from fanin.spark.auditing.sql_tree import with_places, with_trees
 
 SLACK: Final = 60_000
 """Milliseconds by which the clocks of tables, functions and this job may differ."""
@@ -164,7 +164,7 @@ class Audit:
         return judge(found, self.advanced)
 
 
-def audit(snapshot: Snapshot) -> Audit:
+def audit_of(snapshot: Snapshot) -> Audit:
     """Plan the audit of a snapshot; Spark runs nothing yet."""
     words = joined(snapshot)
     measured = progress.measure(words.where("in_tree and not gone"))

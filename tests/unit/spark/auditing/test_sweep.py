@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanin.spark.audit.sql_tree import TIER
-from fanin.spark.audit.sweep import Part, measure_blocks
+from fanin.spark.auditing.sql_tree import TIER
+from fanin.spark.auditing.sweep import Part, measure_blocks
 
 Word = tuple[int, int, int]  # batch, level, number
 

@@ -12,10 +12,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from fanin import names
 from fanin.domain.batch import RETENTION, Mode, State
 from fanin.domain.limits import MAX_LIFETIME
-from fanin.spark.audit import sums
-from fanin.spark.audit.rows import Fault
-from fanin.spark.audit.sql_tree import TOP
-from fanin.spark.audit.sweep import Part
+from fanin.spark.auditing import sums
+from fanin.spark.auditing.rows import Fault
+from fanin.spark.auditing.sql_tree import TOP
+from fanin.spark.auditing.sweep import Part
 
 
 class Kind(StrEnum):

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from fanin.errors import ExportDamaged
-from fanin.spark.audit.rows import LINES
+from fanin.spark.auditing.rows import LINES
 
 SUMMARY: Final = "manifest-summary.json"
 FORMAT: Final = "DYNAMODB_JSON"

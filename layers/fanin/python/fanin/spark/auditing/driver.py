@@ -1,0 +1,265 @@
+"""The audit of all batches: read, judged, written, and verified where that is asked for."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, Final, NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from fanin.domain.limits import shown
+from fanin.errors import InvalidRequest
+from fanin.spark.auditing import export, rows, verifying
+from fanin.spark.auditing.findings import MOVING
+from fanin.spark.auditing.scan import scan
+from fanin.spark.auditing.verdicts import Snapshot, audit_of
+from fanin.spark.runtime.classic import classic
+from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
+from fanin.spark.runtime.places import path_of
+from fanin.spark.runtime.progress import say
+from fanin.spark.runtime.results import Result
+from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.session import session
+from fanin.spark.runtime.values import whole
+
+_SNAPSHOT: Final = ("batches", "words")
+"""Datasets of what it read, below ``snapshot``."""
+_RESULTS: Final = ("findings", "batches", "missing", "verified")
+"""Datasets of what it found, below ``output``."""
+_MOST_NAMED: Final = 5
+"""Batches with findings that are named on stderr."""
+SEGMENTS: Final = 16
+MOST_SEGMENTS: Final = 1_000_000
+"""The most that DynamoDB takes."""
+_VERIFYING: Final = ("confirm", "repair")
+
+
+@dataclass(frozen=True)
+class Audited(Result):
+    """What an audit found; its datasets are below ``output``.
+
+    Attributes:
+        ok: whether nothing is wrong; after ``verify``, whether nothing is wrong any more.
+        batches: that were read, without those that have expired.
+        items: of these batches.
+        done: of these items.
+        missing_ranges: ranges of items that are not done.
+        verdicts: batches by verdict.
+        findings: by kind.
+        wrong: findings that contradict what is stored.
+        in_flux: findings that an active batch shows for a moment.
+        words: that were read.
+        verified: batches that the service has verified; None if that was not asked for.
+        repaired: of these, those that it has repaired.
+        unrepaired: those that are not as they should be.
+        rejects: none; an audit leaves out no rows.
+    """
+
+    detail = None
+
+    ok: bool
+    batches: int
+    items: int
+    done: int
+    missing_ranges: int
+    verdicts: dict[str, int]
+    findings: dict[str, int]
+    wrong: int
+    in_flux: int
+    words: int
+    verified: int | None = None
+    repaired: int | None = None
+    unrepaired: int | None = None
+    rejects: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def warning(self) -> str | None:
+        """What looks like a mistake; None if nothing does."""
+        if self.batches or self.words:
+            return None
+        return "there was no batch and no word; look whether these are the tables you mean"
+
+    def summary(self) -> dict[str, Any]:
+        """The summary of the job, ready for JSON; docs/how-to/spark/audit.md has what each field says."""
+        told = {**super().summary(), "rejects": None, "warning": self.warning}
+        return {name: value for name, value in told.items() if value is not None}
+
+
+class _Source(NamedTuple):
+    """One table as an input.
+
+    Attributes:
+        lines: its rows.
+        at: time of the snapshot, milliseconds since the epoch; None for a scan.
+        check: takes the rows that were read, and raises if some were lost on the way.
+    """
+
+    lines: DataFrame
+    at: int | None
+    check: Callable[[DataFrame], None]
+
+
+def audit(
+    service: Service | None = None,
+    *,
+    output: str | PathLike[str],
+    batches_export: str | PathLike[str] | None = None,
+    words_export: str | PathLike[str] | None = None,
+    eventually: bool = False,
+    segments: int = SEGMENTS,
+    snapshot: str | PathLike[str] | None = None,
+    verify: str | None = None,
+    progress: bool = False,
+) -> Audited:
+    """Say how far each batch has come, what is missing, and what contradicts its stored state.
+
+    Reads exports of both tables, which need no stack; without them, the tables themselves.
+
+    Example:
+        >>> found = audit(output="s3://lake/audit")  # doctest: +SKIP
+        >>> found.ok, found.verdicts, found.findings  # doctest: +SKIP
+
+    Args:
+        service: the stack; by default the one that the environment names, if it is needed.
+        output: a folder for ``batches``, ``missing``, ``findings`` and ``verified``; those of an earlier
+            audit there are replaced.
+        batches_export: full export of the table of batches.
+        words_export: full export of the table of words, made at about that time.
+        eventually: whether to read tables with eventually consistent reads, at half the price.
+        segments: parallel readers of tables, and tasks of ``verify``.
+        snapshot: a folder for the rows that are read, as large as the tables; ``snapshot`` in ``output`` if
+            None.
+        verify: ``"confirm"`` has the service verify the batches with findings that it can judge, on the
+            tables as they are now; ``"repair"`` has it repair them, too.
+        progress: whether to say on standard error what it does, and which batches have most findings.
+
+    Raises:
+        InvalidRequest: an argument is not what it should be, or something else is where it would write.
+        NotConfigured: the environment names no tables.
+        ExportDamaged: an export is not complete.
+    """
+    if (batches_export is None) is not (words_export is None):
+        raise InvalidRequest("say what to audit: exports of both tables, or of none, to read the tables")
+    if verify not in {None, *_VERIFYING}:
+        raise InvalidRequest(f"verify must be one of {', '.join(_VERIFYING)}, or None, not {shown(verify)}")
+    folder = path_of("output", output).rstrip("/")
+    kept = (f"{folder}/snapshot" if snapshot is None else path_of("snapshot", snapshot)).rstrip("/")
+    segments = whole("segments", segments, 1, MOST_SEGMENTS)
+    spark = classic(session("fanin"), "audit")
+    tell = _say if progress else _say_nothing
+    began = _now()
+    _check_folders(spark, kept, folder)
+    if batches_export is None or words_export is None:
+        tell("reads the tables")
+        service = service or Service.from_env()
+        sources = _tables(spark, service, segments, consistent=not eventually)
+    else:
+        tell("reads the exports")
+        places = path_of("batches_export", batches_export), path_of("words_export", words_export)
+        exports = [export.read(spark, place) for place in places]
+        sources = [_Source(one.lines(spark), one.at, one.check) for one in exports]
+    batches = _staged(sources[0], rows.batches, f"{kept}/batches")
+    words = _staged(sources[1], rows.words, f"{kept}/words")
+    ended = _now()
+    read_words = words.count()
+    tell(f"judges {batches.count():,} batches with {read_words:,} words")
+    moments = [source.at for source in sources if source.at is not None]
+    judged = audit_of(Snapshot(batches, words, min(moments, default=began), max(moments, default=ended)))
+    with judged.kept():
+        findings = replace_dataset(judged.findings(), f"{folder}/findings")
+        audited = replace_dataset(judged.batches(findings), f"{folder}/batches")
+        missing = replace_dataset(judged.missing(audited), f"{folder}/missing")
+    told = {**_sums(audited, findings, missing), "words": read_words}
+    if told["wrong"]:
+        _name_worst(tell, audited, told["wrong"], f"{folder}/findings")
+    if verify:
+        service = service or Service.from_env()
+        told |= _verified(findings, service, f"{folder}/verified", repair=verify == "repair", tasks=segments)
+    return Audited(**told)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _check_folders(spark: SparkSession, snapshot: str, output: str) -> None:
+    results = [f"{output}/{name}" for name in _RESULTS]
+    for read in (f"{snapshot}/{name}" for name in _SNAPSHOT):
+        check_apart(spark, "the rows that are read", read, results)
+        check_replaceable(spark, read)
+    for result in results:
+        check_replaceable(spark, result)
+
+
+def _tables(spark: SparkSession, service: Service, segments: int, *, consistent: bool) -> list[_Source]:
+    settings = service.settings()
+    found = [
+        scan(spark, service, table, segments=segments, consistent=consistent)
+        for table in (settings.batches_table, settings.words_table)
+    ]
+    return [_Source(lines, None, lambda _: None) for lines in found]  # no manifest to compare with
+
+
+def _staged(source: _Source, typed: Callable[[DataFrame], DataFrame], folder: str) -> DataFrame:
+    """Type rows and write them, since a second scan may find others; then check that none were lost."""
+    staged = replace_dataset(typed(source.lines), folder)
+    source.check(staged)
+    return staged
+
+
+def _sums(batches: DataFrame, findings: DataFrame, missing: DataFrame) -> dict[str, Any]:
+    verdicts = batches.groupBy("verdict").agg(F.count("*"), F.sum("items"), F.sum("done")).collect()
+    kinds = findings.groupBy("kind").agg(F.count_if("wrong"), F.count_if("in_flux"), F.count("*")).collect()
+    wrong = sum(row[1] for row in kinds)
+    return {
+        "ok": wrong == 0,
+        "batches": sum(row[1] for row in verdicts),
+        "items": sum(row[2] for row in verdicts),
+        "done": sum(row[3] for row in verdicts),
+        "missing_ranges": missing.count(),
+        "verdicts": {row[0]: row[1] for row in verdicts},
+        "findings": {row[0]: row[3] for row in kinds},
+        "wrong": wrong,
+        "in_flux": sum(row[2] for row in kinds),
+    }
+
+
+def _name_worst(tell: Callable[[str], None], batches: DataFrame, wrong: int, folder: str) -> None:
+    """Name the batches with the most findings, and say where all findings are."""
+    worst = batches.where("wrong > 0").orderBy(F.desc("wrong"), "batch_id").limit(_MOST_NAMED + 1).collect()
+    tell(f"{wrong:,} {'finding is' if wrong == 1 else 'findings are'} wrong. Look at {folder}")
+    for row in worst[:_MOST_NAMED]:
+        key = f" ({row['user_key']})" if row["user_key"] else ""
+        tell(f"batch {row['batch_id']}{key} is {row['state']}: {row['verdict']}, {row['wrong']} wrong")
+    if len(worst) > _MOST_NAMED:
+        tell("more batches are in the dataset batches, beside it")
+
+
+def _say(line: str) -> None:
+    say(f"audit: {line}", sys.stderr)
+
+
+def _say_nothing(_line: str) -> None:
+    """Nobody wants to know."""
+
+
+def _verified(
+    findings: DataFrame, service: Service, folder: str, *, repair: bool, tasks: int
+) -> dict[str, Any]:
+    """Let the ledger judge what it can, as of now; for the rest the snapshot counts."""
+    moving = F.col("kind").isin([kind.value for kind in MOVING])
+    doubted = findings.where(moving).select("batch_id").distinct()
+    looked = replace_dataset(verifying.verify(doubted, service, repair=repair, tasks=tasks), folder)
+    left = "(found > 0 and not repaired) or error not in ('batch-gone', 'batch-not-found')"
+    judged = looked.agg(
+        F.count("*").alias("verified"),
+        F.count_if("repaired").alias("repaired"),
+        F.count_if(F.expr(left)).alias("unrepaired"),
+    ).collect()[0]
+    others = findings.where(~moving & F.col("wrong")).count()
+    return {**judged.asDict(), "ok": others == 0 and judged["unrepaired"] == 0}

@@ -1,0 +1,34 @@
+"""Numbers as people give them: whole ones of Python and numpy, and texts of digits."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+from fanin.domain.limits import shown
+from fanin.errors import InvalidRequest
+
+
+def whole(what: str, given: Any, least: int = 0, most: int | None = None) -> int:
+    """Read a whole number.
+
+    Args:
+        what: name of the argument, for the message.
+        given: what the caller gave.
+        least: the smallest that is taken.
+        most: the largest.
+
+    Raises:
+        InvalidRequest: it is anything else.
+    """
+    if isinstance(given, str) and given.isascii() and given.isdigit():
+        found = int(given)
+    else:
+        try:
+            found = least - 1 if isinstance(given, bool) else index(given)
+        except TypeError:
+            found = least - 1
+    if found < least or (most is not None and found > most):
+        bound = f"of at least {least}" if most is None else f"from {least} to {most:,}"
+        raise InvalidRequest(f"{what} must be a whole number {bound}, not {shown(given)}")
+    return found
