@@ -103,7 +103,7 @@ def test_the_trouble_of_the_demo_is_found_and_mended_by_clicks(
     page.goto(served.url)
 
     # When the held orders are sent again, their batch completes
-    open_batch(page, ORDERS, "20 held items")  # all that will fail has failed
+    open_batch(page, ORDERS, "180 of 200")  # all that will fail has failed
     expect(page.locator("#failures")).to_contain_text("the payment service answered")
     press(page, "Redrive", "Send 20 messages again", "20 messages sent again.")
     page.get_by_role("link", name="Back to the batch").click()
@@ -119,7 +119,7 @@ def test_the_trouble_of_the_demo_is_found_and_mended_by_clicks(
 
     # When the batch whose producer died is closed, it completes at once
     eventually(lambda: deployment.invoke("reaper")["stalled"])
-    open_batch(page, PRICES, "all done, but not closed")
+    open_batch(page, PRICES, "60 items done, but not closed")
     press(page, "Close", "Close the batch at 60 items", "closed and complete: all 60 items are done.")
 
     # When the batch that nobody works on is cancelled, it is over

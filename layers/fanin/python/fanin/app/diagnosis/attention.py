@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from fanin.app.attention import trouble_of
+from fanin.app.attention import NESTED, trouble_of
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import Held
 from fanin.app.ports import Ports
@@ -22,8 +22,9 @@ from fanin.domain.reports import Attention, Troubled
 
 _HELD: Final = 20
 """Rows that are read to count the held items of a batch."""
-_EACH: Final = 12 + _HELD
-"""Rows that are read of a batch at most: index, row, root, targets, a note, redrives, and held items."""
+_EACH: Final = 12 + _HELD + 3 * NESTED
+"""Rows that are read of a batch at most: index, row, root, targets, a note, redrives, held items; and of
+items that failed with nested batches a note of each, one of its child, and the row of that."""
 ACTIONS: Final[Mapping[Trouble, str]] = {
     Trouble.STALLED: "why",
     Trouble.HELD: "redrive",
