@@ -13,7 +13,7 @@ from examples.crawler.site import links
 from fanin import ReceivedMessage, Tracker
 from fanin.client.connecting import sqs_client
 
-HIDDEN = 20
+HIDDEN = 10
 """Seconds until the messages of a killed worker come again."""
 
 

@@ -138,3 +138,25 @@ def test_many_that_open_under_one_key_have_one_batch(new_tracker) -> None:
     assert found == {again.batch_id}
     with pytest.raises(IdempotencyKeyReused):
         new_tracker().open(key=key, user_key="other")
+
+
+def test_one_key_is_one_item_however_many_add_it_at_once(new_tracker, tracker, order) -> None:
+    # Given the same keys for each of eight threads, in another order
+    batch = tracker.attach(tracker.open().batch_id)
+    keys = [f"page {n}" for n in range(60)]
+    shares = [order.sample(keys, len(keys)) for _ in range(THREADS)]
+
+    # When they add them at the same time, a few in a call, through an API that is many processes
+    def add(share):
+        own = new_tracker().attach(batch.id)
+        return [one for at in range(0, len(share), 10) for one in own.add(keys=share[at : at + 10])]
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        answers = [one for answer in pool.map(add, shares) for one in answer]
+
+    # Then each key is one item, and only one of them has added it
+    assert tracker.status(batch.id).batch.items == tracker.status(batch.id).batch.keyed == len(keys)
+    assert {(one.key, one.item) for one in answers} == {
+        (key, tracker.find_key(batch.id, key).item) for key in keys
+    }
+    assert sorted(one.key for one in answers if one.added) == sorted(keys)
