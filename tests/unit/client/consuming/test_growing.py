@@ -1,0 +1,97 @@
+"""Handlers that add items to the batch of their own message."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from fanin import InvalidRequest, ItemFailed, ReceivedMessage
+from fanin.testing import InMemoryService
+
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def service() -> InMemoryService:
+    return InMemoryService()
+
+
+@pytest.mark.parametrize("keys", [None, lambda body: body])
+def test_a_delivery_after_a_crash_sends_what_no_note_says_was_sent_and_adds_nothing_twice(
+    service: InMemoryService, keys: object
+) -> None:
+    # Given a handler that dies: once when it has added items and sent none, once when it has sent them
+    tracker, url = service.tracker, service.queue("work", visibility_timeout=30)
+    received: list[str] = []
+    send = service.sqs.send_message_batch
+
+    def die(**request: object) -> object:
+        service.sqs.send_message_batch = send
+        raise RuntimeError("the process dies")
+
+    def handle(message: ReceivedMessage) -> None:
+        received.append(message.body)
+        if message.body == "root":
+            if message.receive_count == 1:
+                service.sqs.send_message_batch = die
+            message.add_items(["a", "b"], url, keys=keys)
+            if message.receive_count == 2:
+                raise RuntimeError("the process dies")
+
+    service.consume(url, tracker.sqs_handler(handle))
+
+    # When its message comes until it goes through
+    with tracker.batch(close="drained") as batch:
+        batch.send(url, ["root"])
+    for _ in range(3):
+        service.advance(MINUTE)
+
+    # Then each item was added and sent once, and one event tells that all are done
+    assert sorted(received) == ["a", "b", "root", "root", "root"]
+    assert tracker.status(batch.id).batch.items == 3
+    assert [event.detail_type for event in service.events] == ["Batch Completed"]
+
+
+def test_an_item_that_cannot_add_because_the_batch_is_full_fails_and_the_batch_ends(
+    service: InMemoryService,
+) -> None:
+    tracker, url = service.tracker, service.queue("work")
+    service.consume(url, tracker.sqs_handler(lambda message: message.add_items(["more", "and more"], url)))
+
+    with tracker.batch(close="drained", max_items=10) as batch:
+        batch.send(url, ["first"])
+
+    row = tracker.status(batch.id).batch
+    assert (row.state, row.items, row.failed) == ("complete", 9, 5)
+    reason = tracker.failures(batch.id).failures[0].reason
+    assert (
+        reason == f"batch {batch.id} has 9 items and takes 10 in all, so 2 more do not fit; nothing was added"
+    )
+
+
+def test_items_that_are_redriven_may_add_to_the_batch_that_has_them_then(service: InMemoryService) -> None:
+    tracker, url = service.tracker, service.queue("work")
+    broken = [True]
+
+    def handle(message: ReceivedMessage) -> None:
+        if broken and message.body == "root":
+            broken.clear()
+            raise ItemFailed("no")
+        message.add_items(["leaf"] if message.body == "root" else [], url)
+
+    service.consume(url, tracker.sqs_handler(handle))
+    with tracker.batch(close="drained") as batch:
+        batch.send(url, ["root"])
+
+    again = tracker.redrive(batch.id)
+
+    row = tracker.status(again.batch_id or 0).batch
+    assert (row.state, row.items, row.failed) == ("complete", 2, 0)
+
+
+def test_only_the_handler_of_an_item_can_add(service: InMemoryService) -> None:
+    message = ReceivedMessage("m", "body", None, {}, None, 1, {})
+
+    with pytest.raises(InvalidRequest, match="only the handler of a message with an item id"):
+        message.add_items(["x"], service.queue("work"))
