@@ -18,10 +18,25 @@ from tests.smoke.trials import SMOKE
 
 ENDPOINT = "FANIN_TEST_ENDPOINT"
 SECOND_ENDPOINT = "FANIN_SECOND_ENDPOINT"
+INFRA = "tests/infra/"
 
 # Hypothesis fails an example that takes more than 200 ms: on a busy machine, any.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests of a file share a worker, and so do all of ``tests/infra``: their templates cost seconds each."""
+    if config.option.dist != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # only where xdist is
+
+    class ByTemplates(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return INFRA if nodeid.startswith(INFRA) else super()._split_scope(nodeid)
+
+    return ByTemplates(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

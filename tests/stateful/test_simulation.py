@@ -23,16 +23,15 @@ from fanin.errors import FaninError
 from tests.stateful.scheduler import MOST_LOST
 from tests.stateful.simulation import Simulation, simulate
 
-WIDTHS = (2, 3, 4, 64)
-SEEDS = 100
-"""Seeds for each width. Each of the broken ledgers below is found out within them, at one width at least."""
+SEEDS = {2: 100, 3: 100, 64: 25}
+"""Width → seeds. Each of the broken ledgers below is found out within those of a narrow tree."""
 ENOUGH = 400
 """Seeds within which each of the broken ledgers must be found out."""
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", SEEDS)
 def test_the_ledger_is_exact_however_its_steps_interleave_and_crash(width: int) -> None:
-    played = [simulate(width, seed) for seed in range(SEEDS)]
+    played = [simulate(width, seed) for seed in range(SEEDS[width])]
 
     # In many worlds with totals duplicates bring other values, and processes die
     totals = [one for one in played if one.totals]
@@ -41,7 +40,7 @@ def test_the_ledger_is_exact_however_its_steps_interleave_and_crash(width: int) 
 
 
 def test_what_the_dead_left_is_settled_by_the_reaper_even_if_the_stream_was_lost() -> None:
-    for seed in range(SEEDS // 2):
+    for seed in range(SEEDS[2] // 2):
         simulate(2, seed, settled=False)
 
 
