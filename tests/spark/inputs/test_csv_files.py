@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,9 +103,8 @@ def test_types_are_of_the_columns_that_they_name(spark: SparkSession, tmp_path: 
     rows = open_input(spark, given, fields=[]).rows.collect()
     assert sorted((row["item"], row[LINE]) for row in rows) == [("a", None), ("b", "b,x")]
     for wrong, why in (("item string", "it lacks n"), ("item string, n int, m int", "no file has m")):
-        types = spark.createDataFrame([], wrong).schema
         with pytest.raises(InvalidRequest, match=why):
-            open_input(spark, given, fields=[], types=types)
+            open_input(spark, replace(given, schema=wrong), fields=[])
 
 
 @pytest.mark.parametrize(
