@@ -154,7 +154,7 @@ def objects(raw: bytes, codec: str, fields: dict[str, int], *, whole: bool, exac
             shown, nothing, f"it has bytes that are not {codec}, at {error.start}; name its encoding"
         )
         return
-    if not text.strip():
+    if not text.strip(" \t\r\n"):  # what JSON takes for blank, and no other space
         return
     at = 0
     try:
