@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from fanin.client.producing.sender import Sender
+from fanin.domain import ids
 from fanin.domain.marks import Failure
 from fanin.spark.fanout.sending import NOTES, Target, send_pages, send_task
 from tests.unit.spark.conftest import MemoryStack
@@ -18,6 +21,10 @@ def page(first: int, size: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(
         {"ordinal": range(first, first + size), "body": [f"body {n}" for n in range(first, first + size)]}
     )
+
+
+GROUP = ids.issue(7, 0, 100_000, bytes(16)).prefix
+TO = Target("https://queue", GROUP, Any)  # type: ignore[arg-type]
 
 
 class Queue:
@@ -52,7 +59,7 @@ def test_a_task_holds_at_most_a_page_however_large_its_partition_is() -> None:
             yield page(number * 100, 100)
 
     # When a task sends it
-    (told,) = send_pages(partition(), "7:g", sender.send, lambda _: None)
+    (told,) = send_pages(partition(), TO, sender.send, lambda _: None)
 
     # Then it never read a page before all but the requests under way of those before were taken
     assert max(behind) <= 4 * 10
@@ -66,14 +73,14 @@ def test_what_the_queue_refuses_fails_its_item_and_is_given_in_bounded_pages() -
     failed: list[list[Failure]] = []
 
     # When a task sends 5,000
-    pages = list(send_pages((page(n * 500, 500) for n in range(10)), "7:g", sender.send, failed.append))
+    pages = list(send_pages((page(n * 500, 500) for n in range(10)), TO, sender.send, failed.append))
 
     # Then the others are sent, and 2,500 items failed, a thousand or so at a time
     rows = [row for one in pages for row in one.to_pylist()]
     refused = {row["ordinal"]: row["detail"] for row in rows if row["ordinal"] is not None}
     assert refused == dict.fromkeys(range(1, 5_000, 2), "InvalidMessageContents")
     assert rows[-1] == {"ordinal": None, "detail": None, "sent": 2_500, "requests": 500}
-    assert {failure.item for one in failed for failure in one} == {f"7:g:{n}" for n in refused}
+    assert {failure.item for one in failed for failure in one} == {f"{GROUP}:{n}" for n in refused}
     assert [len(one) for one in failed] == [1_000, 1_000, 500]
     assert failed[0][0].reason == "not sent: InvalidMessageContents"
 
@@ -109,31 +116,41 @@ def test_a_task_counts_its_rows_also_those_that_the_queue_refuses(stack: MemoryS
     assert counted.sizes == [3, 2]
 
 
-def test_a_task_notes_what_it_sent_once_for_each_run_of_ordinals() -> None:
-    # Given a partition of pages that follow each other, but for one
-    sender = Sender(Queue(), "https://queue", group_id="7", workers=4)
-    pages = [page(0, 50), page(50, 50), page(200, 10)]
+def test_a_task_notes_what_it_sent_as_it_goes_and_its_successor_leaves_that_out() -> None:
+    # Given a partition of pages that follow each other, but for one, and a queue that dies in the third
+    sqs = Queue(lambda body: 1 / 0 if body == "body 120" else body == "body 7")
     noted: list[tuple[int, int]] = []
+    pages = [page(0, 50), page(50, 50), page(100, 50), page(200, 10)]
 
-    # When a task sends it
-    list(send_pages(pages, "7:g", sender.send, lambda _: None, note=lambda *span: noted.append(span)))
+    def run(target: Target) -> list[Any]:
+        sender = Sender(sqs, "https://queue", group_id="7", workers=1)  # type: ignore[arg-type]
+        return list(
+            send_pages(
+                pages,
+                target,
+                sender.send,
+                lambda _: None,
+                note=lambda _batch, sent: noted.append((sent.start, sent.stop)),
+            )
+        )
 
-    # Then there is a note for each run
-    assert noted == [(0, 100), (200, 210)]
+    # When a task sends it, then its notes grow page by page, without what the queue refused
+    with pytest.raises(ZeroDivisionError):
+        run(TO)
+    assert noted == [(0, 7), (8, 50), (8, 100)]
+
+    # When it is sent again, then what was noted is not sent, and is counted
+    sqs = Queue(lambda body: body == "body 7")
+    *refused, last = [row for one in run(replace(TO, sent=[(0, 7), (8, 100)])) for row in one.to_pylist()]
+    assert sqs.taken == 60
+    assert [row["ordinal"] for row in refused] == [7]
+    assert (last["sent"], last["requests"]) == (159, 7)
+    assert noted[3:] == [(100, 150), (200, 210)]
 
 
 def test_a_task_whose_rows_are_scattered_makes_few_notes() -> None:
-    sender = Sender(Queue(), "https://queue", group_id="7", workers=4)
-    noted: list[tuple[int, int]] = []
-
-    list(
-        send_pages(
-            [page(2 * n, 1) for n in range(100)],
-            "7:g",
-            sender.send,
-            lambda _: None,
-            note=lambda *span: noted.append(span),
-        )
-    )
-
+    sender = Sender(Queue(), "https://queue", group_id="7", workers=4)  # type: ignore[arg-type]
+    noted: list[object] = []
+    pages = [page(2 * n, 1) for n in range(100)]
+    list(send_pages(pages, TO, sender.send, lambda _: None, note=lambda *sent: noted.append(sent)))
     assert len(noted) == NOTES

@@ -25,7 +25,7 @@ from fanin.spark.fanout.folder_owner import check_key, note_batch
 from fanin.spark.fanout.opening import default_key, open_batch, request_of
 from fanin.spark.fanout.queue_check import check_queue, check_url
 from fanin.spark.fanout.rejects_folder import write_rejects
-from fanin.spark.fanout.sending import Target, send
+from fanin.spark.fanout.sending import Target, send, sent_before
 from fanin.spark.fanout.sent_messages import SentMessages
 from fanin.spark.fanout.staging import Made, Staging, find_staging, left_out_name, stage
 from fanin.spark.fanout.summary import FannedOut, summarize
@@ -185,11 +185,12 @@ def _send(spark: SparkSession, service: Service, plan: Plan, staging: Staging) -
     batch, group = open_batch(service, plan.request, key, staging, opened, began=began if retry else None)
     messages = SentMessages(files, batch.batch_id)
     if group is not None and messages.results() is None:
+        before = sent_before(service, plan.queue, group) if messages.began() else []
         messages.begin()
         batch = service.ledger().refresh([batch.batch_id])[batch.batch_id]
         if batch.state is State.OPEN:
             results = messages.new()
-            target = Target(plan.queue, group, service, plan.workers)
+            target = Target(plan.queue, group, service, plan.workers, sent=before)
             _send_messages(spark, staging, target, files.at(results), progress=plan.progress)
             messages.finish(results)
     if batch.state is State.OPEN:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final
 
 import pyarrow as pa
@@ -11,7 +13,7 @@ from pyspark import Accumulator
 from pyspark.sql import DataFrame
 
 from fanin.client.messages import Message
-from fanin.client.producing.sender import Sender
+from fanin.client.producing.sender import NoteSent, Sender, SentNotes
 from fanin.domain import ids
 from fanin.domain.diagnosis import SentItems
 from fanin.domain.failures import KeptMessage
@@ -30,8 +32,10 @@ RESULT: Final = ddl(_RESULT)
 """What sending gives: a row for each message that the queue refused, with its ordinal and the reason; and a
 row for each task, with the messages that it sent and the requests that they took."""
 
-NOTES: Final = 16
-"""Notes of what a task has sent, at most: one for each run of ordinals, and nearly all tasks have one."""
+NOTES: Final = 64
+"""Notes of what a task has sent, at most: one for each run of ordinals, which is a file of the staging."""
+MOST_NOTES: Final = 10_000
+"""Notes that a run reads to leave out what was sent before: of a quarter of a billion rows, or more."""
 
 Send = Callable[[Iterable[Iterable[tuple[str, Message]]]], Iterator[tuple[int, dict[str, str]]]]
 """``Sender.send``."""
@@ -47,6 +51,8 @@ class Target:
         service: the stack, where refused messages fail their items.
         workers: requests that each task sends at the same time.
         count: gets the number of rows of a task when it ends.
+        sent: runs of rows that an earlier run has sent, from one ordinal to another, in order. They count as
+            sent, and are not sent again.
     """
 
     queue: str
@@ -54,6 +60,7 @@ class Target:
     service: Service
     workers: int = 8
     count: Accumulator[int] | None = None
+    sent: Sequence[tuple[int, int]] = ()
 
 
 def send(numbered: DataFrame, target: Target) -> DataFrame:
@@ -86,20 +93,13 @@ def send_task(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[p
             keep=True,
             strict=True,  # Spark retries the task, and people the job; only what can never be sent has failed
         )
-        block = ids.parse_prefix(target.group)
-
-        def note(start: int, stop: int) -> None:
-            sent = SentItems(target.queue, block.first + start, block.first + stop)
-            tracker.note_sent(block.batch_id, sent)
-
         yield from send_pages(
             pages if target.count is None else _counted(pages, target.count),
-            target.group,
+            target,
             sender.send,
             tracker.fail,
-            note=note,
+            note=tracker.note_sent,
             message=sender.take_refused,
-            queue=target.queue,
         )
 
     return run
@@ -112,59 +112,95 @@ def _counted(pages: Iterable[pa.RecordBatch], count: Accumulator[int]) -> Iterat
         count.add(page.num_rows)
 
 
+def sent_before(service: Service, queue: str, group: str) -> list[tuple[int, int]]:
+    """The runs of rows whose messages a queue has, by the notes of all runs so far; see ``Target.sent``."""
+    block = ids.parse_prefix(group)
+    rows = service.ledger().ports.parts.sent(block.batch_id, upto=block.stop, limit=MOST_NOTES)[0]
+    spans = [(row.start - block.first, row.stop - block.first) for row in rows if row.queue == queue]
+    return sorted(span for span in spans if span[0] >= 0)
+
+
 def send_pages(
     pages: Iterable[pa.RecordBatch],
-    group: str,
+    target: Target,
     send: Send,
     fail: Callable[[list[Failure]], object],
     *,
-    note: Callable[[int, int], object] = lambda _start, _stop: None,
+    note: NoteSent = lambda _batch, _sent: None,
     message: Callable[[str], KeptMessage | None] = lambda _: None,
-    queue: str = "",
 ) -> Iterator[pa.RecordBatch]:
     """Send the pages of one task. It holds one page, the requests under way and some refusals at most.
 
     Args:
         pages: ``ordinal`` and ``body``.
-        group: of the items.
+        target: where they go.
         send: as ``Sender.send``.
         fail: records failures.
+        note: notes items that were sent, when all of a page were; a note grows from page to page. Whoever
+            goes on after a task that died leaves them out.
         message: gives the message of an item that the queue refused, to be kept.
-        queue: its URL.
-        note: notes that the items from one index of the group to another were sent, once all were.
 
     Yields:
         Pages of ``RESULT``.
     """
-    sent = requests = 0
+    outgoing = _Outgoing(target, note)
+    requests = size = 0
     refused: dict[str, Failure] = {}
-    size = 0
-    spans: list[tuple[int, int]] = []
-    for taken, failed in send(_entries(page, group, spans) for page in pages):
-        sent, requests = sent + taken, requests + 1
+    for taken, failed in send(outgoing.entries(page) for page in pages):
+        outgoing.answered(taken, failed)
+        requests += 1
         for item, why in failed.items():
             kept = message(item)
-            refused[item] = Failure(item, f"not sent: {why}", kept, source=queue)
+            refused[item] = Failure(item, f"not sent: {why}", kept, source=target.queue)
             size += len(kept.body) if kept else 0
         if len(refused) >= MAX_HEAVY or size >= MAX_FAILED_MESSAGES:
             yield _fail(refused, fail)
             refused, size = {}, 0
     if refused:
         yield _fail(refused, fail)
-    for start, stop in spans[:NOTES]:
-        note(start, stop)
-    yield _result([{"sent": sent, "requests": requests}])
+    yield _result([{"sent": outgoing.sent, "requests": requests}])
 
 
-def _entries(page: pa.RecordBatch, group: str, spans: list[tuple[int, int]]) -> Iterator[tuple[str, Message]]:
-    """The messages of a page; ``spans`` gets the runs of their ordinals, joined to those of the last page."""
-    ordinals, texts = page.column(ORDINAL).to_pylist(), page.column(BODY).to_pylist()
-    for start, stop in runs(sorted(ordinals)):
-        if spans and spans[-1][1] == start:
-            spans[-1] = spans[-1][0], stop
-        elif len(spans) < NOTES:
-            spans.append((start, stop))
-    return ((f"{group}:{ordinal}", Message(text)) for ordinal, text in zip(ordinals, texts, strict=True))
+class _Outgoing:
+    """The messages of a task, page by page, and the notes of those that were sent.
+
+    Attributes:
+        sent: messages that were, those of an earlier run among them.
+    """
+
+    def __init__(self, target: Target, note: NoteSent) -> None:
+        self.sent = 0
+        self._group, self._before, self._note = target.group, target.sent, note
+        self._block = ids.parse_prefix(target.group)
+        self._notes = SentNotes(self._block.batch_id, target.queue, self._note_some)
+        self._starts: set[int] = set()
+        self._refused: set[str] = set()
+
+    def entries(self, page: pa.RecordBatch) -> Iterator[tuple[str, Message]]:
+        """The messages of a page that were not sent before, by ordinal."""
+        rows = dict(zip(page.column(ORDINAL).to_pylist(), page.column(BODY).to_pylist(), strict=True))
+        left = sorted(rows)
+        if self._before:
+            left = [ordinal for ordinal in left if not self._is_sent(ordinal)]
+            self.sent += len(rows) - len(left)
+        for start, stop in runs(left):
+            self._notes.begin(self._block.first + start, self._block.first + stop, stop - start)
+        return ((f"{self._group}:{ordinal}", Message(rows[ordinal])) for ordinal in left)
+
+    def _is_sent(self, ordinal: int) -> bool:
+        at = bisect_right(self._before, (ordinal, inf)) - 1
+        return at >= 0 and ordinal < self._before[at][1]
+
+    def answered(self, taken: int, refused: Collection[str]) -> None:
+        """Count what the queue took of a request, and note the pages that are done."""
+        self.sent += taken
+        self._refused.update(refused)
+        self._notes.answered(taken + len(refused), self._refused)
+
+    def _note_some(self, batch_id: int, sent: SentItems) -> None:
+        self._starts.add(sent.start)
+        if len(self._starts) <= NOTES:
+            self._note(batch_id, sent)
 
 
 def _fail(refused: Mapping[str, Failure], fail: Callable[[list[Failure]], object]) -> pa.RecordBatch:

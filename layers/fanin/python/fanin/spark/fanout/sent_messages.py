@@ -51,7 +51,7 @@ class SentMessages:
         """What to do when the results are damaged."""
         return (
             f"Put {self._files.at(self._name)}.json and what it names back from a copy, or move this one file"
-            " away and start again. Unless the batch is closed, that sends all rows again, as the same items"
+            " away and start again. Unless the batch is closed, that sends what is not known to be sent"
         )
 
     def results(self) -> str | None:

@@ -48,7 +48,7 @@ class FannedOut(Result):
         batch_id: the batch; None if a redrive had nothing left to send.
         rows: items of the batch.
         sent: messages that were sent; None if the batch was already closed, and its results were lost.
-        requests: that these took; None likewise.
+        requests: that the last run took; None likewise.
         rejects: rows that are not sent, by reason.
         state: of the batch.
         detail: how to send what is left, if the batch ended before its rows were done, or its deadline

@@ -34,7 +34,8 @@ _ABOUT: Final = """\
 Send each row of a dataset to an SQS queue, as an item of one batch, and close the batch.
 
 Running the same command again continues where a driver that died stopped: it stages nothing again, opens no
-second batch and adds no item twice. Rows that were already sent may be sent again, as the same items.
+second batch and adds no item twice. What is known to be sent is left out; rows that were under way may be
+sent again, as the same items.
 
 Rows that cannot be a message are left out and written to the rejects; so are messages that the queue refuses
 for good, whose items have failed.
