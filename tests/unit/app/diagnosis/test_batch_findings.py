@@ -79,6 +79,16 @@ class TestOpen:
     def test_a_producer_that_was_just_at_work_may_still_be(self, now: int, severity: Severity) -> None:
         assert of(now, OPEN)[Code.OPEN_NOT_CLOSED].severity is severity
 
+    def test_a_batch_that_drains_is_not_missing_a_close_but_what_its_items_wait_for(self) -> None:
+        drains = replace(OPEN, draining_at=NOW, max_items=5_000)
+
+        found = of(batch=drains, done_min=40, begun=True)
+
+        assert found.keys() == {Code.DRAINING, Code.SLOW}
+        assert found[Code.DRAINING].detail.startswith("It has 100 items of at most 5,000 so far.")
+        assert of(batch=drains).keys() >= {Code.DRAINING, Code.NEVER_SENT}
+        assert of(batch=drains, done_min=100, missing=()).keys() == {Code.DONE_UNSETTLED}
+
     def test_a_buffer_is_always_open(self) -> None:
         batch = replace(BATCH, state=State.OPEN, kind=Kind.BUFFER)
 
