@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import boto3
+
 from examples.crawler.site import links
 from fanin import ReceivedMessage, Tracker
-from fanin.client.connecting import sqs_client
 
 HIDDEN = 10
 """Seconds until the messages of a killed worker come again."""
@@ -21,7 +22,7 @@ class Twice:
     """A client of SQS whose messages all arrive twice."""
 
     def __init__(self) -> None:
-        self._sqs = sqs_client()
+        self._sqs = boto3.client("sqs")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._sqs, name)

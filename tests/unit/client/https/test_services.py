@@ -12,6 +12,7 @@ from fanin.domain.claim_checks import ClaimCheckRequest
 from fanin.domain.diagnosis import Retry, SentItems
 from fanin.domain.directory import Register
 from fanin.domain.frames import OpenFrame, Ticket
+from fanin.domain.keys import ItemKey
 from fanin.domain.marks import Failure
 from fanin.domain.routing import PutEvent, PutRoute
 from fanin.domain.scatter import Recipient, Reply, Scatter
@@ -59,6 +60,9 @@ def use_batches(fanin: HttpsServices) -> None:
     fanin.ledger.redeliver(batch.batch_id)
     fanin.redrives.redrive(batch.batch_id)
     fanin.redrives.redrives(batch.batch_id)
+    keyed = fanin.ledger.open(OpenBatch()).batch_id
+    fanin.ledger.add_keys(keyed, [ItemKey("a")])
+    fanin.ledger.find_key(keyed, "a")
     fanin.ledger.results(fanin.ledger.open(OpenBatch(results=True)).batch_id)
     fanin.ledger.remove(batch.batch_id)
     fanin.ledger.expire(State.OPEN, idle_since=0)

@@ -43,7 +43,9 @@ def test_what_is_wrong_comes_first_and_has_its_button(service, shown, browse) ->
     # When the page is read
     found = shown()
     # Then the stalled one is the first, and the counts are whole
-    assert [one.said.trouble for one in found.attention] == ["stalled", *["failed"] * (SHOWN - 1)]
+    listed = len(found.attention)  # as many as one request may read
+    assert [one.said.trouble for one in found.attention] == ["stalled", *["failed"] * (listed - 1)]
+    assert SHOWN / 2 < listed <= SHOWN
     assert found.troubles == {"stalled": 1, "failed": SHOWN + 8}
     assert [row.batch.user_key for row in found.running] == ["well"]
     first = found.attention[0].row.batch.batch_id
@@ -52,7 +54,10 @@ def test_what_is_wrong_comes_first_and_has_its_button(service, shown, browse) ->
     assert f'href="/batches/{first}/why"' in page
     # And the rest has a page
     assert "no price" not in page
-    assert browse().get(f"/attention?cursor={found.cursor}").text.count("1 failed item, not redriven") == 9
+    assert (
+        browse().get(f"/attention?cursor={found.cursor}").text.count("1 failed item, not redriven")
+        == SHOWN + 9 - listed
+    )
 
 
 def test_the_page_makes_a_bounded_number_of_calls(service, browse) -> None:
