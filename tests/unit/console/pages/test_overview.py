@@ -37,7 +37,7 @@ def test_what_is_wrong_comes_first_and_has_its_button(service, shown, browse) ->
     tracker.add(tracker.open(user_key="payroll", stall_after=timedelta(minutes=15)).batch_id, 5)
     service.advance(timedelta(hours=1))
     tracker.add(tracker.open(user_key="well").batch_id, 5)
-    for _ in range(SHOWN + 8):
+    for _ in range(SHOWN + 4):
         with tracker.batch() as batch:
             tracker.fail([Failure(batch.add(1)[0], "no price")])
     # When the page is read
@@ -46,7 +46,7 @@ def test_what_is_wrong_comes_first_and_has_its_button(service, shown, browse) ->
     listed = len(found.attention)  # as many as one request may read
     assert [one.said.trouble for one in found.attention] == ["stalled", *["failed"] * (listed - 1)]
     assert SHOWN / 2 < listed <= SHOWN
-    assert found.troubles == {"stalled": 1, "failed": SHOWN + 8}
+    assert found.troubles == {"stalled": 1, "failed": SHOWN + 4}
     assert [row.batch.user_key for row in found.running] == ["well"]
     first = found.attention[0].row.batch.batch_id
     page = browse(write=True).get("/").text
@@ -56,7 +56,7 @@ def test_what_is_wrong_comes_first_and_has_its_button(service, shown, browse) ->
     assert "no price" not in page
     assert (
         browse().get(f"/attention?cursor={found.cursor}").text.count("1 failed item, not redriven")
-        == SHOWN + 9 - listed
+        == SHOWN + 5 - listed
     )
 
 
