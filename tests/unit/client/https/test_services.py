@@ -62,7 +62,7 @@ def use_batches(fanin: HttpsServices) -> None:
     fanin.redrives.redrives(batch.batch_id)
     keyed = fanin.ledger.open(OpenBatch()).batch_id
     fanin.ledger.add_keys(keyed, [ItemKey("a")])
-    fanin.ledger.find_key(keyed, "a")
+    fanin.ledger.find_key(keyed, key_of_item="a")
     fanin.ledger.results(fanin.ledger.open(OpenBatch(results=True)).batch_id)
     fanin.ledger.remove(batch.batch_id)
     fanin.ledger.expire(State.OPEN, idle_since=0)
