@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.audit.worlds import World, planted, sound, with_totals, wrong_totals
 
 from fanin.domain.batch import Mode
 from fanin.spark.jobs.audit import JOB
+from tests.spark.auditing.worlds import World, planted, sound, with_totals, wrong_totals
 from tests.spark.playing import lost, played, ranges_of
 from tests.spark.tables import DAY, Tables
 

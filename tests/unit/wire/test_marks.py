@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from fanin.errors import (
     Throttled,
 )
 from fanin.wire.json_text import compact
-from fanin.wire.marks import MARKED, MARKS, REQUEST_BYTES, requests, size_of
+from fanin.wire.marks import MARKED, MARKS, REQUEST_BYTES, requests, result_json, size_of
 
 ENTRIES: list[tuple[Mark, Any]] = [
     ("7:g:0", "7:g:0"),
@@ -179,3 +180,9 @@ class TestRequests:
 
         next(requests(stream()))
         assert len(read) == limits.MAX_MARKS + 1
+
+
+@pytest.mark.parametrize("result", [reduce(lambda inner, _: [inner], range(97), 0), {1: 1, "1": 2}, "\ud800"])
+def test_a_result_that_could_not_be_read_again_is_refused(result: object) -> None:
+    with pytest.raises(InvalidRequest, match="the result of an item"):
+        result_json(result)

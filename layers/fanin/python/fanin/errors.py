@@ -150,10 +150,15 @@ class BatchClosed(FaninError):
 class ItemDone(FaninError):
     """An item that is done adds nothing more to its batch.
 
-    An earlier delivery of its message has added all. A consumer that lets this error pass drops the message.
+    An earlier delivery of its message has added all. A consumer that lets this error of
+    ``message.add_items`` pass drops the message.
+
+    Attributes:
+        item: the item of the message in hand; None if the error is not of ``message.add_items``.
     """
 
     code = "item-done"
+    item: str | None = None
 
 
 class ChannelRefused(FaninError):

@@ -129,6 +129,12 @@ def test_the_new_batch_is_like_the_one_that_it_retries(failed: Failed, mode: Mod
     assert {name: getattr(new, name) for name in asked} == {name: getattr(batch, name) for name in asked}
 
 
+def test_the_new_batch_keeps_results_where_the_one_that_it_retries_did(failed: Failed) -> None:
+    batch = failed.failures(1, results=True)
+    delivery(failed).deliver(batch, run(batch, 0))
+    assert failed.new(batch).results
+
+
 def end_new_batches(failed: Failed, batch: Batch, times: int, moment: str = "before") -> None:
     """Let each new batch be orphaned as soon as it is there."""
 

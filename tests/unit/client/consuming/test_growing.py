@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from fanin import InvalidRequest, ItemFailed, ReceivedMessage
+from fanin import BatchClosed, InvalidRequest, ItemFailed, ReceivedMessage, Tracker
 from fanin.testing import InMemoryService
 
 MINUTE = timedelta(minutes=1)
@@ -95,3 +95,52 @@ def test_only_the_handler_of_an_item_can_add(service: InMemoryService) -> None:
 
     with pytest.raises(InvalidRequest, match="only the handler of a message with an item id"):
         message.add_items(["x"], service.queue("work"))
+
+
+def test_a_message_is_not_dropped_because_the_item_of_another_is_done(service: InMemoryService) -> None:
+    # Given a handler that adds in the name of an item that is done
+    tracker, url = service.tracker, service.queue("work", visibility_timeout=30)
+    other = tracker.open()
+    done = tracker.add(other.batch_id, 2)[0]
+    tracker.ack(done)
+    service.consume(url, tracker.sqs_handler(lambda _: tracker.add(other.batch_id, 1, item=done)))
+
+    # When a message comes
+    with tracker.batch() as batch:
+        batch.send(url, ["work"])
+
+    # Then it comes again
+    assert (
+        service.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"][
+            "ApproximateNumberOfMessagesNotVisible"
+        ]
+        == "1"
+    )
+
+
+@pytest.mark.parametrize("keys", [None, lambda body: body])
+def test_a_delivery_sends_nothing_once_the_batch_was_cancelled(
+    service: InMemoryService, keys: object
+) -> None:
+    tracker, url = service.tracker, service.queue("work", visibility_timeout=30)
+    received: list[str] = []
+
+    def handle(message: ReceivedMessage) -> None:
+        received.append(message.body)
+        message.add_items(["a"], "https://sqs/there-is-none", keys=keys)
+
+    service.consume(url, tracker.sqs_handler(handle, skip_ended=False))
+    with tracker.batch(close="drained") as batch:
+        batch.send(url, ["root"])
+    assert tracker.status(batch.id).batch.items == 2
+
+    tracker.cancel(batch.id)
+    with pytest.raises(BatchClosed, match="cancelled"):
+        tracker.add(
+            batch.id, **({"count": 1} if keys is None else {"keys": ["a"]}), item=first(tracker, batch.id)
+        )
+    assert set(received) == {"root"}
+
+
+def first(tracker: Tracker, batch_id: int) -> str:
+    return f"{tracker.missing(batch_id).ranges[0].group}:0"

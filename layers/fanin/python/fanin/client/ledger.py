@@ -256,7 +256,7 @@ class LedgerCalls(MarkingCalls):
         if keys is not None:
             if count is not None or key is not None or isinstance(keys, str):
                 raise InvalidRequest("give several keys, or a count and perhaps a key, and not both")
-            named = (one if isinstance(one, ItemKey) else ItemKey(checked_key(one)) for one in keys)
+            named = [one if isinstance(one, ItemKey) else ItemKey(checked_key(one)) for one in keys]
             blocks = chunks(named, max_items=MAX_KEYS)
             return [one for some in blocks for one in self.ledger.add_keys(batch_id, some, item=item).items]
         if count is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fanin.domain.limits import shown
 from fanin.domain.totals import with_values
-from fanin.errors import InvalidRequest
+from fanin.errors import InvalidRequest, ItemDone
 from fanin.names import ATTRIBUTE_REPLY_TO, ITEM_ATTRIBUTE
 from fanin.wire.json_text import json_text
 
@@ -166,7 +166,11 @@ class ReceivedMessage:
                 "only the handler of a message with an item id can add items to its batch; elsewhere, pass"
                 " the item to tracker.add"
             )
-        return self.batch().send(queue_url, messages, **options)
+        try:
+            return self.batch().send(queue_url, messages, **options)
+        except ItemDone as done:
+            done.item = self.item
+            raise
 
     @property
     def expects_reply(self) -> bool:

@@ -37,7 +37,7 @@ from fanin.errors import (
     Throttled,
 )
 from fanin.wire.batches import STATE
-from fanin.wire.json_text import compact
+from fanin.wire.json_text import compact, read_json
 from fanin.wire.json_types import (
     ANYTHING,
     BATCH_ID,
@@ -223,18 +223,25 @@ MARKED: Final = answer(
 SHAPES: Final = (DONE, FAILURE, RANGE, COUNT, MARKS, RECEIPT, UNSETTLED, MARKED)
 
 _MOST_BYTES: Final = limits.MAX_FAILED_MESSAGES + 64 * 1024
+_AROUND: Final = 8
+"""Levels that a request or an answer may put around a result."""
 REQUEST_BYTES: Final = 900_000
 """Bytes of the marks of one request, as JSON; a mark that has more is a request of its own."""
 
 
 def result_json(result: object) -> bytes:
-    """The result of an item as it is stored: JSON in UTF-8.
+    """The result of an item as it is stored: JSON in UTF-8, which can be read again within a request.
 
     Raises:
         InvalidRequest: it is not JSON.
         RequestTooLarge: it is too large.
     """
-    content = compact(result, "the result of an item").encode()
+    text = compact(result, "the result of an item")
+    try:
+        read_json("[" * _AROUND + text + "]" * _AROUND)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"the result of an item cannot be read again: {error}") from error
+    content = text.encode()
     if len(content) > limits.MAX_RESULT:
         raise RequestTooLarge(
             f"the result of an item has {len(content)} bytes as JSON; it may have {limits.MAX_RESULT}: store"

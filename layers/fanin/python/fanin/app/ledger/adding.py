@@ -77,6 +77,7 @@ class Adding:
         group = self._add_once(batch, count, named, by_item=True)
         if not group.again:
             return group
+        _check_lives(batch)
         block = ids.parse_prefix(group.prefix)
         return replace(group, sent=self._sent(batch_id, block.first, block.stop))
 
@@ -130,6 +131,7 @@ class Adding:
         for _ in range(TRIES):
             left = [one for one in first.values() if one.key not in rows]
             if not left:
+                _check_lives(batch)
                 return KeyedItems(self._keyed(batch, keys, rows, added, by))
             new = [KeyRow(one.key, batch.items + n, by, one.payload) for n, one in enumerate(left)]
             by_item, activity = by is not None, self._known.activity(batch)
@@ -282,6 +284,19 @@ class Adding:
                 retry_after=1,
             )
         return pending
+
+
+def _check_lives(batch: Batch) -> None:
+    """Check that items that were added before may still be sent.
+
+    Raises:
+        BatchClosed: their batch has ended without them.
+    """
+    if batch.state.terminal and not batch.all_done:
+        raise BatchClosed(
+            f"batch {batch.batch_id} is {batch.state}: what was added to it before is dropped by consumers;"
+            " open another"
+        )
 
 
 def _name_of(batch: Batch) -> str:

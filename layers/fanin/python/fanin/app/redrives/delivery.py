@@ -200,6 +200,7 @@ class Delivery:
             retry_of=batch.batch_id,
             metadata=dict(batch.metadata),
             totals=tuple(batch.totals),
+            results=batch.results,
             max_items=batch.max_items,
             lifetime=batch.expires_at - RETENTION - batch.created_at // 1000,  # so it is not gone before
         )

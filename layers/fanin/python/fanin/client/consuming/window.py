@@ -242,10 +242,10 @@ class MessageWindow:
                     result = returned
             except ItemFailed as failed:
                 failure = failed.reason
-            except ItemDone as done:
-                logger.info("a message is dropped, since an earlier delivery has done it: %s", done)
-                return None
             except Exception as error:
+                if isinstance(error, ItemDone) and error.item == message.item:
+                    logger.info("a message is dropped, since an earlier delivery has done it: %s", error)
+                    return None
                 self._remember(message, error)
                 raise
         # The reply may still come: marking its recipient done now would end the scatter without it. The same
