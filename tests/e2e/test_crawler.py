@@ -12,7 +12,7 @@ from fanin.local import Stack
 
 
 @pytest.mark.usefixtures("local_environment")
-@pytest.mark.parametrize("pages", [60, pytest.param(10_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("pages", [60, pytest.param(10_000, marks=pytest.mark.soak(long=True))])
 def test_exactly_the_pages_that_can_be_reached_are_done_and_the_end_is_told_once(
     stack: Stack, tmp_path: Path, pages: int
 ) -> None:
