@@ -286,17 +286,16 @@ class Simulation:
             batch, known = self.model.rows[batch_id], self.model.batches[batch_id]
             done, every = self.model.marked(batch), set(range(batch.items))
             whole = batch.state is State.COMPLETE and not batch.partial
-            keyed = {ordinal_of(f"{g.prefix}:0")[1] for key, g in known.keys.items() if key[:4] == "key/"}
-            unsent = keyed - {n for b, n in self.world.given_out if b == batch_id} - known.begun
-            require(self.world.deaths["consumer"] or not unsent, f"{batch}: nobody sent {unsent}")
-            require(batch.keyed == len(keyed) or self.world.deaths, f"{batch}: {keyed} have keys")
+            self.check_keys(batch, done)
             require(known.sure <= done <= known.begun, f"{known.sure} <= {done} <= {known.begun}?")
             require(whole <= (done == every), f"{batch} is complete, and {every - done} are pending")
             if not batch.state.terminal:
                 exactly = self.world.deaths or done == known.sure
                 require(exactly, f"{batch}: {done} are done, {known.sure} were acknowledged")
                 healed = self.settled and not self.world.deaths["closer"] and self.streamed(batch)
-                stuck = (healed or not self.world.deaths) and batch.waited_for and done == every
+                # One that drains may wait for the reaper after an answer was lost.
+                prompt = not (batch.draining and any(self.scheduler.lost.values()))
+                stuck = (healed or not self.world.deaths) and batch.waited_for and done == every and prompt
                 require(not stuck, f"{batch} is stuck: all are done")
             listed = self.missing(reading, batch_id)
             require(listed == every - done, f"{batch}: missing lists {listed}, not {every - done}")
@@ -347,6 +346,20 @@ class Simulation:
                 require(ordinals == set(range(found.start, found.stop)), f"{found} names {ordinals}")
                 listed |= ordinals
         return listed
+
+    def check_keys(self, batch: Batch, done: set[int]) -> None:
+        """Each key has an item, and each item of a key was sent by whoever added it.
+
+        Who added them may have been told only that their item, or the batch, had ended meanwhile: another
+        delivery of that item has failed it.
+        """
+        batch_id, known = batch.batch_id, self.model.batches[batch.batch_id]
+        rows = {one.ordinal: one for one in self.memory.batches.item_keys.get(batch_id, {}).values()}
+        keyed = {ordinal_of(f"{g.prefix}:0")[1] for key, g in known.keys.items() if key[:4] == "key/"}
+        require(keyed <= rows.keys() and batch.keyed == len(rows), f"{batch}: {keyed} of {rows} have keys")
+        unsent = keyed - {n for b, n in self.world.given_out if b == batch_id} - known.begun
+        lost = {n for n in unsent if rows[n].by not in done}
+        require(self.world.deaths["consumer"] or not lost, f"{batch}: nobody sent {lost}")
 
     def read_results(self, service: LedgerService, batch_id: int) -> dict[int, object]:
         page = service.results(batch_id, limit=3)
