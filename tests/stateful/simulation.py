@@ -293,8 +293,8 @@ class Simulation:
                 exactly = self.world.deaths or done == known.sure
                 require(exactly, f"{batch}: {done} are done, {known.sure} were acknowledged")
                 healed = self.settled and not self.world.deaths["closer"] and self.streamed(batch)
-                # One that drains may wait for the reaper after an answer was lost.
-                prompt = not (batch.draining and any(self.scheduler.lost.values()))
+                # One that has drained may wait for the reaper after an answer was lost.
+                prompt = batch.draining_at is None or not any(self.scheduler.lost.values())
                 stuck = (healed or not self.world.deaths) and batch.waited_for and done == every and prompt
                 require(not stuck, f"{batch} is stuck: all are done")
             listed = self.missing(reading, batch_id)
