@@ -289,13 +289,11 @@ class Simulation:
             self.check_keys(batch, done)
             require(known.sure <= done <= known.begun, f"{known.sure} <= {done} <= {known.begun}?")
             require(whole <= (done == every), f"{batch} is complete, and {every - done} are pending")
-            # One that has drained may wait for the reaper after an answer was lost.
-            prompt = batch.draining_at is None or not any(self.scheduler.lost.values())
             if not batch.state.terminal:
                 exactly = self.world.deaths or done == known.sure
                 require(exactly, f"{batch}: {done} are done, {known.sure} were acknowledged")
                 healed = self.settled and not self.world.deaths["closer"] and self.streamed(batch)
-                stuck = (healed or not self.world.deaths) and batch.waited_for and done == every and prompt
+                stuck = (healed or not self.world.deaths) and batch.waited_for and done == every
                 require(not stuck, f"{batch} is stuck: all are done")
             listed = self.missing(reading, batch_id)
             require(listed == every - done, f"{batch}: missing lists {listed}, not {every - done}")
@@ -327,7 +325,7 @@ class Simulation:
             verdict = reading.verify(batch_id, repair=False)
             self.values.check(verdict.batch, exact=True, what=f"{verdict}")
             require(verdict.pending == len(every - done), f"{verdict}: {every - done} are pending")
-            excused = self.world.deaths or batch.state.terminal or not prompt
+            excused = self.world.deaths or batch.state.terminal
             healthy = not verdict.disagreements or (excused and not whole)
             require(healthy, f"{batch}: {verdict.disagreements}")
 

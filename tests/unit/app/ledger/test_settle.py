@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from fanin.app.ports.words import Clear, WordKey
-from fanin.domain.batch import State
+from fanin.domain.batch import CloseWhen, State
 from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.tree import Bits
 from fanin.errors import BatchGone, ServiceUnavailable, Throttled
@@ -264,3 +264,20 @@ class TestHealing:
 
         assert world.ledger.verify(batch.batch_id, repair=False).disagreements == ()
         assert world.fresh().close(batch.batch_id).state is State.COMPLETE
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("after", range(4))
+def test_a_drained_batch_completes_with_the_repeat_of_a_mark_that_was_left(moment: str, after: int) -> None:
+    # Given a batch that drains, whose last item lies in the first of two words
+    world = World(2)
+    batch, (group,) = world.batch(3)
+    world.ledger.close(batch.batch_id, when=CloseWhen.DRAINED)
+    world.ledger.mark([group[0], group[2]]).whole()
+    # When its mark is left at any write of a word
+    world.raise_at("words.clear", moment, Throttled("busy"), after=after)
+    world.ledger.mark([group[1]])
+    world.go_on()
+    # Then the repeat completes the batch
+    world.fresh().mark([group[1]]).whole()
+    assert world.row(batch).state is State.COMPLETE

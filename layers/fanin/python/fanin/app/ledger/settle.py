@@ -284,7 +284,7 @@ class Settler:
 
     def _rise(self, words: Mapping[WordKey, Tallied]) -> None:
         """Carry up the words that are done, except those whose parent among ``words`` shows it already."""
-        done = self._done({key: found.word for key, found in words.items()})
+        done = [key for key, found in words.items() if self._is_done(key, found.word)]
         changes = self._above({key: words[key].tally for key in done})
         missing = [key for key, up in changes.items() if key not in words or up.mask & words[key].word]
         all_of(self._settle({key: changes[key] for key in missing}))
@@ -296,16 +296,11 @@ class Settler:
 
         Where these cannot be read, ``errors`` gets the words; without it, the error is raised.
         """
-        tree, done, doubtful = self._tree, [], []
+        done, doubtful = [], []
         for key, word in words.items():
-            if word == 0:
+            if self._is_done(key, word):
                 done.append(key)
-                continue
-            batch = self._row(key)
-            if batch.state is not State.OPEN:
-                if self._is_residue(key, word, batch):
-                    done.append(key)
-            elif tree.may_be_last(key.level, key.number, word, batch.items):
+            elif self._may_be_last(key, word):
                 doubtful.append(key)
         try:
             self._look_again(doubtful)
@@ -314,26 +309,32 @@ class Settler:
                 raise
             errors |= dict.fromkeys(doubtful, error)
             return done
-        for key in doubtful:
-            batch = self._row(key)
-            if batch.state is not State.OPEN and self._is_residue(key, words[key], batch):
-                done.append(key)
-        return done
+        return [*done, *[key for key in doubtful if self._is_done(key, words[key])]]
+
+    def _is_done(self, key: WordKey, word: int) -> bool:
+        """Whether a word is done, as far as the row that this process remembers tells."""
+        if word == 0:
+            return True
+        batch = self._row(key)
+        closed = batch.state is not State.OPEN and batch.items > 0
+        return closed and word == self._tree.residue(key.level, key.number, batch.items)
+
+    def _may_be_last(self, key: WordKey, word: int) -> bool:
+        """Whether the row must tell whether a word is done, or others are to be carried up."""
+        batch = self._row(key)
+        return _unsure(batch) and self._tree.may_be_last(key.level, key.number, word, batch.items)
 
     def _look_again(self, keys: Collection[WordKey]) -> None:
         """Read the batch rows of the keys once more, unless they are known to be closed.
 
-        Those that drain are finished, if all their items are done.
+        Those that drain are finished, if all their items are done; also those that were closed for that by a
+        process that could not carry up their last words.
         """
-        open_ids = {key.batch_id for key in keys if self._row(key).state is State.OPEN}
-        if open_ids:
-            for batch in self._ports.batches.read(open_ids).values():
+        if batch_ids := {key.batch_id for key in keys if _unsure(self._row(key))}:
+            for batch in self._ports.batches.read(batch_ids).values():
                 self._known.remember(batch)
-                if batch.draining:
+                if batch.draining_at is not None:
                     self.finish(batch)
-
-    def _is_residue(self, key: WordKey, word: int, batch: Batch) -> bool:
-        return batch.items > 0 and word == self._tree.residue(key.level, key.number, batch.items)
 
     def _above(
         self, done: Mapping[WordKey, Tally], errors: dict[WordKey, FaninError] | None = None
@@ -395,6 +396,11 @@ class Settler:
         if row is None:  # dropped from the cache in favour of other batches
             row = self._known.current(key.batch_id)
         return row
+
+
+def _unsure(batch: Batch) -> bool:
+    """Whether an edge word does not tell it all: items may follow, or words are to be carried up."""
+    return batch.state is State.OPEN or batch.draining_at is not None
 
 
 def _removed(batch: Batch) -> BatchGone:
