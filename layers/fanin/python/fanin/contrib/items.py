@@ -14,16 +14,13 @@ from fanin.domain.batch import State
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.limits import MAX_REASON
 from fanin.domain.marks import Failure, Mark
-from fanin.errors import BatchGone, BatchNotFound, FaninError, InvalidRequest
+from fanin.errors import REFUSALS, FaninError, InvalidRequest
 
 logger = logging.getLogger("fanin")
 
 TASK: Final = "fanin-task"
 """Attribute of a kept message: the name of the task that was called."""
 ENCODING: Final = "fanin-encoding"
-
-_SETTLED: Final = (InvalidRequest, BatchGone, BatchNotFound)
-"""What no repeat of a mark would mend."""
 
 
 def tell(tracker: Tracker, via: AckPath, mark: Mark) -> FaninError | None:
@@ -38,7 +35,7 @@ def tell(tracker: Tracker, via: AckPath, mark: Mark) -> FaninError | None:
         error = tracker.acknowledger(via)([mark]).get(0)
     except FaninError as wrong:  # this process lacks a setting
         error = wrong
-    if not isinstance(error, _SETTLED):
+    if not isinstance(error, REFUSALS):
         return error
     if isinstance(mark, Failure) and mark.message is not None:
         return tell(tracker, via, without_message(mark, str(error)))

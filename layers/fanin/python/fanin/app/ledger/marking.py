@@ -28,7 +28,6 @@ from fanin.domain.totals import MAX_VALUE, in_order, plus
 from fanin.errors import (
     GONE,
     FaninError,
-    InvalidRequest,
     OutcomeUnknown,
     RequestTooLarge,
     ServiceUnavailable,
@@ -178,8 +177,7 @@ class Marking:
             except (Throttled, ServiceUnavailable) as error:
                 errors = dict.fromkeys(done, error)
             for ordinal, why in errors.items():
-                where = verdicts.refused if isinstance(why, InvalidRequest) else verdicts.left
-                where[plan.first.pop(ordinal)] = why
+                verdicts.fail([plan.first.pop(ordinal)], why)
 
     def _settle(self, plans: Sequence[Plan], verdicts: Verdicts) -> dict[WordKey, Outcome]:
         """Write the words of all plans together."""

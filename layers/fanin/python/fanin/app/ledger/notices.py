@@ -24,7 +24,7 @@ from fanin.domain.batch import Batch, ChildFailures, State
 from fanin.domain.ids import parse_item
 from fanin.domain.marks import Done, Failure, Mark, Marked
 from fanin.domain.totals import MAX_CHILD_SUM
-from fanin.errors import BatchGone, BatchNotFound
+from fanin.errors import GONE
 
 END_READS = 10_000
 """How many rows are read at most to count the items that are held, or have failed, when a batch has ended."""
@@ -110,7 +110,7 @@ def _acknowledge_parent(ports: Ports, ledger: ParentMarker, batch: Batch, item: 
     # The note lives no longer than the child; its event may come when it has expired.
     if ports.batches.child_of(ItemPlace(block.batch_id, ordinal)) not in {None, batch.batch_id}:
         return
-    with suppress(BatchNotFound, BatchGone):  # the parent batch was removed
+    with suppress(*GONE):  # the parent batch was removed
         if not batch.used:
             why = f"batch {batch.instead_of} did not complete, nor was it tried again"
             ledger.mark([Failure(item, why)]).whole()

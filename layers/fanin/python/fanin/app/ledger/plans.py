@@ -17,7 +17,7 @@ from fanin.domain.ids import Block
 from fanin.domain.marks import Count, Done, Failure, ItemRange, Mark, Receipt, checked
 from fanin.domain.totals import in_order
 from fanin.errors import (
-    GONE,
+    REFUSALS,
     FaninError,
     InvalidItemId,
     InvalidRequest,
@@ -270,8 +270,8 @@ class Verdicts:
         return tuple(mark.item if isinstance(mark, Done | Failure) else str(mark) for mark in named)
 
     def fail(self, places: Iterable[int], error: FaninError) -> None:
-        """Refuse marks whose batch is gone, and leave the others for a repeat."""
-        where = self.refused if isinstance(error, GONE) else self.left
+        """Refuse marks whose content the error blames, and leave others for a repeat."""
+        where = self.refused if isinstance(error, REFUSALS) else self.left
         where |= dict.fromkeys(places, error)
 
     def settles(self, place: int) -> bool:
@@ -324,12 +324,10 @@ class Plan:
     def leave_out(self, errors: Mapping[int, FaninError], verdicts: Verdicts) -> None:
         """Take failures out, by their ordinals, and judge their marks."""
         for ordinal, error in errors.items():
-            where = verdicts.refused if isinstance(error, InvalidRequest) else verdicts.left
             if ordinal in self.failing:
                 self.first.pop(ordinal, None)
-                where[self.failing.pop(ordinal)] = error
-            else:
-                where[self.held.pop(ordinal)] = error
+            of = self.failing if ordinal in self.failing else self.held
+            verdicts.fail([of.pop(ordinal)], error)
 
 
 def accepted(share: Share, batch: Batch, verdicts: Verdicts) -> Share:

@@ -19,6 +19,7 @@ from fanin.app.ledger.opening import Opening
 from fanin.app.ledger.reading import Reading
 from fanin.app.ledger.reaper import Reaped, Report, reap
 from fanin.app.ledger.release import Release
+from fanin.app.ledger.results import ResultListing
 from fanin.app.ledger.settle import Settler
 from fanin.app.ledger.targets import TargetsOfBatches
 from fanin.app.ledger.tolerance import Tolerating
@@ -89,6 +90,7 @@ class LedgerService:
         self._reading = Reading(ports, known, self._settler, budget=rows)
         self._failed = Failed(ports)
         self._failures = FailureListing(ports, known, redrives=redrives, rows=rows)
+        self._results = ResultListing(ports, known, self._reading, rows=rows)
         self._tolerating = Tolerating(ports, known, self._settler, self._reading)
         self._lifecycle = Lifecycle(ports, known, self._settler, self._tolerating, rows=rows)
         self._adding = Adding(ports, known, self._reading)
@@ -156,10 +158,7 @@ class LedgerService:
         return self._failures.one(batch_id, ordinal)
 
     def results(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Results:
-        from fanin.app.ledger.results import ResultListing  # noqa: PLC0415  no acknowledgement lists
-
-        listing = ResultListing(self.ports, self._known, self._reading, rows=self.rows)
-        return listing.page(batch_id, cursor=cursor, limit=limit)
+        return self._results.page(batch_id, cursor=cursor, limit=limit)
 
     def errors(self, batch_id: int, *, cursor: str | None = None) -> Errors:
         return self._failures.errors(batch_id, cursor=cursor)

@@ -22,7 +22,7 @@ from fanin.domain.directory import is_fifo
 from fanin.domain.failures import KeptMessage
 from fanin.domain.limits import chunks
 from fanin.domain.marks import Failure
-from fanin.errors import BatchClosed, BatchGone, BatchNotFound, Throttled
+from fanin.errors import GONE, BatchClosed, BatchGone, Throttled
 from fanin.wire.marks import requests
 
 _TRIES: Final = 5
@@ -110,7 +110,7 @@ class Delivery:
             if new.state is State.COMPLETE or not new.state.terminal:
                 self._send_new(new, counted, again, taken)
                 return replace(counted, to=new.batch_id)
-        except (BatchClosed, BatchGone, BatchNotFound):
+        except (BatchClosed, *GONE):
             self._ledger.refresh([batch.batch_id])  # if that batch is gone, no other can retry it
         if new is not None and self._cancelled(new.batch_id):
             return replace(run, to=new.batch_id, done=True)
@@ -189,7 +189,7 @@ class Delivery:
         if run.to is not None and run.to != run.batch_id:
             first = self._ports.batches.read([run.batch_id]).get(run.batch_id)
             drains = first is not None and first.draining_at is not None
-            with suppress(BatchGone, BatchNotFound):  # somebody has removed it
+            with suppress(*GONE):  # somebody has removed it
                 self._ledger.close(run.to, when=CloseWhen.DRAINED if drains else CloseWhen.NOW)
 
     def _open(self, batch: Batch, run: Run) -> Batch:

@@ -23,8 +23,7 @@ from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.redrives import Redrive, Redriving, Redrivings
 from fanin.errors import (
-    BatchGone,
-    BatchNotFound,
+    GONE,
     ChannelRefused,
     InvalidRequest,
     ServiceUnavailable,
@@ -108,7 +107,7 @@ class RedriveService:
         version = run.version
         try:
             run = self._go_on(run, owner, until=until)
-        except (BatchNotFound, BatchGone):
+        except GONE:
             return None
         except (Throttled, ServiceUnavailable):
             run = records.read(self._ports.records, batch_id, name) or run
@@ -170,7 +169,7 @@ class RedriveService:
                 run = records.save(self._ports.records, batch, stepped)
                 if run.done and run.to != stepped.to:  # others have finished it, without that batch
                     self._delivery.close(stepped)
-            except (BatchNotFound, BatchGone):
+            except GONE:
                 self._delivery.close(run)
                 raise
         if run.done:

@@ -26,11 +26,11 @@ from fanin.console.security.forms import read_form
 from fanin.console.state import console_of, status_of
 from fanin.entry.http.statuses import INTERNAL_ERROR
 from fanin.entry.http.table import route_of
-from fanin.errors import BatchGone, BatchNotFound, BufferNotFound, FaninError, NotRegistered, RouteNotFound
+from fanin.errors import GONE, BufferNotFound, FaninError, NotRegistered, RouteNotFound
 from fanin.wire.actions import Action as Record
 from fanin.wire.actions import Outcome as Ended
 
-_GONE: Final = (BatchGone, BatchNotFound, BufferNotFound, NotRegistered, RouteNotFound)
+_GONE: Final = (*GONE, BufferNotFound, NotRegistered, RouteNotFound)
 """Errors that say that there is nothing any more to do something with."""
 
 BROKEN: Final = Outcome(

@@ -18,7 +18,7 @@ from fanin.console.pictures.gauge import gauge
 from fanin.console.state import Console, Unreadable, console_of
 from fanin.domain.batch import Batch
 from fanin.domain.buffer import BufferPage, Level
-from fanin.errors import BatchGone, BatchNotFound, BufferNotFound
+from fanin.errors import GONE, BufferNotFound
 
 REJECTS: Final = (names.METRIC_BUFFER_REJECTS, names.METRICS_NAMESPACE)
 """The metric that counts refused puts, and its namespace: no call of the service says how many there were."""
@@ -111,7 +111,7 @@ def buffer_shown(console: Console, name: str) -> Shown:
     level = console.fanin.buffers.status(name)
     try:
         batch = console.fanin.ledger.status(level.buffer.batch_id).batch
-    except (BatchNotFound, BatchGone):
+    except GONE:
         batch = None
     return Shown(Gauge(level), batch)
 

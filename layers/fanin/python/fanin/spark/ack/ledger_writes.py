@@ -15,7 +15,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.domain import ids
 from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import Bits, Tree
-from fanin.errors import BatchGone, BatchNotFound, ServiceUnavailable, Throttled
+from fanin.errors import GONE, BatchNotFound, ServiceUnavailable, Throttled
 from fanin.spark.ack.skipping import Sieve
 from fanin.spark.runtime.arrow import Records, ddl, page
 from fanin.spark.runtime.service import PATIENCE, PATIENT, Service
@@ -244,11 +244,11 @@ def _calls(
             shares.setdefault(batch_id, []).append(one)
         try:
             yield _patiently(write, shares)
-        except (BatchNotFound, BatchGone):
+        except GONE:
             for batch_id, share in shares.items():
                 try:
                     yield _patiently(write, {batch_id: share})
-                except (BatchNotFound, BatchGone):
+                except GONE:
                     yield [gone(batch_id, share)]
 
 

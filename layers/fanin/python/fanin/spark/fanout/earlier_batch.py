@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import Batch, Kind, Mode, OpenBatch, State
 from fanin.domain.failures import Keep
-from fanin.errors import BatchGone, BatchNotFound, IdempotencyKeyReused, InvalidRequest
+from fanin.errors import GONE, IdempotencyKeyReused, InvalidRequest
 from fanin.spark.fanout.bodies import BODY
 from fanin.spark.fanout.staging import Staging
 from fanin.spark.runtime.service import Service
@@ -50,7 +50,7 @@ def still_there(service: Service, batch_id: int, chosen: Staging | None) -> Batc
     """
     try:
         return service.ledger().refresh([batch_id])[batch_id]
-    except (BatchNotFound, BatchGone) as error:
+    except GONE as error:
         if chosen is None or not chosen.rows:
             raise
         rows = f"{chosen.folder}/{chosen.attempt}"
@@ -124,7 +124,7 @@ def open_retry(ledger: LedgerService, request: OpenBatch, key: str, began: Calla
         mine = f"{key}/{part}" if part else key
         try:
             batch = ledger.open(request, key=mine)
-        except (BatchNotFound, BatchGone, IdempotencyKeyReused) as error:
+        except (*GONE, IdempotencyKeyReused) as error:
             # A driver that found the earlier batch removed has used this key without retry_of.
             try:
                 batch = ledger.open(replace(request, retry_of=None), key=mine)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import Batch
-from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
+from fanin.errors import GONE, InvalidRequest
 from fanin.spark.runtime.files import Folder
 
 _NOTE: Final = "batch.json"
@@ -60,7 +60,7 @@ def check_key(files: Folder, key: str, ledger: LedgerService, *, taken: bool = F
 def _ended_empty(ledger: LedgerService, batch_id: int) -> bool:
     try:
         batch = ledger.refresh([batch_id])[batch_id]
-    except (BatchNotFound, BatchGone):
+    except GONE:
         return False  # nobody knows
     return batch.state.terminal and not batch.items
 
