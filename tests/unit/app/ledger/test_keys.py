@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 import pytest
 
 from fanin.app.ports.parts import SentRow
 from fanin.domain.batch import CloseWhen, Mode
-from fanin.domain.keys import MAX_KEY, MAX_KEYS, ItemKey, KeyedItem
+from fanin.domain.keys import MAX_KEY, MAX_KEYS, ItemKey, KeyedItem, checked_key
 from fanin.domain.marks import Failure
 from fanin.errors import BatchClosed, InvalidRequest, ItemDone, KeyNotFound, LimitReached, MaxItemsReached
 from tests.unit.app.conftest import World
@@ -124,3 +126,12 @@ def test_what_is_missing_and_what_failed_has_its_key(world: World) -> None:
 
     assert [one.keys for one in ranges] == [("a",), ("c",)]
     assert failure.key == "b"
+
+
+def test_the_member_of_an_enumeration_is_the_key_that_is_its_value(world: World) -> None:
+    class Page(str, Enum):  # noqa: UP042 - as users write it, str() of which is not its value
+        START = "/"
+
+    batch, _ = world.batch()
+    (member,) = add(world, batch.batch_id, checked_key(Page.START))
+    assert add(world, batch.batch_id, "/")[0].item == member.item

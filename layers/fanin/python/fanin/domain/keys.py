@@ -72,8 +72,9 @@ def checked_key(key: object) -> str:
     Raises:
         InvalidRequest: it is not text of 1 to 512 bytes in UTF-8.
     """
+    text = str.__str__(key) if isinstance(key, str) else ""  # of an enumeration's member, its value
     try:
-        size = len(key.encode()) if isinstance(key, str) else 0
+        size = len(text.encode())
     except UnicodeEncodeError as error:
         raise InvalidRequest(
             "the key of an item has one half of a surrogate pair, which is not text; leave it out"
@@ -84,4 +85,4 @@ def checked_key(key: object) -> str:
             f"the key of an item must be text of 1 to {MAX_KEY} bytes in UTF-8, and one is {found}; take a"
             " digest of what is longer"
         )
-    return str(key)
+    return text
