@@ -43,7 +43,7 @@ def test_a_stalled_batch_comes_before_fifty_newer_ones_that_failed() -> None:
     with world.tracker.batch(user_key="payroll", stall_after=timedelta(minutes=15)) as payroll:
         group = payroll.add(10)
     with world.tracker.batch(user_key="forgotten", stall_after=timedelta(minutes=15)) as forgotten:
-        world.tracker.ack(forgotten.add(2))
+        world.tracker.ack(forgotten.add(100))
         world.service.advance(timedelta(hours=1))
         found = world.listed()
     assert found == [("payroll", Trouble.STALLED), ("forgotten", Trouble.NOT_CLOSED)]

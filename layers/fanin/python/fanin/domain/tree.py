@@ -70,6 +70,10 @@ class Tree:
         """Index of the last word of the level in a tree of n ≥ 1 items."""
         return (n - 1) // self.span(level)
 
+    def edge(self, n: int) -> list[tuple[int, int]]:
+        """Level and index of the last word of each level, from level 0 up to the root; none without items."""
+        return [(level, self.last(level, n)) for level in range(self.root_level(n) + 1)] if n else []
+
     def last_children(self, level: int, n: int) -> int:
         """How many children (items, or words of the level below) the last word of the level has."""
         below = n if level == 0 else self.last(level - 1, n) + 1

@@ -24,7 +24,8 @@ _HELD: Final = 20
 """Rows that are read to count the held items of a batch."""
 _EACH: Final = 12 + _HELD + 3 * NESTED
 """Rows that are read of a batch at most: index, row, root, targets, a note, redrives, held items; and of
-items that failed with nested batches a note of each, one of its child, and the row of that."""
+items that failed with nested batches a note of each, one of its child, and the row of that. A live batch has
+fewer, with a word of each level instead of what is told of an end."""
 ACTIONS: Final[Mapping[Trouble, str]] = {
     Trouble.STALLED: "why",
     Trouble.HELD: "redrive",
@@ -80,9 +81,9 @@ def _all_done(ports: Ports, batch: Batch) -> bool:
     if batch.mode is Mode.ESTIMATED:
         return batch.counted_out()
     tree = ports.tree
-    level = tree.root_level(batch.items)
-    root = WordKey(batch.batch_id, level, 0)
-    return ports.words.read([root]).get(root, tree.full) == tree.residue(level, 0, batch.items)
+    edge = [WordKey(batch.batch_id, *place) for place in tree.edge(batch.items)]
+    words = ports.words.read(edge)
+    return tree.all_done([words.get(key, tree.full) for key in edge], batch.items)
 
 
 def _reason(batch: Batch, trouble: Trouble) -> str:  # noqa: PLR0911  a sentence for each trouble

@@ -213,8 +213,7 @@ class Settler:
         self._known.remember(batch)
         if batch.mode is Mode.ESTIMATED:
             return self._complete(batch, None) if batch.counted_out() else batch
-        levels = range(self._tree.root_level(batch.items) + 1) if batch.items else ()
-        edge = [WordKey(batch.batch_id, level, self._tree.last(level, batch.items)) for level in levels]
+        edge = [WordKey(batch.batch_id, *place) for place in self._tree.edge(batch.items)]
         words = self._ports.words.read_tallied(edge)
         if batch.draining:
             untouched = Tallied(self._tree.full, Tally())
