@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.parts import FailureRow, KeyRow, Redriven, ResultRow, RetryRow, SentRow
 
 T = TypeVar("T")
+
+
+class _Rows(dict[Any, T]):
+    """Rows by their sort key, whose pages cost what they hold, however many rows there are."""
+
+    def __init__(self) -> None:
+        self._order: list[Any] = []
+
+    def __setitem__(self, key: Any, row: T) -> None:
+        if key not in self:
+            insort(self._order, key)
+        super().__setitem__(key, row)
+
+    def of(self, keys: Iterable[Any]) -> dict[Any, T]:
+        """The rows of some keys, in order."""
+        return {key: self[key] for key in sorted(set(keys)) if key in self}
+
+    def between(self, start: Any, stop: Any = None, *, limit: int) -> list[T]:
+        """The first rows from a key on, up to another (exclusive)."""
+        first = bisect_left(self._order, start)
+        last = len(self) if stop is None else bisect_left(self._order, stop)
+        return [self[key] for key in self._order[first : min(last, first + limit)]]
+
+    def before(self, stop: Any, *, limit: int) -> list[T]:
+        """The last rows before a key, the last first."""
+        last = bisect_left(self._order, stop)
+        return [self[key] for key in reversed(self._order[max(0, last - limit) : last])]
 
 
 class MemoryParts:
@@ -24,16 +53,16 @@ class MemoryParts:
     def __init__(self, accesses: Accesses, keys: Mapping[int, Mapping[str, KeyRow]]) -> None:
         self._keys = keys
         self._accesses = accesses
-        self._failures: dict[int, dict[int, FailureRow]] = {}
+        self._failures: dict[int, _Rows[FailureRow]] = defaultdict(_Rows)
         self._messages: dict[tuple[int, int], bytes] = {}
         self._redriven: dict[tuple[int, int], Redriven] = {}
         self._results: dict[tuple[int, int], ResultRow] = {}
-        self._sent: dict[int, dict[tuple[int, str], SentRow]] = {}
-        self._retries: dict[int, dict[int, RetryRow]] = {}
+        self._sent: dict[int, _Rows[SentRow]] = defaultdict(_Rows)
+        self._retries: dict[int, _Rows[RetryRow]] = defaultdict(_Rows)
 
     def put_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:  # noqa: ARG002
         def put(row: FailureRow) -> None:
-            before = self._failures.get(batch_id, {}).get(row.ordinal)
+            before = self._failures[batch_id].get(row.ordinal)
             if before is None or before.given_up:
                 self._put(batch_id, row)
                 return
@@ -47,11 +76,11 @@ class MemoryParts:
             self._accesses.write("parts.put_failures", partial(put, row))
 
     def _put(self, batch_id: int, row: FailureRow) -> None:
-        self._failures.setdefault(batch_id, {})[row.ordinal] = row
+        self._failures[batch_id][row.ordinal] = row
 
     def update_failures(self, batch_id: int, rows: Iterable[FailureRow], *, expires_at: int) -> None:  # noqa: ARG002
         def update(row: FailureRow) -> None:
-            before = self._failures.get(batch_id, {}).get(row.ordinal)
+            before = self._failures[batch_id].get(row.ordinal)
             if before and before.failed_at > row.failed_at:
                 self._accesses.refused["parts.update_failures"] += 1
                 self._put(batch_id, _with_message(before, row))
@@ -62,16 +91,15 @@ class MemoryParts:
             self._accesses.write("parts.update_failures", partial(update, row))
 
     def notes(self, batch_id: int, ordinals: Collection[int]) -> dict[int, FailureRow]:
-        rows = self._accesses.read("parts.notes", lambda: dict(self._failures.get(batch_id, {})))
-        return {ordinal: rows[ordinal] for ordinal in sorted(set(ordinals)) if ordinal in rows}
+        return self._accesses.read("parts.notes", lambda: self._failures[batch_id].of(ordinals))
 
     def reasons(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
-        rows = self._accesses.read("parts.reasons", lambda: dict(self._failures.get(batch_id, {})))
-        return {ordinal: rows[ordinal].reason for ordinal in sorted(set(ordinals)) if ordinal in rows}
+        rows = self._accesses.read("parts.reasons", lambda: self._failures[batch_id].of(ordinals))
+        return {ordinal: row.reason for ordinal, row in rows.items()}
 
     def put_sent(self, batch_id: int, row: SentRow, *, expires_at: int) -> None:  # noqa: ARG002
         def put() -> None:
-            rows = self._sent.setdefault(batch_id, {})
+            rows = self._sent[batch_id]
             old = rows.get((row.start, row.queue))
             if old is None:
                 rows[row.start, row.queue] = row
@@ -83,8 +111,8 @@ class MemoryParts:
         self._accesses.write("parts.put_sent", put)
 
     def sent(self, batch_id: int, *, upto: int, limit: int) -> tuple[list[SentRow], bool]:
-        rows = self._accesses.read("parts.sent", lambda: dict(self._sent.get(batch_id, {})))
-        found = [rows[key] for key in sorted(rows, reverse=True) if key[0] <= upto]
+        after = (upto + 1, "")
+        found = self._accesses.read("parts.sent", lambda: self._sent[batch_id].before(after, limit=limit + 1))
         return found[:limit], len(found) > limit
 
     def keys(self, batch_id: int, keys: Collection[str]) -> dict[str, KeyRow]:
@@ -104,29 +132,31 @@ class MemoryParts:
             self._accesses.write("parts.put_retries", lambda: self._put_retry(batch_id, row))  # noqa: B023
 
     def _put_retry(self, batch_id: int, row: RetryRow) -> None:
-        self._retries.setdefault(batch_id, {})[row.ordinal] = row
+        self._retries[batch_id][row.ordinal] = row
 
     def retries(self, batch_id: int, ordinals: Collection[int]) -> dict[int, RetryRow]:
-        rows = self._accesses.read("parts.retries", lambda: dict(self._retries.get(batch_id, {})))
-        return {ordinal: rows[ordinal] for ordinal in sorted(set(ordinals)) if ordinal in rows}
+        return self._accesses.read("parts.retries", lambda: self._retries[batch_id].of(ordinals))
 
     def retries_from(self, batch_id: int, start: int, *, limit: int) -> list[RetryRow]:
-        rows = self._accesses.read("parts.retries_from", lambda: dict(self._retries.get(batch_id, {})))
-        return [rows[ordinal] for ordinal in sorted(rows) if ordinal >= start][:limit]
+        return self._accesses.read(
+            "parts.retries_from", lambda: self._retries[batch_id].between(start, limit=limit)
+        )
 
     def failures(
         self, batch_id: int, *, cursor: str | None = None, limit: int = 100
     ) -> tuple[list[FailureRow], str | None]:
         listing = f"failures of {batch_id}"
         (after,) = cursors.decode(listing, cursor, {1}) if cursor is not None else (-1,)
-        rows = self._accesses.read("parts.failures", lambda: dict(self._failures.get(batch_id, {})))
-        ordinals = sorted(ordinal for ordinal in rows if ordinal > after)
-        page = [rows[ordinal] for ordinal in ordinals[:limit]]
-        return page, cursors.encode(listing, page[-1].ordinal) if len(ordinals) > limit else None
+        rows = self._accesses.read(
+            "parts.failures", lambda: self._failures[batch_id].between(after + 1, limit=limit + 1)
+        )
+        page = rows[:limit]
+        return page, cursors.encode(listing, page[-1].ordinal) if len(rows) > limit else None
 
     def notes_between(self, batch_id: int, start: int, stop: int, *, limit: int) -> list[FailureRow]:
-        rows = self._accesses.read("parts.notes_between", lambda: dict(self._failures.get(batch_id, {})))
-        return [rows[ordinal] for ordinal in sorted(rows) if start <= ordinal < stop][:limit]
+        return self._accesses.read(
+            "parts.notes_between", lambda: self._failures[batch_id].between(start, stop, limit=limit)
+        )
 
     def put_messages(
         self,
