@@ -245,4 +245,4 @@ def test_an_end_is_learned_from_the_repeat_of_what_was_left(tracker, ledger):
     answers = iter([Marked(left={1: busy}), Marked(refused={0: gone})])
     ledger.mark = lambda marks: next(answers)
     tracker.mark(["7:g:0", "8:g:0"])
-    assert [n for n in (7, 8) if n in tracker.ended] == [8]
+    assert [n for n in (7, 8) if tracker.ended.of(n).ended] == [8]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Lock
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from fanin.client.messages import ReceivedMessage
@@ -13,43 +15,56 @@ from fanin.domain.marks import Mark, Marked, batch_of
 from fanin.errors import BatchGone, FaninError, InvalidRequest
 
 _MOST: Final = 10_000
-"""Batches that are remembered; the oldest are forgotten first."""
+"""Batches that are remembered; those that no answer named for longest are forgotten first."""
 
 B = TypeVar("B", bound=Batch)
+
+
+@dataclass(slots=True)
+class Known:
+    """What a process knows of a batch.
+
+    Attributes:
+        exact: whether it is exact, not estimated; None if that is not known.
+        ended: whether it has ended.
+        complete: whether it has ended complete.
+        doubtful: whether it is complete, and may be estimated; if it is exact, it has ended.
+        logged: whether its end was logged.
+        answered: when an answer last said that it lives, or did not come, by the clock of ``EndedBatches``;
+            None if there was none, or it has ended since.
+    """
+
+    exact: bool | None = None
+    ended: bool = False
+    complete: bool = False
+    doubtful: bool = False
+    logged: bool = False
+    answered: float | None = None
 
 
 class EndedBatches:
     """Remembers which batches have ended, and when an answer last said that a batch is live.
 
-    Every answer that names a batch teaches it, so it costs nothing. Threads may share it: what is forgotten
-    or noted twice does no harm.
+    Every answer that names a batch teaches it, so it costs nothing. Threads may share it.
 
     Args:
         monotonic: tells the age of an answer, in seconds.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._ended: dict[int, bool] = {}
-        self._complete: dict[int, bool] = {}
-        self._answered: dict[int, float] = {}
-        self._exact: dict[int, bool] = {}
-        self._doubtful: dict[int, bool] = {}
+        self.monotonic = monotonic
+        self._known: dict[int, Known] = {}
+        self._lock = Lock()
 
-    def __contains__(self, batch_id: object) -> bool:
-        """Whether a batch is known to have ended."""
-        return batch_id in self._ended
-
-    def complete(self, batch_id: int) -> bool:
-        """Whether a batch is known to be complete."""
-        return batch_id in self._complete
+    def of(self, batch_id: int) -> Known:
+        """What is known of a batch."""
+        return self._known.get(batch_id) or Known()
 
     def note(self, batch: B) -> B:
         """Learn from a batch, and return it."""
-        self._exact[batch.batch_id] = batch.mode is Mode.EXACT
-        _forget(self._exact)
-        self._doubtful.pop(batch.batch_id, None)
-        self._learn(batch.batch_id, batch.state)
+        known = self._named(batch.batch_id)
+        known.exact = batch.mode is Mode.EXACT
+        self._learn(known, batch.state)
         return batch
 
     def learn(self, marks: Sequence[Mark], marked: Marked) -> None:
@@ -58,70 +73,38 @@ class EndedBatches:
             if isinstance(error, BatchGone) and (batch_id := batch_of(marks[place])) is not None:
                 self.gone(batch_id)
         for receipt in marked.receipts:
+            known = self._named(receipt.batch_id)
             if receipt.first or receipt.duplicates or receipt.held:  # only exact batches know that
-                self._exact[receipt.batch_id] = True
-                _forget(self._exact)
+                known.exact = True
             state = State.COMPLETE if receipt.complete else receipt.state
-            if (
-                state is State.COMPLETE
-                and receipt.batch_id not in self._exact
-                and (receipt.ranged or receipt.late)
-            ):
-                self._doubtful[receipt.batch_id] = True
-                _forget(self._doubtful)
+            if state is State.COMPLETE and known.exact is None and (receipt.ranged or receipt.late):
+                known.doubtful = True
             else:
-                self._learn(receipt.batch_id, state)
+                self._learn(known, state)
 
     def gone(self, batch_id: int) -> None:
         """Note that a batch was removed."""
-        self._doubtful.pop(batch_id, None)
-        self._end(batch_id)
+        self._learn(self._named(batch_id), State.CANCELLED)
 
     def silent(self, batch_id: int) -> None:
         """Note that no answer came to a question about a batch, so that it is not asked again at once."""
-        self._doubtful.pop(batch_id, None)
-        self._live(batch_id)
+        self._learn(self._named(batch_id), State.OPEN)
 
-    def doubtful(self, batch_id: int) -> bool:
-        """Whether a batch is complete, and may be estimated; if it is exact, it has ended."""
-        return batch_id in self._doubtful
+    def _named(self, batch_id: int) -> Known:
+        """What is known of a batch that an answer names."""
+        with self._lock:
+            known = self._known[batch_id] = self._known.pop(batch_id, None) or Known()
+            if len(self._known) > _MOST:
+                del self._known[next(iter(self._known))]
+        return known
 
-    def age(self, batch_id: int) -> float | None:
-        """Seconds since an answer last said that a batch is live, or did not come; None if there was none."""
-        at = self._answered.get(batch_id)
-        return None if at is None else self._monotonic() - at
-
-    def first_time(self, batch_id: int) -> bool:
-        """True the first time it is called for an ended batch, so that the end is logged once."""
-        asked = self._ended.get(batch_id, False)
-        self._ended[batch_id] = True
-        return not asked
-
-    def _learn(self, batch_id: int, state: State) -> None:
-        early = state is State.COMPLETE and not self._exact.get(batch_id, True)
-        if state.terminal and not early:
-            self._end(batch_id)
-            if state is State.COMPLETE:
-                self._complete[batch_id] = True
-                _forget(self._complete)
-        else:
-            self._live(batch_id)
-
-    def _end(self, batch_id: int) -> None:
-        self._ended.setdefault(batch_id, False)
-        self._answered.pop(batch_id, None)
-        _forget(self._ended)
-
-    def _live(self, batch_id: int) -> None:
-        if batch_id not in self._ended:
-            self._answered.pop(batch_id, None)
-            self._answered[batch_id] = self._monotonic()
-            _forget(self._answered)
-
-
-def _forget(known: dict[int, bool] | dict[int, float]) -> None:
-    for oldest in list(known)[: max(0, len(known) - _MOST)]:
-        known.pop(oldest, None)
+    def _learn(self, known: Known, state: State) -> None:
+        known.doubtful = False
+        complete = state is State.COMPLETE
+        if state.terminal and not (complete and known.exact is False):
+            known.ended, known.complete, known.answered = True, known.complete or complete, None
+        elif not known.ended:
+            known.answered = self.monotonic()
 
 
 logger = logging.getLogger("fanin")
@@ -136,7 +119,7 @@ ASK_SECONDS: Final = 1.0
 
 
 class Skipping:
-    """Decides which messages are dropped, and counts them.
+    """Decides which messages are dropped.
 
     What a process learns, it learns from answers that it gets anyway: the receipts of its acknowledgements
     say in which state a batch is. In ``"look"`` it also reads the row of the batch, at most once in 30
@@ -154,9 +137,6 @@ class Skipping:
 
     Raises:
         InvalidRequest: the mode is another value.
-
-    Attributes:
-        skipped: how many messages were dropped.
     """
 
     def __init__(
@@ -173,10 +153,9 @@ class Skipping:
         self._read = read
         self._mode = mode
         self._receipts = receipts
-        self.skipped = 0
 
     def skips(self, message: ReceivedMessage, *, fifo: bool = False) -> bool:
-        """Whether to drop a message; counts it, and logs the first one of each batch.
+        """Whether to drop a message; logs the first one of each batch.
 
         On a FIFO queue a message of a complete batch is handled: it comes again behind one that had to be
         handled again, whose effect it must follow.
@@ -184,12 +163,14 @@ class Skipping:
         batch_id = message.batch_id
         if self._mode is False or batch_id is None or message.expects_reply:
             return False
-        if batch_id not in self._ended and self._looks(batch_id):
+        known = self._ended.of(batch_id)
+        if not known.ended and self._looks(known):
             self._look(batch_id)
-        if batch_id not in self._ended or (fifo and self._ended.complete(batch_id)):
+            known = self._ended.of(batch_id)
+        if not known.ended or (fifo and known.complete):
             return False
-        self.skipped += 1
-        if self._ended.first_time(batch_id):
+        if not known.logged:
+            known.logged = True
             logger.info("batch %d has ended, and its messages are dropped without being handled", batch_id)
         return True
 
@@ -202,14 +183,13 @@ class Skipping:
         batch_id = message.batch_id
         if self._mode is not True or not self._receipts or batch_id is None:
             return False
-        age = self._ended.age(batch_id)
-        return age is not None and age >= ASK_SECONDS
+        answered = self._ended.of(batch_id).answered
+        return answered is not None and self._ended.monotonic() - answered >= ASK_SECONDS
 
-    def _looks(self, batch_id: int) -> bool:
-        if self._ended.doubtful(batch_id):
-            return True
-        age = self._ended.age(batch_id)
-        return self._mode == "look" and (age is None or age >= LOOK_SECONDS)
+    def _looks(self, known: Known) -> bool:
+        if known.doubtful or self._mode != "look":
+            return known.doubtful
+        return known.answered is None or self._ended.monotonic() - known.answered >= LOOK_SECONDS
 
     def _look(self, batch_id: int) -> None:
         try:

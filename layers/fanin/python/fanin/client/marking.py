@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -124,52 +124,58 @@ class MarkingCalls(ReadingCalls):
         Returns:
             The receipts, and what is not settled, by the places of the marks.
         """
-        return merge(marked.at(places) for _, marked, places in self._requests(each(marks)))
+        return merge(part for _, part in self._parts(each(marks)))
 
     def _settled(self, marks: Iterable[Mark]) -> list[Receipt]:
         """Mark a stream, a request at a time; raise what is not settled."""
-        parts, sent = list[Marked](), 0
-        unsettled = dict[int, Mark]()
-        for some, marked, places in self._requests(marks):
-            unsettled |= {places[at]: some[at] for at in marked.unsettled}
-            parts.append(marked.at(places))
-            sent = places.stop
+        parts, unsettled, of = list[Marked](), dict[int, Mark](), 0
+        for some, part in self._parts(marks):
+            unsettled |= {place: some[place] for place in part.unsettled}
+            parts.append(part)
+            of = max(some) + 1
         merged = merge(parts)
         if unsettled:
-            raise error_of(merged, unsettled, of=sent)
+            raise error_of(merged, unsettled, of=of)
         return list(merged.receipts)
 
-    def _requests(self, marks: Iterable[Mark]) -> Iterator[tuple[Sequence[Mark], Marked, range]]:
-        """Mark a stream, a request at a time; once a request leaves marks, later ones are not sent."""
+    def _parts(self, marks: Iterable[Mark]) -> Iterator[tuple[Mapping[int, Mark], Marked]]:
+        """Mark a stream, a request at a time; once a request leaves marks, later ones are not sent.
+
+        Yields:
+            The marks of a request by their places in the stream, and the verdicts of a try on some of them.
+        """
         start = 0
         busy: FaninError | None = None
-        for some in requests(marks):
-            marked = (
-                self._request(some) if busy is None else Marked(left=dict.fromkeys(range(len(some)), busy))
-            )
-            busy = next(iter(marked.left.values()), None)
-            yield some, marked, range(start, start + len(some))
+        for request in requests(marks):
+            some = dict(enumerate(request, start))
             start += len(some)
+            for part in [Marked(left=dict.fromkeys(some, busy))] if busy else self._tries(some):
+                busy = busy or next(iter(part.left.values()), None)
+                yield some, part
 
-    def _request(self, marks: Sequence[Mark]) -> Marked:
-        """Make one request, and repeat what it leaves, unless an estimated batch may have counted that."""
-        parts, places, tries = list[Marked](), list(range(len(marks))), 0
-        backoff = replace(REPEATS, sleep=self.clock.sleep)
-        while True:
-            again = [marks[place] for place in places]
+    def _tries(self, marks: Mapping[int, Mark]) -> Iterator[Marked]:
+        """Make one request, and repeat what it leaves, unless an estimated batch may have counted that.
+
+        Yields:
+            The verdicts of a try, but on what is repeated.
+        """
+        tries, backoff = 0, replace(REPEATS, sleep=self.clock.sleep)
+        while marks:
+            some, answered = list(marks.values()), True
             try:
-                marked, answered = self.ledger.mark(again), True
+                marked = self.ledger.mark(some)
             except (Throttled, ServiceUnavailable) as error:  # the ledger has repeated it already
-                marked, answered = Marked(left=dict.fromkeys(range(len(again)), error)), False
-            self.ended.learn(again, marked)
-            part = marked.at(places)
-            left = {at: why for at, why in part.left.items() if not isinstance(why, OutcomeUnknown)}
-            parts.append(replace(part, left={at: part.left[at] for at in part.left if at not in left}))
-            tries = tries + 1 if len(left) == len(places) else 1
-            places = sorted(left)
-            if not places or not answered or tries == backoff.tries:
-                return merge([*parts, Marked(left=left)])
-            backoff.wait(tries - 1)
+                marked, answered = Marked(left=dict.fromkeys(range(len(some)), error)), False
+            self.ended.learn(some, marked)
+            part = marked.at(list(marks))
+            again = {n: marks[n] for n, why in part.left.items() if not isinstance(why, OutcomeUnknown)}
+            tries = tries + 1 if len(again) == len(marks) else 1
+            if not answered or tries == backoff.tries:
+                again = {}
+            yield replace(part, left={n: why for n, why in part.left.items() if n not in again})
+            if again:
+                backoff.wait(tries - 1)
+            marks = again
 
 
 def error_of(marked: Marked, marks: Mapping[int, Mark], *, of: int) -> FaninError:

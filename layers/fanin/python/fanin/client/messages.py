@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -96,7 +97,7 @@ def size_in_utf8(text: str) -> int:
         ) from error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReceivedMessage:
     """A message for a consumer, the same whether it comes in a Lambda event or from polling.
 
@@ -177,7 +178,7 @@ class ReceivedMessage:
         """Whether it belongs to a scatter, so that only a reply marks its item done."""
         return ATTRIBUTE_REPLY_TO in self.attributes
 
-    @property
+    @cached_property
     def batch_id(self) -> int | None:
         """Id of its batch; None if it has no item, or an id that is malformed."""
         place = _ITEM.fullmatch(self.item or "")

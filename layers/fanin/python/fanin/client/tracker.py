@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
@@ -272,21 +272,16 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         # Those who only produce, or ask, need none of what consumes.
         from fanin.client.consuming.handler import SqsHandler  # noqa: PLC0415
 
-        kept = member(Keep, keep)
-        self._skipping(skip_ended, via)
-
-        def made(handle: MessageHandler) -> SqsHandler:
-            return SqsHandler(
-                handle,
-                lambda: self.acknowledger(via),
-                lambda: self._skipping(skip_ended, via),
-                keep=kept,
-                results=flag("results", results),
-                note=self._note(via),
-                now=self.clock.now,
-                batch_of=self._batch_of,
-            )
-
+        made = partial(
+            SqsHandler,
+            acknowledger=cache(partial(self.acknowledger, via)),
+            skipping=self._skipping(skip_ended, via),
+            keep=member(Keep, keep),
+            results=flag("results", results),
+            note=self._note(via),
+            now=self.clock.now,
+            batch_of=self._batch_of,
+        )
         return made if handle is None else made(handle)
 
     def consumer(

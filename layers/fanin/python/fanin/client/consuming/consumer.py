@@ -53,6 +53,9 @@ class Consumer:
 
     Raises:
         InvalidRequest: an argument is not what it should be.
+
+    Attributes:
+        skipped: how many messages were dropped without being handled, because their batch had ended.
     """
 
     def __init__(
@@ -72,7 +75,6 @@ class Consumer:
         now: Callable[[], int] | None = None,
         batch_of: BatchOf | None = None,
     ) -> None:
-        self._skipping = skipping
         check_handler(handle)
         limits.text("queue_url", queue_url, limits.MAX_CHANNEL, least=1)
         limits.whole("wait", wait, 0, limits.MAX_WAIT)
@@ -85,6 +87,8 @@ class Consumer:
         self._acknowledge = acknowledge
         self._keep = keep
         self._results = results
+        self._skipping = skipping
+        self.skipped = 0
         self._note = note
         self._now = now
         self._batch_of = batch_of
@@ -92,11 +96,6 @@ class Consumer:
         if visibility_timeout is not None:
             self._options["VisibilityTimeout"] = visibility_timeout
         self._backoff = backoff or SQS_WAITS
-
-    @property
-    def skipped(self) -> int:
-        """How many messages were dropped without being handled, because their batch had ended."""
-        return 0 if self._skipping is None else self._skipping.skipped
 
     def run(self, until: Callable[[], bool] = lambda: False) -> int:
         """Poll until told to stop; while SQS does not answer, wait longer and longer.
@@ -157,6 +156,7 @@ class Consumer:
             batch_of=self._batch_of,
         )
         again = window.run(messages, from_queue)
+        self.skipped += window.skipped
         self._delete([message for place, message in enumerate(messages) if place not in again])
         return len(messages)
 

@@ -30,8 +30,8 @@ class SqsHandler:
         acknowledger: makes a new acknowledger for each event.
         keep: what is kept of failed items: their messages, or their reasons alone.
         results: whether what ``handle`` returns is the result of its item; None is no result.
-        skipping: makes what decides which messages of an event are dropped because their batch has ended;
-            None drops none. Those that are dropped are counted in the metric ``MessagesSkipped``.
+        skipping: decides which messages are dropped because their batch has ended; None drops none. Those
+            that are dropped are counted in the metric ``MessagesSkipped``.
         note: notes attempts that failed again; None notes nothing.
         now: tells the time in milliseconds since the epoch; the machine's by default.
         batch_of: makes the batch to which the item of a message may add; None lets none add.
@@ -48,7 +48,7 @@ class SqsHandler:
         self,
         handle: MessageHandler,
         acknowledger: Callable[[], Acknowledger],
-        skipping: Callable[[], Skipping] | None = None,
+        skipping: Skipping | None = None,
         *,
         keep: Keep = Keep.MESSAGE,
         results: bool = False,
@@ -86,21 +86,20 @@ class SqsHandler:
         records = sqs_records(event)
         if not records:
             return partial_batch_response(())
-        skipping = None if self._skipping is None else self._skipping()
         window = MessageWindow(
             self.handle,
             self._acknowledger(),
             fifo=is_fifo(str(records[0].get("eventSourceARN"))),
             keep=self._keep,
             results=self._results,
-            skipping=skipping,
+            skipping=self._skipping,
             note=self._note,
             now=self._now,
             batch_of=self._batch_of,
         )
         again = window.run(records, from_lambda)
-        if skipping is not None and skipping.skipped:
-            _count_skipped(skipping.skipped)
+        if window.skipped:
+            _count_skipped(window.skipped)
         return partial_batch_response(sorted({str(records[place]["messageId"]) for place in again}))
 
 

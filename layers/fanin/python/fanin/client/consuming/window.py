@@ -154,6 +154,9 @@ class MessageWindow:
         batch_of: makes the batch to which the item of a message may add; None lets none add.
         skipping: decides which messages are dropped because their batch has ended; None drops none.
         results: whether what the handler returns is the result of the item; None is no result.
+
+    Attributes:
+        skipped: how many messages were dropped without being handled, because their batch had ended.
     """
 
     def __init__(
@@ -180,6 +183,7 @@ class MessageWindow:
         self._batch_of = batch_of
         self._skipping = skipping
         self._results = results
+        self.skipped = 0
         self._asked: set[int | None] = set()
         self._retries: list[Retry] = []
         self._busy = False
@@ -229,6 +233,7 @@ class MessageWindow:
     def _outcome(self, message: ReceivedMessage) -> Mark | None:
         """Handle one message; whatever the handler raises is raised, except ``ItemFailed``."""
         if self._skipping is not None and self._skipping.skips(message, fifo=self._fifo):
+            self.skipped += 1
             return None
         if self._batch_of is not None and message.item is not None:
             message = replace(message, batch=cache(partial(self._batch_of, message)))
