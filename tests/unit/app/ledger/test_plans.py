@@ -53,9 +53,10 @@ def test_everything_is_grouped_by_batch_in_the_order_it_is_named_with_its_place(
                 7,
                 [Named(EARLY, [2, 7], [14, 14]), Named(LATE, [4], [101])],
                 [Span(1, LATE, 110, 120)],
+                detailed=[2, 4, 7],
             ),
         ),
-        (8, Share(8, counts={3: 2, 8: 3})),
+        (8, Share(8, counts={3: 2, 8: 3}, detailed=[3, 8])),
         (10, Share(10, [], [Span(6, LAST, 1, 8)])),
     ]
 
@@ -72,8 +73,8 @@ def test_a_share_knows_its_numbers_places_and_how_far_it_reaches() -> None:
 def test_a_share_goes_on_without_the_marks_that_are_left_out() -> None:
     shares, _ = parse(*MIXED)
 
-    assert shares[7].without([1, 2, 4]) == Share(7, [Named(EARLY, [7], [14])])
-    assert shares[8].without({3}) == Share(8, counts={8: 3})
+    assert shares[7].without([1, 2, 4]) == Share(7, [Named(EARLY, [7], [14])], detailed=[7])
+    assert shares[8].without({3}) == Share(8, counts={8: 3}, detailed=[8])
 
 
 BAD_IDS = ["", "7", "::", EARLY.prefix, f"{EARLY.prefix}:5", f"{EARLY.prefix}:x", f"{EARLY.prefix}:01"]

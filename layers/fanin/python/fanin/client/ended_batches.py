@@ -93,7 +93,8 @@ class EndedBatches:
     def _named(self, batch_id: int) -> Known:
         """What is known of a batch that an answer names."""
         with self._lock:
-            known = self._known[batch_id] = self._known.pop(batch_id, None) or Known()
+            known = self._known.pop(batch_id, Known())
+            self._known[batch_id] = known
             if len(self._known) > _MOST:
                 del self._known[next(iter(self._known))]
         return known

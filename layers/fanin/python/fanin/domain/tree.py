@@ -191,12 +191,14 @@ class Tree:
             pending ^= low
 
 
-def positions(mask: int) -> Iterator[int]:
+def positions(mask: int) -> list[int]:
     """Positions of the bits of a mask, ascending."""
+    found = []
     while mask:
         low = mask & -mask
-        yield low.bit_length() - 1
+        found.append(low.bit_length() - 1)
         mask ^= low
+    return found
 
 
 def runs(ordinals: Iterator[int] | Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -150,22 +150,21 @@ class DynamoWords:
                 yield word_key(row[names.WORD_ID]["S"]), row
 
     def _tallied(self, key: WordKey, row: Item) -> Tallied:
-        def number(attribute: str, default: int = 0) -> int:
-            return int(row[attribute]["N"]) if attribute in row else default
-
-        word = number(names.WORD, self._full)
-        sums = tuple(int(row[name]["N"]) for name in SUMS if name in row)
-        whole = number(_CARRIED) == (word ^ self._full).bit_count()
+        numbers = {name: int(value["N"]) for name, value in row.items() if "N" in value}
+        word = numbers.get(names.WORD, self._full)
+        sums = tuple([numbers[name] for name in SUMS if name in numbers])
+        whole = numbers.get(_CARRIED, 0) == (word ^ self._full).bit_count()
         if key.level:
-            return Tallied(word, Tally(number(_FAILURES), whole, sums))
-        return Tallied(word, Tally(number(names.FAILED).bit_count(), whole or not sums, sums))
+            return Tallied(word, Tally(numbers.get(_FAILURES, 0), whole, sums))
+        return Tallied(word, Tally(numbers.get(names.FAILED, 0).bit_count(), whole or not sums, sums))
 
 
 def _added(clear: Clear, mask: int) -> dict[str, int]:
     """What a write of some bits adds to the numbers of its word: attribute → number."""
-    carried = [clear.carried[at] for at in positions(mask) if at in clear.carried]
     added: Counter[str] = Counter()
-    for below in carried:
+    for at, below in clear.carried.items():
+        if not mask >> at & 1:
+            continue
         if clear.key.level:
             added[_FAILURES] += below.failed
         added[_CARRIED] += below.whole

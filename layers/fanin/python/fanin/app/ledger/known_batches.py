@@ -116,7 +116,7 @@ class KnownBatches:
         for batch_id in batch_ids:
             known = self._rows.get(batch_id)
             if known and (known[1].state.terminal or now - known[0] < self._fresh_ms):
-                rows[batch_id] = self._unexpired(known[1])
+                rows[batch_id] = _unexpired(known[1], now)
         if unknown := [batch_id for batch_id in batch_ids if batch_id not in rows]:
             rows |= self._look_up(unknown)
         return rows
@@ -127,9 +127,10 @@ class KnownBatches:
         except (Throttled, ServiceUnavailable) as error:
             return dict.fromkeys(batch_ids, error)
         rows: dict[int, Batch | FaninError] = {}
+        now = self._clock.now()
         for batch_id in batch_ids:
             row = found.get(batch_id)
-            rows[batch_id] = not_found(batch_id) if row is None else self._unexpired(self.remember(row))
+            rows[batch_id] = not_found(batch_id) if row is None else _unexpired(self.remember(row), now)
         return rows
 
     def current(self, batch_id: int) -> Batch:
@@ -142,13 +143,7 @@ class KnownBatches:
         Raises:
             BatchGone: it is past its lifetime.
         """
-        return all_of({batch.batch_id: self._unexpired(batch)})[batch.batch_id]
-
-    def _unexpired(self, batch: Batch) -> Batch | BatchGone:
-        """The row, unless it is past its lifetime."""
-        if batch.gone(self._clock.now()):
-            return BatchGone(f"batch {batch.batch_id} was removed or is past its lifetime")
-        return batch
+        return all_of({batch.batch_id: _unexpired(batch, self._clock.now())})[batch.batch_id]
 
     def activity(self, batch: Batch) -> Activity:
         """The index key of the row after activity now."""
@@ -190,6 +185,13 @@ def all_of(outcomes: Mapping[K, V | FaninError]) -> dict[K, V]:
             raise outcome
         found[key] = outcome
     return found
+
+
+def _unexpired(batch: Batch, now: int) -> Batch | BatchGone:
+    """The row, unless it is past its lifetime."""
+    if batch.gone(now):
+        return BatchGone(f"batch {batch.batch_id} was removed or is past its lifetime")
+    return batch
 
 
 def _progress(batch: Batch) -> tuple[int, bool, int, int]:

@@ -82,13 +82,14 @@ class Marking:
                 verdicts.end(share, batch)
             elif share.total:
                 plans[batch_id] = plan_of(share, batch, verdicts)
-        self._note(plans, verdicts)
-        exact = [plan for plan in plans.values() if plan.batch.mode is Mode.EXACT]
-        self._look_above(exact, verdicts)
-        exact = [plan for plan in exact if plan.batch.batch_id not in verdicts.receipts]
+        if failing := {batch_id: plan for batch_id, plan in plans.items() if plan.failures}:
+            self._note(failing, verdicts)
+            self._look_above(failing, verdicts)
+        live = [plan for plan in plans.values() if plan.batch.batch_id not in verdicts.receipts]
+        exact = [plan for plan in live if plan.batch.mode is Mode.EXACT]
         self._keep_results(exact, verdicts)
         self._judge(exact, self._settle(exact, verdicts), verdicts)
-        for plan in plans.values():
+        for plan in live:
             if plan.batch.mode is Mode.ESTIMATED:
                 self._count(plan, verdicts)
         receipts = [verdicts.receipts[batch_id] for batch_id in shares if batch_id in verdicts.receipts]
@@ -101,7 +102,7 @@ class Marking:
         Those with failures are read as they are now: nothing is kept of failures in a batch that has ended.
         """
         stops = {share.batch_id: share.stop for share in shares.values()}
-        anew = [share.batch_id for share in shares.values() if any(map(verdicts.fails, share.places))]
+        anew = [share.batch_id for share in shares.values() if any(map(verdicts.fails, share.detailed))]
         rows = self._known.try_reaching(stops, anew=anew) if shares else {}
         batches: dict[int, Batch] = {}
         for batch_id, share in shares.items():
@@ -114,9 +115,9 @@ class Marking:
 
     def _note(self, plans: Mapping[int, Plan], verdicts: Verdicts) -> None:
         """Keep what is known of failures, before their items are marked."""
-        failing = [_failing(plan, verdicts) for plan in plans.values() if plan.failures]
+        failing = [_failing(plan, verdicts) for plan in plans.values()]
         try:
-            refused = self._notes.write(failing) if failing else {}
+            refused = self._notes.write(failing)
             for one in failing:
                 self._flag(one.batch)
         except (Throttled, ServiceUnavailable) as error:
@@ -136,17 +137,17 @@ class Marking:
             self._ports.batches.flag(batch, trouble)
             self._known.remember(replace(batch, attention=trouble))
 
-    def _look_above(self, plans: Iterable[Plan], verdicts: Verdicts) -> None:
+    def _look_above(self, plans: Mapping[int, Plan], verdicts: Verdicts) -> None:
         """Find failures of items that a range has marked as done, higher up in the tree.
 
         Only failures need these reads: an item that succeeded must not be listed as failed. So after its
         failure was noted, and before it is marked, the words above it are read, up to the present root. The
         batch is read again for that, because a row from before may have fewer levels.
         """
-        failing = {plan.batch.batch_id: plan for plan in plans if plan.failures}
-        stops = {batch_id: plan.share.stop for batch_id, plan in failing.items()}
+        exact = (plan for plan in plans.values() if plan.failures and plan.batch.mode is Mode.EXACT)
+        stops = {plan.batch.batch_id: plan.share.stop for plan in exact}
         for batch_id, row in (self._known.try_reaching(stops, anew=stops) if stops else {}).items():
-            plan = failing[batch_id]
+            plan = plans[batch_id]
             if isinstance(row, FaninError):
                 plan.leave_out(dict.fromkeys(plan.failures, row), verdicts)
             elif row.state.terminal:

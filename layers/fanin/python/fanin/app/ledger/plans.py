@@ -62,12 +62,14 @@ class Share:
         named: items named by their ids.
         spans: items named by ranges.
         counts: numbers of items without ids, by place.
+        detailed: places of marks that may say more than that an item is done.
     """
 
     batch_id: int
     named: list[Named] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     counts: dict[int, int] = field(default_factory=dict)
+    detailed: list[int] = field(default_factory=list)
 
     @cached_property
     def stop(self) -> int:
@@ -104,6 +106,7 @@ class Share:
             left,
             [span for span in self.spans if span.place not in places],
             {place: n for place, n in self.counts.items() if place not in places},
+            [place for place in self.detailed if place not in places],
         )
 
 
@@ -182,18 +185,23 @@ class _Parser:
             span = _span(place, mark)
             self._share(span.block.batch_id).spans.append(span)
         elif isinstance(mark, Count):
-            self._share(mark.batch_id).counts[place] = mark.n
+            share = self._share(mark.batch_id)
+            share.counts[place] = mark.n
+            share.detailed.append(place)
         elif isinstance(mark, Done | Failure):
             prefix, _, index = mark.item.rpartition(":")
             found = self.block(prefix, mark.item)
             found.places.append(place)
             found.texts.append(index)
+            self._share(found.block.batch_id).detailed.append(place)
 
     def finish(self) -> dict[int, Share]:
         """The shares, by batch id; parses the indices, many at a time."""
         for found in self._blocks.values():
             if isinstance(found, _Indices) and (named := _named(found, self._refused)).places:
                 self._shares[named.block.batch_id].named.append(named)
+        for share in self._shares.values():
+            share.detailed = [place for place in share.detailed if place not in self._refused]
         return {batch_id: share for batch_id, share in self._shares.items() if share.total}
 
     def _share(self, batch_id: int) -> Share:
@@ -345,7 +353,7 @@ def accepted(share: Share, batch: Batch, verdicts: Verdicts) -> Share:
         check(named.block, named.places)
     for span in share.spans:
         check(span.block, [span.place])
-    for place in share.places:
+    for place in share.detailed:
         if not batch.results and verdicts.result(place) is not None:
             refused[place] = InvalidRequest(
                 f"batch {batch.batch_id} keeps no results: open it with results=True, or acknowledge without"
@@ -367,21 +375,25 @@ def accepted(share: Share, batch: Batch, verdicts: Verdicts) -> Share:
 def plan_of(share: Share, batch: Batch, verdicts: Verdicts) -> Plan:
     """Find the first mark of each item, and the ranges that one call can mark."""
     plan = Plan(batch, share)
+    fails = set(filter(verdicts.fails, share.detailed))
     if batch.mode is Mode.ESTIMATED:
-        failing = [(ordinal, place) for place, ordinal in share.items if verdicts.fails(place)]
+        failing = [(ordinal, place) for place, ordinal in share.items if place in fails]
         plan.failing = dict(reversed(failing))  # the first of each item
         return plan
     fitting = _fitting(share, batch, verdicts)
     spans = [span for span in share.spans if span.place not in verdicts.refused]
     for place, ordinal in share.items:
-        fails = verdicts.fails(place)
-        earlier = _earlier(plan, spans, place, ordinal, fails=fails)
+        failure = place in fails
+        # An earlier mark of the item decides; a held failure decides nothing but failures.
+        ranges = (span.place for span in spans if span.place < place and span.start <= ordinal < span.stop)
+        earlier = plan.first.get(ordinal, plan.held.get(ordinal) if failure else None)
+        earlier = next(ranges, None) if earlier is None else earlier
         if earlier is not None:
             plan.repeats[place] = earlier
             continue
-        if not (fails and batch.holds):
+        if not (failure and batch.holds):
             plan.first[ordinal] = place
-        if fails:
+        if failure:
             (plan.held if batch.holds else plan.failing)[ordinal] = place
     if batch.results:
         plan.results = {n: place for n, place in plan.first.items() if verdicts.result(place) is not None}
@@ -413,15 +425,6 @@ def _fitting(share: Share, batch: Batch, verdicts: Verdicts) -> set[int]:
             room -= span.size
             fitting.add(span.place)
     return fitting
-
-
-def _earlier(plan: Plan, spans: Iterable[Span], place: int, ordinal: int, *, fails: bool) -> int | None:
-    """An earlier mark of the same item, which decides. A held failure decides nothing but failures."""
-    if ordinal in plan.first:
-        return plan.first[ordinal]
-    if fails and ordinal in plan.held:
-        return plan.held[ordinal]
-    return next((s.place for s in spans if s.place < place and s.start <= ordinal < s.stop), None)
 
 
 def _waits(span: Span, plan: Plan) -> bool:

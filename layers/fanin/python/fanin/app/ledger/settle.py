@@ -283,7 +283,7 @@ class Settler:
 
     def _rise(self, words: Mapping[WordKey, Tallied]) -> None:
         """Carry up the words that are done, except those whose parent among ``words`` shows it already."""
-        done = [key for key, found in words.items() if self._is_done(key, found.word)]
+        done = [key for key, found in words.items() if self._is_done(key, found.word, self._row(key))]
         changes = self._above({key: words[key].tally for key in done})
         missing = [key for key, up in changes.items() if key not in words or up.mask & words[key].word]
         all_of(self._settle({key: changes[key] for key in missing}))
@@ -297,9 +297,10 @@ class Settler:
         """
         done, doubtful = [], []
         for key, word in words.items():
-            if self._is_done(key, word):
+            batch = self._row(key)
+            if self._is_done(key, word, batch):
                 done.append(key)
-            elif self._may_be_last(key, word):
+            elif _unsure(batch) and self._tree.may_be_last(key.level, key.number, word, batch.items):
                 doubtful.append(key)
         try:
             self._look_again(doubtful)
@@ -308,20 +309,14 @@ class Settler:
                 raise
             errors |= dict.fromkeys(doubtful, error)
             return done
-        return [*done, *[key for key in doubtful if self._is_done(key, words[key])]]
+        return [*done, *[key for key in doubtful if self._is_done(key, words[key], self._row(key))]]
 
-    def _is_done(self, key: WordKey, word: int) -> bool:
-        """Whether a word is done, as far as the row that this process remembers tells."""
+    def _is_done(self, key: WordKey, word: int, batch: Batch) -> bool:
+        """Whether a word is done, as far as the row tells."""
         if word == 0:
             return True
-        batch = self._row(key)
         closed = batch.state is not State.OPEN and batch.items > 0
         return closed and word == self._tree.residue(key.level, key.number, batch.items)
-
-    def _may_be_last(self, key: WordKey, word: int) -> bool:
-        """Whether the row must tell whether a word is done, or others are to be carried up."""
-        batch = self._row(key)
-        return _unsure(batch) and self._tree.may_be_last(key.level, key.number, word, batch.items)
 
     def _look_again(self, keys: Collection[WordKey]) -> None:
         """Read the batch rows of the keys once more, unless they are known to be closed.

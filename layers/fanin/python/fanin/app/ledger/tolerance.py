@@ -57,11 +57,14 @@ class Tolerating:
         Returns:
             The receipts, with the states as they are now.
         """
-        return [self._noted(receipt, batches[receipt.batch_id]) for receipt in receipts]
+        return [
+            self._noted(receipt, batches[receipt.batch_id]) if receipt.failed or receipt.held else receipt
+            for receipt in receipts
+        ]
 
     def _noted(self, receipt: Receipt, batch: Batch) -> Receipt:
         tolerance, failures = batch.tolerated_failures, receipt.failed + receipt.held
-        if tolerance is None or not failures or receipt.state.terminal:
+        if tolerance is None or receipt.state.terminal:
             return receipt
         # The items are marked. Whoever fails next, or the reaper, makes up for a hint that was not written.
         with suppress(Throttled, ServiceUnavailable, *GONE):
