@@ -11,8 +11,8 @@ from typing import Any
 import boto3
 
 from fanin import names
-from fanin.client.local_stack import VARIABLES
-from fanin.local.aws import OUTPUTS, api_url
+from fanin.entry.settings import Settings
+from fanin.local.aws import api_url
 
 ON_AWS = ("amazonaws.com", "amazonaws.com.cn", "api.aws")
 
@@ -66,7 +66,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Deployed:
-    """A stack in an account, with the fields of the local stack that tests and the demo read.
+    """A stack in an account; what tests and the demo read of the local stack, it has, too.
 
     Attributes:
         account: where it is.
@@ -78,10 +78,17 @@ class Deployed:
     name: str
     outputs: dict[str, str]
 
-    def __getattr__(self, field: str) -> str:
-        if field not in OUTPUTS:
-            raise AttributeError(field)
-        return self.outputs[OUTPUTS[field]]
+    def __getattr__(self, setting: str) -> Any:
+        return getattr(Settings(self.variables), setting)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Those of the library and the functions, which name the parts of the stack."""
+        return {variable: self.outputs[output] for variable, output in names.OUTPUTS.items()}
+
+    @property
+    def work_queue_url(self) -> str:
+        return self.outputs[names.OUTPUT_WORK_QUEUE]
 
     @property
     def api_url(self) -> str:
@@ -100,8 +107,7 @@ class Deployed:
 
     def environment(self) -> dict[str, str]:
         """Variables that lead boto3, the library and the jobs there."""
-        fanin = {variable: str(getattr(self, field)) for variable, field in VARIABLES.items()}
-        return {**self.account.environment, **fanin}
+        return {**self.account.environment, **self.variables, names.ENV_API_URL: self.api_url}
 
     def write(self, file: Path) -> None:
         file.write_text(json.dumps(asdict(self)))

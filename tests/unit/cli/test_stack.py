@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +12,8 @@ import pytest
 from fanin import local
 from fanin.cli.exits import ExitCode
 from fanin.errors import LocalStackFailed
-from fanin.local import Stack, Status
-
-STACK = Stack(**{field.name: field.name for field in fields(Stack)})
+from fanin.local import Status
+from tests.unit.local_stacks import STACK
 
 
 def test_up_says_where_everything_is(run, monkeypatch):
@@ -32,8 +31,8 @@ def test_up_says_where_everything_is(run, monkeypatch):
     # Then
     assert (result.exit_code, asked) == (0, [(4599, True)])
     assert re.fullmatch(r" 1  deploying  \d+\.\d s\n", result.stderr)
-    assert "api_url" in result.stdout
-    assert run("local", "up", "--json").document["work_queue_url"] == "work_queue_url"
+    assert STACK.api_url in result.stdout
+    assert run("local", "up", "--json").document["environment"] == STACK.environment
     assert asked[1] == (None, None)
 
 
@@ -67,13 +66,13 @@ def test_status_exits_with_1_unless_it_is_up(run, monkeypatch, status, code):
     result = run("local", "status")
     assert result.exit_code == code
     assert status.state in result.stdout
-    assert ("work_queue_url" in result.stdout) is (status.state == "up")
+    assert (STACK.work_queue_url in result.stdout) is (status.state == "up")
     assert run("local", "status", "--json").document["state"] == status.state
 
 
 def test_env_is_for_a_shell(run, monkeypatch):
     # Given a stack with a value that a shell would take apart
-    stack = replace(STACK, batches_table="a table's")
+    stack = replace(STACK, environment={**STACK.environment, "FANIN_BATCHES_TABLE": "a table's"})
     monkeypatch.setattr(local, "status", lambda: Status("up", stack, Path("log")))
     # When
     exports = run("local", "env").stdout

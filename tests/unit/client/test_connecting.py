@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 
 import pytest
@@ -13,20 +13,9 @@ from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
 from fanin.client.https.ledger import HttpsLedger
-from fanin.client.local_stack import Stack
 from fanin.entry.settings import Settings
 from fanin.errors import BatchNotFound, InvalidRequest, NotConfigured
-
-STACK = {
-    **{field.name: field.name for field in fields(Stack)},
-    "endpoint_url": "http://127.0.0.1:4599",
-    "api_url": "http://127.0.0.1:4599/_aws/execute-api/abc",
-    "region": "us-east-1",
-    "access_key_id": "test",
-    "secret_access_key": "test",
-    "ack_queue_url": "http://127.0.0.1:4599/000000000000/acks",
-    "something_else": 1,
-}
+from tests.unit.local_stacks import STACK
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +30,7 @@ def environment(monkeypatch, tmp_path):
 @pytest.fixture
 def a_local_stack(tmp_path, monkeypatch):
     (tmp_path / ".fanin").mkdir()
-    (tmp_path / ".fanin/local.json").write_text(json.dumps(STACK))
+    (tmp_path / ".fanin/local.json").write_text(json.dumps({**asdict(STACK), "something_else": 1}))
     deep = tmp_path / "a/b"
     deep.mkdir(parents=True)
     monkeypatch.chdir(deep)
@@ -53,14 +42,14 @@ def test_the_local_profile_finds_the_stack_from_a_folder_below(monkeypatch):
     monkeypatch.setenv("FANIN_API_URL", "https://elsewhere")
     tracker = Tracker.from_env()
     assert isinstance(tracker.ledger, HttpsLedger)
-    assert tracker.sqs.meta.endpoint_url == STACK["endpoint_url"]
-    assert tracker._ack_queue_url == STACK["ack_queue_url"]
+    assert tracker.sqs.meta.endpoint_url == STACK.endpoint_url
+    assert tracker._ack_queue_url == STACK.ack_queue_url
 
 
 @pytest.mark.usefixtures("a_local_stack")
 def test_the_local_stack_of_another_folder(monkeypatch, tmp_path):
     monkeypatch.chdir("/")
-    assert Tracker.local(tmp_path / "a")._ack_queue_url == STACK["ack_queue_url"]
+    assert Tracker.local(tmp_path / "a")._ack_queue_url == STACK.ack_queue_url
     with pytest.raises(NotConfigured, match="fanin local up"):
         Tracker.local()
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from fanin.client import local_stack
-from fanin.client.local_stack import FILE, FOLDER, Stack
+from fanin.client.local_stack import FILE, FOLDER
 from fanin.errors import NotConfigured
-
-STACK = Stack(**{field.name: f"the {field.name}" for field in fields(Stack)})
+from tests.unit.local_stacks import STACK
 
 
 @pytest.fixture
@@ -53,8 +52,8 @@ class TestNearest:
     def test_of_two_the_nearer_one_counts(self, root: Path, file: Path) -> None:
         inner = root / "inner"
         (inner / FOLDER).mkdir(parents=True)
-        local_stack.write(inner, replace(STACK, api_url="http://inner"))
-        assert local_stack.nearest(inner).api_url == "http://inner"
+        local_stack.write(inner, replace(STACK, region="inner"))
+        assert local_stack.nearest(inner).region == "inner"
 
     def test_without_one_the_error_names_the_folder_and_the_command(self, tmp_path: Path) -> None:
         with pytest.raises(NotConfigured, match=r"fanin local up") as refused:
@@ -66,9 +65,9 @@ class TestNearest:
         assert local_stack.nearest(root) == STACK
 
     def test_a_field_that_is_missing_is_named(self, root: Path, file: Path) -> None:
-        without = {name: value for name, value in asdict(STACK).items() if name != "router_arn"}
+        without = {name: value for name, value in asdict(STACK).items() if name != "environment"}
         file.write_text(json.dumps(without))
-        with pytest.raises(NotConfigured, match=r"damaged: .* router_arn .* run `fanin local up` again"):
+        with pytest.raises(NotConfigured, match=r"damaged: .* environment .* run `fanin local up` again"):
             local_stack.nearest(root)
 
     @pytest.mark.parametrize(
@@ -93,8 +92,8 @@ class TestCurrent:
     def test_one_in_the_folder_itself_goes_before_it(self, root: Path, file: Path, elsewhere: Path) -> None:
         local_stack.remember(root)
         (elsewhere / FOLDER).mkdir()
-        local_stack.write(elsewhere, replace(STACK, bus="near"))
-        assert local_stack.current().bus == "near"
+        local_stack.write(elsewhere, replace(STACK, region="near"))
+        assert local_stack.current().region == "near"
 
     def test_a_folder_that_was_deleted_is_an_error_of_one_line(self, elsewhere: Path) -> None:
         elsewhere.rmdir()

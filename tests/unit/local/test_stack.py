@@ -11,13 +11,10 @@ import pytest
 from fanin import names
 from fanin.client import local_stack
 from fanin.errors import LocalStackFailed, NotConfigured
-from fanin.local import aws, stack
+from fanin.local import stack
 from fanin.local.emulator import Emulator
 from fanin.local.stack import CONTEXT, down, status, up
-
-OUTPUTS = {output: f"the {output}" for output in aws.OUTPUTS.values()} | {
-    names.OUTPUT_API_URL: "https://abc.execute-api.us-east-1.amazonaws.com"
-}
+from tests.unit.local_stacks import OUTPUTS
 
 
 @dataclass

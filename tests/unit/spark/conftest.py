@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from fanin.app.services import Services
 from fanin.client import local_stack
 from fanin.client.local_stack import FOLDER, Stack
 from fanin.client.tracker import Tracker
+from tests.unit.local_stacks import STACK
 
 
 class Sqs:
@@ -69,11 +69,10 @@ class MemoryStack:
 @pytest.fixture
 def local(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Stack:
     """A local stack that is found from the current folder; nothing of it runs."""
-    made = Stack(**{field.name: f"the {field.name}" for field in fields(Stack)})
     (tmp_path / FOLDER).mkdir()
-    local_stack.write(tmp_path, made)
+    local_stack.write(tmp_path, STACK)
     monkeypatch.chdir(tmp_path)
-    return made
+    return STACK
 
 
 @pytest.fixture

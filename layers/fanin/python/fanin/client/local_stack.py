@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin import names
+from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 from fanin.names import ENV_PROFILE
 
@@ -72,12 +73,11 @@ FILE: Final = "local.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stack:
-    """A stack deployed to the emulator, and where each part of it is.
+class Stack(Settings):
+    """A stack deployed to the emulator; as settings, it names each part of it.
 
     Attributes:
         endpoint_url: the emulator, for every AWS service.
-        api_url: base URL of the HTTP API; append ``/v1/…``.
         region: AWS region.
         account: AWS account number, 12 digits.
         access_key_id: the key of the account's root user; the key of an IAM user works too.
@@ -87,30 +87,10 @@ class Stack:
         port: TCP port of the emulator.
         log_file: path of the emulator's log.
         fingerprint: hash of the assembly that was deployed.
-        batches_table: name of the table of batches.
-        words_table: name of the table of words.
-        parts_table: name of the table of parts.
-        directory_table: name of the directory's table.
-        bus: name of the event bus.
-        work_queue_url: queue for work; a message that lands in its dead-letter queue fails its item.
-        ack_queue_url: queue for acknowledgements.
-        scatter_queue_url: queue of the worker that sends a scatter's messages.
-        redrive_queue_url: queue of the worker that sends failed messages again.
-        reply_queue_url: queue for replies to scatters.
-        targets_queue_url: queue of jobs for targets.
-        claims_bucket: bucket for payloads too large for a reply.
-        schedule_group: group of the schedules that deadlines set.
-        schedule_role_arn: role with which those schedules call the timer.
-        timer_arn: function that those schedules call.
-        timer_dlq_arn: queue for the calls that failed.
-        router_arn: function that the rules of routes call.
-        buffer_prefix: prefix of the names of the queues that fanin makes for buffers.
-        buffer_dead_letters_arn: queue for the dead letters of those queues.
         outputs: of all stacks that were deployed together, by name.
     """
 
     endpoint_url: str
-    api_url: str
     region: str
     account: str
     access_key_id: str
@@ -120,26 +100,12 @@ class Stack:
     port: int
     log_file: str
     fingerprint: str
-    batches_table: str
-    words_table: str
-    parts_table: str
-    directory_table: str
-    bus: str
-    work_queue_url: str
-    ack_queue_url: str
-    scatter_queue_url: str
-    redrive_queue_url: str
-    reply_queue_url: str
-    targets_queue_url: str
-    claims_bucket: str
-    schedule_group: str
-    schedule_role_arn: str
-    timer_arn: str
-    timer_dlq_arn: str
-    router_arn: str
-    buffer_prefix: str
-    buffer_dead_letters_arn: str
     outputs: dict[str, str]
+
+    @property
+    def work_queue_url(self) -> str:
+        """URL of a queue for work; a message that lands in its dead-letter queue fails its item."""
+        return self.environment[names.ENV_WORK_QUEUE_URL]
 
     def session(self) -> boto3.Session:
         """A boto3 session with the root user's keys, whatever the environment holds."""
@@ -261,29 +227,6 @@ def _load(file: Path) -> dict[str, Any]:
 
 LOCAL: Final = "local"
 """The only profile."""
-VARIABLES: Final = {
-    names.ENV_API_URL: "api_url",
-    names.ENV_BATCHES_TABLE: "batches_table",
-    names.ENV_WORDS_TABLE: "words_table",
-    names.ENV_PARTS_TABLE: "parts_table",
-    names.ENV_DIRECTORY_TABLE: "directory_table",
-    names.ENV_BUS: "bus",
-    names.ENV_WORK_QUEUE_URL: "work_queue_url",
-    names.ENV_ACK_QUEUE_URL: "ack_queue_url",
-    names.ENV_SCATTER_QUEUE_URL: "scatter_queue_url",
-    names.ENV_REDRIVE_QUEUE_URL: "redrive_queue_url",
-    names.ENV_REPLY_QUEUE_URL: "reply_queue_url",
-    names.ENV_TARGETS_QUEUE_URL: "targets_queue_url",
-    names.ENV_CLAIMS_BUCKET: "claims_bucket",
-    names.ENV_SCHEDULE_GROUP: "schedule_group",
-    names.ENV_SCHEDULE_ROLE_ARN: "schedule_role_arn",
-    names.ENV_TIMER_ARN: "timer_arn",
-    names.ENV_TIMER_DLQ_ARN: "timer_dlq_arn",
-    names.ENV_ROUTER_ARN: "router_arn",
-    names.ENV_BUFFER_PREFIX: "buffer_prefix",
-    names.ENV_BUFFER_DEAD_LETTERS_ARN: "buffer_dead_letters_arn",
-}
-"""Environment variable of the library and the functions → field of the description."""
 IGNORE_ENDPOINTS: Final = "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"
 """Whether boto3 ignores endpoints of the environment and of configuration files: ``true`` or ``false``."""
 _OF_A_SERVICE: Final = "AWS_ENDPOINT_URL_"
@@ -308,7 +251,7 @@ def variables(stack: Stack, over: Iterable[str] = ()) -> dict[str, str]:
         "AWS_ACCESS_KEY_ID": stack.access_key_id,
         "AWS_SECRET_ACCESS_KEY": stack.secret_access_key,
         "AWS_SESSION_TOKEN": "",  # the emulator would refuse one that is left over from a real account
-        **{variable: str(getattr(stack, field)) for variable, field in VARIABLES.items()},
+        **stack.environment,
     }
 
 

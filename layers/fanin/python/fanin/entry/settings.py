@@ -43,6 +43,11 @@ class Settings:
         return cls(dict(os.environ))
 
     @property
+    def api_url(self) -> str:
+        """Base URL of the HTTP API; append ``/v1/…``."""
+        return self._text(names.ENV_API_URL)
+
+    @property
     def batches_table(self) -> str:
         return self._text(names.ENV_BATCHES_TABLE)
 

@@ -34,30 +34,6 @@ def client(service: str, endpoint_url: str) -> Any:
     return session().client(service, endpoint_url=endpoint_url)
 
 
-# Field of the description → output of the stack.
-OUTPUTS: Final = {
-    "batches_table": names.OUTPUT_BATCHES_TABLE,
-    "words_table": names.OUTPUT_WORDS_TABLE,
-    "parts_table": names.OUTPUT_PARTS_TABLE,
-    "directory_table": names.OUTPUT_DIRECTORY_TABLE,
-    "bus": names.OUTPUT_BUS,
-    "work_queue_url": names.OUTPUT_WORK_QUEUE,
-    "ack_queue_url": names.OUTPUT_ACK_QUEUE,
-    "scatter_queue_url": names.OUTPUT_SCATTER_QUEUE,
-    "redrive_queue_url": names.OUTPUT_REDRIVE_QUEUE,
-    "reply_queue_url": names.OUTPUT_REPLY_QUEUE,
-    "targets_queue_url": names.OUTPUT_TARGETS_QUEUE,
-    "claims_bucket": names.OUTPUT_CLAIMS_BUCKET,
-    "schedule_group": names.OUTPUT_SCHEDULE_GROUP,
-    "schedule_role_arn": names.OUTPUT_SCHEDULE_ROLE,
-    "timer_arn": names.OUTPUT_TIMER,
-    "timer_dlq_arn": names.OUTPUT_TIMER_DLQ,
-    "router_arn": names.OUTPUT_ROUTER,
-    "buffer_prefix": names.OUTPUT_BUFFER_PREFIX,
-    "buffer_dead_letters_arn": names.OUTPUT_BUFFER_DEAD_LETTERS,
-}
-
-
 def describe(emulator: Emulator, outputs: Mapping[str, str], *, log_file: Path, fingerprint: str) -> Stack:
     """Describe what was deployed.
 
@@ -70,13 +46,16 @@ def describe(emulator: Emulator, outputs: Mapping[str, str], *, log_file: Path, 
     Raises:
         LocalStackFailed: the stack lacks an output; the message names it.
     """
-    if absent := {names.OUTPUT_API_URL, *OUTPUTS.values()} - outputs.keys():
+    if absent := {names.OUTPUT_API_URL, *names.OUTPUTS.values()} - outputs.keys():
         raise LocalStackFailed(
             f"the stack has no output {', '.join(sorted(absent))}; it is not a stack of this version"
         )
     return Stack(
         endpoint_url=emulator.endpoint_url,
-        api_url=api_url(emulator.endpoint_url, outputs[names.OUTPUT_API_URL]),
+        environment={
+            names.ENV_API_URL: api_url(emulator.endpoint_url, outputs[names.OUTPUT_API_URL]),
+            **{variable: outputs[output] for variable, output in names.OUTPUTS.items()},
+        },
         region=REGION,
         account=ACCOUNT,
         access_key_id=ACCESS_KEY,
@@ -87,7 +66,6 @@ def describe(emulator: Emulator, outputs: Mapping[str, str], *, log_file: Path, 
         log_file=str(log_file),
         fingerprint=fingerprint,
         outputs=dict(outputs),
-        **{field: outputs[output] for field, output in OUTPUTS.items()},
     )
 
 
