@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
@@ -36,7 +35,6 @@ def test_work_goes_through_a_buffer_that_the_service_made(tracker, stack, name) 
     assert rejected.value.retry_after == 1
     lost = eventually(lambda: buffers.take(name, most=2, wait=5, visibility_timeout=1))
     assert buffers.status(name).pending == 2
-    time.sleep(1.2)
     found: list[str] = []
     taker = tracker.taker(name, wait=2)
     while len(found) < 2:
