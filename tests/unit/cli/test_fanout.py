@@ -66,6 +66,15 @@ class TestFanout:
         assert (batch.items, batch.user_key, batch.metadata) == (25, "k", {"a": "b"})
         assert self.waiting(queue) == 25
 
+    @pytest.mark.parametrize("fair", [True, False])
+    def test_a_fair_fan_out_names_its_batch_as_the_group(self, run, queue, csv_file, *, fair):
+        result = run("fanout", csv_file, "--queue", queue, "--json", *(["--fair"] if fair else []))
+        [message] = boto3.client("sqs").receive_message(
+            QueueUrl=queue, MessageSystemAttributeNames=["MessageGroupId"]
+        )["Messages"]
+        group = message.get("Attributes", {}).get("MessageGroupId")
+        assert group == (str(result.document["batch_id"]) if fair else None)
+
     def test_lost_messages_are_sent_again_by_their_rows(self, run, tracker, queue, csv_file):
         # Given a batch of which all messages were lost, after some items were done
         batch = run("fanout", csv_file, "--queue", queue, "--json").document["batch_id"]

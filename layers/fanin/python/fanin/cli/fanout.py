@@ -71,6 +71,14 @@ Delimiter: TypeAlias = Annotated[
 Encoding: TypeAlias = Annotated[
     str, typer.Option(metavar="NAME", help="Encoding of CSV and JSON lines, such as latin-1.")
 ]
+Fair: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--fair",
+        help="On a standard queue, name the batch as the group of its messages, so that a large batch keeps"
+        " no other waiting.",
+    ),
+]
 
 
 @app.command()
@@ -103,6 +111,7 @@ def fanout(
         int,
         typer.Option(min=0, metavar="N", help="With --key: the first N messages were sent; Ctrl-C prints N."),
     ] = 0,
+    fair: Fair = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the batch has ended.")] = False,
     fail_on_failures: FailOnFailures = False,
 ) -> None:
@@ -158,7 +167,7 @@ def fanout(
             if ends_at is not None:
                 options["deadline"] = encode_time(ends_at)
             try:
-                unsent = send(run, batch, queue, rows, stop=stop, key=named, meter=meter)
+                unsent = send(run, batch, queue, rows, stop=stop, key=named, meter=meter, fair=fair)
             except KeyboardInterrupt:
                 text = "Messages that were under way, or whose items are not done by then, may be sent again"
                 raise stopped(
@@ -195,6 +204,7 @@ def resend(
     kind: Format = None,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
+    fair: Fair = False,
 ) -> None:
     """Send the rows of a file again whose items are missing: their messages were lost.
 
@@ -208,39 +218,36 @@ def resend(
     row = run.tracker.status(batch).batch
     if row.state.terminal:
         raise BatchClosed(f"batch {batch} is {row.state}; send the rows as a new batch, with `fanin fanout`")
-    missing = (
-        (found.start + at, f"{found.group}:{found.items.start + at}")
-        for found in run.tracker.iter_missing(batch)
-        for at in range(found.stop - found.start)
-    )
-    sent, refused, noted, short = 0, dict[str, str](), list[int](), 0
+    sender = Sender(run.tracker.sqs, queue, group_id=str(batch), fair=fair)
+    missing = list(run.tracker.iter_missing(batch))
+    short: int | None = None
     with ExitStack() as opened:
         raw = opened.enter_context(_opened(file))
         how = reading(file.name, kind, delimiter, encoding, lambda: _guess(run, raw))
         content = unpacked(raw, file.name)
         rows = enumerate(bodies(content, how, Malformed(), most_bytes=REQUEST_BYTES - _ENVELOPE))
 
-        def left() -> Iterator[tuple[str, Message]]:
+        def lost() -> Iterator[tuple[str, Message]]:
             nonlocal short
-            for ordinal, item in missing:
-                body = next((text for n, text in rows if n == ordinal), None)
-                if body is None:
-                    short = ordinal + 1
-                    return
-                noted[:] = [noted[0] if noted else ordinal, ordinal]
-                yield item, Message(body)
+            for found in missing:
+                for number, ordinal in enumerate(range(found.start, found.stop), found.items.start):
+                    body = next((text for n, text in rows if n == ordinal), None)
+                    if body is None:
+                        short = ordinal
+                        return
+                    yield f"{found.group}:{number}", Message(body)
 
-        for accepted, not_taken in Sender(run.tracker.sqs, queue, group_id=str(batch)).send([left()]):
-            sent += accepted
-            refused |= not_taken
-    if noted:
-        run.tracker.note_sent(batch, SentItems(queue, noted[0], noted[-1] + 1))
+        sent = sum(accepted for accepted, _ in sender.send([lost()]))
+    refused = sender.refused
+    if sent:  # one note, however many ranges were missing: those between them were sent before
+        upto = missing[-1].stop if short is None else short
+        run.tracker.note_sent(batch, SentItems(queue, missing[0].start, upto))
     run.answer({"batch_id": batch, "sent": sent, "refused": refused}, f"{sent:,} sent again")
     for item, why in refused.items():
         run.remark(f"not sent: {item}: {why}")
-    if short:
-        run.remark(f"the file has fewer rows than the batch has items: item {short - 1:,} has no row")
-    if refused or short:
+    if short is not None:
+        run.remark(f"the file has fewer rows than the batch has items: item {short:,} has no row")
+    if refused or short is not None:
         raise typer.Exit(ExitCode.WRONG)
 
 

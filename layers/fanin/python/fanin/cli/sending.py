@@ -38,6 +38,7 @@ def send(
     stop: Stop,
     key: str,
     meter: Meter,
+    fair: bool,
 ) -> dict[str, str]:
     """Send rows until they end, or Ctrl-C asks to stop.
 
@@ -48,7 +49,7 @@ def send(
     """
     with meter.drawn(run) as progress, _asking(stop):
         try:
-            batch.send(queue, rows, progress=progress, key=key, refused=batch.fail, stop=stop)
+            batch.send(queue, rows, progress=progress, key=key, refused=batch.fail, stop=stop, fair=fair)
         except SendFailed as failed:
             return failed.items
     return {}
