@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
-from fanin import Failure
+from fanin import Done, Failure
 from fanin.console.pages.heading import TABS
 from fanin.console.rendering import error_key
 from fanin.domain.buffer import FailedWork
@@ -54,6 +54,7 @@ class Gallery:
             "held": self._held(),
             "ended": self._ended(),
             "stalled": self._stalled(),
+            "keyed": self._keyed(),
             "estimated": self.tracker.open(user_key="estimated", mode="estimated").batch_id,
         }
         self.scatter = self._scatter()
@@ -81,6 +82,8 @@ class Gallery:
             "picture of items": f"/batches/{billion}/picture?level=0&number=1",
             "failures of an error": f"/batches/{ended}/failures?error={error_key(error)}",
             "failure": f"/batches/{ended}/failures/0",
+            "results": f"/batches/{self.batches['keyed']}/results",
+            "item": f"/batches/{self.batches['keyed']}/items/0",
             "scatters": "/scatters",
             "scatter": f"/scatters/{self.scatter}",
             "frames": "/frames",
@@ -166,6 +169,15 @@ class Gallery:
         self.tracker.ack(list(self.tracker.add(batch.batch_id, 60))[:40])
         self.service.advance(timedelta(minutes=6))
         return batch.batch_id
+
+    def _keyed(self) -> int:
+        """A batch whose items have keys and results."""
+        text = self.words.text
+        with self.tracker.batch(**self._texts(), results=True) as batch:
+            items = batch.add(keys=[f"{text[:200]} {number}" for number in range(8)])
+        self.tracker.ack([Done(one.item, result={text: text}) for one in items[:6]])
+        self.tracker.fail([self._failure(items[6].item)])
+        return batch.id
 
     def _scatter(self) -> int:
         text = self.words.text

@@ -33,17 +33,18 @@ def test_status_says_about_what_it_has_cost(run, tracker, group):
 
 def test_results_are_lines_of_json_or_a_table(run, tracker):
     with tracker.batch(results=True) as batch:
-        group = batch.add(3)
-    tracker.ack(group[0], result={"price": 8, "name": "Grün, 1"})
-    tracker.ack(group[2], result=5)
+        items = [one.item for one in batch.add(keys=["a", "b"])] + list(batch.add(1))
+    tracker.ack(items[0], result={"price": 8, "name": "Grün, 1"})
+    tracker.ack(items[2], result=5)
     lines = run("results", batch.id).stdout.splitlines()
     assert list(map(json.loads, lines)) == [
-        {"ordinal": 0, "item": group[0], "result": {"price": 8, "name": "Grün, 1"}},
-        {"ordinal": 2, "item": group[2], "result": 5},
+        {"ordinal": 0, "item": items[0], "key": "a", "result": {"price": 8, "name": "Grün, 1"}},
+        {"ordinal": 2, "item": items[2], "result": 5},
     ]
     table = list(csv.reader(run("results", batch.id, "--format", "csv").stdout.splitlines()))
-    assert table[0] == ["ordinal", "item", "result"]
-    assert json.loads(table[1][2]) == {"price": 8, "name": "Grün, 1"}
+    assert table[0] == ["ordinal", "item", "key", "result"]
+    assert (table[1][2], table[2][2]) == ("a", "")
+    assert json.loads(table[1][3]) == {"price": 8, "name": "Grün, 1"}
 
 
 def test_a_missing_range_is_shown_as_ack_takes_it(run, tracker):

@@ -16,7 +16,7 @@ from tests.unit.console.calls import Calls
 from tests.unit.console.looking import HOSTILE, live_of
 
 CALLS = {
-    "overview": "buffers.list buffers.status diagnostics.attention ledger.list*6 ledger.status*6",
+    "overview": "buffers.list buffers.status diagnostics.attention ledger.list*6 ledger.status*7",
     "batches": "ledger.list",
     "billion": "diagnostics.why ledger.errors ledger.picture ledger.status",
     "why of billion": "diagnostics.why ledger.status",
@@ -25,6 +25,7 @@ CALLS = {
     "tab picture": "ledger.picture",
     "tab failures": "ledger.errors ledger.failures ledger.status redrives.redrives",
     "tab missing": "ledger.missing ledger.status redrives.redrives",
+    "tab results": "ledger.status redrives.redrives",
     "tab why": "diagnostics.why ledger.status redrives.redrives",
     "tab targets": "ledger.status ledger.targets redrives.redrives",
     "tab redrives": "ledger.status redrives.redrives*2",
@@ -40,6 +41,8 @@ CALLS = {
     "picture of items": "ledger.picture",
     "failures of an error": "ledger.errors ledger.failures ledger.status redrives.redrives",
     "failure": "ledger.failure ledger.status redrives.redrives",
+    "results": "ledger.results ledger.status",
+    "item": "ledger.picture ledger.results ledger.status",
     "scatters": "ledger.list ledger.status",
     "scatter": "scatters.failed_recipients scatters.missing_recipients scatters.replies scatters.status",
     "frames": "ledger.list ledger.status",
@@ -79,6 +82,12 @@ REFUSED = {
     "/batches/{ended}/failures/299": 404,
     "/batches/{ended}/failures/299/body": 404,
     "/batches/{stalled}/events/end": 404,
+    "/batches/{keyed}/results?cursor=x": 400,
+    "/batches/{keyed}/items/8": 400,
+    "/batches/{keyed}/items/x": 400,
+    "/batches/{estimated}/items/0": 400,
+    "/batches/{keyed}/items?key=nobody": 404,
+    "/batches/{keyed}/items": 400,
     "/scatters/123": 404,
     "/scatters/x": 404,
     "/scatters/" + "9" * 5_000: 404,

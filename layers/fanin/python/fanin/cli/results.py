@@ -45,4 +45,5 @@ def results(
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(ITEM_RESULT.fields)
     for one in found:
-        table.writerow([*list(one.values())[:-1], json.dumps(one["result"], ensure_ascii=False)])
+        one["result"] = json.dumps(one["result"], ensure_ascii=False)
+        table.writerow([one.get(name, "") for name in ITEM_RESULT.fields])

@@ -76,12 +76,14 @@ class PictureItem:
         item: an id of the item, under which it can be acknowledged.
         state: what became of it.
         leased_until: when the lease on it ends, ms since the epoch; None if no lease holds.
+        key: of the item; empty if it has none.
     """
 
     ordinal: int
     item: str
     state: ItemState
     leased_until: int | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

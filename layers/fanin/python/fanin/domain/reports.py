@@ -118,11 +118,13 @@ class ItemResult:
         ordinal: of the item in the batch.
         item: the id under which it was acknowledged.
         result: a JSON value.
+        key: of the item; empty if it has none.
     """
 
     ordinal: int
     item: str
     result: Any
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from fanin.wire.json_types import (
     BOOLEAN,
     ITEM_ID,
     NATURAL,
+    TEXT,
     TIME,
     JsonType,
     many,
@@ -46,6 +47,7 @@ PICTURE_ITEM: Final = answer(
     item=ITEM_ID,
     state=one_of(ItemState),
     leased_until=or_null(TIME),
+    key=TEXT.with_keywords(description="of the item; absent if it has none").left_out_if_empty(),
 )
 PICTURE: Final = answer(
     "Picture",

@@ -207,6 +207,8 @@ class Ledger(Protocol):
     def picture(self, batch_id: int, *, level: int | None = None, number: int = 0) -> Picture:
         """Read one node of the batch's summary tree, and the up to 64 parts below it; at most 66 rows.
 
+        To show single items with their keys takes up to 64 rows more.
+
         What is shown as done is done for good. An item that is shown as pending was pending at a moment of
         this call; so none is that an answer before this call has shown as done. The bounds of cells are true
         likewise, but where a later answer has read fewer rows they may be wider.
@@ -226,8 +228,8 @@ class Ledger(Protocol):
 
         Args:
             batch_id: the batch, which keeps results.
-            cursor: of the page before. A page looks at up to ``limit`` items, so it may have fewer results,
-                or none. Only a None cursor marks the end.
+            cursor: of the page before, or the ordinal of the item to begin with. A page looks at up to
+                ``limit`` items, so it may have fewer results, or none. Only a None cursor marks the end.
             limit: most results of a page, 1 to 1,000.
 
         Raises:

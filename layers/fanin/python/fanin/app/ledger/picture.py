@@ -29,6 +29,7 @@ MOST_ROWS: Final = 66
 """How many rows a picture reads at most: at the root the batch, the root, and 64 words below it.
 
 Below the root, the words above take their share. Then the last parts are not read, those that are done first.
+A picture of single items that have keys reads up to 64 more: one for each addition that has made some.
 """
 
 
@@ -140,6 +141,8 @@ class _Reader:
         now = self._ports.clock.now()
         leases = {at: until * 1000 for at, until in row.leases.items() if until * 1000 > now}
         held, more = self._held(pending)
+        ordinals = range(node.start, node.stop)
+        keys = self._ports.parts.keys_of(batch.batch_id, ordinals) if batch.keyed else {}
 
         def state(at: int) -> ItemState:
             bit = self._tree.bits[at]
@@ -152,7 +155,11 @@ class _Reader:
         def item(at: int) -> PictureItem:
             found = state(at)
             return PictureItem(
-                node.start + at, f"{prefix}:{at}", found, None if found.done else leases.get(at)
+                node.start + at,
+                f"{prefix}:{at}",
+                found,
+                None if found.done else leases.get(at),
+                keys.get(node.start + at, ""),
             )
 
         return replace(node, items=tuple(map(item, range(node.stop - node.start))), held_more=more)

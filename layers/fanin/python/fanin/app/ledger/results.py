@@ -86,7 +86,7 @@ class ResultListing:
         self._known = known
         self._reading = reading
         self._failed = Failed(ports)
-        self._most = rows // 2  # each item takes its result, and its word where no neighbour has it
+        self._rows = rows
 
     def page(self, batch_id: int, *, cursor: str | None, limit: int) -> Results:
         """Read the results of the next items, as far as these are done, and did not fail."""
@@ -95,9 +95,11 @@ class ResultListing:
         if not batch.results:
             raise InvalidRequest(f"batch {batch_id} keeps no results: open it with results=True")
         start = ordinal_of(cursor)
-        stop = min(batch.items, start + min(limit, self._most))
+        # Each item takes its result, its word where no neighbour has it, and its key.
+        stop = min(batch.items, start + min(limit, self._rows // (3 if batch.keyed else 2)))
         done = set(range(start, stop)) - self._reading.pending_between(batch_id, start, stop)
         rows = self._ports.parts.results(batch_id, done - self._failed.among(batch_id, done))
+        keys = self._ports.parts.keys_of(batch_id, rows) if batch.keyed else {}
         found, size = list[ItemResult](), 0
         for ordinal in sorted(rows):
             row = rows[ordinal]
@@ -107,5 +109,5 @@ class ResultListing:
             size += len(content)
             if found and size > _PAGE_BYTES:
                 return Results(tuple(found), str(ordinal))
-            found.append(ItemResult(ordinal, row.item, json.loads(content)))
+            found.append(ItemResult(ordinal, row.item, json.loads(content), keys.get(ordinal, "")))
         return Results(tuple(found), None if stop >= batch.items else str(stop))

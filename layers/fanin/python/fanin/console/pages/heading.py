@@ -39,6 +39,7 @@ TABS: Final = (
     Tab("picture", "Picture"),
     Tab("failures", "Failures"),
     Tab("missing", "Missing"),
+    Tab("results", "Results"),
     Tab("why", "Why"),
     Tab("targets", "Targets"),
     Tab("redrives", "Redrives"),

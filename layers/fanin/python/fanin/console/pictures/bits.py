@@ -27,6 +27,8 @@ PITCH: Final = 8.8
 _GAP: Final = PITCH - SIDE
 _EDGE: Final = 0.2
 """Room for the frames of the outer squares."""
+_KEY: Final = 64
+"""Characters of a key that are shown of each of several items."""
 _FAINT: Final = 0.1
 _STRONG: Final = 0.26
 """Opacity of the ground of a square where nothing is done, and where everything is."""
@@ -243,7 +245,8 @@ def _of_cell(picture: Picture, cell: Cell) -> Square:
 
 def _of_item(item: PictureItem) -> Square:
     until = "" if item.leased_until is None else f", until {day(item.leased_until)}"
-    title = f"Item {number(item.ordinal)}: {item.state}{until}"
+    key = f" ({item.key[:_KEY]}{'…' if item.key[_KEY:] else ''})" if item.key else ""
+    title = f"Item {number(item.ordinal)}{key}: {item.state}{until}"
     return replace(_sample(item.state), title=title, item=item)
 
 
