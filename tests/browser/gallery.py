@@ -109,6 +109,8 @@ class Gallery:
             "verify": f"/batches/{stalled}/actions/verify",
             "remove": f"/batches/{ended}/actions/remove",
             "redeliver": f"/batches/{ended}/actions/redeliver",
+            "redrive what is listed": "/batches/actions/redrive?state=complete",
+            "cancel what is listed": "/batches/actions/cancel?state=open",
             "limit": "/buffers/renders/actions/limit",
             "delete": "/routes/orders/actions/delete",
             "deregister": f"/directory/{self.words.name}/vin-1/actions/deregister",

@@ -62,6 +62,8 @@ CALLS = {
     "verify": "ledger.status*2",
     "remove": "ledger.status",
     "redeliver": "ledger.status ledger.targets",
+    "redrive what is listed": "ledger.list redrives.redrive",
+    "cancel what is listed": "ledger.list ledger.status*4",
     "limit": "buffers.status",
     "delete": "directory.page routing.get",
     "deregister": "directory.get",

@@ -23,6 +23,7 @@ from fanin.console.pages import (
     batch,
     batches,
     buffers,
+    bulk,
     children,
     cost,
     directory,
@@ -49,6 +50,7 @@ from fanin.errors import FaninError
 ROUTES: Final[tuple[Route, ...]] = (
     *overview.ROUTES,
     *batches.ROUTES,
+    *bulk.ROUTES,
     *actions.ROUTES,
     *log.ROUTES,
     *scatters.ROUTES,

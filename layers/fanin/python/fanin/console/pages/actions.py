@@ -45,7 +45,7 @@ _CHOICES: Final = ("error", "range", "queue", "repair", "limit")
 def _ask(request: Request, subject: Subject[Any]) -> Response:
     console, action = console_of(request), _action(request, subject)
     if not console.options.write or not console.may(request, action.operation):
-        return _read_only(request, subject)
+        return read_only(request, subject.place, _back(request, subject))
     press = Press(console.fanin, console.now, request.query_params)
     found = subject.find(console.fanin, request.path_params)
     why_not = action.why_not(found)
@@ -63,20 +63,50 @@ def _ask(request: Request, subject: Subject[Any]) -> Response:
 async def _press(request: Request, subject: Subject[Any]) -> Response:
     console, action = console_of(request), _action(request, subject)
     if not console.options.write or not console.may(request, action.operation):
-        return _read_only(request, subject)
-    form = await read_form(request, console.session(request))
-    asked = ImmutableMultiDict([*request.query_params.multi_items(), *form.multi_items()])
-    return await run_sync(partial(_done, request, subject, action, asked))
+        return read_only(request, subject.place, _back(request, subject))
+    return await run_sync(partial(_done, request, subject, action, await pressed(request)))
+
+
+async def pressed(request: Request) -> ImmutableMultiDict[str, str]:
+    """What the address of a press and its form say, once the form is known to be of a page of the session."""
+    form = await read_form(request, console_of(request).session(request))
+    return ImmutableMultiDict([*request.query_params.multi_items(), *form.multi_items()])
 
 
 def _done(
     request: Request, subject: Subject[Any], action: Action[Any], asked: ImmutableMultiDict[str, str]
 ) -> Response:
-    """Do it, write it into the log, and say it."""
+    """Do it, and say it."""
+    title, outcome, ended = act(request, subject, action, request.path_params, asked)
+    shown = _shown(request, subject, action)
+    return console_of(request).page(
+        request, "acted.html", status=ended.status, outcome=outcome, title=title, **shown
+    )
+
+
+def act(
+    request: Request,
+    subject: Subject[Any],
+    action: Action[Any],
+    keys: Mapping[str, str],
+    asked: ImmutableMultiDict[str, str],
+) -> tuple[str, Outcome, Ended]:
+    """Do it, and write it into the log.
+
+    Args:
+        request: the press.
+        subject: the kind of thing.
+        action: on one.
+        keys: which one.
+        asked: what was chosen.
+
+    Returns:
+        What a page calls the thing, what became of it, and the status.
+    """
     console, at = console_of(request), console_of(request).now()
-    title, ended = _named(request, subject), Ended(HTTPStatus.OK)
+    title, ended = _named(subject, keys), Ended(HTTPStatus.OK)
     try:
-        found = subject.find(console.fanin, request.path_params)
+        found = subject.find(console.fanin, keys)
         title = subject.title(found)
         if why_not := action.why_not(found):
             outcome = Outcome(Result.NOTHING, f"Nothing was done. {why_not}")
@@ -87,17 +117,17 @@ def _done(
     except Exception:
         # What it had done by then nobody knows, so the log must say that it was pressed.
         ended = Ended(HTTPStatus.INTERNAL_SERVER_ERROR, INTERNAL_ERROR)
-        _log(request, subject, action, asked, at=at, outcome=BROKEN, ended=ended)
+        _log(request, subject, action, keys, asked, at=at, outcome=BROKEN, ended=ended)
         raise
-    _log(request, subject, action, asked, at=at, outcome=outcome, ended=ended)
-    shown = _shown(request, subject, action)
-    return console.page(request, "acted.html", status=ended.status, outcome=outcome, title=title, **shown)
+    _log(request, subject, action, keys, asked, at=at, outcome=outcome, ended=ended)
+    return title, outcome, ended
 
 
 def _log(
     request: Request,
     subject: Subject[Any],
     action: Action[Any],
+    given: Mapping[str, str],
     asked: ImmutableMultiDict[str, str],
     *,
     at: int,
@@ -105,7 +135,7 @@ def _log(
     ended: Ended,
 ) -> None:
     console = console_of(request)
-    keys = {name: request.path_params[name] for name in subject.keys}
+    keys = {name: given[name] for name in subject.keys}
     entry = Entry(
         Record(
             action.operation,
@@ -119,7 +149,7 @@ def _log(
         ),
         action.title,
         subject.kind,
-        _named(request, subject),
+        _named(subject, keys),
         subject.segments(keys),
         outcome.result,
         outcome.says[:MAX_SAYS],
@@ -132,9 +162,9 @@ def _log(
     console.log.add(entry)
 
 
-def _named(request: Request, subject: Subject[Any]) -> str:
+def _named(subject: Subject[Any], keys: Mapping[str, str]) -> str:
     """The id or name that an address gives."""
-    return "/".join(request.path_params[name] for name in subject.keys)
+    return "/".join(keys[name] for name in subject.keys)
 
 
 def _failure(error: FaninError) -> Outcome:
@@ -153,24 +183,25 @@ def _action(request: Request, subject: Subject[Any]) -> Action[Any]:
     return found
 
 
-def _read_only(request: Request, subject: Subject[Any]) -> Response:
+def read_only(request: Request, here: str, back: str) -> Response:
+    """Say that there are no buttons, in a part of the console, and lead back to an address."""
     return console_of(request).page(
-        request,
-        "read_only.html",
-        status=HTTPStatus.FORBIDDEN,
-        here=subject.place,
-        back=subject.segments(request.path_params),
+        request, "read_only.html", status=HTTPStatus.FORBIDDEN, here=here, back=back
     )
 
 
+def _back(request: Request, subject: Subject[Any]) -> str:
+    return console_of(request).templates.url(*subject.segments(request.path_params))
+
+
 def _shown(request: Request, subject: Subject[Any], action: Action[Any]) -> Mapping[str, Any]:
-    back = subject.segments(request.path_params)
     return {
         "here": subject.place,
-        "subject": subject,
+        "kind": subject.kind,
+        "place": subject.place,
         "action": action,
-        "back": back,
-        "target": (*back, "actions", action.name),
+        "back": _back(request, subject),
+        "target": (*subject.segments(request.path_params), "actions", action.name),
     }
 
 

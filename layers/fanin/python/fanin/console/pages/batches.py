@@ -12,12 +12,17 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from fanin.console.actions.action import Action
+from fanin.console.actions.batches import CANCEL
+from fanin.console.actions.failures import REDRIVE
 from fanin.console.live.feeds import View
 from fanin.console.pages.progress import Row, rows_of
 from fanin.console.state import Console, console_of
 from fanin.domain.batch import Batch, Kind, State
 from fanin.errors import InvalidRequest
 
+BULK: Final = (REDRIVE, CANCEL)
+"""Actions on all batches that a page of the list shows."""
 Member = TypeVar("Member", bound=StrEnum)
 SIZES: Final = (25, 50, 75)
 """How many batches a page may have."""
@@ -203,6 +208,11 @@ def _names_batch(console: Console, text: str) -> bool:
     return not console.fanin.ledger.list(None, user_key=text, limit=1).batches
 
 
+def _offered(shown: Listing) -> tuple[Action[Batch], ...]:
+    """The actions that are possible for some batch of a page."""
+    return tuple(one for one in BULK if any(not one.why_not(row.batch) for row in shown.rows))
+
+
 def routes(place: Place) -> tuple[Route, Route]:
     """The routes of a list of batches: its pages, and what changes in them."""
 
@@ -211,12 +221,14 @@ def routes(place: Place) -> tuple[Route, Route]:
         query = Query.of(request.query_params, place)
         if _names_batch(console, query.search):
             return RedirectResponse(console.templates.url(place.name, query.search), 303)
+        shown = listing(console, query)
         return console.page(
             request,
             "batches.html",
             here=place.name,
             query=query,
-            listing=listing(console, query),
+            listing=shown,
+            bulk=_offered(shown) if console.options.write and place is BATCHES else (),
             live=console.templates.url("live", place.name, **query.address(cursor=query.cursor)),
             states=tuple(State),
             in_state=_in_state(query.search),
