@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.types import StructType
 
 from fanin.adapters.memory.world import FixedClock
-from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
+from fanin.domain.batch import Batch, CloseWhen, OnDeadline, OpenBatch, State
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import driver, summary
 from fanin.spark.fanout.driver import Plan, fan_out
@@ -33,12 +33,15 @@ def plan(rows: object = None, **request: Any) -> Plan:
     return Plan(
         rows=nobody,
         body=None,
+        keys=None,
         queue="https://queue",
         folder="/staging",
         key=None,
         left_out="/staging/rejects",
         request=OpenBatch(**request),
         workers=8,
+        fair=False,
+        close=CloseWhen.NOW,
         max_rejects=RejectLimit(),
         opened=lambda _: None,
         progress=False,

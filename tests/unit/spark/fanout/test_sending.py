@@ -12,8 +12,9 @@ import pytest
 
 from fanin.client.producing.sender import Sender
 from fanin.domain import ids
+from fanin.domain.keys import ItemKey, payload_digest
 from fanin.domain.marks import Failure
-from fanin.spark.fanout.sending import NOTES, Target, send_pages, send_task
+from fanin.spark.fanout.sending import NOTES, Target, send_pages, send_task, sent_before
 from tests.unit.spark.conftest import MemoryStack
 
 
@@ -24,6 +25,7 @@ def page(first: int, size: int) -> pa.RecordBatch:
 
 
 GROUP = ids.issue(7, 0, 100_000, bytes(16)).prefix
+NOTHING = dict.fromkeys(("ordinal", "reason", "detail"))
 TO = Target("https://queue", GROUP, Any)  # type: ignore[arg-type]
 
 
@@ -63,7 +65,7 @@ def test_a_task_holds_at_most_a_page_however_large_its_partition_is() -> None:
 
     # Then it never read a page before all but the requests under way of those before were taken
     assert max(behind) <= 4 * 10
-    assert told.to_pylist() == [{"ordinal": None, "detail": None, "sent": 10_000, "requests": 1_000}]
+    assert told.to_pylist() == [{**NOTHING, "sent": 10_000, "requests": 1_000}]
 
 
 def test_what_the_queue_refuses_fails_its_item_and_is_given_in_bounded_pages() -> None:
@@ -79,7 +81,7 @@ def test_what_the_queue_refuses_fails_its_item_and_is_given_in_bounded_pages() -
     rows = [row for one in pages for row in one.to_pylist()]
     refused = {row["ordinal"]: row["detail"] for row in rows if row["ordinal"] is not None}
     assert refused == dict.fromkeys(range(1, 5_000, 2), "InvalidMessageContents")
-    assert rows[-1] == {"ordinal": None, "detail": None, "sent": 2_500, "requests": 500}
+    assert rows[-1] == {**NOTHING, "sent": 2_500, "requests": 500}
     assert {failure.item for one in failed for failure in one} == {f"{GROUP}:{n}" for n in refused}
     assert [len(one) for one in failed] == [1_000, 1_000, 500]
     assert failed[0][0].reason == "not sent: InvalidMessageContents"
@@ -154,3 +156,41 @@ def test_a_task_whose_rows_are_scattered_makes_few_notes() -> None:
     pages = [page(2 * n, 1) for n in range(100)]
     list(send_pages(pages, TO, sender.send, lambda _: None, note=lambda *sent: noted.append(sent)))
     assert len(noted) == NOTES
+
+
+def test_a_task_adds_items_by_their_keys_and_its_successor_sends_what_is_left(
+    stack: MemoryStack,
+) -> None:
+    # Given a batch on a stack whose queue refuses a message, in which others have added two keys, one of them
+    # with another message, and have done a third
+    tracker = stack.tracker()
+    batch = tracker.open().batch_id
+    tracker.add(batch, keys=[ItemKey("k 3", payload_digest("body 3")), ItemKey("k 150", "another")])
+    (done,) = tracker.add(batch, keys=["k 4"])
+    tracker.ack(done.item)
+    stack.sqs.refuses.add("body 120")
+    rows = [page(0, 100), page(100, 100)]
+    keys = [pa.array([f"k {n}" for n in one["ordinal"].to_pylist()]) for one in rows]
+    keyed = [one.append_column("key", some) for one, some in zip(rows, keys, strict=True)]
+    target = Target("https://queue", str(batch), stack)  # type: ignore[arg-type]
+
+    def run(target: Target) -> list[dict[str, Any]]:
+        return [row for one in send_task(target)(keyed) for row in one.to_pylist()]
+
+    *left, told = run(target)
+
+    # Then each key is one item, and the other rows were sent under them
+    assert {(row["ordinal"], row["reason"]) for row in left} == {(120, "unsent"), (150, "conflicting")}
+    assert told["sent"] == 198
+    assert tracker.status(batch).batch.items == 200
+    sent = dict(stack.sqs.sent)
+    assert set(sent.values()) == {f"body {n}" for n in range(200) if n not in (4, 120, 150)}
+    assert all(tracker.find_key(batch, body.replace("body", "k")).item == item for item, body in sent.items())
+    assert tracker.iter_failures(batch).__next__().key == "k 120"
+
+    # When a successor sends them again, then it leaves out what was noted
+    stack.sqs.sent.clear()
+    before = sent_before(stack, "https://queue", target.group)  # type: ignore[arg-type]
+    *left, told = run(replace(target, sent=before))
+    assert not stack.sqs.sent
+    assert ([row["ordinal"] for row in left], told["sent"]) == ([150], 199)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
+from fanin.domain.batch import Batch, CloseWhen, OnDeadline, OpenBatch, State
 from fanin.domain.targets import Target, TargetType, When
 from fanin.spark.fanout.failed_rows import FailedRows
 from fanin.spark.fanout.opening import request_of
@@ -42,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 DONE = FannedOut(7, rows=3, sent=3, requests=1, rejects={}, state=State.CLOSED)
 _OF_THE_BATCH = (
     *("user_key", "deadline", "on_deadline", "lifetime", "idle_ttl", "parent_item", "retry_of"),
-    *("metadata", "on_end", "totals"),
+    *("metadata", "on_end", "totals", "results", "max_items"),
 )
 
 
@@ -75,7 +75,7 @@ def test_every_option_of_the_batch_is_in_the_request(asked: list[dict[str, Any]]
         *("--lifetime", "7200", "--idle-ttl", "600"),
         *("--deadline", "2026-11-21T18:00:00Z", "--on-deadline", "complete"),
         *("--metadata", "a=b", "--metadata", "c=d=e"),
-        *("--totals", "rows,cents"),
+        *("--totals", "rows,cents", "--results", "--max-items", "10000"),
     )
     (call,) = asked
     assert request_of({name: call[name] for name in _OF_THE_BATCH}) == OpenBatch(
@@ -88,6 +88,8 @@ def test_every_option_of_the_batch_is_in_the_request(asked: list[dict[str, Any]]
         on_deadline=OnDeadline.COMPLETE,
         metadata={"a": "b", "c": "d=e"},
         totals=("rows", "cents"),
+        results=True,
+        max_items=10_000,
     )
 
 
@@ -97,6 +99,7 @@ def test_every_option_of_the_dataset_is_in_the_plan(asked: list[dict[str, Any]])
         *("--delimiter", r"\t", "--encoding", "latin-1", "--quote", "'", "--escape", "^"),
         *("--max-rejects", "5%"),
         *("--key", "nightly", "--rejects", "/rejects", "--workers", "3"),
+        *("--keys", "url", "--fair", "--close", "drained"),
     )
     (call,) = asked
     assert call["rows"] == Dataset(
@@ -109,12 +112,9 @@ def test_every_option_of_the_dataset_is_in_the_plan(asked: list[dict[str, Any]])
         multiline=True,
     )
     assert call["max_rejects"] == RejectLimit(share=0.05)
-    assert [call[name] for name in ("body", "key", "rejects", "workers")] == [
-        "text",
-        "nightly",
-        "/rejects",
-        3,
-    ]
+    wanted = {"body": "text", "keys": "url", "key": "nightly", "rejects": "/rejects", "workers": 3}
+    wanted |= {"fair": True, "close": CloseWhen.DRAINED}
+    assert {name: call[name] for name in wanted} == wanted
 
 
 @pytest.mark.parametrize(

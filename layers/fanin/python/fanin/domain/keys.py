@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final
 
 from fanin.errors import InvalidRequest
@@ -64,6 +65,11 @@ class KeyedItems:
     """The items of the keys of a call, in their order."""
 
     items: tuple[KeyedItem, ...]
+
+
+def payload_digest(body: str) -> str:
+    """The digest of a message's body, for ``ItemKey``."""
+    return blake2b(body.encode(), digest_size=8).hexdigest()
 
 
 def checked_key(key: object) -> str:

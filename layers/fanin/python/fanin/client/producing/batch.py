@@ -7,7 +7,6 @@ import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
 from fanin.adapters.backoff import Backoff
@@ -21,7 +20,7 @@ from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, CloseWhen, State
 from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import MAX_COUNT, Group
-from fanin.domain.keys import MAX_KEYS, ItemKey, KeyedItem, checked_key
+from fanin.domain.keys import MAX_KEYS, ItemKey, KeyedItem, checked_key, payload_digest
 from fanin.domain.limits import chunks
 from fanin.domain.marks import Failure, Receipt
 from fanin.domain.reports import Progress
@@ -396,7 +395,7 @@ def _weight(weighed: _Weighed) -> int:
 
 
 def _item_key(one: _Weighed) -> ItemKey:
-    return ItemKey(checked_key(one.key), blake2b(one.message.text.encode(), digest_size=8).hexdigest())
+    return ItemKey(checked_key(one.key), payload_digest(one.message.text))
 
 
 def _warn_of_others(batch_id: int, items: Sequence[KeyedItem]) -> None:

@@ -55,6 +55,18 @@ def whole_number(name: str, kind: DataType) -> Column:
     return F.when(matches, F.expr(f"try_cast({digits} AS BIGINT)"))
 
 
+def check_key_type(name: str, kind: DataType) -> None:
+    """Refuse a column of keys that is not text.
+
+    Raises:
+        InvalidRequest: it has another type.
+    """
+    if not isinstance(kind, (StringType, NullType)):
+        raise InvalidRequest(
+            f"the column {name} has the type {kind.simpleString()}, and keys of items are text; cast it"
+        )
+
+
 LONGEST: Final = 256
 """Most characters of a value that are read; ids have less, so that what was cut is not an id."""
 

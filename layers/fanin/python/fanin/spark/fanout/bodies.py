@@ -21,7 +21,9 @@ from pyspark.sql.types import (
 )
 
 from fanin.client.sqs import REQUEST_BYTES
+from fanin.domain.keys import MAX_KEY
 from fanin.errors import InvalidRequest
+from fanin.spark.ack.input_schema import check_key_type
 from fanin.spark.inputs.formats import Dataset, DatasetFormat
 from fanin.spark.inputs.json_lines import TEXT
 from fanin.spark.inputs.names import find_name, quoted
@@ -30,6 +32,8 @@ from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.unreadable import LINE, PROBLEM, not_utf8, readable_columns, undecoded
 
 BODY: Final = "body"
+KEY: Final = "key"
+"""The column with the keys of items, of rows that have them."""
 _WRONG: Final = "_fanin_wrong"
 """Column that says which text of a row is not UTF-8."""
 _KEYS: Final = (StringType, IntegralType, DecimalType, FloatType, DoubleType, BooleanType)
@@ -49,8 +53,8 @@ class Bodies(NamedTuple):
     """The rows of a dataset as messages.
 
     Attributes:
-        rows: ``body``, the message; or, where a row has none, the columns of rejects: ``value``, which is the
-            row as it came, ``reason`` and ``detail``.
+        rows: ``body``, the message, and ``key``, if rows have keys; or, where a row has none, the columns of
+            rejects: ``value``, which is the row as it came, ``reason`` and ``detail``.
         opened: the dataset.
     """
 
@@ -63,6 +67,7 @@ def read(
     dataset: Dataset,
     body: str | None = None,
     replaced: Mapping[str, str] | None = None,
+    keys: str | None = None,
 ) -> Bodies:
     """Read a dataset; each row comes with its message, or with the reason why it has none.
 
@@ -72,25 +77,33 @@ def read(
         body: the column that holds the message. None sends the row as a JSON object that keeps nulls; an
             object of a JSON dataset is sent as it is.
         replaced: as for ``open_input``.
+        keys: the column that holds the keys of items; None if they have none.
 
     Raises:
-        InvalidRequest: the dataset or the column does not exist, the format does not take a schema, or JSON
-            has no form for a column.
+        InvalidRequest: the dataset or a column does not exist, the format does not take a schema, keys are
+            not text, or JSON has no form for a column.
     """
-    opened = open_input(spark, dataset, fields=[] if body is None else [body], replaced=replaced)
-    return Bodies(of_rows(opened.rows, body, opened.format), opened)
+    fields = list(dict.fromkeys(name for name in (body, keys) if name is not None))
+    opened = open_input(spark, dataset, fields=fields, replaced=replaced)
+    return Bodies(of_rows(opened.rows, body, opened.format, keys), opened)
 
 
-def of_rows(given: DataFrame, body: str | None = None, format_: DatasetFormat | None = None) -> DataFrame:
+def of_rows(
+    given: DataFrame,
+    body: str | None = None,
+    format_: DatasetFormat | None = None,
+    keys: str | None = None,
+) -> DataFrame:
     """The rows of ``Bodies``, of a DataFrame.
 
     Args:
         given: the rows; of a dataset with ``LINE`` and ``PROBLEM``.
         body: as for ``read``.
         format_: of the dataset that they are, if they are one.
+        keys: as for ``read``.
 
     Raises:
-        InvalidRequest: there is no such column, or JSON has no form for one.
+        InvalidRequest: there is no such column, keys are not text, or JSON has no form for a column.
     """
     rows = readable(given)
     text, line, wrong = F.col(TEXT), F.col(LINE), F.lit(None).cast("string")
@@ -108,19 +121,35 @@ def of_rows(given: DataFrame, body: str | None = None, format_: DatasetFormat | 
         kinds = rows.schema
         shown = [name for name in names if _key_without_text(kinds[name].dataType) is None]
         value = F.coalesce(line, _object(rows, shown))
-    told = rows.select(message.alias(BODY), value.alias("value"), wrong.alias(_WRONG), LINE, PROBLEM)
-    judged = told.select(BODY, "value", *_judged())
+    key = [] if keys is None else [_key(rows, keys).alias(KEY)]
+    told = rows.select(message.alias(BODY), *key, value.alias("value"), wrong.alias(_WRONG), LINE, PROBLEM)
+    made = told.columns[: 1 + len(key)]
+    judged = told.select(*made, "value", *_judged(keyed=keys is not None))
     good = F.col("reason").isNull()
-    message, value = F.when(good, F.col(BODY)), F.when(~good, F.col("value"))
-    return judged.select(message.alias(BODY), value.alias("value"), "reason", "detail")
+    kept = (F.when(good, F.col(name)).alias(name) for name in made)
+    return judged.select(*kept, F.when(~good, F.col("value")).alias("value"), "reason", "detail")
 
 
 def _body(rows: DataFrame, body: str) -> Column:
-    names = readable_columns(rows)
-    name = find_name(rows.sparkSession, names, body)
-    if name is None and names:
-        raise InvalidRequest(f"there is no column {body!r}; there are {', '.join(names)}")
+    name = _find(rows, body)
     return (F.lit(None) if name is None else F.col(quoted(name))).cast("string")
+
+
+def _find(rows: DataFrame, wanted: str) -> str | None:
+    """The column of that name; None if the rows have no columns at all."""
+    names = readable_columns(rows)
+    name = find_name(rows.sparkSession, names, wanted)
+    if name is None and names:
+        raise InvalidRequest(f"there is no column {wanted!r}; there are {', '.join(names)}")
+    return name
+
+
+def _key(rows: DataFrame, keys: str) -> Column:
+    name = _find(rows, keys)
+    if name is None:
+        return F.lit(None).cast("string")
+    check_key_type(name, rows.schema[name].dataType)
+    return F.col(quoted(name)).cast("string")
 
 
 def with_body(frame: DataFrame) -> DataFrame:
@@ -135,11 +164,11 @@ def with_body(frame: DataFrame) -> DataFrame:
     return frame.withColumn(BODY, F.when(good, _object(frame, frame.columns)))
 
 
-def _judged() -> tuple[Column, Column]:
+def _judged(*, keyed: bool) -> tuple[Column, Column]:
     """The reason why a row has no message, and the same in words."""
     body = F.col(BODY)
     most = REQUEST_BYTES - _ENVELOPE
-    judgements = (
+    judgements: Sequence[tuple[Column, Reason, Column | str]] = (
         (F.col(LINE).isNotNull(), Reason.MALFORMED, F.col(PROBLEM)),
         (body.isNull(), Reason.NULL, "the body is null"),
         (F.col(_WRONG).isNotNull(), Reason.MALFORMED, F.col(_WRONG)),
@@ -150,12 +179,28 @@ def _judged() -> tuple[Column, Column]:
             Reason.TOO_LARGE,
             f"the body is over {most} bytes; store it elsewhere and send its key",
         ),
+        *(_of_keys() if keyed else ()),
     )
     reason, detail = F.lit(None).cast("string"), F.lit(None).cast("string")
     for test, why, words in reversed(judgements):
         reason = F.when(test, F.lit(why.value)).otherwise(reason)
         detail = F.when(test, words if isinstance(words, Column) else F.lit(words)).otherwise(detail)
     return reason.alias("reason"), detail.alias("detail")
+
+
+def _of_keys() -> Sequence[tuple[Column, Reason, str]]:
+    """What keys of items must be; see ``fanin.domain.keys.checked_key``."""
+    key = F.col(KEY)
+    return (
+        (key.isNull(), Reason.NULL, "the key is null"),
+        (not_utf8(key), Reason.MALFORMED, "the key has bytes that are not UTF-8"),
+        (key == "", Reason.MALFORMED, "the key is empty"),
+        (
+            F.octet_length(key) > MAX_KEY,
+            Reason.TOO_LARGE,
+            f"the key is over {MAX_KEY} bytes in UTF-8; take a digest of what is longer",
+        ),
+    )
 
 
 def _object(rows: DataFrame, names: Sequence[str]) -> Column:

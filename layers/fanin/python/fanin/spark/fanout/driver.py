@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from pyspark import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 
-from fanin.domain.batch import Batch, OpenBatch, State
+from fanin.client.conversions import member
+from fanin.domain.batch import Batch, CloseWhen, OpenBatch, State
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import bodies
 from fanin.spark.fanout.earlier_batch import retrying
@@ -52,12 +53,15 @@ class Plan(NamedTuple):
 
     rows: DataFrame | Dataset | FailedRows
     body: str | None
+    keys: str | None
     queue: str
     folder: str
     key: str | None
     left_out: str
     request: OpenBatch
     workers: int
+    fair: bool
+    close: CloseWhen
     max_rejects: RejectLimit
     opened: Callable[[Batch], object]
     progress: bool
@@ -74,10 +78,13 @@ def fan_out(
     queue: str,
     staging: str | PathLike[str],
     body: str | None = None,
+    keys: str | None = None,
     key: str | None = None,
     rejects: str | PathLike[str] | None = None,
     max_rejects: int | str | RejectLimit | None = None,
     workers: int = 8,
+    fair: bool = False,
+    close: CloseWhen | str = CloseWhen.NOW,
     opened: Callable[[Batch], object] = _ignore,
     progress: bool = False,
     **batch: Any,
@@ -103,10 +110,17 @@ def fan_out(
         staging: a folder for the staging and the results; it belongs to this fan-out alone.
         body: the column that holds the message. None sends the row as a JSON object that keeps nulls; an
             object of a JSON dataset is sent as it is.
+        keys: the column that holds the keys of items: text of 1 to 512 bytes in UTF-8. One key is one item of
+            the batch, so of several rows with a key the first is sent, and the others are rejects; and a row
+            whose key others have added to the batch, with another message, is a reject, too. By default
+            items have no keys.
         key: idempotency key of the batch; by default the staging's own.
         rejects: folder for rows that were not sent; by default ``rejects`` in ``staging``.
         max_rejects: how many rows may be left out, 100 or ``"2.5%"``; by default not all of them.
         workers: requests that each task sends at the same time.
+        fair: on a standard queue, name the batch as the group of its messages, so that a large batch does not
+            keep the messages of others waiting (SQS's fair queues).
+        close: ``drained`` lets the items of the batch add more until all are done; see ``Tracker.close``.
         opened: called with the batch as soon as it is open, or was found; before any message is sent.
         progress: whether to say on standard error how many messages are sent. A task says how many it has
             sent when it ends.
@@ -132,18 +146,23 @@ def fan_out(
     plan = Plan(
         rows,
         body,
+        keys,
         check_url(queue),
         folder,
         key,
         rejects_folder(None if rejects is None else path_of("rejects", rejects), folder),
         request_of(batch),
         whole("workers", workers, 1),
+        fair,
+        member(CloseWhen, close),
         RejectLimit.of(max_rejects),
         opened,
         progress,
     )
-    if body is not None and isinstance(rows, FailedRows):
-        raise InvalidRequest("failed rows are sent as they were staged, so leave out body")
+    if not (body is None and keys is None) and isinstance(rows, FailedRows):
+        raise InvalidRequest(
+            "failed rows are sent as they were staged, and their items have no keys; leave out body and keys"
+        )
     spark = classic(session_of(rows), "fan_out")
     service = service or Service.from_env()
     # Early, so that a run does not send everything and fail then.
@@ -190,11 +209,11 @@ def _send(spark: SparkSession, service: Service, plan: Plan, staging: Staging) -
         batch = service.ledger().refresh([batch.batch_id])[batch.batch_id]
         if batch.state is State.OPEN:
             results = messages.new()
-            target = Target(plan.queue, group, service, plan.workers, sent=before)
+            target = Target(plan.queue, group, service, plan.workers, plan.fair, sent=before)
             _send_messages(spark, staging, target, files.at(results), progress=plan.progress)
             messages.finish(results)
     if batch.state is State.OPEN:
-        batch = service.ledger().close(batch.batch_id)
+        batch = service.ledger().close(batch.batch_id, when=plan.close)
     return summarize(spark, files, batch, staging, plan.left_out)
 
 
@@ -219,8 +238,8 @@ def _staged(spark: SparkSession, plan: Plan, rows: DataFrame | Dataset) -> Stagi
     def make() -> DataFrame:
         if not isinstance(rows, Dataset):
             check_not_replaced(spark, "of the DataFrame", files_of(rows), written)
-            return bodies.of_rows(rows, plan.body)
-        found = bodies.read(spark, rows, plan.body, written)
+            return bodies.of_rows(rows, plan.body, keys=plan.keys)
+        found = bodies.read(spark, rows, plan.body, written, plan.keys)
         opened.append(found.opened)
         return found.rows
 
@@ -242,5 +261,5 @@ def _staged(spark: SparkSession, plan: Plan, rows: DataFrame | Dataset) -> Stagi
             return None  # if it is gone, what was staged of it is sent; if nothing was, reading it says why
 
     described = rows.describe() if isinstance(rows, Dataset) else {"columns": rows.schema.simpleString()}
-    source = {**described, "body": plan.body, "queue": plan.queue}
+    source = {**described, "body": plan.body, "keys": plan.keys, "queue": plan.queue}
     return stage(spark, plan.folder, source, make, data=data, then=check)

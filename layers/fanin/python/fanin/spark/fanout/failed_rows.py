@@ -26,7 +26,8 @@ from fanin.errors import InvalidRequest
 from fanin.spark.ack.coalescer import Task
 from fanin.spark.fanout.bodies import BODY
 from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, still_there
-from fanin.spark.fanout.opening import STAGING, first_ordinal
+from fanin.spark.fanout.opening import STAGING
+from fanin.spark.fanout.sent_rows import with_ordinals
 from fanin.spark.fanout.staging import ORDINAL, Made, Staging, find_staging, stage
 from fanin.spark.outcome.driver import outcomes
 from fanin.spark.runtime.arrow import Records
@@ -141,8 +142,7 @@ def _choose(
     """The rows whose items have failed, or are pending, with their ordinals in the batch."""
     if not sent_from.rows:
         return spark.createDataFrame([], _ROWS)
-    first = first_ordinal(service, batch, sent_from)
-    numbered = sent_from.read(spark).select((F.col(ORDINAL) + F.lit(first)).alias(ORDINAL), BODY)
+    numbered = with_ordinals(spark, service, batch, sent_from).select(ORDINAL, BODY)
     wanted = [*_FAILED, *([_PENDING] if rows.pending else [])]
     told = outcomes(numbered.select(ORDINAL), service, batch_id=batch.batch_id)
     found = told.where(F.col("outcome").isin(wanted)).select(ORDINAL)

@@ -86,7 +86,8 @@ def open_batch(
             see ``open_retry``. None for a dataset.
 
     Returns:
-        The batch, and the prefix of its items; None if there are no items, or the batch takes no more.
+        The batch, and the prefix of its items; or its id alone, if rows have keys, which tasks add. None if
+        there are no items, or the batch takes no more.
 
     Raises:
         IdempotencyKeyReused: the key belongs to another fan-out.
@@ -102,6 +103,8 @@ def open_batch(
     opened(batch)
     if batch.state is not State.OPEN or not staging.rows:
         return batch, None
+    if staging.keyed:
+        return batch, str(batch.batch_id)
     return batch, ledger.add(batch.batch_id, staging.rows, key=ADD_KEY).prefix
 
 

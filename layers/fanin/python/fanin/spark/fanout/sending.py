@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -17,20 +18,29 @@ from fanin.client.producing.sender import NoteSent, Sender, SentNotes
 from fanin.domain import ids
 from fanin.domain.diagnosis import SentItems
 from fanin.domain.failures import KeptMessage
+from fanin.domain.keys import MAX_KEYS, ItemKey, KeyedItem, payload_digest
 from fanin.domain.limits import MAX_FAILED_MESSAGES
 from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import runs
-from fanin.spark.fanout.bodies import BODY
+from fanin.spark.fanout.bodies import BODY, KEY
 from fanin.spark.fanout.staging import ORDINAL
 from fanin.spark.runtime.arrow import ddl
-from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.rejects import Reason
+from fanin.spark.runtime.service import PATIENCE, PATIENT, Service
 
 _RESULT: Final = pa.schema(
-    [(ORDINAL, pa.int64()), ("detail", pa.string()), ("sent", pa.int64()), ("requests", pa.int64())]
+    [
+        (ORDINAL, pa.int64()),
+        ("reason", pa.string()),
+        ("detail", pa.string()),
+        ("sent", pa.int64()),
+        ("requests", pa.int64()),
+    ]
 )
 RESULT: Final = ddl(_RESULT)
-"""What sending gives: a row for each message that the queue refused, with its ordinal and the reason; and a
-row for each task, with the messages that it sent and the requests that they took."""
+"""What sending gives: a row for each message that was not sent, with its ordinal and why; and a row for each
+task, with the messages that it sent and the requests that they took."""
+_CONFLICTING: Final = "its key was added to the batch with another message, which stays"
 
 NOTES: Final = 64
 """Notes of what a task has sent, at most: one for each run of ordinals, which is a file of the staging."""
@@ -39,6 +49,8 @@ MOST_NOTES: Final = 10_000
 
 Send = Callable[[Iterable[Iterable[tuple[str, Message]]]], Iterator[tuple[int, dict[str, str]]]]
 """``Sender.send``."""
+AddKeys = Callable[[Sequence[ItemKey]], Sequence[KeyedItem]]
+"""Adds items by their keys, or finds them."""
 
 
 @dataclass(frozen=True)
@@ -47,40 +59,49 @@ class Target:
 
     Attributes:
         queue: URL.
-        group: ``<batch id>:<group id>``; a row's item id is this and the row's ordinal.
+        group: ``<batch id>:<group id>``; a row's item id is this and the row's ordinal. Of rows that have
+            keys it is the batch id, and tasks add their items.
         service: the stack, where refused messages fail their items.
         workers: requests that each task sends at the same time.
+        fair: name the batch as the group of messages on a standard queue, too.
         count: gets the number of rows of a task when it ends.
-        sent: runs of rows that an earlier run has sent, from one ordinal to another, in order. They count as
-            sent, and are not sent again.
+        sent: runs of rows, or of items that have keys, that an earlier run has sent, from one ordinal to
+            another, in order. They count as sent, and are not sent again.
     """
 
     queue: str
     group: str
     service: Service
     workers: int = 8
+    fair: bool = False
     count: Accumulator[int] | None = None
     sent: Sequence[tuple[int, int]] = ()
+
+    @property
+    def keyed(self) -> bool:
+        return ":" not in self.group
 
 
 def send(numbered: DataFrame, target: Target) -> DataFrame:
     """Send messages, one for each item. Whenever the result is evaluated, they are sent.
 
     Args:
-        numbered: ``ordinal`` and ``body``.
+        numbered: ``ordinal`` and ``body``, and ``key``, if rows have keys.
         target: where they go.
 
     Returns:
         Rows of ``RESULT``.
     """
-    return numbered.select(ORDINAL, BODY).mapInArrow(send_task(target), RESULT)
+    return numbered.select(ORDINAL, BODY, *([KEY] if target.keyed else [])).mapInArrow(
+        send_task(target), RESULT
+    )
 
 
 def send_task(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Make the function of a task that sends.
 
     Returns:
-        A function that takes ``ordinal`` and ``body``, and gives rows of ``RESULT``.
+        A function that takes rows as ``send`` does, and gives those of ``RESULT``.
     """
 
     def run(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -89,6 +110,7 @@ def send_task(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[p
             tracker.sqs,
             target.queue,
             group_id=target.group.partition(":")[0],
+            fair=target.fair,
             workers=target.workers,
             keep=True,
             strict=True,  # Spark retries the task, and people the job; only what can never be sent has failed
@@ -100,9 +122,20 @@ def send_task(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[p
             tracker.fail,
             note=tracker.note_sent,
             message=sender.take_refused,
+            add=_adder(target),
         )
 
     return run
+
+
+def _adder(target: Target) -> AddKeys:
+    """Add keys to the batch, waiting for other tasks that do."""
+
+    def add(keys: Sequence[ItemKey]) -> Sequence[KeyedItem]:
+        ledger = target.service.ledger()
+        return PATIENT.patiently(lambda: ledger.add_keys(int(target.group), keys), PATIENCE).items
+
+    return add
 
 
 def _counted(pages: Iterable[pa.RecordBatch], count: Accumulator[int]) -> Iterator[pa.RecordBatch]:
@@ -114,10 +147,18 @@ def _counted(pages: Iterable[pa.RecordBatch], count: Accumulator[int]) -> Iterat
 
 def sent_before(service: Service, queue: str, group: str) -> list[tuple[int, int]]:
     """The runs of rows whose messages a queue has, by the notes of all runs so far; see ``Target.sent``."""
-    block = ids.parse_prefix(group)
-    rows = service.ledger().ports.parts.sent(block.batch_id, upto=block.stop, limit=MOST_NOTES)[0]
-    spans = [(row.start - block.first, row.stop - block.first) for row in rows if row.queue == queue]
+    batch_id, first, stop = _items_of(group)
+    rows = service.ledger().ports.parts.sent(batch_id, upto=stop, limit=MOST_NOTES)[0]
+    spans = [(row.start - first, row.stop - first) for row in rows if row.queue == queue]
     return sorted(span for span in spans if span[0] >= 0)
+
+
+def _items_of(group: str) -> tuple[int, int, int]:
+    """The batch of ``Target.group``, and the range of ordinals that may be those of its rows."""
+    if ":" not in group:
+        return int(group), 0, ids.MAX_ITEMS
+    block = ids.parse_prefix(group)
+    return block.batch_id, block.first, block.stop
 
 
 def send_pages(
@@ -128,36 +169,42 @@ def send_pages(
     *,
     note: NoteSent = lambda _batch, _sent: None,
     message: Callable[[str], KeptMessage | None] = lambda _: None,
+    add: AddKeys | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Send the pages of one task. It holds one page, the requests under way and some refusals at most.
 
     Args:
-        pages: ``ordinal`` and ``body``.
+        pages: as ``send`` takes them.
         target: where they go.
         send: as ``Sender.send``.
         fail: records failures.
         note: notes items that were sent, when all of a page were; a note grows from page to page. Whoever
             goes on after a task that died leaves them out.
         message: gives the message of an item that the queue refused, to be kept.
+        add: adds the items of rows that have keys.
 
     Yields:
         Pages of ``RESULT``.
     """
-    outgoing = _Outgoing(target, note)
+    outgoing = _Keyed(target, note, add) if add is not None and target.keyed else _Outgoing(target, note)
     requests = size = 0
-    refused: dict[str, Failure] = {}
+    refused: dict[int, Failure] = {}
     for taken, failed in send(outgoing.entries(page) for page in pages):
-        outgoing.answered(taken, failed)
+        rows = outgoing.answered(taken, failed)
         requests += 1
         for item, why in failed.items():
             kept = message(item)
-            refused[item] = Failure(item, f"not sent: {why}", kept, source=target.queue)
+            refused[rows[item]] = Failure(item, f"not sent: {why}", kept, source=target.queue)
             size += len(kept.body) if kept else 0
         if len(refused) >= MAX_HEAVY or size >= MAX_FAILED_MESSAGES:
             yield _fail(refused, fail)
             refused, size = {}, 0
+        if len(outgoing.conflicting) >= MAX_HEAVY:
+            yield _conflicting(outgoing)
     if refused:
         yield _fail(refused, fail)
+    if outgoing.conflicting:
+        yield _conflicting(outgoing)
     yield _result([{"sent": outgoing.sent, "requests": requests}])
 
 
@@ -166,13 +213,15 @@ class _Outgoing:
 
     Attributes:
         sent: messages that were, those of an earlier run among them.
+        conflicting: ordinals of rows whose items have another message.
     """
 
     def __init__(self, target: Target, note: NoteSent) -> None:
         self.sent = 0
+        self.conflicting: list[int] = []
         self._group, self._before, self._note = target.group, target.sent, note
-        self._block = ids.parse_prefix(target.group)
-        self._notes = SentNotes(self._block.batch_id, target.queue, self._note_some)
+        batch_id, self._first, _ = _items_of(target.group)
+        self._notes = SentNotes(batch_id, target.queue, self._note_some)
         self._starts: set[int] = set()
         self._refused: set[str] = set()
 
@@ -184,18 +233,23 @@ class _Outgoing:
             left = [ordinal for ordinal in left if not self._is_sent(ordinal)]
             self.sent += len(rows) - len(left)
         for start, stop in runs(left):
-            self._notes.begin(self._block.first + start, self._block.first + stop, stop - start)
+            self._notes.begin(self._first + start, self._first + stop, stop - start)
         return ((f"{self._group}:{ordinal}", Message(rows[ordinal])) for ordinal in left)
 
     def _is_sent(self, ordinal: int) -> bool:
         at = bisect_right(self._before, (ordinal, inf)) - 1
         return at >= 0 and ordinal < self._before[at][1]
 
-    def answered(self, taken: int, refused: Collection[str]) -> None:
-        """Count what the queue took of a request, and note the pages that are done."""
+    def answered(self, taken: int, refused: Collection[str]) -> dict[str, int]:
+        """Count what the queue took of a request, and note the pages that are done.
+
+        Returns:
+            The rows of the items that it refused.
+        """
         self.sent += taken
         self._refused.update(refused)
         self._notes.answered(taken + len(refused), self._refused)
+        return {item: int(item.rpartition(":")[2]) for item in refused}
 
     def _note_some(self, batch_id: int, sent: SentItems) -> None:
         self._starts.add(sent.start)
@@ -203,12 +257,66 @@ class _Outgoing:
             self._note(batch_id, sent)
 
 
-def _fail(refused: Mapping[str, Failure], fail: Callable[[list[Failure]], object]) -> pa.RecordBatch:
+class _Keyed(_Outgoing):
+    """The messages of a task whose rows have keys, and the notes of those that were sent.
+
+    Args:
+        target: where they go.
+        note: as for ``send_pages``.
+        add: likewise.
+    """
+
+    def __init__(self, target: Target, note: NoteSent, add: AddKeys) -> None:
+        super().__init__(target, note)
+        self._add = add
+        self._under_way: deque[tuple[str, int]] = deque()
+
+    def entries(self, page: pa.RecordBatch) -> Iterator[tuple[str, Message]]:
+        rows = list(zip(*(page.column(name).to_pylist() for name in (ORDINAL, BODY, KEY)), strict=True))
+        for start in range(0, len(rows), MAX_KEYS):
+            some = rows[start : start + MAX_KEYS]
+            keys = self._add([ItemKey(key, payload_digest(body)) for _, body, key in some])
+            wanted = [(one, row) for one, row in zip(keys, some, strict=True) if self._is_wanted(one, row[0])]
+            sent = sorted((ids.parse_item(one.item)[1], one.item, row) for one, row in wanted)
+            for first, stop in runs([at for at, _, _ in sent]):
+                self._notes.begin(first, stop, stop - first)
+            for _, item, (row, body, _) in sent:
+                self._under_way.append((item, row))
+                yield item, Message(body)
+
+    def _is_wanted(self, one: KeyedItem, row: int) -> bool:
+        if one.differs:
+            self.conflicting.append(row)
+            return False
+        if not one.send or self._is_sent(ids.parse_item(one.item)[1]):
+            self.sent += 1
+            return False
+        return True
+
+    def answered(self, taken: int, refused: Collection[str]) -> dict[str, int]:
+        super().answered(taken, refused)
+        # Requests are answered in the order in which they were made.
+        rows = dict(self._under_way.popleft() for _ in range(taken + len(refused)))
+        return {item: rows[item] for item in refused}
+
+
+def _conflicting(outgoing: _Outgoing) -> pa.RecordBatch:
+    rows, outgoing.conflicting = outgoing.conflicting, []
+    return _result(
+        [{ORDINAL: row, "reason": Reason.CONFLICTING.value, "detail": _CONFLICTING} for row in rows]
+    )
+
+
+def _fail(refused: Mapping[int, Failure], fail: Callable[[list[Failure]], object]) -> pa.RecordBatch:
     fail(list(refused.values()))
     return _result(
         [
-            {ORDINAL: int(item.rpartition(":")[2]), "detail": failure.reason.removeprefix("not sent: ")}
-            for item, failure in refused.items()
+            {
+                ORDINAL: row,
+                "reason": Reason.UNSENT.value,
+                "detail": failure.reason.removeprefix("not sent: "),
+            }
+            for row, failure in refused.items()
         ]
     )
 

@@ -23,10 +23,12 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from pyspark.sql.types import StructType
 
 from fanin.errors import FaninError, InvalidRequest, ServiceUnavailable
+from fanin.spark.fanout.bodies import BODY, KEY
 from fanin.spark.fanout.folder_owner import other_input, what_to_do
 from fanin.spark.runtime.datasets import read_dataset
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import SCHEMA as REJECTS
+from fanin.spark.runtime.rejects import Reason
 
 ORDINAL: Final = "ordinal"
 """The column with the row's number, from 0."""
@@ -71,6 +73,11 @@ class Staging:
     def small(self) -> bool:
         """Whether its rows would fit into a few files."""
         return self.rows <= FEW_FILES * ROWS_OF_A_FILE
+
+    @property
+    def keyed(self) -> bool:
+        """Whether its rows have the keys of their items."""
+        return KEY in self.schema.names
 
     def read(self, spark: SparkSession) -> DataFrame:
         """The rows with their ordinals, in any order."""
@@ -123,7 +130,8 @@ def stage(
             died left behind.
         source: everything that the rows depend on, as JSON: paths, formats, options.
         make: gives the rows, which are evaluated once; not called if they are staged already. If they have
-            the columns of rejects, those with a ``reason`` are left out.
+            the columns of rejects, those with a ``reason`` are left out; and if they have keys, all rows of a
+            key but its first.
         data: gives what tells the data that the rows are made of from other data in the same place, as JSON;
             None if that is not known.
         then: called after the rows are written, and before they count as staged.
@@ -226,8 +234,11 @@ def _write(files: Folder, rows: DataFrame) -> tuple[Made, StructType, list[tuple
     left = sum(out for _, _, out in counted)
     judged = set(REJECTS.names) <= set(rows.columns)
     names = [name for name in rows.columns if not (judged and name in REJECTS.names)]
+    whole = read_dataset(rows.sparkSession, files.at(attempt), _with_places(rows.schema))
+    if KEY in names:
+        whole, repeated = _once_a_key(whole)
+        left += repeated
     if left:
-        whole = read_dataset(rows.sparkSession, files.at(attempt), rows.schema)
         kept, counted = _place(files, whole.where("reason IS NULL").select(*names))
         out = whole.where("reason IS NOT NULL").select(*REJECTS.names)
         out.write.parquet(files.at(left_out_name(kept)))
@@ -236,6 +247,25 @@ def _write(files: Folder, rows: DataFrame) -> tuple[Made, StructType, list[tuple
     counts = sorted((part, count) for part, count, _ in counted)
     schema = StructType([rows.schema[name] for name in names])
     return Made(attempt, sum(count for _, count in counts), left), schema, counts
+
+
+def _once_a_key(rows: DataFrame) -> tuple[DataFrame, int]:
+    """Leave out all rows of a key but its first; and count those."""
+    place = F.struct(PART, PLACE)
+    some = rows.where("reason IS NULL").groupBy(KEY)
+    several = some.agg(F.count("*").alias("_rows"), F.min(place).alias("_first")).where("_rows > 1")
+    (repeated,) = several.agg(F.coalesce(F.sum("_rows") - F.count("*"), F.lit(0)).alias("rows")).collect()
+    if not repeated["rows"]:
+        return rows, 0
+    again = F.col("reason").isNull() & (place != F.col("_first"))
+    told = {
+        "value": F.when(again, F.col(BODY)).otherwise(F.col("value")),
+        "reason": F.when(again, F.lit(Reason.DUPLICATE.value)).otherwise(F.col("reason")),
+        "detail": F.when(again, F.lit("an earlier row has the same key, and one key is one item")).otherwise(
+            F.col("detail")
+        ),
+    }
+    return rows.join(several, KEY, "left").withColumns(told).select(*rows.columns), repeated["rows"]
 
 
 def _place(files: Folder, rows: DataFrame) -> tuple[str, list[tuple[int, int, int]]]:

@@ -46,11 +46,11 @@ class FannedOut(Result):
 
     Attributes:
         batch_id: the batch; None if a redrive had nothing left to send.
-        rows: items of the batch.
+        rows: that were staged, each for an item of the batch.
         sent: messages that were sent; None if the batch was already closed, and its results were lost.
         requests: that the last run took; None likewise.
         rejects: rows that are not sent, by reason.
-        state: of the batch.
+        state: of the batch; it is open after a run that has closed it once it is drained.
         detail: how to send what is left, if the batch ended before its rows were done, or its deadline
             completed it before all were sent.
         retry_of: the earlier batch whose failed rows were sent.
@@ -69,14 +69,14 @@ class FannedOut(Result):
 
     @property
     def ok(self) -> bool:  # type: ignore[override]
-        """Whether the batch is closed or complete, with nothing left to send."""
-        return self.state in {State.CLOSED, State.COMPLETE, None} and self.detail is None
+        """Whether the batch is closed, drains or is complete, with nothing left to send."""
+        return self.state in {State.OPEN, State.CLOSED, State.COMPLETE, None} and self.detail is None
 
     @property
     def accounted(self) -> dict[str, int | None]:
         """Every row once: ``in`` is ``sent`` and ``rejected`` together, unless that is not known."""
         rejected = sum(self.rejects.values())
-        items_too = self.rejects.get(Reason.UNSENT, 0)
+        items_too = sum(self.rejects.get(reason, 0) for reason in (Reason.UNSENT, Reason.CONFLICTING))
         return {"in": self.rows + rejected - items_too, "sent": self.sent, "rejected": rejected}
 
     def summary(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def summarize(
         if totals["sent"] != staging.rows - refused:
             raise InvalidRequest(
                 f"{staging.rows} rows are staged, and {files.at(results)} tells of {totals['sent']} that were"
-                f" sent and {refused} that the queue refused: the file system lost or doubled some."
+                f" sent and {refused} that were not: the file system lost or doubled some."
                 f" {messages.again}"
             )
         if refused:
@@ -127,7 +127,7 @@ def summarize(
     out = sum(rejected.values())
     if out != staging.left + refused:
         raise InvalidRequest(
-            f"{staging.left} rows were left out, the queue refused {refused}, and there are {out} rejects:"
+            f"{staging.left} rows were left out, {refused} were not sent, and there are {out} rejects:"
             f" the file system lost or doubled some. See who else writes to {files.path}, and put it back"
             " from a copy"
         )
@@ -167,7 +167,7 @@ def unsent(batch: Batch, folder: str, sent: Sent) -> str | None:
 
 
 def _totals(results: DataFrame) -> tuple[dict[str, int | None], int]:
-    """Count the messages sent and the requests they took; and the messages that the queue refused."""
+    """Count the messages sent and the requests they took; and the messages that were not sent."""
     (row,) = results.agg(
         F.coalesce(F.sum("sent"), F.lit(0)).alias("sent"),
         F.coalesce(F.sum("requests"), F.lit(0)).alias("requests"),
@@ -177,7 +177,6 @@ def _totals(results: DataFrame) -> tuple[dict[str, int | None], int]:
 
 
 def _refused(results: DataFrame, numbered: DataFrame) -> DataFrame:
-    """The messages that the queue refused, as rows of ``rejects.SCHEMA``."""
-    found = results.where(F.col(ORDINAL).isNotNull()).select(ORDINAL, "detail")
-    reason = F.lit(Reason.UNSENT.value).alias("reason")
-    return numbered.join(found, ORDINAL).select(F.col(BODY).alias("value"), reason, "detail")
+    """The messages that were not sent, as rows of ``rejects.SCHEMA``."""
+    found = results.where(F.col(ORDINAL).isNotNull()).select(ORDINAL, "reason", "detail")
+    return numbered.join(found, ORDINAL).select(F.col(BODY).alias("value"), "reason", "detail")

@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from fanin.client.conversions import targets
-from fanin.domain.batch import Batch, OnDeadline
+from fanin.domain.batch import Batch, CloseWhen, OnDeadline
 from fanin.domain.targets import Target
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout.driver import fan_out
@@ -64,6 +64,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     add("--schema", metavar="DDL", help="columns of a CSV dataset with their types (default: all are text)")
     add("--body", metavar="COLUMN", help="send this column (default: the row as a JSON object)")
+    add(
+        "--keys",
+        metavar="COLUMN",
+        help="the keys of the items, text of 1 to 512 bytes: one key is one item (default: no keys)",
+    )
     add("--queue", type=argument(check_url), required=True, metavar="URL", help="URL of the SQS queue")
     add(
         "--staging",
@@ -116,6 +121,16 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help="totals of the batch, to which acknowledged items may bring values: rows,cents",
     )
+    add("--results", action="store_true", help="the batch keeps the results of its items")
+    add("--max-items", type=int, metavar="N", help="most items that the batch takes")
+    add(
+        "--close",
+        type=CloseWhen,
+        choices=list(CloseWhen),
+        default=CloseWhen.NOW,
+        help="whether the batch takes no more items when all are sent, or once it is drained, so that its own"
+        " items can add more",
+    )
     add(
         "--on-end",
         type=_target,
@@ -132,6 +147,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="requests that each task sends at the same time (default: %(default)s)",
     )
+    add(
+        "--fair",
+        action="store_true",
+        help="on a standard queue, name the batch as the group of its messages (fair queues)",
+    )
 
 
 def _run(_spark: SparkSession, options: argparse.Namespace) -> Summary:
@@ -145,10 +165,13 @@ def _run(_spark: SparkSession, options: argparse.Namespace) -> Summary:
         queue=options.queue,
         staging=options.staging,
         body=options.body,
+        keys=options.keys,
         key=options.key,
         rejects=options.rejects,
         max_rejects=options.max_rejects,
         workers=options.workers,
+        fair=options.fair,
+        close=options.close,
         opened=opened,
         progress=True,
         user_key=options.user_key,
@@ -161,6 +184,8 @@ def _run(_spark: SparkSession, options: argparse.Namespace) -> Summary:
         metadata=dict(options.metadata),
         on_end=options.on_end,
         totals=options.totals,
+        results=options.results,
+        max_items=options.max_items,
     )
     return done.summary()
 
@@ -177,7 +202,7 @@ def _rows(options: argparse.Namespace) -> Dataset | FailedRows:
         return dataset_of(options, schema=options.schema)
     if options.retry_of is None:
         raise InvalidRequest("--failed-from needs --retry-of, the batch that was fanned out from that folder")
-    given = [name for name in ("format", "body", "schema") if getattr(options, name) is not None]
+    given = [name for name in ("format", "body", "keys", "schema") if getattr(options, name) is not None]
     if given or dialect_of(options) != Dialect():
         named = given[0] if given else "delimiter, encoding, quote, escape or multiline"
         raise InvalidRequest(f"--failed-from sends messages as they were staged, so leave out {named}")
