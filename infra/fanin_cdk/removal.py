@@ -1,4 +1,4 @@
-"""What is in the way of deleting a stack, and with ``removal=destroy`` its data as well."""
+"""What CloudFormation cannot: delete what is in the way of deleting a stack, and lift limits of tables."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ class Removal(Construct):
     """Deletes the rules of routes with the stack of a tracker, since a bus with rules cannot be deleted.
 
     With ``removal=destroy`` it also empties the bucket, and deletes the queues of buffers. A function does it
-    when CloudFormation deletes the stack, after the functions of the tracker are gone. It does nothing when
-    the stack is updated or rolled back.
+    when CloudFormation deletes the stack, after the functions of the tracker are gone. When the stack is
+    updated or rolled back it deletes nothing, but lifts the limits of the tables that the settings no longer
+    have.
 
     Args:
         scope: parent construct, in the stack of the tracker.
@@ -44,7 +45,7 @@ class Removal(Construct):
             self,
             "Function",
             name="removal",
-            description="fanin: deletes what the stack has made, when the stack is deleted",
+            description="fanin: does for the stack what CloudFormation cannot",
             settings=tracker.settings,
             layers=tracker.layers,
             environment={},
@@ -65,7 +66,23 @@ class Removal(Construct):
                 ],
             ),
         ]
-        properties = {"Bus": tracker.bus.event_bus_name}
+        tables = tracker.storage.tables.values()
+        statements += [
+            iam.PolicyStatement(
+                actions=["dynamodb:DescribeTable", "dynamodb:UpdateTable"],
+                resources=[table.table_arn for table in tables],
+            )
+        ]
+        limits = {
+            "MaxWriteRequestUnits": tracker.settings.table_max_writes,
+            "MaxReadRequestUnits": tracker.settings.table_max_reads,
+        }
+        properties: dict[str, str | list[str]] = {
+            "Bus": tracker.bus.event_bus_name,
+            "Tables": [table.table_name for table in tables],
+            # When a limit goes back to 0 this changes, so the function is called.
+            "Unlimited": [name for name, most in limits.items() if not most],
+        }
         where = {f"events:<AWS::Region>:<AWS::AccountId>:{rules}": "routes have names that users choose"}
         if self._destroys:
             statements += [
@@ -89,7 +106,7 @@ class Removal(Construct):
         self,
         scope: Construct,
         buckets: Sequence[s3.Bucket],
-        properties: Mapping[str, str] | None = None,
+        properties: Mapping[str, str | list[str]] | None = None,
         statements: Sequence[iam.PolicyStatement] = (),
     ) -> CustomResource:
         """Clean up when the stack of a construct is deleted.
@@ -97,7 +114,7 @@ class Removal(Construct):
         Args:
             scope: a construct of that stack; the buckets are in it.
             buckets: buckets to empty, if data is to be destroyed.
-            properties: what to delete or to stop in any case.
+            properties: what to delete, to stop or to lift in any case.
             statements: permissions for that.
 
         Returns:

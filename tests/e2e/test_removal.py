@@ -66,3 +66,26 @@ def test_what_is_in_the_way_goes_and_data_if_it_is_to_be_destroyed(tmp_path: Pat
                 tables.delete_table(TableName=tables.list_tables()["TableNames"][0])
     finally:
         down(tmp_path)
+
+
+def test_a_limit_of_tables_goes_when_its_setting_does(tmp_path: Path) -> None:
+    try:
+        # Given a deployment whose tables have limits, which the emulator does not read from templates
+        stack = up(tmp_path, auth=True, app=APP, context={"prefix": "gone", "table_max_writes": 20_000})
+        tables = stack.client("dynamodb")
+        for name in tables.list_tables()["TableNames"]:
+            tables.update_table(TableName=name, OnDemandThroughput={"MaxWriteRequestUnits": 20_000})
+
+        def limits() -> set[int]:
+            described = [
+                tables.describe_table(TableName=name)["Table"] for name in tables.list_tables()["TableNames"]
+            ]
+            return {one["OnDemandThroughput"]["MaxWriteRequestUnits"] for one in described}
+
+        assert limits() == {20_000}
+        # When it is deployed without
+        up(tmp_path, auth=True, app=APP, context={"prefix": "gone"})
+        # Then they are gone
+        assert limits() == {-1}
+    finally:
+        down(tmp_path)

@@ -45,6 +45,17 @@ def test_a_stack_whose_data_is_retained_deletes_only_rules_which_keep_its_bus_fr
     assert deleting == {"events:DeleteRule", "events:RemoveTargets"}
 
 
+def test_a_limit_of_tables_that_goes_back_to_0_is_lifted(fanin, frugal):
+    """CloudFormation leaves the limit as it was, and its schema refuses the -1 that lifts it."""
+    # Given a deployment with limits that gets the defaults again
+    (limited,), (told,) = frugal.of_type(LEFTOVERS).values(), fanin.of_type(LEFTOVERS).values()
+    # Then the function is called, since what it is told has changed, with all tables
+    assert limited["Unlimited"] == []
+    assert told["Unlimited"] == ["MaxWriteRequestUnits", "MaxReadRequestUnits"]
+    tables = fanin.stack.tracker.storage.tables.values()
+    assert told["Tables"] == [{"Ref": fanin.id_of(table)} for table in tables]
+
+
 def test_the_documentation_names_the_endpoints_that_the_functions_need_in_a_vpc(destroyed, tokens):
     # Given the services whose actions the roles of functions may use; passing a role is no call, and Lambda
     # itself writes the logs

@@ -32,6 +32,8 @@ from tests.smoke.remains import left, remove_made
 from tests.smoke.toolkit import BOOTSTRAPPED, Toolkit, ToolkitFailed
 
 APP: Final = Path(__file__).with_name("app.py")
+LIMIT: Final = 20_000
+"""Most writes a second of each table, until an update lifts it."""
 EXPECTED: Final = (BotoCoreError, ClientError, LookupError, TimeoutError, ToolkitFailed, Unfetched)
 
 
@@ -42,7 +44,7 @@ class Smoke:
         self._account, self._options, self._folder, self._console = account, options, folder, console
         self.prefix = f"smoke-{uuid.uuid4().hex[:8]}"
         self.pipeline = not (options.no_pipeline or account.emulator)
-        self._toolkit = Toolkit(account, APP, folder, self._context)
+        self._toolkit = Toolkit(account, APP, folder)
         self._deployed: Deployed | None = None
         self._since = datetime.now(UTC)
 
@@ -88,8 +90,8 @@ class Smoke:
                 f"{self._account.region} has no parameter {BOOTSTRAPPED}; run once: npx aws-cdk bootstrap"
             )
         self._console.rule("deploy")
-        self._toolkit.synthesize()
-        self._deployed = Deployed(self._account, self.prefix, self._toolkit.deploy())
+        outputs = self._toolkit.deploy(self._context | {"table_max_writes": LIMIT})
+        self._deployed = Deployed(self._account, self.prefix, outputs)
         os.environ.update(self._deployed.environment())
 
     def _trials(self) -> dict[str, Callable[[Deployed], bool]]:
@@ -102,9 +104,17 @@ class Smoke:
             "dead letters": trials.dead_letters,
             "audit by a scan": lambda deployed: trials.scan(deployed, folder),
             **pipeline,
+            "an update": self._updates,
             "cost": lambda deployed: bill(deployed, self.stacks, self._since, self._console),
         }
         return {name: trial for name, trial in every.items() if options.only in (None, name)}
+
+    def _updates(self, deployed: Deployed) -> bool:
+        """The stacks are deployed again, without the limit; an emulator reads no limits from templates."""
+        limited = trials.limits(deployed) == {LIMIT}
+        self._toolkit.deploy(self._context)
+        lifted = trials.limits(deployed) == {trials.UNLIMITED}
+        return bool(self._account.emulator) or (limited and lifted)
 
     def _passes(self, name: str, trial: Callable[[Deployed], bool]) -> bool:
         assert self._deployed

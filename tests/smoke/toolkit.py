@@ -33,11 +33,10 @@ class Toolkit:
         account: where to.
         app: the script of the app.
         folder: for the assembly, and for whatever else the commands write.
-        context: settings of the deployment.
     """
 
-    def __init__(self, account: Account, app: Path, folder: Path, context: Mapping[str, object]) -> None:
-        self._account, self._app, self._folder, self._context = account, app, folder, context
+    def __init__(self, account: Account, app: Path, folder: Path) -> None:
+        self._account, self._app, self._folder = account, app, folder
         self._assembly = folder / "cdk.out"
 
     def bootstrapped(self) -> bool:
@@ -47,21 +46,17 @@ class Toolkit:
         ssm = self._account.client("ssm")
         return bool(ssm.get_parameters(Names=[BOOTSTRAPPED])["Parameters"])
 
-    def synthesize(self) -> None:
-        """Write the assembly.
+    def deploy(self, context: Mapping[str, object]) -> dict[str, str]:
+        """Create or update all stacks, and return their outputs by name.
+
+        Args:
+            context: settings of the deployment.
 
         Raises:
-            ToolkitFailed: the app failed.
+            ToolkitFailed: the app failed, or a resource could not be created.
         """
-        context = {"CDK_OUTDIR": str(self._assembly), "CDK_CONTEXT_JSON": json.dumps(self._context)}
-        self._run([sys.executable, self._app], context)
-
-    def deploy(self) -> dict[str, str]:
-        """Create all stacks, and return their outputs by name.
-
-        Raises:
-            ToolkitFailed: a resource could not be created.
-        """
+        variables = {"CDK_OUTDIR": str(self._assembly), "CDK_CONTEXT_JSON": json.dumps(context)}
+        self._run([sys.executable, self._app], variables)
         outputs = self._folder / "outputs.json"
         self._cdk("deploy", *self._stacks, "--require-approval", "never", "--outputs-file", str(outputs))
         stacks: dict[str, dict[str, str]] = json.loads(outputs.read_text())

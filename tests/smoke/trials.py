@@ -27,6 +27,7 @@ SMOKE: Final = "FANIN_SMOKE"
 BEHAVIOUR: Final = "tests/e2e/test_behaviour.py"
 LONGEST_DEATH: Final = 120
 """Seconds in which a dead letter must be found."""
+UNLIMITED: Final = -1
 LONGEST: Final = 5_400
 """Seconds that the audit of the pipeline may take: two exports, and a job on EMR Serverless."""
 
@@ -88,6 +89,18 @@ def paths(deployed: Deployed) -> bool:
             sys.stdout.write(f"close{end} was taken for close\n")
             return False
     return True
+
+
+def limits(deployed: Deployed) -> set[int]:
+    """The most writes a second of the tables and their indexes."""
+    client = deployed.client("dynamodb")
+    tables = [
+        client.describe_table(TableName=name)["Table"]
+        for variable, name in deployed.environment().items()
+        if variable.endswith("_TABLE")
+    ]
+    limited = [*tables, *(index for table in tables for index in table.get("GlobalSecondaryIndexes", ()))]
+    return {one.get("OnDemandThroughput", {}).get("MaxWriteRequestUnits", UNLIMITED) for one in limited}
 
 
 def scan(deployed: Deployed, folder: Path) -> bool:

@@ -189,3 +189,43 @@ def test_an_application_that_does_not_stop_in_time_is_told() -> None:
     leftovers._clients["emr-serverless"] = Application("STOPPING")
     with pytest.raises(Throttled, match="again"):
         leftovers.stop_application("00f1")
+
+
+def test_limits_are_lifted_from_a_table_and_then_from_its_indexes_and_others_stay() -> None:
+    # Given a table and an index with limits, and an index without
+    limited = {"OnDemandThroughput": {"MaxReadRequestUnits": 9, "MaxWriteRequestUnits": 5}}
+    lifted = {"OnDemandThroughput": {"MaxReadRequestUnits": 9, "MaxWriteRequestUnits": -1}}
+
+    def described(state: str) -> dict[str, Any]:
+        indexes = [
+            {"IndexName": "by_key", "IndexStatus": "ACTIVE", **limited},
+            {"IndexName": "by_state", "IndexStatus": state, "OnDemandThroughput": {}},
+        ]
+        return {"Table": {"TableStatus": "ACTIVE", "GlobalSecondaryIndexes": indexes, **limited}}
+
+    pauses = list[float]()
+    leftovers = AwsLeftovers(lambda: math.inf, pauses.append)
+    client = leftovers._clients["dynamodb"] = boto3.client("dynamodb")
+    table = {"TableName": "batches"}
+    with Stubber(client) as stubber:
+        stubber.add_response("describe_table", described("UPDATING"), table)
+        stubber.add_response("describe_table", described("ACTIVE"), table)
+        stubber.add_response("update_table", {}, table | lifted)
+        stubber.add_response("describe_table", described("ACTIVE"), table)
+        changes = [{"Update": {"IndexName": "by_key", **lifted}}]
+        stubber.add_response("update_table", {}, table | {"GlobalSecondaryIndexUpdates": changes})
+        # When the limit of writes is taken back
+        assert leftovers.lift_limits("batches", ["MaxWriteRequestUnits"]) == 2
+        # Then each change waited until the one before was made
+        stubber.assert_no_pending_responses()
+    assert len(pauses) == 1
+
+
+def test_a_table_without_limits_is_left_alone(leftovers: AwsLeftovers) -> None:
+    boto3.client("dynamodb").create_table(
+        TableName="words",
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    assert leftovers.lift_limits("words", ["MaxWriteRequestUnits", "MaxReadRequestUnits"]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
@@ -12,7 +13,14 @@ import pytest
 from fanin.entry.removal import follow_stack
 from fanin.errors import Throttled
 
-PROPERTIES = {"Buckets": ["claims"], "Bus": "fanin", "QueuePrefix": "fanin-buffer-", "DeadLetters": "arn"}
+PROPERTIES = {
+    "Buckets": ["claims"],
+    "Bus": "fanin",
+    "QueuePrefix": "fanin-buffer-",
+    "DeadLetters": "arn",
+    "Tables": ["words"],
+    "Unlimited": ["MaxWriteRequestUnits"],
+}
 
 
 class Recorded:
@@ -37,6 +45,9 @@ class Recorded:
 
     def delete_rules(self, bus: str) -> int:
         return self._ask("rules", bus)
+
+    def lift_limits(self, table: str, fields: Sequence[str]) -> int:
+        return self._ask("limits", table, *fields)
 
     def _ask(self, *asked: str) -> int:
         if self._error:
@@ -81,14 +92,18 @@ def test_a_stack_that_is_deleted_takes_everything_along() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("kind", "deleting"), [("Create", False), ("Update", False), ("Delete", False), ("Create", True)]
-)
+@pytest.mark.parametrize(("kind", "deleting"), [("Create", False), ("Delete", False), ("Create", True)])
 def test_nothing_is_deleted_while_the_stack_stays(kind: str, deleting: bool) -> None:
     """An update that sets ``removal`` back to ``retain`` deletes the resource, and must not delete data."""
     leftovers = Recorded(deleting=deleting)
     assert followed(request(kind), leftovers)["Status"] == "SUCCESS"
     assert leftovers.asked == []
+
+
+def test_a_limit_that_an_update_takes_back_is_lifted_and_nothing_is_deleted() -> None:
+    leftovers = Recorded(deleting=False)
+    assert followed(request("Update"), leftovers)["Status"] == "SUCCESS"
+    assert leftovers.asked == [("limits", "words", "MaxWriteRequestUnits")]
 
 
 def test_the_resource_keeps_its_id_when_it_is_updated() -> None:

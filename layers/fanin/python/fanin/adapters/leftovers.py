@@ -1,10 +1,10 @@
-"""What a stack leaves behind when it is deleted: what CloudFormation did not make, or does not empty."""
+"""What a stack leaves behind: what CloudFormation did not make, does not empty, or does not take back."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -24,13 +24,16 @@ _GONE: Final = {
 _DELETING: Final = "DELETE_"
 _STARTED: Final = ("STARTING", "STARTED")
 _AT_REST: Final = ("CREATED", "STOPPED", "TERMINATED")
+_UNLIMITED: Final = -1
 _POLL_SECONDS: Final = 5
 _QUEUES_LISTED: Final = 1_000
 """Queues of a page, the most that SQS gives."""
 
 
 class AwsLeftovers:
-    """Objects of buckets, queues of buffers, and rules of routes. Deleting what is gone does no harm.
+    """Objects of buckets, queues of buffers, rules of routes, and limits of tables.
+
+    Deleting what is gone does no harm.
 
     Args:
         seconds_left: time that is left for all of it.
@@ -146,9 +149,53 @@ class AwsLeftovers:
             rules.delete(route)
         return len(routes)
 
+    def lift_limits(self, table: str, fields: Sequence[str]) -> int:
+        """Take back limits of the throughput of a table and of its indexes.
+
+        A table keeps a limit that is no longer in its template. The schema of CloudFormation has 1 as the
+        least value, so only the API takes the -1 that lifts it; see "OnDemandThroughput", Amazon DynamoDB API
+        Reference.
+
+        Args:
+            table: its name.
+            fields: ``MaxReadRequestUnits``, ``MaxWriteRequestUnits``, or both.
+
+        Returns:
+            How many of them, the table and its indexes, were limited.
+
+        Raises:
+            Throttled: the time is up; call again.
+        """
+        client = self._client("dynamodb")
+        with translated():
+            described = self._active(client, table)
+            limits = _limits(described, fields)
+            if limits:
+                client.update_table(TableName=table, OnDemandThroughput=limits)
+                self._active(client, table)
+            # DynamoDB takes changes of a table and of its indexes one after the other.
+            indexes = [
+                {"Update": {"IndexName": index["IndexName"], "OnDemandThroughput": of_index}}
+                for index in described.get("GlobalSecondaryIndexes", ())
+                if (of_index := _limits(index, fields))
+            ]
+            if indexes:
+                client.update_table(TableName=table, GlobalSecondaryIndexUpdates=indexes)
+        return bool(limits) + len(indexes)
+
+    def _active(self, client: Any, table: str) -> dict[str, Any]:
+        """The description of a table, once it and its indexes take a change."""
+        while True:
+            described: dict[str, Any] = client.describe_table(TableName=table)["Table"]
+            indexes = described.get("GlobalSecondaryIndexes", ())
+            if {described["TableStatus"], *(index["IndexStatus"] for index in indexes)} == {"ACTIVE"}:
+                return described
+            self._check_time()
+            self._sleep(_POLL_SECONDS)
+
     def _check_time(self) -> None:
         if self._seconds_left() <= 0:
-            raise Throttled("the time is up; delete the stack again, which goes on with the rest")
+            raise Throttled("the time is up; do the same with the stack again, which goes on with the rest")
 
     @cached_property
     def _clients(self) -> dict[str, Any]:
@@ -159,6 +206,13 @@ class AwsLeftovers:
             with translated():
                 self._clients[service] = client_factory(service, read_timeout=30)()
         return self._clients[service]
+
+
+def _limits(described: dict[str, Any], fields: Sequence[str]) -> dict[str, int]:
+    """The limits without those to lift; nothing if none of them is set, since such a change is refused."""
+    limits: dict[str, int] = described.get("OnDemandThroughput", {})
+    lifted = {field: _UNLIMITED for field in fields if limits.get(field, _UNLIMITED) != _UNLIMITED}
+    return limits | lifted if lifted else {}
 
 
 def _pages(pages: Any) -> Iterator[Any]:

@@ -1,14 +1,14 @@
-"""The custom resource that cleans up behind a stack whose data is to go with it.
+"""The custom resource that does for a stack what CloudFormation does not.
 
 CloudFormation deletes neither a bucket with objects, nor what the service has made at run time: queues of
 buffers, and rules of routes, which keep their bus from being deleted. EMR Serverless refuses to delete an
-application that runs.
+application that runs. And a table keeps a limit of its throughput that its template no longer has.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.request import Request, urlopen
 
@@ -34,6 +34,8 @@ class Leftovers(Protocol):
 
     def delete_rules(self, bus: str) -> int: ...
 
+    def lift_limits(self, table: str, fields: Sequence[str]) -> int: ...
+
 
 def answer(url: str, body: bytes) -> None:
     """Tell CloudFormation how it went; it waits for an hour otherwise."""
@@ -43,15 +45,15 @@ def answer(url: str, body: bytes) -> None:
 
 
 def follow_stack(event: Event, leftovers: Leftovers, answer: Callable[[str, bytes], None] = answer) -> None:
-    """Clean up if the stack is being deleted, and tell CloudFormation.
+    """Clean up if the stack is being deleted, lift limits if it is updated, and tell CloudFormation.
 
     The resource alone may be removed by an update, when ``removal`` is set back to ``retain``, or by a
     rollback. Nothing is deleted then.
 
     Args:
         event: the request. Its ``ResourceProperties`` may have ``Application``, ``Buckets``,
-            ``QueuePrefix`` with ``DeadLetters``, and ``Bus``.
-        leftovers: deletes.
+            ``QueuePrefix`` with ``DeadLetters``, ``Bus``, and ``Tables`` with ``Unlimited``.
+        leftovers: deletes and lifts.
         answer: sends the answer to CloudFormation.
     """
     told = {"StackId": event["StackId"], "RequestId": event["RequestId"]}
@@ -61,8 +63,10 @@ def follow_stack(event: Event, leftovers: Leftovers, answer: Callable[[str, byte
     try:
         if event["RequestType"] == "Delete" and leftovers.is_being_deleted(event["StackId"]):
             _clean(event["ResourceProperties"], leftovers)
+        elif event["RequestType"] == "Update":
+            _lift(event["ResourceProperties"], leftovers)
     except Exception as error:  # noqa: BLE001  whatever it is, CloudFormation must hear of it
-        logger.exception("not everything was deleted")
+        logger.exception("the stack was not followed")
         told |= {"Status": "FAILED", "Reason": f"{type(error).__name__}: {error}"[:_LONGEST_REASON]}
     answer(event["ResponseURL"], json.dumps(told).encode())
 
@@ -78,3 +82,9 @@ def _clean(properties: Mapping[str, Any], leftovers: Leftovers) -> None:
     for bucket in properties.get("Buckets", ()):
         done[bucket] = leftovers.empty(bucket)
     logger.info("cleaned up", extra={"deleted": done})
+
+
+def _lift(properties: Mapping[str, Any], leftovers: Leftovers) -> None:
+    if fields := properties.get("Unlimited"):
+        lifted = {table: leftovers.lift_limits(table, fields) for table in properties["Tables"]}
+        logger.info("limits were lifted", extra={"lifted": lifted})
