@@ -46,6 +46,7 @@ Others put these on fanin's bus, with a source of their own, and the registrar a
 _FIELDS: Final = {
     "id": "the same in every repeat of the event",
     "failures": "the first hundred failed items; reasons are cut after 256 characters",
+    "percent": "the milestone: at least so much is done",
     "missing": "the first hundred ranges of items that are not done, as `POST /v1/acks` takes them",
     "missing_more": "whether there are more such ranges",
     "done_min": "so many items are done at least",
@@ -122,6 +123,28 @@ def _stalled(service: InMemoryService) -> None:
     with tracker.batch(user_key="catalog-46") as batch:
         batch.send(queue, [{"n": n} for n in range(3)])
     service.advance(timedelta(hours=1))
+
+
+def _failing(service: InMemoryService) -> None:
+    tracker = service.tracker
+    with tracker.batch(user_key="catalog-47") as batch:
+        group = batch.add(1_000)
+    tracker.fail(group[7], "no price")
+
+
+def _waiting(service: InMemoryService) -> None:
+    tracker = service.tracker
+    with tracker.batch(user_key="catalog-48", on_failure="hold") as batch:
+        group = batch.add(3)
+    tracker.ack(group[0:2])
+    tracker.fail(group[2], "no price")
+
+
+def _progress(service: InMemoryService) -> None:
+    tracker = service.tracker
+    with tracker.batch(user_key="catalog-49", milestones=[50, 90]) as batch:
+        group = batch.add(1_000)
+    tracker.ack(group[0:600])
 
 
 def _gathered(service: InMemoryService) -> None:
@@ -210,6 +233,27 @@ STORIES: Final = (
         "It ends nothing. [Batch Stalled](../how-to/diagnosis.md#batch-stalled) says when it is sent, and"
         " when again.",
         _stalled,
+    ),
+    Story(
+        names.EARLY_TYPES["failing"],
+        "`<batch>.failing`",
+        "the first item of a batch has failed, or is held",
+        "It comes once, and ends nothing. [What is told before the end](../how-to/early.md) says when.",
+        _failing,
+    ),
+    Story(
+        names.EARLY_TYPES["waiting"],
+        "`<batch>.waiting`",
+        "a batch takes no more items, and all that are pending are [held](../how-to/hold.md)",
+        "It comes once, even if a redrive sends the items again and they fail again.",
+        _waiting,
+    ),
+    Story(
+        names.EARLY_TYPES["progress"],
+        "`<batch>.progress.<percent>`",
+        "so many percent of the items of a closed batch are done, of those that its opener named",
+        "It comes once for each of the `milestones`.",
+        _progress,
     ),
     Story(
         names.GATHER_READY,

@@ -34,6 +34,22 @@ BATCH_REMOVED = {
 }
 """Stream filter: changes of batches that had ended, which is when they are removed."""
 
+BATCH_TOLD = tuple(
+    {
+        "dynamodb": {
+            "OldImage": {field: {"N": [{"exists": False}]}},
+            "NewImage": {field: {"N": [{"exists": True}]}, names.STATE: {"S": list(LIVE_STATES)}},
+        }
+    }
+    for field in ("failing_at", "waiting_at")
+)
+"""Stream filters: the record in which a batch is first seen to fail, or to wait for held items alone."""
+
+BATCH_PROGRESSED = {
+    "dynamodb": {"NewImage": {"milestone": {"N": [{"exists": True}]}, names.STATE: {"S": list(LIVE_STATES)}}}
+}
+"""Stream filter: changes of live batches that have passed a milestone, which are few: they are closed."""
+
 WORD_FINISHED = {"dynamodb": {"NewImage": {names.WORD: {"N": ["0"]}}}}
 """Stream filter: records of words that are 0, after their last bit was cleared and after later writes."""
 

@@ -6,7 +6,15 @@ from aws_cdk import aws_events as events
 from constructs import Construct
 
 from fanin import names
-from fanin_cdk.events import BATCH_ENDED, BATCH_REMOVED, MOST_PARALLEL, WORD_FINISHED, feed_from_stream
+from fanin_cdk.events import (
+    BATCH_ENDED,
+    BATCH_PROGRESSED,
+    BATCH_REMOVED,
+    BATCH_TOLD,
+    MOST_PARALLEL,
+    WORD_FINISHED,
+    feed_from_stream,
+)
 from fanin_cdk.functions import TIMEOUT, Functions
 from fanin_cdk.permissions import allow, allow_channels
 from fanin_cdk.queues import RedrivenQueue, six_runs
@@ -70,7 +78,7 @@ def stream_readers(
     feed_from_stream(
         notifier,
         storage.batches,
-        [BATCH_ENDED, BATCH_REMOVED],
+        [BATCH_ENDED, BATCH_REMOVED, *BATCH_TOLD, BATCH_PROGRESSED],
         retries["notifier"],
         parallel=MOST_PARALLEL,
     )

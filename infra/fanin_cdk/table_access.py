@@ -11,6 +11,7 @@ PROGRESS = (
     *("acked", "cause", "ended_at", "failed", "failed_more", "failing", "mode", "partial"),
     *("deadline", "kind", "retries", names.ATTENTION),
     *("closed_at", "grown"),
+    *("failing_at", "waiting_at", "milestone"),
     *("t0", "t1", "t2", "t3", "totals_exact"),
 )
 """Attributes of a batch row that an acknowledgement may read or write: they move the batch forward.

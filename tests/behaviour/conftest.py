@@ -12,7 +12,7 @@ from fanin import Tracker
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.testing import InMemoryService
-from tests.behaviour.world import Told
+from tests.behaviour.world import Told, ends
 
 T = TypeVar("T")
 MOMENT = timedelta(seconds=0.25)
@@ -53,7 +53,7 @@ class InMemoryWorld:
         return [Told(event.detail_type, dict(event.detail)) for event in self._service.events_of(batch_id)]
 
     def only_event(self, batch_id: int, within: float = 20) -> Told:
-        (event,) = self.until(lambda: self.events(batch_id), within)
+        (event,) = self.until(lambda: ends(self.events(batch_id)), within)
         return event
 
 

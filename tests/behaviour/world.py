@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from fanin import ReceivedMessage, Tracker
+from fanin import ReceivedMessage, Tracker, names
 from fanin.app.ports import Ports
 from fanin.client.messages import from_queue
 
@@ -53,8 +53,13 @@ class World(Protocol):
         ...
 
     def only_event(self, batch_id: int, within: float = 20) -> Told:
-        """The event of a batch, which comes in time and alone."""
+        """The event of the end of a batch, which comes in time and once."""
         ...
+
+
+def ends(told: list[Told]) -> list[Told]:
+    """Those events that tell of an end."""
+    return [one for one in told if one.detail_type not in names.EARLY_TYPES.values()]
 
 
 def take(world: World, url: str, within: float = 20) -> list[ReceivedMessage]:

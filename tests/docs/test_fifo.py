@@ -75,7 +75,7 @@ def test_a_message_that_dies_takes_along_what_was_received_with_it(batch_size: i
     service.advance(timedelta(minutes=5))
     # Then what stood behind it in its batch has failed with it, or was handled after it
     assert handled == done
-    (event,) = service.events_of(batch.id)
+    *_, event = service.events_of(batch.id)
     assert (event.detail["state"], event.detail["failed"]) == ("complete", 3 - len(done))
 
 

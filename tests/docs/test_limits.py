@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from fanin.domain import ids, keys, limits
+from fanin.domain.batch import MAX_MILESTONES, WHOLE
 from fanin.domain.marks import WEIGHT
 from fanin.domain.targets import MAX_TARGETS
 from fanin.domain.totals import MAX_TOTALS
@@ -35,6 +36,7 @@ def test_every_limit_is_the_one_of_the_code():
         "totals of a batch": f"{MAX_TOTALS}",
         "result of an item, as JSON": f"{limits.MAX_RESULT // KIB**2} MiB",
         "targets of a batch": f"{MAX_TARGETS}",
+        "milestones of a batch": f"{MAX_MILESTONES} whole percents, from 1 to {WHOLE}",
         "kept message of a failed item": (
             f"{limits.MAX_KEPT_INLINE // KIB} KiB in a row; larger ones are in the bucket, or in a row of"
             f" up to {limits.MAX_KEPT_IN_ROW // KIB} KiB where there is none"

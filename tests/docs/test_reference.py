@@ -29,7 +29,7 @@ def test_every_event_that_fanin_sends_has_its_example():
         "Frame Timed Out",
         "Frame Cancelled",
     }  # idle ones time out, and are never orphaned
-    ends = {*names.DETAIL_TYPES.values(), *frames}
+    ends = {*names.DETAIL_TYPES.values(), *names.EARLY_TYPES.values(), *frames}
     assert {story.detail_type for story in STORIES} == named - followed | ends
 
 

@@ -287,15 +287,15 @@ class Subscriber:
         return {batch_id: self._events.get(batch_id, []) for batch_id in batch_ids}
 
     def only_event_of(self, batch_id: int, within: float = 60) -> dict[str, Any]:
-        """The one event of a batch; fails if it is late, or if there is a second one."""
+        """The one event of a batch, but for those before its end; fails if it is late, or not alone."""
         return self.only_events_of([batch_id], within)[batch_id]
 
     def only_events_of(self, batch_ids: Collection[int], within: float = 60) -> dict[int, dict[str, Any]]:
-        """The one event of each batch; fails if one is late, or if a batch has two.
+        """The one event of each batch, as ``only_event_of``.
 
         ``close`` checks once more, after all tests, that no second event has followed.
         """
-        eventually(lambda: all(self._told(batch_ids).values()), within)
+        eventually(lambda: all(self._ends(batch_ids).values()), within)
         self._alone.update(batch_ids)
         return {batch_id: events[0] for batch_id, events in self._no_other_of(batch_ids).items()}
 
@@ -319,13 +319,21 @@ class Subscriber:
             for batch_id, events in self._told(batch_ids).items()
         }
 
+    def _ends(self, batch_ids: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
+        """The events of each batch so far, but for those before its end."""
+        early = names.EARLY_TYPES.values()
+        return {
+            batch_id: [event for event in events if event["detail-type"] not in early]
+            for batch_id, events in self._told(batch_ids).items()
+        }
+
     def close(self) -> None:
         """Check that no batch that should have one event has got a second one since."""
         time.sleep(0.5)  # a second event of the last test would arrive by now
         self._no_other_of(self._alone)
 
     def _no_other_of(self, batch_ids: Iterable[int]) -> dict[int, list[dict[str, Any]]]:
-        told = self._told(batch_ids)
+        told = self._ends(batch_ids)
         assert {batch_id: events for batch_id, events in told.items() if len(events) != 1} == {}
         return told
 

@@ -16,6 +16,7 @@ from fanin.app.ports import Ports
 from fanin.local import Stack
 from tests.behaviour.test_batches import *  # noqa: F403
 from tests.behaviour.test_consuming import *  # noqa: F403
+from tests.behaviour.test_early import *  # noqa: F403
 from tests.behaviour.test_nesting import *  # noqa: F403
 from tests.behaviour.test_patterns import *  # noqa: F403
 from tests.behaviour.test_totals import *  # noqa: F403

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.app.ports.batches import Activity, Done
-from fanin.domain.batch import LIVE, Cause, ChangeLimits, Kind, Mode, State, Trouble
+from fanin.app.ports.batches import Activity, Done, Telling
+from fanin.domain.batch import LIVE, Batch, Cause, ChangeLimits, Kind, Mode, State, Trouble
 from fanin.domain.failures import Tolerance
 
 from .conftest import Stores
@@ -290,7 +290,7 @@ class TestChange:
 class TestFlags:
     def test_the_most_urgent_trouble_is_listed_first_and_then_the_newest(self, stores: Stores) -> None:
         for batch_id in range(40, 52):
-            stores.batches.flag(put(stores, batch_id), Trouble.FAILING)
+            stores.batches.tell(put(stores, batch_id).batch_id, Telling("failing_at", NOW, Trouble.FAILING))
         quiet = put(stores, 60)
         stores.batches.tell_stall(60, Activity(quiet.touched_at, NOW + HOUR), "slow")
         ended = put(stores, 70, state=State.COMPLETE)
@@ -308,15 +308,12 @@ class TestFlags:
         assert stores.batches.count_flagged() == {Trouble.STALLED: 1, Trouble.FAILING: 12, Trouble.FAILED: 1}
         assert stores.batches.read([60])[60].stall_why == "slow"
 
-    def test_a_flag_of_a_live_batch_stays_until_its_end_and_then_is_rewritten(self, stores: Stores) -> None:
+    def test_only_an_ended_batch_is_flagged_and_its_flag_is_rewritten(self, stores: Stores) -> None:
         live = put(stores)
-        stores.batches.flag(live, Trouble.HELD)
-        stores.batches.flag(live, Trouble.FAILING)
-        assert row_of(stores).attention is Trouble.HELD
+        stores.batches.flag(live, Trouble.FAILED)
+        assert row_of(stores).attention is None
 
         stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE)
-        stores.batches.flag(live, None)
-        assert row_of(stores).attention is Trouble.HELD
         stores.batches.flag(row_of(stores), Trouble.INCOMPLETE)
         assert row_of(stores).attention is Trouble.INCOMPLETE
         stores.batches.flag(row_of(stores), None)
@@ -329,6 +326,35 @@ class TestFlags:
         stores.batches.flag(new_batch(9, state=State.COMPLETE), Trouble.FAILED)
 
         assert (stores.batches.page_of_flagged(), stores.batches.count_flagged()) == (([], None), {})
+
+
+class TestTell:
+    def test_what_is_told_is_noted_once_and_milestones_only_rise(self, stores: Stores) -> None:
+        put(stores, milestones=(25, 50))
+
+        def told(*telling: object) -> Batch | None:
+            return stores.batches.tell(8, Telling(*telling))  # type: ignore[arg-type]
+
+        assert told("failing_at", NOW, Trouble.HELD) == row_of(stores)
+        assert told("failing_at", NOW + 1, Trouble.FAILING) is None
+        assert told("milestone", 25) == row_of(stores)
+        assert told("milestone", 25) is None
+        assert told("milestone", 50) == row_of(stores)
+        assert told("milestone", 25) is None
+        assert told("waiting_at", NOW + 2) == row_of(stores)
+
+        row = row_of(stores)
+        assert (row.failing_at, row.milestone, row.waiting_at) == (NOW, 50, NOW + 2)
+        assert row.attention is Trouble.HELD
+
+    def test_nothing_is_told_of_an_ended_or_unknown_batch(self, stores: Stores) -> None:
+        put(stores)
+        stores.batches.end(8, State.ORPHANED, now=NOW, sources=LIVE)
+        before = row_of(stores)
+
+        assert stores.batches.tell(8, Telling("failing_at", NOW, Trouble.FAILING)) is None
+        assert stores.batches.tell(99, Telling("milestone", 50)) is None
+        assert row_of(stores) == before
 
 
 class TestTellStall:

@@ -413,7 +413,7 @@ class World:
         return run
 
     def notifier(self) -> Actor:
-        """Fed by the stream of ended batches, at least once."""
+        """Fed by the stream of batches, at least once."""
         at, feed = 0, self.memory.batches.changes
 
         def more() -> bool:
@@ -426,6 +426,8 @@ class World:
                 old, new = feed[at]
                 if new.state.terminal and old and not old.state.terminal:
                     self.announce(service, new)
+                elif old and new.told_since(old) and not new.state.terminal:
+                    service.tell(old, new)
                 at += 1
 
         return run

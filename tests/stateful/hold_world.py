@@ -21,6 +21,7 @@ from fanin.domain.tree import Tree
 from tests.stateful.actors import Actor, World
 from tests.stateful.model import Model, require
 from tests.stateful.scheduler import Scheduler
+from tests.stateful.simulation import REAPER_MS
 
 
 class HoldSimulation:
@@ -32,6 +33,7 @@ class HoldSimulation:
     Attributes:
         ended_by_failures: whether it was cancelled because too much failed.
         released: how many items the releases say that they marked.
+        told_as_waiting: whether only held items were left at the end, and that was told.
     """
 
     def __init__(self, seed: int) -> None:
@@ -52,8 +54,9 @@ class HoldSimulation:
         self.world = World(rng, self.memory, self.model, self.scheduler, self.service, [])
         self.settler = self.world.settler()
         self.exceeded = self.ended_by_failures = False
+        self.waited = False
         self.released = 0
-        self.releasing = False
+        self.releasing = self.told_as_waiting = False
         self.batch_id = -1
         self.tolerance: Tolerance | None = None
         self.names = count()
@@ -104,12 +107,21 @@ class HoldSimulation:
             )
         }
 
+    def only_held(self) -> bool:
+        """Whether items are pending, and all of them are held."""
+        pending = set(range(self.row().items)) - self.model.marked(self.row())
+        return bool(pending) and pending == self.held()
+
     def look(self) -> None:
         """At every access: is it beyond its tolerance, and if it was ended, had it been?"""
         self.model.look()
-        if self.tolerance is None or self.batch_id not in self.model.rows:
+        if self.batch_id not in self.model.rows:
             return
         row, held = self.row(), self.held()
+        self.waited |= row.waited_for and self.only_held()
+        require(self.waited or not row.waiting_at, f"{row} is told as waiting, and was not")
+        if self.tolerance is None:
+            return
         failed = len(self.model.failed(row)) + len(held)
         done = len(self.model.marked(row) | held)
         self.exceeded |= self.beyond(failed, done)
@@ -240,6 +252,13 @@ class HoldSimulation:
     def finish(self) -> None:
         """What is still held is released, what is missing acknowledged: the batch has ended then."""
         service = self.service()
+        if self.row().waited_for and self.only_held():
+            for _ in range(3):
+                self.clock.advance(REAPER_MS)
+                service.reap()
+            self.look()
+            require(self.row().waiting_at, f"{self.row()} waits for held items alone, and nobody was told")
+            self.told_as_waiting = True
         if self.holds:
             service.release(self.batch_id)
             require(not self.held() or self.row().state.terminal, f"{self.held()} are held after a release")

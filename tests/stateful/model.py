@@ -142,6 +142,7 @@ class Model:
             if new.limit is not None:
                 pending = new.items - len(self.marked(new))
                 require(pending <= new.limit, f"{name} has {pending} pending of at most {new.limit}")
+        self._check_told(name, old, new)
         if old.state.terminal:
             require(new.state is old.state, f"{name} went from {old.state} to {new.state}")
             return
@@ -157,6 +158,14 @@ class Model:
             require(due, f"{name} ended {new.state} before its deadline")
         if new.state is State.ORPHANED:
             require(old.idle_at <= clock.at, f"{name} was orphaned while active, {old.state}")
+
+    def _check_told(self, name: str, old: Batch, new: Batch) -> None:
+        require(new.told == old.told or not old.state.terminal, f"{name} had ended: {new.told}")
+        failing = new.failing_at and not old.failing_at
+        require(not failing or new.holds or self.failed(new), f"{name} is failing, and nothing failed")
+        if new.milestone > old.milestone:
+            enough = len(self.marked(new)) * 100 >= new.milestone * new.items
+            require(enough and new.state is State.CLOSED, f"{name} has not come to {new.milestone} %")
 
     # What callers do and are told.
 

@@ -112,6 +112,7 @@ class Simulation:
         self.model.watch(self.memory)
         self.drawn = drawn = Random(f"totals/{width}/{seed}")  # noqa: S311
         self.growing = Random(f"growing/{width}/{seed}")  # noqa: S311
+        self.passing = Random(f"milestones/{width}/{seed}")  # noqa: S311
         self.totals = NAMES if drawn.random() < TOTALS else ()
         self.results = drawn.random() < RESULTS
         self.values = ValuesModel(drawn, lambda: self.scheduler.name)
@@ -125,6 +126,7 @@ class Simulation:
         self.settled = settled
         self.wild = rng.random() < 0.5
         self.threads = rng.choice((0.0, 0.0, 0.5, 1.0))
+        self.passed_by = 0
         self.shared = self.threaded()
         self.world = World(rng, self.memory, self.model, self.scheduler, self.service, [], values=self.values)
         self.world.gone = self.remove()
@@ -172,6 +174,7 @@ class Simulation:
                     totals=self.totals,
                     results=self.results,
                     max_items=self.growing.choice((None, 100)),
+                    milestones=self.passing.choice(((), (50,), (10, 25, 99), (25, 50, 75, 100))),
                 )
             )
             opened.append(row.batch_id)
@@ -407,6 +410,23 @@ class Simulation:
         places = (ordinal_of(str(row.parent_item)) for row in failed)
         return {ordinal for parent, ordinal in places if parent == batch_id}
 
+    def tellings(self, batch: Batch) -> None:
+        """What was told of a batch, each by its id, and nothing more once its end was told."""
+        own = [one for one in self.memory.events.published if one.id.startswith(f"{batch.batch_id}.")]
+        ids = list(dict.fromkeys(one.id.partition(".")[2] for one in own))
+        *early, end = ids
+        require(end == batch.state, f"{batch} was announced as {ids}")
+        failed = next(one.detail["failed"] for one in own if one.id.endswith(f".{end}"))
+        require(not failed or "failing" in early, f"{failed} failed, and only {ids} were told")
+        require("failing" not in early or self.model.failed(batch), f"{ids} were told, and nothing failed")
+        passed = {f"progress.{one}" for one in batch.milestones}
+        whole = batch.state is State.COMPLETE and not batch.partial
+        told = {one for one in early if one.startswith("progress")}
+        require(told <= passed and (told == passed or not whole), f"{batch}: {told} of {passed} were told")
+        require(set(early) <= {"failing", *passed}, f"{batch} was told as {ids}")
+        if told and told != passed:
+            self.passed_by += 1
+
     def ends(self) -> None:
         """One end and one event for each batch, and everyone who was first was told so once.
 
@@ -421,8 +441,7 @@ class Simulation:
         service = LedgerService(self.ports)
         for batch_id in self.batches:
             batch, known = self.model.rows[batch_id], self.model.batches[batch_id]
-            ids = {event.id for event in self.memory.events.published if event.id.startswith(f"{batch_id}.")}
-            require(ids == {f"{batch_id}.{batch.state}"}, f"{batch} was announced as {ids}")
+            self.tellings(batch)
             told = known.named - known.silent - known.ranged
             require(all(known.firsts[i] == 1 for i in told), f"{batch}: nobody was first for some of {told}")
             failed, page = set[int](), service.failures(batch_id, limit=1000)

@@ -34,6 +34,7 @@ def test_what_is_held_is_known_and_no_batch_is_given_up_within_its_tolerance() -
     assert sum(one.released > 0 for one in played) > SEEDS // 20
     assert sum(bool(one.taken) for one in played) > SEEDS // 5
     assert sum(one.holds for one in played) > SEEDS // 2
+    assert sum(one.told_as_waiting for one in played) > SEEDS // 20
 
 
 def found_out() -> bool:

@@ -61,6 +61,10 @@ BATCH = Batch(
     max_items=16,
     grown=17,
     keyed=18,
+    milestones=(19, 20),
+    milestone=19,
+    failing_at=21,
+    waiting_at=22,
 )
 
 

@@ -69,7 +69,7 @@ def test_a_type_or_an_end_that_there_is_not_is_refused(world: World, target: Tar
         checked_targets(world.ports, [target])
     assert str(refused.value) == (
         "on_end[0] needs a type of step_functions, durable_callback, sqs, webhook,"
-        " and when of complete, failed, any"
+        " and when of complete, failed, any, failing, waiting, progress"
     )
 
 

@@ -22,8 +22,10 @@ ERRORS: Final = {
     "timed_out": "fanin.BatchTimedOut",
     "cancelled": "fanin.BatchCancelled",
     "orphaned": "fanin.BatchOrphaned",
+    "failing": "fanin.BatchFailing",
+    "waiting": "fanin.BatchWaiting",
 }
-"""State of a batch → name of the error that a task or an execution gets, for its ``Catch``."""
+"""State of a batch, or what is told before its end → error that a task or an execution gets."""
 MAX_CAUSE: Final = 32_768
 """Bytes of a cause; see "SendTaskFailure", AWS Step Functions API Reference."""
 

@@ -17,6 +17,7 @@ from fanin.cli.options import (
     KeepOption,
     Limit,
     Metadata,
+    Milestones,
     MinSample,
     OfChildren,
     OnEnd,
@@ -86,6 +87,7 @@ def open_batch(
     max_items: Annotated[
         str | None, typer.Option(metavar="N", help="Most items that it takes in all, such as 10k.")
     ] = None,
+    milestones: Milestones = None,
     key: Annotated[
         str | None,
         typer.Option(help="Idempotency key: repeating the command with it returns the same batch."),
@@ -113,6 +115,7 @@ def open_batch(
         totals=total or (),
         results=results,
         max_items=None if max_items is None else parsing.whole(max_items, 1, MAX_ITEMS),
+        milestones=parsing.percents(milestones) if milestones else (),
         key=key,
     )
     run.answer(BATCH.encode(batch), str(batch.batch_id))
@@ -175,8 +178,9 @@ def change(
     tolerate_failures: ToleratedFailures = None,
     min_sample: MinSample = None,
     stall_after: StallAfter = None,
+    milestones: Milestones = None,
 ) -> None:
-    """Change the deadline, the tolerated failures or the stall time of a live batch.
+    """Change the deadline, the tolerated failures, the stall time or the milestones of a live batch.
 
     What is left out stays. A batch that exceeds its new tolerance is cancelled at once.
     """
@@ -186,6 +190,7 @@ def change(
         deadline=parsing.moment(deadline) if deadline else None,
         tolerated_failures=parsing.tolerated(tolerate_failures, min_sample),
         stall_after=parsing.span(stall_after) if stall_after else None,
+        milestones=None if milestones is None else parsing.percents(milestones),
     )
     run.answer(BATCH.encode(row), str(row.state))
 

@@ -41,6 +41,13 @@ Deadline: TypeAlias = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="Deadline: a duration from now (15m, 2h), or a time in RFC 3339."),
 ]
+Milestones: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PERCENTS",
+        help="Tell at these percents of its items how far it is, such as 50,90; none for no more.",
+    ),
+]
 StallAfter: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -105,7 +112,8 @@ OnEnd: TypeAlias = Annotated[
     typer.Option(
         metavar="[WHEN:]TYPE=WHERE",
         help="Whom to call back at the end: sqs=URL, webhook=URL, step_functions=TOKEN or"
-        " durable_callback=ID, with complete: or failed: in front; up to five.",
+        " durable_callback=ID, with complete: or failed: in front, or before the end with failing:, waiting:"
+        " or progress:; up to five.",
     ),
 ]
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import typer
 
+from fanin.domain.batch import WHOLE
 from fanin.domain.failures import Tolerance
 from fanin.domain.ids import parse_batch_id, parse_item, parse_prefix
 from fanin.domain.marks import Count, ItemRange
@@ -72,6 +73,13 @@ def span(text: str) -> timedelta:
     if match is None:
         raise typer.BadParameter(f"{text!r} is not a duration; write it like 90s, 15m, 2h or 7d")
     return timedelta(seconds=int(match[1]) * _UNITS[match[2] or "s"])
+
+
+def percents(text: str) -> tuple[int, ...]:
+    """Parse percents, such as ``50,90``; ``none`` for an empty list."""
+    if text == "none":
+        return ()
+    return tuple(whole(one.strip().removesuffix("%"), 1, WHOLE) for one in text.split(","))
 
 
 def moment(text: str) -> timedelta | int:
@@ -200,7 +208,7 @@ def target(text: str) -> Target:
     if not equals or not where:
         raise typer.BadParameter(
             f"{kind[:64]!r} is not a target; write TYPE=WHERE or WHEN:TYPE=WHERE, with a type of"
-            f" {', '.join(TargetType)}, and complete, failed or any"
+            f" {', '.join(TargetType)}, and {', '.join(When)}"
         )
     return Target(of, at, **{FIELD[of]: where})
 

@@ -205,6 +205,13 @@ def tolerance(given: Tolerance | int | None) -> Tolerance | None:
     )
 
 
+def whole_numbers(name: str, given: Iterable[int]) -> tuple[int, ...]:
+    """The numbers as a tuple; the service checks them."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidRequest(f"{name} must be a list of whole numbers, such as [50, 90], not {shown(given)}")
+    return tuple(given)
+
+
 def _metadata(given: Mapping[str, str] | None) -> dict[str, str]:
     pairs("metadata", given or {})
     return dict(given or {})
@@ -228,5 +235,6 @@ _OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "on_end": targets,
     "totals": check_names,
     "results": partial(flag, "results"),
+    "milestones": partial(whole_numbers, "milestones"),
 }
 """Option of a batch → what reads its value."""

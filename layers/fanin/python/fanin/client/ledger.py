@@ -15,6 +15,7 @@ from fanin.client.conversions import (
     seconds,
     selection,
     tolerance,
+    whole_numbers,
 )
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.marking import MarkingCalls
@@ -83,6 +84,7 @@ class LedgerCalls(MarkingCalls):
         totals: Iterable[str] = (),
         results: bool = False,
         max_items: int | None = None,
+        milestones: Iterable[int] = (),
         key: str | None = None,
     ) -> Batch:
         """Open a batch; the service's settings supply what you leave out.
@@ -117,6 +119,9 @@ class LedgerCalls(MarkingCalls):
             results: whether the results of items are kept; see ``ack``.
             max_items: most items that it takes in all. An addition beyond that raises ``MaxItemsReached``,
                 which fails an item whose handler lets it pass; so a batch that grows from inside ends.
+            milestones: percents of its items, from 1 to 100 and up to ten, such as ``[50, 90]``. ``Batch
+                Progress`` tells of each once: of a closed batch when so much is done, and of the others
+                right before the end.
             key: idempotency key: repeating the same request with the same key returns the same batch, in its
                 present state. With a key, give the deadline as a point in time: a timedelta would make the
                 repeat a different request.
@@ -149,6 +154,7 @@ class LedgerCalls(MarkingCalls):
             totals=totals,
             results=results,
             max_items=max_items,
+            milestones=milestones,
         )
         if parent_item is None or not IN_HAND.expects_child(parent_item):
             return self.ledger.open(request, key=key)
@@ -168,6 +174,7 @@ class LedgerCalls(MarkingCalls):
         deadline: Moment | None = None,
         tolerated_failures: Tolerance | int | None = None,
         stall_after: Duration | None = None,
+        milestones: Iterable[int] | None = None,
     ) -> Batch:
         """Change limits of a live batch; what is left out stays.
 
@@ -176,6 +183,7 @@ class LedgerCalls(MarkingCalls):
             deadline: as for ``open``.
             tolerated_failures: as for ``open``. It counts at once: a batch that exceeds it is cancelled.
             stall_after: as for ``open``. Other processes may work with the old one for half a minute.
+            milestones: as for ``open``, in place of those before; none below the last one that was told.
 
         Raises:
             InvalidRequest: nothing changes, a value is out of range, or the batch has ended, is estimated and
@@ -183,7 +191,8 @@ class LedgerCalls(MarkingCalls):
             BatchNotFound, BatchGone: there is no such batch.
         """
         at = None if deadline is None else milliseconds(deadline, self.clock.now())
-        change = ChangeLimits(at, tolerance(tolerated_failures), seconds(stall_after))
+        percents = None if milestones is None else whole_numbers("milestones", milestones)
+        change = ChangeLimits(at, tolerance(tolerated_failures), seconds(stall_after), percents)
         return self.ledger.change(batch_id, change)
 
     def _open_or_resume(self, request: OpenBatch, key: str | None) -> Batch:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from fanin.domain.failures import Keep, Tolerance
 from fanin.domain.targets import Target
@@ -49,6 +49,13 @@ STALL_STEP: Final = 250
 
 FIRST_LOOK: Final = 15 * 60_000
 """Milliseconds from the close of a batch until the reaper first checks whether it is done."""
+
+WAITING_LOOK: Final = 60_000
+"""Milliseconds from an activity until the reaper checks whether a batch waits for held items alone."""
+
+MAX_MILESTONES: Final = 10
+WHOLE: Final = 100
+"""Percent: the milestone that comes with the end."""
 
 ALARM_LATE: Final = 60_000
 """Milliseconds from a deadline until the reaper stands in for its alarm."""
@@ -120,6 +127,36 @@ class Trouble(StrEnum):
     """It has ended with failures that nobody has redriven."""
 
 
+class Early(StrEnum):
+    """What is told of a batch before its end."""
+
+    FAILING = "failing"
+    """Its first item has failed."""
+    WAITING = "waiting"
+    """It takes no more items, and all that are pending are held."""
+    PROGRESS = "progress"
+    """So much of it is done; see ``Batch.milestones``."""
+
+
+class Told(NamedTuple):
+    """Something that is told of a batch before its end.
+
+    Attributes:
+        kind: what.
+        at: when it was noticed, ms; None if only the end shows it, or for a milestone.
+        percent: the milestone, of a progress.
+    """
+
+    kind: Early
+    at: int | None = None
+    percent: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Tells it from all others of its batch."""
+        return self.kind if self.percent is None else f"{self.kind}.{self.percent}"
+
+
 class Cause(StrEnum):
     """Why a batch was cancelled, where nobody asked for it."""
 
@@ -182,6 +219,10 @@ class Batch:
         totals_before: the sums of the batches that it retries, by the names of their totals.
         results: whether results of its items are kept.
         attention: why a person should look at it, as it was last written; see ``fanin.app.attention``.
+        milestones: percents of its items at which its progress is told, ascending.
+        milestone: the last of them that was told.
+        failing_at: when its first failure was told.
+        waiting_at: when it was told that it waits for held items alone.
         opened_by: who opened it: the ARN of an AWS identity, the subject of a token, or the name that a
             program on the tables goes by; empty if that is not known.
     """
@@ -235,6 +276,36 @@ class Batch:
     max_items: int | None = None
     grown: int = 0
     keyed: int = 0
+    milestones: Sequence[int] = ()
+    milestone: int = 0
+    failing_at: int | None = None
+    waiting_at: int | None = None
+
+    @property
+    def told(self) -> Sequence[Told]:
+        """What was told of it before its end."""
+        if self.kind is not Kind.BATCH:
+            return ()  # the patterns tell of themselves
+        found = [] if self.failing_at is None else [Told(Early.FAILING, self.failing_at)]
+        found += [Told(Early.PROGRESS, percent=one) for one in self.milestones if one <= self.milestone]
+        return found if self.waiting_at is None else [*found, Told(Early.WAITING, self.waiting_at)]
+
+    def told_since(self, before: Batch) -> Sequence[Told]:
+        """What is told by this row and not by one before it; milestones may have been changed meanwhile."""
+        earlier = {one.name for one in before.told}
+        found = (one for one in self.told if one.name not in earlier)
+        return [one for one in found if one.percent is None or one.percent > before.milestone]
+
+    @property
+    def next_milestone(self) -> int | None:
+        """The first milestone that is to be told before the end: of the items of a closed batch."""
+        left = (one for one in self.milestones if self.milestone < one < WHOLE)
+        return next(left, None) if self.state is State.CLOSED else None
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether it may come to wait for held items alone, which was not told yet."""
+        return self.holds and self.waited_for and self.waiting_at is None
 
     @property
     def draining(self) -> bool:
@@ -326,12 +397,15 @@ class Batch:
 
         A closed batch may be done although no process noticed: its last word is seldom zero, so it is not in
         the stream of finished words. The reaper therefore checks 15 minutes after the close, and then each
-        time after twice as long.
+        time after twice as long. In the same way it looks for the time when only held items are left.
         """
         if not self.waited_for:
             return self.due_at
         since = self.draining_at if self.draining else self.closed_at
-        return min(self.due_at, now + max(FIRST_LOOK, now - (since or now)))
+        looks = [self.due_at, now + max(FIRST_LOOK, now - (since or now))]
+        if self.may_wait:
+            looks.append(now + max(WAITING_LOOK, now - self.touched_at))
+        return min(looks)
 
     def active_until(self, now: int) -> int:
         """The latest that its last activity can have been, since ``touched_at`` is rounded down."""
@@ -413,6 +487,7 @@ class OpenBatch:
         on_end: who is told of the end; up to five targets.
         totals: names of up to four whole numbers that are summed up over the items that are done.
         results: whether results of its items are kept; exact mode only.
+        milestones: percents of its items at which its progress is told.
     """
 
     user_key: str = ""
@@ -436,6 +511,7 @@ class OpenBatch:
     totals: Sequence[str] = ()
     results: bool = False
     max_items: int | None = None
+    milestones: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,18 +522,21 @@ class ChangeLimits:
         deadline: milliseconds since the epoch.
         tolerated_failures: the failures beyond which the batch is given up; exact mode only.
         stall_after: seconds without activity until the batch is told as stalled; 0 for never.
+        milestones: percents of its items at which its progress is told; empty for none.
     """
 
     deadline: int | None = None
     tolerated_failures: Tolerance | None = None
     stall_after: int | None = None
+    milestones: Sequence[int] | None = None
 
     @property
-    def given(self) -> Mapping[str, int | Tolerance]:
+    def given(self) -> Mapping[str, int | Tolerance | Sequence[int]]:
         """What changes, by the name of the batch's field."""
         named = {
             "deadline": self.deadline,
             "tolerated_failures": self.tolerated_failures,
             "stall_after": self.stall_after,
+            "milestones": self.milestones,
         }
         return {name: value for name, value in named.items() if value is not None}

@@ -45,17 +45,28 @@ class TargetType(StrEnum):
 
 
 class When(StrEnum):
-    """Which ends a target is told of.
+    """What a target is told of.
 
     Attributes:
         COMPLETE: the batch ended ``complete``, and none of its items failed.
         FAILED: every other end.
         ANY: every end.
+        FAILING: not of an end, but of the first failure.
+        WAITING: that only held items are left.
+        PROGRESS: each milestone.
     """
 
     COMPLETE = "complete"
     FAILED = "failed"
     ANY = "any"
+    FAILING = "failing"
+    WAITING = "waiting"
+    PROGRESS = "progress"
+
+    @property
+    def early(self) -> bool:
+        """Whether it is told of something before the end, and not of the end."""
+        return self in {When.FAILING, When.WAITING, When.PROGRESS}
 
 
 class TargetState(StrEnum):
@@ -65,7 +76,7 @@ class TargetState(StrEnum):
         PENDING: nobody has tried to tell it.
         FAILED: it was tried, and is tried again.
         DELIVERED: it was told, or waits for nothing any more.
-        SKIPPED: the batch ended in a way that it did not ask for.
+        SKIPPED: the batch ended in a way that it did not ask for, or without what it asked for.
         PARKED: it was tried for a day, or refuses for good; it is told again only on request.
     """
 
@@ -87,7 +98,7 @@ class Target:
 
     Attributes:
         type: what it is.
-        when: which ends it is told of.
+        when: what it is told of.
         task_token: of a Step Functions task that waits, up to 2,048 characters.
         callback_id: of a callback of a Lambda durable function, up to 1,024 characters.
         queue_url: URL or ARN of a standard SQS queue with the tag ``fanin:channel``.
@@ -113,6 +124,8 @@ class Target:
 
     def wants(self, succeeded: bool) -> bool:
         """Whether it is told of an end; ``succeeded``: complete, and no item failed."""
+        if self.when.early:
+            return False
         return self.when is When.ANY or (self.when is When.COMPLETE) is succeeded
 
 
@@ -132,7 +145,7 @@ class TargetReport:
     Attributes:
         number: place among the batch's targets, from 0.
         type: what it is.
-        when: which ends it is told of.
+        when: what it is told of.
         to: where it points; tokens and the paths of URLs are masked.
         state: how far it is.
         attempts: how often somebody tried to tell it and noted the outcome.

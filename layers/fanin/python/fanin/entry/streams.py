@@ -103,6 +103,25 @@ def ended_batch(record: Record) -> Batch | None:
     return rows.decode(new)
 
 
+def told_batch(record: Record) -> tuple[Batch, Batch] | None:
+    """The rows of a live batch before and after this change, if there is something to tell of it.
+
+    Raises:
+        KeyError, ValueError: the record is not one of the batches table.
+    """
+    images = record["dynamodb"]
+    new, old = images.get("NewImage"), images.get("OldImage")
+    if new is None or old is None or _terminal(new):
+        return None
+    before, after = rows.decode(old), rows.decode(new)
+    return (before, after) if after.told_since(before) else None
+
+
+def retried(event: Record) -> bool:
+    """Whether the records of an event come from the retry queue: those of their batch may have overtaken."""
+    return any(map(_from_queue, event["Records"]))
+
+
 def removed_batch(record: Record) -> Batch | None:
     """The batch that this change of the batches table removed; None if it removed none.
 

@@ -7,6 +7,8 @@ from typing import Final
 
 from fanin.domain import limits
 from fanin.domain.batch import (
+    MAX_MILESTONES,
+    WHOLE,
     Batch,
     Cause,
     ChangeLimits,
@@ -75,7 +77,8 @@ TARGET: Final = request(
     Target,
     type=one_of(TargetType),
     when=one_of(When).with_keywords(
-        description="complete: ended complete and no item failed; failed: every other end"
+        description="complete: ended complete and no item failed; failed: every other end; before the end:"
+        " failing, waiting (only held items are left), progress (each milestone)"
     ),
     task_token=or_null(text(MAX_TASK_TOKEN, least=1)).with_keywords(description="with type step_functions"),
     callback_id=or_null(text(MAX_CALLBACK_ID, least=1)).with_keywords(
@@ -131,6 +134,9 @@ TOLERANCE: Final = request(
     ),
 )
 
+MILESTONES: Final = many(whole(1, WHOLE), MAX_MILESTONES).with_keywords(
+    description="percents of its items at which Batch Progress is told", **{INDIVISIBLE: True}
+)
 OPEN_BATCH: Final = request(
     "OpenBatch",
     OpenBatch,
@@ -153,6 +159,7 @@ OPEN_BATCH: Final = request(
     totals=TOTAL_NAMES,
     results=BOOLEAN.left_out_if(False),
     max_items=or_null(whole(1, MAX_ITEMS)),
+    milestones=MILESTONES.left_out_if_empty(),
 )
 CHANGE_LIMITS: Final = request(
     "ChangeLimits",
@@ -160,6 +167,7 @@ CHANGE_LIMITS: Final = request(
     deadline=or_null(TIME),
     tolerated_failures=TOLERANCE,
     stall_after=or_null(whole(0, limits.MAX_LIFETIME)),
+    milestones=or_null(MILESTONES),
 )
 BATCH: Final = answer(
     "Batch",
@@ -217,6 +225,12 @@ BATCH: Final = answer(
     max_items=or_null(NATURAL).left_out_if_empty(),
     grown=NATURAL.left_out_if_empty(),
     keyed=NATURAL.left_out_if_empty(),
+    milestones=MILESTONES.left_out_if_empty(),
+    milestone=NATURAL.with_keywords(description="the last milestone that was told").left_out_if_empty(),
+    failing_at=or_null(TIME).with_keywords(description="when its first failure was told").left_out_if_empty(),
+    waiting_at=or_null(TIME)
+    .with_keywords(description="when it was told that only held items are left")
+    .left_out_if_empty(),
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
 BATCHES: Final = answer("BatchPage", Batches, batches=many(BATCH), cursor=CURSOR)

@@ -32,7 +32,7 @@ from fanin.adapters.dynamodb.rows import (
     state_shard,
     sums_of,
 )
-from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
+from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page, Telling
 from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import Batch, Cause, ChangeLimits, Kind, Mode, State, Trouble
@@ -299,10 +299,18 @@ class DynamoBatches:
         change = Change(when, values, {names.EXPIRES_AT: now // 1000}, removes=[names.ATTENTION])
         return self._update(batch_id, change)[1]
 
+    def tell(self, batch_id: int, told: Telling) -> Batch | None:
+        new, values = f"attribute_not_exists(#{told.field})", dict(_LIVE)
+        if told.field == "milestone":
+            new, values = f"{new} OR #milestone < :value", {**_LIVE, "value": told.value}
+        sets: dict[str, Value] = {told.field: told.value}
+        if told.trouble:
+            sets[names.ATTENTION] = attention_shard(told.trouble, batch_id)
+        row, done = self._update(batch_id, Change([_IS_LIVE, new], values, sets))
+        return row if done else None
+
     def flag(self, batch: Batch, trouble: Trouble | None) -> None:
-        live = not batch.state.terminal
-        there = f"attribute_{'not_' if live else ''}exists(#{names.ATTENTION if live else names.STATE})"
-        when = [_IS_LIVE if live else f"NOT {_IS_LIVE}", there]
+        when = [f"NOT {_IS_LIVE}", f"attribute_exists(#{names.STATE})"]
         if trouble is None:
             change = Change(when, _LIVE, removes=[names.ATTENTION])
         else:

@@ -41,6 +41,7 @@ _ENUMS: Final[Mapping[str, Callable[[str], object]]] = {
     "child_failures": ChildFailures,
     "cause": Cause,
     "attention": lambda shard: Trouble(shard.partition("#")[0]),
+    "milestones": lambda text: tuple(map(int, text.split())),
 }
 _FIELDS: Final = tuple(field.name for field in fields(Batch))
 _SPARSE: Final[Mapping[str, object]] = {
@@ -59,6 +60,8 @@ _SPARSE: Final[Mapping[str, object]] = {
     "opened_by": "",
     "grown": 0,
     "keyed": 0,
+    "milestones": (),
+    "milestone": 0,
 }
 """Attributes that a row has only where they differ from their default, so that most rows stay as small."""
 
@@ -157,6 +160,7 @@ def _unchanged(value: Value) -> Value:
 _TO_ROW: Final[Mapping[str, Callable[[Any], Value]]] = {
     "tolerated_failures": _tolerated,
     "totals": " ".join,
+    "milestones": lambda percents: " ".join(map(str, percents)),
     "totals_before": lambda totals: {name: str(number) for name, number in totals.items()},
 }
 """How the fields are written whose form in a row is not that of their type."""

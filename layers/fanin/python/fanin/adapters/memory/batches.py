@@ -10,7 +10,7 @@ from typing import Any
 from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page
+from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page, Telling
 from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import LIVE, Batch, Cause, ChangeLimits, Kind, Mode, State, Trouble
@@ -335,12 +335,27 @@ class MemoryBatches:
         rows = list(self.read([child for _, child in page]).values())
         return Page(rows, cursors.encode(listing, int(page[-1][0])) if len(found) > limit else None)
 
+    def tell(self, batch_id: int, told: Telling) -> Batch | None:
+        def new(row: Batch) -> bool:
+            before = getattr(row, told.field)
+            return not before or (told.field == "milestone" and before < told.value)
+
+        changes: dict[str, Any] = {told.field: told.value}
+        if told.trouble:
+            changes["attention"] = told.trouble
+        row, done = self._update(
+            "tell",
+            batch_id,
+            lambda row: row.state in LIVE and new(row),
+            lambda row: replace(row, **changes),
+        )
+        return row if done else None
+
     def flag(self, batch: Batch, trouble: Trouble | None) -> None:
-        live = not batch.state.terminal
         self._update(
             "flag",
             batch.batch_id,
-            lambda row: (row.state in LIVE) is live and not (live and row.attention),
+            lambda row: row.state.terminal,
             lambda row: replace(row, attention=trouble),
         )
 

@@ -9,12 +9,13 @@ from typing import Final, TypeAlias
 
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.settle import Brought, Settler, brought
+from fanin.app.ledger.telling import Teller
 from fanin.app.ports import Ports
 from fanin.app.ports.words import Cleared, Tally, WordKey
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.totals import check_values
-from fanin.domain.tree import Bits
+from fanin.domain.tree import Bits, positions
 from fanin.errors import InvalidRequest
 
 Values: TypeAlias = Mapping[int, Mapping[int, Mapping[str, int]]]
@@ -52,12 +53,14 @@ class Clearing:
         ports: the stores.
         known: batch rows that this process remembers.
         settler: clears bits and settles.
+        teller: has told what is to be told before the end of a batch.
     """
 
-    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler) -> None:
+    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler, teller: Teller) -> None:
         self._ports = ports
         self._known = known
         self._settler = settler
+        self._teller = teller
 
     def clear(self, shares: Mapping[int, Sequence[Bits]], *, values: Values = NO_VALUES) -> list[BitsCleared]:
         """Clear the bits and settle what they finish: one write a word, parents coalesced.
@@ -134,6 +137,17 @@ class Clearing:
         new = self._items(cleared)
         batch = self._known.cached(before.batch_id) or before
         self._known.touch(batch)
+        if batch.next_milestone is not None:
+            span = self._ports.tree.span
+            first = ((k, m, k.number * self._ports.tree.width) for k, m in masks.items())
+            self._teller.marked(
+                batch,
+                [
+                    ((at + bit) * span(key.level - 1), (at + bit + 1) * span(key.level - 1))
+                    for key, mask, at in first
+                    for bit in positions(mask)
+                ],
+            )
         complete = batch.state is State.COMPLETE
         return BitsCleared(batch.batch_id, batch.state, complete, leaves, new - leaves, total - new)
 

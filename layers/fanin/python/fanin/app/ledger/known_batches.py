@@ -159,13 +159,13 @@ class KnownBatches:
             self.remember(batch.active(at))
 
 
-class EndedBatch(KnownBatches):
-    """One batch as its end was written, to announce that end: it can be read even if it was removed since.
+class PinnedBatch(KnownBatches):
+    """One batch as its row was, to tell of that: it can be read even if it was removed since.
 
     Args:
         batches: where rows are read.
         clock: tells the age of a remembered row.
-        batch: the row, in its terminal state. Its items and marks no longer change.
+        batch: the row.
     """
 
     def __init__(self, batches: BatchStore, clock: Clock, batch: Batch) -> None:
@@ -173,8 +173,8 @@ class EndedBatch(KnownBatches):
         self._batch = batch
 
     def _look_up(self, batch_ids: Collection[int]) -> dict[int, Batch | FaninError]:
-        ended = {self._batch.batch_id: self._batch}
-        return ended | super()._look_up([batch_id for batch_id in batch_ids if batch_id not in ended])
+        pinned = {self._batch.batch_id: self._batch}
+        return pinned | super()._look_up([batch_id for batch_id in batch_ids if batch_id not in pinned])
 
 
 def all_of(outcomes: Mapping[K, V | FaninError]) -> dict[K, V]:

@@ -9,8 +9,14 @@ from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import READS_OF_LIST, Held
 from fanin.app.ledger.inspection import inspect
 from fanin.app.ledger.known_batches import KnownBatches, not_found
-from fanin.app.ledger.opening import check_deadline, check_stall_after, check_tolerance
+from fanin.app.ledger.opening import (
+    check_deadline,
+    check_stall_after,
+    check_tolerance,
+    checked_milestones,
+)
 from fanin.app.ledger.settle import Settler
+from fanin.app.ledger.telling import Teller
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Page
@@ -36,6 +42,7 @@ class Lifecycle:
         known: batch rows that this process remembers.
         settler: completes batches whose items are all done.
         tolerating: ends batches in which too much fails.
+        teller: has told what is to be told before the end of a batch.
         rows: how many rows a listing or an expiry reads at most.
     """
 
@@ -45,6 +52,7 @@ class Lifecycle:
         known: KnownBatches,
         settler: Settler,
         tolerating: Tolerating,
+        teller: Teller,
         *,
         rows: int = limits.MAX_ROWS,
     ) -> None:
@@ -55,6 +63,7 @@ class Lifecycle:
         self._failed = Failed(ports)
         self._held = Held(ports)
         self._tolerating = tolerating
+        self._teller = teller
 
     def close(self, batch_id: int, when: CloseWhen) -> Batch:
         # The same write says when the reaper looks, so that a crash after it is found: that takes the row.
@@ -68,7 +77,7 @@ class Lifecycle:
             row, _ = self._ports.batches.close(batch_id, now=now, activity=activity)
         row = self._settler.finish(self._there(batch_id, row))
         self._known.touch(row)
-        return self._tolerating.look(row)
+        return self._teller.look(self._tolerating.look(row))
 
     def cancel(self, batch_id: int) -> Batch:
         row, _ = self._ports.batches.end(batch_id, State.CANCELLED, now=self._ports.clock.now(), sources=LIVE)
@@ -78,7 +87,9 @@ class Lifecycle:
         """Change limits of a live batch: the row first, then the alarm, which does nothing too early."""
         batch, now = self._known.current(batch_id), self._ports.clock.now()
         if not change.given:
-            raise InvalidRequest("nothing changes; give a deadline, tolerated_failures, or stall_after")
+            raise InvalidRequest(
+                "nothing changes; give a deadline, tolerated_failures, stall_after, or milestones"
+            )
         if batch.kind is not Kind.BATCH:
             raise InvalidRequest(
                 f"limits are changed of plain batches, and {batch_id} carries a {batch.kind}"
@@ -88,6 +99,8 @@ class Lifecycle:
             self._ports.timers.check()
         if change.stall_after is not None:
             check_stall_after(change.stall_after)
+        if change.milestones is not None:
+            change = replace(change, milestones=checked_milestones(change.milestones, batch.kind))
         failing = None
         if change.tolerated_failures is not None:
             check_tolerance(change.tolerated_failures, batch.mode, batch.kind)
@@ -100,7 +113,7 @@ class Lifecycle:
             raise InvalidRequest(f"batch {batch_id} is {batch.state}; only limits of a live batch can change")
         if change.deadline is not None:
             self._ports.timers.set(batch_id, change.deadline)
-        return self._tolerating.look(batch)
+        return self._teller.look(self._tolerating.look(batch))
 
     def list(
         self,

@@ -17,12 +17,13 @@ from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.plans import Plan, Share, Span, Verdicts, accepted, plan_of, receipt_of, shares_of
 from fanin.app.ledger.results import keep
 from fanin.app.ledger.settle import Settler, brought
+from fanin.app.ledger.telling import Teller
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
-from fanin.app.ports.words import Outcome, Tally, WordKey
+from fanin.app.ports.words import Cleared, Outcome, Tally, WordKey
 from fanin.domain import limits
-from fanin.domain.batch import Batch, Mode, Trouble
+from fanin.domain.batch import Batch, Mode
 from fanin.domain.marks import Done, Failure, GivenUp, Mark, Marked, weight
 from fanin.domain.totals import MAX_VALUE, in_order, plus
 from fanin.errors import (
@@ -44,9 +45,12 @@ class Marking:
         known: batch rows that this process remembers.
         settler: clears bits and settles what they finish.
         tolerating: ends batches in which too much fails.
+        teller: has told what is to be told before the end of a batch.
     """
 
-    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler, tolerating: Tolerating) -> None:
+    def __init__(
+        self, ports: Ports, known: KnownBatches, settler: Settler, tolerating: Tolerating, teller: Teller
+    ) -> None:
         self._ports = ports
         self._tree = ports.tree
         self._known = known
@@ -54,6 +58,7 @@ class Marking:
         self._notes = FailureNotes(ports)
         self._held = Held(ports)
         self._tolerating = tolerating
+        self._teller = teller
 
     def mark(self, marks: Sequence[Mark], *, most: int = MAX_VALUE, whole: bool = True) -> Marked:
         """Mark items, and judge every mark.
@@ -88,10 +93,13 @@ class Marking:
         live = [plan for plan in plans.values() if plan.batch.batch_id not in verdicts.receipts]
         exact = [plan for plan in live if plan.batch.mode is Mode.EXACT]
         self._keep_results(exact, verdicts)
-        self._judge(exact, self._settle(exact, verdicts), verdicts)
+        outcomes = self._settle(exact, verdicts)
+        self._judge(exact, outcomes, verdicts)
         for plan in live:
             if plan.batch.mode is Mode.ESTIMATED:
                 self._count(plan, verdicts)
+            if plan.failures or plan.batch.milestones:
+                self._tell(plan, outcomes, verdicts)
         receipts = [verdicts.receipts[batch_id] for batch_id in shares if batch_id in verdicts.receipts]
         unsettled = (dict(sorted(one.items())) for one in (verdicts.refused, verdicts.left, verdicts.unknown))
         return Marked(self._tolerating.note(receipts, batches), *unsettled)
@@ -118,8 +126,6 @@ class Marking:
         failing = [_failing(plan, verdicts) for plan in plans.values()]
         try:
             refused = self._notes.write(failing)
-            for one in failing:
-                self._flag(one.batch)
         except (Throttled, ServiceUnavailable) as error:
             for one in failing:
                 plan = plans[one.batch.batch_id]
@@ -129,13 +135,6 @@ class Marking:
             batch_id = one.batch.batch_id
             errors = {ordinal: error for (of, ordinal), error in refused.items() if of == batch_id}
             plans[batch_id].leave_out(errors, verdicts)
-
-    def _flag(self, batch: Batch) -> None:
-        """List the batch as one that a person should look at, with its first failure."""
-        if batch.attention is None:
-            trouble = Trouble.HELD if batch.holds else Trouble.FAILING
-            self._ports.batches.flag(batch, trouble)
-            self._known.remember(replace(batch, attention=trouble))
 
     def _look_above(self, plans: Mapping[int, Plan], verdicts: Verdicts) -> None:
         """Find failures of items that a range has marked as done, higher up in the tree.
@@ -289,6 +288,19 @@ class Marking:
             else:
                 verdicts.fail([span.place], error)
         return ranged
+
+    def _tell(self, plan: Plan, outcomes: Mapping[WordKey, Outcome], verdicts: Verdicts) -> None:
+        """Have told what a plan has changed; words show failures also to the repeat of a lost call."""
+        batch = self._known.cached(plan.batch.batch_id) or plan.batch
+        receipt = verdicts.receipts.get(batch.batch_id)
+        words = {WordKey(batch.batch_id, 0, ordinal // self._tree.width) for ordinal in plan.failing}
+        found = [outcome for key in words if isinstance(outcome := outcomes.get(key), Cleared)]
+        if plan.held or any(one.tally.failed for one in found) or (receipt and receipt.failed):
+            self._teller.failed(batch)
+        if batch.next_milestone is not None:
+            spans = [(span.start, span.stop) for span in plan.spans]
+            counted = [(0, batch.items)] if batch.mode is Mode.ESTIMATED else []
+            self._teller.marked(batch, [*spans, *counted, *((n, n + 1) for n in plan.first)])
 
     def _count(self, plan: Plan, verdicts: Verdicts) -> None:
         """Count the share of an estimated batch, which has no bits and counts every repeat."""

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from fanin.app.api import Ledger
 from fanin.app.attention import look_again
+from fanin.app.ledger.early_events import tell_early, told_at_end
 from fanin.app.ledger.end_events import end_event
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import Held
@@ -45,6 +46,8 @@ class ParentMarker(Protocol):
 def announce(ports: Ports, ledger: ParentMarker, ended: Ledger, batch: Batch, kinds: Kinds) -> None:
     """Mark the parent item of an ended batch, delete the alarm, publish the event, and have targets told.
 
+    What was to be told before the end, and was not noticed while the batch lived, is told right before it.
+
     If a person should look at the batch, it is listed from here on.
 
     Every step is tried, whatever became of those before it. Every step may be repeated: the acknowledgement
@@ -68,7 +71,8 @@ def announce(ports: Ports, ledger: ParentMarker, ended: Ledger, batch: Batch, ki
     if batch.deadline is not None:
         steps.append(partial(ports.timers.clear, batch.batch_id))
     event = cache(lambda: event_of(ports, ended, batch, kinds))
-    steps.append(lambda: ports.events.publish(event()))
+    # In one step, so that nothing is told of the batch once its end was.
+    steps.append(lambda: _publish(ports, ended, batch, event()))
     if batch.targets:
         steps.append(lambda: send_jobs(ports, batch, event(), range(batch.targets)))
     steps.append(partial(look_again, ports, batch))
@@ -88,6 +92,11 @@ def announce(ports: Ports, ledger: ParentMarker, ended: Ledger, batch: Batch, ki
         )
     if errors:
         raise errors[0]
+
+
+def _publish(ports: Ports, ended: Ledger, batch: Batch, event: Event) -> None:
+    tell_early(ports, ended, told_at_end(batch, event), before=batch)
+    ports.events.publish(event)
 
 
 def event_of(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:

@@ -16,7 +16,9 @@ from fanin.app.targets.records import put_targets
 from fanin.domain import ids, limits
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import (
+    MAX_MILESTONES,
     RETENTION,
+    WHOLE,
     Batch,
     ChildFailures,
     Kind,
@@ -27,7 +29,7 @@ from fanin.domain.batch import (
     State,
 )
 from fanin.domain.failures import Keep, Tolerance
-from fanin.domain.targets import Target
+from fanin.domain.targets import Target, When
 from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest, ItemHasChild, Throttled
 from fanin.wire.batches import OPEN_BATCH
@@ -173,6 +175,7 @@ class Opening:
             totals_before=self._earlier(request),
             results=request.results,
             max_items=request.max_items,
+            milestones=checked_milestones(request.milestones, request.kind),
             opened_by=caller.name if caller else defaults.opened_by,
         )
         return replace(batch, touched_at=batch.rounded(now))
@@ -270,6 +273,7 @@ class Opening:
                 "an estimated batch keeps no results: leave out results, or open it in exact mode"
             )
         check_names(request.totals)
+        _check_early_targets(request)
         _check_failures(request)
         if request.parent_item is not None:
             self._check_parent(request.parent_item)
@@ -317,6 +321,33 @@ def check_stall_after(stall_after: int) -> None:
     """Refuse a time without activity that is out of range, in seconds."""
     least = limits.MIN_STALL_AFTER if stall_after else 0  # 0 is never
     limits.whole("stall_after", stall_after, least, limits.MAX_LIFETIME)
+
+
+def _check_early_targets(request: OpenBatch) -> None:
+    """Refuse a target that would never be told."""
+    for place, target in enumerate(request.on_end):
+        what = f'on_end[{place}] has when="{target.when}", which'
+        if target.when in {When.FAILING, When.WAITING, When.PROGRESS} and request.kind is not Kind.BATCH:
+            raise InvalidRequest(f"{what} is told of plain batches, not of a {request.kind}: leave it out")
+        if target.when == When.WAITING and request.on_failure is not OnFailure.HOLD:
+            raise InvalidRequest(f'{what} needs on_failure="hold": other batches wait for nobody')
+        if target.when == When.PROGRESS and not request.milestones:
+            raise InvalidRequest(f"{what} needs milestones, such as [50, 90]")
+
+
+def checked_milestones(milestones: Sequence[int], kind: Kind) -> tuple[int, ...]:
+    """The milestones in ascending order.
+
+    Raises:
+        InvalidRequest: one is not a percent, there are too many, or the batch carries a pattern.
+    """
+    if len(milestones) > MAX_MILESTONES:
+        raise InvalidRequest(f"{len(milestones)} milestones are given; a batch takes up to {MAX_MILESTONES}")
+    for one in milestones:
+        limits.whole("a milestone, in percent,", one, 1, WHOLE)
+    if milestones and kind is not Kind.BATCH:
+        raise InvalidRequest(f"milestones are for plain batches, not for a {kind}: leave them out")
+    return tuple(sorted(set(milestones)))
 
 
 def _check_failures(request: OpenBatch) -> None:

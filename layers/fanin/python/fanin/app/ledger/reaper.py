@@ -56,7 +56,7 @@ def reap(
     postpone: Callable[[Batch], Batch | None],
     end_of: Callable[[Batch], State | None],
     *,
-    give_up: Callable[[Batch], Batch],
+    look: Callable[[Batch], Batch],
     stalled: OnStalled | None = None,
     stop_at: int | None = None,
     report: Report | None = None,
@@ -71,7 +71,8 @@ def reap(
         settler: completes batches whose items are all done.
         postpone: see ``meet_deadline``.
         end_of: gives the state in which an idle batch ends, or None if its pattern spares it.
-        give_up: ends a batch in which too much failed, and returns the row.
+        look: ends a batch in which too much failed, has told of others what is to be told before their end,
+            and returns the row.
         stalled: makes the event that tells of a stall; see ``kinds.OnStalled``. None tells of none.
         stop_at: time after which no further batch is begun, ms; None checks all of them.
         report: told of each batch that could not be handled; None raises their errors at the end of the run.
@@ -79,7 +80,7 @@ def reap(
     Raises:
         ExceptionGroup: some batches could not be handled, and there is no ``report``.
     """
-    run = _Run(ports, settler, postpone, end_of, give_up, stalled)
+    run = _Run(ports, settler, postpone, end_of, look, stalled)
     counts: Counter[str] = Counter()
     errors: list[Exception] = []
     more = False
@@ -107,7 +108,7 @@ class _Run:
     settler: Settler
     postpone: Callable[[Batch], Batch | None]
     end_of: Callable[[Batch], State | None]
-    give_up: Callable[[Batch], Batch]
+    look: Callable[[Batch], Batch]
     stalled: OnStalled | None
 
     def handle(self, batch_id: int) -> Sequence[str]:
@@ -131,7 +132,7 @@ class _Run:
             return ("settled",)
         if not certain:
             return self._go_on_later(batch)
-        if (batch := self.give_up(batch)).state.terminal:
+        if (batch := self.look(batch)).state.terminal:
             return ("cancelled",)
         return self._spare(batch, now) if batch.idle_at > now else self._end(batch, now)
 

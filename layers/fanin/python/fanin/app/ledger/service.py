@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from fanin.app.ledger.adding import Adding
 from fanin.app.ledger.clearing import NO_VALUES, BitsCleared, Clearing, Values
+from fanin.app.ledger.early_events import early_event, tell_early
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.failure_listing import FailureListing
 from fanin.app.ledger.inspection import meet_deadline
 from fanin.app.ledger.kinds import Kinds
-from fanin.app.ledger.known_batches import EndedBatch, KnownBatches
+from fanin.app.ledger.known_batches import KnownBatches, PinnedBatch
 from fanin.app.ledger.lifecycle import Lifecycle
 from fanin.app.ledger.marking import Marking
 from fanin.app.ledger.notices import announce, event_of
@@ -22,13 +23,14 @@ from fanin.app.ledger.release import Release
 from fanin.app.ledger.results import ResultListing
 from fanin.app.ledger.settle import Settler
 from fanin.app.ledger.targets import TargetsOfBatches
+from fanin.app.ledger.telling import Teller
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
 from fanin.domain.access import Principal
-from fanin.domain.batch import Batch, ChangeLimits, CloseWhen, OpenBatch, State
+from fanin.domain.batch import Batch, ChangeLimits, CloseWhen, OpenBatch, State, Told
 from fanin.domain.ids import Group
 from fanin.domain.keys import ItemKey, KeyedItem, KeyedItems
 from fanin.domain.marks import Done, Failure, Mark, Marked
@@ -92,12 +94,13 @@ class LedgerService:
         self._failures = FailureListing(ports, known, redrives=redrives, rows=rows)
         self._results = ResultListing(ports, known, self._reading, rows=rows)
         self._tolerating = Tolerating(ports, known, self._settler, self._reading)
-        self._lifecycle = Lifecycle(ports, known, self._settler, self._tolerating, rows=rows)
+        self._teller = Teller(ports, known)
+        self._lifecycle = Lifecycle(ports, known, self._settler, self._tolerating, self._teller, rows=rows)
         self._adding = Adding(ports, known, self._reading)
-        self._marking = Marking(ports, known, self._settler, self._tolerating)
+        self._marking = Marking(ports, known, self._settler, self._tolerating, self._teller)
         self._release = Release(ports, known, self._settler, rows=rows)
-        self._clearing = Clearing(ports, known, self._settler)
-        self._targets = TargetsOfBatches(ports, known, self._event_of)
+        self._clearing = Clearing(ports, known, self._settler, self._teller)
+        self._targets = TargetsOfBatches(ports, known, self._event_of, self._early_of)
 
     def open(self, request: OpenBatch, *, key: str | None = None, caller: Principal | None = None) -> Batch:
         return self.opening.open(request, key, caller=caller)
@@ -220,18 +223,34 @@ class LedgerService:
 
     def announce(self, batch: Batch) -> None:
         """Publish the end of a batch; see ``notices.announce``."""
-        ended = EndedBatch(self.ports.batches, self.ports.clock, batch)
-        announce(
-            self.ports,
-            self,
-            LedgerService(self.ports, known=ended, redrives=False),
-            batch,
-            self._kinds,
-        )
+        announce(self.ports, self, self._as_of(batch), batch, self._kinds)
+
+    def tell(self, before: Batch, batch: Batch, *, again: bool = False) -> None:
+        """Publish what a change of a live batch tells of it before its end; may be repeated.
+
+        Args:
+            before: the row before the change.
+            batch: the row after it.
+            again: whether others may have been announced meanwhile, since this failed before. Then nothing is
+                told of a batch that has ended, as its end was.
+        """
+        if again:
+            row = self.ports.batches.read([batch.batch_id]).get(batch.batch_id)
+            if row is None or row.state.terminal:
+                return
+        tell_early(self.ports, self._as_of(batch), batch, before=before)
+
+    def _as_of(self, batch: Batch) -> LedgerService:
+        """A ledger that reads this batch as its row was, also if it was removed since."""
+        pinned = PinnedBatch(self.ports.batches, self.ports.clock, batch)
+        return LedgerService(self.ports, known=pinned, redrives=False)
 
     def _event_of(self, batch: Batch) -> Event:
-        ended = EndedBatch(self.ports.batches, self.ports.clock, batch)
-        return event_of(self.ports, LedgerService(self.ports, known=ended), batch, self._kinds)
+        pinned = PinnedBatch(self.ports.batches, self.ports.clock, batch)
+        return event_of(self.ports, LedgerService(self.ports, known=pinned), batch, self._kinds)
+
+    def _early_of(self, batch: Batch, told: Told) -> Event:
+        return early_event(self.ports, self, batch, told)
 
     def meet_deadline(self, batch_id: int) -> Batch | None:
         """End a batch whose deadline has come; see ``deadlines.meet_deadline``."""
@@ -244,7 +263,7 @@ class LedgerService:
             self._settler,
             self._postpone,
             self._end_of,
-            give_up=self._tolerating.look,
+            look=lambda batch: self._teller.look(self._tolerating.look(batch)),
             stalled=self._kinds.stalled,
             stop_at=stop_at,
             report=report,

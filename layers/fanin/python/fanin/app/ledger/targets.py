@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from fanin.app.ledger.early_events import told_at_end
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ports import Ports
 from fanin.app.ports.events import Event
 from fanin.app.targets.jobs import send_jobs
 from fanin.app.targets.records import change, read_targets
-from fanin.domain.batch import Batch
+from fanin.domain.batch import Batch, Told
 from fanin.domain.targets import PATIENCE_MS, TargetReports, TargetState
 from fanin.errors import InvalidRequest
 
@@ -25,12 +26,20 @@ class TargetsOfBatches:
         ports: the stores.
         known: reads batches.
         event_of: makes the event of an ended batch.
+        early_of: makes an event that was told before its end.
     """
 
-    def __init__(self, ports: Ports, known: KnownBatches, event_of: Callable[[Batch], Event]) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        known: KnownBatches,
+        event_of: Callable[[Batch], Event],
+        early_of: Callable[[Batch, Told], Event],
+    ) -> None:
         self._ports = ports
         self._known = known
         self._event_of = event_of
+        self._early_of = early_of
 
     def report(self, batch_id: int) -> TargetReports:
         """Read the targets of a batch."""
@@ -59,8 +68,17 @@ class TargetsOfBatches:
         waiting = [kept for kept in found if not kept.state.settled or kept.state is TargetState.PARKED]
         once = [kept.number for kept in waiting if kept.state is TargetState.FAILED and not lost]
         if waiting:
-            numbers = [kept.number for kept in waiting]
-            send_jobs(self._ports, batch, self._event_of(batch), numbers, once=once)
+            event = self._event_of(batch)
+            ends = [kept.number for kept in waiting if not kept.target.when.early]
+            send_jobs(self._ports, batch, event, ends, once=once)
+            for told in told_at_end(batch, event).told:
+                early = self._early_of(batch, told)
+                numbers = [
+                    k.number
+                    for k in waiting
+                    if k.target.when.value == told.kind.value and early.id not in k.told
+                ]
+                send_jobs(self._ports, batch, early, numbers, once=once)
         for kept in waiting:
             if kept.state is TargetState.PARKED:
                 change(self._ports.records, batch_id, kept, state=TargetState.PENDING)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
@@ -21,6 +21,20 @@ class Activity(NamedTuple):
 
     touched_at: int
     due_at: int
+
+
+class Telling(NamedTuple):
+    """What is noted once on the row of a live batch, so that it is told; see ``Batch.told``.
+
+    Attributes:
+        field: of the batch: ``failing_at``, ``waiting_at`` or ``milestone``.
+        value: its value; only a milestone may follow a smaller one.
+        trouble: becomes the row's ``attention``; None leaves it.
+    """
+
+    field: Literal["failing_at", "waiting_at", "milestone"]
+    value: int
+    trouble: Trouble | None = None
 
 
 class Done(NamedTuple):
@@ -328,11 +342,19 @@ class BatchStore(Protocol):
         """
         ...
 
+    def tell(self, batch_id: int, told: Telling) -> Batch | None:
+        """Note on the row of a live batch what is to be told of it; the stream of the rows has it told.
+
+        Returns:
+            The row, if this call noted it; None if it was noted before, or the batch does not live.
+        """
+        ...
+
     def flag(self, batch: Batch, trouble: Trouble | None) -> None:
-        """Write ``attention``, while the batch is live, or has ended, as it is given.
+        """Write the ``attention`` of a batch that has ended.
 
         Args:
-            batch: its row. A live batch that has ended since is left alone, and so is one that has a flag.
+            batch: its row.
             trouble: None removes the flag.
         """
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from fanin import names
 from fanin.app.ports.events import Event
 from fanin.domain.failures import MessageAttribute
 from fanin.domain.targets import Target
@@ -115,12 +116,17 @@ class Notice(NamedTuple):
     """What a target is told.
 
     Attributes:
-        event: of the end, as it is on the bus.
-        succeeded: whether the batch ended complete and no item failed.
+        event: as it is on the bus.
+        succeeded: whether the batch ended complete and no item failed; or has come to a milestone.
     """
 
     event: Event
     succeeded: bool
+
+    @property
+    def early(self) -> bool:
+        """Whether it tells of something before the end."""
+        return self.event.detail_type in names.EARLY_TYPES.values()
 
 
 class Callbacks(Protocol):

@@ -48,10 +48,10 @@ def deliver(ports: Ports, job: Job) -> Outcome:
         Throttled, ServiceUnavailable: the table is overloaded; do the job again.
     """
     found = read_targets(ports.records, job.batch_id, [job.number])
-    if not found or found[0].state.settled:
+    if not found or _has_heard(found[0], job):
         return Outcome.NOTHING
     (kept,) = found
-    if not kept.target.wants(job.notice.succeeded):
+    if not job.notice.early and not kept.target.wants(job.notice.succeeded):
         change(ports.records, job.batch_id, kept, state=TargetState.SKIPPED)
         return Outcome.NOTHING
     try:
@@ -65,6 +65,11 @@ def deliver(ports: Ports, job: Job) -> Outcome:
         for batch in ports.batches.read([job.batch_id]).values():
             look_again(ports, batch)
     return outcome
+
+
+def _has_heard(kept: TargetRecord, job: Job) -> bool:
+    """Whether a target needs not be told any more: of an end, or of this event before the end."""
+    return job.notice.event.id in kept.told if job.notice.early else kept.state.settled
 
 
 def _tell(ports: Ports, target: Target, notice: Notice) -> None:
@@ -108,8 +113,9 @@ def _mark(ports: Ports, job: Job, kept: TargetRecord) -> None:
             since=None,
             tried_at=None,
             delivered_at=now,
+            told=[*kept.told, job.notice.event.id] if job.notice.early else kept.told,
         )
-        if later is None or later.state.settled:
+        if later is None or _has_heard(later, job):
             return
         kept = later  # a failed attempt of another job was noted meanwhile
     raise ServiceUnavailable(f"target {job.number} of batch {job.batch_id} changes all the time; try again")
@@ -129,7 +135,7 @@ def _note(ports: Ports, job: Job, kept: TargetRecord, error: FaninError) -> Outc
         since=kept.since or now,
         tried_at=now,
     )
-    if later is not None and later.state.settled:
+    if later is not None and _has_heard(later, job):
         return Outcome.NOTHING
     if given_up:
         return Outcome.PARKED

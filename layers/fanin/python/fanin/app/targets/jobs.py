@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fanin import names
 from fanin.app.ports import Ports
 from fanin.app.ports.channels import Notice
 from fanin.app.ports.events import Event
@@ -18,7 +19,7 @@ from fanin.domain.batch import Batch, State
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Tell one target of the end of its batch.
+    """Tell one target of its batch.
 
     Attributes:
         batch_id: the batch.
@@ -77,5 +78,10 @@ def send_jobs(
 
 
 def succeeded(batch: Batch, event: Event) -> bool:
-    """Whether a batch ended ``complete`` and no item failed; the event of the end has counted them."""
+    """Whether a batch ended ``complete`` and no item failed; the event of the end has counted them.
+
+    Of what is told before the end, progress alone is a success.
+    """
+    if event.detail_type in names.EARLY_TYPES.values():
+        return event.detail_type == names.EARLY_TYPES["progress"]
     return batch.state is State.COMPLETE and not event.detail["failed"] and not event.detail["failed_more"]

@@ -33,6 +33,7 @@ class TargetRecord:
         delivered_at: when it was told, ms.
         since: when the attempts that failed began, ms.
         tried_at: when the last of them was, ms.
+        told: ids of the events before the end that it was told of; of milestones there are several.
         version: of the record.
         expires_at: of the record, seconds.
     """
@@ -45,6 +46,7 @@ class TargetRecord:
     delivered_at: int | None = None
     since: int | None = None
     tried_at: int | None = None
+    told: Sequence[str] = ()
     version: int = 0
     expires_at: int = 0
 
@@ -60,6 +62,7 @@ class TargetRecord:
             value["delivered_at"],
             value["since"],
             value["tried_at"],
+            value["told"],
             record.version,
             record.expires_at,
         )
@@ -74,6 +77,7 @@ class TargetRecord:
             "delivered_at": self.delivered_at,
             "since": self.since,
             "tried_at": self.tried_at,
+            "told": list(self.told),
         }
 
     @property

@@ -68,11 +68,13 @@ class Functions:
         self._put_back = put_back
         self._postpone = postpone
 
-    def notifier(self, change: tuple[Batch | None, Batch]) -> None:
-        """Announce the end of a batch, if this change of its row ended it; forget one that was removed."""
+    def notifier(self, change: tuple[Batch | None, Batch], *, again: bool = False) -> None:
+        """Tell of a batch, or announce its end, as a change of its row wants; forget one that was removed."""
         old, new = change
         if new.state.terminal and not (old and old.state.terminal):
             self.services.ledger.announce(new)
+        elif old and new.told_since(old) and not new.state.terminal:
+            self.services.ledger.tell(old, new, again=again)
         elif old and new.expires_at < old.expires_at:
             forget(self._ports, new)
 

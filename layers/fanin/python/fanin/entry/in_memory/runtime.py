@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fanin.adapters.backoff import Backoff
@@ -182,7 +183,14 @@ class Runtime:
             return clock.now() if functions.registered else None
 
         self._dispatcher.add(
-            Feed("notifier", memory.batches.changes, functions.notifier, clock, dead),
+            Feed(
+                "notifier",
+                memory.batches.changes,
+                functions.notifier,
+                clock,
+                dead,
+                retry=partial(functions.notifier, again=True),
+            ),
             Feed("settler", memory.words.finished, functions.settler, clock, dead),
             Feed("directory", memory.directory.changes, functions.directory, clock, dead),
             Feed("bus", memory.events.published, self.bus.pass_on, clock, dead),

@@ -58,14 +58,23 @@ class Feed(Generic[T]):
         handle: the function, for one record; if it raises, the record is tried again.
         clock: tells when the next try is due.
         dead: collects the records that failed too often.
+        retry: the function, for a record that failed before; by default the same.
     """
 
     def __init__(
-        self, name: str, arrivals: Sequence[T], handle: Callable[[T], object], clock: Clock, dead: list[Dead]
+        self,
+        name: str,
+        arrivals: Sequence[T],
+        handle: Callable[[T], object],
+        clock: Clock,
+        dead: list[Dead],
+        *,
+        retry: Callable[[T], object] | None = None,
     ) -> None:
         self._name = name
         self._arrivals = arrivals
         self._handle = handle
+        self._retry = retry or handle
         self._clock = clock
         self._dead = dead
         self._seen = 0
@@ -91,7 +100,7 @@ class Feed(Generic[T]):
 
     def _try(self, record: T, tries: int) -> None:
         try:
-            self._handle(record)
+            (self._retry if tries else self._handle)(record)
         except Exception:  # whatever it is, the records behind must go on
             logger.warning("%s failed and is called again", self._name, exc_info=True)
             if tries + 1 == TRIES:

@@ -1,0 +1,47 @@
+"""What is told of a batch before its end: failing, waiting for held items alone, and its milestones."""
+
+from __future__ import annotations
+
+import json
+
+from fanin import Failure, names
+from tests.behaviour.world import World, take
+
+
+def test_a_batch_tells_that_it_fails_how_far_it_is_and_that_it_waits_and_then_that_it_ended(
+    world: World,
+) -> None:
+    # Given a batch that holds failures, with a queue for each thing that is told before its end
+    tracker, queues = world.tracker, {when: world.queue(channel=True) for when in names.EARLY_TYPES}
+    with tracker.batch(
+        on_failure="hold",
+        milestones=[50, 100],
+        on_end=[{"type": "sqs", "when": when, "queue_url": url} for when, url in queues.items()],
+    ) as batch:
+        group = batch.add(10)
+    assert world.events(batch.id) == []
+
+    # When all but one are done, and that one fails
+    tracker.ack(group[0:9])
+    tracker.mark([Failure(group[9], "no price")])
+
+    # Then each is told once, before the end
+    early = world.until(lambda: len(told := world.events(batch.id)) > 2 and told)
+    assert {one.detail_type for one in early} == set(names.EARLY_TYPES.values())
+    details = {one.detail_type: one.detail for one in early}
+    assert details["Batch Progress"]["percent"] == 50
+    assert [one["reason"] for one in details["Batch Failing"]["failures"]] == ["no price"]
+    assert details["Batch Waiting"]["held"] == 1
+
+    # And when the held item is done, the last milestone comes right before the end
+    tracker.ack(group[9])
+    world.only_event(batch.id)
+    last = [(one.detail_type, one.detail.get("percent")) for one in world.events(batch.id)[3:]]
+    assert sorted(last) == [("Batch Completed", None), ("Batch Progress", 100)]
+
+    # And the targets were told of what they asked for
+    world.until(lambda: all(one.state == "delivered" for one in tracker.targets(batch.id)))
+    for when, url in queues.items():
+        told = [json.loads(message.body) for message in take(world, url)]
+        assert {one["detail-type"] for one in told} == {names.EARLY_TYPES[when]}
+        assert sorted(one["detail"].get("percent") or 0 for one in told) in ([0], [50, 100])

@@ -1,0 +1,222 @@
+"""What is told of a batch before its end: noted once on its row, and at no cost to plain acknowledgements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from fanin.app.ledger.telling import LOOKS
+from fanin.domain.batch import Batch, ChangeLimits, Kind, Mode, OnFailure, OpenBatch
+from fanin.domain.targets import Target, TargetType, When
+from fanin.errors import InvalidRequest, Throttled
+from tests.unit.app.conftest import World
+
+
+def calls(when: When) -> Target:
+    return Target(TargetType.DURABLE_CALLBACK, when, callback_id="YQ==")
+
+
+HOLDS = {"on_failure": OnFailure.HOLD}
+
+
+def told(world: World, batch: Batch) -> list[str]:
+    return [one.name for one in world.row(batch).told]
+
+
+def published(world: World, batch: Batch) -> list[str]:
+    """What the notifier publishes of all changes of a batch, by the last parts of the ids."""
+    start = len(world.memory.events.published)
+    for old, new in [one for one in world.memory.batches.changes if one[1].batch_id == batch.batch_id]:
+        if new.state.terminal and old and not old.state.terminal:
+            world.ledger.announce(new)
+        elif old and new.told_since(old):
+            world.ledger.tell(old, new)
+    return [event.id.partition(".")[2] for event in world.memory.events.published[start:]]
+
+
+class TestFailing:
+    def test_the_first_failure_is_told_once_at_one_write(self, world: World) -> None:
+        batch, (group,) = world.batch(20, closed=True)
+        with world.costing(writes=3):  # the note, the word, and the row
+            world.fail(group[0])
+        assert told(world, batch) == ["failing"]
+
+        with world.costing(writes=2):
+            world.fail(group[1])
+        assert published(world, batch) == ["failing"]
+
+    def test_a_failure_of_an_item_that_is_done_is_none(self, world: World) -> None:
+        batch, (group,) = world.batch(20, closed=True)
+        world.ledger.mark([group[0]]).whole()
+        world.fail(group[0])
+        assert told(world, batch) == []
+
+    def test_the_repeat_of_a_call_that_died_tells_it(self, world: World) -> None:
+        batch, (group,) = world.batch(20, closed=True)
+        with world.dying("words.clear", "after"):
+            world.fail(group[0])
+        assert told(world, batch) == []
+        assert world.fail(group[0])[0].failed == 0
+        assert told(world, batch) == ["failing"]
+
+    def test_a_batch_that_fails_at_its_last_item_tells_it_right_before_its_end(self, world: World) -> None:
+        batch, (group,) = world.batch(3, closed=True)
+        world.ledger.mark(list(group[0:2])).whole()
+        world.fail(group[2])
+        assert told(world, batch) == []
+        assert published(world, batch) == ["failing", "complete"]
+
+    def test_a_row_that_cannot_be_written_fails_no_mark(self, world: World) -> None:
+        batch, (group,) = world.batch(20, closed=True)
+        world.raise_at("batches.tell", "before", Throttled("busy", retry_after=1))
+        assert world.fail(group[0])[0].failed == 1
+        world.ledger.cancel(batch.batch_id)
+        assert published(world, batch) == ["failing", "cancelled"]
+
+    def test_a_bus_that_was_down_until_the_end_hears_of_the_end_alone(self, world: World) -> None:
+        batch, (group,) = world.batch(20, closed=True)
+        before = world.row(batch)
+        world.fail(group[0])
+        after = world.row(batch)
+        world.ledger.tell(before, after, again=True)
+        world.ledger.cancel(batch.batch_id)
+        world.ledger.tell(before, after, again=True)
+        assert [event.detail_type for event in world.memory.events.published] == ["Batch Failing"]
+
+    def test_patterns_tell_of_themselves(self, world: World) -> None:
+        batch, (group,) = world.batch(20, kind=Kind.FRAME)
+        world.fail(group[0])
+        assert (told(world, batch), world.row(batch).attention) == ([], "failing")
+
+
+class TestWaiting:
+    def test_the_last_failure_tells_it_at_once(self, world: World) -> None:
+        batch, (group,) = world.batch(9, closed=True, **HOLDS)
+        world.fail(group[0])
+        world.ledger.mark(list(group[1:8])).whole()
+        assert told(world, batch) == ["failing"]
+        world.fail(group[8])
+        assert told(world, batch) == ["failing", "waiting"]
+
+    def test_the_reaper_tells_it_where_an_acknowledgement_was_last(self, world: World) -> None:
+        batch, (group,) = world.batch(9, closed=True, **HOLDS)
+        world.fail(group[0])
+        with world.costing(reads=0):
+            world.ledger.mark(list(group[1:9])).whole()
+        for _ in range(3):
+            world.clock.advance(300_000)
+            world.ledger.reap()
+        assert told(world, batch) == ["failing", "waiting"]
+
+    def test_an_open_batch_may_get_more_items(self, world: World) -> None:
+        batch, (group,) = world.batch(1, **HOLDS)
+        world.fail(group[0])
+        assert told(world, batch) == ["failing"]
+        world.ledger.close(batch.batch_id)
+        assert told(world, batch) == ["failing", "waiting"]
+
+
+class TestProgress:
+    @pytest.mark.parametrize("order", ["up", "down", "mixed"])
+    def test_each_milestone_is_told_in_time_and_never_early(self, order: str) -> None:
+        world = World(width=8)
+        batch, (group,) = world.batch(1_000, closed=True, milestones=(25, 50, 90, 100))
+        places = list(range(1_000))[:: -1 if order == "down" else 1]
+        if order == "mixed":
+            places = [n * 617 % 1_000 for n in places]
+        seen: dict[int, int] = {}
+        with world.costing(writes=3, of="batches.tell"):
+            for done, place in enumerate(places, 1):
+                world.ledger.mark([group[place]]).whole()
+                seen.setdefault(world.row(batch).milestone, done)
+        assert [0, *seen][1:] == [0, 25, 50, 90]
+        for percent, done in list(seen.items())[1:]:
+            assert percent * 10 <= done <= percent * 10 + 2 * 1_000 // LOOKS
+        assert published(world, batch) == [
+            "progress.25",
+            "progress.50",
+            "progress.90",
+            "progress.100",
+            "complete",
+        ]
+
+    def test_other_acknowledgements_read_nothing(self, world: World) -> None:
+        batch, (group,) = world.batch(640, closed=True, milestones=(50,))
+        with world.costing(reads=0):
+            world.ledger.mark(list(group[1 : 640 // LOOKS])).whole()
+        world.ledger.mark([group[640 // LOOKS]]).whole()
+        assert world.accesses.reads["words.read"] > 0
+        assert told(world, batch) == []
+
+    def test_what_is_not_affordable_to_read_counts_as_pending(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        world = World(width=4)
+        monkeypatch.setattr("fanin.app.ledger.telling.COUNTED", 5)
+        batch, (group,) = world.batch(256, closed=True, milestones=(10, 50, 90))
+        world.ledger.mark([group[n] for n in range(256) if n % 4]).whole()  # no word is whole: all is pending
+        assert told(world, batch) == []
+        world.ledger.mark([group[n] for n in range(0, 192, 4)]).whole()
+        assert told(world, batch) == ["progress.10", "progress.50"]
+
+    def test_the_close_tells_what_was_done_before(self, world: World) -> None:
+        batch, (group,) = world.batch(10, milestones=(50, 90))
+        world.ledger.mark(list(group[0:6])).whole()
+        assert told(world, batch) == []
+        world.ledger.close(batch.batch_id)
+        assert told(world, batch) == ["progress.50"]
+
+    def test_an_estimated_batch_counts(self, world: World) -> None:
+        batch, (group,) = world.batch(10, closed=True, milestones=(50, 90), mode=Mode.ESTIMATED)
+        world.ledger.mark(list(group[0:9])).whole()
+        assert told(world, batch) == ["progress.50", "progress.90"]
+
+    def test_words_that_a_job_clears_count(self, world: World) -> None:
+        batch, _ = world.batch(64, closed=True, milestones=(50,))
+        world.ledger.clear({batch.batch_id: list(world.ports.tree.cover(0, 40, 64))})
+        assert told(world, batch) == ["progress.50"]
+
+    def test_milestones_of_a_live_batch_change(self, world: World) -> None:
+        batch, (group,) = world.batch(10, closed=True, milestones=(50,))
+        world.ledger.mark(list(group[0:6])).whole()
+        changed = world.ledger.change(batch.batch_id, ChangeLimits(milestones=[80, 20, 60]))
+        assert changed.milestones == (20, 60, 80)
+        assert told(world, batch) == ["progress.20", "progress.60"]
+        assert published(world, batch) == ["progress.50", "progress.60"]
+        assert world.ledger.change(batch.batch_id, ChangeLimits(milestones=())).milestones == ()
+
+    def test_a_part_of_a_batch_that_timed_out_is_all_that_is_told(self, world: World) -> None:
+        batch, (group,) = world.batch(10, closed=True, milestones=(50, 90))
+        world.ledger.mark(list(group[0:5])).whole()
+        world.ledger.cancel(batch.batch_id)
+        assert published(world, batch) == ["progress.50", "cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"milestones": [0]}, "a milestone"),
+        ({"milestones": [101]}, "a milestone"),
+        ({"milestones": range(1, 12)}, "up to 10"),
+        ({"milestones": [50], "kind": Kind.BUFFER}, "plain batches"),
+        (
+            {"on_end": [calls(When.PROGRESS)]},
+            "needs milestones",
+        ),
+        (
+            {"on_end": [calls(When.WAITING)]},
+            "needs on_failure",
+        ),
+        (
+            {
+                "on_end": [calls(When.FAILING)],
+                "kind": Kind.SCATTER,
+            },
+            "plain",
+        ),
+    ],
+)
+def test_what_would_never_be_told_is_refused(
+    world: World, options: dict[str, Sequence[int]], match: str
+) -> None:
+    with world.refusing(InvalidRequest, match):
+        world.ledger.open(OpenBatch(**options))  # type: ignore[arg-type]
