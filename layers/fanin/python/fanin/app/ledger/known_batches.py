@@ -64,6 +64,15 @@ class KnownBatches:
         known = self._rows.get(batch_id)
         return known[1] if known else None
 
+    def row(self, batch_id: int) -> Batch:
+        """The row as last remembered, however long ago; read again if it gave way to those of other batches.
+
+        Raises:
+            BatchNotFound, BatchGone: as ``current`` does.
+        """
+        known = self._rows.get(batch_id)
+        return known[1] if known else self.current(batch_id)
+
     def fresh(self, batch_ids: Collection[int]) -> dict[int, Batch]:
         """Rows from the cache where they are fresh enough, read from the store otherwise.
 

@@ -67,7 +67,7 @@ class Lifecycle:
 
     def close(self, batch_id: int, when: CloseWhen) -> Batch:
         # The same write says when the reaper looks, so that a crash after it is found: that takes the row.
-        seen, now = self._known.cached(batch_id) or self._known.current(batch_id), self._ports.clock.now()
+        seen, now = self._known.row(batch_id), self._ports.clock.now()
         if when is CloseWhen.DRAINED:
             _check_drains(seen)
             activity = self._known.activity(replace(seen, draining_at=now))

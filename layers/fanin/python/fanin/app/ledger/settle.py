@@ -132,7 +132,7 @@ class Settler:
 
     def _brought(self, key: WordKey, mask: int, brought: Brought) -> dict[int, Tally]:
         """What each item of a word brings to the totals of its batch; many bring nothing, and add zeros."""
-        totals = () if key.level else self._row(key).totals
+        totals = () if key.level else self._known.row(key.batch_id).totals
         if not totals:
             return {}
         nothing, values = Tally(sums=(0,) * len(totals)), brought.get(key, {})
@@ -192,7 +192,9 @@ class Settler:
         todo = {key: change.mask for key, change in changes.items()}
         todo |= {key: todo[key] & words[key].word for key in todo if key in words}
         clears = [
-            Clear(key, mask, self._row(key).expires_at, failed.get(key, 0), changes[key].carried)
+            Clear(
+                key, mask, self._known.row(key.batch_id).expires_at, failed.get(key, 0), changes[key].carried
+            )
             for key, mask in todo.items()
             if mask
         ]
@@ -267,7 +269,11 @@ class Settler:
         rising: Collection[WordKey] = finished
         while rising:
             self._look_again([key for key in rising if key.level >= self._root_level(key)])
-            rising = [key for key in rising if not self._is_top(key) or self._row(key).state is State.CLOSED]
+            rising = [
+                key
+                for key in rising
+                if not self._is_top(key) or self._known.row(key.batch_id).state is State.CLOSED
+            ]
             places = {key: self._parent(key) for key in rising if not self._is_top(key)}
             words = self._ports.words.read({parent for parent, _ in places.values()})
             full = self._tree.full
@@ -283,7 +289,11 @@ class Settler:
 
     def _rise(self, words: Mapping[WordKey, Tallied]) -> None:
         """Carry up the words that are done, except those whose parent among ``words`` shows it already."""
-        done = [key for key, found in words.items() if self._is_done(key, found.word, self._row(key))]
+        done = [
+            key
+            for key, found in words.items()
+            if self._is_done(key, found.word, self._known.row(key.batch_id))
+        ]
         changes = self._above({key: words[key].tally for key in done})
         missing = [key for key, up in changes.items() if key not in words or up.mask & words[key].word]
         all_of(self._settle({key: changes[key] for key in missing}))
@@ -297,7 +307,7 @@ class Settler:
         """
         done, doubtful = [], []
         for key, word in words.items():
-            batch = self._row(key)
+            batch = self._known.row(key.batch_id)
             if self._is_done(key, word, batch):
                 done.append(key)
             elif _unsure(batch) and self._tree.may_be_last(key.level, key.number, word, batch.items):
@@ -309,7 +319,10 @@ class Settler:
                 raise
             errors |= dict.fromkeys(doubtful, error)
             return done
-        return [*done, *[key for key in doubtful if self._is_done(key, words[key], self._row(key))]]
+        return [
+            *done,
+            *[key for key in doubtful if self._is_done(key, words[key], self._known.row(key.batch_id))],
+        ]
 
     def _is_done(self, key: WordKey, word: int, batch: Batch) -> bool:
         """Whether a word is done, as far as the row tells."""
@@ -324,7 +337,7 @@ class Settler:
         Those that drain are finished, if all their items are done; also those that were closed for that by a
         process that could not carry up their last words.
         """
-        if batch_ids := {key.batch_id for key in keys if _unsure(self._row(key))}:
+        if batch_ids := {key.batch_id for key in keys if _unsure(self._known.row(key.batch_id))}:
             for batch in self._ports.batches.read(batch_ids).values():
                 self._known.remember(batch)
                 if batch.draining_at is not None:
@@ -340,10 +353,10 @@ class Settler:
         """
         changes: dict[WordKey, _Change] = {}
         for key, found in done.items():
-            tally = found.for_totals(len(self._row(key).totals))
+            tally = found.for_totals(len(self._known.row(key.batch_id).totals))
             if self._is_top(key):
                 try:
-                    if (batch := self._row(key)).state is State.CLOSED:
+                    if (batch := self._known.row(key.batch_id)).state is State.CLOSED:
                         self._complete(batch, tally)
                 except (Throttled, ServiceUnavailable, *GONE) as error:
                     if errors is None:
@@ -357,7 +370,7 @@ class Settler:
 
     def _is_top(self, key: WordKey) -> bool:
         """Whether nothing of its batch lies above the word."""
-        return self._row(key).state is not State.OPEN and key.level >= self._root_level(key)
+        return self._known.row(key.batch_id).state is not State.OPEN and key.level >= self._root_level(key)
 
     def _parent(self, key: WordKey) -> tuple[WordKey, int]:
         """The word above, and the bit in it."""
@@ -383,13 +396,7 @@ class Settler:
         return self._known.remember(row)
 
     def _root_level(self, key: WordKey) -> int:
-        return self._tree.root_level(self._row(key).items)
-
-    def _row(self, key: WordKey) -> Batch:
-        row = self._known.cached(key.batch_id)
-        if row is None:  # dropped from the cache in favour of other batches
-            row = self._known.current(key.batch_id)
-        return row
+        return self._tree.root_level(self._known.row(key.batch_id).items)
 
 
 def _unsure(batch: Batch) -> bool:
