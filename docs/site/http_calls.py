@@ -126,6 +126,8 @@ def _type(schema: Schema, page: str) -> str:
         return f"[{name}]({page}#{name.lower()})"
     if "enum" in schema:
         return " or ".join(_value(one) for one in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(_type(one, page) for one in schema["anyOf"])
     kinds = schema.get("type", "anything")
     kinds = [kinds] if isinstance(kinds, str) else kinds
     return " or ".join(_kind(kind, schema, page) for kind in kinds)

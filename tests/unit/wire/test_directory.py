@@ -23,9 +23,9 @@ def test_names_come_from_the_path_and_what_is_left_out_takes_its_default() -> No
     assert PUT_ROUTE.decode({"pattern": {}, "topic": "desk"}, name="all") == PutRoute("all", {}, "desk")
 
 
-def test_why_a_registration_ended_is_told_only_when_it_has() -> None:
+def test_why_a_registration_ended_is_told_when_it_has() -> None:
     left = ALIVE.leave(Left.QUEUE_GONE, 5)
-    assert "reason" not in REGISTRATION.encode(ALIVE)
+    assert REGISTRATION.encode(ALIVE)["reason"] is None
     assert REGISTRATION.encode(left)["reason"] == "queue gone"
     assert REGISTRATION.decode(REGISTRATION.encode(left)) == left
 

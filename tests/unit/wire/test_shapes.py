@@ -42,9 +42,7 @@ class Row:
         return 2 * self.number
 
 
-ROW = answer(
-    "Row", Row, without={"secret": ""}, number=NATURAL, double=NATURAL, left=TEXT.left_out_if_empty()
-)
+ROW = answer("Row", Row, without={"secret": ""}, number=NATURAL, double=NATURAL, left=or_null(TEXT))
 
 
 class TestRequest:
@@ -74,9 +72,9 @@ class TestRequest:
 
 
 class TestAnswer:
-    def test_every_field_is_there_but_those_left_out_if_empty(self) -> None:
-        assert ROW.definition["required"] == ["number", "double"]
-        assert ROW.encode(Row(2, "s")) == {"number": 2, "double": 4}
+    def test_every_field_is_there_whatever_is_in_it(self) -> None:
+        assert ROW.definition["required"] == ["number", "double", "left"]
+        assert ROW.encode(Row(2, "s")) == {"number": 2, "double": 4, "left": None}
         assert ROW.encode(Row(2, "s", "now")) == {"number": 2, "double": 4, "left": "now"}
 
     def test_what_stays_inside_is_neither_written_nor_read(self) -> None:
@@ -85,15 +83,24 @@ class TestAnswer:
     def test_a_property_is_written_and_not_read(self) -> None:
         assert ROW.decode({"number": 2, "double": 99}).double == 4
 
+    def test_what_an_earlier_version_did_not_say_has_its_default_and_what_has_none_is_needed(self) -> None:
+        assert ROW.decode({"number": 2}).left is None
+        with pytest.raises(KeyError, match="number"):
+            ROW.decode({"left": "now"})
+
     def test_a_shape_within_a_shape_is_named(self) -> None:
         @dataclass(frozen=True)
         class Pair:
-            row: Row
+            row: Row | None
             more: Sequence[Row]
 
-        shape = answer("Pair", Pair, row=ROW, more=many(ROW))
-        assert shape.definition["properties"]["row"] == {"$ref": "#/components/schemas/Row"}
-        assert shape.encode(Pair(Row(1, ""), [Row(2, "")]))["more"] == [{"number": 2, "double": 4}]
+        shape = answer("Pair", Pair, row=or_null(ROW), more=many(ROW))
+        row = {"$ref": "#/components/schemas/Row"}
+        assert shape.definition["properties"]["row"] == {"anyOf": [row, {"type": "null"}]}
+        assert shape.definition["properties"]["more"]["items"] == row
+        pair = Pair(None, (Row(2, ""),))
+        assert shape.encode(pair) == {"row": None, "more": [{"number": 2, "double": 4, "left": None}]}
+        assert shape.decode(shape.encode(pair)) == pair
 
     def test_an_inlined_shape_stands_beside_the_others(self) -> None:
         @dataclass(frozen=True)
@@ -103,15 +110,17 @@ class TestAnswer:
 
         shape = answer("Wide", Wide, row=Inline(ROW), other=NATURAL)
         assert list(shape.definition["properties"]) == ["number", "double", "left", "other"]
-        assert shape.definition["required"] == ["number", "double", "other"]
-        assert shape.encode(Wide(Row(1, ""), 5)) == {"number": 1, "double": 2, "other": 5}
-        assert shape.decode({"number": 1, "double": 2, "other": 5}) == Wide(Row(1, ""), 5)
+        assert shape.definition["required"] == ["number", "double", "left", "other"]
+        wide = {"number": 1, "double": 2, "left": None, "other": 5}
+        assert shape.encode(Wide(Row(1, ""), 5)) == wide
+        assert shape.decode(wide) == Wide(Row(1, ""), 5)
 
 
 def test_a_list_may_be_the_only_field() -> None:
     shape = wrapped("Rows", "rows", many(ROW))
-    assert shape.encode([Row(1, "")]) == {"rows": [{"number": 1, "double": 2}]}
-    assert shape.decode({"rows": [{"number": 1, "double": 2}]}) == (Row(1, ""),)
+    rows = {"rows": [{"number": 1, "double": 2, "left": None}]}
+    assert shape.encode([Row(1, "")]) == rows
+    assert shape.decode(rows) == (Row(1, ""),)
 
 
 @pytest.mark.parametrize("lenient", [True, False])

@@ -41,15 +41,15 @@ class TestOpenedBy:
             (iam("arn:aws:iam::123456789012:user/ada"), "arn:aws:iam::123456789012:user/ada"),
             (jwt(), "ada"),
             ({"jwt": {"claims": {"client_id": "job", "iss": "https://id"}}}, "job"),
-            (None, None),
-            ({"jwt": {"claims": {"scope": "all"}}}, None),
+            (None, ""),
+            ({"jwt": {"claims": {"scope": "all"}}}, ""),
         ],
     )
     def test_a_batch_says_who_opened_it_wherever_it_is_shown(self, call: Client, authorizer, name) -> None:
         batch = opened(call, authorizer)
         (listed,) = call("GET", "/v1/batches", state="open").json["batches"]
         shown = call("GET", f"/v1/batches/{batch['batch_id']}").json
-        assert [one.get("opened_by") for one in (batch, listed, shown)] == [name] * 3
+        assert [one["opened_by"] for one in (batch, listed, shown)] == [name] * 3
 
     def test_a_caller_cannot_name_another(self, call: Client) -> None:
         call.authorizer = jwt()

@@ -203,34 +203,32 @@ BATCH: Final = answer(
     keep=_KEEP,
     on_failure=one_of(OnFailure),
     child_failures=one_of(ChildFailures),
-    tolerated_failures=TOLERANCE.left_out_if_empty(),
+    tolerated_failures=or_null(TOLERANCE),
     cause=or_null(one_of(Cause)).with_keywords(
         enum=[*(one.value for one in Cause), None],
         description="why it was cancelled although nobody asked for it",
     ),
     targets=NATURAL,
-    totals=TOTALS.left_out_if_empty(),
+    totals=TOTALS,
     totals_exact=BOOLEAN.with_keywords(
         description="whether the totals are the sums of all items that are done, each counted once"
     ),
-    totals_before=TOTALS.with_keywords(description="sums of the batches that it retries").left_out_if_empty(),
+    totals_before=TOTALS.with_keywords(description="sums of the batches that it retries"),
     results=BOOLEAN.with_keywords(description="whether results of its items are kept"),
     opened_by=TEXT.with_keywords(
-        description="who opened it: an AWS identity, a token's subject, a program's name; absent if unknown"
-    ).left_out_if_empty(),
-    attention=or_null(one_of(Trouble))
-    .with_keywords(enum=[*(one.value for one in Trouble), None], description="why a person should look at it")
-    .left_out_if_empty(),
-    draining_at=or_null(TIME).left_out_if_empty(),
-    max_items=or_null(NATURAL).left_out_if_empty(),
-    grown=NATURAL.left_out_if_empty(),
-    keyed=NATURAL.left_out_if_empty(),
-    milestones=MILESTONES.left_out_if_empty(),
-    milestone=NATURAL.with_keywords(description="the last milestone that was told").left_out_if_empty(),
-    failing_at=or_null(TIME).with_keywords(description="when its first failure was told").left_out_if_empty(),
-    waiting_at=or_null(TIME)
-    .with_keywords(description="when it was told that only held items are left")
-    .left_out_if_empty(),
+        description="who opened it: an AWS identity, a token's subject, a program's name; empty if unknown"
+    ),
+    attention=or_null(one_of(Trouble)).with_keywords(
+        enum=[*(one.value for one in Trouble), None], description="why a person should look at it"
+    ),
+    draining_at=or_null(TIME),
+    max_items=or_null(NATURAL),
+    grown=NATURAL,
+    keyed=NATURAL,
+    milestones=MILESTONES,
+    milestone=NATURAL.with_keywords(description="the last milestone that was told"),
+    failing_at=or_null(TIME).with_keywords(description="when its first failure was told"),
+    waiting_at=or_null(TIME).with_keywords(description="when it was told that only held items are left"),
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
 BATCHES: Final = answer("BatchPage", Batches, batches=many(BATCH), cursor=CURSOR)
@@ -268,7 +266,7 @@ PROGRESS: Final = answer(
     batch=Inline(BATCH),
     done_min=NATURAL,
     done_max=NATURAL,
-    cost=COST.left_out_if_empty(),
+    cost=or_null(COST),
 )
 CLOSE_WHEN: Final = one_of(CloseWhen)
 ADD_ITEMS: Final = plain(
@@ -299,8 +297,8 @@ GROUP: Final = answer(
     batch_id=BATCH_ID,
     id=UUID,
     upto=whole(1, MAX_COUNT),
-    again=BOOLEAN.left_out_if_empty(),
-    sent=BOOLEAN.left_out_if_empty(),
+    again=BOOLEAN,
+    sent=BOOLEAN,
 )
 EXPIRED: Final = answer("Expired", Expired, batches=NATURAL, items=NATURAL, cursor=CURSOR)
 VERDICT: Final = answer(

@@ -21,6 +21,7 @@ from fanin.wire.json_types import (
     JsonType,
     many,
     one_of,
+    or_null,
     string_map,
     text,
     whole,
@@ -49,7 +50,7 @@ REGISTRATION: Final = answer(
     lease=NATURAL,
     since=TIME,
     until=TIME,
-    left=one_of(Left).called("reason").left_out_if_empty(),
+    left=or_null(one_of(Left)).called("reason"),
 )
 REGISTRATIONS: Final = answer(
     "RegistrationPage", Registrations, registrations=many(REGISTRATION), cursor=CURSOR

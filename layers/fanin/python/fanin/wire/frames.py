@@ -55,10 +55,10 @@ FRAME: Final = answer(
     user_key=TEXT,
     missing=many(many(NATURAL, 2).with_keywords(description="half-open range of indices")),
     cursor=CURSOR,
-    totals=TOTALS.left_out_if_empty(),
+    totals=TOTALS,
     totals_exact=BOOLEAN.with_keywords(
         description="whether the totals are the sums of all envelopes that were handled"
-    ).left_out_if_empty(),
+    ),
 )
 TICKET: Final = request("Ticket", Ticket, frame_id=BATCH_ID, index=whole(0, MAX_COUNT))
 CLAIM_ENVELOPES: Final = request(

@@ -87,13 +87,13 @@ FAILED_ITEM: Final = answer(
     kept=BOOLEAN.with_keywords(description="whether its message was kept"),
     redriven=or_null(TEXT).with_keywords(description="name of the redrive that sent it again"),
     held=BOOLEAN.with_keywords(description="whether it is pending, because its batch holds failed items"),
-    key=TEXT.with_keywords(description="of the item; absent if it has none").left_out_if_empty(),
+    key=TEXT.with_keywords(description="of the item; empty if it has none"),
 )
 FAILED_ITEMS: Final = answer("FailedItems", Failures, failures=many(FAILED_ITEM), cursor=CURSOR)
 FAILED_MESSAGE: Final = answer(
-    "FailedMessage", FailedMessage, failure=Inline(FAILED_ITEM), message=KEPT_MESSAGE.left_out_if_empty()
+    "FailedMessage", FailedMessage, failure=Inline(FAILED_ITEM), message=or_null(KEPT_MESSAGE)
 )
-"""A failed item with its message, which is left out if it was not kept."""
+"""A failed item with its message; null if it was not kept."""
 ERROR_GROUP: Final = answer(
     "ErrorGroup",
     ErrorGroup,

@@ -135,9 +135,13 @@ def one_of(kind: type[E]) -> JsonType[E]:
 
 def or_null(kind: JsonType[T]) -> JsonType[T | None]:
     """The same, or null for None."""
-    members = {"enum": [*kind.schema["enum"], None]} if "enum" in kind.schema else {}
+    if "type" in kind.schema:
+        members = {"enum": [*kind.schema["enum"], None]} if "enum" in kind.schema else {}
+        schema = kind.schema | {"type": [kind.schema["type"], "null"]} | members
+    else:  # a shape, which stands elsewhere in the document
+        schema = {"anyOf": [kind.schema, {"type": "null"}]}
     return JsonType(
-        kind.schema | {"type": [kind.schema["type"], "null"]} | members,
+        schema,
         lambda value: None if value is None else kind.encode(value),
         lambda value: None if value is None else kind.decode(value),
     )

@@ -207,7 +207,7 @@ def _decode_unsettled(entries: Iterable[Json]) -> dict[int, FaninError]:
 
 def _unsettled(description: str) -> JsonType[Unsettled]:
     schema = many(UNSETTLED).schema | {"description": description}
-    return JsonType[Unsettled](schema, _encode_unsettled, _decode_unsettled).left_out_if_empty()
+    return JsonType[Unsettled](schema, _encode_unsettled, _decode_unsettled)
 
 
 MARKED: Final = answer(

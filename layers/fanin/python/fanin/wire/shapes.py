@@ -97,7 +97,7 @@ def answer(
     shown: Mapping[str, str] | None = None,
     **types: JsonType[Any],
 ) -> Shape[T]:
-    """Declare what the service says; fields are always there, but for those left out where they are empty.
+    """Declare what the service says; each field is always there, whatever is in it.
 
     Args:
         component: name in the OpenAPI document.
@@ -106,8 +106,7 @@ def answer(
         shown: attribute → property that is written in its place.
         types: JSON types of its attributes, in order. A property of the class is written, and not read.
     """
-    needed = [name for name, kind in types.items() if not kind.omit_empty]
-    return _record(component, of, types, needed, without=without or {}, shown=shown or {})
+    return _record(component, of, types, types, without=without or {}, shown=shown or {})
 
 
 def wrapped(component: str, field: str, kind: JsonType[T]) -> Shape[T]:
@@ -155,6 +154,7 @@ class _Field:
         name: its name on the wire.
         kind: its JSON type.
         needed: whether it is always there.
+        has_default: whether the attribute has a default.
         computed: whether it is a property, which is only written.
     """
 
@@ -163,6 +163,7 @@ class _Field:
     name: str
     kind: JsonType[Any]
     needed: bool
+    has_default: bool
     computed: bool
 
     def write(self, value: Any, body: Json) -> None:
@@ -174,7 +175,9 @@ class _Field:
     def read(self, body: Json, into: Json) -> None:
         if self.computed:
             return
-        if self.needed or body.get(self.name) is not None:
+        # What an earlier version did not say yet has the default of its attribute.
+        needed = self.needed and not (self.has_default and self.name not in body)
+        if needed or body.get(self.name) is not None:
             into[self.attribute] = self.kind.decode(body[self.name])
         elif self.kind.default is not NO_DEFAULT:
             into[self.attribute] = self.kind.default
@@ -223,6 +226,7 @@ def _record(
                     name,
                     kind,
                     needed=attribute in needed,
+                    has_default=attributes.get(attribute, False),
                     computed=attribute not in attributes,
                 )
             )

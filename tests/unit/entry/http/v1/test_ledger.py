@@ -146,7 +146,7 @@ def test_bad_entries_are_refused_by_their_places_and_nothing_else(call, ledger: 
     assert [(one["place"], one["code"]) for one in answer.json["refused"]] == [
         (3 + n, code) for n, (_, code) in enumerate(bad)
     ]
-    assert "left" not in answer.json
+    assert answer.json["left"] == []
     (receipt,) = answer.json["batches"]
     assert (receipt["first"], receipt["failed"]) == (4, 1)
     assert ledger.status(group.batch_id).batch.totals == {"rows": 7}
@@ -163,10 +163,10 @@ def test_a_message_of_more_than_4_mib_is_refused_alone(call, ledger: LedgerServi
     assert call("POST", "/v1/acks", {"marks": ["x" * 6_000_000]}).status == 413
 
 
-def test_a_plain_batch_says_nothing_of_a_tolerance(call) -> None:
-    row = call("POST", "/v1/batches", {}).json
-    assert (row["on_failure"], row["held"], row["held_more"], row["cause"]) == ("done", 0, False, None)
-    assert "tolerated_failures" not in row
+def test_a_batch_has_the_same_fields_whatever_it_was_opened_with(call) -> None:
+    plain = call("POST", "/v1/batches", {}).json
+    assert list(call("POST", "/v1/batches", {"totals": ["rows"], "max_items": 9}).json) == list(plain)
+    assert (plain["totals"], plain["tolerated_failures"], plain["max_items"]) == ({}, None, None)
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ OPERATIONS: Final = {
     "listFailures": (
         "In the order in which the items were added, each with its reason and whether its message was kept."
     ),
-    "getFailure": "Its message is left out if it was not kept.",
+    "getFailure": "Its message is null if it was not kept.",
     "listErrors": (
         "A call groups some hundreds of failures: add up the pages. Reasons that differ in numbers, ids "
         "and quoted texts are one error."
@@ -235,7 +235,7 @@ FIELDS: Final = {
     "Registration.until": "When its lease ends.",
     "Scattered.missing": "Recipients that neither replied nor failed.",
     "ReplyReceipt.duplicate": "Whether the recipient had replied before.",
-    "FailedMessage.message": "The message; left out if it was not kept.",
+    "FailedMessage.message": "The message; null if it was not kept.",
     "CarlyleItems.items": "How many items to add.",
     "CarlyleCompletion.batchId": "The batch, as a UUID.",
     "CarlyleDecrement.batchId": "The batch, as a UUID.",

@@ -29,7 +29,7 @@ EXAMPLES: Final[dict[str, Any]] = {
     "OpenBatch": {"user_key": "catalog-42", "deadline": "2026-11-21T18:00:00Z", "totals": ["rows"]},
     "AddItems": {"count": 3},
     "AddKeys": {"keys": [{"key": "/a", "payload": "51f0c1d2"}, {"key": "/b"}]},
-    "Group": {"batch_id": _BATCH, "id": _GROUP, "upto": 3},
+    "Group": {"batch_id": _BATCH, "id": _GROUP, "upto": 3, "again": False, "sent": False},
     "MarkItems": {
         "marks": [
             _ITEM,
@@ -59,6 +59,8 @@ EXAMPLES: Final[dict[str, Any]] = {
                 "detail": f"item id '{_BATCH}:{_GROUP}:2' is beyond its group",
             }
         ],
+        "left": [],
+        "unknown": [],
     },
     "Missing": {"ranges": [{"group": f"{_BATCH}:{_GROUP}", "from": 0, "to": 3}], "cursor": None},
     "Expired": {"batches": 2, "items": 4_000, "cursor": None},
