@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bench import bill
-from fanin.domain.costs import TOGETHER, costs
+from bench.world import World
+from fanin.domain.batch import CloseWhen, OpenBatch
+from fanin.domain.costs import TOGETHER, costs, extras
+from fanin.domain.keys import ItemKey
 from fanin.domain.prices import DEFAULT
 from fanin.domain.usage import Order
 
@@ -47,3 +50,28 @@ def test_the_plan_of_direct_calls_is_what_a_run_counts(order):
 def test_the_faster_the_items_the_fewer_writes_of_the_ack_queue():
     slow, fast = (bill.bill_of_queue(4_096, Order.SCATTERED, rate) for rate in (100, 10_000))
     assert fast.writes < slow.writes / 2
+
+
+@pytest.mark.parametrize(("keyed", "at_a_time"), [(True, 98), (True, 7), (False, 50)])
+def test_what_keys_and_growth_add_to_the_plan_is_what_additions_take(keyed, at_a_time):
+    # Given a batch that grows from inside
+    world = World()
+    batch = world.ledger.open(OpenBatch())
+    (first,) = world.ledger.add(batch.batch_id, 1)
+    world.ledger.close(batch.batch_id, when=CloseWhen.DRAINED)
+    count = 3 * at_a_time
+    # When its item adds others, in additions of its own
+    with world.spending() as spent:
+        for start in range(0, count, at_a_time):
+            if keyed:
+                keys = [ItemKey(str(n)) for n in range(start, start + at_a_time)]
+                world.ledger.add_keys(batch.batch_id, keys, item=first)
+            else:
+                world.ledger.add(batch.batch_id, at_a_time, item=first, key=str(start))
+    # Then each row of a transaction takes two units
+    planned = extras(count, keys=keyed, growing=at_a_time)
+    assert (planned.writes, planned.reads) == (2 * spent.writes, pytest.approx(spent.reads, abs=3))
+
+
+def test_a_result_takes_a_write_for_each_kb_beside_its_row():
+    assert [extras(10, result_bytes=size).writes for size in (0, 1, 896, 897, 8_192)] == [0, 10, 10, 20, 90]

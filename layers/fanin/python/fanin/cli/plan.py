@@ -12,11 +12,11 @@ from fanin.cli import parsing
 from fanin.cli.listing import Listing, Value
 from fanin.cli.session import session
 from fanin.domain import limits
-from fanin.domain.costs import RATE, TOGETHER, Cost, costs, failure_writes
-from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.costs import RATE, TOGETHER, Cost, costs, extras, failure_writes
+from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
 from fanin.domain.planning import CONCURRENCY, ITEM_MS, REQUESTS, WRITES, Quota, alternatives, idle, needs
 from fanin.domain.prices import DEFAULT, Prices, nearest, prices_of
-from fanin.domain.usage import Order
+from fanin.domain.usage import Order, Usage
 from fanin.errors import InvalidRequest
 
 app = typer.Typer()
@@ -63,6 +63,28 @@ def plan(
             help="Milliseconds that a consumer on Lambda works on an item, for the quotas.",
         ),
     ] = ITEM_MS,
+    keys: Annotated[
+        bool, typer.Option("--keys", help="Items have keys: two write units each, and four an addition.")
+    ] = False,
+    growing: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=MAX_COUNT,
+            metavar="N",
+            help="The batch grows from inside, and drains: an item adds N others at a time, for four write"
+            " units and two reads; 0 if it does not.",
+        ),
+    ] = 0,
+    result_bytes: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=limits.MAX_KEPT_INLINE,
+            metavar="BYTES",
+            help="Items have results of so many bytes of JSON: one write unit a KB; 0 if they have none.",
+        ),
+    ] = 0,
     region: Annotated[
         str, typer.Option(metavar="REGION", help="Region of AWS whose prices are taken.")
     ] = DEFAULT.region,
@@ -87,7 +109,8 @@ def plan(
     run = session(ctx)
     count = parsing.whole(items, 1, MAX_ITEMS)
     prices = _prices(region, own)
-    ways = costs(count, order, together=together, rate=rate)
+    more = extras(count, keys=keys, growing=growing, result_bytes=result_bytes)
+    ways = costs(count, order, together=together, rate=rate, more=more)
     others = alternatives(count)
     quotas = {way.way: needs(way, count, rate=rate, item_ms=item_ms) for way in ways[:_OF_CONSUMERS]}
     waiting = idle()
@@ -97,6 +120,9 @@ def plan(
         "together": together,
         "rate": rate,
         "item_ms": item_ms,
+        "keys": keys,
+        "growing": growing,
+        "result_bytes": result_bytes,
         "prices": prices.as_json(),
         "ways": [_document(way, prices) for way in ways],
         "alternatives": [_document(way, prices) for way in others],
@@ -136,6 +162,7 @@ def plan(
         shown,
         *(f"{way.way}: {way.note}" for way in [*ways, *others]),
         *(f"{way}: at {rate:,} items a second, {_quotas(taken)}" for way, taken in quotas.items()),
+        *([_extras(more, dollars(more.dollars(prices)))] if more.writes else []),
         f"an item that fails takes {failure_writes(0)} writes more with a small message,"
         f" {failure_writes(1024)} with 1 KiB, {failure_writes(limits.MAX_KEPT_INLINE)} with 8 KiB;"
         " a larger message is an object in S3",
@@ -143,6 +170,11 @@ def plan(
         f"{order} items; prices of {prices.region}, {prices.since}: {prices.source}; without free tiers",
         *([f"assumed as in {DEFAULT.region}: {', '.join(prices.assumed)}"] if prices.assumed else []),
     )
+
+
+def _extras(more: Usage, dollars: str) -> str:
+    amounts = f"{more.writes:,.0f} writes and {more.reads:,.0f} reads"
+    return f"keys, growth and results: {amounts}, {dollars} of each way"
 
 
 def _quotas(taken: dict[Quota, int]) -> str:

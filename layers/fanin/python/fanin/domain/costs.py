@@ -7,11 +7,12 @@ what is left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
 from fanin.domain import limits
+from fanin.domain.keys import MAX_KEYS
 from fanin.domain.prices import Prices
 from fanin.domain.reports import Estimate
 from fanin.domain.tree import Tree
@@ -51,6 +52,8 @@ _PER_REQUEST: Final = 10
 """Messages that one request to SQS receives or deletes."""
 _WORD_BYTES: Final = 250
 """Bytes of the row of a word, with the 100 that DynamoDB adds."""
+_KEY_BYTES: Final = 300
+"""Bytes of the row of a key of some twenty letters without a payload, and of its place by ordinal."""
 _MONTHS: Final = 1.0
 """For which rows are kept: a lifetime of 30 days."""
 
@@ -83,7 +86,12 @@ class Cost:
 
 
 def costs(
-    items: int, order: Order = Order.SCATTERED, *, together: int = TOGETHER, rate: int = RATE
+    items: int,
+    order: Order = Order.SCATTERED,
+    *,
+    together: int = TOGETHER,
+    rate: int = RATE,
+    more: Usage | None = None,
 ) -> list[Cost]:
     """The ways to use fanin, the one with the most requests first.
 
@@ -92,8 +100,9 @@ def costs(
         order: which items are acknowledged together.
         together: items of one call or message.
         rate: items done in a second: the faster, the more an invocation of the ack queue has to merge.
+        more: what comes on top, whatever the way; see ``extras``.
     """
-    return [
+    ways = [
         _over_https(items, 1, order),
         _over_https(items, together, order),
         _through_the_queue(items, together, order, rate),
@@ -102,6 +111,32 @@ def costs(
         _by_spark(items),
         _ranges_with_totals(items),
     ]
+    return [replace(way, usage=way.usage + more) for way in ways] if more else ways
+
+
+def extras(items: int, *, keys: bool = False, growing: int = 0, result_bytes: int = 0) -> Usage:
+    """What items take beyond a plain batch if they have keys or results, or add each other.
+
+    Args:
+        items: number of items in the batch.
+        keys: whether each has a key. The rows of an addition, and the batch, are written in a transaction,
+            which counts twice.
+        growing: items that an item adds at a time, in a batch that grows from inside; 0 if none does.
+        result_bytes: of the result of an item, as JSON; 0 if there are no results.
+    """
+    additions = -(-items // (growing or MAX_KEYS))
+    writes, reads, stored = 0, 0, 0
+    if keys:
+        writes += 2 * items + 4 * additions
+        reads += items + 2 * additions
+        stored += items * _KEY_BYTES
+    elif growing:
+        writes += 4 * additions
+        reads += 2 * additions
+    if result_bytes:
+        writes += items * -(-(result_bytes + _ROW) // 1024)
+        stored += items * (result_bytes + _ROW)
+    return Usage(writes=writes, reads=reads, stored_gb_months=stored / GB * _MONTHS)
 
 
 @lru_cache(maxsize=256)
