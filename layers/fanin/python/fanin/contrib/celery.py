@@ -22,7 +22,7 @@ from fanin.domain.failures import KeptMessage, reason_of
 from fanin.domain.ids import parse_item
 from fanin.domain.marks import Done, Failure
 from fanin.errors import FaninError, InvalidItemId
-from fanin.wire.marks import MARKS, size_of
+from fanin.wire.marks import MARKS, result_json, size_of
 
 __all__ = ["TrackedTask", "send_again"]
 
@@ -80,6 +80,8 @@ class TrackedTask(Task):
     Attributes:
         tracker: by default the one of the environment, which is shared; a subclass may have its own.
         via: ``"queue"`` marks items through the ack queue, which is cheaper and takes some seconds.
+        results: whether what the task returns is the result of its item; None is no result. One that is not
+            JSON fails the item.
     """
 
     abstract = True
@@ -87,6 +89,7 @@ class TrackedTask(Task):
     reject_on_worker_lost = True
     Request = TrackedRequest
     via: AckPath = "api"
+    results: bool = False
 
     @property
     def tracker(self) -> Tracker:
@@ -101,6 +104,9 @@ class TrackedTask(Task):
         try:
             with IN_HAND.handling(item) as handling:
                 result = super().__call__(*args, **kwargs)
+                kept = result if self.results else None
+                if kept is not None:
+                    result_json(kept)
         except Retry as again:
             self.tracker.note_retries([Attempt(item, request.retries + 1, reason_of(again.exc or again))])
             raise
@@ -112,7 +118,7 @@ class TrackedTask(Task):
         finally:
             _RUNNING.reset(running)
         if not handling.left_to_child:
-            self._tell(request, Done(item))
+            self._tell(request, Done(item, result=kept))
         return result
 
     def _failure(self, request: Any, reason: str, attempts: int) -> Failure:
