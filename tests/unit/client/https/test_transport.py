@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import os
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 
 import boto3
 import pytest
 import urllib3
 from botocore.credentials import Credentials
 
+from fanin.client.connecting import sqs_client
 from fanin.client.https.transport import (
     Bearer,
     Identity,
@@ -223,3 +225,47 @@ class TestSigning:
     def test_an_open_api_gets_the_headers_as_they_are(self):
         headers = {"Content-Type": "application/json"}
         assert unsigned(Request("GET", URL, headers, None)) == headers
+
+
+@pytest.mark.parametrize("kind", ["https", "sqs"])
+def test_a_process_that_is_forked_makes_connections_of_its_own(monkeypatch, kind):
+    """On a connection that two processes share, each may get the other's answer."""
+    # Given a server that keeps connections open, and a client that has one
+    ports: list[int] = []
+
+    class Keeping(Server):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            ports.append(self.client_address[1])
+            super().do_POST()
+
+    monkeypatch.setattr(Server, "seen", [], raising=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Keeping) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        session = boto3.Session("id", "secret", region_name="eu-west-1")
+        transport, sqs = Urllib3Transport(), sqs_client(session, url)
+
+        def send() -> None:
+            if kind == "https":
+                transport(Request("POST", f"{url}/a", {}, b"{}"))
+            else:
+                sqs.purge_queue(QueueUrl=f"{url}/queue")
+
+        send()
+        send()
+        # When the process forks, and both send
+        child = os.fork()
+        if not child:
+            try:
+                send()
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        send()
+        server.shutdown()
+    # Then the child does so over a connection of its own, and the parent's is as it was
+    before, again, of_child, after = ports
+    assert before == again == after != of_child

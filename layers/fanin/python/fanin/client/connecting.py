@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from botocore.credentials import Credentials
 
-from fanin.adapters.aws import LEAN
+from fanin.adapters.aws import LEAN, closed_in_children
 from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.api import Fanin
 from fanin.client import local_stack
@@ -44,7 +44,7 @@ def sqs_client(session: boto3.Session | None = None, endpoint_url: str | None = 
         retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=_CONNECTIONS, **LEAN
     )
     client: SQSClient = (session or boto3.Session()).client("sqs", endpoint_url=endpoint_url, config=config)
-    return client
+    return closed_in_children(client)
 
 
 class StackConnection:

@@ -91,6 +91,7 @@ class Urllib3Transport:
         self._connections = connections
         self._timeouts = connect_timeout, read_timeout
         self._pool: urllib3.PoolManager | None = None
+        self._owner = 0
         self._used = 0.0
         self._lock = threading.Lock()
 
@@ -121,7 +122,10 @@ class Urllib3Transport:
 
     def _manager(self) -> urllib3.PoolManager:
         with self._lock:
-            if self._pool is None:
+            # A process that was forked makes connections of its own: on one that two share, each may get the
+            # other's answer.
+            if self._pool is None or self._owner != os.getpid():
+                self._owner = os.getpid()
                 connect, read = self._timeouts
                 timeout = urllib3.Timeout(connect=connect, read=read)
                 self._pool = urllib3.PoolManager(maxsize=self._connections, timeout=timeout)
