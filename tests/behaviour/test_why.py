@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanin import Code, Diagnosis, Finding, Known, ReceivedMessage, Severity, Tracker
+from fanin import Code, Diagnosis, Finding, Known, ReceivedMessage, Severity, Tracker, Trouble
 from fanin.testing import InMemoryService
 
 
@@ -131,6 +131,15 @@ def test_dead_letters_that_nobody_reads_are_told(service: InMemoryService, track
 
     assert codes(diagnosis) == [Code.DEAD_LETTERS_WAITING]
     assert diagnosis.findings[0].evidence == {"queue": "work", "dead_letter_queue": "grave", "messages": 3}
+    assert f"--source-arn {arn}`" in diagnosis.findings[0].advice
+    # Then once the batch has stalled, they are a trouble of their own, until it moves again
+    service.advance(timedelta(hours=1))
+    (dead,) = tracker.attention().batches
+    reason = "3 messages wait in grave, the dead-letter queue of work"
+    assert (dead.trouble, dead.reason, dead.action) == (Trouble.DEAD_LETTERS, reason, "why")
+    assert tracker.attention().counts == {"dead_letters": 1}
+    tracker.ack(f"{tracker.missing(batch).ranges[0].group}:0")
+    assert tracker.attention().batches == ()
 
 
 def test_a_slow_batch_is_never_called_stuck(service: InMemoryService, tracker: Tracker) -> None:

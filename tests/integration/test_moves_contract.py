@@ -292,7 +292,9 @@ class TestFlags:
         for batch_id in range(40, 52):
             stores.batches.tell(put(stores, batch_id).batch_id, Telling("failing_at", NOW, Trouble.FAILING))
         quiet = put(stores, 60)
-        stores.batches.tell_stall(60, Activity(quiet.touched_at, NOW + HOUR), "slow")
+        stores.batches.tell_stall(60, Activity(quiet.touched_at, NOW + HOUR), Trouble.STALLED, "slow")
+        dead = put(stores, 55)
+        stores.batches.tell_stall(55, Activity(dead.touched_at, NOW + HOUR), Trouble.DEAD_LETTERS, "dead")
         ended = put(stores, 70, state=State.COMPLETE)
         stores.batches.flag(ended, Trouble.FAILED)
         put(stores, 80)
@@ -304,8 +306,13 @@ class TestFlags:
             if (cursor := page.cursor) is None:
                 break
 
-        assert found == [60, *range(51, 39, -1), 70]
-        assert stores.batches.count_flagged() == {Trouble.STALLED: 1, Trouble.FAILING: 12, Trouble.FAILED: 1}
+        assert found == [60, 55, *range(51, 39, -1), 70]
+        assert stores.batches.count_flagged() == {
+            Trouble.STALLED: 1,
+            Trouble.DEAD_LETTERS: 1,
+            Trouble.FAILING: 12,
+            Trouble.FAILED: 1,
+        }
         assert stores.batches.read([60])[60].stall_why == "slow"
 
     def test_only_an_ended_batch_is_flagged_and_its_flag_is_rewritten(self, stores: Stores) -> None:
@@ -362,7 +369,9 @@ class TestTellStall:
         batch = put(stores)
 
         for _ in range(2):  # the SDK may send it twice
-            assert stores.batches.tell_stall(batch.batch_id, Activity(batch.touched_at, NOW + HOUR), "slow")
+            assert stores.batches.tell_stall(
+                batch.batch_id, Activity(batch.touched_at, NOW + HOUR), Trouble.STALLED, "slow"
+            )
 
         row = stores.batches.read([batch.batch_id])[batch.batch_id]
         assert (row.stall_told, row.touched_at) == (batch.touched_at, batch.touched_at)
@@ -372,10 +381,14 @@ class TestTellStall:
     def test_activity_since_or_an_end_refuses_it(self, stores: Stores) -> None:
         batch = put(stores)
         stores.batches.touch(batch.batch_id, Activity(NOW + 5, NOW + HOUR))
-        assert not stores.batches.tell_stall(batch.batch_id, Activity(batch.touched_at, NOW + HOUR), "slow")
+        assert not stores.batches.tell_stall(
+            batch.batch_id, Activity(batch.touched_at, NOW + HOUR), Trouble.STALLED, "slow"
+        )
 
         stores.batches.end(batch.batch_id, State.CANCELLED, now=NOW, sources=(State.OPEN,))
-        assert not stores.batches.tell_stall(batch.batch_id, Activity(NOW + 5, NOW + HOUR), "slow")
+        assert not stores.batches.tell_stall(
+            batch.batch_id, Activity(NOW + 5, NOW + HOUR), Trouble.STALLED, "slow"
+        )
         assert stores.batches.read([batch.batch_id])[batch.batch_id].stall_told is None
 
 

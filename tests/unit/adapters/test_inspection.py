@@ -83,7 +83,7 @@ def test_a_queue_is_seen_with_four_requests(aws: Aws) -> None:
 
     assert report == QueueReport(
         URL,
-        figures=Figures(7, 2, 1, 345_600, "work-dlq", 5),
+        figures=Figures(7, 2, 1, 345_600, f"{ARN}-dlq", 5),
         dead=10,
         consumers=(Consumer("importer", True, "Enabled"),),
         troubles=(Trouble("importer", 5, 0, 15),),

@@ -193,26 +193,26 @@ class TestDeadLetters:
     def test_explain_an_empty_queue_and_may_be_of_others_while_items_are_done(
         self, now: int, begun: bool, severity: Severity
     ) -> None:
-        report = seen(EMPTY._replace(dead_letters="grave"), ENABLED, dead=4_000)
+        arn = "arn:aws:sqs:eu-west-1:123456789012:grave"
+        report = seen(EMPTY._replace(dead_letters=arn), ENABLED, dead=4_000)
 
         assert of(report, now, begun=begun) == only(
             Code.DEAD_LETTERS_WAITING,
             severity,
-            "Messages wait in the dead-letter queue",
-            "About 4,000 messages are in grave, the dead-letter queue of work. Probably some are of"
-            " missing items: these stay missing while nothing fails them.",
-            "Let fanin's function for dead letters consume that queue (a TrackedQueue does so). Or fix"
-            " the cause, and let SQS move the messages back: `aws sqs start-message-move-task`. `fanin"
-            " redrive` does not see them, since their items have not failed.",
+            "4,000 messages wait in grave, the dead-letter queue of work",
+            "Probably some are of missing items: these stay missing while nothing fails them. SQS's count is"
+            " approximate.",
+            "Fix the cause, and let SQS move the messages back: `aws sqs start-message-move-task"
+            f" --source-arn {arn}`. `fanin redrive` does not see them, since their items have not failed."
+            " Where fanin's function for dead letters consumes that queue, as with a TrackedQueue, it fails"
+            " them.",
             {"queue": "work", "dead_letter_queue": "grave", "messages": 4_000},
         )
 
     def test_are_told_of_a_queue_without_figures(self) -> None:
         found = of(QueueReport(URL, dead=1))[Code.DEAD_LETTERS_WAITING]
 
-        assert found.detail.startswith(
-            "About 1 message is in its dead-letter queue, the dead-letter queue of work."
-        )
+        assert found.title == "1 message waits in its dead-letter queue, the dead-letter queue of work"
         assert found.evidence == {
             "queue": "work",
             "dead_letter_queue": "its dead-letter queue",

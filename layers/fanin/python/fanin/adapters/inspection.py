@@ -118,9 +118,9 @@ class AwsQueueInspection:
             gone = seeing.gone and self._here(queue)
             return QueueReport(queue, exists=not gone, unseen=tuple(seeing.unseen))
         arn = attributes["QueueArn"]
-        dead_arn, figures = _figures(attributes)
+        figures = _figures(attributes)
         dead = None
-        if dead_arn:
+        if dead_arn := figures.dead_letters:
             dead = seeing.of("its dead-letter queue", lambda: self._depth(queue, dead_arn))
         consumers = seeing.of("its event source mappings", lambda: self._consumers(arn))
         functions = list(dict.fromkeys(one.function for one in consumers or ()))[:_FUNCTIONS]
@@ -210,16 +210,14 @@ def _hasty(service: str) -> Callable[[], Any]:
     return client_factory(service, attempts=1, read_timeout=1)
 
 
-def _figures(attributes: Mapping[str, str]) -> tuple[str, Figures]:
-    """The ARN of the dead-letter queue, empty if there is none, and the figures."""
+def _figures(attributes: Mapping[str, str]) -> Figures:
     policy = json.loads(attributes.get("RedrivePolicy") or "{}")
-    dead_arn = policy.get("deadLetterTargetArn", "")
-    return dead_arn, Figures(
+    return Figures(
         visible=int(attributes["ApproximateNumberOfMessages"]),
         in_flight=int(attributes["ApproximateNumberOfMessagesNotVisible"]),
         delayed=int(attributes["ApproximateNumberOfMessagesDelayed"]),
         retention=int(attributes["MessageRetentionPeriod"]),
-        dead_letters=_name(dead_arn) if dead_arn else "",
+        dead_letters=policy.get("deadLetterTargetArn", ""),
         max_receives=int(policy.get("maxReceiveCount", 0)),
     )
 

@@ -218,7 +218,11 @@ def batches_table(
 
 def _state(row: Batch) -> Value:
     """The state; for people also a trouble that no other column shows."""
-    also = {Trouble.STALLED: ", stalled", Trouble.TARGETS: ", target fails"}
+    also = {
+        Trouble.STALLED: ", stalled",
+        Trouble.DEAD_LETTERS: ", dead letters",
+        Trouble.TARGETS: ", target fails",
+    }
     return Value(str(row.state) + (also.get(row.attention, "") if row.attention else ""), str(row.state))
 
 

@@ -115,6 +115,8 @@ class Trouble(StrEnum):
     """It is live, and nothing happens although items are missing."""
     HELD = "held"
     """Failed items wait until somebody redrives or releases them."""
+    DEAD_LETTERS = "dead_letters"
+    """It has stalled while messages wait in the dead-letter queue of its items, and nobody fails these."""
     FAILING = "failing"
     """It is live, and items of it have failed."""
     TARGETS = "targets"
@@ -375,8 +377,9 @@ class Batch:
     @property
     def trouble(self) -> Trouble | None:
         """``attention`` as callers see it: not if it is of a time that is over."""
-        of_live = self.attention in {Trouble.STALLED, Trouble.HELD, Trouble.FAILING}
-        moved = self.attention is Trouble.STALLED and self.stall_told not in {None, self.touched_at}
+        of_stall = self.attention in {Trouble.STALLED, Trouble.DEAD_LETTERS}
+        of_live = of_stall or self.attention in {Trouble.HELD, Trouble.FAILING}
+        moved = of_stall and self.stall_told not in {None, self.touched_at}
         return None if moved or (of_live and self.state.terminal) else self.attention
 
     def stalled(self, now: int) -> bool:

@@ -277,9 +277,9 @@ class DynamoBatches:
         values = {**_LIVE, "touched_at": activity.touched_at}
         self._update(batch_id, Change(when, values, _activity(activity)))
 
-    def tell_stall(self, batch_id: int, activity: Activity, why: str) -> bool:
+    def tell_stall(self, batch_id: int, activity: Activity, trouble: Trouble, why: str) -> bool:
         told: dict[str, Value] = {"stall_told": activity.touched_at, "due_at": activity.due_at}
-        told |= {"stall_why": why, names.ATTENTION: attention_shard(Trouble.STALLED, batch_id)}
+        told |= {"stall_why": why, names.ATTENTION: attention_shard(trouble, batch_id)}
         values = {**_LIVE, "touched_at": activity.touched_at}
         return self._update(batch_id, Change([_IS_LIVE, "#touched_at = :touched_at"], values, told))[1]
 

@@ -247,14 +247,12 @@ class MemoryBatches:
             activity,
         )
 
-    def tell_stall(self, batch_id: int, activity: Activity, why: str) -> bool:
+    def tell_stall(self, batch_id: int, activity: Activity, trouble: Trouble, why: str) -> bool:
         return self._update(
             "tell_stall",
             batch_id,
             lambda row: row.state in LIVE and row.touched_at == activity.touched_at,
-            lambda row: replace(
-                row, stall_told=activity.touched_at, stall_why=why, attention=Trouble.STALLED
-            ),
+            lambda row: replace(row, stall_told=activity.touched_at, stall_why=why, attention=trouble),
             activity,
         )[1]
 

@@ -29,6 +29,7 @@ fewer, with a word of each level instead of what is told of an end."""
 ACTIONS: Final[Mapping[Trouble, str]] = {
     Trouble.STALLED: "why",
     Trouble.HELD: "redrive",
+    Trouble.DEAD_LETTERS: "why",
     Trouble.FAILING: "failures",
     Trouble.TARGETS: "targets --redeliver",
     Trouble.NOT_CLOSED: "close",
@@ -69,7 +70,9 @@ def _troubled(ports: Ports, batch: Batch) -> Iterator[Troubled]:
 
 def _live(ports: Ports, batch: Batch) -> Trouble | None:
     if batch.stands_still:
-        return Trouble.NOT_CLOSED if _all_done(ports, batch) else Trouble.STALLED
+        if _all_done(ports, batch):
+            return Trouble.NOT_CLOSED
+        return Trouble.DEAD_LETTERS if batch.attention is Trouble.DEAD_LETTERS else Trouble.STALLED
     if batch.held:
         return Trouble.HELD
     return Trouble.FAILING if batch.failed and batch.tolerated_failures is None else None
@@ -93,6 +96,8 @@ def _reason(batch: Batch, trouble: Trouble) -> str:  # noqa: PLR0911  a sentence
     match trouble:
         case Trouble.STALLED:
             return f"stalled: {batch.stall_why}{also}"
+        case Trouble.DEAD_LETTERS:
+            return f"{batch.stall_why}{also}"
         case Trouble.HELD:
             return f"{held} wait until they are redriven or released"
         case Trouble.FAILING:

@@ -46,16 +46,18 @@ def _of(facts: Facts, report: QueueReport) -> Iterator[Finding]:
 
 def _dead_letters(facts: Facts, report: QueueReport, dead: int) -> Finding:
     """While the batch moves, they may be the dead letters of others that share the queue."""
-    name = report.figures.dead_letters if report.figures else "its dead-letter queue"
+    arn = report.figures.dead_letters if report.figures else ""
+    name = arn.rpartition(":")[2] or "its dead-letter queue"
     return Finding(
         Code.DEAD_LETTERS_WAITING,
         Severity.WARNING if facts.moving else Severity.ERROR,
-        "Messages wait in the dead-letter queue",
-        f"About {counted(dead, 'message is', 'messages are')} in {name}, the dead-letter queue of"
-        f" {report.name}. Probably some are of missing items: these stay missing while nothing fails them.",
-        "Let fanin's function for dead letters consume that queue (a TrackedQueue does so). Or fix the"
-        " cause, and let SQS move the messages back: `aws sqs start-message-move-task`. `fanin redrive` does"
-        " not see them, since their items have not failed.",
+        f"{counted(dead, 'message waits', 'messages wait')} in {name}, the dead-letter queue of"
+        f" {report.name}",
+        "Probably some are of missing items: these stay missing while nothing fails them. SQS's count is"
+        " approximate.",
+        "Fix the cause, and let SQS move the messages back: `aws sqs start-message-move-task --source-arn"
+        f" {arn or 'ARN'}`. `fanin redrive` does not see them, since their items have not failed. Where"
+        " fanin's function for dead letters consumes that queue, as with a TrackedQueue, it fails them.",
         {"queue": report.name, "dead_letter_queue": name, "messages": dead},
     )
 

@@ -13,7 +13,8 @@ from fanin.app.ledger.kinds import OnStalled
 from fanin.app.ledger.settle import Settler
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity
-from fanin.domain.batch import ALARM_LATE, Batch, State
+from fanin.domain.batch import ALARM_LATE, Batch, State, Trouble
+from fanin.domain.diagnosis import Code
 
 Report: TypeAlias = Callable[[int, Exception], None]
 """Called with the id of a batch that could not be handled, and the reason."""
@@ -180,8 +181,11 @@ class _Run:
             self.ports.batches.touch(batch.batch_id, Activity(batch.touched_at, min(after, now + pause)))
             return ()
         self.ports.events.publish(event)
-        why = cast("Mapping[str, str]", event.detail["finding"])["title"]
-        self.ports.batches.tell_stall(batch.batch_id, Activity(batch.touched_at, after), why)
+        finding = cast("Mapping[str, str]", event.detail["finding"])
+        dead = finding["code"] == Code.DEAD_LETTERS_WAITING
+        trouble = Trouble.DEAD_LETTERS if dead else Trouble.STALLED
+        activity = Activity(batch.touched_at, after)
+        self.ports.batches.tell_stall(batch.batch_id, activity, trouble, finding["title"])
         return ("stalled",)
 
     def _go_on_later(self, batch: Batch) -> Sequence[str]:

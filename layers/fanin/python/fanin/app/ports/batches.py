@@ -294,10 +294,10 @@ class BatchStore(Protocol):
         """Record activity on a live batch; does nothing if it has ended or was touched later."""
         ...
 
-    def tell_stall(self, batch_id: int, activity: Activity, why: str) -> bool:
+    def tell_stall(self, batch_id: int, activity: Activity, trouble: Trouble, why: str) -> bool:
         """Note that the stall since ``activity.touched_at`` was told; False if there was activity since.
 
-        The row's ``attention`` becomes ``stalled``, and ``stall_why`` the reason, in a few words.
+        The row's ``attention`` becomes the trouble, and ``stall_why`` the reason, in a few words.
         """
         ...
 

@@ -83,7 +83,7 @@ class Figures(NamedTuple):
         in_flight: messages that were received, and are neither deleted nor visible again.
         delayed: messages that cannot be received yet.
         retention: seconds until the queue drops a message.
-        dead_letters: name of its dead-letter queue; empty if it has none.
+        dead_letters: ARN of its dead-letter queue; empty if it has none.
         max_receives: how often a message is received before it goes there; 0 if it has none.
     """
 
