@@ -78,6 +78,7 @@ Plain, frozen values: the state of a batch, what an acknowledgement names, and w
 ::: fanin.Missing
 ::: fanin.MissingRange
 ::: fanin.Batches
+::: fanin.BatchCounts
 ::: fanin.Expired
 ::: fanin.Verdict
 ::: fanin.Picture

@@ -106,6 +106,8 @@ class TestPage:
             # Then all are there, a shard at a time, and the first due of a shard is the first
             assert list(chain(*pages)) == sorted(range(20), key=lambda batch_id: (batch_id % 8, -batch_id))
         assert walk(stores.batches.page, State.CLOSED, 10) == [[30]]
+        counts = [stores.batches.count_in(state) for state in (State.OPEN, State.CLOSED, State.ORPHANED)]
+        assert counts == [(len(list(chain(*pages))), False), (1, False), (0, False)]
         assert walk(stores.batches.page, State.ORPHANED, 10) == [[]]
 
     def test_a_page_is_filled_from_all_shards(self, stores: Stores) -> None:

@@ -185,6 +185,10 @@ CASES: dict[str, tuple[Shape[Any], st.SearchStrategy[Any]]] = {
     ),
     "Batch": (batches.BATCH, batch),
     "BatchPage": (batches.BATCHES, built(reports.Batches, batches=tuples(batch))),
+    "BatchCounts": (
+        batches.BATCH_COUNTS,
+        built(reports.BatchCounts, states=st.just({"open": 3}), at_least=st.just(("open",))),
+    ),
     "Troubled": (batches.TROUBLED, troubled),
     "Attention": (
         batches.ATTENTION,

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from fanin.domain.redrives import OrdinalRange, Redrive, RedriveState, Redriving
     from fanin.domain.reports import (
         Attention,
+        BatchCounts,
         Batches,
         ErrorGroup,
         Errors,
@@ -123,6 +124,7 @@ __all__ = [
     "Attention",
     "Batch",
     "BatchClosed",
+    "BatchCounts",
     "BatchGone",
     "BatchNotFound",
     "Batches",
@@ -270,6 +272,7 @@ _HOMES: Final = {
     "Accepted": "fanin.domain.buffer",
     "AccessDenied": "fanin.errors",
     "Attention": "fanin.domain.reports",
+    "BatchCounts": "fanin.domain.reports",
     "Batch": "fanin.domain.batch",
     "BatchClosed": "fanin.errors",
     "BatchGone": "fanin.errors",

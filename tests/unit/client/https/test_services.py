@@ -53,6 +53,7 @@ def use_batches(fanin: HttpsServices) -> None:
     fanin.diagnostics.note_retries([Retry(group[2], 2, "no")])
     fanin.diagnostics.why(batch.batch_id)
     fanin.diagnostics.attention()
+    fanin.ledger.counts()
     fanin.ledger.change(batch.batch_id, ChangeLimits(stall_after=60))
     fanin.ledger.close(batch.batch_id)
     fanin.ledger.cancel(batch.batch_id)

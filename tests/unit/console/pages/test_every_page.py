@@ -16,7 +16,8 @@ from tests.unit.console.calls import Calls
 from tests.unit.console.looking import HOSTILE, live_of
 
 CALLS = {
-    "overview": "buffers.list buffers.status diagnostics.attention ledger.list*6 ledger.status*7",
+    "overview": "buffers.list buffers.status diagnostics.attention ledger.counts ledger.list*2"
+    " ledger.status*7",
     "batches": "ledger.list",
     "billion": "diagnostics.why ledger.errors ledger.picture ledger.status",
     "why of billion": "diagnostics.why ledger.status",

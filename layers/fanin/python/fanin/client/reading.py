@@ -18,6 +18,7 @@ from fanin.domain.failures import KeptMessage
 from fanin.domain.ids import parse_item
 from fanin.domain.limits import MAX_PAGE
 from fanin.domain.reports import (
+    BatchCounts,
     Batches,
     ErrorGroup,
     FailedItem,
@@ -178,6 +179,10 @@ class ReadingCalls:
         """
         of = None if state is None else member(State, state)
         return self.ledger.list(of, user_key=user_key, parent=parent, cursor=cursor, limit=limit)
+
+    def counts(self) -> BatchCounts:
+        """How many batches are in each state; reads small entries of an index, and no batch."""
+        return self.ledger.counts()
 
     def iter_batches(
         self, state: State | str | None = None, *, user_key: str | None = None, parent: int | None = None

@@ -249,6 +249,19 @@ class Batches:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchCounts:
+    """How many batches there are.
+
+    Attributes:
+        states: in each state, as the index has it.
+        at_least: the states of which there are more than that: 100,000 or so, which no one read counts.
+    """
+
+    states: Mapping[str, int]
+    at_least: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Troubled:
     """A batch that a person should look at.
 

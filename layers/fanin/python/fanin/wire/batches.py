@@ -27,6 +27,7 @@ from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, Group
 from fanin.domain.keys import MAX_DIGEST, MAX_KEY, MAX_KEYS, AddKeys, ItemKey, KeyedItem, KeyedItems
 from fanin.domain.reports import (
     Attention,
+    BatchCounts,
     Batches,
     Estimate,
     Expired,
@@ -232,6 +233,12 @@ BATCH: Final = answer(
 )
 """A batch as callers see it: without its salt and its bookkeeping."""
 BATCHES: Final = answer("BatchPage", Batches, batches=many(BATCH), cursor=CURSOR)
+BATCH_COUNTS: Final = answer(
+    "BatchCounts",
+    BatchCounts,
+    states=TOTALS.with_keywords(description="how many batches are in each state"),
+    at_least=many(TEXT).with_keywords(description="states of which there are more than that"),
+)
 TROUBLED: Final = answer(
     "Troubled",
     Troubled,
@@ -321,6 +328,7 @@ SHAPES: Final = (
     BATCH,
     BATCHES,
     TROUBLED,
+    BATCH_COUNTS,
     ATTENTION,
     COST,
     PROGRESS,

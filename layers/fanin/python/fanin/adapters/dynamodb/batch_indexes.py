@@ -56,6 +56,21 @@ class StateIndex:
                 after = list(_place(last))
         return found, cursors.encode(listing, shard, *after) if shard < names.SHARDS else None
 
+    def count(self, state: State) -> tuple[int, bool]:
+        """How many batches are in a state, and whether there are more than one page of each shard has."""
+        requests = [
+            {
+                "TableName": self._table,
+                "IndexName": names.INDEX_BY_STATE_SHARD,
+                "KeyConditionExpression": f"{names.STATE_SHARD} = :shard",
+                "ExpressionAttributeValues": {":shard": attribute(f"{state}#{shard}")},
+                "Select": "COUNT",
+            }
+            for shard in range(names.SHARDS)
+        ]
+        pages = self._connection.parallel.map(self._connection.count_page, requests)
+        return sum(found for found, _ in pages), any(more for _, more in pages)
+
     def due(self, before: int) -> Iterator[int]:
         """Ids of live batches that are due before a time, ms; the longest due first."""
         shards = [self._due(state, shard, before) for state in LIVE for shard in range(names.SHARDS)]

@@ -332,6 +332,9 @@ class DynamoBatches:
     def count_flagged(self) -> Mapping[Trouble, int]:
         return {trouble: count for trouble in Trouble if (count := self._flagged.count(trouble))}
 
+    def count_in(self, state: State) -> tuple[int, bool]:
+        return self._index.count(state)
+
     def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Page:
         found, after = self._index.page(state, cursor=cursor, limit=limit)
         now = self.read(found)

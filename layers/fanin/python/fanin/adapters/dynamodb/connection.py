@@ -369,6 +369,11 @@ class Connection:
                 return found
             after = {"ExclusiveStartKey": last}
 
+    def count_page(self, request: Mapping[str, Any]) -> tuple[int, bool]:
+        """As ``count``, of the first megabyte; and whether there is more."""
+        answer = self._patiently(self.client.query, **request)
+        return int(answer["Count"]), "LastEvaluatedKey" in answer
+
     def scan(self, request: Mapping[str, Any]) -> tuple[list[Item], Item | None]:
         """Read one page of a scan; as ``query``."""
         answer = self._patiently(self.client.scan, **request)

@@ -284,6 +284,12 @@ class MemoryBatches:
             lambda row: replace(row, expires_at=now // 1000, attention=None),
         )[1]
 
+    def count_in(self, state: State) -> tuple[int, bool]:
+        def count() -> int:
+            return sum(row.state is state for row in list(self._rows.values()))
+
+        return self._accesses.read("batches.count_in", count), False
+
     def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Page:
         listing = f"batches {state}"
         shard, *place = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fanin.domain.redrives import Redrive, Redriving, Redrivings, Selection
     from fanin.domain.reports import (
         Attention,
+        BatchCounts,
         Batches,
         Errors,
         Expired,
@@ -296,6 +297,14 @@ class Ledger(Protocol):
             InvalidRequest: no state, user key or parent is given, or the last two are; the cursor is not from
                 this listing; or the limit is not from 1 to 1,000.
             BatchNotFound, BatchGone: there is no such parent.
+        """
+        ...
+
+    def counts(self) -> BatchCounts:
+        """Count the batches in each state, whatever their number; reads the index and no batch.
+
+        Up to 100,000 or so batches in a state are counted, of more at least so many. One that was removed
+        may be counted until its rows are deleted.
         """
         ...
 

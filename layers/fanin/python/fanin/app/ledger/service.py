@@ -36,6 +36,7 @@ from fanin.domain.keys import ItemKey, KeyedItem, KeyedItems
 from fanin.domain.marks import Done, Failure, Mark, Marked
 from fanin.domain.redrives import Selection
 from fanin.domain.reports import (
+    BatchCounts,
     Batches,
     Errors,
     Expired,
@@ -179,6 +180,11 @@ class LedgerService:
         limit: int = 100,
     ) -> Batches:
         return self._lifecycle.list(state, user_key=user_key, parent=parent, cursor=cursor, limit=limit)
+
+    def counts(self) -> BatchCounts:
+        found = {state: self.ports.batches.count_in(state) for state in State}
+        states = {state.value: count for state, (count, _) in found.items()}
+        return BatchCounts(states, tuple(state.value for state, (_, more) in found.items() if more))
 
     def expire(self, state: State, *, idle_since: int, cursor: str | None = None) -> Expired:
         return self._lifecycle.expire(state, idle_since=idle_since, cursor=cursor)

@@ -320,6 +320,13 @@ class BatchStore(Protocol):
         """
         ...
 
+    def count_in(self, state: State) -> tuple[int, bool]:
+        """How many batches are in a state, by the index (eventually consistent), and whether there are more.
+
+        It reads up to a megabyte of small entries of each shard, and no rows.
+        """
+        ...
+
     def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Page:
         """List batches of one state through the index (eventually consistent), shard by shard.
 

@@ -18,10 +18,12 @@ from fanin.console.state import Console, console_of
 from fanin.domain import reports
 from fanin.domain.batch import LIVE, Kind, State
 from fanin.domain.buffer import Level
-from fanin.domain.reports import Attention, Batches
+from fanin.domain.reports import Attention, BatchCounts, Batches
 
-COUNTED: Final = 100
-"""Batches of a state that are counted; of more, the page says that there are more."""
+LOOKED_AT: Final = 100
+"""Live batches of each state among which those that are shown are found."""
+COUNT_EVERY_MS: Final = 10_000
+"""How often batches are counted at most, while somebody watches: 100,000 of them take 1,250 reads at most."""
 SHOWN: Final = 12
 """Batches that a list of the page shows."""
 PAGE: Final = 50
@@ -49,7 +51,7 @@ class Overview:
         cursor: of the rest of what needs attention; None if there is no more.
     """
 
-    counts: dict[State, tuple[int, bool]]
+    counts: Mapping[State, tuple[int, bool]]
     troubles: Mapping[str, int]
     attention: tuple[Troubled, ...]
     running: tuple[Row, ...]
@@ -63,18 +65,39 @@ class Overview:
         return not any(count for count, _ in self.counts.values())
 
 
-def overview(console: Console) -> Overview:
-    """Read what the page shows: what needs attention, one page of each state, a status of what is shown."""
-    pages = dict(zip(State, console.calls.map(partial(_first, console), State), strict=True))
-    counts = {state: (len(page.batches), page.cursor is not None) for state, page in pages.items()}
+class Counter:
+    """Counts batches by state, not more often than need be. Threads share it."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._found: BatchCounts | None = None
+        self._at = 0
+
+    def read(self, *, fresh: bool) -> Mapping[State, tuple[int, bool]]:
+        """State → number of batches, and whether there are more.
+
+        Args:
+            fresh: whether somebody has asked for the page just now, and gets what is true now.
+        """
+        now = self._console.now()
+        if fresh or self._found is None or now - self._at >= COUNT_EVERY_MS:
+            self._found, self._at = self._console.fanin.ledger.counts(), now
+        found = self._found
+        return {state: (found.states.get(state, 0), state in found.at_least) for state in State}
+
+
+def overview(console: Console, *, fresh: bool = True) -> Overview:
+    """Read what the page shows: counts, what needs attention, what runs, a status of what is shown."""
+    counts = console.cache.get("counts", lambda: Counter(console)).read(fresh=fresh)
+    pages = console.calls.map(partial(_first, console), LIVE)
     attention = console.fanin.diagnostics.attention(limit=SHOWN)
     troubled = _troubled(console, attention)
     bad = {one.said.batch.batch_id for one in troubled}
     # A buffer's batch never ends, and what is in it is shown with the buffer.
     others = (
         batch
-        for state in LIVE
-        for batch in pages[state].batches
+        for page in pages
+        for batch in page.batches
         if batch.kind is not Kind.BUFFER and batch.batch_id not in bad and batch.attention is None
     )
     newest = sorted(others, key=lambda batch: -batch.created_at)[:SHOWN]
@@ -104,12 +127,12 @@ def troubles(request: Request) -> Response:
 
 
 def _first(console: Console, state: State) -> Batches:
-    return console.fanin.ledger.list(state, limit=COUNTED)
+    return console.fanin.ledger.list(state, limit=LOOKED_AT)
 
 
 def view(console: Console) -> View:
     """The live part of the page."""
-    shown = overview(console)
+    shown = overview(console, fresh=False)
     rows = (*(one.row for one in shown.attention), *shown.running)
     facts = (
         tuple(shown.counts.values()),

@@ -22,6 +22,7 @@ TAGS: Final = {
 
 TAG_OF: Final = {
     "batches": "batches",
+    "counts": "batches",
     "acks": "items",
     "retries": "diagnosis",
     "scatters": "scatters",
@@ -57,6 +58,10 @@ OPERATIONS: Final = {
     "listBatches": (
         "Give a state, a user key or a parent, or a state with one of the others. With a user key the newest "
         "batch is first. Of a parent, the nested batches of its items are listed, the last of each item."
+    ),
+    "countBatches": (
+        "Counts up to a megabyte of entries in each shard of an index: 100,000 batches in a state, or more. "
+        "It reads no batch."
     ),
     "expireBatches": (
         "Looks at one page of the batches in a state: live ones without activity are orphaned, ended ones "

@@ -59,6 +59,11 @@ ROUTES: Final = (
         group=AccessGroup.READ,
     ),
     Route(
+        "GET", f"{names.API_ROOT}/counts", "countBatches", "How many batches are in each state",
+        Call(Ledger.counts), batches.BATCH_COUNTS,
+        group=AccessGroup.READ,
+    ),
+    Route(
         "DELETE", _ROOT, "expireBatches", "Orphan live batches without activity, remove ended ones",
         Call(Ledger.expire), batches.EXPIRED, required={"state": batches.STATE, "idle_since": TIME},
         optional={"cursor": CURSOR},
