@@ -39,7 +39,9 @@ class Aws:
         self.failing: dict[str, str] = {}
         self.asked: list[str] = []
         self.attributes = {URL: ATTRIBUTES, f"{URL}-dlq": {**ATTRIBUTES, "RedrivePolicy": ""}}
-        self.mappings: list[dict[str, str]] = [{"FunctionArn": f"{FUNCTION}:live", "State": "Enabled"}]
+        self.mappings: list[dict[str, str]] = [
+            {"FunctionArn": f"{FUNCTION}:live", "State": "Enabled", "UUID": "4e97"}
+        ]
         self.values = {"throttles_0": [2.0, 3.0], "errors_0": []}
         self.queries: list[dict[str, Any]] = []
 
@@ -85,7 +87,7 @@ def test_a_queue_is_seen_with_four_requests(aws: Aws) -> None:
         URL,
         figures=Figures(7, 2, 1, 345_600, f"{ARN}-dlq", 5),
         dead=10,
-        consumers=(Consumer("importer", True, "Enabled"),),
+        consumers=(Consumer("importer", True, "Enabled", "4e97"),),
         troubles=(Trouble("importer", 5, 0, 15),),
     )
     assert aws.asked == ["queue", "dead", "mappings", "metrics"]
@@ -100,7 +102,7 @@ def test_a_queue_is_seen_with_four_requests(aws: Aws) -> None:
 def test_a_mapping_counts_as_enabled_while_lambda_polls_or_will(aws: Aws, state: str, enabled: bool) -> None:
     aws.mappings[0]["State"] = state
 
-    assert aws.look(URL)[0].consumers == (Consumer("importer", enabled, state),)
+    assert aws.look(URL)[0].consumers == (Consumer("importer", enabled, state, "4e97"),)
 
 
 def test_a_queue_without_dead_letters_and_consumers_takes_two_requests(aws: Aws) -> None:

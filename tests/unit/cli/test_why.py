@@ -52,5 +52,5 @@ def test_what_needs_a_person_has_the_command_that_helps(run, tracker):
     assert found.stdout.splitlines()[1:] == [
         f"{batch.id}\t1 failed item, not redriven\tprices\tfanin redrive {batch.id}"
     ]
-    assert (found.stderr, found.exit_code) == ("1 failed\n", 1)
+    assert (found.stderr, found.exit_code) == ("failed: 1\n", 1)
     assert run("attention", "--json", "--all").document["counts"] == {"failed": 1}

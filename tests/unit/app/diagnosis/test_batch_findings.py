@@ -422,3 +422,6 @@ class TestEnded:
             "Nothing is waited for any more. `fanin missing` and `fanin failures` list what was not done.",
             {"state": "cancelled", "items": 2_000},
         )
+        # And of one that nobody gave up, how it leaves the list of what needs attention
+        late = of(batch=replace(self.ENDED, state=State.TIMED_OUT), done_min=40, done_max=done_max)
+        assert (f"`fanin expire --batch {BATCH.batch_id}`" in late[Code.ENDED].advice) is bool(left)

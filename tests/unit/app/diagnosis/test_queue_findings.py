@@ -23,7 +23,8 @@ BATCH = Batch(
 EMPTY = Figures(0, 0, 0, retention=345_600)
 WAITING = Figures(9, 0, 0, retention=345_600)
 LAG = "SQS's counts are approximate, and may be a minute old."
-ENABLED, DISABLED = Consumer("importer", True, "Enabled"), Consumer("importer", False, "Disabled")
+ENABLED = Consumer("importer", True, "Enabled")
+DISABLED = Consumer("importer", False, "Disabled", "4e97")
 
 
 def of(report: QueueReport, now: int = NOW + HOUR, **facts: Any) -> dict[Code, Finding]:
@@ -52,7 +53,8 @@ class TestWaiting:
             "Nobody receives the messages: the event source mapping is not enabled",
             "About 9 messages wait in work, and none is in flight. The queue's event source mappings:"
             " importer (Disabled), other (Disabling).",
-            "Enable the event source mapping.",
+            "Enable the event source mapping: `aws lambda update-event-source-mapping --enabled --uuid"
+            " 4e97`.",
             {
                 "queue": "work",
                 "visible": 9,

@@ -149,7 +149,7 @@ class AwsQueueInspection:
     def _consumers(self, arn: str) -> tuple[Consumer, ...]:
         answer = self._lambda.list_event_source_mappings(EventSourceArn=arn)
         return tuple(
-            Consumer(_name(one["FunctionArn"]), one["State"] in _ENABLED, one["State"])
+            Consumer(_name(one["FunctionArn"]), one["State"] in _ENABLED, one["State"], one["UUID"])
             for one in answer["EventSourceMappings"]
         )
 

@@ -39,7 +39,7 @@ def attention(
         shown.add_row(named, one.reason, one.batch.user_key, run.command(command, named, *options))
     run.answer(ATTENTION.encode(page), shown)
     if page.counts and not run.as_json:
-        run.remark(", ".join(f"{n:,} {one.replace('_', ' ')}" for one, n in page.counts.items()))
+        run.remark(", ".join(f"{one.replace('_', ' ')}: {n:,}" for one, n in page.counts.items()))
     run.more(page.cursor)
     if page.batches:
         raise typer.Exit(ExitCode.WRONG)

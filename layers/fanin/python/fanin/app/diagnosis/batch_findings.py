@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fanin.app.diagnosis.facts import LOST, Facts
-from fanin.domain.batch import Kind
+from fanin.domain.batch import Kind, State
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.plurals import counted
 from fanin.domain.targets import TargetState
@@ -39,12 +39,17 @@ def _ended(facts: Facts) -> Finding:
     batch = facts.batch
     undone = batch.items - facts.done_max
     left = f" At least {counted(undone, 'item was', 'items were')} not done." if undone else ""
+    mend = (
+        f" Send what is missing as a new batch. `fanin expire --batch {batch.batch_id}` then removes this"
+        " one, also from what `fanin attention` lists."
+    )
     return Finding(
         Code.ENDED,
         Severity.INFO,
         f"The batch has ended: it is {batch.state}",
         f"{facts.done_min:,} of {batch.items:,} items are known to be done.{left}",
-        "Nothing is waited for any more. `fanin missing` and `fanin failures` list what was not done.",
+        "Nothing is waited for any more. `fanin missing` and `fanin failures` list what was not done."
+        f"{mend if undone and batch.state is not State.CANCELLED else ''}",
         {"state": batch.state.value, "items": batch.items},
     )
 

@@ -133,7 +133,8 @@ def _waiting(facts: Facts, report: QueueReport, figures: Figures) -> Iterator[Fi
             Severity.ERROR,
             "Nobody receives the messages: the event source mapping is not enabled",
             f"{seen} The queue's event source mappings: {states}.",
-            "Enable the event source mapping.",
+            "Enable the event source mapping: `aws lambda update-event-source-mapping --enabled --uuid"
+            f" {consumers[0].mapping or 'UUID'}`.",
             {**evidence, "consumers": states},
         )
     elif not facts.moving or not facts.recent:

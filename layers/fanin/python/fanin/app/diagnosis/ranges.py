@@ -44,4 +44,6 @@ def _in_a_queue(facts: Facts, found: MissingRange) -> tuple[Known, str]:
             return Known.WAITING, f"probably in the queue {report.name}"
         if report.figures.in_flight:
             return Known.IN_FLIGHT, f"probably received from the queue {report.name} and not finished"
+        if report.dead:
+            return Known.UNKNOWN, f"perhaps in the dead-letter queue of {report.name}"
     return Known.UNKNOWN, "no queue that could be looked at shows a message for them"

@@ -106,11 +106,13 @@ class Consumer(NamedTuple):
         function: name of the function.
         enabled: whether Lambda polls the queue for it.
         state: as Lambda names it, such as ``Disabled``.
+        mapping: id of the mapping; empty if it is not known.
     """
 
     function: str
     enabled: bool
     state: str
+    mapping: str = ""
 
 
 class Trouble(NamedTuple):

@@ -162,6 +162,7 @@ class InMemoryLambda:
                 {
                     "FunctionArn": f"arn:aws:lambda:{REGION}:000000000000:function:{function}",
                     "State": "Enabled",
+                    "UUID": f"{name}-{function}",
                 }
                 for name, function in self._mappings
                 if name == queue
