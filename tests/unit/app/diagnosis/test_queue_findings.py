@@ -207,7 +207,7 @@ class TestDeadLetters:
             "Fix the cause, and let SQS move the messages back: `aws sqs start-message-move-task"
             f" --source-arn {arn}`. `fanin redrive` does not see them, since their items have not failed."
             " Where fanin's function for dead letters consumes that queue, as with a TrackedQueue, it fails"
-            " them.",
+            f" them. {LOST}",
             {"queue": "work", "dead_letter_queue": "grave", "messages": 4_000},
         )
 

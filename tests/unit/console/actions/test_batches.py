@@ -179,7 +179,7 @@ class TestTargets:
         asked = person.look(path(batch.batch_id, "redeliver"))
         # Then
         assert buttons_of(asked) == ["Tell 1 target again"]
-        assert "1 target is parked, 0 never tried" in text_of(asked)
+        assert "1 target was not told yet, 0 of them never tried" in text_of(asked)
         # When
         done = person.press(path(batch.batch_id, "redeliver"))
         # Then
@@ -190,6 +190,18 @@ class TestTargets:
         assert "Nothing was sent" in text_of(person.send(path(batch.batch_id, "redeliver")))
         assert buttons_of(person.look(path(batch.batch_id, "redeliver"))) == []
         assert len(service.callbacks) == 2
+
+    def test_one_that_fails_and_is_tried_again_later_is_told_at_once(self, service, person, makes) -> None:
+        queue = service.queue("told", channel=True)
+        batch, items = makes.batch(1, on_end=[{"type": "sqs", "queue_url": queue}])
+        service.sqs.delete_queue(QueueUrl=queue)
+        makes.tracker.close(batch.batch_id)
+        makes.tracker.ack(items)
+        assert makes.ledger.targets(batch.batch_id).targets[0].state is TargetState.FAILED
+        assert service.queue("told", channel=True) == queue
+        done = person.press(path(batch.batch_id, "redeliver"))
+        assert "1 target is told again, of 1." in text_of(done)
+        assert makes.ledger.targets(batch.batch_id).targets[0].state is TargetState.DELIVERED
 
     def test_it_is_not_offered_without_targets(self, person, makes) -> None:
         batch, _ = makes.batch(1)

@@ -11,6 +11,7 @@ from fanin.cli.exits import ExitCode
 from fanin.cli.listing import Listing
 from fanin.cli.options import BatchId
 from fanin.cli.session import session
+from fanin.domain.plurals import counted
 from fanin.domain.targets import TargetReport, TargetReports, TargetState
 from fanin.wire.batches import TARGET_REPORTS
 from fanin.wire.json_types import encode_time
@@ -34,6 +35,10 @@ def targets(
     run = session(ctx)
     found = run.tracker.redeliver(batch) if redeliver else run.tracker.targets(batch)
     run.answer(TARGET_REPORTS.encode(TargetReports(found)), _table(found))
+    untold = sum(not target.state.settled for target in found)
+    if redeliver and untold:
+        again = run.command("targets", str(batch))
+        run.remark(f"{counted(untold, 'target')} told again; the states are those before. To see: {again}")
     if any(target.state is TargetState.PARKED for target in found) and not redeliver:
         raise typer.Exit(ExitCode.WRONG)
 

@@ -329,7 +329,7 @@ class LedgerCalls(MarkingCalls):
         return ReleasedItems(self.ended.note([first, *others][-1].batch), released)
 
     def redeliver(self, batch_id: int) -> Sequence[TargetReport]:
-        """Have those targets of an ended batch told again that are parked, or that nobody has tried yet.
+        """Have those targets of an ended batch told at once that were not told yet.
 
         Returns:
             All targets, as they are before they are told again.

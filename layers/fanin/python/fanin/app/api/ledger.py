@@ -338,7 +338,7 @@ class Ledger(Protocol):
         ...
 
     def redeliver(self, batch_id: int) -> TargetReports:
-        """Tell those targets of an ended batch again that are parked, or that nobody has tried yet.
+        """Tell those targets of an ended batch at once that were not told yet.
 
         Returns:
             All targets, as they are before they are told again.

@@ -57,7 +57,8 @@ def _dead_letters(facts: Facts, report: QueueReport, dead: int) -> Finding:
         " approximate.",
         "Fix the cause, and let SQS move the messages back: `aws sqs start-message-move-task --source-arn"
         f" {arn or 'ARN'}`. `fanin redrive` does not see them, since their items have not failed. Where"
-        " fanin's function for dead letters consumes that queue, as with a TrackedQueue, it fails them.",
+        " fanin's function for dead letters consumes that queue, as with a TrackedQueue, it fails them."
+        f" {LOST}",
         {"queue": report.name, "dead_letter_queue": name, "messages": dead},
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from fanin.console.actions.action import Action, Outcome, Press, Question, Result, nothing
@@ -12,7 +12,7 @@ from fanin.console.actions.verify import VERIFY
 from fanin.console.actions.words import are, between, was
 from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.plurals import counted
-from fanin.domain.targets import TargetState
+from fanin.domain.targets import TargetReport, TargetState
 
 
 def _not_closed(batch: Batch) -> str:
@@ -126,16 +126,15 @@ def _not_redelivered(batch: Batch) -> str:
 
 def _ask_redeliver(press: Press, batch: Batch) -> Question:
     reports = press.fanin.ledger.targets(batch.batch_id).targets
-    parked = sum(one.state is TargetState.PARKED for one in reports)
+    again = _untold(reports)
     untried = sum(one.state is TargetState.PENDING for one in reports)
     told = sum(one.state is TargetState.DELIVERED for one in reports)
-    again = parked + untried
     facts = tuple((f"{one.type} {one.to}", _how_far(one.state, one.last_error)) for one in reports)
     if not again:
-        return Question(("No target is parked, and none waits for its first try.",), "", facts)
+        return Question(("Every target was told that wants to be.",), "", facts)
     return Question(
         (
-            f"{counted(parked, 'target')} {are(parked)} parked, {untried:,} never tried: told again.",
+            f"{counted(again, 'target')} {was(again)} not told yet, {untried:,} of them never tried: now.",
             f"{counted(told, 'target')} that {are(told)} told already {are(told)} left alone.",
         ),
         f"Tell {counted(again, 'target')} again",
@@ -145,13 +144,19 @@ def _ask_redeliver(press: Press, batch: Batch) -> Question:
 
 def _redeliver(press: Press, batch: Batch) -> Outcome:
     before = press.fanin.ledger.targets(batch.batch_id).targets
-    again = sum(one.state in {TargetState.PARKED, TargetState.PENDING} for one in before)
+    again = _untold(before)
     after = press.fanin.ledger.redeliver(batch.batch_id).targets
     facts = tuple((f"{one.type} {one.to}", _how_far(one.state, one.last_error)) for one in after)
     if not again:
-        return Outcome(Result.NOTHING, "Nothing was sent: no target is parked or untried.", facts=facts)
+        return Outcome(
+            Result.NOTHING, "Nothing was sent: every target was told that wants to be.", facts=facts
+        )
     says = f"{counted(again, 'target')} {are(again)} told again, of {len(after):,}."
     return Outcome(Result.DONE, says, {"told_again": again, "targets": len(after)}, facts)
+
+
+def _untold(reports: Sequence[TargetReport]) -> int:
+    return sum(not one.state.settled for one in reports)
 
 
 def _how_far(state: TargetState, error: str | None) -> str:
@@ -185,7 +190,7 @@ REDELIVER: Final = Action(
     "redeliver",
     "redeliverTargets",
     "Tell targets again",
-    "Those that are parked",
+    "Those that could not be told",
     _not_redelivered,
     _ask_redeliver,
     _redeliver,

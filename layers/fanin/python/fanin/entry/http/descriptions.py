@@ -110,7 +110,9 @@ OPERATIONS: Final = {
         "and quoted texts are one error."
     ),
     "listTargets": "Tokens and URLs are masked.",
-    "redeliverTargets": "Only targets of an ended batch that are parked, or that nobody has tried.",
+    "redeliverTargets": (
+        "Those of an ended batch that were not told yet, at once. The answer has the states before."
+    ),
     "verifyBatch": (
         "Walks down from the root in pages, and repairs what disagrees unless repair is false. Add up "
         "what is pending."

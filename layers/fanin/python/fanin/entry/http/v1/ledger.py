@@ -174,7 +174,7 @@ ROUTES: Final = (
         group=AccessGroup.READ,
     ),
     Route(
-        "POST", f"{_BATCH}/targets/redeliver", "redeliverTargets", "Tell targets again that are parked",
+        "POST", f"{_BATCH}/targets/redeliver", "redeliverTargets", "Tell targets again that were not told",
         Call(Ledger.redeliver), TARGET_REPORTS, errors=GONE,
         action=LoggedAction(results.of_targets),
         group=AccessGroup.OPERATE,
