@@ -25,7 +25,7 @@ from tests.browser import chromium
 from tests.browser.consoles import Served, console_of
 
 PICTURES: Final = CHECKOUT / "docs" / "pictures"
-SIZES: Final = {"overview": (1280, 800), "batch": (1024, 860), "why": (1280, 560)}
+SIZES: Final = {"overview": (1280, 800), "batch": (1024, 860), "why": (1280, 560), "attention": (1280, 800)}
 """Width and height of each picture in pixels, by its name."""
 BILLION: Final = 1_000_000_000
 MARK: Final = 64**3
@@ -141,7 +141,31 @@ class Scene:
         self.service.advance(timedelta(seconds=self.random.randint(20, 90)))
 
 
-def shown(browser: Browser, served: Served, scene: Scene) -> Iterator[tuple[str, Page]]:
+class Night:
+    """A batch that has stalled, and fifty newer ones that ended with failures.
+
+    Args:
+        service: gets all of them.
+    """
+
+    def __init__(self, service: InMemoryService) -> None:
+        self.service = service
+        tracker = service.tracker
+        with tracker.batch(user_key="payroll", stall_after=timedelta(minutes=15)) as payroll:
+            payroll.add(1_000)
+        service.advance(timedelta(hours=1))
+        for number in range(50):
+            with tracker.batch(user_key=f"import-{number + 1}") as batch:
+                items = list(batch.add(200))
+            tracker.ack(items[3:])
+            tracker.fail([Failure(item, "the price service answered 503") for item in items[:3]])
+            service.advance(timedelta(seconds=20))
+
+    def pages(self) -> dict[str, str]:
+        return {"attention": "/"}
+
+
+def shown(browser: Browser, served: Served, scene: Scene | Night) -> Iterator[tuple[str, Page]]:
     """The pages of a scene, each in a window of its size; by its name."""
     for name, path in scene.pages().items():
         width, height = SIZES[name]
@@ -162,8 +186,15 @@ def take(folder: Path, browser: Browser) -> None:
     with console_of(scene.service, write=True, name="production") as served, browser.new_context() as watcher:
         addresses = [served.url + scene.pages()[name] for name in ("overview", "batch")]
         scene.work(lambda: [watcher.request.get(address) for address in addresses] and None)
-        for name, page in shown(browser, served, scene):
-            page.screenshot(path=folder / f"{name}.png")
+        _keep(folder, browser, served, scene)
+    night = Night(InMemoryService())
+    with console_of(night.service, write=True, name="production") as served:
+        _keep(folder, browser, served, night)
+
+
+def _keep(folder: Path, browser: Browser, served: Served, scene: Scene | Night) -> None:
+    for name, page in shown(browser, served, scene):
+        page.screenshot(path=folder / f"{name}.png")
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from fanin.testing import InMemoryService
 from tests.browser.consoles import Served, console_of
 from tests.browser.gallery import Gallery
+from tests.browser.screenshots import Night
 from tests.browser.views import reduced_motion, without_javascript
 
 FOCUSABLE: Final = """() => [...document.querySelectorAll(
@@ -32,6 +33,18 @@ def gallery() -> Gallery:
 def served(gallery: Gallery) -> Iterator[Served]:
     with console_of(gallery.service, write=True) as served:
         yield served
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 664)], ids=["desk", "phone"])
+def test_what_stalls_is_seen_first_however_much_has_failed(page: Page, width: int, height: int) -> None:
+    night = Night(InMemoryService())
+    page.set_viewport_size({"width": width, "height": height})
+    with console_of(night.service, write=True) as served:
+        page.goto(served.url)
+        first = page.locator("#overview tbody tr").first
+        expect(first).to_contain_text("payroll")
+        expect(first.get_by_role("link", name="payroll")).to_be_in_viewport()
+        expect(first.get_by_text("stalled:")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize("name", ["overview", "batches", "held", "failure", "picture", "scatter"])
