@@ -47,7 +47,7 @@ def track(endpoint_url: str, outputs: dict[str, str]) -> None:
                 f"after {SECONDS:.0f} s the batch is {status.batch.state.value}, {status.done_min} items done"
             )
         time.sleep(0.5)
-    print(f"a consumer from the wheel handled {status.batch.acked} items, and the batch is complete")
+    print(f"a consumer from the wheel handled {status.done_min} items, and the batch is complete")
 
 
 if __name__ == "__main__":

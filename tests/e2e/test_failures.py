@@ -71,7 +71,7 @@ def test_a_consumer_keeps_messages_with_attributes_and_group(tracker, stack, bod
 
     # Then each is kept as it was: two in rows, one in the bucket
     row = eventually(lambda: (row := tracker.status(batch.id).batch).state == "complete" and row)
-    assert (row.failed, row.acked) == (3, 3)
+    assert (row.failed, row.items) == (3, 3)
     found = list(tracker.iter_failures(batch.id))
     assert [one.reason for one in found] == [f"row {n} has no price" for n in range(3)]
     assert [one.attempts for one in found] == [1, 1, 1]

@@ -229,7 +229,7 @@ def test_held_items_are_sent_again_under_their_own_ids_and_the_batch_completes(
     assert sorted(message.item for message in messages) == sorted(item for item in seen if item[-1] != "0")
     # And the batch is complete without failures
     detail = subscriber.only_event_of(batch.id)["detail"]
-    assert (detail["state"], detail["failed"], detail["held"], detail["acked"]) == ("complete", 0, 0, 4)
+    assert (detail["state"], detail["failed"], detail["held"], detail["items"]) == ("complete", 0, 0, 4)
 
 
 def drained(deployment: Deployment, queue: str) -> tuple[dict[str, set[str]], int]:

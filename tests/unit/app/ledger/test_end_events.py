@@ -142,5 +142,5 @@ class TestEvent:
 
         detail = announced(world, batch).detail
 
-        assert (detail["failed"], detail["failed_more"], detail["acked"]) == (1_500, False, 1_500)
+        assert (detail["items"], detail["failed"], detail["failed_more"]) == (1_500, 1_500, False)
         assert [failure["ordinal"] for failure in detail["failures"]] == [0, 1, 2]

@@ -230,7 +230,9 @@ def _share(row: Batch, progress: Progress | None) -> Value | None:
     """How many items are done: for people the share; None if that is not known."""
     if progress is not None:
         reached, more = progress.done_min, not progress.exact
-    elif row.all_done or row.mode is Mode.ESTIMATED:
+    elif row.all_done:
+        reached, more = row.items, False
+    elif row.mode is Mode.ESTIMATED:
         reached, more = min(row.acked, row.items), False
     else:
         return None

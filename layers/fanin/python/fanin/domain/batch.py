@@ -200,8 +200,8 @@ class Batch:
             completing, and decides about the item if this batch is never used.
         retry_of: id of the batch whose failed items this batch retries.
         metadata: small map of strings, returned with events.
-        acked: acknowledgements, in estimated mode; replies, as a hint, where a scatter waits for a quorum;
-            all items, failed ones included, of an exact batch in which every item is done.
+        acked: marks that its row has counted: those of an estimated batch; and replies, as a hint, where a
+            scatter waits for a quorum. No other batch counts in its row: ``done_min`` says how many are done.
         failed: items that failed.
         failed_more: whether more may have failed than ``failed`` says.
         partial: True when a deadline or a scatter's quorum completed the batch with items missing.

@@ -181,7 +181,9 @@ BATCH: Final = answer(
     kind=one_of(Kind),
     user_key=TEXT,
     items=NATURAL,
-    acked=NATURAL,
+    acked=NATURAL.with_keywords(
+        description="marks that the row of an estimated batch has counted; absent if there are none"
+    ).left_out_if_empty(),
     failed=NATURAL,
     failed_more=BOOLEAN,
     held=NATURAL,

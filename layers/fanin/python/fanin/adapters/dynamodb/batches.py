@@ -392,7 +392,7 @@ _COUNT_LOST: Final = (
 
 
 def _counts(done: Done) -> dict[str, Value]:
-    counts: dict[str, Value] = {"acked": done.acked, "failed": done.failed, "failed_more": done.failed_more}
+    counts: dict[str, Value] = {"failed": done.failed, "failed_more": done.failed_more}
     return {**counts, **sums_of(done.totals), "totals_exact": done.totals_exact} if done.totals else counts
 
 

@@ -387,7 +387,7 @@ class Settler:
         done = None
         if tally is not None:
             failed, more = (tally.failed, False) if tally.whole else self._failed.at_the_end(batch, tally)
-            done = Done(batch.items, failed, more, by_name(tuple(batch.totals), tally.sums), tally.whole)
+            done = Done(failed, more, by_name(tuple(batch.totals), tally.sums), tally.whole)
         row, _ = self._ports.batches.end(
             batch.batch_id, State.COMPLETE, now=self._ports.clock.now(), sources=(State.CLOSED,), done=done
         )

@@ -40,7 +40,6 @@ class Telling(NamedTuple):
 class Done(NamedTuple):
     """What the end of an exact batch in which every item is done writes into its row; see ``Batch``."""
 
-    acked: int
     failed: int
     failed_more: bool
     totals: Mapping[str, int] = {}
