@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from fanin.adapters.backoff import Backoff
 from fanin.client.buffers import Producer, Taker
 from fanin.domain.buffer import Outcome
-from fanin.errors import BufferNotFound, ChannelRefused, LimitReached
+from fanin.errors import BufferNotFound, LimitReached
 from tests.e2e.deployment import eventually
 
 
@@ -61,21 +61,6 @@ def test_a_put_is_ready_when_a_consumer_waits(new_tracker, name) -> None:
         (work,) = taking.result()
     assert work.payload == "a"
     producer.buffers.delete(name)
-
-
-def test_a_queue_of_ones_own_must_carry_the_tag(tracker, stack, queue_url, name) -> None:
-    with pytest.raises(ChannelRefused, match="fanin:channel"):
-        tracker.buffers.define(name, 5, queue=queue_url)
-    stack.client("sqs").tag_queue(QueueUrl=queue_url, Tags={"fanin:channel": "jobs"})
-
-    assert not tracker.buffers.define(name, 5, queue=queue_url).owned
-    tracker.producer(name).put("a")
-    found: list[str] = []
-    while not found:
-        tracker.taker(name, wait=2).run(found.append, until_empty=True)
-    assert found == ["a"]
-    tracker.buffers.delete(name)
-    assert stack.client("sqs").get_queue_attributes(QueueUrl=queue_url)
 
 
 def test_the_limit_holds_under_many_producers(new_tracker, tracker, name) -> None:

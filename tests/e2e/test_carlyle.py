@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from uuid import UUID
 
 import pytest
 import urllib3
@@ -84,29 +83,3 @@ class TestExact:
         assert subscriber.only_event_of(left)["detail-type"] == "Batch Orphaned"
         assert eventually(lambda: call("GET", f"exact/{done}") in {404, 410})
         assert call("DELETE", f"exact/open?since={since}") == {"batchesRemoved": 0, "itemsRemoved": 0}
-
-
-class TestEstimated:
-    def test_a_batch_from_its_creation_to_its_end(self, call, subscriber):
-        # Given a batch of messages that are only counted
-        batch_id = call("POST", "estimated", {"userKey": "carlyle-2"})["batchId"]
-        number = UUID(batch_id).int & (1 << 62) - 1
-        assert call("POST", f"estimated/{batch_id}/incr?by=10") is None
-        assert call("POST", f"estimated/{batch_id}/incr?by=5") is None
-        standing = {"isComplete": False, "isClosed": False, "userKey": "carlyle-2"}
-        assert call("GET", f"estimated/{batch_id}") == standing
-
-        # When they are counted down, and the batch is closed in between
-        result = {"batchId": batch_id, "userKey": "carlyle-2", "isComplete": False}
-        assert call("POST", "estimated/decr", {"acks": [{"batchId": batch_id, "by": 13}]}) == {
-            "results": [result]
-        }
-        assert call("POST", f"estimated/{batch_id}/close") == result
-        assert call("POST", "estimated/decr", {"acks": [{"batchId": batch_id}]}) == {"results": [result]}
-        answer = call("POST", "estimated/decr", {"acks": [{"batchId": batch_id}]})
-
-        # Then the last one tells that it is complete
-        assert answer == {"results": [result | {"isComplete": True}]}
-        assert call("GET", f"estimated/{batch_id}") == standing | {"isComplete": True, "isClosed": True}
-        event = subscriber.only_event_of(number)
-        assert (event["detail"]["user_key"], event["detail"]["acked"]) == ("carlyle-2", 15)

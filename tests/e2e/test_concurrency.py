@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import random
 import time
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fanin.errors import IdempotencyKeyReused
 from tests.e2e.deployment import eventually
 
 ITEMS = 2_000
@@ -82,27 +80,6 @@ def test_each_item_counts_once_and_the_end_is_told_once(
     assert (verdict.pending, verdict.disagreements, verdict.repaired) == (0, (), False)
 
 
-def test_producers_at_the_same_time_share_no_item(new_tracker, tracker) -> None:
-    # Given four producers that add to one batch while others ack what they get
-    batch = tracker.attach(tracker.open().batch_id)
-
-    def produce(_):
-        own = new_tracker()
-        groups = [own.add(batch.id, 100) for _ in range(2)]
-        for group in groups:
-            own.ack(group)
-        return groups
-
-    # When all are done and the batch is closed
-    with ThreadPoolExecutor(4) as pool:
-        groups = [group for answer in pool.map(produce, range(4)) for group in answer]
-    row = batch.close()
-
-    # Then no two had an item in common, and none is left
-    assert len({item for group in groups for item in group}) == 4 * 2 * 100
-    assert (row.state, row.items) == ("complete", 800)
-
-
 def test_closing_at_the_same_time_as_the_last_ack_completes_once(
     new_tracker, tracker, subscriber, order
 ) -> None:
@@ -123,40 +100,3 @@ def test_closing_at_the_same_time_as_the_last_ack_completes_once(
     # Then each is complete, with one event
     events = subscriber.only_events_of([batch.id for batch in batches])
     assert {event["detail-type"] for event in events.values()} == {"Batch Completed"}
-
-
-def test_many_that_open_under_one_key_have_one_batch(new_tracker) -> None:
-    # Given eight callers with the same request and key
-    key = uuid.uuid4().hex
-
-    # When all open at the same time, and one of them once more
-    with ThreadPoolExecutor(8) as pool:
-        found = {row.batch_id for row in pool.map(lambda _: new_tracker().open(key=key), range(8))}
-    again = new_tracker().open(key=key)
-
-    # Then it is one batch, and another request under the key is refused
-    assert found == {again.batch_id}
-    with pytest.raises(IdempotencyKeyReused):
-        new_tracker().open(key=key, user_key="other")
-
-
-def test_one_key_is_one_item_however_many_add_it_at_once(new_tracker, tracker, order) -> None:
-    # Given the same keys for each of eight threads, in another order
-    batch = tracker.attach(tracker.open().batch_id)
-    keys = [f"page {n}" for n in range(60)]
-    shares = [order.sample(keys, len(keys)) for _ in range(THREADS)]
-
-    # When they add them at the same time, a few in a call, through an API that is many processes
-    def add(share):
-        own = new_tracker().attach(batch.id)
-        return [one for at in range(0, len(share), 10) for one in own.add(keys=share[at : at + 10])]
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        answers = [one for answer in pool.map(add, shares) for one in answer]
-
-    # Then each key is one item, and only one of them has added it
-    assert tracker.status(batch.id).batch.items == tracker.status(batch.id).batch.keyed == len(keys)
-    assert {(one.key, one.item) for one in answers} == {
-        (key, tracker.find_key(batch.id, key).item) for key in keys
-    }
-    assert sorted(one.key for one in answers if one.added) == sorted(keys)

@@ -64,26 +64,6 @@ class TestDeadlines:
         assert schedule_of(stack, batch.id) is None
 
 
-def test_the_reaper_ends_a_batch_that_has_been_idle_for_too_long_and_no_other(
-    tracker, stack, deployment, subscriber
-):
-    # Given two batches that may be idle for an hour, of which one has been for longer
-    idle, busy = (tracker.attach(tracker.open(idle_ttl=timedelta(hours=1)).batch_id) for _ in range(2))
-    for batch, seconds in ((idle, 3_700), (busy, 3_500)):
-        batch.add(4)
-        batch.close()
-        deployment.age(batch.id, seconds, ttl=3_600)
-
-    # When the reaper comes round
-    reaped = deployment.invoke("reaper")
-
-    # Then the idle one is orphaned, and the other is not
-    assert (reaped["orphaned"], reaped["stuck"]) == (1, 1)
-    assert spans(subscriber.only_event_of(idle.id)["detail"]["missing"]) == [[0, 4]]
-    assert tracker.status(busy.id).batch.state == "closed"
-    assert not subscriber.told_of(busy.id)
-
-
 class TestDeadLetters:
     def die(self, deployment, queue_url: str, of: int) -> None:
         """Receive the messages of a queue repeatedly, as crashing consumers do."""

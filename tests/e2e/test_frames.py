@@ -17,7 +17,6 @@ from fanin.client.frames.envelopes import ProtobufCodec
 from fanin.client.frames.repeat_buffer import Usage
 from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
 from fanin.client.tracker import Tracker
-from fanin.errors import ChannelRefused
 from fanin.local import Stack
 from tests.e2e.crossing import LEASE, Crossing
 from tests.e2e.deployment import Deployment, Subscriber, eventually
@@ -89,11 +88,6 @@ def test_a_frame_is_delivered_and_its_sender_is_told(
     event = subscriber.only_event_of(frame_id)
     assert event["detail-type"] == "Frame Completed"
     assert event["detail"]["metadata"]["source"] == "orders"
-
-
-def test_a_queue_without_the_tag_is_no_reply_channel(tracker: Tracker, queue_url: str) -> None:
-    with pytest.raises(ChannelRefused):
-        tracker.frames.open(OpenFrame(1, reply_to=queue_url))
 
 
 Cross = Callable[..., tuple[Crossing, FaultProxy]]

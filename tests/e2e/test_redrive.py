@@ -19,7 +19,7 @@ from fanin.domain.batch import State
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.limits import chunks
 from fanin.domain.redrives import RedriveState
-from fanin.errors import ChannelRefused, ServiceUnavailable, Throttled
+from fanin.errors import ServiceUnavailable, Throttled
 from tests.e2e.deployment import Deployment, eventually
 
 pytestmark = pytest.mark.emulator
@@ -54,8 +54,6 @@ def noted(tracker: Tracker) -> Noted:
         count: int,
         queue: str,
         *,
-        reasons: Mapping[int, str] | None = None,
-        sources: Mapping[int, str] | None = None,
         messages: Mapping[int, KeptMessage | None] | None = None,
     ) -> int:
         with tracker.batch(user_key="shop") as batch:
@@ -63,10 +61,10 @@ def noted(tracker: Tracker) -> Noted:
         failures = (
             Failure(
                 item,
-                (reasons or {}).get(n, "x"),
+                "x",
                 (messages or {}).get(n, KeptMessage(f"body {n}")),
                 attempts=3,
-                source=(sources or {}).get(n, queue),
+                source=queue,
             )
             for n, item in enumerate(group)
         )
@@ -124,76 +122,6 @@ def test_failed_messages_come_back_as_they_were_and_the_new_batch_completes(
     again = tracker.redrive(batch)
     assert (again.items, again.already) == (0, 3)
     assert [one.items for one in tracker.redrives(batch)] == [3, 0]
-
-
-def test_what_cannot_be_sent_is_counted_and_stays(tracker, deployment, work, noted) -> None:
-    # Given failures of which one has no message, one a queue that is gone, and one a queue without the tag
-    queue, gone = work(), work()
-    deployment.client("sqs").delete_queue(QueueUrl=gone)
-    plain = deployment.client("sqs").create_queue(QueueName=f"plain-{uuid.uuid4()}")["QueueUrl"]
-    batch = noted(5, queue, messages={1: None}, sources={2: gone, 3: plain})
-    # When they are counted, and then redriven
-    dry = tracker.redrive(batch, dry_run=True)
-    done = tracker.redrive(batch)
-    # Then both say the same
-    for found in (dry, done):
-        assert (found.items, found.not_kept, tuple(found.not_kept_items)) == (2, 1, (1,))
-        assert sorted(found.refused.values()) == [1, 1]
-    assert len(handled(deployment, tracker, queue, 2)) == 2
-    # And the others can still be sent, to a queue that is there
-    with pytest.raises(ChannelRefused):
-        tracker.redrive(batch, queue_url=plain)
-    other = work()
-    assert tracker.redrive(batch, queue_url=other).items == 2
-    assert sorted(m.body for m in handled(deployment, tracker, other, 2)) == ["body 2", "body 3"]
-
-
-def test_a_message_over_the_limit_fails_its_new_item_and_is_kept(tracker, deployment, work, noted) -> None:
-    # Given a failure whose message its queue does not take any more
-    queue = work()
-    small = deployment.client("sqs").create_queue(
-        QueueName=f"small-{uuid.uuid4()}",
-        Attributes={"MaximumMessageSize": "1024"},
-        tags={names.TRACKED_TAG: "work"},
-    )["QueueUrl"]
-    batch = noted(2, queue, messages={1: KeptMessage("x" * 2_000)}, sources={1: small})
-    # When it is redriven
-    done = tracker.redrive(batch)
-    # Then the other one is sent, and its item fails in the new batch
-    assert done.items == 2
-    handled(deployment, tracker, queue, 1)
-    new = tracker.status(done.batch_id).batch
-    assert (new.state, new.failed) == (State.COMPLETE, 1)
-    # And it can be redriven from there, to a queue that takes it
-    assert tracker.redrive(done.batch_id, queue_url=queue).items == 1
-    assert [len(message.body) for message in handled(deployment, tracker, queue, 1)] == [2_000]
-
-
-def test_fifo_queues_keep_groups_and_order(tracker, deployment, work, noted) -> None:
-    # Given failures from a FIFO queue
-    queue = work(fifo=True)
-    messages = {n: KeptMessage(f"body {n}", {}, f"group-{n % 2}") for n in range(12)}
-    batch = noted(12, queue, messages=messages)
-    # When they are redriven
-    assert tracker.redrive(batch).items == 12
-    # Then each group has its messages in order
-    found: dict[str, list[str]] = {}
-
-    def look() -> bool:
-        for message in (
-            deployment.client("sqs")
-            .receive_message(QueueUrl=queue, MaxNumberOfMessages=10, AttributeNames=["All"])
-            .get("Messages", [])
-        ):
-            found.setdefault(message["Attributes"]["MessageGroupId"], []).append(message["Body"])
-            deployment.client("sqs").delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
-        return sum(map(len, found.values())) == 12
-
-    eventually(look)
-    assert found == {
-        "group-0": [f"body {n}" for n in range(0, 12, 2)],
-        "group-1": [f"body {n}" for n in range(1, 12, 2)],
-    }
 
 
 def given_up(message: Any) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from fanin import Code, Diagnosis, Finding, Known, Severity, names
-from fanin.app.ports.words import Clear, WordKey
 from tests.e2e.deployment import eventually
 
 IDLE = "def handler(event, context): return None"
@@ -88,36 +87,6 @@ def test_a_disabled_mapping_is_named(tracker, queue_url, consume):
     assert [(one.range.start, one.range.stop, one.known) for one in diagnosis.missing] == [
         (0, 3, Known.WAITING)
     ]
-
-
-def test_a_consumer_that_never_acknowledges_makes_messages_vanish(tracker, queue_url, consume, deployment):
-    batch = sent(tracker, queue_url)
-    consume(queue_url, IDLE)
-
-    eventually(lambda: deployment.messages(queue_url) == 0)
-    diagnosis = tracker.why(batch)
-
-    assert [one.code for one in diagnosis.findings] == [Code.VANISHED]
-    assert "probably" in diagnosis.findings[0].detail
-
-
-def test_dead_letters_that_nobody_reads_are_told(tracker, queue_url, stack):
-    # Given a queue with a dead-letter queue that no function reads
-    sqs = stack.client("sqs")
-    grave = sqs.create_queue(QueueName=f"grave-{uuid.uuid4()}")["QueueUrl"]
-    arn = sqs.get_queue_attributes(QueueUrl=grave, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
-    sqs.set_queue_attributes(QueueUrl=queue_url, Attributes={"RedrivePolicy": policy})
-    batch = sent(tracker, queue_url)
-
-    # When its messages die
-    def died() -> Finding | None:
-        sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10, VisibilityTimeout=0)
-        return finding(tracker.why(batch), Code.DEAD_LETTERS_WAITING)
-
-    found = eventually(lambda: (one := died()) and one.evidence["messages"] == 3 and one)
-
-    assert found.evidence["dead_letter_queue"] == grave.rpartition("/")[2]
 
 
 def batch_why(tracker, batch_id: int) -> tuple[Finding, ...]:
@@ -196,20 +165,6 @@ def test_what_may_not_be_looked_at_is_a_finding_and_no_error(tracker, queue_url,
     assert found.evidence["unseen"].startswith(f"{what} (AccessDenied")
 
 
-def test_done_items_that_the_batch_does_not_know_of_are_told_and_verify_repairs_it(tracker, direct):
-    # Given a closed batch whose last bit was cleared by a process that died before it completed the batch
-    batch = tracker.open()
-    tracker.add(batch.batch_id, 2)
-    tracker.close(batch.batch_id)
-    ports = direct.services.ledger.ports
-    row = ports.batches.read([batch.batch_id])[batch.batch_id]
-    ports.words.clear([clear(batch.batch_id, row.expires_at)])
-
-    assert [one.code for one in batch_why(tracker, batch.batch_id)] == [Code.DONE_UNSETTLED]
-    tracker.verify(batch.batch_id)
-    assert [one.code for one in batch_why(tracker, batch.batch_id)] == [Code.ENDED]
-
-
 def test_a_stall_is_told_once_by_the_deployed_reaper(tracker, queue_url, deployment, subscriber):
     # Given a batch whose messages nobody has received for longer than it takes to count as stalled
     batch = sent(tracker, queue_url, stall_after=60)
@@ -224,7 +179,3 @@ def test_a_stall_is_told_once_by_the_deployed_reaper(tracker, queue_url, deploym
     assert event["detail-type"] == names.BATCH_STALLED
     assert event["detail"]["finding"]["code"] == "waiting"
     tracker.cancel(batch)
-
-
-def clear(batch_id: int, expires_at: int) -> Clear:
-    return Clear(WordKey(batch_id, 0, 0), 0b11, expires_at)
