@@ -34,12 +34,6 @@ def test_a_cursor_needs_no_escape_in_a_query_string(number: int) -> None:
     assert re.fullmatch(r"[\w-]+", cursors.encode_name(LISTING, "☂?>" * number), re.ASCII)
 
 
-def test_a_cursor_of_the_last_release_is_still_read() -> None:
-    assert cursors.encode(LISTING, 3, 17, 8) == "WyJiYXRjaGVzIG9wZW4iLDMsMTcsOF0"
-    assert cursors.decode(LISTING, "WyJiYXRjaGVzIG9wZW4iLDMsMTcsOF0", {1, 3}) == (3, 17, 8)
-    assert cursors.decode_name("t 71 item/", "WyJ0IDcxIGl0ZW0vIiwiaXRlbS83Il0") == "item/7"
-
-
 @pytest.mark.parametrize(
     "cursor",
     [

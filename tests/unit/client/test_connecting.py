@@ -54,12 +54,6 @@ def test_the_local_stack_of_another_folder(monkeypatch, tmp_path):
         Tracker.local()
 
 
-def test_another_profile_is_refused(monkeypatch):
-    monkeypatch.setenv("FANIN_PROFILE", "prod")
-    with pytest.raises(NotConfigured, match="prod"):
-        Tracker.from_env()
-
-
 def test_an_api(monkeypatch):
     monkeypatch.setenv("FANIN_API_URL", "https://x.example.com/")
     monkeypatch.setenv("FANIN_ACK_QUEUE_URL", "https://sqs/acks")
@@ -95,8 +89,8 @@ class TestInMemory:
 
     def test_a_deadline_ends_a_batch(self):
         tracker = Tracker.in_memory()
-        batch = tracker.open(deadline=timedelta(milliseconds=50))
-        assert tracker.wait(batch.batch_id, timeout=10).batch.state == "timed_out"
+        batch = tracker.open(deadline=timedelta(seconds=0.5))
+        assert tracker.wait(batch.batch_id, timeout=60).batch.state == "timed_out"
 
     @pytest.mark.parametrize("via", ["api", "queue"])
     def test_work_is_sent_and_consumed_without_aws(self, via):

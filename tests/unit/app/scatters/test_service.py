@@ -6,13 +6,10 @@ import pytest
 
 from fanin import names
 from fanin.domain.batch import Kind, State
-from fanin.domain.scatter import Recipient, ReplyReceipt, Scatter
+from fanin.domain.scatter import ReplyReceipt, Scatter
 from fanin.errors import (
-    ChannelRefused,
-    InvalidRequest,
     Throttled,
 )
-from tests.spans import spans
 from tests.unit.app.scatters.conftest import REPLY_TO, Fleet
 
 
@@ -81,20 +78,6 @@ class TestSending:
         event = fleet.told(scattered)
         assert event.detail_type == "Gather Ready"
         assert (event.detail["received"], event.detail["missing_count"]) == (0, 0)
-
-    @pytest.mark.parametrize(
-        ("scatter", "error"),
-        [
-            (Scatter("", [Recipient("", "https://sqs/car-0")]), InvalidRequest),
-            (Scatter("x", [Recipient("", "https://sqs/untagged")]), ChannelRefused),
-        ],
-    )
-    def test_a_bad_request_writes_nothing(
-        self, fleet: Fleet, scatter: Scatter, error: type[Exception]
-    ) -> None:
-        with pytest.raises(error):
-            fleet.scatters.start(scatter)
-        assert fleet.accesses.writes.total() == 0
 
     def test_a_repeated_job_sends_the_same_ids_and_only_to_the_missing(self, fleet: Fleet) -> None:
         fleet.start(3)
@@ -177,26 +160,6 @@ class TestReplies:
 
 
 class TestDeadline:
-    def test_the_missing_are_sent_to_again_and_then_given_up(self, fleet: Fleet) -> None:
-        scattered = fleet.start(3, timeout=10, max_retries=2)
-        fleet.work()
-        fleet.reply(1)
-
-        for wave in (1, 2):
-            fleet.ring(10)
-            fleet.work()
-            assert [len(fleet.got(i)) for i in range(3)] == [1 + wave, 1, 1 + wave]
-            assert fleet.row(scattered.batch).retries == wave
-        fleet.reply(0)
-        fleet.ring(10)
-
-        row = fleet.row(scattered.batch)
-        assert (row.state, row.partial) == (State.COMPLETE, True)
-        detail = fleet.told(scattered).detail
-        assert spans(detail["missing"]) == [[2, 3]]
-        assert (detail["received"], detail["missing_count"], detail["retries"]) == (2, 1, 2)
-        assert detail["missing_recipients"] == ["car 2"]
-
     @pytest.mark.parametrize("call", ["timers.set", "jobs.send", "batches.postpone"])
     @pytest.mark.parametrize("moment", ["before", "after"])
     def test_a_death_on_the_way_costs_no_retry_and_no_recipient(

@@ -49,13 +49,6 @@ def test_an_error_leaves_the_message_to_the_queue(tracker, queue, sent, sqs, cap
     assert sent.status(exact=True).done_min == 4
 
 
-def test_what_could_not_be_acknowledged_is_not_deleted(tracker, queue, sent, sqs, monkeypatch):
-    monkeypatch.setattr(tracker.ledger, "mark", raising(Throttled("slow down")))
-    monkeypatch.setattr(tracker, "_ack_queue_url", None)
-    tracker.consumer(queue, lambda message: None, wait=0, visibility_timeout=0).poll()
-    assert len(received(sqs, queue)) == 5
-
-
 def test_a_message_not_deleted_is_a_duplicate_and_no_harm(tracker, queue, sent, faulty, caplog):
     # Given: a queue that loses every deletion
     def keep(real, arguments):

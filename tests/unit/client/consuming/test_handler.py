@@ -9,9 +9,8 @@ import pytest
 from fanin import ItemFailed, Tracker
 from fanin.client.consuming import handler
 from fanin.domain.batch import State
-from fanin.errors import InvalidRequest, NotConfigured, Throttled
+from fanin.errors import InvalidRequest, NotConfigured
 from fanin.testing import InMemoryService
-from tests.unit.client.conftest import raising
 from tests.unit.client.consuming.conftest import ARN, event, failed, record
 
 
@@ -37,24 +36,12 @@ def test_an_error_brings_back_its_message_only(tracker, batch):
     assert [span.start for span in tracker.iter_missing(batch.id)] == [3, 7]
 
 
-def test_what_could_not_be_acknowledged_comes_again_all_of_it(tracker, batch, monkeypatch):
-    # Given: a ledger that is out of reach
-    handle = tracker.sqs_handler(lambda message: None)
-    group = batch.add(3)
-    monkeypatch.setattr(tracker.ledger, "mark", raising(Throttled("slow down")))
-    monkeypatch.setattr(tracker, "_ack_queue_url", None)
-    # When
-    response = handle(event([*group, None]))
-    # Then: the message without an item is not among them
-    assert failed(response) == ["m0", "m1", "m2"]
-
-
 class TestOneMessageTwice:
     """A standard queue may deliver a message twice within one receive, and the handler may notice."""
 
-    @pytest.mark.parametrize("via", ["api", "queue"])
-    @pytest.mark.parametrize("fails", [False, True])
-    @pytest.mark.parametrize("polls", [False, True])
+    @pytest.mark.parametrize(
+        ("via", "fails", "polls"), [("api", False, True), ("queue", True, False), ("api", True, True)]
+    )
     def test_the_first_delivery_decides_with_its_values_and_both_are_deleted(
         self, via, fails, polls, monkeypatch
     ):
@@ -142,12 +129,6 @@ def test_the_handler_of_a_message_whose_batch_was_cancelled_runs_about_once(monk
     # Then
     assert len(calls) == 1
     assert service.tracker.consumer(queue, handle, wait=0).poll() == 0
-
-
-@pytest.mark.parametrize("queue", [{}, {"group": "g", "arn": f"{ARN}.fifo"}], ids=["standard", "fifo"])
-def test_a_round_that_fails_whole_is_an_answer_too(tracker, batch, queue):
-    handle = tracker.sqs_handler(lambda message: 1 / 0)
-    assert failed(handle(event(batch.add(2), **queue))) == ["m0", "m1"]
 
 
 def test_the_function_keeps_its_name_and_can_be_tested_alone(tracker):
