@@ -9,78 +9,12 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable
 from pathlib import Path
-
-import pytest
 
 from fanin import names
 from tests.e2e.deployment import eventually
-from tests.spans import spans
 
 FANIN = Path(sys.executable).with_name("fanin")
-
-
-@pytest.fixture
-def begin(stack, stack_root) -> Callable[..., subprocess.Popen]:
-    """Starts ``fanin --local --json …`` in the folder of the stack."""
-
-    def start(*arguments: object) -> subprocess.Popen:
-        return subprocess.Popen(  # noqa: S603
-            [FANIN, "--local", "--json", *map(str, arguments)],
-            cwd=stack_root,
-            env={"PATH": str(FANIN.parent), "HOME": str(stack_root)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    return start
-
-
-@pytest.fixture
-def fanin(begin):
-    """Runs a command to its end; returns its answer, a problem if the exit code is not 0."""
-
-    def run(*arguments: object, stdin: str = "", exits: int = 0):
-        process = begin(*arguments)
-        said, complained = process.communicate(stdin, timeout=60)
-        assert process.returncode == exits, said + complained
-        return json.loads(complained if exits else said)
-
-    return run
-
-
-def test_a_batch_by_hand(begin, fanin, subscriber):
-    # Given a batch with a group
-    batch_id = fanin("open", "--user-key", "by-hand", "--meta", "from=terminal")["batch_id"]
-    group = fanin("add", batch_id, 1_000)
-    items = [f"{batch_id}:{group['id']}:{n}" for n in range(group["upto"])]
-
-    # When items are acked, from stdin and as a range
-    (receipt,) = fanin("ack", "-", stdin="\n".join(items[:4]))["batches"]
-    assert (receipt["first"], receipt["state"]) == (4, "open")
-    fanin("ack", "--range", f"{batch_id}:{group['id']}:3..999")
-
-    # Then missing tells the rest
-    missing = fanin("missing", batch_id)["ranges"]
-    assert spans(missing) == [[999, 1_000]]
-
-    # When it is closed, watched, and the rest is done under the ids that missing gave
-    assert fanin("close", batch_id)["state"] == "closed"
-    assert fanin("add", batch_id, 1, exits=4)["type"] == "urn:fanin:problem:batch-closed"
-    watch = begin("watch", batch_id, "--every", "0.2")
-    fanin("ack", *(arg for span in missing for arg in ("--range", span["group"])))
-
-    # Then the watch ends with it, and all is well
-    said, _ = watch.communicate(timeout=60)
-    assert (watch.returncode, json.loads(said)["state"]) == (0, "complete")
-    assert subscriber.only_event_of(batch_id)["detail"]["metadata"] == {"from": "terminal"}
-
-
-def test_of_a_batch_that_is_not_there(fanin):
-    assert fanin("status", 1, exits=3)["type"] == "urn:fanin:problem:batch-not-found"
 
 
 def test_a_fan_out_that_is_stopped_goes_on_with_the_command_that_it_prints(stack, stack_root, tmp_path):

@@ -222,22 +222,6 @@ class TestSettling:
         verdict = tracker.verify(batch.id)
         assert (verdict.pending, verdict.disagreements) == (0, ())
 
-    def test_a_leaf_that_is_not_full_waits_for_the_ack_to_be_repeated(self, tracker, direct, subscriber):
-        # Given a closed batch whose last leaf has bits for items that do not exist, so it never becomes 0
-        with tracker.batch() as batch:
-            group = batch.add(200)
-
-        # When an acker writes all leaves, and dies before it writes a parent
-        self.clear(direct, batch, range(200))
-        eventually(lambda: tracker.status(batch.id, exact=True).done_min == 200)
-        assert tracker.status(batch.id).batch.state == "closed"
-
-        # Then the repeat of its ack, which is a duplicate, completes the batch; or the settler does, if it is
-        # still at work on the full leaves
-        (receipt,) = tracker.ack(group[199])
-        assert (receipt.first, len(receipt.duplicates)) == (0, 1)
-        assert subscriber.only_event_of(batch.id)["detail-type"] == "Batch Completed"
-
     @staticmethod
     def clear(direct, batch, ordinals) -> None:
         """Clear bits of the leaves only."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
-
 from fanin import Failure
-from fanin.client import ended_batches
 from tests.e2e.deployment import eventually
 
 
@@ -39,31 +36,3 @@ def test_held_failures_of_the_ack_queue_end_a_batch_that_tolerates_fewer(tracker
 
     event = subscriber.only_event_of(batch.id)
     assert (event["detail-type"], event["detail"]["cause"]) == ("Batch Cancelled", "failures")
-
-
-def test_a_warm_consumer_does_at_most_one_of_many_messages_of_a_cancelled_batch(
-    tracker, new_tracker, stack, monkeypatch
-):
-    # Given a consumer of another process that has done some messages of a batch
-    sqs, name = stack.client("sqs"), f"skip-{uuid.uuid4().hex[:8]}.fifo"
-    queue_url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"})["QueueUrl"]
-    done = []
-    with tracker.batch() as batch:
-        batch.send(queue_url, [str(n) for n in range(30)])
-    other = new_tracker()
-    consumer = other.consumer(queue_url, lambda message: done.append(message.index), wait=1)
-    while len(done) < 10:
-        consumer.poll()
-    before = len(done)
-
-    # When the batch is cancelled, and the consumer's last answer is old
-    monkeypatch.setattr(ended_batches, "ASK_SECONDS", 0)
-    tracker.cancel(batch.id)
-    while before + consumer.skipped + len(done[before:]) < 30:
-        consumer.poll()
-
-    # Then it does one more at most, and no message is left
-    assert len(done) <= before + 1
-    assert done == sorted(done)
-    counts = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["All"])["Attributes"]
-    assert int(counts["ApproximateNumberOfMessages"]) == 0

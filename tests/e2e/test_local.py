@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-import boto3
 import pytest
-from botocore.exceptions import ClientError
 from urllib3 import PoolManager
 
 from fanin.errors import LocalStackFailed
-from fanin.local import Stack, aws, deploy, down, environment, read, status, up
+from fanin.local import Stack, aws, deploy, down, read, status, up
 from tests.e2e.deployment import eventually
 from tests.e2e.recording_launcher import CALLS, DENIALS
 
@@ -94,19 +92,6 @@ class TestUp:
             assert (ttl["TimeToLiveStatus"], ttl["AttributeName"]) == ("ENABLED", "expires_at")
             assert backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
 
-    def test_again_does_nothing(self, come_up, root: Path) -> None:
-        # Given a stack
-        stack = come_up()
-
-        # When it comes up again
-        said: list[str] = []
-        again = come_up(report=said.append)
-
-        # Then it is the same one, and nothing was started or deployed
-        assert again == stack
-        assert "deploying" not in said
-        assert "starting the emulator" not in said
-
     def test_keeps_what_the_stack_holds(self, come_up, root: Path) -> None:
         # Given a stack with one more queue
         stack = come_up()
@@ -119,15 +104,6 @@ class TestUp:
         # Then it was updated in place
         assert again == stack
         assert stack.client("sqs").get_queue_url(QueueName="mine")["QueueUrl"]
-
-    def test_environment_leads_boto3_there(
-        self, come_up, root: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        stack = come_up()
-        for name, value in environment(stack).items():
-            monkeypatch.setenv(name, value)
-        tables = boto3.Session().client("dynamodb").list_tables()["TableNames"]
-        assert {stack.batches_table, stack.words_table, stack.parts_table} <= set(tables)
 
     def test_a_burst_of_first_calls_does_not_start_a_process_for_each(self, come_up, root: Path) -> None:
         # Given a function that nobody has called
@@ -166,15 +142,6 @@ class TestUp:
 
         # Then each was answered with the end of its own log, and no other call's
         assert last == [lines - 1 for lines in calls]
-
-    def test_on_a_port_in_use_says_so(self, tmp_path: Path) -> None:
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            port = taken.getsockname()[1]
-            with pytest.raises(LocalStackFailed, match=f"port {port} is in use"):
-                up(tmp_path, port=port)
-        assert status(tmp_path).state == "down"
 
 
 class TestComingBack:
@@ -232,10 +199,6 @@ class TestDown:
         with socket.socket() as probe:
             assert probe.connect_ex(("127.0.0.1", stack.port)) != 0
 
-    def test_again_does_nothing(self, root: Path) -> None:
-        down(root)
-        assert not down(root)
-
 
 class TestDeploy:
     """Deployment of an assembly that is written by hand."""
@@ -288,49 +251,3 @@ class TestDeploy:
         assert deploy(self.assembly(tmp_path, {"VisibilityTimeout": 9}, "broken"), bare_emulator).keys() == {
             "BoxUrl"
         }
-
-    def test_passes_on_why_a_template_is_refused(self, tmp_path: Path, bare_emulator: str) -> None:
-        folder = self.assembly(tmp_path, {}, "odd")
-        template = folder / "box.template.json"
-        template.write_text(template.read_text().replace("AWS::SQS::Queue", "AWS::No::Such"))
-        with pytest.raises(LocalStackFailed, match=r"CloudFormation refused stack odd: .*AWS::No::Such"):
-            deploy(folder, bare_emulator)
-
-    def test_of_a_stack_that_is_not_there(self, tmp_path: Path, bare_emulator: str) -> None:
-        with pytest.raises(LocalStackFailed, match="no stack named other"):
-            deploy(self.assembly(tmp_path, {}), bare_emulator, "other")
-
-
-class TestAuth:
-    """The keys that an emulator with ``auth`` knows, as the package's docstring tells."""
-
-    @staticmethod
-    def call_with(stack: Stack, key: str, secret: str) -> None:
-        session = boto3.Session(aws_access_key_id=key, aws_secret_access_key=secret, region_name=stack.region)
-        session.client("sqs", endpoint_url=stack.endpoint_url).list_queues()
-
-    @pytest.mark.parametrize("key", ["test", "000000000000"])
-    def test_root_is_known(self, stack: Stack, key: str) -> None:
-        self.call_with(stack, key, "test")
-
-    def test_strangers_are_refused(self, stack: Stack) -> None:
-        with pytest.raises(ClientError, match="InvalidClientTokenId"):
-            self.call_with(stack, "AKIAUNKNOWN", "test")
-
-    def test_a_user_may_what_its_policy_says(self, stack: Stack) -> None:
-        # Given a user without any policy
-        iam = stack.client("iam")
-        iam.create_user(UserName="reader")
-        pair = iam.create_access_key(UserName="reader")["AccessKey"]
-        with pytest.raises(ClientError, match="AccessDenied"):
-            self.call_with(stack, pair["AccessKeyId"], pair["SecretAccessKey"])
-
-        # When it gets one, Then it may call
-        statement = {"Effect": "Allow", "Action": "sqs:ListQueues", "Resource": "*"}
-        policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-        iam.put_user_policy(UserName="reader", PolicyName="p", PolicyDocument=policy)
-        self.call_with(stack, pair["AccessKeyId"], pair["SecretAccessKey"])
-
-        # And nobody else may call in its name
-        with pytest.raises(ClientError, match="SignatureDoesNotMatch"):
-            self.call_with(stack, pair["AccessKeyId"], "guess")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import boto3
 import pytest
 
-from fanin import PartlyMarked, ReceivedMessage, Tracker
+from fanin import ReceivedMessage, Tracker
 from fanin.client import connecting
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
@@ -64,15 +64,3 @@ def test_work_that_was_done_during_an_outage_is_marked_after_it(  # noqa: PLR091
     assert sorted(handled) == [0, 1, 2, 3, 4]
     event = subscriber.only_event_of(batch.id)
     assert (event["detail-type"], event["detail"]["failed"]) == ("Batch Completed", 0)
-
-
-def test_a_call_of_ones_own_may_be_repeated(tracker: Tracker, behind: Tracker, gateway: Gateway) -> None:
-    with tracker.batch() as batch:
-        group = batch.add(3)
-    behind.ack(group[0])
-    gateway.down = True
-    with pytest.raises(PartlyMarked, match="2 left") as found:
-        behind.ack(group[1:])
-    assert found.value.retryable
-    gateway.down = False
-    assert behind.ack(group[1:])[0].complete

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import urllib.request
 import uuid
 from collections.abc import Iterable
@@ -16,10 +15,10 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters.service import ScatterService
 from fanin.client.messages import ReceivedMessage, from_queue
 from fanin.domain.directory import Register
-from fanin.domain.scatter import Recipient, Scatter
+from fanin.domain.scatter import Scatter
 from fanin.entry.settings import Settings
 from fanin.entry.wiring import connect
-from fanin.errors import ChannelRefused, CorrelationIdAlive, IdempotencyKeyReused
+from fanin.errors import ChannelRefused, CorrelationIdAlive
 from tests.e2e.deployment import Deployment, Subscriber, eventually
 
 pytestmark = pytest.mark.emulator
@@ -87,19 +86,6 @@ def test_a_fleet_replies_by_queue_by_https_and_by_claim_check(
     assert tracker.scatters.start([], "x", correlation_id=scattered.correlation_id).ready
 
 
-def test_a_queue_that_is_deleted_fails_its_recipient(deployment, tracker, channel, stack) -> None:
-    since = time.time() - 1
-    here, gone = channel(), channel()
-    to = [Recipient("here", here), Recipient("gone", gone)]
-    started = tracker.scatters.start(to, "x", quorum=0.5)
-    stack.client("sqs").delete_queue(QueueUrl=gone)
-    (message,) = received(deployment, here)
-    tracker.scatters.reply(message)
-
-    assert eventually(lambda: tracker.scatters.status(started.batch.batch_id).ready)
-    eventually(lambda: deployment.metrics("scatter", since).get(names.METRIC_SENT))
-
-
 @pytest.mark.usefixtures("local_environment")
 def test_a_topic_that_is_too_large_for_a_start_is_listed_by_the_worker(
     deployment, tracker, channel, subscriber: Subscriber
@@ -124,16 +110,6 @@ def test_a_topic_that_is_too_large_for_a_start_is_listed_by_the_worker(
     # Then the event counts all of them
     detail = subscriber.only_event_of(first.batch.batch_id)["detail"]
     assert (detail["recipients"], detail["received"], detail["missing"]) == (3, 3, [])
-
-
-def test_a_start_that_is_repeated_over_https_is_one(deployment, tracker, channel) -> None:
-    here, topic = channel(), f"fleet-{uuid.uuid4()}"
-    tracker.directory.register(Register(topic, "car", here))
-    first, again = (tracker.scatters.start([f"{topic}/car"], "x", key=topic) for _ in range(2))
-    assert first.batch.batch_id == again.batch.batch_id
-    with pytest.raises(IdempotencyKeyReused):
-        tracker.scatters.start([f"{topic}/car"], "y", key=topic)
-    assert len(received(deployment, here)) == 1
 
 
 def test_only_a_queue_with_the_tag_is_sent_to(tracker, queue_url) -> None:
