@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-STEPS = 1_500
+STEPS = 600
 
 
 def load(name: str, path: str) -> Any:
@@ -144,7 +144,7 @@ def at_once(database: Any) -> int:
 
     def write(thread: int) -> None:
         one = random.Random(thread)  # noqa: S311
-        for _ in range(20_000):
+        for _ in range(4_000):
             name = f"{thread}/{one.randrange(200):03}"
             if one.random() < 0.5:
                 database._set_item(table, "5", name, {"batch_id": {"N": "5"}, "part": {"S": name}})

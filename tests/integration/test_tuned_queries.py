@@ -30,10 +30,10 @@ def test_they_answer_the_same_and_read_their_page_only(seed: int) -> None:
     # Then the answers are equal, and there were enough of each kind
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
-    assert found["queries"] - found["refused"] > 300
-    assert found["refused"] > 100
-    assert found["pages"] > 100
-    assert found["rows"] > 1_500
+    assert found["queries"] - found["refused"] > 120
+    assert found["refused"] > 40
+    assert found["pages"] > 40
+    assert found["rows"] > 300
     # And pages of ten rows cost the same whatever the size of the partition; a cursor is evaluated, too
     assert found["evaluated"] == [[10, 10, 11, 11]] * 2
     assert found["evaluated by the emulator alone"] == [100, 100, 101, 101]
