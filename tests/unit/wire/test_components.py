@@ -19,7 +19,7 @@ from fanin.wire.json_types import NATURAL, Json, Schema, encode_time
 from fanin.wire.shapes import REFERENCE, Shape, plain
 
 FROM_THE_PATH = {"PutRoute": {"name": "cars"}, "Register": {"topic": "cars", "name": "ka-1"}}
-WITH_OTHERS = {"touched_at", "closed_at", "held_more", "attention", "payload"}
+WITH_OTHERS = {"touched_at", "held_more", "attention", "payload"}
 """Fields that other fields of their object decide together with them."""
 SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3)
 ANYTHING = st.recursive(
