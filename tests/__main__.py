@@ -41,7 +41,8 @@ STAGES: Final = (
     # schemathesis is a plugin that takes each process a second to import.
     Stage("unit", ("tests/unit",), ("-p", "no:schemathesis"), workers=CORES),
     Stage("contracts", tuple(f"tests/{folder}" for folder in CONTRACTS), workers=CORES),
-    Stage("e2e", ("tests/e2e",)),
+    # Half of the time these wait for queues and schedules, and a core is idle.
+    Stage("e2e", ("tests/e2e",), workers=3),
     Stage("browser", ("tests/browser",), ("--no-loadscope-reorder",)),  # its conftest has the order
     # Spark tests share a session, and those of one file what it has cached.
     Stage("spark", ("tests/spark",), ("--no-loadscope-reorder", "-p", "no:schemathesis")),
