@@ -184,7 +184,7 @@ def drained(deployment: Deployment, queue: str) -> tuple[dict[str, set[str]], in
         return items, sum(pool.map(some, range(4)))
 
 
-@pytest.mark.parametrize("count", [1_500, pytest.param(FAILURES, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [1_100, pytest.param(FAILURES, marks=pytest.mark.soak)])
 def test_the_worker_is_killed_twice_and_each_failure_is_sent_under_one_item(  # noqa: PLR0917
     tracker, deployment, work, noted, stack_root, record_property, count: int
 ) -> None:
