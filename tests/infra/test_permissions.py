@@ -14,7 +14,7 @@ import fanin as package
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Written
 from fanin.adapters.dynamodb.parts import DynamoParts
-from fanin.app.ports.batches import Activity, Done
+from fanin.app.ports.batches import Activity, Done, Telling
 from fanin.app.ports.parts import FailureRow, ResultRow, RetryRow
 from fanin.domain.batch import LIVE, Batch, Cause, State, Trouble
 from fanin_cdk import table_access
@@ -379,7 +379,9 @@ def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
     store.count(1, 5, activity=activity, sums=tuple(totals.values()))
     store.postpone(1, deadline=1, until=2, activity=activity)
     store.hint_failures(1, 3)
-    store.flag(Batch(1, b"", 1, 1, 1, 1, 1), Trouble.FAILING)
+    store.flag(Batch(1, b"", 1, 1, 1, 1, 1), Trouble.FAILED)
+    for field in ("failing_at", "waiting_at", "milestone"):
+        store.tell(1, Telling(field, 1, Trouble.FAILING))
     store.end(1, State.CANCELLED, now=1, sources=LIVE, cause=Cause.FAILURES)
     store.close(1, now=1, activity=activity, grown=5)
     # Then the attributes that it named are exactly those that the policy allows

@@ -412,3 +412,22 @@ def test_some_accesses_may_go_well_first() -> None:
 def test_a_fault_that_would_never_happen_is_refused(call: str, moment: str) -> None:
     with pytest.raises(InvalidRequest):
         Fault(call, moment)
+
+
+@pytest.mark.parametrize(
+    ("times", "told"), [(1, ["Batch Failing", "Batch Cancelled"]), (2, ["Batch Cancelled"])]
+)
+def test_what_the_bus_refuses_until_the_end_is_not_told_after_it(
+    service: InMemoryService, times: int, told: list[str]
+) -> None:
+    # Given a bus that refuses the first failure of a batch, once or until the batch has ended
+    with service.tracker.batch() as batch:
+        group = batch.add(3)
+    service.on_call = Fault("events.publish", times=times)
+    service.tracker.fail(group[0], "no price")
+    service.on_call = None
+    batch.cancel()
+
+    # When all has been tried again, then nothing is told behind the end
+    service.advance(HOUR)
+    assert kinds(service) == told
