@@ -25,6 +25,7 @@ from bench import (
     frames,
     growing,
     imports,
+    milestones,
     parsing,
     ranges,
     reading,
@@ -47,6 +48,7 @@ COUNTED: dict[str, list[Measurement]] = {
     "single": [single.in_random_order, single.in_order, single.across_words],
     "writers": [writers.interleaved, writers.threads, dynamodb.emulated],
     "growing": [growing.drained, growing.keys],
+    "milestones": [milestones.in_random_order, milestones.in_order],
     "totals": [totals.one_at_a_time, totals.ranges],
     "ranges": [ranges.adding, ranges.whole_batches, ranges.any_range, ranges.overlapping],
     "reading": [

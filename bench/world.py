@@ -61,9 +61,10 @@ class World:
         closed: bool = False,
         on_failure: OnFailure = OnFailure.DONE,
         totals: Sequence[str] = (),
+        milestones: Sequence[int] = (),
     ) -> Batch:
         """Open a batch and add items, in as many calls as that takes."""
-        batch = self.ledger.open(OpenBatch(on_failure=on_failure, totals=totals))
+        batch = self.ledger.open(OpenBatch(on_failure=on_failure, totals=totals, milestones=milestones))
         for added in range(0, items, MAX_COUNT):
             self.ledger.add(batch.batch_id, min(items - added, MAX_COUNT))
         return self.ledger.close(batch.batch_id) if closed else batch

@@ -45,3 +45,21 @@ def test_a_batch_tells_that_it_fails_how_far_it_is_and_that_it_waits_and_then_th
         told = [json.loads(message.body) for message in take(world, url)]
         assert {one["detail-type"] for one in told} == {names.EARLY_TYPES[when]}
         assert sorted(one["detail"].get("percent") or 0 for one in told) in ([0], [50, 100])
+
+
+def test_a_failure_three_levels_down_is_told_on_every_level_before_its_end(world: World) -> None:
+    # Given a batch in an item of a batch in an item of a batch
+    tracker, item, batches = world.tracker, None, []
+    for _ in range(3):
+        batch = tracker.open(parent_item=item)
+        batches.append(batch.batch_id)
+        (item,) = tracker.add(batch.batch_id, 1)
+        tracker.close(batch.batch_id)
+
+    # When the innermost item fails
+    tracker.fail(item, "no price")
+
+    # Then each batch tells that it fails, and then its end
+    for batch_id in reversed(batches):
+        world.only_event(batch_id)
+        assert {one.detail_type for one in world.events(batch_id)} == {"Batch Failing", "Batch Completed"}

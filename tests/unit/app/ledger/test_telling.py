@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from fanin.app.ledger.telling import LOOKS
-from fanin.domain.batch import Batch, ChangeLimits, Kind, Mode, OnFailure, OpenBatch
+from fanin.domain.batch import Batch, ChangeLimits, CloseWhen, Kind, Mode, OnFailure, OpenBatch
 from fanin.domain.targets import Target, TargetType, When
 from fanin.errors import InvalidRequest, Throttled
 from tests.unit.app.conftest import World
@@ -115,6 +115,24 @@ class TestWaiting:
         assert told(world, batch) == ["failing"]
         world.ledger.close(batch.batch_id)
         assert told(world, batch) == ["failing", "waiting"]
+
+    def test_what_an_item_adds_meanwhile_is_waited_for(self, world: World) -> None:
+        # Given a batch that drains, in which one item has failed, and another adds and is done meanwhile
+        batch, (group,) = world.batch(2, **HOLDS)
+        world.ledger.close(batch.batch_id, when=CloseWhen.DRAINED)
+
+        def grow() -> None:
+            other = world.fresh()
+            other.add(batch.batch_id, 1, item=group[1])
+            other.mark([group[1]]).whole()
+
+        world.at("batches.tell", "after", lambda: None)
+        world.at("words.read", "before", grow)
+        world.fail(group[0])
+
+        # Then it does not wait for the failed one alone
+        assert world.happened
+        assert told(world, batch) == ["failing"]
 
 
 class TestProgress:

@@ -155,3 +155,16 @@ def test_the_calls_of_a_page_are_few(service, browse) -> None:
     calls = counted(service)
     browse().get(f"/batches/{batch_id}/events")
     assert len(calls) <= 7
+
+
+def test_what_was_told_before_the_end_is_among_the_events(service, browse) -> None:
+    with service.tracker.batch(on_failure="hold") as batch:
+        group = batch.add(2)
+    service.tracker.ack(group[0])
+    service.advance(timedelta(minutes=1))
+    service.tracker.fail(group[1], "no price")
+
+    found = "\n".join(moments(browse().get(f"/batches/{batch.id}/events").text))
+
+    assert "First failure" in found
+    assert "Waiting" in found

@@ -94,6 +94,8 @@ class Teller:
     def _waiting(self, batch: Batch, budget: int) -> Batch:
         if not self._only_held(batch, budget):
             return batch
+        if batch.draining and (row := self._known.current(batch.batch_id)).items > batch.items:
+            return row  # the others may be pending
         batch = self._failing(batch)
         return self._tell(batch, Telling("waiting_at", self._ports.clock.now()))
 

@@ -60,6 +60,11 @@ def _past(above: Heading) -> Iterator[Moment]:
     yield Moment(batch.created_at, "Opened", batch_id=batch.retry_of, detail=_retry(batch.retry_of))
     if batch.closed_at is not None:
         yield Moment(batch.closed_at, "Closed", f"with {batch.items:,} items")
+    if batch.failing_at is not None:
+        yield Moment(batch.failing_at, "First failure", "Batch Failing is sent once", kind="warn")
+    if batch.waiting_at is not None:
+        what = "only held items were left; Batch Waiting is sent once"
+        yield Moment(batch.waiting_at, "Waiting", what, kind="warn")
     if batch.deadline is not None and batch.ended_at is not None and batch.deadline <= batch.ended_at:
         yield Moment(batch.deadline, "Deadline", kind="warn")
     if above.stalled_at is not None:
