@@ -132,3 +132,21 @@ def test_a_failure_without_a_message_does_not_hide_the_one_before() -> None:
 
     assert next(work.tracker.iter_failures(work.batch)) == first
     assert work.redrive() == (3, 0)
+
+
+def test_a_message_that_was_sent_fair_is_fair_when_it_is_sent_again() -> None:
+    # Given a failed message on a standard queue, whose group is its batch
+    service = InMemoryService()
+    tracker, queue = service.tracker, service.queue()
+
+    def give_up(message) -> None:
+        raise ItemFailed("no price")
+
+    with tracker.batch() as batch:
+        batch.send(queue, ["a"], fair=True)
+    tracker.consumer(queue, give_up, wait=0).poll()
+    # When it is redriven
+    assert tracker.redrive(batch.id).items == 1
+    # Then it has the same group
+    (message,) = service.sqs.receive_message(QueueUrl=queue, AttributeNames=["MessageGroupId"])["Messages"]
+    assert message["Attributes"]["MessageGroupId"] == str(batch.id)
