@@ -64,7 +64,10 @@ def plan(
         ),
     ] = ITEM_MS,
     keys: Annotated[
-        bool, typer.Option("--keys", help="Items have keys: two write units each, and four an addition.")
+        bool,
+        typer.Option(
+            "--keys", help="Items have keys of 20 letters: two write units each, and four to six an addition."
+        ),
     ] = False,
     growing: Annotated[
         int,

@@ -52,8 +52,10 @@ _PER_REQUEST: Final = 10
 """Messages that one request to SQS receives or deletes."""
 _WORD_BYTES: Final = 250
 """Bytes of the row of a word, with the 100 that DynamoDB adds."""
+_KEY_LETTERS: Final = 20
+"""Bytes of a key. An assumption."""
 _KEY_BYTES: Final = 300
-"""Bytes of the row of a key of some twenty letters without a payload, and of its place by ordinal."""
+"""Bytes of the row of such a key without a payload, and of its place by ordinal."""
 _MONTHS: Final = 1.0
 """For which rows are kept: a lifetime of 30 days."""
 
@@ -124,10 +126,12 @@ def extras(items: int, *, keys: bool = False, growing: int = 0, result_bytes: in
         growing: items that an item adds at a time, in a batch that grows from inside; 0 if none does.
         result_bytes: of the result of an item, as JSON; 0 if there are no results.
     """
-    additions = -(-items // (growing or MAX_KEYS))
+    each = min(growing or MAX_KEYS, MAX_KEYS) if keys else growing or items
+    additions = -(-items // each)
     writes, reads, stored = 0, 0, 0
     if keys:
-        writes += 2 * items + 4 * additions
+        listed = -(-each * _KEY_LETTERS // 1024)  # units of the row that finds keys by their ordinal
+        writes += 2 * items + (2 + 2 * listed) * additions
         reads += items + 2 * additions
         stored += items * _KEY_BYTES
     elif growing:
