@@ -62,14 +62,12 @@ class Bulk(NamedTuple):
         affects: what it would affect of one; reads at most as much as the question of one does.
         bound: what stands before a number that is not exact.
         noun: what is counted, and the same of several.
-        button: the act in words, for the number of items and of batches.
     """
 
     action: Action[Batch]
     affects: Callable[[Console, Row], Affected]
     bound: str
     noun: tuple[str, str]
-    button: str
 
 
 def _redriven(console: Console, row: Row) -> Affected:
@@ -84,8 +82,8 @@ def _given_up(_: Console, row: Row) -> Affected:
 ACTIONS: Final[Mapping[str, Bulk]] = {
     one.action.name: one
     for one in (
-        Bulk(REDRIVE, _redriven, "at least ", ("message to send again", "messages to send again"), "Redrive"),
-        Bulk(CANCEL, _given_up, "at most ", ("item that is not done", "items that are not done"), "Cancel"),
+        Bulk(REDRIVE, _redriven, "at least ", ("message to send again", "messages to send again")),
+        Bulk(CANCEL, _given_up, "at most ", ("item that is not done", "items that are not done")),
     )
 }
 
@@ -115,7 +113,7 @@ def _question(bulk: Bulk, shown: Listing, found: Sequence[Affected], left: int) 
         (one.batch.user_key or str(one.batch.batch_id), _number(bulk, one.items, exact=one.exact))
         for one in found
     )
-    act = f"{bulk.button} {meant}: {items}"
+    act = f"{bulk.action.title} {meant}: {items}"
     warning = "This cannot be undone." if bulk.action.danger else ""
     ids = tuple(one.batch.batch_id for one in found)
     return Question(tuple(says), act if found else "", facts, warning, address={"id": ids})
