@@ -25,6 +25,7 @@ from fanin.console.actions.batches import CANCEL
 from fanin.console.actions.failures import REDRIVE
 from fanin.console.actions.paging import TIME_MS
 from fanin.console.actions.subjects import BATCH
+from fanin.console.actions.words import are
 from fanin.console.pages.actions import BROKEN, act, pressed, read_only
 from fanin.console.pages.batches import BATCHES, SIZES, Listing, Query, listing
 from fanin.console.pages.progress import Row
@@ -106,7 +107,7 @@ def _question(bulk: Bulk, shown: Listing, found: Sequence[Affected], left: int) 
     several = ("batch", "batches")
     items = _number(bulk, sum(one.items for one in found), exact=all(one.exact for one in found))
     listed, meant = counted(len(shown.rows), *several), counted(len(found), *several)
-    says = [f"Of the {listed} that the list shows, this is about {meant}: {items}."]
+    says = [f"Of the {listed} that the list shows, {len(found):,} {are(len(found))} affected: {items}."]
     says += ["The list has further pages; what is there is not among them."] if shown.cursor else []
     says += [f"Left out, since they could not be counted in time: {counted(left, *several)}."] if left else []
     facts = tuple(
