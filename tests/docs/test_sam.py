@@ -48,6 +48,7 @@ def test_cfn_lint_finds_nothing(app: Path) -> None:
     assert (lint.returncode, lint.stdout) == (0, "")
 
 
+@pytest.mark.soak
 def test_cfn_lint_would_find_something(app: Path, tmp_path: Path) -> None:
     broken = tmp_path / "template.yaml"
     broken.write_text(APP.replace("MemorySize:", "MemorySise:"))
