@@ -200,6 +200,15 @@ def test_a_warm_consumer_does_at_most_one_of_fifty_that_remain(
     assert (consumer.skipped, consumer.poll()) == (60 - len(work.done), 0)
 
 
+def test_false_does_all_the_work(service: InMemoryService, queue_url: str, work: Work) -> None:
+    service.tracker.cancel(sent(service, queue_url, 3))
+    consumer = service.tracker.consumer(queue_url, work, wait=0, skip_ended=False)
+
+    consumer.poll()
+
+    assert (len(work.done), consumer.skipped) == (3, 0)
+
+
 def test_look_reads_before_the_first_message_once_in_30_seconds(
     service: InMemoryService, queue_url: str, work: Work
 ) -> None:
