@@ -6,10 +6,8 @@ import pytest
 
 from fanin import names
 from fanin.domain.batch import Kind, State
-from fanin.domain.scatter import ReplyReceipt, Scatter
-from fanin.errors import (
-    Throttled,
-)
+from fanin.domain.scatter import Recipient, ReplyReceipt, Scatter
+from fanin.errors import ChannelRefused, Throttled
 from tests.unit.app.scatters.conftest import REPLY_TO, Fleet
 
 
@@ -78,6 +76,11 @@ class TestSending:
         event = fleet.told(scattered)
         assert event.detail_type == "Gather Ready"
         assert (event.detail["received"], event.detail["missing_count"]) == (0, 0)
+
+    def test_a_queue_that_fanin_may_not_send_to_is_refused_and_nothing_is_written(self, fleet: Fleet) -> None:
+        with pytest.raises(ChannelRefused):
+            fleet.scatters.start(Scatter("x", [Recipient("", "https://sqs/untagged")]))
+        assert fleet.accesses.writes.total() == 0
 
     def test_a_repeated_job_sends_the_same_ids_and_only_to_the_missing(self, fleet: Fleet) -> None:
         fleet.start(3)
