@@ -39,6 +39,9 @@ _T = TypeVar("_T")
 _NO_SOURCE: Final = "DATA_SOURCE_NOT_FOUND"
 _PACKED: Final = frozenset({"xz", "lzma", "lz", "zip", "7z", "rar", "br", "z", "tar", "tgz", "tbz2", "txz"})
 """Suffixes of files that Spark would take for text as they are."""
+_VERIFIED: Final = "parquet.page.verify-checksum.enabled"
+"""Spark writes checksums of pages, and by default does not look at them: of a damaged page of gzip it reads
+other values, and says nothing."""
 _NANOSECONDS: Final = "TIMESTAMP(NANOS"
 _OF_PANDAS: Final = (
     ". Spark reads no times in nanoseconds; write the files with microseconds, in pandas by"
@@ -230,7 +233,7 @@ def _read(
         return read_csv(spark, files, dialect, base=base, folders=folders, types=types)
     if format_ is DatasetFormat.JSON:
         return read_json(spark, files, dialect, fields)
-    reader = spark.read.format(format_.value).option("mergeSchema", True)
+    reader = spark.read.format(format_.value).option("mergeSchema", True).option(_VERIFIED, True)
     if folders:
         reader = reader.option("basePath", base)
     rows = reader.load([escaped(file.path) for file in files])
