@@ -33,7 +33,7 @@ class Times:
 
 
 def compared(
-    strategies: Mapping[str, Strategy], *, warm_up: Mapping[str, Strategy], times: int
+    strategies: Mapping[str, Strategy], *, warm_up: Mapping[str, Strategy], times: int, turns: int = TURNS
 ) -> dict[str, Times]:
     """Time each strategy several times. They take turns, so that a slow minute of the machine hits all.
 
@@ -42,6 +42,7 @@ def compared(
         warm_up: the same strategies on few rows, not timed. Java compiles while it runs: what Spark does once
             for each query takes twice as long in the fifth run as in the thirtieth.
         times: how often the warm-up is run.
+        turns: how often each strategy is timed.
 
     Returns:
         The times by the strategy's name.
@@ -49,8 +50,8 @@ def compared(
     for _ in range(times):
         for run in warm_up.values():
             run()
-    turns = [[_seconds(run) for run in strategies.values()] for _ in range(TURNS)]
-    return dict(zip(strategies, map(Times, zip(*turns, strict=True)), strict=True))
+    took = [[_seconds(run) for run in strategies.values()] for _ in range(turns)]
+    return dict(zip(strategies, map(Times, zip(*took, strict=True)), strict=True))
 
 
 def _seconds(run: Callable[[], object]) -> float:

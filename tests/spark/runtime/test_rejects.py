@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from fanin.errors import InvalidRequest, TooManyRejects
 from fanin.spark.runtime import datasets
 from fanin.spark.runtime.reject_limit import ANY, RejectLimit
-from fanin.spark.runtime.rejects import SCHEMA, Reason, check_rejects_folder, write_none, write_rejects
+from fanin.spark.runtime.rejects import SCHEMA, Reason, check_rejects_folder, write_few_rejects, write_rejects
 from tests.spark.datasets import parquet
 from tests.unit.spark.runtime.file_systems import Raised
 
@@ -38,7 +38,7 @@ def test_no_rejects_are_written_as_an_empty_dataset_is(spark: SparkSession, tmp_
     write_rejects(spark.createDataFrame([("x", Reason.NULL.value, None)], SCHEMA), folder)
 
     # When this run has none
-    assert write_none(spark, folder) == {}
+    assert write_rejects(spark.createDataFrame([], SCHEMA), folder, {}) == {}
 
     # Then a dataset without rows is there, of the same columns
     written = spark.read.parquet(folder)
@@ -85,7 +85,7 @@ def test_rejects_that_cannot_be_looked_at_are_not_replaced(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given rejects whose files this role may not read, while it may delete them
-    write_none(spark, f"{tmp_path}/rejects")
+    write_few_rejects(spark, [], f"{tmp_path}/rejects", write_empty=True)
     refusal = Raised("java.nio.file.AccessDeniedException: s3://lake/rejects/part-0: 403")
     monkeypatch.setattr(datasets, "_footer", Mock(side_effect=refusal))
     monkeypatch.setattr(datasets, "root_cause", str)

@@ -57,6 +57,7 @@ class Coalesced(NamedTuple):
         rejects: rows that are left out, by reason.
         failed: items that fail.
         words: about how many words there are to clear, and not fewer.
+        merged: rows of ``MERGED``, of which these words are.
         marks: rows of ``MARKS``, with what their items bring if there are totals.
         good: rows of ``STAGED`` that fail their items.
         valid: rows of ``STAGED`` that are no rejects.
@@ -67,6 +68,7 @@ class Coalesced(NamedTuple):
     rejects: dict[str, int]
     failed: int
     words: int
+    merged: DataFrame
     marks: DataFrame
     good: DataFrame
     valid: DataFrame
@@ -157,6 +159,7 @@ def coalesce(given: Given) -> Coalesced:
         rejects=counted,
         failed=staged.failed,
         words=sum(words for _, _, _, words in found),
+        merged=merged,
         marks=lifted,
         good=staged.good,
         valid=staged.valid,

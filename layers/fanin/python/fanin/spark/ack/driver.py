@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from fanin.spark.ack import values
 from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.coalescing import WORK, Coalesced, Given, coalesce
-from fanin.spark.ack.few import acknowledge_few
+from fanin.spark.ack.few import acknowledge_few, acknowledge_words
 from fanin.spark.ack.forecast import Forecast, forecast_of, throughput_of_table, words_of
 from fanin.spark.ack.ledger_writes import (
     RESULTS,
@@ -21,7 +21,7 @@ from fanin.spark.ack.ledger_writes import (
     write_marks_task,
 )
 from fanin.spark.ack.opening import Acks, open_acks
-from fanin.spark.ack.writers import Written, check_writers, share_writers
+from fanin.spark.ack.writers import LEAST, Written, check_writers, share_writers
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.cluster import most_tasks
@@ -105,6 +105,8 @@ def acknowledge(
         if few is not None:
             return few
     spark, found = given.rows.sparkSession, coalesce(given)
+    if found.words <= LEAST and not (found.failed or found.totals or writers or per_second):
+        return acknowledge_words(found.merged, given.service, rows=found.rows, rejects=found.rejects)
     written = Written(spark, found.words, found.failed, shown=progress)
     share = share_writers(found.words, most_tasks(spark), writers, per_second)
     paced = given.service.paced(share.writes_per_second)

@@ -1,4 +1,4 @@
-"""Acknowledges a few rows in one Spark job: tasks give the driver their pages, and it does the rest."""
+"""What the driver does itself, where to start tasks takes longer: few rows in one job, and few words."""
 
 from __future__ import annotations
 
@@ -67,13 +67,32 @@ def acknowledge_few(
         return None
     counted = write_few_rejects(rows.sparkSession, few.rejects, rejects, write_empty=write_empty)
     max_rejects.check(counted, few.rows, rejects, rows.sparkSession)
+    return _mark(few.marks, service, rows=few.rows, rejects=counted)
+
+
+def acknowledge_words(
+    merged: DataFrame, service: Service, *, rows: int, rejects: dict[str, int]
+) -> Acknowledged:
+    """Clear a few words.
+
+    Args:
+        merged: rows of ``MERGED``, no more of which have a mask than the driver can take.
+        service: the stack.
+        rows: of the input.
+        rejects: rows that are left out, by reason.
+    """
+    words = [row.asDict() for row in merged.where("mask IS NOT NULL").collect()]
+    return _mark(_marks(words, StoredBatches(service)), service, rows=rows, rejects=rejects)
+
+
+def _mark(marks: Records, service: Service, *, rows: int, rejects: dict[str, int]) -> Acknowledged:
     before = service.meter().writes.total()
-    results = [result for some in mark([few.marks], service.ledger()) for result in some]
+    results = [result for some in mark([marks], service.ledger()) for result in some]
     return Acknowledged(
-        rows=few.rows,
+        rows=rows,
         distinct=sum(result.items for result in results),
         failed=0,
-        rejects=counted,
+        rejects=rejects,
         first=sum(result.first for result in results),
         ranged=sum(result.ranged for result in results),
         duplicates=sum(result.duplicates for result in results),

@@ -15,7 +15,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.runtime.progress import Progress
 from fanin.spark.runtime.values import whole
 
-_LEAST: Final = 1_000
+LEAST: Final = 1_000
 """Words or failures that are worth a task: one call, or a few."""
 _MOST: Final = 25_000
 """Words after which a task says what it has done: a minute's work, if it is alone."""
@@ -43,7 +43,7 @@ class Share:
         """How many tasks make so many other writes."""
         if self.writes_per_second is not None:
             return min(self.at_once, self.tasks)  # the rate of each was divided among so many
-        return self.asked or max(1, min(self.at_once, -(-writes // _LEAST)))
+        return self.asked or max(1, min(self.at_once, -(-writes // LEAST)))
 
 
 def check_writers(writers: Any, per_second: Any) -> tuple[int | None, float | None]:
@@ -81,7 +81,7 @@ def share_writers(words: int, most: int, writers: int | None, per_second: float 
     elif at_once < most:
         tasks = at_once  # nothing but the number of tasks keeps more from running
     else:
-        tasks = max(min(at_once, -(-words // _LEAST)), -(-words // _MOST), 1)
+        tasks = max(min(at_once, -(-words // LEAST)), -(-words // _MOST), 1)
     running = min(at_once, tasks)
     return Share(tasks, at_once, per_second / running if per_second else None, writers)
 

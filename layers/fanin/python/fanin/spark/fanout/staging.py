@@ -71,8 +71,8 @@ class Staging:
 
     @property
     def small(self) -> bool:
-        """Whether its rows would fit into a few files."""
-        return self.rows <= FEW_FILES * ROWS_OF_A_FILE
+        """Whether its rows are in a few files, and in no more than a task should read of each."""
+        return self.rows <= FEW_FILES * ROWS_OF_A_FILE and len(self.counts) <= FEW_FILES
 
     @property
     def keyed(self) -> bool:

@@ -65,17 +65,6 @@ def check_rejects_folder(spark: SparkSession, folder: str) -> bool:
     return check_replaceable(spark, folder, ours=lambda footer: footer.columns == SCHEMA.names)
 
 
-def write_none(spark: SparkSession, folder: str) -> dict[str, int]:
-    """Write a dataset of no rejects, as ``write_rejects`` does, in a fraction of its time.
-
-    Raises:
-        InvalidRequest: as ``replace_dataset``.
-    """
-    nothing = [f"CAST(NULL AS {field.dataType.simpleString()}) AS {field.name}" for field in SCHEMA]
-    replace_dataset(spark.range(0, 0, 1, 1).selectExpr(*nothing), folder)
-    return {}
-
-
 def write_rejects(
     rejects: DataFrame, folder: str, counted: Mapping[str, int] | None = None
 ) -> dict[str, int]:
@@ -93,7 +82,7 @@ def write_rejects(
         InvalidRequest: as ``replace_dataset``.
     """
     if counted is not None and not counted:
-        return write_none(rejects.sparkSession, folder)
+        return write_few_rejects(rejects.sparkSession, [], folder, write_empty=True)
     written = replace_dataset(unmarked(rejects), folder)
     return count_by_reason(written) if counted is None else dict(counted)
 

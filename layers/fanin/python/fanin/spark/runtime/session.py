@@ -47,6 +47,9 @@ _ALONE: Final[Mapping[str, str]] = {
     # A user's own replace this one, and follow the others: Java refuses to start with two collectors.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "8",
+    # To open a file costs as much as to read this many bytes, by default 4 MiB, as on S3: of a file on this
+    # machine that is a thousand times too much, and of small files makes a task of every thirty.
+    "spark.sql.files.openCostInBytes": "65536",
 }
 """Settings for a process that was not started by spark-submit, for example on a laptop or in a test."""
 
