@@ -45,9 +45,6 @@ else:  # numpy 1, with Spark 3.5
 def containers(flags: npt.NDArray[np.bool_]) -> Iterator[tuple[int, bytes]]:
     """Pack the flags of whole pages, one flag for each item.
 
-    Args:
-        flags: a whole number of pages.
-
     Yields:
         For each page that is not empty: its number, and its container.
     """

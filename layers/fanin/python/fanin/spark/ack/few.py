@@ -161,12 +161,6 @@ def _merged(pages: list[Any], schema: InputSchema, batches: BatchReader) -> Few:
 def coalesce_few_task(batches: BatchReader, schema: InputSchema, *, rows: int, size: int) -> Task:
     """Make the function of a task that coalesces until there is too much, or a row that fails its item.
 
-    Args:
-        batches: where the task reads batches.
-        schema: how the rows name items.
-        rows: most rows that it takes.
-        size: most bytes that it gives.
-
     Returns:
         A function that takes the columns of the schema, perhaps ``raw``, and ``_fails``, and gives ``PAGES``;
         or, where it gave up, a single row that says so.

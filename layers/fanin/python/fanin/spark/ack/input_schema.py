@@ -37,12 +37,7 @@ _TEXT: Final = r"\A-?([0-9]+(\.0+)?|0E-[0-9]+)\z"
 
 
 def whole_number(name: str, kind: DataType) -> Column:
-    """A column as BIGINT; null where it is not a whole number, or not certainly the one that it shows.
-
-    Args:
-        name: of the column.
-        kind: its type, one of ``MAY_BE_WHOLE``.
-    """
+    """A column as BIGINT; null where it is not a whole number, or not certainly the one that it shows."""
     column = quoted(name)
     if isinstance(kind, ALWAYS_WHOLE):
         return F.col(column).cast(LongType())

@@ -65,12 +65,7 @@ _Write = Callable[[Mapping[int, Sequence[_T]]], list[Result]]
 
 
 def partition_marks(marks: DataFrame, writers: int) -> DataFrame:
-    """Give the words of a window, and those above it, to one task, so that their parents are written once.
-
-    Args:
-        marks: rows of ``MARKS``.
-        writers: tasks that write at the same time.
-    """
+    """Give the words of a window, and those above it, to one task, so that their parents are written once."""
     below, above = "shiftright(number, 12 - 6 * level)", "shiftleft(number, 6 * (level - 2))"
     window = F.expr(f"CASE WHEN level < 2 THEN {below} ELSE {above} END")
     windowed = marks.withColumn("_window", window)
@@ -82,11 +77,6 @@ def write_marks_task(
     service: Service, totals: Sequence[str] = (), count: Accumulator[int] | None = None
 ) -> Callable[[Iterable[Records]], Iterator[Records]]:
     """Make the function of a task that clears bits.
-
-    Args:
-        service: the stack.
-        totals: the totals that values are for.
-        count: gets the number of words.
 
     Returns:
         A function that takes rows of ``MARKS``, partitioned by ``partition_marks``, with ``brought`` of
@@ -104,11 +94,6 @@ def write_failures_task(
     service: Service, totals: Sequence[str] = (), count: Accumulator[int] | None = None
 ) -> Callable[[Iterable[Records]], Iterator[Records]]:
     """Make the function of a task that fails items.
-
-    Args:
-        service: the stack.
-        totals: the totals that values are for.
-        count: gets the number of items.
 
     Returns:
         A function that takes ``batch_id``, ``ordinal``, ``item``, ``why`` and, if there are totals,

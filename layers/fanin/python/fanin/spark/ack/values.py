@@ -53,10 +53,6 @@ def check_columns(totals: Sequence[str], columns: StructType) -> tuple[str, ...]
 def with_values(rows: DataFrame, totals: Sequence[str]) -> DataFrame:
     """Read what each row's item brings.
 
-    Args:
-        rows: with a column for each total.
-        totals: their names.
-
     Returns:
         The rows without these columns, and with ``values``; and with ``odd``, which says what is wrong with
         them, or is null. Both are null if there are no totals.

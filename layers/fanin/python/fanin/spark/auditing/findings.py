@@ -91,9 +91,6 @@ class _Find(NamedTuple):
 def word_findings(words: DataFrame) -> DataFrame:
     """Find what single words show, compared with their batch.
 
-    Args:
-        words: of ``verdicts.joined``.
-
     Returns:
         batch_id, word_id, kind, detail; of ``_ONE_ABOVE`` only ``judge`` can say whether it is wrong.
     """
@@ -135,9 +132,6 @@ def word_findings(words: DataFrame) -> DataFrame:
 
 def batch_findings(batches: DataFrame) -> DataFrame:
     """Find what single rows of batches show.
-
-    Args:
-        batches: of ``verdicts.advanced``.
 
     Returns:
         The columns of ``word_findings``; ``word_id`` is null.
@@ -185,9 +179,6 @@ def level_findings(measured: DataFrame) -> DataFrame:
 
 def total_findings(words: DataFrame) -> DataFrame:
     """Find words above the leaves whose sums are not those of what is below.
-
-    Args:
-        words: of ``verdicts.joined``.
 
     Returns:
         The columns of ``word_findings``.

@@ -62,9 +62,6 @@ _TOTALS: Final = f"^{NAME}( {NAME}){{0,{MAX_TOTALS - 1}}}$"
 def words(lines: DataFrame) -> DataFrame:
     """Type the rows of the words table.
 
-    Args:
-        lines: rows of ``LINES``.
-
     Returns:
         word_id: the key as it is.
         batch_id, level, number: the parts of the key; null if it is malformed.
@@ -127,9 +124,6 @@ def words(lines: DataFrame) -> DataFrame:
 
 def batches(lines: DataFrame) -> DataFrame:
     """Type the rows of the batches table; the salt is checked, and dropped.
-
-    Args:
-        lines: rows of ``LINES``.
 
     Returns:
         The attributes of ``fanin.domain.batch.Batch`` that the audit needs, by their names; ``totals`` are

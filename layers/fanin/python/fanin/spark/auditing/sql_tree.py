@@ -29,9 +29,6 @@ _LEVELS: Final = f"transform(sequence(0, {TOP}), level -> {{}})"
 def with_trees(batches: DataFrame) -> DataFrame:
     """Compute the tree of each batch, once for all of its words.
 
-    Args:
-        batches: with ``items``.
-
     Returns:
         The same rows with
         root: the level on which one word covers all items; null for a batch without items.

@@ -94,9 +94,6 @@ ROW_DETAIL: Final = (
 def per_batch(words: DataFrame) -> DataFrame:
     """Add up what the leaves of each batch have, and find what its root has.
 
-    Args:
-        words: of ``verdicts.joined``.
-
     Returns:
         batch_id, of batches of which a leaf or the root has sums.
         leaf_sums: a decimal for each place, 0 where no leaf has that sum; null if it has more than 38 digits.
@@ -126,9 +123,6 @@ def by_name() -> Column:
 
 def word_totals(words: DataFrame) -> DataFrame:
     """Find words above the leaves whose sums are not those of what is below.
-
-    Args:
-        words: of ``verdicts.joined``.
 
     Returns:
         batch_id, word_id; detail: how they differ.

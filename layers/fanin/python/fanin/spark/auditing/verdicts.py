@@ -98,9 +98,6 @@ class Audit:
     def batches(self, findings: DataFrame) -> DataFrame:
         """Every batch: what it is, how far it has come, and the verdict.
 
-        Args:
-            findings: of this audit.
-
         Returns:
             batch_id, user_key, state, mode, kind, items, done, pending, partial, created_at, touched_at,
             closed_at, ended_at, expires_at.
@@ -209,11 +206,6 @@ def joined(snapshot: Snapshot) -> DataFrame:
 
 def advanced(snapshot: Snapshot, words: DataFrame, measured: DataFrame) -> DataFrame:
     """The batches of ``present`` with how far they have come.
-
-    Args:
-        snapshot: of the batches.
-        words: of ``joined``.
-        measured: rows of ``sweep.MEASURE``.
 
     Returns:
         The same rows with

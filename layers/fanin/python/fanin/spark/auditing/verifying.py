@@ -28,12 +28,6 @@ SCHEMA: Final = pa.schema(
 def verify(batches: DataFrame, service: Service, *, repair: bool, tasks: int) -> DataFrame:
     """Verify batches, each in one task; a task may run twice.
 
-    Args:
-        batches: ``batch_id``, each once.
-        service: the stack.
-        repair: whether to repair what was found.
-        tasks: how many run at the same time.
-
     Returns:
         batch_id.
         state: of the batch afterwards; null if it is gone.

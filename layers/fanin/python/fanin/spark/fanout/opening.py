@@ -111,11 +111,6 @@ def open_batch(
 def first_ordinal(service: Service, batch: Batch, sent_from: Staging) -> int:
     """Ordinal of the first row: that of the addition, of which a repeat says the same.
 
-    Args:
-        service: the stack.
-        batch: of a fan-out.
-        sent_from: its rows.
-
     Raises:
         InvalidRequest: the batch ended before its rows became items.
     """

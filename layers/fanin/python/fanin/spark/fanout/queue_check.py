@@ -47,10 +47,6 @@ def check_queue(sqs: SQSClient, queue: str) -> None:
     denies it, or says that the queue "does not exist or you do not have access to it" (SQS Developer Guide,
     "Troubleshooting API errors"). The fan-out goes on, and standard error says that nobody looked.
 
-    Args:
-        sqs: client.
-        queue: its URL.
-
     Raises:
         NotConfigured: there is no such queue; nothing was staged or sent.
         InvalidRequest: SQS does not take this as the URL of a queue.

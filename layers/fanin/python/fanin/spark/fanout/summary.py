@@ -92,13 +92,6 @@ def summarize(
 ) -> FannedOut:
     """Summarize a fan-out whose batch has all its messages, or takes no more; writes its rejects.
 
-    Args:
-        spark: the session.
-        files: the folder of the fan-out.
-        batch: its batch.
-        staging: its rows.
-        rejects_folder: where rejects are written.
-
     Raises:
         InvalidRequest: the note of the results is damaged, or they do not account for every row.
         ServiceUnavailable: the rejects cannot be written.
@@ -144,11 +137,6 @@ def summarize(
 
 def unsent(batch: Batch, folder: str, sent: Sent) -> str | None:
     """Say how to send what is left of a batch that ended before its rows were done.
-
-    Args:
-        batch: of a fan-out, or of a redrive.
-        folder: of its staging.
-        sent: how many of its messages were sent.
 
     Returns:
         None if the batch goes on, if all its items are done, or if its

@@ -58,11 +58,6 @@ def check_promised(spark: SparkSession, opened: Opened, read: int) -> None:
 def promised_rows(spark: SparkSession, system: Any, paths: Sequence[str]) -> int | None:
     """How many rows the footers of Parquet files promise.
 
-    Args:
-        spark: the session, whose tasks read the footers.
-        system: the file system, of pyarrow.
-        paths: of the files, as it takes them.
-
     Returns:
         None if some footer cannot be read.
 
@@ -114,12 +109,7 @@ def _torn(file: Any, path: str) -> str | None:
 
 
 def contradiction(metadata: Any, path: str) -> str | None:
-    """What in a footer cannot all be true: numbers of rows and of values; None if all may be.
-
-    Args:
-        metadata: of pyarrow.
-        path: of the file.
-    """
+    """What in a footer cannot all be true: numbers of rows and of values; None if all may be."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     rows = sum(group.num_rows for group in groups)
     if rows != metadata.num_rows:

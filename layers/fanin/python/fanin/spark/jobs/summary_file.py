@@ -55,11 +55,6 @@ def _job_of(text: str) -> object:
 def forget(spark: SparkSession, job: str, folder: str | None) -> None:
     """Delete an earlier run's summary, if there is a folder, so that nobody mistakes it for this run's.
 
-    Args:
-        spark: the session.
-        job: its name.
-        folder: where it writes its summary.
-
     Raises:
         InvalidRequest: a folder, or a file of somebody else's, has the name of the summary; or another job
             wrote it.

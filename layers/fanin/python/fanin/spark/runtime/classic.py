@@ -17,10 +17,6 @@ def classic(spark: SparkSession, what: str) -> SparkSession:
     Its client has no Spark context, which says how many tasks a cluster runs, counts what they do, and has
     the settings of Hadoop. ``outcomes`` needs none of these, and takes any session.
 
-    Args:
-        spark: the session.
-        what: was called.
-
     Returns:
         The session.
 

@@ -72,11 +72,6 @@ def s3_options(bucket: str, conf: Conf, environment: Mapping[str, str]) -> dict[
     Settings of S3A for this bucket come before those for all buckets, and these before the environment, which
     is all that there is on EMR: its own file system takes the credentials of the job's role, as pyarrow does
     where it is told none.
-
-    Args:
-        bucket: its name.
-        conf: Hadoop's configuration.
-        environment: variables of this process.
     """
 
     def setting(name: str) -> str | None:

@@ -17,10 +17,6 @@ _SHORTENED: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)", re.IGNORECASE)
 def path_of(what: str, given: str | os.PathLike[str]) -> str:
     """The text of a path.
 
-    Args:
-        what: name of the argument, for the message.
-        given: what the caller gave.
-
     Raises:
         InvalidRequest: it is not a path, or is empty; or a ``Path`` was made of a URI, which loses a slash.
     """

@@ -53,10 +53,6 @@ def aws(*services: str) -> dict[str, str]:
 def require(endpoints: Mapping[str, str], *, timeout: float = TIMEOUT) -> None:
     """Connect to all of them at once, and to what a proxy's setting names instead; send nothing.
 
-    Args:
-        endpoints: name → URL.
-        timeout: seconds for each connection.
-
     Raises:
         Unreachable: there is no connection to some of them; says which, why, and what to do.
     """

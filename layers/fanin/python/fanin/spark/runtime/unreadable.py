@@ -31,11 +31,7 @@ def marked(line: str | Column = LINE) -> Column:
 
 
 def unmarked(rejects: DataFrame) -> DataFrame:
-    """Rejects with their values as they came, as UTF-8; where one was marked, ``detail`` says so.
-
-    Args:
-        rejects: rows with ``value`` and ``detail``.
-    """
+    """Rejects with their values as they came, as UTF-8; where one was marked, ``detail`` says so."""
     unreadable = F.contains("value", F.lit(MARK))
     value = F.replace(F.col("value"), F.lit(MARK), F.lit(""))
     return rejects.withColumns(
@@ -66,10 +62,6 @@ def not_utf8(text: Column) -> Column:
 
 def undecoded(column: Column, kind: DataType) -> Column | None:
     """Whether a text in a column is not UTF-8, of which Spark makes no check.
-
-    Args:
-        column: of any type.
-        kind: its type.
 
     Returns:
         Null or false where all texts are UTF-8; None if a column of this type has none.

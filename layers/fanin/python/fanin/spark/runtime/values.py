@@ -12,12 +12,6 @@ from fanin.errors import InvalidRequest
 def whole(what: str, given: Any, least: int = 0, most: int | None = None) -> int:
     """Read a whole number.
 
-    Args:
-        what: name of the argument, for the message.
-        given: what the caller gave.
-        least: the smallest that is taken.
-        most: the largest.
-
     Raises:
         InvalidRequest: it is anything else.
     """
