@@ -34,6 +34,14 @@ def test_lines_of_wide_encodings_cannot_be_divided(encoding: str, wide: bool) ->
     assert Dialect(encoding=encoding).wide is wide
 
 
+@pytest.mark.parametrize(
+    ("encoding", "javas"),
+    [("latin-1", "ISO-8859-1"), ("l9", "ISO-8859-15"), ("windows-1252", "windows-1252")],
+)
+def test_spark_is_told_an_encoding_by_a_name_that_java_knows(encoding: str, javas: str) -> None:
+    assert Dialect(encoding=encoding).csv_options()["encoding"] == javas
+
+
 def test_a_quote_escapes_itself_unless_another_does() -> None:
     assert (Dialect().inner_escape, Dialect(quote="'").inner_escape) == ('"', "'")
     assert Dialect(escape="\\").csv_options()["escape"] == "\\"

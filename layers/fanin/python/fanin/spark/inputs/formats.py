@@ -68,6 +68,7 @@ def format_of_path(path: str) -> DatasetFormat:
 
 
 UTF8: Final = "utf-8"
+_LATIN: Final = "iso8859"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +128,8 @@ class Dialect:
         return {
             "header": True,
             "sep": "," if self.delimiter is None else self.delimiter,
-            "encoding": self.encoding,
+            # Java does not know "latin-1", and other names that Python has for these.
+            "encoding": self.codec.replace(_LATIN, "ISO-8859") if _LATIN in self.codec else self.encoding,
             "quote": self.quote,
             "escape": self.inner_escape or "\0",
             "timeZone": "UTC",
