@@ -39,7 +39,7 @@ def test_results_are_lines_of_json_or_a_table(run, tracker):
     lines = run("results", batch.id).stdout.splitlines()
     assert list(map(json.loads, lines)) == [
         {"ordinal": 0, "item": items[0], "key": "a", "result": {"price": 8, "name": "Grün, 1"}},
-        {"ordinal": 2, "item": items[2], "result": 5},
+        {"ordinal": 2, "item": items[2], "key": "", "result": 5},
     ]
     table = list(csv.reader(run("results", batch.id, "--format", "csv").stdout.splitlines()))
     assert table[0] == ["ordinal", "item", "key", "result"]

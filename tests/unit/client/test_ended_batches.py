@@ -42,7 +42,7 @@ def test_a_refusal_tells_of_a_batch_that_is_gone() -> None:
     ended = EndedBatches(lambda: 0.0)
     gone, unknown = BatchGone("removed"), BatchNotFound("no such batch")
     ended.learn(
-        ["7:g:0", Count(8, 1), "9:g:0", "x:g:0"], Marked(refused={0: gone, 1: gone, 2: unknown, 3: gone})
+        ["7:g:0", Count(8, 1), "9:g:0", "x:g:0"], Marked((), refused={0: gone, 1: gone, 2: unknown, 3: gone})
     )
     assert [n for n in range(10) if ended.of(n).ended] == [7, 8]
     assert not ended.of(7).complete

@@ -129,7 +129,7 @@ class TestPartly:
 
     def test_what_may_have_been_counted_is_not_repeated(self, tracker, monkeypatch, longest_waits):
         lost = OutcomeUnknown("no answer")
-        answers = iter([Marked(left={0: lost, 1: Throttled("busy")}, unknown={2: lost}), Marked()])
+        answers = iter([Marked((), left={0: lost, 1: Throttled("busy")}, unknown={2: lost}), Marked(())])
         monkeypatch.setattr(tracker.ledger, "mark", lambda _: next(answers), raising=False)
         marked = tracker.mark(["a", "b", "c"])
         assert (marked.left, marked.unknown) == ({0: lost}, {2: lost})
@@ -242,7 +242,7 @@ class TestAcks:
 
 def test_an_end_is_learned_from_the_repeat_of_what_was_left(tracker, ledger):
     busy, gone = Throttled("busy"), BatchGone("removed")
-    answers = iter([Marked(left={1: busy}), Marked(refused={0: gone})])
+    answers = iter([Marked((), left={1: busy}), Marked((), refused={0: gone})])
     ledger.mark = lambda marks: next(answers)
     tracker.mark(["7:g:0", "8:g:0"])
     assert [n for n in (7, 8) if tracker.ended.of(n).ended] == [8]

@@ -107,7 +107,7 @@ class TestRetries:
         # When
         marked = api_of(script).call(MARKED, "POST", "/acks", {})
         # Then
-        assert marked == Marked()
+        assert marked == Marked(())
         assert waits.seconds == [1, 2]
 
     def test_retry_after_is_kept_up_to_a_bound(self, api_of, waits):
@@ -164,7 +164,7 @@ class TestRetries:
     @pytest.mark.parametrize("fault", [NotSent("refused"), problem(503, "throttled")], ids=["cut", "busy"])
     def test_a_call_that_was_not_made_or_throttled_is_sent_again_whatever_it_does(self, api_of, fault):
         script = Script(fault, ok({"batches": []}))
-        assert api_of(script).call(MARKED, "POST", "/acks", {}, repeatable=False) == Marked()
+        assert api_of(script).call(MARKED, "POST", "/acks", {}, repeatable=False) == Marked(())
         assert len(script.requests) == 2
 
     def test_a_service_that_does_not_know_the_outcome_itself_is_not_asked_again(self, api_of):

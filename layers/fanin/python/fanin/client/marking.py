@@ -149,7 +149,7 @@ class MarkingCalls(ReadingCalls):
         for request in requests(marks):
             some = dict(enumerate(request, start))
             start += len(some)
-            for part in [Marked(left=dict.fromkeys(some, busy))] if busy else self._tries(some):
+            for part in [Marked((), left=dict.fromkeys(some, busy))] if busy else self._tries(some):
                 busy = busy or next(iter(part.left.values()), None)
                 yield some, part
 
@@ -165,7 +165,7 @@ class MarkingCalls(ReadingCalls):
             try:
                 marked = self.ledger.mark(some)
             except (Throttled, ServiceUnavailable) as error:  # the ledger has repeated it already
-                marked, answered = Marked(left=dict.fromkeys(range(len(some)), error)), False
+                marked, answered = Marked((), left=dict.fromkeys(range(len(some)), error)), False
             self.ended.learn(some, marked)
             part = marked.at(list(marks))
             again = {n: marks[n] for n, why in part.left.items() if not isinstance(why, OutcomeUnknown)}

@@ -230,7 +230,7 @@ class Marked:
         unknown: what an estimated batch may have counted. Do not repeat these marks.
     """
 
-    receipts: Sequence[Receipt] = ()
+    receipts: Sequence[Receipt]
     refused: Unsettled = field(default_factory=dict)
     left: Unsettled = field(default_factory=dict)
     unknown: Unsettled = field(default_factory=dict)

@@ -70,7 +70,7 @@ ITEM_RESULT: Final = answer(
     ItemResult,
     ordinal=NATURAL,
     item=TEXT,
-    key=TEXT.with_keywords(description="of the item; absent if it has none").left_out_if_empty(),
+    key=TEXT.with_keywords(description="of the item; empty if it has none"),
     result=ANYTHING.with_keywords(description="any JSON value"),
 )
 RESULTS: Final = answer("ResultPage", Results, results=many(ITEM_RESULT), cursor=CURSOR)

@@ -47,7 +47,7 @@ PICTURE_ITEM: Final = answer(
     item=ITEM_ID,
     state=one_of(ItemState),
     leased_until=or_null(TIME),
-    key=TEXT.with_keywords(description="of the item; absent if it has none").left_out_if_empty(),
+    key=TEXT.with_keywords(description="of the item; empty if it has none"),
 )
 PICTURE: Final = answer(
     "Picture",

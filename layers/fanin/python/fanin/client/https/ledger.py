@@ -94,8 +94,8 @@ class HttpsLedger(HttpsService):
             else:
                 places.append(place)
         sent = [marks[place] for place in places]
-        marked = self._mark(sent) if sent else Marked()
-        return merge([marked.at(places), Marked(refused=refused)])
+        marked = self._mark(sent) if sent else Marked(())
+        return merge([marked.at(places), Marked((), refused=refused)])
 
     def _mark(self, marks: Sequence[Mark]) -> Marked:
         try:
@@ -113,7 +113,7 @@ class HttpsLedger(HttpsService):
                 for place, mark in enumerate(marks)
                 if place not in unknown
             }
-            return Marked(left=left, unknown=unknown)
+            return Marked((), left=left, unknown=unknown)
         self._modes.learn(marks, marked.receipts)
         return marked
 
