@@ -15,7 +15,7 @@ from fanin.adapters.memory.sqs import InMemorySqs, QueueStore
 from fanin.app.services import Services
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
-from fanin.client.https.transport import Request, Response, unsigned
+from fanin.client.https.transport import HttpsRequest, Response, unsigned
 from fanin.domain.costs import ACCESS_LINE, BASE_MS, FAST_GB, PER_LINE, SLOW_GB, WRITE_MS
 from fanin.domain.usage import GB, Usage
 from fanin.entry import queues
@@ -112,7 +112,7 @@ class Deployment:
         announced = Usage(invocations=1, events=1, gb_seconds=SLOW_GB * BASE_MS / 1000)
         return self.usage + rows + announced
 
-    def _request(self, request: Request) -> Response:
+    def _request(self, request: HttpsRequest) -> Response:
         url = urlsplit(request.url)
         event = {
             "version": "2.0",

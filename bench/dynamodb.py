@@ -23,7 +23,7 @@ from fanin.adapters.dynamodb.rows import word_id
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
-from fanin.app.ports.words import Claim, Clear, Tally, WordKey
+from fanin.app.ports.words import Clear, ItemClaim, Tally, WordKey
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.ids import MAX_BATCH_ID, MAX_ITEMS
 from fanin.domain.totals import MAX_TOTALS, MAX_VALUE, Sums
@@ -88,7 +88,7 @@ def _largest_word(ports: Ports, client: Any, sums: Sums) -> Figure:
     """
     tree = Tree()
     key = WordKey(MAX_BATCH_ID, 0, tree.last(0, MAX_ITEMS) - len(sums))
-    ports.words.claim([Claim(key, bit, now=2**32, until=2**33, expires_at=2**35) for bit in range(64)])
+    ports.words.claim([ItemClaim(key, bit, now=2**32, until=2**33, expires_at=2**35) for bit in range(64)])
     sizes = []
     for mask in (tree.full >> 1, tree.bits[-1]):
         brought = {at: Tally(sums=sums) for at in positions(mask)} if sums else {}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fanin.entry.http.openapi import document
-from fanin.entry.http.route import Route
+from fanin.entry.http.route import HttpRoute
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
 from fanin.names import PROBLEM_ROOT
@@ -58,7 +58,7 @@ def shapes() -> str:
     return "\n".join([_SHAPES, *(_shape(name, schema) for name, schema in schemas.items())])
 
 
-def _call(route: Route, operation: Schema) -> str:
+def _call(route: HttpRoute, operation: Schema) -> str:
     lines = [f"### {route.method} {route.path}", "", _sentence(operation["summary"])]
     if operation.get("description"):
         lines[-1] += f" {_text(operation['description'])}"

@@ -14,6 +14,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     return streams.consume(event, _follow, wiring.park)
 
 
-def _follow(records: Sequence[streams.Record]) -> None:
+def _follow(records: Sequence[streams.StreamRecord]) -> None:
     for record in records:
         streams.follow_directory(record, wiring.services())

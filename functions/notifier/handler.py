@@ -17,7 +17,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     return streams.consume(streams.ends_first(event), announce, wiring.park)
 
 
-def _announce(records: Sequence[streams.Record], *, again: bool) -> None:
+def _announce(records: Sequence[streams.StreamRecord], *, again: bool) -> None:
     for record in records:
         if batch := streams.ended_batch(record):
             wiring.ledger().announce(batch)

@@ -14,6 +14,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     return streams.consume(event, _heal, wiring.park, together=True)
 
 
-def _heal(records: Sequence[streams.Record]) -> None:
+def _heal(records: Sequence[streams.StreamRecord]) -> None:
     words = (streams.finished_word(record) for record in records)
     wiring.ledger().heal({word for word in words if word})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fanin.domain.access import AccessGroup
 
 if TYPE_CHECKING:
-    from fanin.entry.http.route import Route
+    from fanin.entry.http.route import HttpRoute
 
 CUT = ("*${?}*", "*%3F*", "*%3f*", "*%25*")
 """Paths with a question mark, encoded once or twice: no id and no name has one.
@@ -44,7 +44,7 @@ def paths_of(groups: Collection[AccessGroup]) -> list[str]:
     return [path for path in found if not any(_matches(other, path) for other in found if other != path)]
 
 
-def _places(route: Route) -> list[str]:
+def _places(route: HttpRoute) -> list[str]:
     return [f"{route.method}{path}" for path in route.paths]
 
 

@@ -15,7 +15,7 @@ from fanin.domain.marks import WEIGHT
 from fanin.entry.http.route import MAX_BODY
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
-from fanin.wire.actions import MAX_TEXT, MESSAGE, Action, Caller, CallerKind, Outcome, log_fields
+from fanin.wire.actions import MAX_TEXT, MESSAGE, Action, ActionOutcome, Caller, CallerKind, log_fields
 from fanin.wire.batches import OPEN_BATCH
 from fanin.wire.json_types import decode_time
 
@@ -82,7 +82,7 @@ def test_its_line_of_the_action_log_is_as_the_code_writes_it() -> None:
         line["action"],
         line["object"],
         Caller(CallerKind(line["caller"].pop("kind")), **line["caller"]),
-        Outcome(**line["outcome"]),
+        ActionOutcome(**line["outcome"]),
         decode_time(line["at"]),
         line["result"],
         AccessGroup(line["group"]),

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from fanin import Tracker
 from fanin.adapters.webhooks import signed_headers, webhook_body
-from fanin.app.ports.channels import Notice
+from fanin.app.ports.channels import ChannelNotice
 from fanin.testing import Fault, InMemoryService
 from tests.docs import pages
 
@@ -59,7 +59,7 @@ class Site:
         statuses = []
         for told in self.fanin.callbacks:
             assert told.target.url == "https://shop.example.com/imports/ended"
-            body = webhook_body(Notice(told.event, succeeded=told.succeeded))
+            body = webhook_body(ChannelNotice(told.event, succeeded=told.succeeded))
             headers = dict(signed_headers(secret, told.event.id, int(time.time()), body))
             statuses.append(self.client.post("/imports/ended", content=body, headers=headers).status_code)
         return statuses

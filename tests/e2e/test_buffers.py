@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.buffers import Producer, Taker
-from fanin.domain.buffer import Outcome
+from fanin.domain.buffer import PutOutcome
 from fanin.errors import BufferNotFound, LimitReached
 from tests.e2e.deployment import eventually
 
@@ -57,7 +57,7 @@ def test_a_put_is_ready_when_a_consumer_waits(new_tracker, name) -> None:
     with ThreadPoolExecutor(1) as pool:
         taking = pool.submit(consumer.buffers.take, name, wait=15)
         eventually(lambda: producer.buffers.status(name).count == -1)
-        assert producer.producer(name).put("a").outcome is Outcome.READY
+        assert producer.producer(name).put("a").outcome is PutOutcome.READY
         (work,) = taking.result()
     assert work.payload == "a"
     producer.buffers.delete(name)

@@ -8,7 +8,7 @@ import time
 import pytest
 import urllib3
 
-from fanin.client.https.transport import Request, SigV4
+from fanin.client.https.transport import HttpsRequest, SigV4
 from tests.e2e.deployment import eventually
 
 
@@ -20,7 +20,7 @@ def call(stack, caller):
     def send(method: str, path: str, body: object = None):
         payload = None if body is None else json.dumps(body).encode()
         url = f"{stack.api_url}/api/v1/batch/{path}"
-        request = Request(method, url, {"Content-Type": "application/json"}, payload)
+        request = HttpsRequest(method, url, {"Content-Type": "application/json"}, payload)
         answer = pool.request(method, url, body=payload, headers=dict(sign(request)), retries=False)
         if answer.status >= 400:
             return answer.status

@@ -17,7 +17,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi import checks
 
-from fanin.client.https.transport import Request, SigV4
+from fanin.client.https.transport import HttpsRequest, SigV4
 from fanin.entry.http.openapi import document
 from fanin.entry.http.table import ROUTES
 
@@ -41,7 +41,7 @@ def sign(stack, caller):
         prepared.url = url._replace(query=query).geturl()  # in the one encoding that can be signed
         # Only what must be is signed: other headers may be odd on purpose.
         body = prepared.body.encode() if isinstance(prepared.body, str) else prepared.body
-        prepared.headers.update(sigv4(Request(prepared.method, prepared.url, {}, body)))
+        prepared.headers.update(sigv4(HttpsRequest(prepared.method, prepared.url, {}, body)))
         return prepared
 
     return auth

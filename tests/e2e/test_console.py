@@ -21,7 +21,7 @@ from botocore.exceptions import ClientError
 from fanin import Failure, KeptMessage, OpenFrame, names
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
-from fanin.client.https.transport import Request, Response, SigV4, Urllib3Transport
+from fanin.client.https.transport import HttpsRequest, Response, SigV4, Urllib3Transport
 from fanin.client.messages import from_queue
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import State
@@ -59,7 +59,7 @@ class Browser:
     ) -> Response:
         cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         more = {"Cookie": cookie} if cookie else {}
-        request = Request(method, self.root + address, {**headers, **more}, body)
+        request = HttpsRequest(method, self.root + address, {**headers, **more}, body)
         answer = Urllib3Transport(read_timeout=120)(request._replace(headers=self.sign(request)))
         if set_cookie := answer.headers.get("set-cookie"):
             name, _, value = set_cookie.partition(";")[0].partition("=")
@@ -120,7 +120,7 @@ def fill(at: Deployed) -> dict[str, int]:
     scatter = tracker.scatters.start("fleet:eu", {"week": 47}, user_key="weekly")
     asked = eventually(lambda: [from_queue(message) for message in at.deployment.receive(channel)])[0]
     claim = tracker.scatters.claim(asked, 3, "video/mp4")
-    put = Urllib3Transport()(Request("PUT", claim.url, dict(claim.headers), b"mp4"))
+    put = Urllib3Transport()(HttpsRequest("PUT", claim.url, dict(claim.headers), b"mp4"))
     assert put.status == 200
     tracker.scatters.reply(asked, claim=claim.key)
     frame = tracker.frames.open(OpenFrame(70, reply_to=channel, ttl=600))
@@ -135,7 +135,7 @@ def page(browser: Browser, address: str) -> tuple[str, str]:
     """What a page says; and that again, if it did not open or lacks something."""
     answer = browser.get(address)
     if answer.status == 303:  # to where an uploaded payload is
-        stored = Urllib3Transport()(Request("GET", answer.headers["location"], {}, None))
+        stored = Urllib3Transport()(HttpsRequest("GET", answer.headers["location"], {}, None))
         answer = stored._replace(body=b"" if stored.status == 200 else stored.body)
     text = answer.body.decode()
     return text, f"{answer.status} {text}" if answer.status != 200 or REFUSED.search(text) else ""

@@ -14,7 +14,7 @@ import pytest
 
 from fanin import names
 from fanin.app.ports.words import Clear, WordKey
-from fanin.client.https.transport import Request, SigV4
+from fanin.client.https.transport import HttpsRequest, SigV4
 from fanin.domain.tree import Tree
 from fanin.local import environment
 from tests.e2e.deployment import eventually
@@ -121,7 +121,7 @@ class TestConnections:
             group = batch.add(3)
         body = json.dumps({"marks": list(group[:2])}).encode()
         url = urlsplit(f"{stack.api_url}/v1/acks")
-        request = Request("POST", url.geturl(), {"Content-Type": "application/json"}, body)
+        request = HttpsRequest("POST", url.geturl(), {"Content-Type": "application/json"}, body)
         headers = {
             **SigV4(caller, stack.region)(request),
             "Host": url.netloc,

@@ -14,7 +14,7 @@ import pytest
 
 from fanin import Delivery, IdempotentReceiver, MemoryRepeatBuffer, OpenFrame, Repeater, SqliteRepeatBuffer
 from fanin.client.frames.envelopes import ProtobufCodec
-from fanin.client.frames.repeat_buffer import Usage
+from fanin.client.frames.repeat_buffer import BufferUsage
 from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
 from fanin.client.tracker import Tracker
 from fanin.local import Stack
@@ -84,7 +84,7 @@ def test_a_frame_is_delivered_and_its_sender_is_told(
     assert sorted(effects.values(), key=int) == [str(number) for number in range(30)]
     repeater._outstanding._next[frame_id].due = time.monotonic() + 600  # from now on it only listens
     eventually(lambda: repeater.tick() == 0)
-    assert repeater.buffer.usage == Usage(0, 0)
+    assert repeater.buffer.usage == BufferUsage(0, 0)
     event = subscriber.only_event_of(frame_id)
     assert event["detail-type"] == "Frame Completed"
     assert event["detail"]["metadata"]["source"] == "orders"
@@ -104,7 +104,7 @@ def cross(stack: Stack, caller: boto3.Session, queues: Queues, tmp_path: Path) -
         with FaultProxy(port, share=0.05, seed=count).running() as proxy:
             crossing = Crossing(stack, caller, proxy, queues.envelopes)
             crossing.run(payloads, buffer, casualties=casualties)
-        assert buffer.usage == Usage(0, 0)
+        assert buffer.usage == BufferUsage(0, 0)
         return crossing, proxy
 
     yield run

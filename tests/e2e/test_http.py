@@ -7,7 +7,7 @@ import json
 import pytest
 import urllib3
 
-from fanin.client.https.transport import Request, SigV4
+from fanin.client.https.transport import HttpsRequest, SigV4
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def call(stack, caller):
         payload = body if isinstance(body, bytes) else json.dumps(body).encode()
         named = {"Content-Type": "application/json"}
         named |= {name.replace("_", "-"): value for name, value in headers.items()}
-        request = Request(method, stack.api_url + path, named, None if method == "HEAD" else payload)
+        request = HttpsRequest(method, stack.api_url + path, named, None if method == "HEAD" else payload)
         return pool.request(
             method, request.url, body=request.body, headers=dict(sign(request)), retries=False
         )

@@ -9,7 +9,7 @@ from fanin import ReceivedMessage, Tracker
 from fanin.client import connecting
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
-from fanin.client.https.transport import Request, Response, SigV4, Urllib3Transport
+from fanin.client.https.transport import HttpsRequest, Response, SigV4, Urllib3Transport
 from fanin.local import Stack
 from tests.e2e.deployment import Subscriber
 
@@ -23,7 +23,7 @@ class Gateway:
         self.down = False
         self._transport = Urllib3Transport(read_timeout=120)
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request: HttpsRequest) -> Response:
         return DOWN if self.down else self._transport(request)
 
 

@@ -13,7 +13,7 @@ import urllib3
 from fanin.app.api import Ledger
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
-from fanin.client.https.transport import Request, SigV4
+from fanin.client.https.transport import HttpsRequest, SigV4
 from fanin.domain.batch import OpenBatch
 from fanin.domain.ids import Group, issue
 from fanin.errors import AccessDenied
@@ -39,7 +39,7 @@ def call(stack, caller):
         payload = body if isinstance(body, bytes) else json.dumps(body).encode()
         named = {"Content-Type": "application/json"}
         named |= {name.replace("_", "-"): value for name, value in headers.items()}
-        request = Request(method, stack.api_url + path, named, payload)
+        request = HttpsRequest(method, stack.api_url + path, named, payload)
         answer = pool.request(
             method, request.url, body=payload, headers=dict(sign(request)) if signed else named, retries=False
         )
@@ -145,7 +145,9 @@ class TestCallers:
 
     def test_signed_for_another_body(self, stack, caller, given):
         body = json.dumps({"marks": [given.open[7]]}).encode()
-        request = Request("POST", f"{stack.api_url}/v1/acks", {"Content-Type": "application/json"}, b"{}")
+        request = HttpsRequest(
+            "POST", f"{stack.api_url}/v1/acks", {"Content-Type": "application/json"}, b"{}"
+        )
         headers = SigV4(caller, stack.region)(request)
         answer = urllib3.PoolManager().request("POST", request.url, body=body, headers=dict(headers))
         assert answer.status == 403

@@ -19,7 +19,7 @@ from fanin.app.api import Fanin
 from fanin.console.actions.subjects import SUBJECTS
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.application import application, serve
-from fanin.entry.http.route import Route
+from fanin.entry.http.route import HttpRoute
 from fanin.entry.http.schemas import EXAMPLES as BODIES
 from fanin.entry.http.table import ROUTES, route_of
 from fanin.errors import Throttled
@@ -181,7 +181,7 @@ def test_what_iam_judged_is_what_runs(shop: Shop, name: str) -> None:
 class FaninCalled:
     """Whether a request reaches a use case: the services that the routes are given say so."""
 
-    def __init__(self, routes: list[Route]) -> None:
+    def __init__(self, routes: list[HttpRoute]) -> None:
         self._app = application(self._services, routes)
         self._called = False
 
@@ -189,7 +189,7 @@ class FaninCalled:
         self._called = True
         raise Throttled("enough is known")
 
-    def __call__(self, route: Route, path: str) -> bool:
+    def __call__(self, route: HttpRoute, path: str) -> bool:
         body = BODIES.get(route.body.component, {}) if route.body else None
         query = {name: QUERY[name] for name in route.required}
         self._called = False

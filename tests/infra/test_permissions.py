@@ -14,7 +14,7 @@ import fanin as package
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Written
 from fanin.adapters.dynamodb.parts import DynamoParts
-from fanin.app.ports.batches import Activity, Done, Telling
+from fanin.app.ports.batches import Activity, Completion, Telling
 from fanin.app.ports.parts import FailureRow, ResultRow, RetryRow
 from fanin.domain.batch import LIVE, Batch, Cause, State, Trouble
 from fanin_cdk import table_access
@@ -373,7 +373,7 @@ def test_the_attributes_an_ack_may_write_are_those_the_code_writes():
     activity = Activity(touched_at=1, due_at=2)
     # When everything is done that acks, timer, reaper, settler and notifier do
     totals = dict.fromkeys(("rows", "bytes", "cents", "pages"), 1)
-    done = Done(failed=1, failed_more=False, totals=totals, totals_exact=True)
+    done = Completion(failed=1, failed_more=False, totals=totals, totals_exact=True)
     store.end(1, State.COMPLETE, now=1, sources=LIVE, partial=True, touched_at=1, done=done)
     store.touch(1, activity)
     store.count(1, 5, activity=activity, sums=tuple(totals.values()))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 
-from fanin.app.ports.batches import Activity, ItemPlace, Page
+from fanin.app.ports.batches import Activity, BatchRows, ItemPlace
 from fanin.domain import limits
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import LIVE, Mode, OnDeadline, State
@@ -80,7 +80,7 @@ class TestRows:
         assert batches.read([9]) == {}
 
 
-def walk(page_of: Callable[..., Page], of: str, limit: int) -> list[list[int]]:
+def walk(page_of: Callable[..., BatchRows], of: str, limit: int) -> list[list[int]]:
     """The ids on each page of a listing, up to the last page."""
     pages, cursor = [], None
     while True:

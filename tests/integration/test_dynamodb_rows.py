@@ -6,7 +6,7 @@ import pytest
 
 from fanin.adapters.dynamodb.metering import Meter
 from fanin.app.ports.batches import Activity
-from fanin.app.ports.words import Claim, Clear, Cleared, WordKey
+from fanin.app.ports.words import Clear, Cleared, ItemClaim, WordKey
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import LIVE, Batch, State
 from fanin.errors import NotConfigured
@@ -118,7 +118,7 @@ def test_a_table_that_is_not_there_is_a_matter_of_settings(dynamo: Dynamo) -> No
 def test_a_word_with_all_its_leases_is_still_one_write_unit(dynamo: Dynamo) -> None:
     # Given a word of 64 items, every one of them claimed, and failed but for the last
     now, ages = 2**33, 2**35  # seconds; later than anyone will use this
-    claims = [Claim(KEY, position, now, now + 43_200, ages) for position in range(64)]
+    claims = [ItemClaim(KEY, position, now, now + 43_200, ages) for position in range(64)]
     assert all(claimed.taken for claimed in dynamo.words.claim(claims))
     dynamo.words.clear([Clear(KEY, FULL >> 1, ages, failed=FULL >> 1)])
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.app.ports.batches import Activity, Done, Telling
+from fanin.app.ports.batches import Activity, Completion, Telling
 from fanin.domain.batch import LIVE, Batch, Cause, ChangeLimits, Kind, Mode, State, Trouble
 from fanin.domain.failures import Tolerance
 
@@ -237,7 +237,7 @@ class TestTotals:
         sums, others = ({"zinc": n, "ants": -(2**93), "rows": 0} for n in (7, 8))
 
         for values in (sums, others):
-            done = Done(0, failed_more=False, totals=values, totals_exact=values is sums)
+            done = Completion(0, failed_more=False, totals=values, totals_exact=values is sums)
             stores.batches.end(8, State.COMPLETE, now=NOW, sources=(State.CLOSED,), done=done)
 
         row = row_of(stores)

@@ -9,7 +9,7 @@ from operator import or_
 
 import pytest
 
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Tally, WordKey, WordRow
+from fanin.app.ports.words import Claimed, Clear, Cleared, ItemClaim, Tally, WordKey, WordRow
 from fanin.domain.tree import Tree
 
 from .conftest import EMULATOR, MEMORY, SECOND, Stores, opened
@@ -17,7 +17,7 @@ from .given import FULL, KEY, LATER, clear
 
 
 def claim(stores: Stores, position: int, *, now: int = 100, until: int = 130) -> Claimed:
-    (claimed,) = stores.words.claim([Claim(KEY, position, now, until, LATER)])
+    (claimed,) = stores.words.claim([ItemClaim(KEY, position, now, until, LATER)])
     return claimed
 
 

@@ -13,8 +13,8 @@ import pytest
 from fanin.adapters.dynamodb import DynamoWords
 from fanin.adapters.memory import FixedClock, Memory, OnCall
 from fanin.app.ports import Ports
-from fanin.app.ports.batches import Activity, Done
-from fanin.app.ports.words import Claim, Clear, Tally, WordKey
+from fanin.app.ports.batches import Activity, Completion
+from fanin.app.ports.words import Clear, ItemClaim, Tally, WordKey
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Mode, State, touched
 from fanin.domain.tree import Tree
@@ -73,7 +73,7 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
     batches, n = ports.batches, rng.randint(1, 4)
     key, above = WordKey(7, 0, rng.randint(0, 1)), WordKey(7, rng.randint(0, 1), 2)
     total, mask = rng.randint(-9, 9), rng.randint(1, 7)
-    claim = Claim(key, rng.randint(0, 2), seconds, until, seconds + 9_000)
+    claim = ItemClaim(key, rng.randint(0, 2), seconds, until, seconds + 9_000)
     row = batches.read([batch_id]).get(batch_id)
     some = rng.choice(tuple(State))
     calls: list[Callable[[], object]] = [
@@ -113,7 +113,7 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
             State.COMPLETE,
             now=now,
             sources=[State.CLOSED],
-            done=Done(n, 0, False, dict.fromkeys(row.totals, total), rng.random() < 0.5),
+            done=Completion(n, 0, False, dict.fromkeys(row.totals, total), rng.random() < 0.5),
         ),
     ]
     if row is None:

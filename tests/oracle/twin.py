@@ -9,7 +9,7 @@ from typing import Any
 
 from fanin.adapters.memory import Accesses, FixedClock, Memory, OnCall
 from fanin.app.ports import Ports
-from fanin.app.ports.batches import Page
+from fanin.app.ports.batches import BatchRows
 from fanin.app.ports.words import Clear, Cleared
 from fanin.domain.tree import Tree
 from fanin.errors import FaninError
@@ -107,7 +107,7 @@ def _comparable(answer: Any) -> Any:
             return type(answer)
         case list() if all(isinstance(one, int) for one in answer):
             return sorted(answer)
-        case Page():
+        case BatchRows():
             return sorted(answer.batches, key=lambda row: row.batch_id), answer.cursor is None
         case _:
             return answer

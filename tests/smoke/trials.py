@@ -17,7 +17,7 @@ from examples.catalog import demo
 from examples.catalog.rows import Catalog
 from examples.catalog.site import Site, functions, reader
 from fanin import State, Tracker, names
-from fanin.client.https.transport import Request, SigV4, Urllib3Transport
+from fanin.client.https.transport import HttpsRequest, SigV4, Urllib3Transport
 from fanin.local import CHECKOUT
 from fanin.local.steps import Steps
 from tests.smoke.account import Deployed
@@ -83,7 +83,7 @@ def paths(deployed: Deployed) -> bool:
     batch_id = tracker.open().batch_id
     sign, send = SigV4(deployed.session(), deployed.region), Urllib3Transport()
     for end in ("%3F/items", "%3f/items", "%253F/items", "/", "//", "%2F", "%0A", ";/items"):
-        request = Request("POST", f"{deployed.api_url}/v1/batches/{batch_id}/close{end}", {}, b"")
+        request = HttpsRequest("POST", f"{deployed.api_url}/v1/batches/{batch_id}/close{end}", {}, b"")
         send(request._replace(headers=sign(request)))
         if tracker.status(batch_id).batch.state is not State.OPEN:
             sys.stdout.write(f"close{end} was taken for close\n")

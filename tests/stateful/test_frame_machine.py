@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from fanin.adapters.memory.words import MemoryWords
-from fanin.app.ports.words import Claim, Claimed
+from fanin.app.ports.words import Claimed, ItemClaim
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.receiver import Disposition, IdempotentReceiver, TakenLease
 from fanin.client.frames.repeater import Repeater
@@ -42,7 +42,7 @@ def test_frames_are_delivered_so_for_a_long_time(width: int) -> None:
 # Tests of the test: frames that are wrong in one step each.
 
 
-def take_all(self: MemoryWords, claim: Claim) -> Claimed:
+def take_all(self: MemoryWords, claim: ItemClaim) -> Claimed:
     """Give every lease that is asked for."""
     found = claim_one(self, claim)
     return Claimed(found.pending, claim.until, taken=True) if found.pending else found

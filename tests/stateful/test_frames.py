@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory.words import MemoryWords
-from fanin.app.ports.words import Claim, Claimed
+from fanin.app.ports.words import Claimed, ItemClaim
 from fanin.client.frames.repeater import Repeater
 from tests.stateful.frames import simulate
 from tests.stateful.model import Broken
@@ -32,7 +32,7 @@ def test_the_same_for_a_long_time(ttl: int) -> None:
         simulate(seed, ttl=ttl)
 
 
-def take_all(self: MemoryWords, claim: Claim) -> Claimed:
+def take_all(self: MemoryWords, claim: ItemClaim) -> Claimed:
     """Give every lease that is asked for."""
     claimed = claim_one(self, claim)
     return Claimed(claimed.pending, claim.until, taken=True) if claimed.pending else claimed

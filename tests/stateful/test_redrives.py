@@ -10,7 +10,7 @@ import pytest
 from fanin.adapters.memory import MemoryParts
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.service import LedgerService
-from fanin.app.redrives.delivery import Delivery
+from fanin.app.redrives.delivery import RedriveDelivery
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain.batch import State
 from fanin.errors import FaninError
@@ -48,13 +48,13 @@ def takes_all(self: MemoryParts, batch_id: int, marks: Any, before: Any, *, expi
     return set(marks)
 
 
-def forgets_the_page(self: Delivery, batch: Any, run: Any) -> Any:
+def forgets_the_page(self: RedriveDelivery, batch: Any, run: Any) -> Any:
     """Add the items of a page without the key that names it."""
     number = self._ports.random.bits(32)
     return deliver(self, batch, replace(run, page=replace(run.page, number=number)))
 
 
-def never_closes(self: Delivery, run: Any) -> None:
+def never_closes(self: RedriveDelivery, run: Any) -> None:
     """Leave the new batch open."""
 
 
@@ -71,7 +71,7 @@ def ends_unseen(self: LedgerService, batch_ids: Any) -> Any:
     }
 
 
-deliver = Delivery.deliver
+deliver = RedriveDelivery.deliver
 step = RedriveService._step
 refresh = LedgerService.refresh
 
@@ -81,8 +81,8 @@ refresh = LedgerService.refresh
     ("where", "name", "mutant"),
     [
         (MemoryParts, "mark_redriven", takes_all),
-        (Delivery, "deliver", forgets_the_page),
-        (Delivery, "close", never_closes),
+        (RedriveDelivery, "deliver", forgets_the_page),
+        (RedriveDelivery, "close", never_closes),
         (RedriveService, "_step", skips),
         (LedgerService, "refresh", ends_unseen),
         (Held, "_left", lambda _self, _batch, _places, _unsent: set()),

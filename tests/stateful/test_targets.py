@@ -16,8 +16,8 @@ from fanin.adapters.memory import Callback, FixedClock, LostAnswer, Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Defaults
 from fanin.app.services import patterns
-from fanin.app.targets.delivery import Outcome, deliver
-from fanin.app.targets.jobs import Job
+from fanin.app.targets.delivery import JobOutcome, deliver
+from fanin.app.targets.jobs import TargetJob
 from fanin.app.targets.records import read_targets
 from fanin.domain.batch import OpenBatch
 from fanin.domain.marks import Failure
@@ -135,9 +135,9 @@ class Life:
         """Do the jobs as their queue hands them over: at least once, until none is left."""
         waiting = self.memory.target_jobs.waiting
         while waiting:
-            job = Job.decode(waiting[0])
+            job = TargetJob.decode(waiting[0])
             self.mortal(f"deliver {job.number}", lambda job=job: deliver(self.ports, job))  # type: ignore[misc]
-            assert deliver(self.ports, job) is Outcome.NOTHING  # a copy finds nothing left to do
+            assert deliver(self.ports, job) is JobOutcome.NOTHING  # a copy finds nothing left to do
             waiting.pop(0)
 
     def _check(self) -> None:
@@ -263,7 +263,7 @@ class Parked(Life):
     def _deliver(self) -> None:
         waiting = self.memory.target_jobs.waiting
         while waiting:
-            self.mortal("deliver", lambda: deliver(self.ports, Job.decode(waiting[0])))
+            self.mortal("deliver", lambda: deliver(self.ports, TargetJob.decode(waiting[0])))
             waiting.pop(0)
 
     def live(self) -> None:
@@ -311,12 +311,12 @@ def test_a_redelivery_meanwhile_loses_no_target_and_undoes_no_mark(down: bool) -
                 else:
                     left[0] -= 1
 
-        job = Job.decode(life.memory.target_jobs.waiting.pop(0))
+        job = TargetJob.decode(life.memory.target_jobs.waiting.pop(0))
         life.memory.accesses._on_call = meanwhile
         outcome = deliver(life.ports, job)
         life.memory.accesses._on_call = lambda _call, _moment: None
         life.memory.callbacks.down.clear()
-        if outcome is Outcome.AGAIN:
+        if outcome is JobOutcome.AGAIN:
             deliver(life.ports, job)
         life._deliver()
         life.settled()

@@ -12,7 +12,7 @@ from bench.spark_audit import PARTITIONS, audited, wrongly_told
 from fanin.domain.batch import Mode, OpenBatch, State
 from fanin.domain.marks import Done
 from fanin.spark.auditing import sums
-from fanin.spark.auditing.verdicts import Verdict, audit_of
+from fanin.spark.auditing.verdicts import BatchVerdict, audit_of
 from fanin.spark.jobs.audit import SETTINGS
 from tests.spark.playing import DEEP, lost, played, ranges_of
 from tests.spark.setting import setting
@@ -52,14 +52,14 @@ def test_every_batch_has_its_verdict_with_the_worst_finding_first_its_age_and_it
         rows = {row["batch_id"]: row for row in found.batches(found.findings()).collect()}
 
     assert {batch_id: row["verdict"] for batch_id, row in rows.items() if batch_id != timed.batch_id} == {
-        sound.batch_id: Verdict.SOUND.value,
-        counted.batch_id: Verdict.COUNTED.value,
-        early.batch_id: Verdict.EARLY.value,
-        stuck.batch_id: Verdict.STUCK.value,
-        misfiled.batch_id: Verdict.WRONG.value,
-        active.batch_id: Verdict.IN_FLUX.value,
-        minute.batch_id: Verdict.IN_FLUX.value,
-        earlier.batch_id: Verdict.EARLY.value,
+        sound.batch_id: BatchVerdict.SOUND.value,
+        counted.batch_id: BatchVerdict.COUNTED.value,
+        early.batch_id: BatchVerdict.EARLY.value,
+        stuck.batch_id: BatchVerdict.STUCK.value,
+        misfiled.batch_id: BatchVerdict.WRONG.value,
+        active.batch_id: BatchVerdict.IN_FLUX.value,
+        minute.batch_id: BatchVerdict.IN_FLUX.value,
+        earlier.batch_id: BatchVerdict.EARLY.value,
     }
     assert (rows[early.batch_id]["wrong"], rows[active.batch_id]["in_flux"]) == (2, 1)
     assert (rows[counted.batch_id]["done"], rows[counted.batch_id]["pending"]) == (9, 0)

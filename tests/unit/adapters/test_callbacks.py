@@ -11,7 +11,7 @@ import pytest
 from botocore.stub import Stubber
 
 from fanin.adapters.callbacks import ERRORS, MAX_CAUSE, AwsCallbacks, cause
-from fanin.app.ports.channels import Notice
+from fanin.app.ports.channels import ChannelNotice
 from fanin.app.ports.events import Event
 from fanin.domain.targets import Target, TargetType
 from fanin.errors import AccessDenied, FaninError, ServiceUnavailable, TargetRefused, Throttled
@@ -21,17 +21,17 @@ TOKEN = "AQC-secret-token"  # noqa: S105
 TASK = Target(TargetType.STEP_FUNCTIONS, task_token=TOKEN)
 CALLBACK = Target(TargetType.DURABLE_CALLBACK, callback_id="c2VjcmV0")
 DETAIL = {"batch_id": 7, "state": "complete", "items": 3, "failed": 0}
-DONE = Notice(Event("1/eu/shop/7.complete", "Batch Completed", DETAIL, 5), succeeded=True)
-LATE = Notice(
+DONE = ChannelNotice(Event("1/eu/shop/7.complete", "Batch Completed", DETAIL, 5), succeeded=True)
+LATE = ChannelNotice(
     Event("1/eu/shop/7.timed_out", "Batch Timed Out", {**DETAIL, "state": "timed_out"}, 5), succeeded=False
 )
 
 
 class Posts:
     def __init__(self) -> None:
-        self.posted: list[tuple[str, Notice]] = []
+        self.posted: list[tuple[str, ChannelNotice]] = []
 
-    def post(self, url: str, notice: Notice) -> None:
+    def post(self, url: str, notice: ChannelNotice) -> None:
         self.posted.append((url, notice))
 
 
@@ -185,7 +185,7 @@ def test_other_errors_say_whether_a_repeat_may_help_and_never_the_token(
 
 def test_a_cause_that_is_too_long_keeps_the_counts() -> None:
     detail = {**DETAIL, "failures": [{"reason": "x" * 256}] * 200}
-    notice = Notice(LATE.event._replace(detail=detail), succeeded=False)
+    notice = ChannelNotice(LATE.event._replace(detail=detail), succeeded=False)
     short = cause(notice)
     assert len(short) <= MAX_CAUSE
     told = json.loads(short)
@@ -197,7 +197,7 @@ def test_a_cause_is_measured_in_bytes_and_is_json_however_long_the_metadata_is()
     wide = {**DETAIL, "failures": [{"reason": "€" * 256}] * 60}
     escaped = {**DETAIL, "metadata": {str(n): "\x01" * 400 for n in range(16)}}
     for detail in (wide, escaped):
-        short = cause(Notice(LATE.event._replace(detail=detail), succeeded=False))
+        short = cause(ChannelNotice(LATE.event._replace(detail=detail), succeeded=False))
 
         # Then what is left fits, and can be read
         assert len(short.encode()) <= MAX_CAUSE

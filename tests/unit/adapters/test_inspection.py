@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from fanin.adapters.inspection import FRESH_MS, MOST, AwsQueueInspection
 from fanin.adapters.memory import FixedClock
-from fanin.app.ports.queues import Consumer, Figures, QueueReport, Trouble
+from fanin.app.ports.queues import Figures, FunctionTrouble, QueueMapping, QueueReport
 
 ARN = "arn:aws:sqs:eu-west-1:1:work"
 URL = "https://sqs.eu-west-1.amazonaws.com/1/work"
@@ -87,8 +87,8 @@ def test_a_queue_is_seen_with_four_requests(aws: Aws) -> None:
         URL,
         figures=Figures(7, 2, 1, 345_600, f"{ARN}-dlq", 5),
         dead=10,
-        consumers=(Consumer("importer", True, "Enabled", "4e97"),),
-        troubles=(Trouble("importer", 5, 0, 15),),
+        consumers=(QueueMapping("importer", True, "Enabled", "4e97"),),
+        troubles=(FunctionTrouble("importer", 5, 0, 15),),
     )
     assert aws.asked == ["queue", "dead", "mappings", "metrics"]
     (query,) = aws.queries
@@ -102,7 +102,7 @@ def test_a_queue_is_seen_with_four_requests(aws: Aws) -> None:
 def test_a_mapping_counts_as_enabled_while_lambda_polls_or_will(aws: Aws, state: str, enabled: bool) -> None:
     aws.mappings[0]["State"] = state
 
-    assert aws.look(URL)[0].consumers == (Consumer("importer", enabled, state, "4e97"),)
+    assert aws.look(URL)[0].consumers == (QueueMapping("importer", enabled, state, "4e97"),)
 
 
 def test_a_queue_without_dead_letters_and_consumers_takes_two_requests(aws: Aws) -> None:

@@ -16,14 +16,14 @@ from standardwebhooks import Webhook
 
 from fanin.adapters.system import SystemClock
 from fanin.adapters.webhooks import Webhooks, trusted
-from fanin.app.ports.channels import Notice
+from fanin.app.ports.channels import ChannelNotice
 from fanin.app.ports.events import Event
 from fanin.errors import ServiceUnavailable, TargetRefused
 from tests.e2e.receiver import Receiver
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
 EVENT = Event("1/eu/shop/7.timed_out", "Batch Timed Out", {"batch_id": 7, "failed": 0}, 1_790_000_000_000)
-NOTICE = Notice(EVENT, succeeded=False)
+NOTICE = ChannelNotice(EVENT, succeeded=False)
 
 
 def webhooks(trusting: ssl.SSLContext, *addresses: str, **options: Any) -> Webhooks:
@@ -43,7 +43,7 @@ def webhooks(trusting: ssl.SSLContext, *addresses: str, **options: Any) -> Webho
 
 @pytest.fixture
 def post(receiver: Receiver, trusting: ssl.SSLContext) -> Callable[..., None]:
-    def post(path: str, notice: Notice = NOTICE, to: Webhooks | None = None) -> None:
+    def post(path: str, notice: ChannelNotice = NOTICE, to: Webhooks | None = None) -> None:
         (to or webhooks(trusting)).post(receiver.url(path, "hooks.example.com"), notice)
 
     return post
@@ -150,5 +150,5 @@ def test_a_receiver_that_drips_is_broken_off_in_time(
 
 def test_the_detail_of_a_large_event_is_sent_whole(post, receiver: Receiver) -> None:
     event = EVENT._replace(detail={"text": "x" * 250_000})
-    post("/large", Notice(event, succeeded=True))
+    post("/large", ChannelNotice(event, succeeded=True))
     assert len(json.loads(receiver.of("/large")[0].body)["data"]["text"]) == 250_000

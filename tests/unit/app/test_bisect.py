@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanin.app.bisect import Failed, bisect
+from fanin.app.bisect import FailedCall, bisect
 from fanin.errors import (
     AccessDenied,
     BatchGone,
@@ -79,9 +79,9 @@ def test_an_error_that_does_not_blame_the_items_fails_the_whole_call_and_is_not_
 ) -> None:
     raised = error("not now")
     call = Call(lambda _: raised)
-    assert bisect([1, 2, 3], call) == [Failed([1, 2, 3], raised)]
+    assert bisect([1, 2, 3], call) == [FailedCall([1, 2, 3], raised)]
     assert len(call.calls) == 1
-    assert not Failed([1], raised).refused
+    assert not FailedCall([1], raised).refused
 
 
 def test_a_half_that_is_throttled_fails_as_a_whole_and_the_other_half_goes_on() -> None:

@@ -11,8 +11,7 @@ import pytest
 from fanin.app.frames import FrameService
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
-from fanin.app.ports.words import Claim as Lease
-from fanin.app.ports.words import Claimed, Clear, WordKey
+from fanin.app.ports.words import Claimed, Clear, ItemClaim, WordKey
 from fanin.app.services import patterns
 from fanin.domain.batch import OpenBatch, State
 from fanin.domain.frames import Frame, Hold, OpenFrame, Ticket
@@ -142,7 +141,7 @@ class TestClaim:
         frame = world.open()
 
         class Silent:
-            def claim(self, claims: Sequence[Lease]) -> list[Claimed]:
+            def claim(self, claims: Sequence[ItemClaim]) -> list[Claimed]:
                 return world.memory.words.claim(claims)[1:]
 
         ports = replace(world.ports, words=Silent())  # type: ignore[arg-type]

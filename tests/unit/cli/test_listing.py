@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from fanin.cli.listing import Facts, Listing, Value, field
+from fanin.cli.listing import FactSheet, Table, Value, field
 
 ITEM = "245218792084582:00000000-0000-8000-80a1-12eed0d11df3:14"
 
@@ -21,8 +21,8 @@ def shown(renderable, width: int) -> list[str]:
     return [line.rstrip() for line in screen.getvalue().splitlines()]
 
 
-def failures() -> Listing:
-    made = Listing("ordinal", "item", "state", "kept", "reason", right=("ordinal",))
+def failures() -> Table:
+    made = Table("ordinal", "item", "state", "kept", "reason", right=("ordinal",))
     made.add_row("14", ITEM, "failed", "", "no such customer [b]")
     made.add_row("15", ITEM, "failed", "", "no price")
     return made
@@ -53,16 +53,16 @@ def test_ids_are_never_folded_at_80_columns():
 
 def test_what_turns_the_direction_of_a_text_is_escaped():
     assert field("invoice\u202egnp.exe") == "invoice\\u202egnp.exe"
-    assert shown(Facts([("key", "a\u2066b")]), 40) == ["key  a\\u2066b"]
+    assert shown(FactSheet([("key", "a\u2066b")]), 40) == ["key  a\\u2066b"]
 
 
 def test_a_column_that_is_empty_in_every_row_is_left_out_and_without_rows_none_is():
     assert "kept" not in " ".join(shown(failures(), 120))
-    assert "kept" in " ".join(shown(Listing("item", "kept"), 120))
+    assert "kept" in " ".join(shown(Table("item", "kept"), 120))
 
 
 def test_long_values_of_facts_are_folded_not_cut():
-    lines = shown(Facts([("queue", "x" * 100)]), 40)
+    lines = shown(FactSheet([("queue", "x" * 100)]), 40)
 
     assert "".join(line[7:] for line in lines) == "x" * 100
 
@@ -90,7 +90,7 @@ def unescaped(field: str) -> str:
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=5))
 def test_in_a_pipe_a_record_is_a_line_and_its_columns_stay(rows):
     # Given
-    made = Listing("a", "b b", "c")
+    made = Table("a", "b b", "c")
     for row in rows:
         made.add_row(*row)
     # When
@@ -107,7 +107,7 @@ def test_in_a_pipe_a_record_is_a_line_and_its_columns_stay(rows):
 
 @given(st.text(st.characters(codec=None), max_size=30))
 def test_facts_are_a_line_each_too(value):
-    lines = list(Facts([("user key", value), ("items", 1)]).lines())
+    lines = list(FactSheet([("user key", value), ("items", 1)]).lines())
     assert lines[-1] == "items\t1"
     assert lines[:-1] == ([f"user_key\t{field(value)}"] if value else [])
     assert all(line.encode() and len(line.splitlines()) == 1 for line in lines)
@@ -115,7 +115,7 @@ def test_facts_are_a_line_each_too(value):
 
 @given(st.text(st.characters(codec=None), max_size=30))
 def test_a_terminal_obeys_no_character_of_a_value(value):
-    text = "\n".join(shown(Facts([("a", value)]), 80))
+    text = "\n".join(shown(FactSheet([("a", value)]), 80))
     assert text.encode().decode() == text
     assert not set(text) & {*map(chr, range(9)), "\x1b", "\x07", "\x7f", "\x9b"}
 
@@ -138,4 +138,4 @@ def test_escapes(value, written):
 
 
 def test_a_terminal_gets_spaces_for_a_tab():
-    assert shown(Facts([("key", "a\tb")]), 80) == ["key  a   b"]
+    assert shown(FactSheet([("key", "a\tb")]), 80) == ["key  a   b"]

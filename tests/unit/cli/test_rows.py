@@ -12,16 +12,16 @@ import pytest
 from pyarrow import parquet
 
 from fanin.cli import rows
-from fanin.cli.rows import Malformed, Reading, RowFormat, bodies
+from fanin.cli.rows import MalformedRow, RowFormat, RowReading, bodies
 from fanin.errors import InvalidRequest
 
 
 def read(data, kind, *, most_bytes=10_000):
-    malformed = Malformed()
+    malformed = MalformedRow()
     return list(
         bodies(
             io.BytesIO(data),
-            Reading(kind) if isinstance(kind, RowFormat) else kind,
+            RowReading(kind) if isinstance(kind, RowFormat) else kind,
             malformed,
             most_bytes=most_bytes,
         )
@@ -182,7 +182,7 @@ def test_a_character_that_no_message_may_carry_makes_its_row_malformed():
 )
 def test_a_file_of_another_encoding_names_the_option(encoding, content):
     with pytest.raises(InvalidRequest, match=f"cannot be read as {encoding}.*--encoding"):
-        read(content, Reading(RowFormat.CSV, encoding=encoding))
+        read(content, RowReading(RowFormat.CSV, encoding=encoding))
 
 
 def test_a_header_that_is_not_csv_is_refused():

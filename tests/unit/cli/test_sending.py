@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from fanin.cli.exits import ExitCode
-from fanin.cli.sending import Meter, _asking, again, stopped
+from fanin.cli.sending import SendMeter, _asking, again, stopped
 from fanin.cli.session import Session
 from fanin.client.producing.resuming import Stop
 
@@ -84,7 +84,7 @@ class TestMeter:
         path = tmp_path / "rows"
         path.write_bytes(b"x" * 400)
         with path.open("rb", buffering=0) as file:
-            meter = Meter(file, whole=True)
+            meter = SendMeter(file, whole=True)
             assert list(meter.counted(iter(["row"] * 10))) == ["row"] * 10
             file.read(100)
             # When these rows are sent in ten seconds
@@ -96,13 +96,13 @@ class TestMeter:
 
     def test_a_pipe_does_not(self, monkeypatch):
         monkeypatch.setattr("fanin.cli.sending.time.monotonic", lambda: 0.0)
-        meter = Meter(io.BytesIO(b"x" * 400), whole=True)
+        meter = SendMeter(io.BytesIO(b"x" * 400), whole=True)
         assert meter.describe() == "0 sent, 0:00 elapsed"
 
     def test_a_line_comes_every_five_seconds(self, monkeypatch, capsys):
         now = [0.0]
         monkeypatch.setattr("fanin.cli.sending.time.monotonic", lambda: now[0])
-        meter = Meter(io.BytesIO(), whole=False)
+        meter = SendMeter(io.BytesIO(), whole=False)
         with meter.drawn(Session()) as progress:
             for now[0] in (1.0, 5.0, 6.0, 9.9, 10.0):
                 progress(10)

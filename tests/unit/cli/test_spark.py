@@ -13,7 +13,7 @@ from fanin.errors import JobRunNotFound, NotConfigured
 from fanin.spark import jobs
 from fanin.spark.emr import submit
 from fanin.spark.emr.packing import Package, Script
-from fanin.spark.emr.submit import Pipeline, Run, Submission
+from fanin.spark.emr.submit import JobRun, Pipeline, Submission
 from fanin.spark.jobs import JobName
 
 
@@ -21,16 +21,16 @@ from fanin.spark.jobs import JobName
 class Emr:
     """In place of EMR: runs a job through the states it is given."""
 
-    states: list[Run] = field(default_factory=lambda: [Run("r1", "audit", "SUCCESS", "done", 9)])
+    states: list[JobRun] = field(default_factory=lambda: [JobRun("r1", "audit", "SUCCESS", "done", 9)])
     submitted: list[Submission] = field(default_factory=list)
     stacks: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
 
-    def submit(self, submission: Submission) -> Run:
+    def submit(self, submission: Submission) -> JobRun:
         self.submitted.append(submission)
-        return Run("r1", getattr(submission.job, "name", submission.job))
+        return JobRun("r1", getattr(submission.job, "name", submission.job))
 
-    def look(self, run_id: str) -> Run:
+    def look(self, run_id: str) -> JobRun:
         if run_id != "r1":
             raise JobRunNotFound(f"no run {run_id}")
         return self.states[0]
@@ -124,7 +124,7 @@ class TestSubmit:
     def test_waiting_exits_as_the_run_did(self, run, emr, state, code):
         # Given
         end = replace(emr.states[0], state=state, details="exit code")
-        emr.states = [Run("r1", "audit", "RUNNING"), end]
+        emr.states = [JobRun("r1", "audit", "RUNNING"), end]
         # When
         result = run("spark", "submit", "audit", "--wait")
         # Then
@@ -165,7 +165,7 @@ class TestSubmit:
 
 class TestRuns:
     def test_status_says_how_it_is_and_waits_for_the_end_if_asked_to(self, run, emr):
-        emr.states = [Run("r1", "audit", "RUNNING"), Run("r1", "audit", "FAILED", "exit code 1")]
+        emr.states = [JobRun("r1", "audit", "RUNNING"), JobRun("r1", "audit", "FAILED", "exit code 1")]
         assert run("spark", "status", "r1").exit_code == ExitCode.OK
         result = run("spark", "status", "r1", "--wait", "--json")
         assert (result.exit_code, result.document["state"]) == (1, "FAILED")

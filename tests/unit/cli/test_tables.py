@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from fanin import Tracker
-from fanin.cli.listing import Facts, Listing
+from fanin.cli.listing import FactSheet, Table
 from fanin.cli.tables import batch_facts, batches_table, done, progress_facts, receipts_table
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.reports import Progress
@@ -32,7 +32,7 @@ def batch(tracker) -> Batch:
 
 
 def test_columns_of_numbers_are_aligned_to_the_right():
-    made = Listing("name", "items", right=("items",))
+    made = Table("name", "items", right=("items",))
     made.add_row("a", "1")
     made.add_row("b", "1,000")
     _, first, second = shown(made)
@@ -41,7 +41,7 @@ def test_columns_of_numbers_are_aligned_to_the_right():
 
 
 def test_facts_leave_out_what_is_empty():
-    lines = shown(Facts([("a", "x"), ("b", None), ("c", ""), ("d", 0)]))
+    lines = shown(FactSheet([("a", "x"), ("b", None), ("c", ""), ("d", 0)]))
     assert [line.split() for line in lines] == [["a", "x"], ["d", "0"]]
 
 

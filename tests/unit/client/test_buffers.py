@@ -14,7 +14,7 @@ from fanin.adapters.system import SystemClock
 from fanin.app.api import Buffers
 from fanin.app.services import Services
 from fanin.client.buffers import ROOM_WAITS, Producer, Taker
-from fanin.domain.buffer import Outcome
+from fanin.domain.buffer import PutOutcome
 from fanin.errors import ItemFailed, LimitReached
 from tests.unit.client.https.conftest import Gateway, https
 
@@ -48,7 +48,7 @@ def test_a_producer_waits_as_long_as_the_buffer_is_full(buffers: Buffers) -> Non
     accepted = producer.put("b")
 
     # Then it waited no less than it was asked to, and longer each time
-    assert accepted.outcome is Outcome.WAITING
+    assert accepted.outcome is PutOutcome.WAITING
     assert waits == [1, 1, pytest.approx(1.8)]
 
 

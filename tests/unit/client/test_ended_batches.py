@@ -14,7 +14,7 @@ import pytest
 
 from fanin import ItemFailed, ReceivedMessage, Tracker
 from fanin.client import ended_batches
-from fanin.client.ended_batches import EndedBatches, Known, Skipping
+from fanin.client.ended_batches import EndedBatches, Heard, Skipping
 from fanin.domain.batch import Mode, State
 from fanin.domain.marks import Count, Marked, Receipt
 from fanin.errors import BatchGone, BatchNotFound, InvalidRequest, ServiceUnavailable
@@ -71,7 +71,7 @@ def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     ended.learn([], told(*(receipt(n, State.CANCELLED) for n in range(5))))
     assert [n for n in range(5) if ended.of(n).ended] == [2, 3, 4]
     ended.learn([], told(receipt(2, State.CANCELLED), receipt(9, State.CLOSED)))
-    assert [n for n in range(10) if ended.of(n) != Known()] == [2, 4, 9]
+    assert [n for n in range(10) if ended.of(n) != Heard()] == [2, 4, 9]
 
 
 def test_a_tracker_learns_from_every_answer() -> None:

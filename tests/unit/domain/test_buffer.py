@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.domain import limits
-from fanin.domain.buffer import Outcome, check_payloads
+from fanin.domain.buffer import PutOutcome, check_payloads
 from fanin.errors import InvalidRequest, RequestTooLarge
 
 
@@ -38,4 +38,4 @@ def test_together_they_have_as_many_bytes_as_a_message_may_carry() -> None:
 
 
 def test_the_answer_to_a_put_has_these_words() -> None:
-    assert [*Outcome] == ["waiting", "ready"]
+    assert [*PutOutcome] == ["waiting", "ready"]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from fanin.entry.each_message import handle_each
-from fanin.entry.partial_batch import Message
+from fanin.entry.partial_batch import SqsRecord
 from fanin.errors import Throttled
 
 
@@ -10,7 +10,7 @@ def test_a_message_that_fails_comes_again_and_holds_up_no_other() -> None:
     event = {"Records": [{"messageId": name, "body": name} for name in ("good", "busy", "defect", "last")]}
     handled: list[str] = []
 
-    def handle(message: Message) -> None:
+    def handle(message: SqsRecord) -> None:
         if message["body"] == "busy":
             raise Throttled("busy")
         if message["body"] == "defect":

@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.app.ports.channels import Notice
+from fanin.app.ports.channels import ChannelNotice
 from fanin.app.ports.events import Event
-from fanin.app.targets.delivery import Outcome
-from fanin.app.targets.jobs import Job
+from fanin.app.targets.delivery import JobOutcome
+from fanin.app.targets.jobs import TargetJob
 from fanin.entry import observe
 from fanin.entry.targets import deliver_targets
 from fanin.errors import ServiceUnavailable, Throttled
 
-JOB = Job(7, 0, Notice(Event("7.complete", "Batch Completed", {"metadata": "private"}, 5), succeeded=True), 9)
+JOB = TargetJob(
+    7, 0, ChannelNotice(Event("7.complete", "Batch Completed", {"metadata": "private"}, 5), succeeded=True), 9
+)
 
 
 def message(number: int, body: str | None = None, received: int = 1) -> dict[str, Any]:
@@ -41,11 +43,13 @@ def counted() -> set[str]:
     return {name for name, value in observe.counted.items() if value}
 
 
-def run(*messages: dict[str, Any], outcomes: dict[int, Outcome | Exception]) -> tuple[list[str], list[int]]:
+def run(
+    *messages: dict[str, Any], outcomes: dict[int, JobOutcome | Exception]
+) -> tuple[list[str], list[int]]:
     """The ids of messages to deliver again, and how many seconds later."""
     waits: list[int] = []
 
-    def deliver(job: Job) -> Outcome:
+    def deliver(job: TargetJob) -> JobOutcome:
         outcome = outcomes[job.number]
         if isinstance(outcome, Exception):
             raise outcome
@@ -59,13 +63,13 @@ def run(*messages: dict[str, Any], outcomes: dict[int, Outcome | Exception]) -> 
 
 
 def test_jobs_are_handled_each_on_its_own() -> None:
-    outcomes: dict[int, Outcome | Exception] = {
-        0: Outcome.DELIVERED,
-        1: Outcome.AGAIN,
+    outcomes: dict[int, JobOutcome | Exception] = {
+        0: JobOutcome.DELIVERED,
+        1: JobOutcome.AGAIN,
         2: Throttled("busy"),
-        3: Outcome.PARKED,
+        3: JobOutcome.PARKED,
         4: ValueError("a defect"),
-        5: Outcome.NOTHING,
+        5: JobOutcome.NOTHING,
     }
     again, waits = run(*map(message, range(6)), outcomes=outcomes)
     assert again == ["m1", "m2", "m4"]
@@ -77,9 +81,9 @@ def test_jobs_are_handled_each_on_its_own() -> None:
     }
 
 
-@pytest.mark.parametrize(("outcome", "said"), [(Outcome.AGAIN, "again"), (Outcome.PARKED, "parked")])
+@pytest.mark.parametrize(("outcome", "said"), [(JobOutcome.AGAIN, "again"), (JobOutcome.PARKED, "parked")])
 def test_the_log_says_of_a_target_that_was_not_told_what_becomes_of_it(
-    outcome: Outcome, said: str, caplog: pytest.LogCaptureFixture
+    outcome: JobOutcome, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     run(message(3), outcomes={3: outcome})
 
@@ -93,7 +97,7 @@ def test_the_log_says_of_a_target_that_was_not_told_what_becomes_of_it(
 
 @pytest.mark.parametrize("body", ["{", "[]", "{}", "null"])
 def test_a_message_that_is_not_a_job_becomes_a_dead_letter_in_time(body: str) -> None:
-    again, _ = run(message(0, body), message(1), outcomes={1: Outcome.DELIVERED})
+    again, _ = run(message(0, body), message(1), outcomes={1: JobOutcome.DELIVERED})
     assert again == ["m0"]
 
 
@@ -101,10 +105,10 @@ def test_messages_that_cannot_be_postponed_come_again_all_the_same() -> None:
     def postpone(_: object) -> None:
         raise ServiceUnavailable("no answer")
 
-    answer = deliver_targets({"Records": [message(0)]}, lambda _: Outcome.AGAIN, postpone)
+    answer = deliver_targets({"Records": [message(0)]}, lambda _: JobOutcome.AGAIN, postpone)
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
 
 
 def test_no_log_shows_what_is_told(caplog: pytest.LogCaptureFixture, capsys: Any) -> None:
-    run(message(0), message(1, "private"), outcomes={0: Outcome.PARKED})
+    run(message(0), message(1, "private"), outcomes={0: JobOutcome.PARKED})
     assert "private" not in caplog.text + "".join(capsys.readouterr())

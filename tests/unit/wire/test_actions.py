@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.wire.actions import MAX_TEXT, Action, Caller, CallerKind, Outcome, bounded, log_fields
+from fanin.wire.actions import MAX_TEXT, Action, ActionOutcome, Caller, CallerKind, bounded, log_fields
 
 CANCEL = Action(
     "cancelBatch",
     {"batch_id": "7"},
     Caller(CallerKind.LOCAL, "ada"),
-    Outcome(200),
+    ActionOutcome(200),
     at=1_700_000_000_123,
 )
 
@@ -33,7 +33,11 @@ def test_an_action_has_all_that_is_known() -> None:
     caller = Caller(CallerKind.JWT, "ada", account="1", issuer="https://id", client="console")
     fields = log_fields(
         replace(
-            CANCEL, caller=caller, outcome=Outcome(410, "batch-gone"), result={"items": 3}, request_id="r"
+            CANCEL,
+            caller=caller,
+            outcome=ActionOutcome(410, "batch-gone"),
+            result={"items": 3},
+            request_id="r",
         )
     )
     assert fields["caller"] == {

@@ -18,7 +18,7 @@ from fanin.domain.batch import State
 from fanin.errors import IdempotencyKeyReused, InvalidRequest
 from fanin.spark.fanout import driver, sending, staging
 from fanin.spark.fanout.driver import fan_out
-from fanin.spark.fanout.sending import Target
+from fanin.spark.fanout.sending import SendTarget
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.jobs.fan_out import JOB
 from fanin.spark.runtime.service import Service
@@ -274,7 +274,7 @@ class TestDeaths:
         deaths.mkdir()
         task_of, through = sending.send_task, faults.at_page(2, str(deaths))
 
-        def faulty(target: Target) -> Any:
+        def faulty(target: SendTarget) -> Any:
             task = task_of(target)
             return lambda pages: task(through(pages))
 
@@ -305,7 +305,7 @@ class TestDeaths:
         spark.range(0, rows + null, 1, 2).selectExpr(values).write.parquet(str(tmp_path / "rows"))
         once, both = sending.send, threading.Barrier(2)
 
-        def together(numbered: DataFrame, target: Target) -> DataFrame:
+        def together(numbered: DataFrame, target: SendTarget) -> DataFrame:
             tasks.append(numbered.rdd.getNumPartitions())
             both.wait(60)
             return once(numbered, target)

@@ -9,7 +9,7 @@ from botocore.stub import Stubber
 
 from fanin.adapters.dynamodb import DynamoBatches
 from fanin.adapters.dynamodb.rows import encode
-from fanin.app.ports.batches import Page
+from fanin.app.ports.batches import BatchRows
 from fanin.domain.batch import Batch, State
 from tests.unit.adapters.dynamodb.conftest import BATCH
 
@@ -39,7 +39,7 @@ def test_all_shards_are_asked_in_turn_for_what_the_page_still_lacks(
         aws.add_response("query", {"Items": [place(shard)] if shard % 3 == 0 else []})
     rows(aws, batch(0), batch(3), batch(6))
 
-    assert batches.page(State.OPEN, limit=10) == Page([batch(0), batch(3), batch(6)], None)
+    assert batches.page(State.OPEN, limit=10) == BatchRows([batch(0), batch(3), batch(6)], None)
 
     assert asked[:-1] == [
         {

@@ -16,7 +16,7 @@ import pytest
 from fanin import names
 from fanin.adapters.memory import FixedClock, MemoryQueues
 from fanin.app.buffers import deliveries
-from fanin.app.buffers.deliveries import SIFT_MS, Deliveries, Receipt
+from fanin.app.buffers.deliveries import SIFT_MS, Deliveries, WorkReceipt
 from fanin.app.buffers.records import BufferRecords
 from fanin.app.buffers.service import BufferService
 from fanin.app.ports.channels import Outgoing
@@ -251,8 +251,8 @@ def packed(value: object) -> str:
 
 @pytest.mark.parametrize("handle", ["delivery-1", "", "AQEB+/==", "a b\n", "☂", "h" * 1_024])
 def test_a_receipt_reads_back_as_it_was_written(handle: str) -> None:
-    assert deliveries.read_receipt(deliveries.write_receipt(ITEM, handle)) == Receipt(7, ITEM, handle)
-    assert deliveries.read_receipt(deliveries.write_receipt(FIRST, handle)) == Receipt(0, FIRST, handle)
+    assert deliveries.read_receipt(deliveries.write_receipt(ITEM, handle)) == WorkReceipt(7, ITEM, handle)
+    assert deliveries.read_receipt(deliveries.write_receipt(FIRST, handle)) == WorkReceipt(0, FIRST, handle)
 
 
 @pytest.mark.parametrize("padding", range(4))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.buffers.keyed_puts import PutKeys
-from fanin.app.buffers.records import Entry
+from fanin.app.buffers.records import WorkEntry
 from fanin.app.buffers.slots import LIFETIME, MARGIN_MS, RENEWAL, SEND_MS, renew_at
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import State
@@ -278,13 +278,15 @@ def keys(world: World) -> PutKeys:
 
 
 @pytest.fixture
-def entry(world: World) -> Entry:
+def entry(world: World) -> WorkEntry:
     batch, _ = world.batch()
     buffer = Buffer("jobs", 3, "https://mine", owned=False, batch_id=batch.batch_id)
-    return Entry(buffer, world.clock.at + (LIFETIME - RENEWAL) * 1000, 60, born=batch.batch_id)
+    return WorkEntry(buffer, world.clock.at + (LIFETIME - RENEWAL) * 1000, 60, born=batch.batch_id)
 
 
-def test_a_note_is_stored_where_every_process_looks_for_it(world: World, keys: PutKeys, entry: Entry) -> None:
+def test_a_note_is_stored_where_every_process_looks_for_it(
+    world: World, keys: PutKeys, entry: WorkEntry
+) -> None:
     keys.find(entry, KEY, ["a", "b"])
 
     name = f"put/{KEY.name}"
@@ -295,7 +297,7 @@ def test_a_note_is_stored_where_every_process_looks_for_it(world: World, keys: P
 
 @pytest.mark.parametrize("payloads", [["a"], ["a", "b", ""], ["b", "a"], ["ab"], ['a", "b']])
 def test_a_note_stands_for_its_payloads_in_their_order(
-    keys: PutKeys, entry: Entry, payloads: list[str]
+    keys: PutKeys, entry: WorkEntry, payloads: list[str]
 ) -> None:
     keys.find(entry, KEY, ["a", "b"])
 
@@ -305,14 +307,14 @@ def test_a_note_stands_for_its_payloads_in_their_order(
 
 @pytest.mark.parametrize("key", ["", "x" * 257])
 def test_a_key_that_cannot_be_is_refused_and_nothing_is_written(
-    world: World, keys: PutKeys, entry: Entry, key: str
+    world: World, keys: PutKeys, entry: WorkEntry, key: str
 ) -> None:
     with pytest.raises(InvalidRequest, match="Idempotency-Key"):
         keys.find(entry, IdempotencyKey.of(key), ["a"])
     assert world.accesses.writes["records.put"] == 0
 
 
-def test_slots_that_were_given_up_are_not_kept(keys: PutKeys, entry: Entry) -> None:
+def test_slots_that_were_given_up_are_not_kept(keys: PutKeys, entry: WorkEntry) -> None:
     # Given three calls that saw the same note, of which two give up its slots
     note = keys.find(entry, KEY, ["a"])
     keys.put_again(entry, note, [OLD], [0])
@@ -326,7 +328,7 @@ def test_slots_that_were_given_up_are_not_kept(keys: PutKeys, entry: Entry) -> N
     assert len(again.slots_key) <= 256
 
 
-def test_a_key_gives_its_payloads_slots_of_their_own(keys: PutKeys, entry: Entry) -> None:
+def test_a_key_gives_its_payloads_slots_of_their_own(keys: PutKeys, entry: WorkEntry) -> None:
     notes = [keys.find(entry, IdempotencyKey.of(key), ["a"]) for key in ("one", "two")]
     for note in notes:
         keys.put_again(entry, note, [""], [0])
@@ -335,7 +337,9 @@ def test_a_key_gives_its_payloads_slots_of_their_own(keys: PutKeys, entry: Entry
     assert len(slots) == 2
 
 
-def test_a_note_outlives_a_change_of_the_batch_by_a_month(world: World, keys: PutKeys, entry: Entry) -> None:
+def test_a_note_outlives_a_change_of_the_batch_by_a_month(
+    world: World, keys: PutKeys, entry: WorkEntry
+) -> None:
     keys.find(entry, KEY, ["a"])
     batch, _ = world.batch()
     world.clock.at = entry.renew_at
@@ -347,14 +351,14 @@ def test_a_note_outlives_a_change_of_the_batch_by_a_month(world: World, keys: Pu
     assert keys.find(renewed, KEY, ["a"]).new
 
 
-def test_keys_of_another_buffer_are_others(world: World, keys: PutKeys, entry: Entry) -> None:
+def test_keys_of_another_buffer_are_others(world: World, keys: PutKeys, entry: WorkEntry) -> None:
     batch, _ = world.batch()
     keys.find(entry, KEY, ["a"])
 
     assert keys.find(entry._replace(born=batch.batch_id), KEY, ["b"]).new
 
 
-def test_a_key_of_another_caller_is_another_key(world: World, keys: PutKeys, entry: Entry) -> None:
+def test_a_key_of_another_caller_is_another_key(world: World, keys: PutKeys, entry: WorkEntry) -> None:
     # Given the work that one caller has put in under a key
     mine = IdempotencyKey.of("order-7", Principal("ada", "iam ada"))
     keys.keep(entry, keys.find(entry, mine, ["a"]), [OLD])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.buffers.records import GRAVE, BufferRecords, Entry, check_name, entry_of
+from fanin.app.buffers.records import GRAVE, BufferRecords, WorkEntry, check_name, entry_of
 from fanin.app.fresh import FRESH_MS
 from fanin.app.ports.records import FOREVER, Record
 from fanin.domain.buffer import Buffer
 from fanin.errors import BufferNotFound, InvalidRequest
 from tests.unit.app.conftest import World
 
-ENTRY = Entry(
+ENTRY = WorkEntry(
     Buffer("jobs", 3, "https://sqs/jobs", owned=True, batch_id=7), renew_at=1_000, retention=60, born=5
 )
 
@@ -31,7 +31,7 @@ def reads(world: World) -> int:
     return world.accesses.reads["directory.read"]
 
 
-def written(records: BufferRecords, entry: Entry) -> Entry:
+def written(records: BufferRecords, entry: WorkEntry) -> WorkEntry:
     """Write a record, which nobody has changed meanwhile."""
     now, wrote = records.write(entry)
     assert wrote
@@ -39,7 +39,7 @@ def written(records: BufferRecords, entry: Entry) -> Entry:
     return now
 
 
-def limited(entry: Entry, limit: int) -> Entry:
+def limited(entry: WorkEntry, limit: int) -> WorkEntry:
     """The same with another limit."""
     return entry._replace(buffer=Buffer("jobs", limit, "https://sqs/jobs", owned=True, batch_id=7))
 

@@ -15,7 +15,7 @@ from fanin.app.ports.queues import Received
 from fanin.domain import limits
 from fanin.domain.access import Principal
 from fanin.domain.batch import State
-from fanin.domain.buffer import Outcome
+from fanin.domain.buffer import PutOutcome
 from fanin.errors import (
     BufferNotFound,
     ChannelRefused,
@@ -76,7 +76,7 @@ def watched(world: World) -> list[int]:
 def test_work_is_taken_as_it_was_put_and_done_once(world: World, town: Town, buffers: BufferService) -> None:
     # Given a buffer with work
     accepted = buffers.put("jobs", ["a", "b"])
-    assert accepted.outcome is Outcome.WAITING
+    assert accepted.outcome is PutOutcome.WAITING
     assert len(set(accepted.items)) == 2
     world.clock.advance(1_500)
 
@@ -126,16 +126,16 @@ def test_status_counts_what_waits_and_below_zero_who_waits(town: Town, buffers: 
 
 def test_a_put_is_ready_when_a_consumer_waits_already(town: Town, buffers: BufferService) -> None:
     # Given a consumer that found nothing, and waits
-    outcomes: list[Outcome] = []
+    outcomes: list[PutOutcome] = []
     town.world.at(
         "directory.put", "after", lambda: outcomes.append(town.process().put("jobs", ["a"]).outcome)
     )
     work = buffers.take("jobs")
 
     # Then the put that came meanwhile was ready, and the consumer has the work
-    assert outcomes == [Outcome.READY]
+    assert outcomes == [PutOutcome.READY]
     assert [one.payload for one in work] == ["a"]
-    assert buffers.put("jobs", ["b"]).outcome is Outcome.WAITING
+    assert buffers.put("jobs", ["b"]).outcome is PutOutcome.WAITING
 
 
 def test_work_that_is_done_is_not_taken_again_though_its_message_stayed(
@@ -501,7 +501,7 @@ class TestPoll:
         assert buffers.status("jobs").count == 0
         # And it counts no longer once it has work
         buffers.poll("jobs", waiter=WAITER, waits=20)
-        assert buffers.put("jobs", ["a"]).outcome is Outcome.READY
+        assert buffers.put("jobs", ["a"]).outcome is PutOutcome.READY
         (work,) = buffers.poll("jobs", waiter=WAITER)
         assert work.payload == "a"
         buffers.done("jobs", [work.receipt])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.app.buffers.records import BufferRecords, Entry
+from fanin.app.buffers.records import BufferRecords, WorkEntry
 from fanin.app.buffers.slots import (
     LIFETIME,
     MARGIN_MS,
@@ -39,21 +39,21 @@ class Process:
         self.records = BufferRecords(world.ports)
         self.slots = Slots(world.ports, self.ledger, self.records)
 
-    def define(self, limit: int) -> Entry:
+    def define(self, limit: int) -> WorkEntry:
         queue = self.world.ports.queues.create("jobs", 7)
         batch = self.slots.open("jobs", limit)
         buffer = Buffer("jobs", limit, queue, owned=True, batch_id=batch.batch_id)
         retention = self.world.ports.queues.state(queue).retention
-        return self.write(Entry(buffer, renew_at(batch), retention, born=batch.batch_id))
+        return self.write(WorkEntry(buffer, renew_at(batch), retention, born=batch.batch_id))
 
-    def write(self, entry: Entry) -> Entry:
+    def write(self, entry: WorkEntry) -> WorkEntry:
         """Write the buffer's record."""
         now, wrote = self.records.write(entry)
         assert wrote
         assert now is not None
         return now
 
-    def marked(self, items: int) -> Entry:
+    def marked(self, items: int) -> WorkEntry:
         """Mark the buffer, and read its record."""
         self.slots.mark(self.records.refresh("jobs"), items)
         return self.records.refresh("jobs")
@@ -66,7 +66,7 @@ class Process:
         """The states of all batches, the oldest first."""
         return [row.state for row in self.world.memory.batches._rows.values()]
 
-    def pending(self, entry: Entry) -> int:
+    def pending(self, entry: WorkEntry) -> int:
         return self.slots.pending(entry.buffer)[1]
 
 
@@ -76,7 +76,7 @@ def process(world: World) -> Process:
 
 
 @pytest.fixture
-def entry(process: Process) -> Entry:
+def entry(process: Process) -> WorkEntry:
     return process.define(3)
 
 
@@ -91,7 +91,7 @@ def test_a_buffers_batch_lives_as_long_as_a_batch_can_and_is_never_idle(process:
 
 class TestAdmit:
     def test_takes_slots_up_to_the_limit_and_again_when_their_items_are_done(
-        self, process: Process, entry: Entry
+        self, process: Process, entry: WorkEntry
     ) -> None:
         seen, group = process.slots.admit(entry, 2)
         assert (seen, len(group), group.batch_id) == (entry, 2, entry.buffer.batch_id)
@@ -110,7 +110,7 @@ class TestAdmit:
 
 
 class TestTake:
-    def test_reclaims_leaked_slots(self, process: Process, entry: Entry) -> None:
+    def test_reclaims_leaked_slots(self, process: Process, entry: WorkEntry) -> None:
         # Given slots that have no message, and a mark since
         process.slots.admit(entry, 3)
         marked = process.marked(3)
@@ -121,7 +121,7 @@ class TestTake:
         process.clock.advance(marked.retention * 1000 + MARGIN_MS)
         assert len(process.slots.take(marked, entry.buffer.batch_id, 1, "order-7")) == 1
 
-    def test_closes_a_batch_that_nears_its_end(self, process: Process, entry: Entry) -> None:
+    def test_closes_a_batch_that_nears_its_end(self, process: Process, entry: WorkEntry) -> None:
         process.clock.at = entry.renew_at
 
         with pytest.raises(BatchClosed):
@@ -129,7 +129,9 @@ class TestTake:
 
 
 class TestRenewal:
-    def test_begins_when_the_batch_nears_its_end_and_no_sooner(self, process: Process, entry: Entry) -> None:
+    def test_begins_when_the_batch_nears_its_end_and_no_sooner(
+        self, process: Process, entry: WorkEntry
+    ) -> None:
         # Given work that is put in a moment before that
         process.clock.at = entry.renew_at - 1
         _, group = process.slots.admit(entry, 1)
@@ -148,7 +150,7 @@ class TestRenewal:
         assert process.batches() == [State.COMPLETE, State.OPEN]
 
     def test_changes_the_batch_and_drops_the_marks_and_keeps_the_rest(
-        self, process: Process, entry: Entry
+        self, process: Process, entry: WorkEntry
     ) -> None:
         entry = process.marked(0)
         assert entry.marks
@@ -163,7 +165,7 @@ class TestRenewal:
         assert process.another().records.refresh("jobs") == renewed
 
     @pytest.mark.parametrize("how", ["expired", "removed"])
-    def test_follows_a_batch_that_is_gone(self, process: Process, entry: Entry, how: str) -> None:
+    def test_follows_a_batch_that_is_gone(self, process: Process, entry: WorkEntry, how: str) -> None:
         if how == "removed":
             del process.world.memory.batches._rows[entry.buffer.batch_id]
         else:
@@ -173,7 +175,7 @@ class TestRenewal:
 
         assert renewed.buffer.batch_id == group.batch_id != entry.buffer.batch_id
 
-    def test_is_given_up_when_others_end_every_batch(self, process: Process, entry: Entry) -> None:
+    def test_is_given_up_when_others_end_every_batch(self, process: Process, entry: WorkEntry) -> None:
         process.slots.cancel(entry.buffer.batch_id)
         other = process.another()
         for _ in range(TRIES):
@@ -190,11 +192,11 @@ class TestRenewal:
         assert process.batches() == [State.CANCELLED] * (TRIES + 1)
 
     def test_whose_answer_was_lost_keeps_the_batch_in_which_others_have_put_work(
-        self, process: Process, entry: Entry
+        self, process: Process, entry: WorkEntry
     ) -> None:
         # Given a renewal whose record is stored, and a process that goes on with it before the SDK repeats
         process.slots.cancel(entry.buffer.batch_id)
-        other, theirs = process.another(), list[Entry]()
+        other, theirs = process.another(), list[WorkEntry]()
 
         def put() -> None:
             theirs.append(other.slots.admit(entry, 1)[0])
@@ -209,7 +211,7 @@ class TestRenewal:
         assert process.batches() == [State.CANCELLED, State.OPEN]
 
     def test_of_a_buffer_that_is_deleted_meanwhile_ends_its_batch(
-        self, process: Process, entry: Entry
+        self, process: Process, entry: WorkEntry
     ) -> None:
         process.slots.cancel(entry.buffer.batch_id)
         other = process.another()
@@ -221,7 +223,7 @@ class TestRenewal:
         assert process.batches() == [State.CANCELLED, State.CANCELLED]
 
     def test_completes_a_batch_whose_last_consumer_died_before_it_could(
-        self, process: Process, entry: Entry
+        self, process: Process, entry: WorkEntry
     ) -> None:
         # Given a buffer that drains, and a consumer that dies between its last bit and the end of the batch
         _, group = process.slots.admit(entry, 3)
@@ -237,7 +239,7 @@ class TestRenewal:
         assert process.batches() == [State.COMPLETE, State.OPEN]
 
     def test_goes_on_where_another_change_of_the_record_came_first(
-        self, process: Process, entry: Entry
+        self, process: Process, entry: WorkEntry
     ) -> None:
         # Given a limit that changes between a renewal's batch and its record
         process.slots.cancel(entry.buffer.batch_id)
@@ -255,7 +257,7 @@ class TestRenewal:
 class TestMark:
     @pytest.mark.parametrize(("retention", "pace"), [(345_600, 34_560), (600, 60), (60, 60)])
     def test_is_made_once_in_a_tenth_of_the_retention_and_once_a_minute_at_the_most(
-        self, process: Process, entry: Entry, retention: int, pace: int
+        self, process: Process, entry: WorkEntry, retention: int, pace: int
     ) -> None:
         first = process.clock.at
         process.records.write(entry._replace(retention=retention))
@@ -269,7 +271,7 @@ class TestMark:
         assert process.marked(3).marks == ((first, 1), (process.clock.at, 3))
 
     def test_drops_the_oldest_of_too_many_and_never_tells_of_fewer_items_than_the_one_before(
-        self, process: Process, entry: Entry
+        self, process: Process, entry: WorkEntry
     ) -> None:
         for items in (*range(MARKS + 3), 4):
             last = process.marked(items)
@@ -278,7 +280,9 @@ class TestMark:
         assert [items for _, items in last.marks] == [*range(4, MARKS + 3), MARKS + 2]
 
 
-def test_a_batch_is_cancelled_once_and_one_that_is_gone_needs_no_end(process: Process, entry: Entry) -> None:
+def test_a_batch_is_cancelled_once_and_one_that_is_gone_needs_no_end(
+    process: Process, entry: WorkEntry
+) -> None:
     for _ in range(2):
         process.slots.cancel(entry.buffer.batch_id)
         assert process.batches() == [State.CANCELLED]
@@ -294,7 +298,7 @@ class TestReclaim:
     """A put that finds the buffer full gives up the slots that no message can stand for any more."""
 
     @pytest.fixture
-    def leaked(self, process: Process, entry: Entry) -> Entry:
+    def leaked(self, process: Process, entry: WorkEntry) -> WorkEntry:
         """A full buffer: two slots before its mark, of which one is done, and two behind it."""
         _, group = process.slots.admit(entry, 2)
         process.ledger.mark([group[1]]).whole()
@@ -302,12 +306,12 @@ class TestReclaim:
         process.slots.admit(marked, 2)
         return marked
 
-    def horizon(self, entry: Entry) -> int:
+    def horizon(self, entry: WorkEntry) -> int:
         """When the slots before the first mark count as leaked."""
         return entry.marks[0][0] + entry.retention * 1000 + MARGIN_MS
 
     def test_gives_up_the_slots_before_a_mark_once_the_retention_has_passed(
-        self, process: Process, leaked: Entry
+        self, process: Process, leaked: WorkEntry
     ) -> None:
         # Given a full buffer, a moment before
         process.clock.at = self.horizon(leaked) - 1
@@ -325,7 +329,7 @@ class TestReclaim:
         (failed,) = process.ledger.failures(batch_id).failures
         assert (failed.ordinal, failed.reason) == (0, "its message is lost or expired")
 
-    def test_is_tried_once_in_half_a_minute(self, process: Process, leaked: Entry) -> None:
+    def test_is_tried_once_in_half_a_minute(self, process: Process, leaked: WorkEntry) -> None:
         def looks() -> int:
             before = process.world.accesses.sends["queues.state"]
             with pytest.raises(LimitReached):
@@ -340,7 +344,7 @@ class TestReclaim:
 
     @pytest.mark.parametrize("how", ["a changed limit", "a batch near its end"])
     def test_ends_a_drain_once_the_retention_has_passed_since_it_began(
-        self, process: Process, entry: Entry, how: str
+        self, process: Process, entry: WorkEntry, how: str
     ) -> None:
         # Given a slot without a message, in a buffer that drains
         process.slots.admit(entry, 1)
@@ -375,7 +379,7 @@ class TestReclaim:
 
 class TestLate:
     def test_are_slots_under_a_mark_that_is_as_old_as_a_put_may_take(
-        self, process: Process, entry: Entry
+        self, process: Process, entry: WorkEntry
     ) -> None:
         _, group = process.slots.admit(entry, 2)
         _, after = process.slots.admit(entry, 1)
@@ -389,7 +393,7 @@ class TestLate:
         assert not process.slots.late(entry, group)
 
 
-def test_what_is_not_done_is_pending_until_the_batch_ends(process: Process, entry: Entry) -> None:
+def test_what_is_not_done_is_pending_until_the_batch_ends(process: Process, entry: WorkEntry) -> None:
     _, group = process.slots.admit(entry, 3)
     process.ledger.mark([group[0]]).whole()
     batch, pending = process.slots.pending(entry.buffer)

@@ -8,7 +8,7 @@ import pytest
 from fanin.app.diagnosis.facts import LOST, Facts
 from fanin.app.diagnosis.queue_findings import queue_findings
 from fanin.app.ports.parts import RetryRow, SentRow
-from fanin.app.ports.queues import Consumer, Figures, QueueReport, Trouble
+from fanin.app.ports.queues import Figures, FunctionTrouble, QueueMapping, QueueReport
 from fanin.domain.batch import Batch, State
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.reports import MissingRange
@@ -23,8 +23,8 @@ BATCH = Batch(
 EMPTY = Figures(0, 0, 0, retention=345_600)
 WAITING = Figures(9, 0, 0, retention=345_600)
 LAG = "SQS's counts are approximate, and may be a minute old."
-ENABLED = Consumer("importer", True, "Enabled")
-DISABLED = Consumer("importer", False, "Disabled", "4e97")
+ENABLED = QueueMapping("importer", True, "Enabled")
+DISABLED = QueueMapping("importer", False, "Disabled", "4e97")
 
 
 def of(report: QueueReport, now: int = NOW + HOUR, **facts: Any) -> dict[Code, Finding]:
@@ -39,13 +39,13 @@ def of(report: QueueReport, now: int = NOW + HOUR, **facts: Any) -> dict[Code, F
     return {one.code: one for one in queue_findings(known)}
 
 
-def seen(figures: Figures, *consumers: Consumer, **more: Any) -> QueueReport:
+def seen(figures: Figures, *consumers: QueueMapping, **more: Any) -> QueueReport:
     return QueueReport(URL, figures=figures, consumers=consumers, troubles=(), **more)
 
 
 class TestWaiting:
     def test_a_disabled_mapping_is_an_error_even_while_the_batch_moves(self) -> None:
-        found = of(seen(WAITING, DISABLED, Consumer("other", False, "Disabling")), NOW, begun=True)
+        found = of(seen(WAITING, DISABLED, QueueMapping("other", False, "Disabling")), NOW, begun=True)
 
         assert found == only(
             Code.WAITING,
@@ -155,7 +155,7 @@ def test_delayed_messages_are_not_told_beside_those_that_can_be_received() -> No
 
 class TestTrouble:
     def test_throttles_are_told(self) -> None:
-        report = replace(seen(WAITING, ENABLED), troubles=(Trouble("importer", 1_200, 0, 15),))
+        report = replace(seen(WAITING, ENABLED), troubles=(FunctionTrouble("importer", 1_200, 0, 15),))
 
         assert of(report, NOW) == only(
             Code.THROTTLED,
@@ -169,7 +169,7 @@ class TestTrouble:
         )
 
     def test_errors_are_told_while_messages_are_left(self) -> None:
-        trouble = (Trouble("importer", 0, 1, 15),)
+        trouble = (FunctionTrouble("importer", 0, 1, 15),)
 
         assert of(replace(seen(EMPTY, ENABLED), troubles=trouble), NOW, begun=True) == {}
         assert of(replace(seen(WAITING, ENABLED), troubles=trouble), NOW) == only(
@@ -182,7 +182,7 @@ class TestTrouble:
         )
 
     def test_where_all_goes_well_there_is_none(self) -> None:
-        report = replace(seen(WAITING, ENABLED), troubles=(Trouble("importer", 0, 0, 15),))
+        report = replace(seen(WAITING, ENABLED), troubles=(FunctionTrouble("importer", 0, 0, 15),))
 
         assert of(report, NOW) == {}
 

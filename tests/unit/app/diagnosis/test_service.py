@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.parts import SentRow
-from fanin.app.ports.queues import Consumer, Figures
+from fanin.app.ports.queues import Figures, QueueMapping
 from fanin.domain import ids
 from fanin.domain.diagnosis import Code, Known, Retry, SentItems
 from fanin.errors import InvalidItemId, InvalidRequest, RequestTooLarge
@@ -106,7 +106,7 @@ def test_findings_and_ranges_stand_on_what_was_noted_and_seen(scene: Scene) -> N
     # Given a batch whose messages wait in a queue with a disabled mapping
     batch = scene.waiting(Figures(10, 0, 0, retention=60))
     reports = scene.memory.inspection.reports
-    reports[URL] = replace(reports[URL], consumers=(Consumer("importer", False, "Disabled"),))
+    reports[URL] = replace(reports[URL], consumers=(QueueMapping("importer", False, "Disabled"),))
 
     diagnosis = scene.diagnostics.why(batch.batch_id)
 

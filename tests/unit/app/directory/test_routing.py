@@ -9,7 +9,7 @@ import pytest
 
 from fanin import names
 from fanin.app.directory import routing
-from fanin.app.directory.routing import MOST_WAITING, NAMESPACE, Delivery, Routed
+from fanin.app.directory.routing import MOST_WAITING, NAMESPACE, Routed, RoutedDelivery
 from fanin.app.directory.service import DirectoryService
 from fanin.domain import limits
 from fanin.domain.routing import Policy, PutEvent, PutRoute
@@ -310,26 +310,26 @@ def test_an_event_without_an_id_has_no_note(event_id: object) -> None:
 def test_a_note_tells_who_waits_for_a_day(town: Town) -> None:
     # Given a note
     records = town.ports.directory
-    left = Delivery(3, 1, ["b", "c"])
+    left = RoutedDelivery(3, 1, ["b", "c"])
     routing.keep_delivery(records, routing.delivery_place("orders", "e-1"), left, town.clock.now())
 
     # Then it is read as it was
-    found = Delivery.of(records.read_all([WHERE])[WHERE].value)
+    found = RoutedDelivery.of(records.read_all([WHERE])[WHERE].value)
     assert (found.sent, found.refused) == (3, 1)
     assert [found.goes_to(name) for name in "abc"] == [False, True, True]
 
     # And it is gone after a day, when nobody delivers the event any more
     town.clock.advance(86_401_000)
     assert records.read_all([WHERE]) == {}
-    assert Delivery.of(None).goes_to("a")
+    assert RoutedDelivery.of(None).goes_to("a")
 
 
 def test_a_note_that_is_too_large_for_a_record_is_not_written(town: Town) -> None:
     names = [f"{number:0128}" for number in range(MOST_WAITING + 1)]
-    routing.keep_delivery(town.ports.directory, WHERE, Delivery(1, 0, names), town.clock.now())
+    routing.keep_delivery(town.ports.directory, WHERE, RoutedDelivery(1, 0, names), town.clock.now())
     assert town.ports.directory.read_all([WHERE]) == {}
 
-    routing.keep_delivery(town.ports.directory, WHERE, Delivery(1, 0, names[1:]), town.clock.now())
+    routing.keep_delivery(town.ports.directory, WHERE, RoutedDelivery(1, 0, names[1:]), town.clock.now())
     value = town.ports.directory.read_all([WHERE])[WHERE].value
     assert len(str(value)) < 350_000
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fanin.app.ledger.picture import MOST_ROWS
 from fanin.app.ports.parts import Redriven
-from fanin.app.ports.words import Claim, WordKey
+from fanin.app.ports.words import ItemClaim, WordKey
 from fanin.domain.batch import Batch, Mode, OnFailure, State
 from fanin.domain.ids import MAX_ITEMS, Group
 from fanin.domain.marks import ItemRange
@@ -28,7 +28,7 @@ def lease(world: World, batch: Batch, ordinal: int, *, seconds: int) -> int:
     """Take a lease on an item behind the ledger's back; returns when it ends, seconds."""
     now, (number, position) = world.clock.now() // 1000, divmod(ordinal, world.ports.tree.width)
     key = WordKey(batch.batch_id, 0, number)
-    world.ports.words.claim([Claim(key, position, now, now + seconds, batch.expires_at)])
+    world.ports.words.claim([ItemClaim(key, position, now, now + seconds, batch.expires_at)])
     return now + seconds
 
 

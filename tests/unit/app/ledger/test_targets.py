@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.targets.delivery import Outcome
+from fanin.app.targets.delivery import JobOutcome
 from fanin.domain.batch import OpenBatch
 from fanin.domain.targets import TargetState
 from fanin.errors import BatchGone, BatchNotFound, InvalidRequest
@@ -47,7 +47,7 @@ def test_all_targets_that_were_not_told_are_told_again_at_once(world: World) -> 
     jobs = world.jobs()
     assert [(job.number, job.once) for job in jobs] == [(1, True), (2, False), (3, False)]
     assert states(world, batch.batch_id)[2:] == [TargetState.PENDING] * 2
-    assert world.do(jobs) == [Outcome.NOTHING, Outcome.DELIVERED, Outcome.DELIVERED]
+    assert world.do(jobs) == [JobOutcome.NOTHING, JobOutcome.DELIVERED, JobOutcome.DELIVERED]
     # And when it is back, it is told, and once more does nothing
     world.memory.callbacks.down.clear()
     world.ledger.redeliver(batch.batch_id)
@@ -69,7 +69,7 @@ def test_a_target_that_is_still_tried_after_its_day_has_lost_its_job(
     world.clock.advance(hours * 3_600_000)
     world.ledger.redeliver(batch.batch_id)
     # Then its new job goes on, if no other does
-    assert world.do(world.jobs()) == [Outcome.AGAIN if lost else Outcome.NOTHING]
+    assert world.do(world.jobs()) == [JobOutcome.AGAIN if lost else JobOutcome.NOTHING]
 
 
 def test_the_targets_of_a_batch_that_does_not_exist_or_was_removed(world: World) -> None:

@@ -185,7 +185,7 @@ def totals(world: World, batch: Batch, *, exact: bool = True) -> tuple[Mapping[s
     return row.totals, row.totals_exact
 
 
-def completed(world: World, items: int, done: batches.Done) -> Batch:
+def completed(world: World, items: int, done: batches.Completion) -> Batch:
     """A batch of so many items, all done, whose row was completed by somebody else than the ledger."""
     batch, group = opened(world, items)
     world.ledger.mark(results(group, range(items))).whole()
@@ -226,7 +226,7 @@ class TestSums:
 class TestVerify:
     def test_says_that_a_row_has_other_totals_than_its_words_and_repairs_nothing(self, world: World) -> None:
         # Given a complete batch whose row says something else
-        done = batches.Done(0, failed_more=False, totals={"rows": 21, "cents": 0}, totals_exact=True)
+        done = batches.Completion(0, failed_more=False, totals={"rows": 21, "cents": 0}, totals_exact=True)
         batch = completed(world, 16, done)
 
         verdict = world.ledger.verify(batch.batch_id)
@@ -236,7 +236,7 @@ class TestVerify:
 
     def test_repairs_words_of_a_batch_that_was_completed_around_them(self, world: World) -> None:
         # Given a complete row whose last word was never settled
-        batch = completed(world, 20, batches.Done(0, False))
+        batch = completed(world, 20, batches.Completion(0, False))
 
         assert world.ledger.verify(batch.batch_id).repaired
         assert totals(world, batch) == ({"rows": 20, "cents": -190}, True)

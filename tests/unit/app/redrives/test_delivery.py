@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.channels import Offered, Outgoing
-from fanin.app.redrives.delivery import Delivery
+from fanin.app.redrives.delivery import RedriveDelivery
 from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import Planning
-from fanin.app.redrives.records import Counts, Page, Run
+from fanin.app.redrives.records import Counts, RedrivePage, RedriveRun
 from fanin.domain.batch import LIVE, Batch, Mode, State
 from fanin.domain.failures import Keep, KeptMessage
 from fanin.domain.limits import MAX_FAILED_MESSAGES, MAX_KEPT_IN_ROW
@@ -20,14 +20,14 @@ from fanin.errors import BatchGone, Throttled
 from tests.unit.app.redrives.conftest import FIFO, QUEUE, SMALL, Failed
 
 
-def delivery(world: Failed) -> Delivery:
+def delivery(world: Failed) -> RedriveDelivery:
     queues = Destinations(world.ports)
-    return Delivery(world.fresh(), Planning(world.ports, queues), queues)
+    return RedriveDelivery(world.fresh(), Planning(world.ports, queues), queues)
 
 
-def run(batch: Batch, *taken: int, at: int = 0) -> Run:
+def run(batch: Batch, *taken: int, at: int = 0) -> RedriveRun:
     plan = tuple((n, at) for n in taken)
-    return Run(batch.batch_id, Redrive(), 0, 0, page=Page(plan=plan))
+    return RedriveRun(batch.batch_id, Redrive(), 0, 0, page=RedrivePage(plan=plan))
 
 
 def test_a_large_message_that_cannot_be_sent_is_kept_with_its_new_item(failed: Failed) -> None:

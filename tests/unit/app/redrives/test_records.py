@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fanin.app.ports.records import Record
-from fanin.app.redrives.records import Counts, Page, Run, latest, prefix_of, read, run_of, save
+from fanin.app.redrives.records import Counts, RedrivePage, RedriveRun, latest, prefix_of, read, run_of, save
 from fanin.domain.redrives import (
     MAX_REFUSALS,
     NAMED,
@@ -21,14 +21,14 @@ from fanin.errors import BatchGone
 from tests.unit.app.redrives.conftest import Failed
 
 REQUEST = Redrive(("a",), (OrdinalRange(1, 2),), "https://sqs/x")
-RUN = Run(
+RUN = RedriveRun(
     7,
     REQUEST,
     3,
     99,
     "me",
     100,
-    Page(4, "before", "after", True, ((1, 11), (2, 12))),
+    RedrivePage(4, "before", "after", True, ((1, 11), (2, 12))),
     1,
     8,
     False,

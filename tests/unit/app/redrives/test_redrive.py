@@ -9,7 +9,7 @@ import pytest
 
 from fanin.app.ports.parts import IN_ROW, REDRIVE
 from fanin.app.redrives.planning import LISTED
-from fanin.app.redrives.records import LEASE_MS, Run, save
+from fanin.app.redrives.records import LEASE_MS, RedriveRun, save
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain import limits
 from fanin.domain.batch import LIVE, Batch, Kind, Mode, OnFailure, State
@@ -595,7 +595,7 @@ def test_redrives_are_listed_by_time_up_to_the_rows_that_a_call_may_read(failed:
     store = failed.ports.records
     for n in range(limits.MAX_ROWS):
         request = Redrive(errors=[f"error {n}"])
-        save(store, batch, Run(batch.batch_id, request, 0, started_at=n))
+        save(store, batch, RedriveRun(batch.batch_id, request, 0, started_at=n))
     # When they are listed
     service = failed.service()
     page = service.redrives(batch.batch_id, limit=1_000)

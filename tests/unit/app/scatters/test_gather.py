@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fanin import names
 from fanin.app.ports.events import Event
 from fanin.app.scatters.gather import Gather
-from fanin.app.scatters.records import Plan, read_plan
+from fanin.app.scatters.records import ScatterPlan, read_plan
 from fanin.app.scatters.service import ScatterService
 from fanin.domain import limits
 from fanin.domain.batch import Batch, OpenBatch, State
@@ -38,7 +38,7 @@ class Crowd(Fleet):
     def failed(self, batch: Batch, *ordinals: int) -> None:
         self.ledger.mark([Failure(self.nth(batch, i), "broken") for i in ordinals]).whole()
 
-    def plan(self, batch: Batch) -> Plan:
+    def plan(self, batch: Batch) -> ScatterPlan:
         return read_plan(self.ports.records, batch.batch_id)
 
     def postpone(self, batch: Batch) -> Batch | None:

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from fanin.adapters.memory import Memory
 from fanin.app.ports.records import Records
 from fanin.app.scatters import records as scatter_records
-from fanin.app.scatters.records import Chunk, Plan
+from fanin.app.scatters.records import Chunk, ScatterPlan
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import BatchNotFound
 from tests.unit.app.scatters.conftest import BATCH
 
 OTHER = replace(BATCH, batch_id=8)
-PLAN = Plan("c", 120, 2, None)
+PLAN = ScatterPlan("c", 120, 2, None)
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ class TestPlan:
     def test_a_plan_is_read_back_after_a_repeat_and_another_one_that_is_refused(
         self, records: Records, quorum: float | None
     ) -> None:
-        plan = Plan("mine", 5, 0, quorum)
+        plan = ScatterPlan("mine", 5, 0, quorum)
 
         assert scatter_records.put_plan(records, BATCH, plan)
         assert scatter_records.put_plan(records, BATCH, replace(plan))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from fanin.app.ports import Defaults
-from fanin.app.targets.delivery import Outcome, deliver
-from fanin.app.targets.jobs import Job
+from fanin.app.targets.delivery import JobOutcome, deliver
+from fanin.app.targets.jobs import TargetJob
 from fanin.app.targets.records import TargetRecord, read_targets
 from fanin.domain.batch import Batch
 from fanin.domain.marks import Failure
@@ -43,13 +43,13 @@ class World(conftest.World):
         self.ledger.announce(row)
         return row
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[TargetJob]:
         """The jobs that wait, which are taken."""
-        found = [Job.decode(job) for job in self.memory.target_jobs.waiting]
+        found = [TargetJob.decode(job) for job in self.memory.target_jobs.waiting]
         self.memory.target_jobs.waiting.clear()
         return found
 
-    def do(self, jobs: Sequence[Job]) -> list[Outcome]:
+    def do(self, jobs: Sequence[TargetJob]) -> list[JobOutcome]:
         return [deliver(self.ports, job) for job in jobs]
 
     def kept(self, batch: Batch) -> list[TargetRecord]:

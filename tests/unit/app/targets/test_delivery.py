@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from fanin import names
-from fanin.app.ports.channels import Notice
-from fanin.app.targets.delivery import Outcome, deliver
+from fanin.app.ports.channels import ChannelNotice
+from fanin.app.targets.delivery import JobOutcome, deliver
 from fanin.app.targets.records import change
 from fanin.domain.batch import Batch
 from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType, When
@@ -29,7 +29,7 @@ def test_each_type_is_told_the_event(world: World) -> None:
     )
     batch = world.ended(*targets)
     # When
-    assert world.do(world.jobs()) == [Outcome.DELIVERED] * 4
+    assert world.do(world.jobs()) == [JobOutcome.DELIVERED] * 4
     # Then
     assert [told.target for told in world.memory.callbacks.told] == list(targets[:3])
     assert {told.event.id for told in world.memory.callbacks.told} == {f"{batch.batch_id}.complete"}
@@ -53,13 +53,13 @@ def test_a_target_that_was_told_is_not_told_again(world: World) -> None:
     world.ended(task())
     jobs = world.jobs()
     world.do(jobs)
-    assert world.do(jobs * 3) == [Outcome.NOTHING] * 3
+    assert world.do(jobs * 3) == [JobOutcome.NOTHING] * 3
     assert len(world.memory.callbacks.told) == 1
 
 
 def test_a_target_that_did_not_ask_for_this_end_is_skipped(world: World) -> None:
     batch = world.ended(task("a", When.COMPLETE), task("b", When.FAILED), fail=True)
-    assert world.do(world.jobs()) == [Outcome.NOTHING, Outcome.DELIVERED]
+    assert world.do(world.jobs()) == [JobOutcome.NOTHING, JobOutcome.DELIVERED]
     assert [kept.state for kept in world.kept(batch)] == [TargetState.SKIPPED, TargetState.DELIVERED]
     (told,) = world.memory.callbacks.told
     assert told.succeeded is False
@@ -70,14 +70,14 @@ def test_a_target_that_is_down_is_tried_again_and_another_is_told(world: World) 
     world.memory.channels.busy.add(QUEUE)
     batch = world.ended(task("down"), Target(TargetType.SQS, queue_url=QUEUE), task("up"))
     jobs = world.jobs()
-    assert world.do(jobs) == [Outcome.AGAIN, Outcome.AGAIN, Outcome.DELIVERED]
+    assert world.do(jobs) == [JobOutcome.AGAIN, JobOutcome.AGAIN, JobOutcome.DELIVERED]
     first, second, _ = world.kept(batch)
     assert (first.state, first.attempts, first.last_error) == (TargetState.FAILED, 1, "the target is down")
     assert second.last_error == "the queue did not take the message: the queue is busy"
     # When they are up again
     world.memory.callbacks.down.clear()
     world.memory.channels.busy.clear()
-    assert world.do(jobs) == [Outcome.DELIVERED, Outcome.DELIVERED, Outcome.NOTHING]
+    assert world.do(jobs) == [JobOutcome.DELIVERED, JobOutcome.DELIVERED, JobOutcome.NOTHING]
     assert world.kept(batch)[0].last_error is None
 
 
@@ -85,19 +85,19 @@ def test_a_queue_that_was_deleted_is_tried_again_since_it_may_be_made_again(worl
     world.ended(Target(TargetType.SQS, queue_url=QUEUE))
     del world.memory.channels.queues[QUEUE]
     jobs = world.jobs()
-    assert world.do(jobs) == [Outcome.AGAIN]
+    assert world.do(jobs) == [JobOutcome.AGAIN]
     world.memory.channels.queues[QUEUE] = []
-    assert world.do(jobs) == [Outcome.DELIVERED]
+    assert world.do(jobs) == [JobOutcome.DELIVERED]
 
 
-@pytest.mark.parametrize(("late", "outcome"), [(-1, Outcome.AGAIN), (0, Outcome.PARKED)])
-def test_a_target_is_parked_after_a_day(world: World, late: int, outcome: Outcome) -> None:
+@pytest.mark.parametrize(("late", "outcome"), [(-1, JobOutcome.AGAIN), (0, JobOutcome.PARKED)])
+def test_a_target_is_parked_after_a_day(world: World, late: int, outcome: JobOutcome) -> None:
     world.memory.callbacks.down.add("down")
     batch = world.ended(task("down"))
     jobs = world.jobs()
     world.clock.advance(PATIENCE_MS + late)
     assert world.do(jobs) == [outcome]
-    assert (world.kept(batch)[0].state is TargetState.PARKED) is (outcome is Outcome.PARKED)
+    assert (world.kept(batch)[0].state is TargetState.PARKED) is (outcome is JobOutcome.PARKED)
 
 
 def test_a_target_that_refuses_for_good_is_parked_at_once_and_a_later_job_tells_it(world: World) -> None:
@@ -105,15 +105,15 @@ def test_a_target_that_refuses_for_good_is_parked_at_once_and_a_later_job_tells_
     world.memory.callbacks.refusing.add("never")
     world.ended(task("never"))
     jobs = world.jobs()
-    assert world.do(jobs) == [Outcome.PARKED]
+    assert world.do(jobs) == [JobOutcome.PARKED]
     world.memory.callbacks.refusing.clear()
-    assert world.do(jobs) == [Outcome.DELIVERED]
+    assert world.do(jobs) == [JobOutcome.DELIVERED]
 
 
 def test_a_job_whose_batch_is_long_gone_is_dropped(world: World) -> None:
     world.ended(task())
     (job,) = world.jobs()
-    assert deliver(world.ports, replace(job, batch_id=1)) is Outcome.NOTHING
+    assert deliver(world.ports, replace(job, batch_id=1)) is JobOutcome.NOTHING
     assert not world.memory.callbacks.told
 
 
@@ -128,7 +128,7 @@ def test_a_failure_that_is_noted_late_does_not_undo_a_delivery(world: World) -> 
 
     world.at("callbacks.call", "before", other_copy)
     # When
-    assert deliver(world.ports, job) is Outcome.NOTHING
+    assert deliver(world.ports, job) is JobOutcome.NOTHING
     # Then
     assert world.kept(batch)[0].state is TargetState.DELIVERED
 
@@ -144,7 +144,7 @@ def test_a_delivery_is_marked_although_a_failure_was_noted_meanwhile(world: Worl
     (job,) = world.jobs()
 
     world.at("callbacks.call", "after", lambda: note_failure(world, batch))
-    assert deliver(world.ports, job) is Outcome.DELIVERED
+    assert deliver(world.ports, job) is JobOutcome.DELIVERED
     (kept,) = world.kept(batch)
     assert (kept.state, kept.attempts) == (TargetState.DELIVERED, 2)
 
@@ -168,7 +168,7 @@ def test_a_target_whose_record_others_change_all_the_time_is_told_again_later(wo
 def test_a_long_error_is_cut(world: World, monkeypatch) -> None:
     batch = world.ended(task())
 
-    def refuse(_target: Target, _notice: Notice) -> None:
+    def refuse(_target: Target, _notice: ChannelNotice) -> None:
         raise TargetRefused("x" * 300)
 
     monkeypatch.setattr(world.memory.callbacks, "call", refuse)
@@ -182,6 +182,6 @@ def test_a_lost_answer_marks_once(world: World, call: str) -> None:
     batch = world.ended(task())
     jobs = world.jobs()
     LostAnswers(world.memory).lose(call)
-    assert world.do(jobs) == [Outcome.DELIVERED]
+    assert world.do(jobs) == [JobOutcome.DELIVERED]
     (kept,) = world.kept(batch)
     assert (kept.state, kept.attempts) == (TargetState.DELIVERED, 1)

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from fanin.adapters.queues import _body
-from fanin.app.ports.channels import Notice
+from fanin.app.ports.channels import ChannelNotice
 from fanin.app.ports.events import Event
-from fanin.app.targets.jobs import Job, succeeded
+from fanin.app.targets.jobs import TargetJob, succeeded
 from fanin.domain import limits
 from fanin.domain.batch import Batch, State
 from tests.unit.app.targets.conftest import World, task
@@ -18,8 +18,8 @@ EVENT = Event("7.complete", "Batch Completed", {"batch_id": 7, "failed": 0, "fai
 
 
 def test_a_job_survives_its_queue() -> None:
-    job = Job(7, 2, Notice(EVENT, succeeded=True), 9)
-    assert Job.decode(json.loads(json.dumps(job.encode()))) == job
+    job = TargetJob(7, 2, ChannelNotice(EVENT, succeeded=True), 9)
+    assert TargetJob.decode(json.loads(json.dumps(job.encode()))) == job
 
 
 def test_the_largest_event_fits_a_job() -> None:
@@ -29,7 +29,7 @@ def test_the_largest_event_fits_a_job() -> None:
         detail={"text": "x" * (limits.MAX_ENTRY - event._replace(detail={"text": ""}).size)}
     )
     assert event.size == limits.MAX_ENTRY
-    job = Job(2**53 - 1, 4, Notice(event, succeeded=False), 4_102_444_800_000)
+    job = TargetJob(2**53 - 1, 4, ChannelNotice(event, succeeded=False), 4_102_444_800_000)
     assert len(_body(job.encode()).encode()) <= limits.MAX_QUEUE_BYTES
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fanin.client.frames.envelopes import Envelope
-from fanin.client.frames.repeat_buffer import NOT_HANDLED, MemoryRepeatBuffer, RepeatBuffer, Usage
+from fanin.client.frames.repeat_buffer import NOT_HANDLED, BufferUsage, MemoryRepeatBuffer, RepeatBuffer
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.errors import BufferFull, InvalidRequest
 
@@ -59,7 +59,7 @@ def test_entries_wait_until_a_frame_takes_them_in_order(make: Make) -> None:
     # And a frame is dropped whole
     for _ in range(2):
         buffer.drop(7)
-    assert (buffer.frames(), buffer.waiting, buffer.usage) == ([], 2, Usage(2, 18))
+    assert (buffer.frames(), buffer.waiting, buffer.usage) == ([], 2, BufferUsage(2, 18))
 
 
 def test_of_a_frame_that_was_given_up_what_is_missing_waits_again(make: Make) -> None:
@@ -68,7 +68,7 @@ def test_of_a_frame_that_was_given_up_what_is_missing_waits_again(make: Make) ->
     buffer.assign(7, 5)
     buffer.release(7, [(1, 2), (3, 2**32)])  # it need not be known how large the frame was
 
-    assert (buffer.frames(), buffer.waiting, buffer.usage) == ([], 3, Usage(3, 27))
+    assert (buffer.frames(), buffer.waiting, buffer.usage) == ([], 3, BufferUsage(3, 27))
     buffer.assign(8, 3)
     assert payloads(buffer, 8, (0, 3)) == [b"payload 1", b"payload 3", b"payload 4"]
 
@@ -93,7 +93,7 @@ def test_it_is_full_at_its_bound_of_bytes(make: Make) -> None:
     with pytest.raises(BufferFull):
         buffer.put(b"12345")
     buffer.put(b"1234")
-    assert buffer.usage == Usage(2, 10)
+    assert buffer.usage == BufferUsage(2, 10)
 
 
 def test_frames_are_listed_oldest_first(make: Make) -> None:
@@ -118,11 +118,11 @@ def test_what_can_never_be_sent_is_set_aside_with_the_reason(make: Make) -> None
         (b"payload 0", "text/plain", "too long"),
         (b"payload 2", "text/plain", "odd"),
     ]
-    assert (buffer.usage, buffer.waiting) == (Usage(3, 27), 0)
+    assert (buffer.usage, buffer.waiting) == (BufferUsage(3, 27), 0)
 
     # And the end of their frame does not touch them
     buffer.drop(7)
-    assert (buffer.aside(), buffer.usage) == (aside, Usage(2, 18))
+    assert (buffer.aside(), buffer.usage) == (aside, BufferUsage(2, 18))
 
 
 def test_it_says_how_many_envelopes_were_missing_from_too_many_frames(make: Make) -> None:
@@ -141,7 +141,7 @@ def test_it_says_how_many_envelopes_were_missing_from_too_many_frames(make: Make
     buffer.assign(8, 2)
     assert buffer.release(8, [(0, 2)], max_frames=2) == 2
     assert [one.payload for one in buffer.aside()] == [b"payload 0", b"payload 1", b"payload 2"]
-    assert (buffer.waiting, buffer.usage) == (0, Usage(3, 27))
+    assert (buffer.waiting, buffer.usage) == (0, BufferUsage(3, 27))
     assert {one.reason for one in buffer.aside()} == {"too long", NOT_HANDLED.format(frames=2)}
 
 
@@ -156,7 +156,7 @@ def test_what_was_set_aside_is_put_back_or_discarded(make: Make) -> None:
     for _ in range(2):
         buffer.put_back(first)
         buffer.discard(second)
-    assert (buffer.aside(), buffer.waiting, buffer.usage) == ([], 1, Usage(1, 9))
+    assert (buffer.aside(), buffer.waiting, buffer.usage) == ([], 1, BufferUsage(1, 9))
     buffer.assign(8, 1)
     assert payloads(buffer, 8, (0, 1)) == [b"payload 0"]
 
@@ -171,7 +171,7 @@ def test_a_content_type_that_cannot_be_stored_is_refused_and_nothing_is_kept(mak
     buffer = make()
     with pytest.raises(InvalidRequest, match="a content type has one half of a surrogate pair"):
         buffer.put(b"a", "\ud800")
-    assert (buffer.usage, buffer.waiting) == (Usage(0, 0), 0)
+    assert (buffer.usage, buffer.waiting) == (BufferUsage(0, 0), 0)
 
 
 def test_threads_that_put_keep_to_the_bounds_and_lose_nothing() -> None:
@@ -194,7 +194,7 @@ def test_threads_that_put_keep_to_the_bounds_and_lose_nothing() -> None:
 
     # Then exactly so many were accepted, each once
     assert kept == buffer.waiting == 500
-    assert buffer.usage == Usage(500, 500 * 4)
+    assert buffer.usage == BufferUsage(500, 500 * 4)
     buffer.assign(7, 500)
     assert len({envelope.payload for envelope in buffer.read(7, [(0, 500)])}) == 500
 

@@ -16,7 +16,7 @@ from fanin.app.frames import FrameService
 from fanin.client.frames.envelope_sender import Notice
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.receiver import Delivery
-from fanin.client.frames.repeat_buffer import MemoryRepeatBuffer, Usage
+from fanin.client.frames.repeat_buffer import BufferUsage, MemoryRepeatBuffer
 from fanin.client.frames.repeater import CheckSchedule, Repeater
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.domain.frames import Frame, OpenFrame
@@ -31,7 +31,7 @@ def test_forgets_a_frame_when_it_hears_that_it_is_complete(world: World) -> None
     world.announce()
     reads = world.memory.accesses.reads.total()
     assert repeater.tick() == 0
-    assert repeater.buffer.usage == Usage(0, 0)
+    assert repeater.buffer.usage == BufferUsage(0, 0)
     assert world.memory.accesses.reads.total() == reads
 
 
@@ -55,7 +55,7 @@ def test_a_frame_completed_while_the_sender_was_away(world: World, tmp_path: Pat
 
     buffer = SqliteRepeatBuffer(tmp_path / "buffer.db")
     assert world.repeater(buffer).tick() == 0
-    assert (buffer.usage, world.queue) == (Usage(0, 0), [])
+    assert (buffer.usage, world.queue) == (BufferUsage(0, 0), [])
     buffer.close()
 
 
@@ -188,7 +188,7 @@ def test_what_can_never_be_sent_is_set_aside_and_the_others_go_on(
     assert seen.keys() == set(payloads) - {b"bad"}
     assert transport.calls == 6
     assert [(one.payload, one.reason) for one in repeater.set_aside()] == [(b"bad", "too long")] * 2
-    assert repeater.buffer.usage == Usage(2, 6)
+    assert repeater.buffer.usage == BufferUsage(2, 6)
     assert repeater.tick() == 0
     assert "envelope 3 of frame" in caplog.text
 

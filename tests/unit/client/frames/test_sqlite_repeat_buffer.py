@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fanin.client.frames.repeat_buffer import Usage
+from fanin.client.frames.repeat_buffer import BufferUsage
 from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.errors import BufferFull, NotConfigured, ServiceUnavailable
 from tests.unit.client.frames.test_repeat_buffer import fill, payloads
@@ -93,7 +93,7 @@ def test_on_a_full_disk_a_frame_that_is_complete_makes_room(tmp_path: Path) -> N
         buffer.put(b"x" * 8_000)
     buffer.drop(7)
     buffer.put(b"x" * 8_000)
-    assert buffer.usage == Usage(1, 8_000)
+    assert buffer.usage == BufferUsage(1, 8_000)
     buffer.close()
 
 
@@ -132,7 +132,7 @@ def test_what_is_set_aside_and_how_often_an_envelope_was_missing_survive_the_pro
     # Then that survives the process, with what can be read of the reason
     buffer = SqliteRepeatBuffer(path)
     assert [(one.payload, one.reason) for one in buffer.aside()] == [(b"b", "cannot write '?'")]
-    assert buffer.usage == Usage(2, 2)
+    assert buffer.usage == BufferUsage(2, 2)
     # And so does how often the other was missing
     assert buffer.release(7, [(0, 1)], others_delivered=True, max_frames=2) == 0
     buffer.close()

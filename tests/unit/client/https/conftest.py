@@ -16,7 +16,7 @@ from fanin.app.api import Fanin
 from fanin.app.services import Services
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
-from fanin.client.https.transport import Request, Response, unsigned
+from fanin.client.https.transport import HttpsRequest, Response, unsigned
 from fanin.entry.http.application import application, serve
 from fanin.entry.http.table import ROUTES
 from fanin.entry.http.validation import checked
@@ -35,9 +35,9 @@ class Script:
 
     def __init__(self, *answers: Response | FaninError) -> None:
         self.answers = list(answers)
-        self.requests: list[Request] = []
+        self.requests: list[HttpsRequest] = []
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request: HttpsRequest) -> Response:
         self.requests.append(request)
         answer = self.answers.pop(0)
         if isinstance(answer, FaninError):
@@ -80,12 +80,12 @@ class Gateway:
     """
 
     def __init__(self, services: Services) -> None:
-        self.requests: list[Request] = []
+        self.requests: list[HttpsRequest] = []
         self.lost = 0
         self.down: Response | FaninError | None = None
         self._app = application(lambda: services)
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request: HttpsRequest) -> Response:
         self.requests.append(request)
         if isinstance(self.down, FaninError):
             raise self.down
@@ -129,7 +129,7 @@ class Gateway:
         return [(request.method, request.url.removeprefix(URL + API_ROOT)) for request in self.requests]
 
 
-def https(transport: Callable[[Request], Response]) -> HttpsServices:
+def https(transport: Callable[[HttpsRequest], Response]) -> HttpsServices:
     """All services over a transport, with no wait between attempts."""
     patient = Backoff(sleep=lambda _: None)
     return HttpsServices(HttpsApi(URL, sign=unsigned, transport=transport, backoff=patient))

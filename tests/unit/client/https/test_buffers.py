@@ -13,7 +13,7 @@ from fanin.app.api import Buffers, Fanin
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
-from fanin.domain.buffer import Outcome
+from fanin.domain.buffer import PutOutcome
 from fanin.errors import BufferNotFound, InvalidRequest, OutcomeUnknown
 from tests.unit.client.https.conftest import URL, Gateway
 
@@ -33,7 +33,7 @@ def test_a_buffer_is_the_same_over_the_api_and_on_the_stores(services: Fanin) ->
     released = buffers.done("jobs", [one.receipt for one in work])
 
     # Then everybody says so
-    assert accepted.outcome is Outcome.WAITING
+    assert accepted.outcome is PutOutcome.WAITING
     assert [one.payload for one in work] == ["a ☂", "b"]
     assert (level.pending, level.count, level.buffer) == (2, 0, buffer)
     assert (released.done, released.late) == (2, 0)
@@ -133,5 +133,5 @@ class TestWaiting:
         buffers._pauses = replace(buffers._pauses, sleep=produce)
         # Then it counts, the put is ready, and afterwards nobody waits
         assert [one.payload for one in buffers.take("jobs", wait=20)] == ["a"]
-        assert seen == [-1, Outcome.READY]
+        assert seen == [-1, PutOutcome.READY]
         assert buffers.status("jobs").count == 0

@@ -16,9 +16,9 @@ from botocore.credentials import Credentials
 from fanin.client.connecting import sqs_client
 from fanin.client.https.transport import (
     Bearer,
+    HttpsRequest,
     Identity,
     NotSent,
-    Request,
     SigV4,
     Urllib3Transport,
     unsigned,
@@ -70,31 +70,31 @@ def root() -> Iterator[str]:
 
 
 def test_an_answer_comes_back_with_its_status_headers_and_body(root):
-    response = Urllib3Transport()(Request("POST", f"{root}/v1/x?a=b%2Fc", {"X-A": "1"}, b"{}"))
+    response = Urllib3Transport()(HttpsRequest("POST", f"{root}/v1/x?a=b%2Fc", {"X-A": "1"}, b"{}"))
     assert (response.status, response.headers["retry-after"], response.body) == (201, "3", b"{}")
     assert Server.seen == [("/v1/x?a=b%2Fc", b"{}")]
 
 
 def test_a_compressed_answer_is_asked_for_and_unpacked(root):
-    response = Urllib3Transport()(Request("GET", f"{root}/packed", {}, None))
+    response = Urllib3Transport()(HttpsRequest("GET", f"{root}/packed", {}, None))
     assert response.body == b'{"a":1}'
     assert Server.seen == [("gzip", b"")]
 
 
 def test_an_answer_that_cannot_be_unpacked_is_no_answer(root):
     with pytest.raises(ServiceUnavailable, match="no answer from 127"):
-        Urllib3Transport()(Request("GET", f"{root}/broken", {}, None))
+        Urllib3Transport()(HttpsRequest("GET", f"{root}/broken", {}, None))
 
 
 def test_a_connection_cut_after_the_request_is_sent_once_and_told(root):
     with pytest.raises(ServiceUnavailable, match=r"no answer from 127\.0\.0\.1") as cut:
-        Urllib3Transport()(Request("POST", f"{root}/cut", {}, b"{}"))
+        Urllib3Transport()(HttpsRequest("POST", f"{root}/cut", {}, b"{}"))
     assert not isinstance(cut.value, NotSent)
     assert len(Server.seen) == 1
 
 
 def test_a_redirect_is_not_followed_since_its_target_is_not_what_was_signed(root):
-    assert Urllib3Transport()(Request("POST", f"{root}/redirect", {}, b"{}")).status == 302
+    assert Urllib3Transport()(HttpsRequest("POST", f"{root}/redirect", {}, b"{}")).status == 302
     assert len(Server.seen) == 1
 
 
@@ -105,7 +105,7 @@ def test_a_connection_is_waited_for_5_seconds_and_an_answer_longer_than_the_gate
     transport = Urllib3Transport()
     for _ in range(2):
         with pytest.raises(NotSent, match="check the URL and the network"):
-            transport(Request("GET", "http://127.0.0.1:9", {}, None))
+            transport(HttpsRequest("GET", "http://127.0.0.1:9", {}, None))
     (options,) = made  # one pool for all requests
     assert options["maxsize"] == 16
     assert (options["timeout"].connect_timeout, options["timeout"].read_timeout) == (5, 35)
@@ -120,10 +120,10 @@ def test_what_must_not_be_sent_twice_goes_out_on_a_connection_that_was_not_idle(
     now, cleared = [1_000.0], []
     monkeypatch.setattr("fanin.client.https.transport.time.time", lambda: now[0])
     transport = Urllib3Transport()
-    transport(Request("POST", f"{root}/a", {}, b"{}"))
+    transport(HttpsRequest("POST", f"{root}/a", {}, b"{}"))
     monkeypatch.setattr(transport._manager(), "clear", lambda: cleared.append(now[0]))
     now[0] += idle
-    transport(Request("POST", f"{root}/b", {}, b"{}", fresh=fresh))
+    transport(HttpsRequest("POST", f"{root}/b", {}, b"{}", fresh=fresh))
     assert len(cleared) == clears
 
 
@@ -180,14 +180,16 @@ class TestSigning:
         ],
     )
     def test_requests_are_signed_for_the_region_of_the_api(self, session, url, region, expected):
-        request = Request("GET", f"{url}/v1/batches?state=open", {"Content-Type": "application/json"}, None)
+        request = HttpsRequest(
+            "GET", f"{url}/v1/batches?state=open", {"Content-Type": "application/json"}, None
+        )
         headers = SigV4(session, region)(request)
         assert f"/{expected}/execute-api/aws4_request" in headers["Authorization"]
         assert headers["X-Amz-Security-Token"] == "TOKEN"
         assert headers["Content-Type"] == "application/json"
 
     def test_what_is_sent_is_what_is_signed(self, session):
-        request = Request("POST", f"{URL}/v1/acks", {}, b'{"items": []}')
+        request = HttpsRequest("POST", f"{URL}/v1/acks", {}, b'{"items": []}')
         signatures = {
             SigV4(session)(changed)["Authorization"].rpartition("Signature=")[2]
             for changed in (
@@ -207,24 +209,24 @@ class TestSigning:
                 return None
 
         with pytest.raises(NotConfigured, match="credentials"):
-            SigV4(NoCredentials())(Request("GET", URL, {}, None))
+            SigV4(NoCredentials())(HttpsRequest("GET", URL, {}, None))
 
     def test_a_missing_region_is_told_before_anything_is_sent(self, monkeypatch):
         for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
         with pytest.raises(NotConfigured, match="set AWS_DEFAULT_REGION"):
-            SigV4(boto3.Session("AKID", "SECRET"))(Request("GET", "https://api.example.com", {}, None))
+            SigV4(boto3.Session("AKID", "SECRET"))(HttpsRequest("GET", "https://api.example.com", {}, None))
 
     def test_a_bearer_token_is_asked_for_each_request(self):
         tokens = iter(["a", "b"])
         sign = Bearer(lambda: next(tokens))
-        request = Request("GET", URL, {}, None)
+        request = HttpsRequest("GET", URL, {}, None)
         assert [sign(request)["Authorization"], sign(request)["Authorization"]] == ["Bearer a", "Bearer b"]
 
     def test_an_open_api_gets_the_headers_as_they_are(self):
         headers = {"Content-Type": "application/json"}
-        assert unsigned(Request("GET", URL, headers, None)) == headers
+        assert unsigned(HttpsRequest("GET", URL, headers, None)) == headers
 
 
 @pytest.mark.parametrize("kind", ["https", "sqs"])
@@ -250,7 +252,7 @@ def test_a_process_that_is_forked_makes_connections_of_its_own(monkeypatch, kind
 
         def send() -> None:
             if kind == "https":
-                transport(Request("POST", f"{url}/a", {}, b"{}"))
+                transport(HttpsRequest("POST", f"{url}/a", {}, b"{}"))
             else:
                 sqs.purge_queue(QueueUrl=f"{url}/queue")
 

@@ -6,14 +6,14 @@ import logging
 
 import pytest
 
-from fanin.console.actions.action import Result
-from fanin.console.actions.log import KEPT, LOGGER, Entry, Log
-from fanin.wire.actions import Action, Caller, CallerKind, Outcome
+from fanin.console.actions.action import EffectKind
+from fanin.console.actions.log import KEPT, LOGGER, Log, LogEntry
+from fanin.wire.actions import Action, ActionOutcome, Caller, CallerKind
 
 
-def entry(number: int = 0, result: Result = Result.DONE) -> Entry:
-    record = Action("cancelBatch", {}, Caller(CallerKind.LOCAL, "ada"), Outcome(200), 0)
-    return Entry(record, "Cancel", "batch", str(number), ("batches", number), result, "", {})
+def entry(number: int = 0, result: EffectKind = EffectKind.DONE) -> LogEntry:
+    record = Action("cancelBatch", {}, Caller(CallerKind.LOCAL, "ada"), ActionOutcome(200), 0)
+    return LogEntry(record, "Cancel", "batch", str(number), ("batches", number), result, "", {})
 
 
 def test_it_keeps_the_last_ones_the_newest_first() -> None:
@@ -25,5 +25,5 @@ def test_it_keeps_the_last_ones_the_newest_first() -> None:
 
 def test_a_failure_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, LOGGER):
-        Log().add(entry(result=Result.FAILED))
+        Log().add(entry(result=EffectKind.FAILED))
     assert caplog.records[0].levelno == logging.WARNING

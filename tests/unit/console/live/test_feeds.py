@@ -14,9 +14,9 @@ from fanin.console.live.feeds import (
     FEEDS,
     LATEST,
     SOONEST,
+    FeedError,
     Feeds,
     TooManyViews,
-    Trouble,
     Update,
     View,
 )
@@ -161,7 +161,7 @@ def test_trouble_is_told_and_tried_again_ever_later() -> None:
             seen.append(update)  # noqa: PERF401 - to have them all as they come
         # Then the last thing told is the view, and pauses grew before it
         assert texts(seen)[-1] == "5"
-        assert any(isinstance(update, Trouble) and update.text == "busy" for update in seen)
+        assert any(isinstance(update, FeedError) and update.text == "busy" for update in seen)
         assert clock.pauses[:3] == [2, 7, 8]
 
     asyncio.run(run())
@@ -171,7 +171,7 @@ def test_a_fault_of_the_console_is_told_at_once_and_ends_the_view() -> None:
     async def run() -> None:
         feeds = Feeds(Clock().sleep)
         told = feeds.follow("a", Reads(ZeroDivisionError()))
-        assert await asyncio.wait_for(anext(told), 60) == Trouble(FAULT, AGAIN_AFTER_FAULT)
+        assert await asyncio.wait_for(anext(told), 60) == FeedError(FAULT, AGAIN_AFTER_FAULT)
         with pytest.raises(ZeroDivisionError):
             await anext(told)
         assert len(feeds) == 0
@@ -185,7 +185,7 @@ def test_after_a_fault_the_next_viewer_has_another_reader_while_others_have_not_
         feeds = Feeds(Clock(stop_at=10).sleep)
         reads = Reads(ZeroDivisionError(), 7)
         slow = feeds.follow("a", reads)
-        assert await anext(slow) == Trouble(FAULT, AGAIN_AFTER_FAULT)
+        assert await anext(slow) == FeedError(FAULT, AGAIN_AFTER_FAULT)
         # When another comes
         other = feeds.follow("a", reads)
         # Then it gets the view, and keeps it when the first has left

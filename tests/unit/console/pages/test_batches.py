@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 
 from fanin import Failure
-from fanin.console.pages.batches import LOOKED_AT, SIZES, Query
+from fanin.console.pages.batches import LOOKED_AT, SIZES, BatchQuery
 from fanin.domain.batch import Kind, State
 from fanin.errors import InvalidRequest
 from tests.unit.console.looking import pages_from
@@ -168,15 +168,17 @@ def test_hostile_texts_stay_texts(service, browse) -> None:
 
 
 def test_an_address_says_what_is_shown() -> None:
-    query = Query.of({"state": "closed", "kind": "scatter", "sort": "items", "order": "up", "size": "50"})
-    assert query == Query(State.CLOSED, "", Kind.SCATTER, "items", down=False, size=50)
-    assert Query.of({key: str(value) for key, value in query.address().items() if value}) == query
+    query = BatchQuery.of(
+        {"state": "closed", "kind": "scatter", "sort": "items", "order": "up", "size": "50"}
+    )
+    assert query == BatchQuery(State.CLOSED, "", Kind.SCATTER, "items", down=False, size=50)
+    assert BatchQuery.of({key: str(value) for key, value in query.address().items() if value}) == query
 
 
 @pytest.mark.parametrize("bad", [{"state": "x"}, {"kind": "x"}, {"sort": "x"}, {"size": "7"}, {"size": "x"}])
 def test_an_address_that_says_something_else_is_refused(bad) -> None:
     with pytest.raises(InvalidRequest, match="is one of"):
-        Query.of(bad)
+        BatchQuery.of(bad)
 
 
 def test_a_key_that_turns_the_direction_of_text_is_shown_as_it_is_written(service, browse) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from fanin import Done, Failure
 from fanin.console.pages.items import EACH, ROWS, WHOLE
-from fanin.console.pages.picture import Asked, view
+from fanin.console.pages.picture import NodeAsked, view
 from tests.unit.console.looking import HOSTILE, pages_from, words
 
 
@@ -69,9 +69,9 @@ def test_the_picture_of_a_batch_that_drains_grows(service, browse) -> None:
     group = service.tracker.add(batch.batch_id, 1)
     service.tracker.close(batch.batch_id, when="drained")
     console = browse().app.state.console
-    before = view(console, Asked(batch.batch_id))
+    before = view(console, NodeAsked(batch.batch_id))
     service.tracker.add(batch.batch_id, 4_100, item=group[0])
-    after = view(console, Asked(batch.batch_id))
+    after = view(console, NodeAsked(batch.batch_id))
     assert before.facts != after.facts
     assert "All 4,101 items" in after.fragments["picture-path"]
     assert "its items have added 4,100" in words(browse().get(f"/batches/{batch.batch_id}").text)

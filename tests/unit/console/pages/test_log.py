@@ -7,18 +7,24 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.console.actions.action import Result
-from fanin.console.actions.log import KEPT, MAX_ASKED, MAX_SAYS, Entry
-from fanin.wire.actions import Action, Caller, CallerKind, Outcome
+from fanin.console.actions.action import EffectKind
+from fanin.console.actions.log import KEPT, MAX_ASKED, MAX_SAYS, LogEntry
+from fanin.wire.actions import Action, ActionOutcome, Caller, CallerKind
 from tests.unit.console.pressing import Person, text_of
 
 
-def entry(number: int, says: str = "done") -> Entry:
+def entry(number: int, says: str = "done") -> LogEntry:
     record = Action(
-        "redriveBatch", {"batch_id": str(number)}, Caller(CallerKind.LOCAL, "<i>ada"), Outcome(200), number
+        "redriveBatch",
+        {"batch_id": str(number)},
+        Caller(CallerKind.LOCAL, "<i>ada"),
+        ActionOutcome(200),
+        number,
     )
     asked = {"error": "<b>disk</b> full"}
-    return Entry(record, "Redrive", "batch", str(number), ("batches", number), Result.DONE, says, asked)
+    return LogEntry(
+        record, "Redrive", "batch", str(number), ("batches", number), EffectKind.DONE, says, asked
+    )
 
 
 def test_an_empty_log_says_so(service) -> None:

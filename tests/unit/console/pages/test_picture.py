@@ -10,9 +10,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from starlette.testclient import TestClient
 
-from fanin.app.ports.words import Claim, WordKey
+from fanin.app.ports.words import ItemClaim, WordKey
 from fanin.console import Options, console
-from fanin.console.pages.picture import Asked, view
+from fanin.console.pages.picture import NodeAsked, view
 from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch
 from fanin.domain.ids import Group
 from fanin.domain.marks import ItemRange
@@ -223,7 +223,7 @@ class TestSquares:
         ledger.release(batch.batch_id)
         service.tracker.fail(group[2], "no price")
         service._runtime.memory.words.claim(
-            [Claim(WordKey(batch.batch_id, 0, 0), 3, now, now + 60, batch.expires_at)]
+            [ItemClaim(WordKey(batch.batch_id, 0, 0), 3, now, now + 60, batch.expires_at)]
         )
 
         page = browse().get(f"/batches/{batch.batch_id}/picture").text
@@ -291,7 +291,7 @@ class TestLive:
     def test_is_over_when_the_batch_has_ended(self, service, opened) -> None:
         batch, group = opened(100)
         shared = console(service.services, Options(sessions=False), now=service.clock.now).state.console
-        asked = Asked(batch.batch_id)
+        asked = NodeAsked(batch.batch_id)
 
         first, again = view(shared, asked), view(shared, asked)
         service.tracker.ack(group[3])

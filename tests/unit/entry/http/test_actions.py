@@ -16,7 +16,7 @@ from fanin.domain.marks import Failure
 from fanin.domain.redrives import Selection
 from fanin.entry import observe
 from fanin.entry.http.application import application
-from fanin.entry.http.route import LoggedAction, Route
+from fanin.entry.http.route import HttpRoute, LoggedAction
 from fanin.wire.actions import MAX_TEXT
 from tests.unit.entry.conftest import Client
 
@@ -141,7 +141,7 @@ def test_an_outcome_is_that_of_the_answer(actions: Log, error: Exception, outcom
     def act(*_: object) -> None:
         raise error
 
-    route = Route("DELETE", "/a/{name}", "a", "A", act, None, 204, action=LoggedAction())
+    route = HttpRoute("DELETE", "/a/{name}", "a", "A", act, None, 204, action=LoggedAction())
     answer = Client(application(SimpleNamespace, [route]))("DELETE", "/a/b")  # type: ignore[arg-type]
     (line,) = actions()
     assert line["outcome"] == outcome

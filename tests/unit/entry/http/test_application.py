@@ -15,7 +15,7 @@ from fanin.domain.batch import OpenBatch
 from fanin.entry import wiring
 from fanin.entry.http import application as module
 from fanin.entry.http.application import application, respond
-from fanin.entry.http.route import Request, Route
+from fanin.entry.http.route import HttpRequest, HttpRoute
 from fanin.wire.json_types import NATURAL, TEXT, many, whole
 from fanin.wire.shapes import wrapped
 from tests.unit.entry.conftest import CONTEXT, Client
@@ -25,12 +25,12 @@ NUMBERS = wrapped("Numbers", "numbers", many(NATURAL))
 
 def app(act: Any, **changes: Any) -> Client:
     """The application of one route, GET /things/{name}, that calls this."""
-    route = Route("GET", "/things/{name}", "getThing", "A thing", act, NUMBERS)._replace(**changes)
+    route = HttpRoute("GET", "/things/{name}", "getThing", "A thing", act, NUMBERS)._replace(**changes)
     return Client(application(SimpleNamespace, [route]))  # type: ignore[arg-type,return-value]
 
 
 def raising(error: Exception) -> Client:
-    def act(_: Fanin, __: Request) -> None:
+    def act(_: Fanin, __: HttpRequest) -> None:
         raise error
 
     return app(act)
@@ -43,9 +43,9 @@ def test_the_value_is_written_by_the_answers_shape() -> None:
 
 
 def test_the_use_case_gets_what_was_sent() -> None:
-    seen: list[Request] = []
+    seen: list[HttpRequest] = []
 
-    def act(_: Fanin, request: Request) -> list[int]:
+    def act(_: Fanin, request: HttpRequest) -> list[int]:
         seen.append(request)
         return []
 

@@ -8,13 +8,13 @@ import pytest
 
 import fanin
 from fanin.entry.http.openapi import document
-from fanin.entry.http.route import Route
+from fanin.entry.http.route import HttpRoute
 from fanin.entry.http.table import ROUTES
 from fanin.errors import BatchNotFound, LimitReached
 from fanin.wire.batches import ADD_ITEMS, GROUP
 from fanin.wire.json_types import TEXT, whole
 
-PUT = Route(
+PUT = HttpRoute(
     "PUT",
     "/v1/things/{batch_id}/{name}",
     "putThing",
@@ -29,10 +29,10 @@ PUT = Route(
     headers={"Idempotency-Key": TEXT},
     errors=(BatchNotFound, LimitReached),
 )
-DELETE = Route("DELETE", "/api/v1/batch/x", "deleteThing", "Delete it", lambda _, __: None, None, 204)
+DELETE = HttpRoute("DELETE", "/api/v1/batch/x", "deleteThing", "Delete it", lambda _, __: None, None, 204)
 
 
-def operation(route: Route) -> dict[str, Any]:
+def operation(route: HttpRoute) -> dict[str, Any]:
     return document([route])["paths"][route.path][route.method.lower()]
 
 

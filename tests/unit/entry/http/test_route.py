@@ -9,16 +9,16 @@ import pytest
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from fanin.entry.http.decoding import Decoder
-from fanin.entry.http.route import MAX_BODY, Request, Route
+from fanin.entry.http.route import MAX_BODY, HttpRequest, HttpRoute
 from fanin.errors import InvalidRequest, RequestTooLarge
 from fanin.wire.batches import ADD_ITEMS, GROUP, STATE
 from fanin.wire.directory import PUT_ROUTE
 from fanin.wire.json_types import BOOLEAN, IDEMPOTENCY_KEY, TEXT, TIME, whole
 
-ROUTE = Route("GET", "/v1/things/{batch_id}", "getThing", "A thing", lambda _, __: None, GROUP)
+ROUTE = HttpRoute("GET", "/v1/things/{batch_id}", "getThing", "A thing", lambda _, __: None, GROUP)
 
 
-def decode(route: Route, path: dict[str, str] | None = None, **event: Any) -> Request:
+def decode(route: HttpRoute, path: dict[str, str] | None = None, **event: Any) -> HttpRequest:
     given = {"headers": {}, **event}
     return Decoder(route)(APIGatewayProxyEventV2({"requestContext": {}, **given}), path or {})
 
@@ -122,7 +122,7 @@ class TestBody:
 
     @pytest.mark.parametrize("encoded", [False, True])
     def test_it_has_a_length_of_bytes(self, encoded: bool) -> None:
-        def send(length: int) -> Request:
+        def send(length: int) -> HttpRequest:
             body = b'{"count": 3}'.ljust(length)
             text = base64.b64encode(body).decode() if encoded else body.decode()
             return decode(self.ROUTE, body=text, isBase64Encoded=encoded)

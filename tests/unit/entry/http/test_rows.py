@@ -21,7 +21,7 @@ from fanin.domain.ids import issue
 from fanin.domain.marks import WEIGHT, Failure
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.entry.http.application import application
-from fanin.entry.http.route import Route
+from fanin.entry.http.route import HttpRoute
 from fanin.entry.http.table import ROUTES
 from fanin.names import API_ROOT
 from tests.unit.entry.conftest import Answer, Client
@@ -102,7 +102,9 @@ def fan_out(request: pytest.FixtureRequest) -> tuple[Service, Batch]:
     return service, service.batch(**OPENED[request.param])
 
 
-def asked(service: Service, route: Route, path: str, body: Any = None, **query: Any) -> tuple[Answer, int]:
+def asked(
+    service: Service, route: HttpRoute, path: str, body: Any = None, **query: Any
+) -> tuple[Answer, int]:
     """The answer to a request, and how many rows it has read."""
     call, before = Client(application(lambda: service.services)), service.rows
     answer = call(route.method, path, body, **query)
@@ -126,7 +128,7 @@ MOST: Mapping[str, Mapping[str, Any]] = {
 
 
 @pytest.mark.parametrize("route", OF_A_BATCH, ids=lambda route: route.operation)
-def test_a_request_reads_few_rows_of_a_batch(fan_out: tuple[Service, Batch], route: Route) -> None:
+def test_a_request_reads_few_rows_of_a_batch(fan_out: tuple[Service, Batch], route: HttpRoute) -> None:
     service, batch = fan_out
     path = route.path.format(batch_id=batch.batch_id, ordinal=APART)
     pages = {"limit": limits.MAX_PAGE} if "limit" in route.optional else {}
@@ -224,7 +226,7 @@ def scattered() -> tuple[Service, Batch]:
 
 
 @pytest.mark.parametrize("route", SCATTERS, ids=lambda route: route.operation)
-def test_a_request_reads_few_rows_of_a_scatter(scattered: tuple[Service, Batch], route: Route) -> None:
+def test_a_request_reads_few_rows_of_a_scatter(scattered: tuple[Service, Batch], route: HttpRoute) -> None:
     service, batch = scattered
     pages = {"limit": limits.MAX_REPLIES} if "limit" in route.optional else {}
     answer, rows = asked(service, route, route.path.format(batch_id=batch.batch_id), **pages)

@@ -12,7 +12,7 @@ import pytest
 from fanin import names
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
-from fanin.entry.http.route import Route
+from fanin.entry.http.route import HttpRoute
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
 from fanin.wire.components import COMPONENTS
@@ -37,7 +37,7 @@ def test_no_path_hides_another() -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
-def test_a_route_is_whole(route: Route) -> None:
+def test_a_route_is_whole(route: HttpRoute) -> None:
     # Its path is below a root, and only its parameters have types
     assert route.path.startswith((names.API_ROOT, names.CARLYLE_ROOT, "/openapi.json"))
     assert not route.path.endswith("/")
@@ -58,7 +58,7 @@ def test_a_route_is_whole(route: Route) -> None:
 @pytest.mark.parametrize(
     "route", [route for route in ROUTES if isinstance(route.act, Call)], ids=lambda route: route.operation
 )
-def test_a_call_has_each_of_its_parameters_in_one_place(route: Route) -> None:
+def test_a_call_has_each_of_its_parameters_in_one_place(route: HttpRoute) -> None:
     call = route.act
     assert isinstance(call, Call)
     path = set(re.findall(r"\{(\w+)\}", route.path))

@@ -21,7 +21,7 @@ from fanin.entry.http.validation import (
     HEADERS,
     QUERY,
     Mismatch,
-    Part,
+    RequestPart,
     checked,
     compiled,
     parse,
@@ -59,7 +59,7 @@ anything = st.recursive(
 )
 
 
-@given(body=st.dictionaries(st.text(), anything, max_size=3))
+@given(body=st.dictionaries(st.text().filter(lambda name: name != "userKey"), anything, max_size=3))
 def test_any_json_is_read_as_the_standard_library_reads_it(body: dict[str, object]) -> None:
     text = json.dumps(body)
     assert checked(LENIENT, text) == json.loads(text)
@@ -110,7 +110,9 @@ def test_the_compiler_of_schemas_is_imported_with_the_first_body() -> None:
     assert done.stdout.split() == ["False", "True"]
 
 
-def refusal(kinds: dict[str, JsonType[Any]], value: Any, part: Part = BODY, *, required: Any = ()) -> str:
+def refusal(
+    kinds: dict[str, JsonType[Any]], value: Any, part: RequestPart = BODY, *, required: Any = ()
+) -> str:
     """What a caller reads who sends this value."""
     schema = object_schema(kinds, required)
     with pytest.raises(InvalidRequest) as refused:

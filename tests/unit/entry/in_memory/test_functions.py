@@ -14,7 +14,7 @@ from fanin.domain.batch import OpenBatch, State
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutRoute
 from fanin.domain.targets import Target, TargetType
-from fanin.entry.in_memory.event_source import Record
+from fanin.entry.in_memory.event_source import QueueRecord
 from fanin.entry.in_memory.functions import Functions
 from fanin.entry.in_memory.sources import Dead
 from fanin.errors import ServiceUnavailable
@@ -97,7 +97,7 @@ def test_what_an_overload_left_of_an_ack_comes_again(
 
 
 class TestTargets:
-    def job(self, functions: Functions, memory: Memory, token: str) -> Record:
+    def job(self, functions: Functions, memory: Memory, token: str) -> QueueRecord:
         ledger = functions.services.ledger
         target = Target(TargetType.STEP_FUNCTIONS, task_token=token)
         batch = ledger.close(ledger.open(OpenBatch(on_end=[target])).batch_id)

@@ -14,7 +14,7 @@ from fanin.errors import TooManyRejects
 from fanin.spark.ack import few
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.page_merger import merge_task
-from fanin.spark.ack.schemas import Records
+from fanin.spark.ack.schemas import ArrowBatches
 from fanin.spark.runtime import reject_limit, rejects
 from fanin.spark.runtime.reject_limit import RejectLimit
 from fanin.spark.runtime.rejects import Reject
@@ -26,7 +26,7 @@ GIVEN = Given((ROW,))
 IDS, ORDINALS = InputSchema(by_id=True), InputSchema(by_id=False, batch_id=7)
 
 
-def record(ordinals: list[int], fails: int | None = None) -> Records:
+def record(ordinals: list[int], fails: int | None = None) -> ArrowBatches:
     flags = [place == fails for place in range(len(ordinals))]
     return pa.RecordBatch.from_pydict(
         {"ordinal": pa.array(ordinals, pa.int64()), "_fails": pa.array(flags, pa.bool_())}
@@ -44,7 +44,7 @@ def test_a_task_gives_the_pages_of_few_rows() -> None:
 @pytest.mark.parametrize(
     "records", [[record([1, 2]), record([3, 4, 5, 6])], [record([1, 2]), record([3, 4], fails=1)]]
 )
-def test_a_task_gives_nothing_of_many_rows_or_of_rows_that_fail(records: list[Records]) -> None:
+def test_a_task_gives_nothing_of_many_rows_or_of_rows_that_fail(records: list[ArrowBatches]) -> None:
     (row,) = rows_of(few.coalesce_few_task(GIVEN, ORDINALS, rows=5, size=few.BYTES)(records))
     assert (row["bits"], row["rows"], row["reason"], row["detail"]) == (None, None, None, few._MORE)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanin.spark.ack.numpy_items import ItemIds
+from fanin.spark.ack.numpy_items import IdColumns
 
 CANONICAL = re.compile(r"(.*):(0|[1-9][0-9]{0,9})", re.DOTALL)
 TEXTS = st.one_of(
@@ -22,7 +22,7 @@ TEXTS = st.one_of(
 
 
 def split(texts: list[str], type_: pa.DataType | None = None) -> list[tuple[str, int] | None]:
-    ids = ItemIds()
+    ids = IdColumns()
     codes, indices = ids.split(pa.array(texts, type_ or pa.string()))
     prefixes = ids.prefixes
     assert len(set(prefixes)) == len(prefixes)
@@ -48,14 +48,14 @@ def test_both_kinds_of_arrow_text_are_taken(type_: pa.DataType) -> None:
 
 
 def test_a_slice_of_an_array_is_split_by_its_own_rows() -> None:
-    ids = ItemIds()
+    ids = IdColumns()
     codes, indices = ids.split(pa.array(["7:a:1", "7:b:2", "7:c:33", "7:d:4"])[1:3])
     assert [ids.prefixes[code] for code in codes] == ["7:b", "7:c"]
     assert indices.tolist() == [2, 33]
 
 
 def test_prefixes_are_numbered_over_all_pieces() -> None:
-    ids = ItemIds()
+    ids = IdColumns()
     pieces = [ids.split(pa.array(texts))[0].tolist() for texts in (["7:a:1", "x"], ["7:b:1", "7:a:2"], [])]
     assert (pieces, ids.prefixes) == ([[0, -1], [1, 0], []], ["7:a", "7:b"])
 
@@ -89,7 +89,7 @@ def test_ids_of_one_group_are_split_in_any_slice(numbers: list[int], type_: pa.D
     # Given ids of one group, and rows of other groups or of the same one around them
     texts = [f"{LONG}:{number}" for number in numbers]
     for before, after in (("7:a:1", "x"), (f"{LONG}:5", f"{LONG}:6")):
-        ids = ItemIds()
+        ids = IdColumns()
 
         codes, indices = ids.split(pa.array([before, *texts, after], type_).slice(1, len(texts)))
 
@@ -99,7 +99,7 @@ def test_ids_of_one_group_are_split_in_any_slice(numbers: list[int], type_: pa.D
 def test_a_first_id_that_is_not_text_does_no_harm_to_those_after_it() -> None:
     # Given bytes that are not UTF-8 where the type says text, as files may have them
     raw = pa.array([b"\xff" * 20 + b":5", f"{LONG}:6".encode()], pa.binary()).view(pa.string())
-    codes, indices = ItemIds().split(raw)
+    codes, indices = IdColumns().split(raw)
     assert (codes.tolist(), indices.tolist()) == ([1, 0], [5, 6])
 
 
@@ -109,5 +109,5 @@ def test_more_prefixes_than_are_looked_for_one_by_one() -> None:
 
 
 def test_bytes_that_are_no_text_are_no_number() -> None:
-    codes, indices = ItemIds().split(pa.array([b"7:a:1", b"7:a:\xff", b"\xff:2"], pa.binary()))
+    codes, indices = IdColumns().split(pa.array([b"7:a:1", b"7:a:\xff", b"\xff:2"], pa.binary()))
     assert (codes.tolist(), indices.tolist()) == ([0, -1, 1], [1, 0, 2])

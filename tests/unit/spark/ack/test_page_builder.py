@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanin.spark.ack.containers import PAGE, bitmaps
-from fanin.spark.ack.page_builder import Page, PageBuilder, Rows
+from fanin.spark.ack.page_builder import PageBuilder, Rows, WordPage
 
 
-def decoded(pages: list[Page]) -> Counter[tuple[int, int]]:
+def decoded(pages: list[WordPage]) -> Counter[tuple[int, int]]:
     found: Counter[tuple[int, int]] = Counter()
     for page in pages:
         bits = np.unpackbits(bitmaps([page.bits])[0].view(np.uint8), bitorder="little")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanin.spark.ack.writers import Written, share_writers
+from fanin.spark.ack.writers import WriterReport, share_writers
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_what_tasks_have_written_is_shown_if_asked(capsys: pytest.CaptureFixture
         value = 7
 
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(accumulator=lambda _: Counter()))
-    with Written(spark, 10, 0, shown=False) as written:
+    with WriterReport(spark, 10, 0, shown=False) as written:
         assert written.count.value == 7
     assert capsys.readouterr().err == ""
-    with Written(spark, 10, 0, shown=True), Written(spark, 10, 4, shown=True):
+    with WriterReport(spark, 10, 0, shown=True), WriterReport(spark, 10, 4, shown=True):
         pass
     assert capsys.readouterr().err == "7 of 14 words and failures, 50%\n7 of 10 words, 70%\n"

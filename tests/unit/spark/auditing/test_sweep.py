@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanin.spark.auditing.sql_tree import TIER
-from fanin.spark.auditing.sweep import Part, measure_blocks
+from fanin.spark.auditing.sweep import Measured, measure_blocks
 
 Word = tuple[int, int, int]  # batch, level, number
 
@@ -53,9 +53,9 @@ def page(words: dict[Word, int], finished: set[Word], items: int = ITEMS) -> pa.
     )
 
 
-def swept(pages: list[pa.RecordBatch]) -> dict[Part, list[dict[str, int]]]:
+def swept(pages: list[pa.RecordBatch]) -> dict[Measured, list[dict[str, int]]]:
     rows = [row for out in measure_blocks(iter(pages)) for row in out.to_pylist()]
-    return {part: [row for row in rows if row["part"] == part] for part in Part}
+    return {part: [row for row in rows if row["part"] == part] for part in Measured}
 
 
 def intervals(word: Word, mask: int, items: int) -> list[tuple[int, int]]:
@@ -86,19 +86,19 @@ def test_the_union_is_that_of_sets_however_the_pages_are_cut(words: dict[Word, i
                 for start, stop in intervals(word, mask, ITEMS):
                     done[start:stop] = True
         seen = np.zeros(ITEMS, bool)
-        for hull in (row for row in found[Part.HULL] if row["batch_id"] == batch):
+        for hull in (row for row in found[Measured.HULL] if row["batch_id"] == batch):
             assert not seen[hull["start"] : hull["stop"]].any()
             assert done[hull["start"]]
             assert done[hull["stop"] - 1]
             seen[hull["start"] : hull["stop"]] = True
             assert hull["done"] == done[hull["start"] : hull["stop"]].sum()
-        for gap in (row for row in found[Part.GAP] if row["batch_id"] == batch):
+        for gap in (row for row in found[Measured.GAP] if row["batch_id"] == batch):
             assert seen[gap["start"] : gap["stop"]].all()
             seen[gap["start"] : gap["stop"]] = False
         assert (seen == done).all()
 
     # And a finished word is lost exactly if no bit above it is clear
-    lost = {(row["batch_id"], row["level"], row["number"]) for row in found[Part.LOST]}
+    lost = {(row["batch_id"], row["level"], row["number"]) for row in found[Measured.LOST]}
     present = {(row["batch_id"], row["level"], row["number"]) for row in whole.to_pylist()}
     assert lost == {word for word in present if not _covered(word, words)}
 
@@ -122,8 +122,8 @@ def test_runs_of_higher_tiers_stay_apart_since_lower_words_may_lie_between(tier:
     found = swept([page({(1, level, 0): 1 << 63 | 0b110}, set(), items=64 * size - 5)])
 
     # Then each run is a hull, cut at the last item, and there is no gap
-    assert [(row["start"], row["stop"], row["done"]) for row in found[Part.HULL]] == [
+    assert [(row["start"], row["stop"], row["done"]) for row in found[Measured.HULL]] == [
         (size, 3 * size, 2 * size),
         (63 * size, 64 * size - 5, size - 5),
     ]
-    assert not found[Part.GAP]
+    assert not found[Measured.GAP]

@@ -16,7 +16,7 @@ from fanin.errors import AccessDenied, InvalidRequest, JobRunNotFound, NotConfig
 from fanin.local.aws import session
 from fanin.spark.emr import submit
 from fanin.spark.emr.packing import Package, Script
-from fanin.spark.emr.submit import Pipeline, Run, Runs, Submission
+from fanin.spark.emr.submit import JobRun, Pipeline, Runs, Submission
 
 APPLICATION, RUN = "00f1example", "00f2example"
 ROLE = "arn:aws:iam::123456789012:role/jobs"
@@ -165,7 +165,7 @@ class TestSubmit:
             )
         )
         # Then
-        assert run == Run(RUN, "audit")
+        assert run == JobRun(RUN, "audit")
 
     def test_what_the_stack_was_deployed_with_needs_no_upload(self, aws, runs):
         driver = {
@@ -200,7 +200,7 @@ class TestSubmit:
         # When
         run = runs.submit(Submission(script, ["--day", "7"]))
         # Then
-        assert run == Run(RUN, "clean")
+        assert run == JobRun(RUN, "clean")
 
     @pytest.mark.parametrize(("other", "same"), [("nightly 7/1", True), ("nightly 7/2", False)])
     def test_the_same_token_asks_for_the_same_run(self, aws, runs, other, same):
@@ -236,7 +236,7 @@ class TestSubmit:
 class TestRuns:
     def test_look(self, aws, runs):
         seen(aws, "FAILED", "exit code 1", totalExecutionDurationSeconds=75)
-        assert runs.look(RUN) == Run(RUN, "audit", "FAILED", "exit code 1", 75)
+        assert runs.look(RUN) == JobRun(RUN, "audit", "FAILED", "exit code 1", 75)
 
     def test_follow_gives_each_state_once_until_the_end(self, aws, runs):
         # Given
@@ -251,7 +251,7 @@ class TestRuns:
 
     @pytest.mark.parametrize("state", ["FAILED", "CANCELLED"])
     def test_other_ends_are_failures(self, state):
-        assert Run(RUN, state=state).failed
+        assert JobRun(RUN, state=state).failed
 
     def test_every_state_of_the_service_is_either_final_or_not(self):
         model = session().client("emr-serverless").meta.service_model

@@ -13,7 +13,7 @@ from fanin.adapters.memory.world import FixedClock
 from fanin.domain.batch import Batch, CloseWhen, OnDeadline, OpenBatch, State
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import driver, summary
-from fanin.spark.fanout.driver import Plan, fan_out
+from fanin.spark.fanout.driver import FanOutPlan, fan_out
 from fanin.spark.fanout.earlier_batch import EarlierBatch, retrying
 from fanin.spark.fanout.failed_rows import FailedRows, Retried
 from fanin.spark.fanout.opening import default_key, open_batch
@@ -28,9 +28,9 @@ from tests.unit.spark.runtime.file_systems import FileSystem
 STAGING = Staging("/staging", "rows-1", StructType(), {0: 3, 2: 4})
 
 
-def plan(rows: object = None, **request: Any) -> Plan:
+def plan(rows: object = None, **request: Any) -> FanOutPlan:
     nobody: Any = rows
-    return Plan(
+    return FanOutPlan(
         rows=nobody,
         body=None,
         keys=None,

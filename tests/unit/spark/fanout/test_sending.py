@@ -14,7 +14,7 @@ from fanin.client.producing.sender import Sender
 from fanin.domain import ids
 from fanin.domain.keys import ItemKey, payload_digest
 from fanin.domain.marks import Failure
-from fanin.spark.fanout.sending import NOTES, Target, send_pages, send_task, sent_before
+from fanin.spark.fanout.sending import NOTES, SendTarget, send_pages, send_task, sent_before
 from tests.unit.spark.conftest import MemoryStack
 
 
@@ -26,7 +26,7 @@ def page(first: int, size: int) -> pa.RecordBatch:
 
 GROUP = ids.issue(7, 0, 100_000, bytes(16)).prefix
 NOTHING = dict.fromkeys(("ordinal", "reason", "detail"))
-TO = Target("https://queue", GROUP, Any)  # type: ignore[arg-type]
+TO = SendTarget("https://queue", GROUP, Any)  # type: ignore[arg-type]
 
 
 class Queue:
@@ -93,7 +93,7 @@ def test_a_task_sends_to_the_queue_of_its_target_and_fails_items_on_its_stack(st
     group = stack.tracker().add(batch, 3)
     stack.sqs.refuses.add("body 1")
 
-    told = list(send_task(Target("https://queue", group.prefix, stack))([page(0, 3)]))  # type: ignore[arg-type]
+    told = list(send_task(SendTarget("https://queue", group.prefix, stack))([page(0, 3)]))  # type: ignore[arg-type]
 
     # Then the others are sent under their items, and the item of that one has failed
     assert stack.sqs.sent == {group[0]: "body 0", group[2]: "body 2"}
@@ -111,7 +111,7 @@ def test_a_task_counts_its_rows_also_those_that_the_queue_refuses(stack: MemoryS
     counted.add = counted.sizes.append
 
     # When a task sends it in two pages
-    target = Target("https://queue", group.prefix, stack, count=counted)  # type: ignore[arg-type]
+    target = SendTarget("https://queue", group.prefix, stack, count=counted)  # type: ignore[arg-type]
     list(send_task(target)([page(0, 3), page(3, 2)]))
 
     # Then all of them were counted
@@ -124,7 +124,7 @@ def test_a_task_notes_what_it_sent_as_it_goes_and_its_successor_leaves_that_out(
     noted: list[tuple[int, int]] = []
     pages = [page(0, 50), page(50, 50), page(100, 50), page(200, 10)]
 
-    def run(target: Target) -> list[Any]:
+    def run(target: SendTarget) -> list[Any]:
         sender = Sender(sqs, "https://queue", group_id="7", workers=1)  # type: ignore[arg-type]
         return list(
             send_pages(
@@ -172,9 +172,9 @@ def test_a_task_adds_items_by_their_keys_and_its_successor_sends_what_is_left(
     rows = [page(0, 100), page(100, 100)]
     keys = [pa.array([f"k {n}" for n in one["ordinal"].to_pylist()]) for one in rows]
     keyed = [one.append_column("key", some) for one, some in zip(rows, keys, strict=True)]
-    target = Target("https://queue", str(batch), stack)  # type: ignore[arg-type]
+    target = SendTarget("https://queue", str(batch), stack)  # type: ignore[arg-type]
 
-    def run(target: Target) -> list[dict[str, Any]]:
+    def run(target: SendTarget) -> list[dict[str, Any]]:
         return [row for one in send_task(target)(keyed) for row in one.to_pylist()]
 
     *left, told = run(target)

@@ -11,7 +11,7 @@ from fanin.adapters.memory.world import FixedClock
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch
 from fanin.domain.marks import Failure
 from fanin.spark.fanout import summary
-from fanin.spark.fanout.summary import Sent, unsent
+from fanin.spark.fanout.summary import SentSoFar, unsent
 from tests.unit.spark.conftest import MemoryStack
 
 
@@ -30,14 +30,14 @@ def test_what_is_left_of_a_batch_that_was_ended_is_told(stack: MemoryStack) -> N
     empty = ledger.cancel(empty.batch_id)
 
     # Then each says what to do, if there is anything
-    assert unsent(live, "/again", Sent.SOME) is None
-    assert unsent(ledger.close(live.batch_id), "/again", Sent.SOME) is None
-    assert "none of its rows was sent; to send them, name another --key" in told(empty, Sent.NONE)
+    assert unsent(live, "/again", SentSoFar.SOME) is None
+    assert unsent(ledger.close(live.batch_id), "/again", SentSoFar.SOME) is None
+    assert "none of its rows was sent; to send them, name another --key" in told(empty, SentSoFar.NONE)
     command = f"--retry-of {some.batch_id} --failed-from /again --and-pending"
-    assert command in told(some, Sent.ALL)
-    assert "is cancelled;" in told(some, Sent.ALL)
-    assert "is cancelled, and perhaps not all of its rows were sent;" in told(some, Sent.SOME)
-    assert "is cancelled, and none of its rows was sent;" in told(some, Sent.NONE)
+    assert command in told(some, SentSoFar.ALL)
+    assert "is cancelled;" in told(some, SentSoFar.ALL)
+    assert "is cancelled, and perhaps not all of its rows were sent;" in told(some, SentSoFar.SOME)
+    assert "is cancelled, and none of its rows was sent;" in told(some, SentSoFar.NONE)
 
 
 def test_a_batch_that_its_deadline_completed_before_all_was_sent_is_told(stack: MemoryStack) -> None:
@@ -54,10 +54,12 @@ def test_a_batch_that_its_deadline_completed_before_all_was_sent_is_told(stack: 
     assert partial is not None
 
     # Then it is well only if all was sent; what is done was sent, whatever is noted of it
-    assert "was completed by its deadline, and none of its rows was sent" in told(partial, Sent.NONE)
-    assert "completed by its deadline, and perhaps not all of its rows were sent" in told(partial, Sent.SOME)
-    assert unsent(partial, "/again", Sent.ALL) is None
-    assert all(unsent(done, "/again", sent) is None for sent in Sent)
+    assert "was completed by its deadline, and none of its rows was sent" in told(partial, SentSoFar.NONE)
+    assert "completed by its deadline, and perhaps not all of its rows were sent" in told(
+        partial, SentSoFar.SOME
+    )
+    assert unsent(partial, "/again", SentSoFar.ALL) is None
+    assert all(unsent(done, "/again", sent) is None for sent in SentSoFar)
 
 
 def test_messages_that_the_queue_refused_were_not_sent(
@@ -93,5 +95,5 @@ def test_messages_that_the_queue_refused_were_not_sent(
     assert files.read.call_count == 2
 
 
-def told(batch: Batch, sent: Sent) -> str:
+def told(batch: Batch, sent: SentSoFar) -> str:
     return str(unsent(batch, "/again", sent))

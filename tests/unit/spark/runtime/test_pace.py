@@ -10,7 +10,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from fanin.spark.runtime.service import Pace
+from fanin.spark.runtime.service import SharedPace
 
 
 class Clock:
@@ -31,11 +31,11 @@ def clock() -> Clock:
     return Clock()
 
 
-def pace_of(clock: Clock, most: float | None = None) -> Pace:
-    return Pace(most, clock=clock, sleep=clock.sleep)
+def pace_of(clock: Clock, most: float | None = None) -> SharedPace:
+    return SharedPace(most, clock=clock, sleep=clock.sleep)
 
 
-def send(pace: Pace, clock: Clock, seconds: float, accepts: Callable[[], bool] = lambda: True) -> int:
+def send(pace: SharedPace, clock: Clock, seconds: float, accepts: Callable[[], bool] = lambda: True) -> int:
     """Write one after the other, each a millisecond, for some seconds; returns how many were accepted."""
     until, accepted = clock.now + seconds, 0
     while clock.now < until:
@@ -93,7 +93,7 @@ class Process:
     def __init__(self, clock: Clock) -> None:
         self._clock, self._ready_at = clock, 0.0
         self.accepted = 0
-        self.pace = Pace(clock=clock, sleep=self._sleep)
+        self.pace = SharedPace(clock=clock, sleep=self._sleep)
 
     def _sleep(self, seconds: float) -> None:
         self._ready_at = self._clock.now + seconds

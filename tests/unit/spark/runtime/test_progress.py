@@ -8,7 +8,7 @@ import time
 import pytest
 
 from fanin.spark.runtime import progress
-from fanin.spark.runtime.progress import Progress
+from fanin.spark.runtime.progress import JobProgress
 
 
 class Terminal(io.StringIO):
@@ -37,18 +37,18 @@ def eventually(holds) -> None:
 )
 def test_the_line(done: int, seconds: float, said: str) -> None:
     now = iter([0.0, seconds])
-    shown = Progress("words", 134_217_728, lambda: done, out=io.StringIO(), clock=lambda: next(now))
+    shown = JobProgress("words", 134_217_728, lambda: done, out=io.StringIO(), clock=lambda: next(now))
     assert shown.line() == said
 
 
 def test_nothing_to_do_is_all_done() -> None:
-    assert Progress("words", 0, lambda: 0, out=io.StringIO()).line() == "0 of 0 words, 100%"
+    assert JobProgress("words", 0, lambda: 0, out=io.StringIO()).line() == "0 of 0 words, 100%"
 
 
 def test_a_log_gets_whole_lines_and_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "IN_LOG", 0.01)
     out, done = io.StringIO(), [0]
-    with Progress("words", 10, lambda: done[0], out=out):
+    with JobProgress("words", 10, lambda: done[0], out=out):
         eventually(lambda: "0 of 10 words, 0%\n" in out.getvalue())
         done[0] = 4
         eventually(lambda: "4 of 10 words, 40%\n" in out.getvalue())
@@ -59,7 +59,7 @@ def test_a_log_gets_whole_lines_and_the_last_word(monkeypatch: pytest.MonkeyPatc
 
 def test_a_terminal_gets_one_line_that_changes() -> None:
     out = Terminal()
-    with Progress("words", 10, lambda: 5, out=out):
+    with JobProgress("words", 10, lambda: 5, out=out):
         eventually(lambda: "5 of 10" in out.getvalue())
     assert out.getvalue().count("\n") == 1
     assert "━━━━━━━━━━╌╌╌╌╌╌╌╌╌╌ 5 of 10 words, 50%" in out.getvalue()
@@ -67,6 +67,6 @@ def test_a_terminal_gets_one_line_that_changes() -> None:
 
 def test_a_step_that_fails_leaves_the_line_as_it_was() -> None:
     out = io.StringIO()
-    with pytest.raises(KeyError), Progress("words", 10, lambda: 5, out=out):
+    with pytest.raises(KeyError), JobProgress("words", 10, lambda: 5, out=out):
         raise KeyError("rows")
     assert out.getvalue() == "5 of 10 words, 50%\n"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from fanin.adapters.aws import client_factory, error_code, translated
-from fanin.app.ports.channels import Notice
+from fanin.app.ports.channels import ChannelNotice
 from fanin.domain.targets import Target, TargetType
 from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
 from fanin.wire.json_text import compact
@@ -78,7 +78,7 @@ class AwsCallbacks:
         with translated():
             return self._make_lambdas()
 
-    def call(self, target: Target, notice: Notice) -> None:
+    def call(self, target: Target, notice: ChannelNotice) -> None:
         match target.type:
             case TargetType.STEP_FUNCTIONS:
                 _tolerant(lambda: self._end_task(target.task_token or "", notice))
@@ -87,7 +87,7 @@ class AwsCallbacks:
             case _:
                 self._webhooks.post(target.url or "", notice)
 
-    def _end_task(self, token: str, notice: Notice) -> None:
+    def _end_task(self, token: str, notice: ChannelNotice) -> None:
         if notice.succeeded:
             self._step_functions.send_task_success(taskToken=token, output=notice.event.body)
         else:
@@ -95,7 +95,7 @@ class AwsCallbacks:
                 taskToken=token, error=error_name(notice), cause=cause(notice)
             )
 
-    def _end_callback(self, callback_id: str, notice: Notice) -> None:
+    def _end_callback(self, callback_id: str, notice: ChannelNotice) -> None:
         if notice.succeeded:
             self._lambdas.send_durable_execution_callback_success(
                 CallbackId=callback_id, Result=notice.event.body.encode()
@@ -111,12 +111,12 @@ class AwsCallbacks:
             )
 
 
-def error_name(notice: Notice) -> str:
+def error_name(notice: ChannelNotice) -> str:
     """Name of the error for an end that did not succeed."""
     return ERRORS.get(notice.event.id.rpartition(".")[2], "fanin.BatchFailed")
 
 
-def cause(notice: Notice) -> str:
+def cause(notice: ChannelNotice) -> str:
     """The detail of the event as JSON that fits a cause.
 
     Its lists are left out if it is too long, and the metadata of the batch if it still is.

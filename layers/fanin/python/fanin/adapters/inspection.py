@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from fanin.adapters.aws import client_factory, error_code, translated
-from fanin.app.ports.queues import Consumer, Figures, QueueReport, Trouble
+from fanin.app.ports.queues import Figures, FunctionTrouble, QueueMapping, QueueReport
 from fanin.app.ports.system import Clock
 from fanin.errors import FaninError
 
@@ -124,7 +124,7 @@ class AwsQueueInspection:
             dead = seeing.of("its dead-letter queue", lambda: self._depth(queue, dead_arn))
         consumers = seeing.of("its event source mappings", lambda: self._consumers(arn))
         functions = list(dict.fromkeys(one.function for one in consumers or ()))[:_FUNCTIONS]
-        troubles: tuple[Trouble, ...] | None = ()
+        troubles: tuple[FunctionTrouble, ...] | None = ()
         if functions:
             troubles = seeing.of("the metrics of its consumers", lambda: self._troubles(functions))
         return QueueReport(queue, True, figures, dead, consumers, troubles, tuple(seeing.unseen))
@@ -146,14 +146,14 @@ class AwsQueueInspection:
         counts = self._attributes(url, _ATTRIBUTES[1:4])
         return sum(int(count) for count in counts.values())
 
-    def _consumers(self, arn: str) -> tuple[Consumer, ...]:
+    def _consumers(self, arn: str) -> tuple[QueueMapping, ...]:
         answer = self._lambda.list_event_source_mappings(EventSourceArn=arn)
         return tuple(
-            Consumer(_name(one["FunctionArn"]), one["State"] in _ENABLED, one["State"], one["UUID"])
+            QueueMapping(_name(one["FunctionArn"]), one["State"] in _ENABLED, one["State"], one["UUID"])
             for one in answer["EventSourceMappings"]
         )
 
-    def _troubles(self, functions: Sequence[str]) -> tuple[Trouble, ...]:
+    def _troubles(self, functions: Sequence[str]) -> tuple[FunctionTrouble, ...]:
         until = datetime.fromtimestamp(self._clock.now() / 1000, UTC)
         queries: list[Any] = [
             {
@@ -176,7 +176,9 @@ class AwsQueueInspection:
         )
         sums = {one["Id"]: round(sum(one["Values"])) for one in answer["MetricDataResults"]}
         return tuple(
-            Trouble(function, sums.get(f"throttles_{place}", 0), sums.get(f"errors_{place}", 0), MINUTES)
+            FunctionTrouble(
+                function, sums.get(f"throttles_{place}", 0), sums.get(f"errors_{place}", 0), MINUTES
+            )
             for place, function in enumerate(functions)
         )
 

@@ -13,7 +13,7 @@ from fanin.adapters.aws import client_factory, translated
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-Message: TypeAlias = Mapping[str, Any]
+ReceivedRecord: TypeAlias = Mapping[str, Any]
 """A record of the event that Lambda makes of SQS messages."""
 
 _MOST: Final = 10  # messages in a batch call
@@ -36,7 +36,7 @@ class ReceivedMessages:
         with translated():
             return self._make_client()
 
-    def postpone(self, waits: Sequence[tuple[Message, int]]) -> None:
+    def postpone(self, waits: Sequence[tuple[ReceivedRecord, int]]) -> None:
         """Let messages come again after so many seconds, instead of after the queue's visibility timeout.
 
         Without an answer, and for a message whose visibility cannot be changed any more, the queue's timeout
@@ -63,7 +63,7 @@ class ReceivedMessages:
         with ThreadPoolExecutor(_THREADS) as pool:
             list(pool.map(change, range(0, len(waits), _MOST)))
 
-    def put_back(self, message: Message, seconds: int) -> None:
+    def put_back(self, message: ReceivedRecord, seconds: int) -> None:
         """Send a copy to the message's own queue, such as one of which only a part is left.
 
         Args:
@@ -75,7 +75,7 @@ class ReceivedMessages:
         """
         self.send_to(self._url(message["eventSourceARN"]), message, delay=seconds)
 
-    def send_to(self, url: str, message: Message, *, delay: int = 0) -> None:
+    def send_to(self, url: str, message: ReceivedRecord, *, delay: int = 0) -> None:
         """Send a copy to another queue; deleting the original afterwards completes the move.
 
         Args:

@@ -21,7 +21,7 @@ from http.client import HTTPException, HTTPSConnection
 from threading import Timer
 from typing import Final, TypeAlias
 
-from fanin.app.ports.channels import Notice
+from fanin.app.ports.channels import ChannelNotice
 from fanin.app.ports.system import Clock
 from fanin.domain.targets import HTTPS, WebhookUrl, is_public, parse_url
 from fanin.errors import InvalidRequest, NotConfigured, ServiceUnavailable, TargetRefused
@@ -194,7 +194,7 @@ class Webhooks:
         self._context = context
         self._timeout = timeout
 
-    def post(self, url: str, notice: Notice) -> None:
+    def post(self, url: str, notice: ChannelNotice) -> None:
         """Post a notice; any answer but 2xx is an error.
 
         Raises:
@@ -245,7 +245,7 @@ class Webhooks:
         raise ServiceUnavailable("the webhook took too long to connect")
 
 
-def webhook_body(notice: Notice) -> bytes:
+def webhook_body(notice: ChannelNotice) -> bytes:
     """The body that Standard Webhooks recommends: type, timestamp, and the event's detail as data."""
     event = notice.event
     content = {

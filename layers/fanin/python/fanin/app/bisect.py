@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Failed(Generic[T]):
+class FailedCall(Generic[T]):
     """Items for which a call failed.
 
     Attributes:
@@ -31,7 +31,7 @@ class Failed(Generic[T]):
 
 def bisect(
     items: Sequence[T], call: Callable[[Sequence[T]], object], *, on_defect: bool = False
-) -> list[Failed[T]]:
+) -> list[FailedCall[T]]:
     """Make one call for all items; if it is refused, halve the items until each bad one stands alone.
 
     One bad item among n costs about 2 log2(n) further calls. An error of fanin that does not blame the items,
@@ -62,12 +62,12 @@ def bisect(
         call(items)
     except FaninError as error:
         if len(items) == 1 or not isinstance(error, REFUSALS):
-            return [Failed(items, error)]
+            return [FailedCall(items, error)]
     except Exception as error:
         if not on_defect:
             raise
         if len(items) == 1:
-            return [Failed(items, error)]
+            return [FailedCall(items, error)]
     else:
         return []
     middle = len(items) // 2

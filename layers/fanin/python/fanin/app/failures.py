@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from fanin.app.ports import Ports
+from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.domain import limits
 from fanin.domain.batch import Batch
@@ -25,13 +26,6 @@ from fanin.wire.messages import unpack
 
 _NAME: Final = "message-{}"
 """Name of an object in the bucket; it follows from the content, so no failure overwrites another's."""
-
-
-class Place(NamedTuple):
-    """An item of a batch."""
-
-    batch_id: int
-    ordinal: int
 
 
 class KeptMessages:
@@ -45,8 +39,8 @@ class KeptMessages:
         self._ports = ports
 
     def keep(
-        self, messages: Mapping[Place, bytes], batches: Mapping[int, Batch]
-    ) -> tuple[Mapping[Place, str], Mapping[Place, FaninError]]:
+        self, messages: Mapping[ItemPlace, bytes], batches: Mapping[int, Batch]
+    ) -> tuple[Mapping[ItemPlace, str], Mapping[ItemPlace, FaninError]]:
         """Store messages; a repeat stores the same again.
 
         Args:
@@ -57,7 +51,7 @@ class KeptMessages:
             Where each is: what ``FailureRow.kept`` says; and why others cannot be kept: they are too large,
             or too large for a row, and this process has no bucket.
         """
-        refused: dict[Place, FaninError] = {
+        refused: dict[ItemPlace, FaninError] = {
             place: RequestTooLarge(
                 f"the message of a failed item has {len(content)} bytes as JSON; a message that is kept may"
                 f" have {limits.MAX_FAILED_MESSAGES}: pass a shorter one, or none"
@@ -73,7 +67,7 @@ class KeptMessages:
             if len(content) > limits.MAX_KEPT_INLINE
         }
         no_bucket = put_in_bucket(self._ports, {key: messages[place] for place, key in keys.items()})
-        kept: dict[Place, str] = {}
+        kept: dict[ItemPlace, str] = {}
         rows: dict[int, dict[int, bytes]] = {}
         for place, content in messages.items():
             if place in keys and no_bucket is None:
@@ -157,7 +151,7 @@ class FailureNotes:
         self._ports = ports
         self._messages = KeptMessages(ports)
 
-    def write(self, failing: Collection[Failing]) -> Mapping[Place, FaninError]:
+    def write(self, failing: Collection[Failing]) -> Mapping[ItemPlace, FaninError]:
         """Write messages and notes; may be repeated.
 
         Returns:
@@ -166,7 +160,7 @@ class FailureNotes:
         """
         kept, refused = self._messages.keep(
             {
-                Place(one.batch.batch_id, ordinal): content
+                ItemPlace(one.batch.batch_id, ordinal): content
                 for one in failing
                 if one.batch.keep is Keep.MESSAGE
                 for ordinal, content in one.messages.items()
@@ -179,11 +173,11 @@ class FailureNotes:
             rows = [
                 note._replace(
                     failed_at=max(now, latest.get(note.ordinal, 0) + 1),
-                    kept=kept.get(Place(batch.batch_id, note.ordinal), ""),
+                    kept=kept.get(ItemPlace(batch.batch_id, note.ordinal), ""),
                     totals=note.totals if batch.holds else (),
                 )
                 for note in notes
-                if Place(batch.batch_id, note.ordinal) not in refused
+                if ItemPlace(batch.batch_id, note.ordinal) not in refused
             ]
             parts = self._ports.parts
             # The latest failure decides whether an item is held; in other batches the first one is its end.

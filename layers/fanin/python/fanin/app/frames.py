@@ -21,8 +21,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
-from fanin.app.ports.words import Claim as Lease
-from fanin.app.ports.words import WordKey
+from fanin.app.ports.words import ItemClaim, WordKey
 from fanin.domain import ids, limits
 from fanin.domain.access import Principal
 from fanin.domain.batch import RETENTION, Batch, Kind, State
@@ -97,10 +96,10 @@ class FrameService:
                 claims.append(Claim(ticket, hold, item))
         return claims
 
-    def _lease(self, ticket: Ticket, frame: Batch, now: int, until: int) -> Lease:
+    def _lease(self, ticket: Ticket, frame: Batch, now: int, until: int) -> ItemClaim:
         # Envelopes are acknowledged by their ids, so the word of level 0 alone says whether one is done.
         number, position = divmod(ticket.index, self._ports.tree.width)
-        return Lease(WordKey(ticket.frame_id, 0, number), position, now, until, frame.expires_at)
+        return ItemClaim(WordKey(ticket.frame_id, 0, number), position, now, until, frame.expires_at)
 
 
 def _frame(batch: Batch) -> Batch:

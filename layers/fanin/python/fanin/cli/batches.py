@@ -20,7 +20,7 @@ from fanin.cli.options import (
     Milestones,
     MinSample,
     OfChildren,
-    OnEnd,
+    OnEndOption,
     PageSize,
     StallAfter,
     ToleratedFailures,
@@ -79,7 +79,7 @@ def open_batch(
     child_failures: OfChildren = ChildFailures.FAIL,
     tolerate_failures: ToleratedFailures = None,
     min_sample: MinSample = None,
-    on_end: OnEnd = None,
+    on_end: OnEndOption = None,
     total: TotalNames = None,
     results: Annotated[
         bool, typer.Option("--results", help="Keep the results of items; `fanin results` writes them.")

@@ -6,15 +6,17 @@ from typing import Annotated
 
 import typer
 
-from fanin.cli.commands import Group
-from fanin.cli.listing import Listing
+from fanin.cli.commands import CommandGroup
+from fanin.cli.listing import Table
 from fanin.cli.options import Cursor, PageSize, Yes
 from fanin.cli.session import lines_of_stdin, session
 from fanin.domain.buffer import Level
 from fanin.wire import buffers as wire
 
 app = typer.Typer(
-    cls=Group, name="buffer", help="Bounded buffers: queues that make producers wait when they are full."
+    cls=CommandGroup,
+    name="buffer",
+    help="Bounded buffers: queues that make producers wait when they are full.",
 )
 
 Name = Annotated[str, typer.Argument(metavar="BUFFER", help="Name of the buffer.")]
@@ -51,7 +53,7 @@ def list_buffers(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = 
     """List the buffers and their limits."""
     run = session(ctx)
     page = run.tracker.buffers.list(cursor=cursor, limit=limit)
-    shown = Listing("buffer", "limit", "queue", right=("limit",), empty="no buffer")
+    shown = Table("buffer", "limit", "queue", right=("limit",), empty="no buffer")
     for buffer in page.buffers:
         shown.add_row(buffer.name, buffer.limit, buffer.queue)
     run.answer(wire.BUFFERS.encode(page), shown)

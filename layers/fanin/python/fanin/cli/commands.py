@@ -56,7 +56,7 @@ SECTIONS: Final = {
 MODULES: Final = {name: module for section in SECTIONS.values() for name, module in section.items()}
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """Commands whose help lines are whole sentences, in sections if there are many."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from fanin.cli import parsing
-from fanin.cli.commands import Group
-from fanin.cli.listing import Facts, Listing
+from fanin.cli.commands import CommandGroup
+from fanin.cli.listing import FactSheet, Table
 from fanin.cli.options import Cursor, EveryPage, PageSize
 from fanin.cli.session import session
 from fanin.domain.directory import Register, Registration, Registrations
@@ -16,7 +16,10 @@ from fanin.wire import directory as wire
 from fanin.wire.json_types import encode_time
 
 app = typer.Typer(
-    cls=Group, name="directory", help="The directory of instances and their queues.", no_args_is_help=True
+    cls=CommandGroup,
+    name="directory",
+    help="The directory of instances and their queues.",
+    no_args_is_help=True,
 )
 
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="Topic that the instance listens to.")]
@@ -79,7 +82,7 @@ def show(ctx: typer.Context, topic: Topic, name: Name) -> None:
         ("since", encode_time(one.since)),
         ("until", encode_time(one.until)),
     ]
-    run.answer(wire.REGISTRATION.encode(one), Facts(shown))
+    run.answer(wire.REGISTRATION.encode(one), FactSheet(shown))
 
 
 @app.command("list")
@@ -99,7 +102,7 @@ def list_topic(
         page = Registrations(tuple(directory.members(topic, wanted)))
     else:
         page = directory.page(topic, attributes=wanted, cursor=cursor, limit=limit)
-    shown = Listing("name", "until", "attributes", "channel")
+    shown = Table("name", "until", "attributes", "channel")
     for one in page.registrations:
         shown.add_row(one.name, encode_time(one.until), _attributes(one), one.channel)
     run.answer(wire.REGISTRATIONS.encode(page), shown)

@@ -24,14 +24,14 @@ from fanin.cli.options import (
     Limit,
     Metadata,
     MinSample,
-    OnEnd,
+    OnEndOption,
     ToleratedFailures,
     TotalNames,
     UserKey,
     WhatOnFailure,
 )
-from fanin.cli.rows import Malformed, Reading, RowFormat, bodies, format_of, guessed, unpacked
-from fanin.cli.sending import Meter, again, all_sent, send, stopped
+from fanin.cli.rows import MalformedRow, RowFormat, RowReading, bodies, format_of, guessed, unpacked
+from fanin.cli.sending import SendMeter, again, all_sent, send, stopped
 from fanin.cli.session import Session, session
 from fanin.cli.times import now_ms
 from fanin.cli.watching import complete, may_have_failed
@@ -98,7 +98,7 @@ def fanout(
     on_failure: WhatOnFailure = OnFailure.DONE,
     tolerate_failures: ToleratedFailures = None,
     min_sample: MinSample = None,
-    on_end: OnEnd = None,
+    on_end: OnEndOption = None,
     total: TotalNames = None,
     key: Annotated[
         str | None,
@@ -136,13 +136,13 @@ def fanout(
         raise typer.BadParameter("--skip needs the --key of the run that has sent the first messages")
     ends_at = _ends_at(deadline, key)
     tolerated = parsing.tolerated(tolerate_failures, min_sample)
-    malformed, stop = Malformed(), Stop(skip)
+    malformed, stop = MalformedRow(), Stop(skip)
     named = key or f"fanout-{uuid.uuid4().hex}"
     with ExitStack() as opened:
         raw = opened.enter_context(_opened(file))
         how = reading(file.name, kind, delimiter, encoding, lambda: _guess(run, raw))
         content = unpacked(raw, file.name)
-        meter = Meter(raw, whole=how.kind is not RowFormat.PARQUET)
+        meter = SendMeter(raw, whole=how.kind is not RowFormat.PARQUET)
         rows = meter.counted(bodies(content, how, malformed, most_bytes=REQUEST_BYTES - _ENVELOPE))
         sent = opened.enter_context(all_sent(run))
         batch = opened.enter_context(
@@ -225,7 +225,7 @@ def resend(
         raw = opened.enter_context(_opened(file))
         how = reading(file.name, kind, delimiter, encoding, lambda: _guess(run, raw))
         content = unpacked(raw, file.name)
-        rows = enumerate(bodies(content, how, Malformed(), most_bytes=REQUEST_BYTES - _ENVELOPE))
+        rows = enumerate(bodies(content, how, MalformedRow(), most_bytes=REQUEST_BYTES - _ENVELOPE))
 
         def lost() -> Iterator[tuple[str, Message]]:
             nonlocal short
@@ -306,7 +306,7 @@ def _guess(run: Session, stdin: io.BufferedReader) -> RowFormat:
 
 def reading(
     name: str, kind: RowFormat | None, delimiter: str | None, encoding: str, guess: Callable[[], RowFormat]
-) -> Reading:
+) -> RowReading:
     """How a file is read, from its name and the options; how stdin is read, also from its beginning.
 
     Raises:
@@ -331,7 +331,7 @@ def reading(
         found = format_of(name)
     if delimiter is not None and found not in (RowFormat.CSV, RowFormat.TSV):
         raise typer.BadParameter(f"--delimiter goes with CSV, not with {found}")
-    return Reading(found, delimiter, encoding)
+    return RowReading(found, delimiter, encoding)
 
 
 def _failed(run: Session, batch: TrackedBatch, sent: int, key: str | None) -> None:
@@ -348,7 +348,9 @@ def _failed(run: Session, batch: TrackedBatch, sent: int, key: str | None) -> No
     )
 
 
-def _answer(run: Session, batch: Batch, *, sent: int, malformed: Malformed, unsent: dict[str, str]) -> None:
+def _answer(
+    run: Session, batch: Batch, *, sent: int, malformed: MalformedRow, unsent: dict[str, str]
+) -> None:
     from fanin.cli.tables import failed, held, sums
 
     document = {
@@ -375,7 +377,7 @@ def _answer(run: Session, batch: Batch, *, sent: int, malformed: Malformed, unse
     _tell(run, malformed, unsent)
 
 
-def _tell(run: Session, malformed: Malformed, unsent: dict[str, str]) -> None:
+def _tell(run: Session, malformed: MalformedRow, unsent: dict[str, str]) -> None:
     if run.as_json:
         return
     for row, reason in malformed.named:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fanin.cli import parsing
-from fanin.cli.commands import Group
+from fanin.cli.commands import CommandGroup
 from fanin.cli.options import Cursor, PageSize, UserKey
 from fanin.cli.session import session
 from fanin.client.conversions import seconds
@@ -15,7 +15,9 @@ from fanin.domain.frames import DEFAULT_TTL, OpenFrame, Ticket
 from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE
 from fanin.wire import frames as wire
 
-app = typer.Typer(cls=Group, name="frame", help="Frames: guaranteed delivery of a fixed number of envelopes.")
+app = typer.Typer(
+    cls=CommandGroup, name="frame", help="Frames: guaranteed delivery of a fixed number of envelopes."
+)
 
 FrameId = Annotated[int, typer.Argument(parser=parsing.batch_id, metavar="FRAME", help="Id of the frame.")]
 

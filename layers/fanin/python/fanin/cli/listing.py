@@ -66,7 +66,7 @@ def _escaped(character: str) -> str:
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"  # noqa: PLR2004 - two digits
 
 
-class Listing:
+class Table:
     """Rows under the names of their columns.
 
     A terminal leaves out a column that is empty in every row. Where it is too narrow for the others, a row
@@ -107,7 +107,7 @@ class Listing:
             yield self._table(rows, named)
             return
         for row in rows:
-            yield Facts((self._columns[n], row[n]) for n in named)
+            yield FactSheet((self._columns[n], row[n]) for n in named)
             yield ""
 
     def _width(self, rows: Sequence[tuple[str, ...]], named: Sequence[int]) -> int:
@@ -139,7 +139,7 @@ def _whole(rows: Sequence[tuple[str, ...]], n: int) -> bool:
     return not any(" " in row[n] for row in rows)
 
 
-class Facts:
+class FactSheet:
     """Names with their values, one a line; empty values are left out.
 
     Args:

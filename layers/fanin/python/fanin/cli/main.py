@@ -12,7 +12,7 @@ import typer
 
 from fanin import __version__
 from fanin.cli.coercion import without_pydantic
-from fanin.cli.commands import Commands, Group
+from fanin.cli.commands import CommandGroup, Commands
 from fanin.cli.exits import MEANINGS, ExitCode, code_of
 from fanin.cli.session import session
 from fanin.errors import FaninError
@@ -24,7 +24,7 @@ _COMMON: Final = (*_FLAGS, *_VALUED)
 _UNWRITTEN: Final = {errno.ENOSPC: "no space is left where it goes", errno.EBADF: "stdout is closed"}
 
 
-class _Fanin(Group):
+class _Fanin(CommandGroup):
     """A group whose options may come before or after the command, and whose errors take one line."""
 
     def __init__(self, **attributes: Any) -> None:

@@ -107,7 +107,7 @@ TotalValues: TypeAlias = Annotated[
         "--total", metavar="NAME=NUMBER", help="What the item adds to a total of its batch; may be repeated."
     ),
 ]
-OnEnd: TypeAlias = Annotated[
+OnEndOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         metavar="[WHEN:]TYPE=WHERE",

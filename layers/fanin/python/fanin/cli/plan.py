@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from fanin.cli import parsing
-from fanin.cli.listing import Listing, Value
+from fanin.cli.listing import Table, Value
 from fanin.cli.session import session
 from fanin.domain import limits
 from fanin.domain.costs import RATE, TOGETHER, Cost, costs, extras, failure_writes
@@ -151,7 +151,7 @@ def plan(
             "writes_with_8_kib": failure_writes(limits.MAX_KEPT_INLINE),
         },
     }
-    shown = Listing("way", "writes", *_SERVICES, "dollars", right=("writes", *_SERVICES, "dollars"))
+    shown = Table("way", "writes", *_SERVICES, "dollars", right=("writes", *_SERVICES, "dollars"))
     for way in [*ways, *others]:
         bill = way.usage.bill(prices)
         shown.add_row(

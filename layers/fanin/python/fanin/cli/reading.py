@@ -8,7 +8,7 @@ import typer
 
 from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
-from fanin.cli.listing import Facts, Listing
+from fanin.cli.listing import FactSheet, Table
 from fanin.cli.options import BatchId, Cursor, EveryPage, FailOnFailures, PageSize
 from fanin.cli.session import session
 from fanin.domain.reports import Errors, Failures, Missing
@@ -35,7 +35,7 @@ def status(
     run = session(ctx)
     progress = run.tracker.status(batch, exact=exact)
     run.say_stack()
-    run.answer(PROGRESS.encode(progress), Facts(progress_facts(progress)))
+    run.answer(PROGRESS.encode(progress), FactSheet(progress_facts(progress)))
     row = progress.batch
     if row.held and not row.state.terminal:
         run.remark(
@@ -55,7 +55,9 @@ def item(
     run = session(ctx)
     found = run.tracker.find_key(batch, key)
     state = "done" if found.done else "not done"
-    run.answer(KEYED_ITEM.encode(found), Facts([("key", found.key), ("item", found.item), ("state", state)]))
+    run.answer(
+        KEYED_ITEM.encode(found), FactSheet([("key", found.key), ("item", found.item), ("state", state)])
+    )
 
 
 @app.command()
@@ -78,7 +80,7 @@ def missing(
         page = run.tracker.missing(batch, cursor=cursor, limit=limit)
     keyed = any(found.keys for found in page.ranges)
     columns = ("ordinals", "items", "range", *(("keys",) if keyed else ()))
-    shown = Listing(*columns, right=("ordinals", "items"), empty="nothing is missing")
+    shown = Table(*columns, right=("ordinals", "items"), empty="nothing is missing")
     for found in page.ranges:
         count = found.stop - found.start
         items = found.items
@@ -122,7 +124,7 @@ def failures(
         return
     if by_error:
         errors = Errors(run.tracker.errors(batch))
-        counted = Listing(
+        counted = Table(
             "failed", "kept", "last", "error", "example", right=("failed", "kept"), empty="nothing failed"
         )
         for group in errors.errors:
@@ -136,7 +138,7 @@ def failures(
         page = run.tracker.failures(batch, cursor=cursor, limit=limit)
     keyed = any(failure.key for failure in page.failures)
     named = "key" if keyed else "item"
-    shown = Listing("ordinal", named, "state", "kept", "reason", right=("ordinal",), empty="nothing failed")
+    shown = Table("ordinal", named, "state", "kept", "reason", right=("ordinal",), empty="nothing failed")
     for failure in page.failures:
         state = "held" if failure.held else "redriven" if failure.redriven else "failed"
         kept = "message" if failure.kept else ""
@@ -163,7 +165,7 @@ def verify(
     found = verdict.disagreements
     run.answer(
         VERDICT.encode(verdict),
-        Facts(
+        FactSheet(
             [*batch_facts(verdict.batch), ("pending", f"{verdict.pending:,}"), *total_facts(verdict.batch)]
         ),
         *found,

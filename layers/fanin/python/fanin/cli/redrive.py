@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fanin.cli.exits import ExitCode
-from fanin.cli.listing import Facts
+from fanin.cli.listing import FactSheet
 from fanin.cli.options import BatchId, OfErrors, OfOrdinals
 from fanin.cli.session import Session, session
 from fanin.domain.redrives import Redriving
@@ -84,7 +84,7 @@ def _progress(run: Session) -> Callable[[Redriving], None]:
     return show
 
 
-def _facts(found: Redriving, before: Sequence[int], *, dry_run: bool) -> Facts:
+def _facts(found: Redriving, before: Sequence[int], *, dry_run: bool) -> FactSheet:
 
     sent = "to send" if dry_run else "sent"
     rows: list[tuple[str, object]] = [
@@ -98,7 +98,7 @@ def _facts(found: Redriving, before: Sequence[int], *, dry_run: bool) -> Facts:
         more = " …" if found.not_kept > len(found.not_kept_items) else ""
         rows.append(("without message", f"{found.not_kept:,}: items {named}{more}"))
     rows += [("not sent", f"{count:,}: {why}") for why, count in found.refused.items()]
-    return Facts(rows)
+    return FactSheet(rows)
 
 
 def _where(before: Sequence[int], found: Redriving) -> str:

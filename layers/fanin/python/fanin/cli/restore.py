@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fanin.cli.listing import Listing
+from fanin.cli.listing import Table
 from fanin.cli.parsing import batch_id
 from fanin.cli.session import session
 from fanin.entry.settings import Settings
@@ -53,7 +53,7 @@ def restore(
         "parts": settings.parts_table,
         "directory": settings.directory_table,
     }
-    shown = Listing("table", "found", "copied", right=("found", "copied"))
+    shown = Table("table", "found", "copied", right=("found", "copied"))
     document = []
     restored = RestoredTables(tables, suffix, now=time.time())
     for table, done in restored.copy_back(batches or (), replace=replace, write=not dry_run):

@@ -8,16 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from fanin.cli import parsing
-from fanin.cli.commands import Group
+from fanin.cli.commands import CommandGroup
 from fanin.cli.directory import Having
-from fanin.cli.listing import Facts, Listing
+from fanin.cli.listing import FactSheet, Table
 from fanin.cli.options import Cursor, PageSize
 from fanin.cli.session import session
 from fanin.domain.routing import Policy, PutEvent, PutRoute
 from fanin.wire import directory as wire
 
 app = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     name="route",
     help="Content-based routing: which events go to which topic.",
     no_args_is_help=True,
@@ -53,7 +53,7 @@ def show(ctx: typer.Context, name: Name) -> None:
     document = wire.ROUTE.encode(route)
     shown = {**document, "pattern": json.dumps(document["pattern"]), "attributes": ""}
     shown["attributes"] = ", ".join(f"{key}={value}" for key, value in route.attributes.items())
-    run.answer(document, Facts(shown.items()))
+    run.answer(document, FactSheet(shown.items()))
 
 
 @app.command("list")
@@ -61,7 +61,7 @@ def list_routes(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = N
     """List the routes."""
     run = session(ctx)
     page = run.tracker.routing.page(cursor=cursor, limit=limit)
-    shown = Listing("route", "topic", "policy", "pattern")
+    shown = Table("route", "topic", "policy", "pattern")
     for route in page.routes:
         shown.add_row(route.name, route.topic, route.policy.value, json.dumps(dict(route.pattern)))
     run.answer(wire.ROUTES.encode(page), shown)

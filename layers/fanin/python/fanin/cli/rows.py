@@ -131,7 +131,7 @@ PACKED: Final = (".gz", ".zst")
 
 
 @dataclass
-class Malformed:
+class MalformedRow:
     """Collects the rows that cannot become messages.
 
     Attributes:
@@ -159,7 +159,7 @@ class _NotJson(ValueError):
 
 
 @dataclass(frozen=True)
-class Reading:
+class RowReading:
     """How the text of a file is read.
 
     Attributes:
@@ -178,7 +178,7 @@ class Reading:
         return self.delimiter or ("\t" if self.kind is RowFormat.TSV else ",")
 
 
-def bodies(file: BinaryIO, how: Reading, malformed: Malformed, *, most_bytes: int) -> Iterator[str]:
+def bodies(file: BinaryIO, how: RowReading, malformed: MalformedRow, *, most_bytes: int) -> Iterator[str]:
     """Read the rows of a file, one at a time, as JSON objects.
 
     Args:
@@ -215,7 +215,7 @@ def bodies(file: BinaryIO, how: Reading, malformed: Malformed, *, most_bytes: in
             yield body
 
 
-def _readable(rows: Iterator[tuple[int, str]], how: Reading) -> Iterator[tuple[int, str]]:
+def _readable(rows: Iterator[tuple[int, str]], how: RowReading) -> Iterator[tuple[int, str]]:
     try:
         yield from rows
     except UnicodeError as error:
@@ -297,7 +297,7 @@ class _Lines(Iterator[str]):
         self.number -= len(lines)
 
 
-def _csv(text: TextIO, how: Reading, malformed: Malformed) -> Iterator[tuple[int, str]]:
+def _csv(text: TextIO, how: RowReading, malformed: MalformedRow) -> Iterator[tuple[int, str]]:
     csv.field_size_limit(_LONGEST)
     lines = _Lines(text, how.separator)
     reader = csv.reader(lines, strict=True, delimiter=how.separator)
@@ -326,7 +326,7 @@ def _csv(text: TextIO, how: Reading, malformed: Malformed) -> Iterator[tuple[int
             malformed.lines(lines.number - len(lines.taken) + 1, lines.number, reason)
 
 
-def _json_lines(text: TextIO, malformed: Malformed) -> Iterator[tuple[int, str]]:
+def _json_lines(text: TextIO, malformed: MalformedRow) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text, 1):
         body = line.strip(_BLANK)
         if not body:
@@ -349,7 +349,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise _NotJson(f"{name} is not valid in JSON")
 
 
-def _parquet(file: BinaryIO, malformed: Malformed) -> Iterator[tuple[int, str]]:
+def _parquet(file: BinaryIO, malformed: MalformedRow) -> Iterator[tuple[int, str]]:
     try:
         from pyarrow import ArrowInvalid
         from pyarrow.parquet import ParquetFile

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from fanin.cli import parsing
-from fanin.cli.commands import Group
-from fanin.cli.listing import Facts, Listing
+from fanin.cli.commands import CommandGroup
+from fanin.cli.listing import FactSheet, Table
 from fanin.cli.options import BatchId, Cursor, EveryPage, Metadata, TotalNames, UserKey
 from fanin.cli.session import session
 from fanin.domain.scatter import MAX_RETRIES, Gathered, Scattered
@@ -17,7 +17,7 @@ from fanin.wire import scatters as wire
 
 app = typer.Typer()
 scatter = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     name="scatter",
     help="Scatter-gather: send a message to many recipients, and gather their replies.",
     no_args_is_help=True,
@@ -96,7 +96,7 @@ def show(ctx: typer.Context, batch: BatchId) -> None:
     """Show how many recipients replied, failed and are missing, counted exactly."""
     run = session(ctx)
     found = run.tracker.scatters.status(batch)
-    run.answer(wire.SCATTERED.encode(found), Facts(_facts(found)))
+    run.answer(wire.SCATTERED.encode(found), FactSheet(_facts(found)))
 
 
 @app.command()
@@ -114,7 +114,7 @@ def replies(
         page = Gathered(tuple(scatters.replies(batch)))
     else:
         page = scatters.replies_page(batch, cursor=cursor, limit=limit)
-    shown = Listing("recipient", "name", "reply", right=("recipient",), empty="nobody has replied")
+    shown = Table("recipient", "name", "reply", right=("recipient",), empty="nobody has replied")
     for reply in page.replies:
         said = json.dumps(reply.payload, ensure_ascii=False) if reply.claim is None else reply.url
         shown.add_row(str(reply.ordinal), reply.name, said)

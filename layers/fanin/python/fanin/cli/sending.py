@@ -37,7 +37,7 @@ def send(
     *,
     stop: Stop,
     key: str,
-    meter: Meter,
+    meter: SendMeter,
     fair: bool,
 ) -> dict[str, str]:
     """Send rows until they end, or Ctrl-C asks to stop.
@@ -75,7 +75,7 @@ def _asking(stop: Stop) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-class Meter:
+class SendMeter:
     """Counts what is read and sent, and estimates the time left from the part of the file that is read.
 
     Args:

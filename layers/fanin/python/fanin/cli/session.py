@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from fanin.cli.exits import ExitCode
-from fanin.cli.listing import Facts, Listing
+from fanin.cli.listing import FactSheet, Table
 from fanin.errors import FaninError
 from fanin.names import ENV_API_URL, ENV_PROFILE, PROBLEM_ROOT
 
@@ -117,7 +117,7 @@ class Session:
         options = ["--local"] if self.local else ["--api-url", self.api_url] if self.api_url else []
         return shlex.join(["fanin", *options, *words])
 
-    def answer(self, document: Any, *text: str | Facts | Listing) -> None:
+    def answer(self, document: Any, *text: str | FactSheet | Table) -> None:
         """Print the answer: the document with ``--json``, otherwise the text.
 
         A terminal shows tables. In a pipe each record is a line; sentences beside a table then go to stderr.
@@ -133,12 +133,12 @@ class Session:
             for part in text:
                 self.stdout.print(part, markup=False)
         else:
-            listed = any(isinstance(part, Listing) for part in text)
+            listed = any(isinstance(part, Table) for part in text)
             for part in text:
                 if isinstance(part, str):
                     typer.echo(part, err=listed)
                 else:
-                    if isinstance(part, Listing) and part.empty and not len(part):
+                    if isinstance(part, Table) and part.empty and not len(part):
                         self.remark(part.empty)
                     typer.echo("".join(f"{line}\n" for line in part.lines()), nl=False)
 

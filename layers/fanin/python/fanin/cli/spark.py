@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from fanin.cli import parsing
-from fanin.cli.commands import Group
+from fanin.cli.commands import CommandGroup
 from fanin.cli.exits import ExitCode
 from fanin.cli.session import Session, session
 from fanin.spark.jobs import JobName
 
 if TYPE_CHECKING:
-    from fanin.spark.emr.submit import Run, Runs
+    from fanin.spark.emr.submit import JobRun, Runs
 
-app = typer.Typer(cls=Group, name="spark", help="Spark jobs on EMR Serverless.", no_args_is_help=True)
+app = typer.Typer(cls=CommandGroup, name="spark", help="Spark jobs on EMR Serverless.", no_args_is_help=True)
 
-Stack: TypeAlias = Annotated[str, typer.Option(help="Name of the pipeline's stack.")]
+StackOption: TypeAlias = Annotated[str, typer.Option(help="Name of the pipeline's stack.")]
 RunId: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="Id of the job run.")]
-Wait: TypeAlias = Annotated[bool, typer.Option("--wait", help="Wait until the run has ended.")]
+WaitOption: TypeAlias = Annotated[bool, typer.Option("--wait", help="Wait until the run has ended.")]
 STACK = "fanin-pipeline"
 
 
@@ -46,7 +46,7 @@ def submit(
         list[Path] | None,
         typer.Option(metavar="PATH", help="A file or folder that the script imports; may be repeated."),
     ] = None,
-    stack: Stack = STACK,
+    stack: StackOption = STACK,
     wheel: Annotated[
         Path | None,
         typer.Option(
@@ -71,7 +71,7 @@ def submit(
     timeout: Annotated[
         str | None, typer.Option(metavar="SPAN", help="Stop the job after this long; 12h by default.")
     ] = None,
-    wait: Wait = False,
+    wait: WaitOption = False,
 ) -> None:
     """Run a job on EMR Serverless, and print the id of the run.
 
@@ -115,7 +115,7 @@ def submit(
 
 
 @app.command()
-def status(ctx: typer.Context, run: RunId, *, stack: Stack = STACK, wait: Wait = False) -> None:
+def status(ctx: typer.Context, run: RunId, *, stack: StackOption = STACK, wait: WaitOption = False) -> None:
     """Show the state of a run.
 
     Exits with 1 if the run failed or was cancelled.
@@ -125,14 +125,14 @@ def status(ctx: typer.Context, run: RunId, *, stack: Stack = STACK, wait: Wait =
 
 
 @app.command()
-def cancel(ctx: typer.Context, run: RunId, *, stack: Stack = STACK) -> None:
+def cancel(ctx: typer.Context, run: RunId, *, stack: StackOption = STACK) -> None:
     """Cancel a run; every job may be submitted again afterwards."""
     _runs(stack).cancel(run)
     session(ctx).answer({"cancelled": run}, run)
 
 
 @app.command()
-def dashboard(ctx: typer.Context, run: RunId, *, stack: Stack = STACK) -> None:
+def dashboard(ctx: typer.Context, run: RunId, *, stack: StackOption = STACK) -> None:
     """Print a link to the Spark UI and the logs of a run; it is valid for one hour."""
     url = _runs(stack).dashboard(run)
     session(ctx).answer({"url": url}, url)
@@ -144,7 +144,7 @@ def _runs(stack: str) -> Runs:
     return Runs(Pipeline.of_stack(stack))
 
 
-def _finish(screen: Session, runs: Runs, run: Run, *, wait: bool) -> None:
+def _finish(screen: Session, runs: Runs, run: JobRun, *, wait: bool) -> None:
     """Print a run, after its end if ``wait`` is set, and exit with 1 if it failed."""
     if wait and not run.ended:
         screen.remark(f"run {run.id}")

@@ -9,16 +9,16 @@ from typing import Annotated
 
 import typer
 
-from fanin.cli.commands import Group
+from fanin.cli.commands import CommandGroup
 from fanin.cli.exits import ExitCode
-from fanin.cli.listing import Facts
+from fanin.cli.listing import FactSheet
 from fanin.cli.session import session
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 
 app = typer.Typer()
 local = typer.Typer(
-    cls=Group, help="The whole service on this machine, on an emulator of AWS.", no_args_is_help=True
+    cls=CommandGroup, help="The whole service on this machine, on an emulator of AWS.", no_args_is_help=True
 )
 app.add_typer(local, name="local")
 
@@ -49,7 +49,7 @@ def up(
     ]
     run.answer(
         asdict(stack),
-        Facts(shown),
+        FactSheet(shown),
         "to use it: export FANIN_PROFILE=local, or fanin --local ...",
         'for programs that use boto3, too: eval "$(fanin local env)"',
     )
@@ -86,7 +86,7 @@ def local_status(ctx: typer.Context) -> None:
         "stack": None if found.stack is None else asdict(found.stack),
         "log_file": str(found.log_file),
     }
-    session(ctx).answer(document, Facts(shown))
+    session(ctx).answer(document, FactSheet(shown))
     if found.state != "up":
         raise typer.Exit(ExitCode.WRONG)
 

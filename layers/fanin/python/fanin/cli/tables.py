@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fanin.cli.listing import Listing, Value, number
+from fanin.cli.listing import Table, Value, number
 from fanin.cli.times import about, age, now_ms, when
 from fanin.domain.batch import Batch, ChildFailures, Mode, OnFailure, Trouble
 from fanin.domain.failures import Keep, Tolerance
@@ -153,9 +153,9 @@ def _known(count: int, more: bool) -> Value:
     return found if count else Value("", found.plain)
 
 
-def receipts_table(receipts: Sequence[Receipt]) -> Listing:
+def receipts_table(receipts: Sequence[Receipt]) -> Table:
     """What an acknowledgement did: one row for each batch."""
-    made = Listing(
+    made = Table(
         "batch",
         "state",
         "first",
@@ -178,7 +178,7 @@ def batches_table(
     now: int | None = None,
     *,
     empty: str = "no batch",
-) -> Listing:
+) -> Table:
     """Batches, one row each.
 
     Args:
@@ -189,7 +189,7 @@ def batches_table(
     """
     now = now_ms() if now is None else now
     counts = ("items", "done", "failed", "held")
-    made = Listing(
+    made = Table(
         "batch",
         "state",
         *counts,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fanin.cli.exits import ExitCode
-from fanin.cli.listing import Listing
+from fanin.cli.listing import Table
 from fanin.cli.options import BatchId
 from fanin.cli.session import session
 from fanin.domain.plurals import counted
@@ -43,9 +43,9 @@ def targets(
         raise typer.Exit(ExitCode.WRONG)
 
 
-def _table(targets: Sequence[TargetReport]) -> Listing:
+def _table(targets: Sequence[TargetReport]) -> Table:
     columns = ("target", "type", "when", "to", "state", "attempts", "delivered", "last error", "next")
-    made = Listing(*columns, empty="nobody is called back: the batch was opened without --on-end")
+    made = Table(*columns, empty="nobody is called back: the batch was opened without --on-end")
     for one in targets:
         delivered = "" if one.delivered_at is None else encode_time(one.delivered_at)
         later = "" if one.next_at is None else f"by {encode_time(one.next_at)}"

@@ -11,7 +11,7 @@ import typer
 from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
 from fanin.cli.following import follow_all
-from fanin.cli.listing import Facts
+from fanin.cli.listing import FactSheet
 from fanin.cli.options import FailOnFailures
 from fanin.cli.session import Session, session
 from fanin.domain.batch import Batch, State
@@ -80,7 +80,7 @@ def finish(run: Session, progress: Progress, *, fail_on_failures: bool) -> None:
     """
     from fanin.cli.tables import progress_facts
 
-    run.answer(PROGRESS.encode(progress), Facts(progress_facts(progress)))
+    run.answer(PROGRESS.encode(progress), FactSheet(progress_facts(progress)))
     _exit([progress], fail_on_failures=fail_on_failures)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import typer
 
 from fanin.cli.exits import ExitCode
-from fanin.cli.listing import Listing
+from fanin.cli.listing import Table
 from fanin.cli.options import BatchId, Cursor, EveryPage, PageSize
 from fanin.cli.session import session
 from fanin.domain.diagnosis import Diagnosis
@@ -32,7 +32,7 @@ def attention(
     while every and page.cursor is not None:
         more = run.tracker.attention(cursor=page.cursor, limit=limit)
         page = Attention((*page.batches, *more.batches), more.counts, more.cursor)
-    shown = Listing("batch", "what", "user key", "do", empty="nothing needs attention")
+    shown = Table("batch", "what", "user key", "do", empty="nothing needs attention")
     for one in page.batches:
         command, *options = one.action.split()
         named = str(one.batch.batch_id)

@@ -30,7 +30,7 @@ class Producer:
         >>> tracker = Tracker.in_memory()
         >>> buffer = tracker.buffers.define("renders", 100)
         >>> tracker.producer("renders").put("page 1", "page 2").outcome
-        <Outcome.WAITING: 'waiting'>
+        <PutOutcome.WAITING: 'waiting'>
 
     Args:
         buffers: the service, ``tracker.buffers``.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Clock(Protocol):
+class WaitingClock(Protocol):
     """Tells the time, and waits. ``SystemClock`` is the machine's clock."""
 
     def now(self) -> int:

@@ -14,7 +14,7 @@ from fanin.adapters.aws import LEAN, closed_in_children
 from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.api import Fanin
 from fanin.client import local_stack
-from fanin.client.clock import Clock
+from fanin.client.clock import WaitingClock
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import Identity, Sign, SigV4, Urllib3Transport
@@ -62,10 +62,10 @@ class StackConnection:
         services: Fanin,
         sqs: Callable[[], SQSClient] = sqs_client,
         ack_queue_url: str | None = None,
-        clock: Clock | None = None,
+        clock: WaitingClock | None = None,
     ) -> None:
         self.services = services
-        self.clock: Clock = clock or SystemClock()
+        self.clock: WaitingClock = clock or SystemClock()
         self._make_sqs = sqs
         self._ack_queue_url = ack_queue_url
 

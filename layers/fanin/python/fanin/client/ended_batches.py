@@ -21,7 +21,7 @@ B = TypeVar("B", bound=Batch)
 
 
 @dataclass(slots=True)
-class Known:
+class Heard:
     """What a process knows of a batch.
 
     Attributes:
@@ -53,12 +53,12 @@ class EndedBatches:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self.monotonic = monotonic
-        self._known: dict[int, Known] = {}
+        self._known: dict[int, Heard] = {}
         self._lock = Lock()
 
-    def of(self, batch_id: int) -> Known:
+    def of(self, batch_id: int) -> Heard:
         """What is known of a batch."""
-        return self._known.get(batch_id) or Known()
+        return self._known.get(batch_id) or Heard()
 
     def note(self, batch: B) -> B:
         """Learn from a batch, and return it."""
@@ -90,16 +90,16 @@ class EndedBatches:
         """Note that no answer came to a question about a batch, so that it is not asked again at once."""
         self._learn(self._named(batch_id), State.OPEN)
 
-    def _named(self, batch_id: int) -> Known:
+    def _named(self, batch_id: int) -> Heard:
         """What is known of a batch that an answer names."""
         with self._lock:
-            known = self._known.pop(batch_id, Known())
+            known = self._known.pop(batch_id, Heard())
             self._known[batch_id] = known
             if len(self._known) > _MOST:
                 del self._known[next(iter(self._known))]
         return known
 
-    def _learn(self, known: Known, state: State) -> None:
+    def _learn(self, known: Heard, state: State) -> None:
         known.doubtful = False
         complete = state is State.COMPLETE
         if state.terminal and not (complete and known.exact is False):
@@ -187,7 +187,7 @@ class Skipping:
         answered = self._ended.of(batch_id).answered
         return answered is not None and self._ended.monotonic() - answered >= ASK_SECONDS
 
-    def _looks(self, known: Known) -> bool:
+    def _looks(self, known: Heard) -> bool:
         if known.doubtful or self._mode != "look":
             return known.doubtful
         return known.answered is None or self._ended.monotonic() - known.answered >= LOOK_SECONDS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.system import SystemClock
 from fanin.app.api import Ledger
-from fanin.client.clock import Clock
+from fanin.client.clock import WaitingClock
 from fanin.client.conversions import Duration, member, patience
 from fanin.client.ended_batches import EndedBatches
 from fanin.client.paging import follow_cursor
@@ -46,9 +46,9 @@ class ReadingCalls:
         clock: tells the time from which a timedelta counts, and waits; the machine's by default.
     """
 
-    def __init__(self, ledger: Ledger, clock: Clock | None = None) -> None:
+    def __init__(self, ledger: Ledger, clock: WaitingClock | None = None) -> None:
         self.ledger = ledger
-        self.clock: Clock = clock or SystemClock()
+        self.clock: WaitingClock = clock or SystemClock()
         self.ended = EndedBatches(self.clock.monotonic)
 
     def status(self, batch_id: int, *, exact: bool = False) -> Progress:

@@ -7,7 +7,7 @@ from typing import Final
 
 from fanin.adapters.backoff import Backoff
 from fanin.app.api import Redrives
-from fanin.client.clock import Clock
+from fanin.client.clock import WaitingClock
 from fanin.client.paging import follow_cursor
 from fanin.domain.redrives import Redrive, Redriving
 from fanin.errors import ServiceUnavailable, Throttled
@@ -25,7 +25,7 @@ class RedriveCalls:
         clock: waits.
     """
 
-    def __init__(self, redrives: Redrives, clock: Clock) -> None:
+    def __init__(self, redrives: Redrives, clock: WaitingClock) -> None:
         self._redrives = redrives
         self._clock = clock
 

@@ -9,7 +9,7 @@ from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
-from fanin.client.clock import Clock
+from fanin.client.clock import WaitingClock
 from fanin.client.connecting import StackConnection, sqs_client
 from fanin.client.conversions import member, selection
 from fanin.client.diagnostics import DiagnosticCalls
@@ -69,7 +69,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         services: Fanin,
         sqs: Callable[[], SQSClient] = sqs_client,
         ack_queue_url: str | None = None,
-        clock: Clock | None = None,
+        clock: WaitingClock | None = None,
     ) -> None:
         StackConnection.__init__(self, services, sqs, ack_queue_url, clock)
         LedgerCalls.__init__(self, services.ledger, self.clock)

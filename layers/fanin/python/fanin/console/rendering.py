@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from fanin.console.actions.action import Action
+from fanin.console.actions.action import ConsoleAction
 from fanin.console.actions.subjects import SUBJECTS, offered
 from fanin.console.options import Options
 from fanin.domain.limits import TURNING
@@ -97,7 +97,7 @@ class Templates:
             _iso(at), day(at), at, text
         )
 
-    def _buttons(self, kind: str, found: Any) -> tuple[Action[Any], ...]:
+    def _buttons(self, kind: str, found: Any) -> tuple[ConsoleAction[Any], ...]:
         """The actions that are possible for a subject of a kind; none in a console that is read-only."""
         if not self._options.write:
             return ()

@@ -10,7 +10,7 @@ from fanin.domain import limits
 from fanin.errors import InvalidRequest
 
 
-class Outcome(StrEnum):
+class PutOutcome(StrEnum):
     """Whether a consumer was waiting for the work of a put."""
 
     WAITING = "waiting"
@@ -45,7 +45,7 @@ class Accepted:
         items: item ids of the payloads, in order.
     """
 
-    outcome: Outcome
+    outcome: PutOutcome
     items: tuple[str, ...]
 
 

@@ -12,10 +12,10 @@ from fanin.app.directory.service import DirectoryService
 from fanin.entry.observe import count, logger
 from fanin.errors import ChannelRefused, InvalidRequest
 
-Event: TypeAlias = Mapping[str, Any]
+BusEvent: TypeAlias = Mapping[str, Any]
 """An event as EventBridge delivers it."""
 
-Keep: TypeAlias = Callable[[Event], None]
+Keep: TypeAlias = Callable[[BusEvent], None]
 """Sends an event to a queue for people to look at."""
 
 
@@ -23,7 +23,7 @@ class Unchecked(Exception):
     """The registrar could not check some registrations."""
 
 
-def follow_instance(event: Event, directory: DirectoryService, park: Keep) -> None:
+def follow_instance(event: BusEvent, directory: DirectoryService, park: Keep) -> None:
     """Register an instance that was created, or deregister one that was destroyed.
 
     An event that the directory refuses is logged, counted and parked.
@@ -56,7 +56,7 @@ def require_checked(swept: Swept) -> None:
         raise Unchecked(f"{swept.failed} registrations or topics could not be checked; the log names them")
 
 
-def route(event: Event, routing: RoutingService, keep: Keep) -> None:
+def route(event: BusEvent, routing: RoutingService, keep: Keep) -> None:
     """Send an event to the registrations that its route names; count and keep one that reaches nobody.
 
     Args:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fanin.entry.observe import logger
-from fanin.entry.partial_batch import Message, partial_batch_response
+from fanin.entry.partial_batch import SqsRecord, partial_batch_response
 from fanin.errors import FaninError
 
 
-def handle_each(event: Message, handle: Callable[[Message], None]) -> dict[str, Any]:
+def handle_each(event: SqsRecord, handle: Callable[[SqsRecord], None]) -> dict[str, Any]:
     """Handle each message on its own, and return those that failed to the queue.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from fanin.adapters.backoff import Backoff
 from fanin.domain.targets import FIRST_PAUSE, LONGEST_PAUSE
 
-Message: TypeAlias = Mapping[str, Any]
+SqsRecord: TypeAlias = Mapping[str, Any]
 """A record of the event that Lambda makes of SQS messages, or that event."""
 
 

@@ -19,7 +19,7 @@ from fanin.domain.failures import Keep
 from fanin.domain.marks import Failure, Mark, Marked, Receipt
 from fanin.entry.invocation import INVOCATION
 from fanin.entry.kept_messages import dead_failure
-from fanin.entry.partial_batch import Message
+from fanin.entry.partial_batch import SqsRecord
 from fanin.errors import FaninError, InvalidRequest, Throttled
 from fanin.wire.json_text import compact, read_json
 from fanin.wire.marks import MARKS, requests
@@ -48,13 +48,13 @@ class Handled:
     """
 
     receipts: list[Receipt] = field(default_factory=list)
-    poison: list[tuple[Message, Exception]] = field(default_factory=list)
-    refused: list[tuple[Message, Exception]] = field(default_factory=list)
-    again: list[tuple[Message, Exception]] = field(default_factory=list)
-    rests: list[tuple[Message, Exception]] = field(default_factory=list)
+    poison: list[tuple[SqsRecord, Exception]] = field(default_factory=list)
+    refused: list[tuple[SqsRecord, Exception]] = field(default_factory=list)
+    again: list[tuple[SqsRecord, Exception]] = field(default_factory=list)
+    rests: list[tuple[SqsRecord, Exception]] = field(default_factory=list)
 
 
-def acknowledge(messages: Sequence[Message], ledger: Ledger) -> Handled:
+def acknowledge(messages: Sequence[SqsRecord], ledger: Ledger) -> Handled:
     """Mark what messages of the ack queue name.
 
     Args:
@@ -74,7 +74,7 @@ def acknowledge(messages: Sequence[Message], ledger: Ledger) -> Handled:
         except InvalidRequest as malformed:
             handled.poison.append((_because(message, malformed), malformed))
 
-    def part(number: int, places: Iterable[int]) -> Message:
+    def part(number: int, places: Iterable[int]) -> SqsRecord:
         """A message with some of its marks."""
         entries = [origins[place][1] for place in sorted(places)]
         return {**messages[number], "body": compact({"marks": entries})}
@@ -109,7 +109,7 @@ def _entries(body: str) -> list[Any]:
     return said["marks"]
 
 
-def _because(message: Message, error: Exception) -> Message:
+def _because(message: SqsRecord, error: Exception) -> SqsRecord:
     """The message with an attribute that says why it is set aside, if it has room for one."""
     attributes = message.get("messageAttributes", {})
     if len(attributes) > limits.MAX_MESSAGE_ATTRIBUTES:
@@ -150,7 +150,7 @@ def _verdicts(
 
 
 def fail_dead_letters(
-    messages: Sequence[Message],
+    messages: Sequence[SqsRecord],
     ledger: Ledger,
     *,
     kept_from: str | None = None,
@@ -177,7 +177,7 @@ def fail_dead_letters(
         sent_queues: tells to which queues items were sent, where nothing else names their queue.
     """
     handled = Handled()
-    failing: list[Message] = []
+    failing: list[SqsRecord] = []
     failures: list[Failure] = []
     items = [(message, _item(message)) for message in messages]
     attempts = last_attempts([item for _, item in items if item])
@@ -210,6 +210,6 @@ def fail_dead_letters(
     return handled
 
 
-def _item(message: Message) -> str:
+def _item(message: SqsRecord) -> str:
     attributes = message.get("messageAttributes", {})
     return attributes.get(names.ITEM_ATTRIBUTE, {}).get("stringValue") or ""

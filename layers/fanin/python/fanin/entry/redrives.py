@@ -8,10 +8,10 @@ from typing import Any
 
 from fanin.app.redrives.redrive import WORK_MS, RedriveService
 from fanin.entry.each_message import handle_each
-from fanin.entry.partial_batch import Message
+from fanin.entry.partial_batch import SqsRecord
 
 
-def redrive(event: Message, redrives: RedriveService, now: Callable[[], int]) -> dict[str, Any]:
+def redrive(event: SqsRecord, redrives: RedriveService, now: Callable[[], int]) -> dict[str, Any]:
     """Go on with redrives.
 
     A job puts the next one on the queue only after it has got a page further, so that the chain of jobs ends
@@ -26,7 +26,7 @@ def redrive(event: Message, redrives: RedriveService, now: Callable[[], int]) ->
         The partial batch response: jobs to run again.
     """
 
-    def go_on(message: Message) -> None:
+    def go_on(message: SqsRecord) -> None:
         job = json.loads(message["body"])
         redrives.work(job["batch_id"], job["redrive"], job["owner"], until=now() + WORK_MS)
 

@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 
 from fanin.entry.observe import logger
 
-Event: TypeAlias = Mapping[str, Any]
+RemovalEvent: TypeAlias = Mapping[str, Any]
 """A request of CloudFormation for a custom resource."""
 
 _LONGEST_REASON: Final = 1_000
@@ -44,7 +44,9 @@ def answer(url: str, body: bytes) -> None:
         pass
 
 
-def follow_stack(event: Event, leftovers: Leftovers, answer: Callable[[str, bytes], None] = answer) -> None:
+def follow_stack(
+    event: RemovalEvent, leftovers: Leftovers, answer: Callable[[str, bytes], None] = answer
+) -> None:
     """Clean up if the stack is being deleted, lift limits if it is updated, and tell CloudFormation.
 
     The resource alone may be removed by an update, when ``removal`` is set back to ``retain``, or by a

@@ -11,12 +11,12 @@ from fanin.app.scatters.service import ScatterService
 from fanin.entry.each_message import handle_each
 from fanin.entry.http.validation import parse
 from fanin.entry.observe import count
-from fanin.entry.partial_batch import Message
+from fanin.entry.partial_batch import SqsRecord
 from fanin.errors import GONE
 from fanin.wire.scatters import REPLIES
 
 
-def run_jobs(event: Message, scatters: ScatterService) -> dict[str, Any]:
+def run_jobs(event: SqsRecord, scatters: ScatterService) -> dict[str, Any]:
     """Run jobs: each sends a scatter's message to one chunk of its recipients, or lists the recipients.
 
     Args:
@@ -27,7 +27,7 @@ def run_jobs(event: Message, scatters: ScatterService) -> dict[str, Any]:
         The partial batch response: jobs to run again.
     """
 
-    def run(message: Message) -> None:
+    def run(message: SqsRecord) -> None:
         job = json.loads(message["body"])
         try:
             sent = scatters.work(job["batch_id"], job["chunk"], job["wave"])
@@ -39,7 +39,7 @@ def run_jobs(event: Message, scatters: ScatterService) -> dict[str, Any]:
     return handle_each(event, run)
 
 
-def gather_replies(event: Message, scatters: Scatters) -> dict[str, Any]:
+def gather_replies(event: SqsRecord, scatters: Scatters) -> dict[str, Any]:
     """Take replies from the reply queue.
 
     Args:
@@ -51,7 +51,7 @@ def gather_replies(event: Message, scatters: Scatters) -> dict[str, Any]:
         them to the dead-letter queue.
     """
 
-    def gather(message: Message) -> None:
+    def gather(message: SqsRecord) -> None:
         receipts = scatters.reply(parse(REPLIES, message["body"]))
         count(names.METRIC_REPLIES, sum(receipt.first for receipt in receipts))
 

@@ -20,17 +20,17 @@ from fanin.domain.batch import Batch, State
 from fanin.entry.observe import count, logger
 from fanin.entry.partial_batch import partial_batch_response
 
-Record: TypeAlias = Mapping[str, Any]
+StreamRecord: TypeAlias = Mapping[str, Any]
 """A stream record, or a message of the retry queue whose body is one; or the event that holds them."""
 
-Handle: TypeAlias = Callable[[Sequence[Record]], None]
+Handle: TypeAlias = Callable[[Sequence[StreamRecord]], None]
 """Handles stream records; raises if it could not, and may be called again with the same records."""
 
-Park: TypeAlias = Callable[[Record], None]
+Park: TypeAlias = Callable[[StreamRecord], None]
 """Sends a stream record to the retry queue; raises if that fails."""
 
 
-def consume(event: Record, handle: Handle, park: Park, *, together: bool = False) -> dict[str, Any]:
+def consume(event: StreamRecord, handle: Handle, park: Park, *, together: bool = False) -> dict[str, Any]:
     """Handle every record of an event, which comes from a stream or from the retry queue.
 
     An error of ``park`` is raised: Lambda then repeats the whole batch of records, and none is lost.
@@ -44,7 +44,7 @@ def consume(event: Record, handle: Handle, park: Park, *, together: bool = False
     Returns:
         The partial batch response: messages of the retry queue that failed again.
     """
-    arrivals: list[Record] = event["Records"]
+    arrivals: list[StreamRecord] = event["Records"]
     if together and len(arrivals) > 1 and _handled(handle, arrivals):
         return partial_batch_response([])
     failed: list[str] = []
@@ -59,7 +59,7 @@ def consume(event: Record, handle: Handle, park: Park, *, together: bool = False
     return partial_batch_response(failed)
 
 
-def _handled(handle: Handle, arrivals: Sequence[Record]) -> bool:
+def _handled(handle: Handle, arrivals: Sequence[StreamRecord]) -> bool:
     try:
         handle([json.loads(a["body"]) if _from_queue(a) else a for a in arrivals])
     except Exception:  # noqa: BLE001  whatever it is, the records behind must go on; the caller parks it
@@ -68,15 +68,15 @@ def _handled(handle: Handle, arrivals: Sequence[Record]) -> bool:
     return True
 
 
-def _from_queue(arrival: Record) -> bool:
+def _from_queue(arrival: StreamRecord) -> bool:
     return arrival.get("eventSource") == "aws:sqs"
 
 
-def _name(arrival: Record) -> str | None:
+def _name(arrival: StreamRecord) -> str | None:
     return arrival.get("messageId") or arrival.get("eventID")
 
 
-def ends_first(event: Record) -> Record:
+def ends_first(event: StreamRecord) -> StreamRecord:
     """The event with the changes of batches that had ended behind all others.
 
     They are removals, which may take seconds each. Nothing depends on the order: a batch is removed after its
@@ -85,12 +85,12 @@ def ends_first(event: Record) -> Record:
     return {**event, "Records": sorted(event["Records"], key=_had_ended)}
 
 
-def _had_ended(arrival: Record) -> bool:
+def _had_ended(arrival: StreamRecord) -> bool:
     state = arrival.get("dynamodb", {}).get("OldImage", {}).get(names.STATE, {}).get("S")
     return state in names.TERMINAL_STATES
 
 
-def ended_batch(record: Record) -> Batch | None:
+def ended_batch(record: StreamRecord) -> Batch | None:
     """The batch that ended with this change of the batches table; None if the change ended no batch.
 
     Raises:
@@ -103,7 +103,7 @@ def ended_batch(record: Record) -> Batch | None:
     return rows.decode(new)
 
 
-def told_batch(record: Record) -> tuple[Batch, Batch] | None:
+def told_batch(record: StreamRecord) -> tuple[Batch, Batch] | None:
     """The rows of a live batch before and after this change, if there is something to tell of it.
 
     Raises:
@@ -117,12 +117,12 @@ def told_batch(record: Record) -> tuple[Batch, Batch] | None:
     return (before, after) if after.told_since(before) else None
 
 
-def retried(event: Record) -> bool:
+def retried(event: StreamRecord) -> bool:
     """Whether the records of an event come from the retry queue: those of their batch may have overtaken."""
     return any(map(_from_queue, event["Records"]))
 
 
-def removed_batch(record: Record) -> Batch | None:
+def removed_batch(record: StreamRecord) -> Batch | None:
     """The batch that this change of the batches table removed; None if it removed none.
 
     A batch is removed by setting its time to live to now.
@@ -138,11 +138,11 @@ def removed_batch(record: Record) -> Batch | None:
     return rows.decode(new) if earlier else None
 
 
-def _terminal(image: Record) -> bool:
+def _terminal(image: StreamRecord) -> bool:
     return State(image[names.STATE]["S"]).terminal
 
 
-def follow_directory(record: Record, services: Services) -> None:
+def follow_directory(record: StreamRecord, services: Services) -> None:
     """Act on a change of the directory table: tell the bus of a registration, or update a route's rule.
 
     Raises:
@@ -158,7 +158,7 @@ def follow_directory(record: Record, services: Services) -> None:
     services.follow_directory(namespace, name, old, new)
 
 
-def finished_word(record: Record) -> WordKey | None:
+def finished_word(record: StreamRecord) -> WordKey | None:
     """The word whose last bit was cleared by this change of the words table; None if bits are left.
 
     Raises:

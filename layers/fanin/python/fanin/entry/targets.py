@@ -7,21 +7,23 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fanin import names
-from fanin.app.targets.delivery import Outcome
-from fanin.app.targets.jobs import Job
+from fanin.app.targets.delivery import JobOutcome
+from fanin.app.targets.jobs import TargetJob
 from fanin.entry.observe import count, logger
-from fanin.entry.partial_batch import TARGETS, Message, partial_batch_response, pause
+from fanin.entry.partial_batch import TARGETS, SqsRecord, partial_batch_response, pause
 from fanin.entry.unhandled import Postpone
 from fanin.errors import FaninError
 
 _METRICS: Final = {
-    Outcome.DELIVERED: names.METRIC_TARGETS_DELIVERED,
-    Outcome.AGAIN: names.METRIC_TARGETS_FAILED,
-    Outcome.PARKED: names.METRIC_TARGETS_PARKED,
+    JobOutcome.DELIVERED: names.METRIC_TARGETS_DELIVERED,
+    JobOutcome.AGAIN: names.METRIC_TARGETS_FAILED,
+    JobOutcome.PARKED: names.METRIC_TARGETS_PARKED,
 }
 
 
-def deliver_targets(event: Message, deliver: Callable[[Job], Outcome], postpone: Postpone) -> dict[str, Any]:
+def deliver_targets(
+    event: SqsRecord, deliver: Callable[[TargetJob], JobOutcome], postpone: Postpone
+) -> dict[str, Any]:
     """Do the jobs of an event, each on its own; those that failed come again after a pause that grows.
 
     Args:
@@ -42,10 +44,10 @@ def deliver_targets(event: Message, deliver: Callable[[Job], Outcome], postpone:
     return partial_batch_response(message["messageId"] for message, _ in again)
 
 
-def _done(message: Message, deliver: Callable[[Job], Outcome]) -> bool:
+def _done(message: SqsRecord, deliver: Callable[[TargetJob], JobOutcome]) -> bool:
     told = {"message_id": message["messageId"]}
     try:
-        job = Job.decode(json.loads(message["body"]))
+        job = TargetJob.decode(json.loads(message["body"]))
         told |= {"batch_id": job.batch_id, "target": job.number}
         outcome = deliver(job)
     except FaninError as error:
@@ -56,6 +58,6 @@ def _done(message: Message, deliver: Callable[[Job], Outcome]) -> bool:
         return False
     if outcome in _METRICS:
         count(_METRICS[outcome])
-    if outcome in {Outcome.AGAIN, Outcome.PARKED}:
+    if outcome in {JobOutcome.AGAIN, JobOutcome.PARKED}:
         logger.warning("target not told", extra={**told, "outcome": outcome.value})
-    return outcome is not Outcome.AGAIN
+    return outcome is not JobOutcome.AGAIN

@@ -8,27 +8,27 @@ from typing import Any, TypeAlias
 from fanin import names
 from fanin.entry.invocation import INVOCATION
 from fanin.entry.observe import count, count_receipts, logger
-from fanin.entry.partial_batch import ACKS, Message, partial_batch_response, pause
+from fanin.entry.partial_batch import ACKS, SqsRecord, partial_batch_response, pause
 from fanin.entry.queues import Handled
 from fanin.errors import FaninError, ServiceUnavailable, Throttled
 
-Park: TypeAlias = Callable[[Message], None]
+ParkMessage: TypeAlias = Callable[[SqsRecord], None]
 """Sends a message that cannot be handled to a queue for people to look at; raises if that fails."""
 
-Postpone: TypeAlias = Callable[[Sequence[tuple[Message, int]]], None]
+Postpone: TypeAlias = Callable[[Sequence[tuple[SqsRecord, int]]], None]
 """Lets messages come again after so many seconds; if it raises, after the timeout of their queue."""
 
-PutBack: TypeAlias = Callable[[Message, int], None]
+PutBack: TypeAlias = Callable[[SqsRecord, int], None]
 """Sends a copy of a message to its own queue, to be received after so many seconds."""
 
 
 def respond(
     handled: Handled,
-    park: Park,
+    park: ParkMessage,
     postpone: Postpone,
     put_back: PutBack = lambda *_: None,
     *,
-    keep: Sequence[Message] = (),
+    keep: Sequence[SqsRecord] = (),
 ) -> dict[str, Any]:
     """Park poison, put back what is left of messages, postpone others, and make the partial batch response.
 
@@ -48,7 +48,7 @@ def respond(
     parked = {message["messageId"] for message, _ in handled.poison}
     kept = [one for one in keep if one["messageId"] not in again | parked]
 
-    def parked_now(message: Message) -> bool:
+    def parked_now(message: SqsRecord) -> bool:
         done = _sent(park, message, "not parked")
         if done:
             count(names.METRIC_PARKED)
@@ -74,7 +74,7 @@ def respond(
     return partial_batch_response(sorted(again))
 
 
-def _sent(send: Park, message: Message, otherwise: str) -> bool:
+def _sent(send: ParkMessage, message: SqsRecord, otherwise: str) -> bool:
     """Send a message, if there is time; an error is logged, for the others must be handled all the same."""
     if INVOCATION.seconds_for_requests() <= 0:
         return False

@@ -60,7 +60,7 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ActionOutcome:
     """How an action ended.
 
     Attributes:
@@ -91,7 +91,7 @@ class Action:
     action: str
     on: Mapping[str, str]
     caller: Caller
-    outcome: Outcome
+    outcome: ActionOutcome
     at: int
     result: Result = field(default_factory=dict)
     group: AccessGroup | None = None

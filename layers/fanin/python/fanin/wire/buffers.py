@@ -12,7 +12,7 @@ from fanin.domain.buffer import (
     DoneWork,
     FailedWork,
     Level,
-    Outcome,
+    PutOutcome,
     Released,
     Work,
 )
@@ -67,7 +67,7 @@ LEVEL: Final = answer(
 PUT_WORK: Final = wrapped(
     "PutWork", "payloads", many(text(limits.MAX_PAYLOAD, least=1), limits.MAX_WORK, least=1)
 )
-ACCEPTED: Final = answer("AcceptedWork", Accepted, outcome=one_of(Outcome), items=many(ITEM_ID))
+ACCEPTED: Final = answer("AcceptedWork", Accepted, outcome=one_of(PutOutcome), items=many(ITEM_ID))
 TAKE_WORK: Final = plain(
     "TakeWork",
     {},

@@ -32,7 +32,7 @@ from fanin.adapters.dynamodb.rows import (
     state_shard,
     sums_of,
 )
-from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page, Telling
+from fanin.app.ports.batches import Activity, Adoption, BatchRows, Completion, ItemPlace, Telling
 from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import Batch, Cause, ChangeLimits, Kind, Mode, State, Trouble
@@ -243,7 +243,7 @@ class DynamoBatches:
         sources: Collection[State],
         partial: bool = False,
         touched_at: int | None = None,
-        done: Done | None = None,
+        done: Completion | None = None,
         cause: Cause | None = None,
     ) -> tuple[Batch | None, bool]:
         values: dict[str, Value] = {f"from_{source}": source for source in sources}
@@ -317,7 +317,7 @@ class DynamoBatches:
             change = Change(when, _LIVE, {names.ATTENTION: attention_shard(trouble, batch.batch_id)})
         self._update(batch.batch_id, change)
 
-    def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> Page:
+    def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         at, before = (0, None) if cursor is None else cursors.decode("attention", cursor, {2})
         found: list[tuple[int, int]] = []
         for place, trouble in enumerate(Trouble):
@@ -327,7 +327,7 @@ class DynamoBatches:
                 found += [(place, batch_id) for batch_id in ids]
         now = self.read([batch_id for _, batch_id in found[:limit]])
         more = cursors.encode("attention", *found[limit - 1]) if len(found) > limit else None
-        return Page([now[batch_id] for _, batch_id in found[:limit] if batch_id in now], more)
+        return BatchRows([now[batch_id] for _, batch_id in found[:limit] if batch_id in now], more)
 
     def count_flagged(self) -> Mapping[Trouble, int]:
         return {trouble: count for trouble in Trouble if (count := self._flagged.count(trouble))}
@@ -335,18 +335,18 @@ class DynamoBatches:
     def count_in(self, state: State) -> tuple[int, bool]:
         return self._index.count(state)
 
-    def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Page:
+    def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         found, after = self._index.page(state, cursor=cursor, limit=limit)
         now = self.read(found)
         batches = [now[batch_id] for batch_id in found if batch_id in now and now[batch_id].state is state]
-        return Page(batches, after)
+        return BatchRows(batches, after)
 
-    def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> Page:
+    def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         found, after = self._user_keys.page(user_key, cursor=cursor, limit=limit)
         now = self.read(found)
-        return Page([now[batch_id] for batch_id in found if batch_id in now], after)
+        return BatchRows([now[batch_id] for batch_id in found if batch_id in now], after)
 
-    def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Page:
+    def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         listing = f"children of {batch_id}"
         after = None if cursor is None else cursors.decode(listing, cursor, {1})[0]
         request = children_of(self._parts_table, batch_id, after=after, limit=limit)
@@ -354,7 +354,7 @@ class DynamoBatches:
         found = [noted_child(note) for note in notes]
         now = self.read(found)
         more = None if last is None else cursors.encode(listing, noted_ordinal(last))
-        return Page([now[child] for child in found if child in now], more)
+        return BatchRows([now[child] for child in found if child in now], more)
 
     def due(self, before: int) -> Iterator[int]:
         return self._index.due(before)
@@ -391,7 +391,7 @@ _COUNT_LOST: Final = (
 )
 
 
-def _counts(done: Done) -> dict[str, Value]:
+def _counts(done: Completion) -> dict[str, Value]:
     counts: dict[str, Value] = {"failed": done.failed, "failed_more": done.failed_more}
     return {**counts, **sums_of(done.totals), "totals_exact": done.totals_exact} if done.totals else counts
 

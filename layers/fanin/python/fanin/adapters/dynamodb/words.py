@@ -14,7 +14,17 @@ from typing import Any, Final
 from fanin import names
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import SUMS, Item, word_id, word_key
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Outcome, Tallied, Tally, WordKey, WordRow
+from fanin.app.ports.words import (
+    Claimed,
+    Clear,
+    Cleared,
+    ItemClaim,
+    Outcome,
+    Tallied,
+    Tally,
+    WordKey,
+    WordRow,
+)
 from fanin.domain.tree import Tree, positions
 from fanin.errors import ServiceUnavailable
 
@@ -40,10 +50,10 @@ class DynamoWords:
         self._connection = connection
         self._full = (tree or Tree()).full
 
-    def claim(self, claims: Sequence[Claim]) -> list[Claimed]:
+    def claim(self, claims: Sequence[ItemClaim]) -> list[Claimed]:
         return self._connection.parallel.map(self._claim, claims)
 
-    def _claim(self, claim: Claim) -> Claimed:
+    def _claim(self, claim: ItemClaim) -> Claimed:
         lease = _LEASE.format(claim.position)
         done, row = self._connection.update(
             {

@@ -10,7 +10,7 @@ from typing import Any
 from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.batches import Activity, Adoption, Done, ItemPlace, Page, Telling
+from fanin.app.ports.batches import Activity, Adoption, BatchRows, Completion, ItemPlace, Telling
 from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import LIVE, Batch, Cause, ChangeLimits, Kind, Mode, State, Trouble
@@ -204,7 +204,7 @@ class MemoryBatches:
         sources: Collection[State],
         partial: bool = False,
         touched_at: int | None = None,
-        done: Done | None = None,
+        done: Completion | None = None,
         cause: Cause | None = None,
     ) -> tuple[Batch | None, bool]:
         counts: dict[str, Any] = {} if done is None else done._asdict()
@@ -290,7 +290,7 @@ class MemoryBatches:
 
         return self._accesses.read("batches.count_in", count), False
 
-    def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Page:
+    def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         listing = f"batches {state}"
         shard, *place = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)
         after = (shard, *self._place(*place)) if place else (shard,)
@@ -307,11 +307,11 @@ class MemoryBatches:
         rows = self.read([batch_id for *_, batch_id in places[:limit]])
         batches = [row for row in rows.values() if row.state is state]
         if len(places) <= limit:
-            return Page(batches, None)
+            return BatchRows(batches, None)
         shard, due_at, _, batch_id = places[limit - 1]
-        return Page(batches, cursors.encode(listing, shard, due_at, batch_id))
+        return BatchRows(batches, cursors.encode(listing, shard, due_at, batch_id))
 
-    def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> Page:
+    def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         listing = cursors.listing_of("batches of", user_key)
         before = None if cursor is None else cursors.decode(listing, cursor, {1})[0]
 
@@ -322,9 +322,9 @@ class MemoryBatches:
         found = self._accesses.read("batches.page_of_user_key", query)
         page = found[:limit]
         batches = list(self.read(page).values())
-        return Page(batches, cursors.encode(listing, page[-1]) if len(found) > limit else None)
+        return BatchRows(batches, cursors.encode(listing, page[-1]) if len(found) > limit else None)
 
-    def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Page:
+    def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         listing = f"children of {batch_id}"
         after = "" if cursor is None else str(cursors.decode(listing, cursor, {1})[0])
 
@@ -337,7 +337,7 @@ class MemoryBatches:
         found = self._accesses.read("batches.page_of_parent", query)
         page = found[:limit]
         rows = list(self.read([child for _, child in page]).values())
-        return Page(rows, cursors.encode(listing, int(page[-1][0])) if len(found) > limit else None)
+        return BatchRows(rows, cursors.encode(listing, int(page[-1][0])) if len(found) > limit else None)
 
     def tell(self, batch_id: int, told: Telling) -> Batch | None:
         def new(row: Batch) -> bool:
@@ -363,7 +363,7 @@ class MemoryBatches:
             lambda row: replace(row, attention=trouble),
         )
 
-    def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> Page:
+    def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         order = {trouble: place for place, trouble in enumerate(Trouble)}
         after = () if cursor is None else cursors.decode("attention", cursor, {2})
 
@@ -375,7 +375,7 @@ class MemoryBatches:
         found = self._accesses.read("batches.page_of_flagged", query)
         place = found[min(limit, len(found)) - 1] if found else (0, 0)
         more = cursors.encode("attention", place[0], -place[1]) if len(found) > limit else None
-        return Page(list(self.read([-one for _, one in found[:limit]]).values()), more)
+        return BatchRows(list(self.read([-one for _, one in found[:limit]]).values()), more)
 
     def count_flagged(self) -> Mapping[Trouble, int]:
         def count() -> Mapping[Trouble, int]:

@@ -8,7 +8,17 @@ from functools import partial
 from typing import TypeVar
 
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.words import Claim, Claimed, Clear, Cleared, Outcome, Tallied, Tally, WordKey, WordRow
+from fanin.app.ports.words import (
+    Claimed,
+    Clear,
+    Cleared,
+    ItemClaim,
+    Outcome,
+    Tallied,
+    Tally,
+    WordKey,
+    WordRow,
+)
 from fanin.domain.totals import Sums, plus
 from fanin.domain.tree import Tree, positions
 from fanin.errors import ServiceUnavailable, Throttled
@@ -48,10 +58,10 @@ class MemoryWords:
         self._carried: dict[WordKey, _Carried] = {}
         self._leases: dict[tuple[WordKey, int], int] = {}
 
-    def claim(self, claims: Sequence[Claim]) -> list[Claimed]:
+    def claim(self, claims: Sequence[ItemClaim]) -> list[Claimed]:
         return [self._accesses.write("words.claim", partial(self._claim, claim)) for claim in claims]
 
-    def _claim(self, claim: Claim) -> Claimed:
+    def _claim(self, claim: ItemClaim) -> Claimed:
         place = claim.key, claim.position
         pending = bool(self._words.get(claim.key, self._full) >> claim.position & 1)
         held = self._leases.get(place, 0)

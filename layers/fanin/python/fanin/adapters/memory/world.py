@@ -13,7 +13,7 @@ from fanin.adapters.memory.queues import MemoryChannels, MemoryInspection, Memor
 from fanin.adapters.memory.records import MemoryRecords
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ports import Defaults, Ports
-from fanin.app.ports.channels import Notice
+from fanin.app.ports.channels import ChannelNotice
 from fanin.app.ports.events import Event
 from fanin.app.ports.system import Clock, Random
 from fanin.domain import patterns
@@ -79,7 +79,7 @@ class MemoryCallbacks:
         self.refusing: set[str] = set()
         self._accesses = accesses
 
-    def call(self, target: Target, notice: Notice) -> None:
+    def call(self, target: Target, notice: ChannelNotice) -> None:
         place = target.task_token or target.callback_id or target.url or ""
         if place in self.refusing:
             raise TargetRefused("the target refuses")

@@ -30,7 +30,7 @@ class Ordinal(NamedTuple):
     number: int
 
 
-class Receipt(NamedTuple):
+class WorkReceipt(NamedTuple):
     """A receipt, decoded.
 
     Attributes:
@@ -49,7 +49,7 @@ def write_receipt(item: str, handle: str) -> str:
     return base64.urlsafe_b64encode(json.dumps([item, handle]).encode()).decode().rstrip("=")
 
 
-def read_receipt(token: str) -> Receipt:
+def read_receipt(token: str) -> WorkReceipt:
     """Read a receipt. Whether this service issued its item is not checked.
 
     Raises:
@@ -60,7 +60,7 @@ def read_receipt(token: str) -> Receipt:
             text = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
             item, handle = json.loads(text)
             if isinstance(item, str) and isinstance(handle, str) and (at := ordinal(item)):
-                return Receipt(at.batch_id, item, handle)
+                return WorkReceipt(at.batch_id, item, handle)
     except (ValueError, TypeError, RecursionError):  # the last from a text of nested brackets
         pass
     raise InvalidRequest(

@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from fanin.app.buffers.puts import Puts
-from fanin.app.buffers.records import BufferRecords, Entry
+from fanin.app.buffers.records import BufferRecords, WorkEntry
 from fanin.app.buffers.slots import RENEWAL, TRIES, Slots, contended
 from fanin.app.buffers.work_states import REPLACED, WorkState, WorkStates
 from fanin.app.ledger.service import LedgerService
@@ -105,7 +105,7 @@ class PutKeys:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
-    def find(self, entry: Entry, key: IdempotencyKey, payloads: Sequence[str]) -> Note:
+    def find(self, entry: WorkEntry, key: IdempotencyKey, payloads: Sequence[str]) -> Note:
         """The note of a key, made if there is none.
 
         Raises:
@@ -133,11 +133,11 @@ class PutKeys:
 
     # Each of the following has no effect if another process changed the note meanwhile.
 
-    def move(self, entry: Entry, note: Note) -> None:
+    def move(self, entry: WorkEntry, note: Note) -> None:
         """Note that slots are taken in the buffer's present batch; those of the note's batch are not."""
         self._write(entry, note._replace(batch_id=entry.buffer.batch_id))
 
-    def put_again(self, entry: Entry, note: Note, items: Sequence[str], left: Sequence[int]) -> None:
+    def put_again(self, entry: WorkEntry, note: Note, items: Sequence[str], left: Sequence[int]) -> None:
         """Note that other slots are taken for some payloads, in the buffer's present batch.
 
         Args:
@@ -154,7 +154,7 @@ class PutKeys:
         )
         self._write(entry, again)
 
-    def keep(self, entry: Entry, note: Note, items: Sequence[str]) -> bool:
+    def keep(self, entry: WorkEntry, note: Note, items: Sequence[str]) -> bool:
         """Note that the messages of all payloads were sent.
 
         Returns:
@@ -167,7 +167,7 @@ class PutKeys:
         now = _note(note, record)
         return (now.items, now.left) == (sent.items, ())
 
-    def _write(self, entry: Entry, note: Note) -> tuple[Record | None, bool]:
+    def _write(self, entry: WorkEntry, note: Note) -> tuple[Record | None, bool]:
         until = max(entry.renew_at, self._ports.clock.now()) // 1000 + RENEWAL
         return self._ports.records.put(
             str(entry.born), _PUT + note.name, note.value(), expires_at=until, if_version=note.version
@@ -244,14 +244,14 @@ class KeyedPuts:
             entry = self._records.refresh(name)
         raise contended(name)
 
-    def _as_before(self, entry: Entry, note: Note) -> Accepted | None:
+    def _as_before(self, entry: WorkEntry, note: Note) -> Accepted | None:
         """The answer to a repeat, if the work is in or finished. If not, this notes what is not."""
         if dropped := self._dropped(entry, note):
             self._keys.put_again(entry, note, note.items, dropped)
             return None
         return Accepted(self._puts.outcome(entry.buffer.name), note.items)
 
-    def _go_on(self, entry: Entry, note: Note, payloads: Sequence[str], started: int) -> Accepted | None:
+    def _go_on(self, entry: WorkEntry, note: Note, payloads: Sequence[str], started: int) -> Accepted | None:
         """Put in what is left; None if the note must be read again first.
 
         Args:
@@ -279,7 +279,7 @@ class KeyedPuts:
             self._slots.mark(entry, ids.parse_prefix(group.prefix).stop)
         return Accepted(outcome, items)
 
-    def _take(self, entry: Entry, note: Note) -> Group | None:
+    def _take(self, entry: WorkEntry, note: Note) -> Group | None:
         """Take the slots of a round in the batch that its note names; None if the note must name another."""
         try:
             return self._slots.take(entry, note.batch_id, len(note.left), note.slots_key, note.caller)
@@ -292,7 +292,7 @@ class KeyedPuts:
         self._keys.move(entry, note)
         return None
 
-    def _dropped(self, entry: Entry, note: Note) -> list[int]:
+    def _dropped(self, entry: WorkEntry, note: Note) -> list[int]:
         """Which payloads of a key's work were dropped, or were in messages that have expired."""
         states = self._states.of(note.items)
         dropped = {WorkState.DROPPED}
@@ -310,7 +310,7 @@ class KeyedPuts:
             states = self._states.of(note.replaced)
         return {index for index in note.left if states.get(note.items[index]) is WorkState.FINISHED}
 
-    def _unsent(self, entry: Entry, note: Note, group: Group) -> Collection[str] | None:
+    def _unsent(self, entry: WorkEntry, note: Note, group: Group) -> Collection[str] | None:
         """Find out for which slots of a key messages may be missing.
 
         Returns:

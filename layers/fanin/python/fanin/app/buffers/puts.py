@@ -12,7 +12,7 @@ from fanin.app.buffers.slots import SEND_MS, Slots
 from fanin.app.ports import Ports
 from fanin.app.ports.channels import Outgoing
 from fanin.domain import ids
-from fanin.domain.buffer import Accepted, Outcome
+from fanin.domain.buffer import Accepted, PutOutcome
 from fanin.errors import ChannelRefused, FaninError, ServiceUnavailable, Throttled
 
 _MORE: Final = 5  # seconds for which the record of a consumer that died outlives its wait
@@ -108,5 +108,5 @@ class Puts:
         if self._ports.clock.now() - started > SEND_MS:
             raise Throttled("putting the work took too long; put it again", retry_after=1)
 
-    def outcome(self, name: str) -> Outcome:
-        return Outcome.READY if self._consumers.count(name) else Outcome.WAITING
+    def outcome(self, name: str) -> PutOutcome:
+        return PutOutcome.READY if self._consumers.count(name) else PutOutcome.WAITING

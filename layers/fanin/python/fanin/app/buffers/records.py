@@ -38,7 +38,7 @@ def check_name(name: str) -> None:
         )
 
 
-class Entry(NamedTuple):
+class WorkEntry(NamedTuple):
     """A buffer's record.
 
     Attributes:
@@ -73,7 +73,7 @@ class Entry(NamedTuple):
         }
 
 
-def entry_of(record: Record) -> Entry:
+def entry_of(record: Record) -> WorkEntry:
     """The entry of a record.
 
     Raises:
@@ -82,7 +82,7 @@ def entry_of(record: Record) -> Entry:
     value = dict(record.value)
     try:
         _check_numbers(value)
-        return Entry(
+        return WorkEntry(
             BUFFER.decode(value),
             value["renew_at"],
             value["retention"],
@@ -115,13 +115,13 @@ class BufferRecords:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._known: Fresh[str, Entry] = Fresh(ports.clock)
+        self._known: Fresh[str, WorkEntry] = Fresh(ports.clock)
 
-    def fresh(self, name: str) -> Entry:
+    def fresh(self, name: str) -> WorkEntry:
         """The record as this process remembers it, read again if that is not fresh."""
         return self._known.get(name) or self.refresh(name)
 
-    def refresh(self, name: str) -> Entry:
+    def refresh(self, name: str) -> WorkEntry:
         """The record as it is now.
 
         Raises:
@@ -132,7 +132,7 @@ class BufferRecords:
             raise BufferNotFound(f"there is no buffer {name}; define it first, or check the name")
         return entry
 
-    def read(self, name: str) -> Entry | None:
+    def read(self, name: str) -> WorkEntry | None:
         """The record as it is now, also of a buffer that is being or was deleted; None if there is none."""
         check_name(name)
         record = self._ports.directory.read(NAMESPACE, [name]).get(name)
@@ -162,7 +162,7 @@ class BufferRecords:
             if cursor is None:
                 return None
 
-    def write(self, entry: Entry) -> tuple[Entry | None, bool]:
+    def write(self, entry: WorkEntry) -> tuple[WorkEntry | None, bool]:
         """Write a record over the version from which it was made.
 
         The SDK repeats a write whose answer was lost, and others may have written after its first try. So
@@ -173,19 +173,19 @@ class BufferRecords:
         """
         return self._write(entry, FOREVER)
 
-    def bury(self, entry: Entry) -> None:
+    def bury(self, entry: WorkEntry) -> None:
         """Delete a record, unless it has changed since it was read; its version outlives it for a while."""
         until = self._ports.clock.now() // 1000 + GRAVE
         self._write(entry._replace(going=True, buried=True), until)
 
-    def _write(self, entry: Entry, expires_at: int) -> tuple[Entry | None, bool]:
+    def _write(self, entry: WorkEntry, expires_at: int) -> tuple[WorkEntry | None, bool]:
         name = entry.buffer.name
         record, wrote = self._ports.directory.put(
             NAMESPACE, name, entry.value(), expires_at=expires_at, if_version=entry.version
         )
         return self._remember(name, record), wrote
 
-    def _remember(self, name: str, record: Record | None) -> Entry | None:
+    def _remember(self, name: str, record: Record | None) -> WorkEntry | None:
         """Remember a record, except of a buffer that takes no more work."""
         entry = None if record is None else entry_of(record)
         if entry is None or entry.going:
@@ -194,7 +194,7 @@ class BufferRecords:
         return self._known.remember(name, entry)
 
 
-def _readable(record: Record) -> Entry | None:
+def _readable(record: Record) -> WorkEntry | None:
     """The entry of a record; None if it cannot be read."""
     try:
         return entry_of(record)

@@ -16,7 +16,7 @@ from fanin.app.buffers import deliveries
 from fanin.app.buffers.deliveries import Deliveries
 from fanin.app.buffers.keyed_puts import KeyedPuts
 from fanin.app.buffers.puts import Puts, WaitingConsumers
-from fanin.app.buffers.records import GRAVE, BufferRecords, Entry, check_name
+from fanin.app.buffers.records import GRAVE, BufferRecords, WorkEntry, check_name
 from fanin.app.buffers.slots import TRIES, Slots, contended, renew_at
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
@@ -239,7 +239,7 @@ class BufferService:
             return sum(receipt.first for receipt in self._ledger.mark(marks).whole())
         return 0
 
-    def _make(self, name: str, limit: int, url: str | None, *, over: int) -> Entry | None:
+    def _make(self, name: str, limit: int, url: str | None, *, over: int) -> WorkEntry | None:
         """Define a buffer over the version of what was read; None if another process was faster."""
         if url is None:
             return self._make_with_own_queue(name, limit, over)
@@ -249,7 +249,7 @@ class BufferService:
             buffer = Buffer(name, limit, url, owned=False, batch_id=batch.batch_id)
             return self._slots.install(_first_entry(buffer, batch, retention, over))
 
-    def _make_with_own_queue(self, name: str, limit: int, over: int) -> Entry | None:
+    def _make_with_own_queue(self, name: str, limit: int, over: int) -> WorkEntry | None:
         """Define a buffer with a new queue. If another process was faster, delete it: nobody else has it."""
         batch = self._slots.open(name, limit)
         try:
@@ -264,7 +264,7 @@ class BufferService:
             self._ports.queues.delete(queue)
         return made
 
-    def _end(self, entry: Entry) -> None:
+    def _end(self, entry: WorkEntry) -> None:
         """Finish the deletion of a buffer whose record says that it is going."""
         name = entry.buffer.name
         self._slots.cancel(entry.buffer.batch_id)
@@ -275,5 +275,5 @@ class BufferService:
         self._records.bury(entry)
 
 
-def _first_entry(buffer: Buffer, batch: Batch, retention: int, over: int) -> Entry:
-    return Entry(buffer, renew_at(batch), retention, born=batch.batch_id, version=over)
+def _first_entry(buffer: Buffer, batch: Batch, retention: int, over: int) -> WorkEntry:
+    return WorkEntry(buffer, renew_at(batch), retention, born=batch.batch_id, version=over)

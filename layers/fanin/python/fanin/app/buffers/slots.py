@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from fanin.app.buffers.records import BufferRecords, Entry
+from fanin.app.buffers.records import BufferRecords, WorkEntry
 from fanin.app.buffers.work_states import LOST
 from fanin.app.fresh import Fresh
 from fanin.app.ledger.service import LedgerService
@@ -55,7 +55,7 @@ class Slots:
         self._records = records
         self._just_reclaimed: Fresh[str, bool] = Fresh(ports.clock)
 
-    def admit(self, entry: Entry, count: int) -> tuple[Entry, ids.Group]:
+    def admit(self, entry: WorkEntry, count: int) -> tuple[WorkEntry, ids.Group]:
         """Take slots; change the batch, or reclaim leaked slots, where that helps.
 
         Raises:
@@ -73,7 +73,7 @@ class Slots:
         raise contended(entry.buffer.name)
 
     def take(
-        self, entry: Entry, batch_id: int, count: int, key: str, caller: Principal | None = None
+        self, entry: WorkEntry, batch_id: int, count: int, key: str, caller: Principal | None = None
     ) -> ids.Group:
         """Take slots in one batch, or find those that the key has taken there; reclaim leaked ones.
 
@@ -97,7 +97,7 @@ class Slots:
                 raise
         return self._ledger.add(batch_id, count, key=key, caller=caller)
 
-    def late(self, entry: Entry, group: ids.Group, batch: Batch | None = None) -> bool:
+    def late(self, entry: WorkEntry, group: ids.Group, batch: Batch | None = None) -> bool:
         """Whether slots are too old to send messages for: they would be reclaimed before their time.
 
         Args:
@@ -114,7 +114,7 @@ class Slots:
             for some in chunks(items, max_items=limits.MAX_MARKS // WEIGHT):
                 self._ledger.mark([GivenUp(item, reason) for item in some]).whole()
 
-    def mark(self, entry: Entry, items: int) -> None:
+    def mark(self, entry: WorkEntry, items: int) -> None:
         """Record how many items there are now, several times in each retention."""
         now = self._ports.clock.now()
         if entry.marks and now - entry.marks[-1][0] < max(60, entry.retention // (MARKS - 2)) * 1000:
@@ -131,7 +131,7 @@ class Slots:
         ended = progress.batch.state.terminal
         return progress.batch, 0 if ended else progress.batch.items - progress.done_min
 
-    def follow(self, entry: Entry) -> None:
+    def follow(self, entry: WorkEntry) -> None:
         """Close the batch if its limit differs from the buffer's, so that a new one follows."""
         batch, _ = self.pending(entry.buffer)
         if batch is not None and batch.limit != entry.buffer.limit:
@@ -144,7 +144,7 @@ class Slots:
         )
         return self._ledger.open(request)
 
-    def install(self, entry: Entry) -> Entry | None:
+    def install(self, entry: WorkEntry) -> WorkEntry | None:
         """Write a record that names a batch just opened; if another process was faster, end the batch.
 
         A record that names the batch, or was born with it, was written here, even if the write seems to have
@@ -167,7 +167,7 @@ class Slots:
         except GONE:
             return  # it is gone, so nothing is left to end
 
-    def renew(self, seen: Entry) -> Entry:
+    def renew(self, seen: WorkEntry) -> WorkEntry:
         """Change to a new batch, once the old one has no pending items.
 
         Raises:
@@ -194,7 +194,7 @@ class Slots:
         )
         return self._records.refresh(name) if renewed is None or renewed.going else renewed
 
-    def _reclaim(self, entry: Entry) -> bool:
+    def _reclaim(self, entry: WorkEntry) -> bool:
         """Free slots that were taken so long ago that no message for them can exist.
 
         A buffer that takes no work gets no mark from a put, so it is marked here.
@@ -220,7 +220,7 @@ class Slots:
         self.mark(entry, batch.items)
         return False
 
-    def _close_if_due(self, entry: Entry) -> None:
+    def _close_if_due(self, entry: WorkEntry) -> None:
         """Close the batch if its lifetime is almost over, so that a new one follows."""
         if self._ports.clock.now() >= entry.renew_at:
             self._close(entry.buffer.batch_id)
@@ -237,7 +237,7 @@ def renew_at(batch: Batch) -> int:
     return batch.created_at + (LIFETIME - RENEWAL) * 1000
 
 
-def _marks(entry: Entry, batch: Batch | None) -> tuple[tuple[int, int], ...]:
+def _marks(entry: WorkEntry, batch: Batch | None) -> tuple[tuple[int, int], ...]:
     """The marks of a buffer; the close of its batch is one, since no item was added after it."""
     if batch is None or batch.closed_at is None:
         return entry.marks

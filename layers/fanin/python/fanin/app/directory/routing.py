@@ -26,7 +26,7 @@ _KEPT: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class RoutedDelivery:
     """How far an event of a route was delivered.
 
     Attributes:
@@ -40,7 +40,7 @@ class Delivery:
     waiting: Collection[str] | None = None
 
     @classmethod
-    def of(cls, value: Mapping[str, Any] | None) -> Delivery:
+    def of(cls, value: Mapping[str, Any] | None) -> RoutedDelivery:
         """The delivery that a record tells of; without a record, one that was not begun."""
         return cls() if value is None else cls(value["sent"], value["refused"], frozenset(value["to"]))
 
@@ -56,7 +56,9 @@ def delivery_place(route: str, event_id: object) -> tuple[str, str] | None:
     return f"delivery/{event_id}", route
 
 
-def keep_delivery(records: Records, where: tuple[str, str] | None, delivery: Delivery, now: int) -> None:
+def keep_delivery(
+    records: Records, where: tuple[str, str] | None, delivery: RoutedDelivery, now: int
+) -> None:
     """Note a delivery that was not finished.
 
     The write has no condition: if two runs route the same event at once and one note is lost, some queues
@@ -222,7 +224,7 @@ class RoutingService:
         message = _message(event, detail)
         if route.policy is Policy.ALL:
             note = found.get(where) if where else None
-            return self._every(chosen, message, where, Delivery.of(note.value if note else None))
+            return self._every(chosen, message, where, RoutedDelivery.of(note.value if note else None))
         answers = self._first(chosen, message)
         sent = answers.count(None)
         return Routed(sent, len(answers) - sent, unrouted=not sent)
@@ -236,7 +238,7 @@ class RoutingService:
         chosen: Iterable[Registration],
         message: Callable[[Registration], Outgoing],
         where: tuple[str, str] | None,
-        before: Delivery,
+        before: RoutedDelivery,
     ) -> Routed:
         """Send to all, except those that had the event before others were throttled."""
         to = [one for one in chosen if before.goes_to(one.name)]
@@ -246,7 +248,7 @@ class RoutingService:
         if len(offered.waiting) < len(to) and offered.waiting:
             waiting = [to[place].name for place in offered.waiting]
             now = self._ports.clock.now()
-            keep_delivery(self._ports.directory, where, Delivery(sent, refused, waiting), now)
+            keep_delivery(self._ports.directory, where, RoutedDelivery(sent, refused, waiting), now)
         offered.answers(len(to))
         return Routed(sent, refused, unrouted=not sent)
 

@@ -19,7 +19,7 @@ from fanin.app.ledger.settle import Settler
 from fanin.app.ledger.telling import Teller
 from fanin.app.ledger.tolerance import Tolerating
 from fanin.app.ports import Ports
-from fanin.app.ports.batches import Page
+from fanin.app.ports.batches import BatchRows
 from fanin.domain import limits
 from fanin.domain.batch import LIVE, RETENTION, Batch, ChangeLimits, CloseWhen, Kind, Mode, State
 from fanin.domain.reports import Batches, Expired
@@ -133,7 +133,7 @@ class Lifecycle:
 
     def _page(
         self, state: State | None, user_key: str | None, parent: int | None, cursor: str | None, limit: int
-    ) -> Page:
+    ) -> BatchRows:
         if parent is not None:
             if user_key is not None:
                 raise InvalidRequest("a listing has a parent or a user_key, not both; leave one out")

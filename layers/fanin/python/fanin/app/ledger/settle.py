@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.known_batches import KnownBatches, all_of
 from fanin.app.ports import Ports
-from fanin.app.ports.batches import Done
+from fanin.app.ports.batches import Completion
 from fanin.app.ports.words import Clear, Cleared, Outcome, Tallied, Tally, WordKey
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.totals import by_name, in_order
@@ -387,7 +387,7 @@ class Settler:
         done = None
         if tally is not None:
             failed, more = (tally.failed, False) if tally.whole else self._failed.at_the_end(batch, tally)
-            done = Done(failed, more, by_name(tuple(batch.totals), tally.sums), tally.whole)
+            done = Completion(failed, more, by_name(tuple(batch.totals), tally.sums), tally.whole)
         row, _ = self._ports.batches.end(
             batch.batch_id, State.COMPLETE, now=self._ports.clock.now(), sources=(State.CLOSED,), done=done
         )

@@ -37,7 +37,7 @@ class Telling(NamedTuple):
     trouble: Trouble | None = None
 
 
-class Done(NamedTuple):
+class Completion(NamedTuple):
     """What the end of an exact batch in which every item is done writes into its row; see ``Batch``."""
 
     failed: int
@@ -70,7 +70,7 @@ class Adoption(NamedTuple):
     child: int | None
 
 
-class Page(NamedTuple):
+class BatchRows(NamedTuple):
     """One page of batches from an index, in the order of the listing."""
 
     batches: list[Batch]
@@ -243,7 +243,7 @@ class BatchStore(Protocol):
         sources: Collection[State],
         partial: bool = False,
         touched_at: int | None = None,
-        done: Done | None = None,
+        done: Completion | None = None,
         cause: Cause | None = None,
     ) -> tuple[Batch | None, bool]:
         """Move a batch to a terminal state.
@@ -326,7 +326,7 @@ class BatchStore(Protocol):
         """
         ...
 
-    def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> Page:
+    def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         """List batches of one state through the index (eventually consistent), shard by shard.
 
         Within a shard the oldest ``due_at`` is first. A page may be short, since rows that have left the
@@ -337,7 +337,7 @@ class BatchStore(Protocol):
         """
         ...
 
-    def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> Page:
+    def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         """List batches that were opened with a user key, through the index (eventually consistent).
 
         The newest id is first. A page may be short, since rows that were deleted are dropped. Only a None
@@ -365,7 +365,7 @@ class BatchStore(Protocol):
         """
         ...
 
-    def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> Page:
+    def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         """List batches that have ``attention``, through the index (eventually consistent).
 
         The most urgent trouble is first, and within one the newest id. A page may be short, since rows that
@@ -380,7 +380,7 @@ class BatchStore(Protocol):
         """How many batches have each ``attention``; it reads small entries of the index, and no rows."""
         ...
 
-    def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Page:
+    def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         """List the children of a batch's items, by the notes of the items (eventually consistent).
 
         A page may be short, since rows that were deleted are dropped. Only a None cursor means the end.

@@ -112,7 +112,7 @@ class Jobs(Protocol):
         ...
 
 
-class Notice(NamedTuple):
+class ChannelNotice(NamedTuple):
     """What a target is told.
 
     Attributes:
@@ -132,7 +132,7 @@ class Notice(NamedTuple):
 class Callbacks(Protocol):
     """Calls back targets of all types but queues, which are sent to like any channel."""
 
-    def call(self, target: Target, notice: Notice) -> None:
+    def call(self, target: Target, notice: ChannelNotice) -> None:
         """Tell a target; may be repeated.
 
         A target that waits no more, because it was told, was stopped or is past its time, counts as told.

@@ -99,7 +99,7 @@ class Figures(NamedTuple):
         return not (self.visible or self.in_flight or self.delayed)
 
 
-class Consumer(NamedTuple):
+class QueueMapping(NamedTuple):
     """An event source mapping of a queue.
 
     Attributes:
@@ -115,7 +115,7 @@ class Consumer(NamedTuple):
     mapping: str = ""
 
 
-class Trouble(NamedTuple):
+class FunctionTrouble(NamedTuple):
     """What went wrong with a function in the last minutes.
 
     Attributes:
@@ -149,8 +149,8 @@ class QueueReport:
     exists: bool = True
     figures: Figures | None = None
     dead: int | None = None
-    consumers: tuple[Consumer, ...] | None = None
-    troubles: tuple[Trouble, ...] | None = None
+    consumers: tuple[QueueMapping, ...] | None = None
+    troubles: tuple[FunctionTrouble, ...] | None = None
     unseen: tuple[str, ...] = ()
 
     @property

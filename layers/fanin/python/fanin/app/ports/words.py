@@ -91,7 +91,7 @@ Outcome: TypeAlias = Cleared | FaninError
 """What became of a ``Clear``; ``Throttled`` or ``ServiceUnavailable`` if the word may not be written."""
 
 
-class Claim(NamedTuple):
+class ItemClaim(NamedTuple):
     """A lease to take on one bit, so that only one receiver works on its item at a time.
 
     Attributes:
@@ -110,7 +110,7 @@ class Claim(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """What a ``Claim`` found.
+    """What a ``ItemClaim`` found.
 
     Attributes:
         pending: whether the bit is still set.
@@ -140,7 +140,7 @@ class WordRow(NamedTuple):
 class WordStore(Protocol):
     """Keeps the words of the trees. A word without a row reads as all ones."""
 
-    def claim(self, claims: Sequence[Claim]) -> list[Claimed]:
+    def claim(self, claims: Sequence[ItemClaim]) -> list[Claimed]:
         """Take leases on pending bits, each by one conditional write; all are written in parallel.
 
         Only the word of level 0 is checked: a bit that a range has cleared higher up counts as pending.

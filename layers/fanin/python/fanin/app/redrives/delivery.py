@@ -15,7 +15,7 @@ from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven
 from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import Planning
-from fanin.app.redrives.records import Counts, Run
+from fanin.app.redrives.records import Counts, RedriveRun
 from fanin.domain import ids, limits
 from fanin.domain.batch import RETENTION, Batch, CloseWhen, Mode, OpenBatch, State
 from fanin.domain.directory import is_fifo
@@ -48,7 +48,7 @@ class _Again(NamedTuple):
         return limits.MAX_KEPT_INLINE if self.note.kept == IN_ROW else limits.MAX_FAILED_MESSAGES
 
 
-class Delivery:
+class RedriveDelivery:
     """Takes and delivers a page. A repeat sends the same messages under the same item ids.
 
     Args:
@@ -65,7 +65,7 @@ class Delivery:
         self._held = Held(ledger.ports)
         self._messages = KeptMessages(ledger.ports)
 
-    def deliver(self, batch: Batch, run: Run) -> Run:
+    def deliver(self, batch: Batch, run: RedriveRun) -> RedriveRun:
         """Take the failures of a page, as far as no other redrive has them, and send their messages.
 
         A message that cannot be sent fails its new item, and is kept there.
@@ -92,7 +92,7 @@ class Delivery:
                 return replace(counted, to=batch.batch_id)
         return self._deliver_anew(batch, run, notes)
 
-    def _deliver_anew(self, batch: Batch, run: Run, notes: Sequence[FailureRow]) -> Run:
+    def _deliver_anew(self, batch: Batch, run: RedriveRun, notes: Sequence[FailureRow]) -> RedriveRun:
         """Take failures under items of the new batch, and send them; if it has ended, the next part goes on.
 
         Whoever is late with a page finds the batch of its part ended, and cannot write the next part: nobody
@@ -121,7 +121,7 @@ class Delivery:
         rows = self._ports.batches.read([] if batch_id is None else [batch_id])
         return any(row.state is State.CANCELLED for row in rows.values())
 
-    def _send_new(self, new: Batch, run: Run, again: Sequence[_Again], taken: Collection[int]) -> None:
+    def _send_new(self, new: Batch, run: RedriveRun, again: Sequence[_Again], taken: Collection[int]) -> None:
         """Send what was taken; the items of the others, which are under way elsewhere, are done at once."""
         if others := [one.item for one in again if one.note.ordinal not in taken]:
             self._ledger.mark(others).whole()
@@ -133,8 +133,8 @@ class Delivery:
         self._send(run, again)
 
     def _take(
-        self, batch: Batch, run: Run, again: Sequence[_Again], *, added: bool = True
-    ) -> tuple[set[int], Run]:
+        self, batch: Batch, run: RedriveRun, again: Sequence[_Again], *, added: bool = True
+    ) -> tuple[set[int], RedriveRun]:
         """Take failures, unless another redrive has them, or they are done.
 
         The mark of a failure that is not taken notes the item that was added for it: whoever is late with the
@@ -181,7 +181,7 @@ class Delivery:
                 return taken, replace(run, counts=run.counts.plus(counts))
         raise Throttled(f"others redrive batch {batch.batch_id} at the same time; try again", retry_after=1)
 
-    def close(self, run: Run) -> None:
+    def close(self, run: RedriveRun) -> None:
         """Close the new batch, if there is one: the redrive adds nothing more to it.
 
         Where the first batch was to drain, its items may add more in the new one, too.
@@ -192,7 +192,7 @@ class Delivery:
             with suppress(*GONE):  # somebody has removed it
                 self._ledger.close(run.to, when=CloseWhen.DRAINED if drains else CloseWhen.NOW)
 
-    def _open(self, batch: Batch, run: Run) -> Batch:
+    def _open(self, batch: Batch, run: RedriveRun) -> Batch:
         request = OpenBatch(
             user_key=batch.user_key,
             mode=batch.mode,
@@ -206,12 +206,12 @@ class Delivery:
         )
         return self._ledger.open(request, key=f"{run.name}/{batch.batch_id}/{run.part}")
 
-    def _send(self, run: Run, again: Sequence[_Again]) -> None:
+    def _send(self, run: RedriveRun, again: Sequence[_Again]) -> None:
         """Send in the order of the items, as many at a time as the memory of a function holds."""
         for some in chunks(again, max_items=len(again), size_of=lambda one: one.most, max_bytes=LOADED):
             self._send_together(run, some)
 
-    def _send_together(self, run: Run, again: Sequence[_Again]) -> None:
+    def _send_together(self, run: RedriveRun, again: Sequence[_Again]) -> None:
         messages = self._messages.load(run.batch_id, [one.note for one in again])
         lost = {one.item: LOST for one in again if one.note.ordinal not in messages}
         urls = {one.item: self._queues.url(run.request.queue_url or one.note.source) for one in again}

@@ -11,7 +11,7 @@ from fanin.app.ledger.held import Held
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow
 from fanin.app.redrives.destinations import Destinations
-from fanin.app.redrives.records import Counts, Page
+from fanin.app.redrives.records import Counts, RedrivePage
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.redrives import NAMED, Redrive
 
@@ -25,7 +25,7 @@ SOURCE_UNKNOWN: Final = "the queue of the message is not known; name one: queue_
 class Found(NamedTuple):
     """What planning found: the page, and what it counts of failures that are not taken."""
 
-    page: Page
+    page: RedrivePage
     counts: Counts
 
 
@@ -45,7 +45,7 @@ class Planning:
         self._held = Held(ports)
         self._page = page
 
-    def after(self, batch: Batch, request: Redrive, before: Page | None = None) -> Found:
+    def after(self, batch: Batch, request: Redrive, before: RedrivePage | None = None) -> Found:
         """Plan the page after another one, or the first.
 
         Failures that are not selected, or cannot be sent, take no room in a page: it goes on until it has
@@ -57,7 +57,7 @@ class Planning:
             before: the page in front; None plans the first.
         """
         cursor = None if before is None else before.after
-        page = Page(0 if before is None else before.number + 1, cursor, cursor)
+        page = RedrivePage(0 if before is None else before.number + 1, cursor, cursor)
         counts = Counts()
         for _ in range(LISTED):
             front = page.after
@@ -70,7 +70,7 @@ class Planning:
                 break
         return Found(page, counts)
 
-    def notes(self, batch: Batch, page: Page) -> dict[int, FailureRow]:
+    def notes(self, batch: Batch, page: RedrivePage) -> dict[int, FailureRow]:
         """Read the notes of a page that was planned, by ordinal, however many were written since."""
         wanted = {ordinal for ordinal, _ in page.plan}
         highest = max(wanted)

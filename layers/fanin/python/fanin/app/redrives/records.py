@@ -58,7 +58,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RedrivePage:
     """The failures that a redrive is about to take.
 
     Attributes:
@@ -77,7 +77,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RedriveRun:
     """A redrive as its record has it.
 
     Attributes:
@@ -101,7 +101,7 @@ class Run:
     started_at: int
     owner: str = ""
     until: int = 0
-    page: Page = field(default_factory=Page)
+    page: RedrivePage = field(default_factory=RedrivePage)
     part: int = 0
     to: int | None = None
     done: bool = False
@@ -132,11 +132,13 @@ class Run:
             started_at=self.started_at,
         )
 
-    def next(self) -> Run:
+    def next(self) -> RedriveRun:
         """The redrive of the same selection after this one; one that found nothing is used again."""
         if self.to is None:
-            return Run(self.batch_id, self.request, self.generation, self.started_at, version=self.version)
-        return Run(self.batch_id, self.request, self.generation + 1, self.started_at)
+            return RedriveRun(
+                self.batch_id, self.request, self.generation, self.started_at, version=self.version
+            )
+        return RedriveRun(self.batch_id, self.request, self.generation + 1, self.started_at)
 
     @property
     def value(self) -> dict[str, Any]:
@@ -170,11 +172,11 @@ class Run:
         }
 
 
-def run_of(batch_id: int, record: Record) -> Run:
+def run_of(batch_id: int, record: Record) -> RedriveRun:
     """Read a redrive from its record."""
     value = record.value
     page, counts = value["page"], value["counts"]
-    return Run(
+    return RedriveRun(
         batch_id,
         Redrive(
             tuple(value["errors"]),
@@ -185,7 +187,7 @@ def run_of(batch_id: int, record: Record) -> Run:
         value["started_at"],
         value["owner"],
         value["until"],
-        Page(
+        RedrivePage(
             page["number"],
             page["before"],
             page["after"],
@@ -217,19 +219,19 @@ def prefix_of(request: Redrive) -> str:
     return f"{REDRIVE}{digest}/"
 
 
-def latest(records: Records, batch_id: int, request: Redrive) -> Run | None:
+def latest(records: Records, batch_id: int, request: Redrive) -> RedriveRun | None:
     """The latest redrive of a selection; None if there was none."""
     found = deque(_all(records, batch_id, prefix_of(request)), maxlen=1)
     return run_of(batch_id, found[0]) if found else None
 
 
-def read(records: Records, batch_id: int, name: str) -> Run | None:
+def read(records: Records, batch_id: int, name: str) -> RedriveRun | None:
     """Read a redrive by the name of its record; None if it is not there."""
     record = records.read(str(batch_id), [name]).get(name)
     return None if record is None else run_of(batch_id, record)
 
 
-def save(records: Records, batch: Batch, run: Run) -> Run:
+def save(records: Records, batch: Batch, run: RedriveRun) -> RedriveRun:
     """Write a redrive over the version that it was made from, unless another write was faster.
 
     Returns:
@@ -256,6 +258,6 @@ def _all(records: Records, batch_id: int, prefix: str) -> Iterable[Record]:
             return
 
 
-def begun(run: Run, owner: str, now: int) -> Run:
+def begun(run: RedriveRun, owner: str, now: int) -> RedriveRun:
     """The same redrive under a worker, whose lease begins anew."""
     return replace(run, owner=owner, until=now + LEASE_MS)

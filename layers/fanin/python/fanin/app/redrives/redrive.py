@@ -15,10 +15,10 @@ from fanin.app.attention import look_again
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import REDRIVE
 from fanin.app.redrives import records
-from fanin.app.redrives.delivery import Delivery
+from fanin.app.redrives.delivery import RedriveDelivery
 from fanin.app.redrives.destinations import Destinations
 from fanin.app.redrives.planning import PAGE, Planning
-from fanin.app.redrives.records import Counts, Run, begun, run_of
+from fanin.app.redrives.records import Counts, RedriveRun, begun, run_of
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.redrives import Redrive, Redriving, Redrivings
@@ -54,7 +54,7 @@ class RedriveService:
         self._ports = ledger.ports
         self._queues = Destinations(ledger.ports)
         self._planning = Planning(ledger.ports, self._queues, page=page)
-        self._delivery = Delivery(ledger, self._planning, self._queues)
+        self._delivery = RedriveDelivery(ledger, self._planning, self._queues)
         self._at_once = at_once
 
     def redrive(self, batch_id: int, request: Redrive | None = None) -> Redriving:
@@ -133,7 +133,7 @@ class RedriveService:
             )
         return batch
 
-    def _begin(self, batch: Batch, request: Redrive, owner: str) -> Run:
+    def _begin(self, batch: Batch, request: Redrive, owner: str) -> RedriveRun:
         """Find the redrive of a selection that is running, or write the next one with its first page."""
         now = self._ports.clock.now()
         before = records.latest(self._ports.records, batch.batch_id, request)
@@ -141,16 +141,16 @@ class RedriveService:
             if self._is_others(before, owner):
                 return before
             return records.save(self._ports.records, batch, begun(before, owner, now))
-        run = Run(batch.batch_id, request, 0, now) if before is None else before.next()
+        run = RedriveRun(batch.batch_id, request, 0, now) if before is None else before.next()
         run = begun(replace(run, request=request, started_at=now), owner, now)
         page, counts = self._planning.after(batch, request)
         run = replace(run, page=page, counts=counts, done=page.last and not page.plan)
         return records.save(self._ports.records, batch, run)
 
-    def _is_others(self, run: Run, owner: str) -> bool:
+    def _is_others(self, run: RedriveRun, owner: str) -> bool:
         return run.owner != owner and run.until > self._ports.clock.now()
 
-    def _go_on(self, run: Run, owner: str, *, until: int, most: int | None = None) -> Run:
+    def _go_on(self, run: RedriveRun, owner: str, *, until: int, most: int | None = None) -> RedriveRun:
         """Take steps until the redrive is finished, the time is up, or somebody else goes on with it.
 
         Raises:
@@ -177,7 +177,7 @@ class RedriveService:
                 look_again(self._ports, batch)
         return run
 
-    def _step(self, batch: Batch, run: Run) -> Run:
+    def _step(self, batch: Batch, run: RedriveRun) -> RedriveRun:
         """Deliver the page, and plan the next one; or finish."""
         if run.page.plan:
             part, run = run.part, self._delivery.deliver(batch, run)
@@ -191,7 +191,7 @@ class RedriveService:
         self._delivery.close(run)
         return replace(run, done=True)
 
-    def _hand_over(self, run: Run) -> None:
+    def _hand_over(self, run: RedriveRun) -> None:
         job = {"batch_id": run.batch_id, "redrive": run.name, "owner": run.owner}
         self._ports.redrives.send([job])
 
@@ -203,5 +203,5 @@ class RedriveService:
         while not page.last and self._ports.clock.now() < until:
             page, more = self._planning.after(batch, request, page)
             counts = counts.plus(more).plus(Counts(items=len(page.plan)))
-        run = Run(batch.batch_id, request, 0, 0, counts=counts, done=page.last)
+        run = RedriveRun(batch.batch_id, request, 0, 0, counts=counts, done=page.last)
         return replace(run.shown, name="", started_at=None)

@@ -16,7 +16,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.events import Event
 from fanin.app.scatters import correlation
-from fanin.app.scatters.records import Plan, chunk_of, read_names, read_plan
+from fanin.app.scatters.records import ScatterPlan, chunk_of, read_names, read_plan
 from fanin.domain import limits
 from fanin.domain.batch import LIVE, Batch, State
 from fanin.errors import BatchNotFound
@@ -113,7 +113,7 @@ class Gather:
         ready = batch.state is State.COMPLETE
         return event._replace(detail_type=names.GATHER_READY if ready else event.detail_type, detail=detail)
 
-    def end_if_enough(self, ledger: Ledger, batch: Batch, plan: Plan) -> bool:
+    def end_if_enough(self, ledger: Ledger, batch: Batch, plan: ScatterPlan) -> bool:
         """End a scatter whose quorum has replied, unless all recipients have: then it completes by itself."""
         if not self._enough(ledger, batch, plan):
             return False
@@ -147,14 +147,14 @@ class Gather:
             if cursor is None:
                 return max(0, done - failed), failed
 
-    def _enough(self, ledger: Ledger, batch: Batch, plan: Plan) -> bool:
+    def _enough(self, ledger: Ledger, batch: Batch, plan: ScatterPlan) -> bool:
         enough = plan.enough(batch.items)
         if enough is None:
             return False
         received, failed = self.tally(ledger, batch)
         return received >= enough and received + failed < batch.items
 
-    def _plan(self, batch: Batch) -> Plan | None:
+    def _plan(self, batch: Batch) -> ScatterPlan | None:
         try:
             return read_plan(self._ports.records, batch.batch_id)
         except BatchNotFound:

@@ -86,7 +86,7 @@ class Recipients:
         return row
 
 
-class Listing:
+class RecipientList:
     """Writes the recipients of scatters to a topic.
 
     Args:

@@ -27,7 +27,7 @@ _TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ScatterPlan:
     """How a scatter proceeds when replies arrive, or do not.
 
     Attributes:
@@ -88,7 +88,7 @@ def span(chunk: int) -> range:
     return range(chunk * CHUNK, (chunk + 1) * CHUNK)
 
 
-def put_plan(records: Records, batch: Batch, plan: Plan) -> bool:
+def put_plan(records: Records, batch: Batch, plan: ScatterPlan) -> bool:
     """Write the plan of a batch that is about to be opened; False if another scatter drew the same id."""
     value = asdict(plan)
     record, written = records.put(_namespace(batch), _PLAN, value, expires_at=batch.expires_at, if_version=0)
@@ -136,7 +136,7 @@ def read_chunk(records: Records, batch: Batch, number: int) -> Chunk | None:
     return None if record is None else Chunk.of(record.value)
 
 
-def read_plan(records: Records, batch_id: int) -> Plan:
+def read_plan(records: Records, batch_id: int) -> ScatterPlan:
     """Read the plan.
 
     Raises:
@@ -145,7 +145,7 @@ def read_plan(records: Records, batch_id: int) -> Plan:
     record = records.read(str(batch_id), [_PLAN]).get(_PLAN)
     if record is None:
         raise BatchNotFound(f"batch {batch_id} is not a scatter; check the id")
-    return Plan(**record.value)
+    return ScatterPlan(**record.value)
 
 
 def read_message(records: Records, batch_id: int) -> Scatter:

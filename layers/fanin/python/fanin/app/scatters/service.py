@@ -10,7 +10,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.recipients import Recipients
-from fanin.app.scatters.records import Plan, put_asked, read_plan, read_sending, span
+from fanin.app.scatters.records import ScatterPlan, put_asked, read_plan, read_sending, span
 from fanin.app.scatters.replies import Replies
 from fanin.app.scatters.start import AT_ONCE, Starting
 from fanin.domain import ids, limits
@@ -31,7 +31,7 @@ from fanin.domain.scatter import (
 from fanin.wire.marks import requests
 
 
-class Sent(NamedTuple):
+class SentScatter(NamedTuple):
     """What a job did: messages sent, and recipients whose queue will never accept one."""
 
     sent: int = 0
@@ -88,7 +88,7 @@ class ScatterService:
     def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
         return self._replies.claim(request)
 
-    def work(self, batch_id: int, chunk: int | None, wave: int) -> Sent:
+    def work(self, batch_id: int, chunk: int | None, wave: int) -> SentScatter:
         """Do a job of the worker: send to a chunk of recipients, or list them if ``chunk`` is None.
 
         Raises:
@@ -97,9 +97,9 @@ class ScatterService:
         if chunk is not None:
             return self.send(batch_id, chunk, wave)
         self._starting.resume(batch_id)
-        return Sent()
+        return SentScatter()
 
-    def send(self, batch_id: int, chunk: int, wave: int) -> Sent:
+    def send(self, batch_id: int, chunk: int, wave: int) -> SentScatter:
         """Send the message to those recipients of a chunk that have not replied.
 
         A repeat sends the same item ids. A job does nothing if a later wave has begun, or the scatter has
@@ -110,12 +110,12 @@ class ScatterService:
         """
         batch = self._ports.batches.read([batch_id]).get(batch_id)
         if batch is None or batch.state.terminal or wave < batch.retries:
-            return Sent()
+            return SentScatter()
         if batch.gone(self._ports.clock.now()):
-            return Sent()
+            return SentScatter()
         pending = self._ledger.pending(batch_id, span(chunk).start, span(chunk).stop)
         if not pending:
-            return Sent()
+            return SentScatter()
         plan = read_plan(self._ports.records, batch_id)
         scatter, recipients = read_sending(self._ports.records, batch_id, chunk, wave)
         prefix = ids.issue(batch_id, 0, batch.items, batch.salt).prefix
@@ -148,10 +148,10 @@ class ScatterService:
             asked = [n for place, (n, _, _) in enumerate(missing) if place not in offered.waiting]
             put_asked(self._ports.records, batch, chunk, wave, asked)
         offered.answers(len(missing))
-        return Sent(len(missing) - len(failures), len(failures))
+        return SentScatter(len(missing) - len(failures), len(failures))
 
 
-def _scattered(batch: Batch, plan: Plan, received: int, failed: int) -> Scattered:
+def _scattered(batch: Batch, plan: ScatterPlan, received: int, failed: int) -> Scattered:
     return Scattered(
         batch=batch,
         correlation_id=plan.correlation_id,

@@ -19,9 +19,9 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.batches import Activity
 from fanin.app.scatters import correlation
 from fanin.app.scatters.gather import RESTART_MS
-from fanin.app.scatters.recipients import Listing
+from fanin.app.scatters.recipients import RecipientList
 from fanin.app.scatters.records import (
-    Plan,
+    ScatterPlan,
     chunks,
     put_message,
     put_plan,
@@ -108,7 +108,7 @@ class Starting:
         self._ledger = ledger
         self._ports = ledger.ports
         self._at_once = at_once
-        self._listing = Listing(ledger.ports)
+        self._listing = RecipientList(ledger.ports)
 
     def start(self, scatter: Scatter, key: str | None, caller: Principal | None = None) -> Batch:
         """Start a scatter, or find the one that the key started.
@@ -185,7 +185,7 @@ class Starting:
         correlation_id = scatter.correlation_id
         if correlation_id is None:
             correlation_id = correlation.derived_from(batch)
-        plan = Plan(correlation_id, scatter.timeout, scatter.max_retries, scatter.quorum)
+        plan = ScatterPlan(correlation_id, scatter.timeout, scatter.max_retries, scatter.quorum)
         if not put_plan(self._ports.records, batch, plan):
             return None
         held_since = correlation.claim(self._ports, plan.correlation_id, batch)

@@ -12,8 +12,8 @@ from typing import Final
 from fanin import names
 from fanin.app.attention import look_again
 from fanin.app.ports import Ports
-from fanin.app.ports.channels import Notice, Outgoing
-from fanin.app.targets.jobs import Job
+from fanin.app.ports.channels import ChannelNotice, Outgoing
+from fanin.app.targets.jobs import TargetJob
 from fanin.app.targets.records import TargetRecord, change, read_targets
 from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType
 from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
@@ -25,7 +25,7 @@ MAX_ERROR: Final = 256
 """Characters of an error that are kept."""
 
 
-class Outcome(StrEnum):
+class JobOutcome(StrEnum):
     """What became of a job.
 
     Attributes:
@@ -41,7 +41,7 @@ class Outcome(StrEnum):
     PARKED = "parked"
 
 
-def deliver(ports: Ports, job: Job) -> Outcome:
+def deliver(ports: Ports, job: TargetJob) -> JobOutcome:
     """Do a job; may be repeated.
 
     Raises:
@@ -49,30 +49,30 @@ def deliver(ports: Ports, job: Job) -> Outcome:
     """
     found = read_targets(ports.records, job.batch_id, [job.number])
     if not found or _has_heard(found[0], job):
-        return Outcome.NOTHING
+        return JobOutcome.NOTHING
     (kept,) = found
     if not job.notice.early and not kept.target.wants(job.notice.succeeded):
         change(ports.records, job.batch_id, kept, state=TargetState.SKIPPED)
-        return Outcome.NOTHING
+        return JobOutcome.NOTHING
     try:
         _tell(ports, kept.target, job.notice)
     except FaninError as error:
         outcome = _note(ports, job, kept, error)
     else:
         _mark(ports, job, kept)
-        outcome = Outcome.DELIVERED
-    if outcome is not Outcome.DELIVERED or kept.attempts:
+        outcome = JobOutcome.DELIVERED
+    if outcome is not JobOutcome.DELIVERED or kept.attempts:
         for batch in ports.batches.read([job.batch_id]).values():
             look_again(ports, batch)
     return outcome
 
 
-def _has_heard(kept: TargetRecord, job: Job) -> bool:
+def _has_heard(kept: TargetRecord, job: TargetJob) -> bool:
     """Whether a target needs not be told any more: of an end, or of this event before the end."""
     return job.notice.event.id in kept.told if job.notice.early else kept.state.settled
 
 
-def _tell(ports: Ports, target: Target, notice: Notice) -> None:
+def _tell(ports: Ports, target: Target, notice: ChannelNotice) -> None:
     if target.type is not TargetType.SQS:
         ports.callbacks.call(target, notice)
         return
@@ -85,7 +85,7 @@ def _tell(ports: Ports, target: Target, notice: Notice) -> None:
         raise ServiceUnavailable(f"the queue did not take the message: {why}")
 
 
-def message_body(notice: Notice) -> str:
+def message_body(notice: ChannelNotice) -> str:
     """The event as the message of a queue, with the fields that EventBridge gives it."""
     event = notice.event
     return compact(
@@ -99,7 +99,7 @@ def message_body(notice: Notice) -> str:
     )
 
 
-def _mark(ports: Ports, job: Job, kept: TargetRecord) -> None:
+def _mark(ports: Ports, job: TargetJob, kept: TargetRecord) -> None:
     """Record that the target was told; the first such mark stays."""
     now = ports.clock.now()
     for _ in range(_TRIES):
@@ -121,7 +121,7 @@ def _mark(ports: Ports, job: Job, kept: TargetRecord) -> None:
     raise ServiceUnavailable(f"target {job.number} of batch {job.batch_id} changes all the time; try again")
 
 
-def _note(ports: Ports, job: Job, kept: TargetRecord, error: FaninError) -> Outcome:
+def _note(ports: Ports, job: TargetJob, kept: TargetRecord, error: FaninError) -> JobOutcome:
     """Record a failed attempt. If another job has changed the record, its word stands."""
     now = ports.clock.now()
     given_up = isinstance(error, TargetRefused) or now - job.since >= PATIENCE_MS
@@ -136,7 +136,7 @@ def _note(ports: Ports, job: Job, kept: TargetRecord, error: FaninError) -> Outc
         tried_at=now,
     )
     if later is not None and _has_heard(later, job):
-        return Outcome.NOTHING
+        return JobOutcome.NOTHING
     if given_up:
-        return Outcome.PARKED
-    return Outcome.NOTHING if job.once else Outcome.AGAIN
+        return JobOutcome.PARKED
+    return JobOutcome.NOTHING if job.once else JobOutcome.AGAIN

@@ -12,13 +12,13 @@ from typing import Any
 
 from fanin import names
 from fanin.app.ports import Ports
-from fanin.app.ports.channels import Notice
+from fanin.app.ports.channels import ChannelNotice
 from fanin.app.ports.events import Event
 from fanin.domain.batch import Batch, State
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TargetJob:
     """Tell one target of its batch.
 
     Attributes:
@@ -31,7 +31,7 @@ class Job:
 
     batch_id: int
     number: int
-    notice: Notice
+    notice: ChannelNotice
     since: int
     once: bool = False
 
@@ -50,14 +50,16 @@ class Job:
         }
 
     @classmethod
-    def decode(cls, job: Mapping[str, Any]) -> Job:
+    def decode(cls, job: Mapping[str, Any]) -> TargetJob:
         """Read a job.
 
         Raises:
             KeyError, TypeError: it is not one.
         """
         event = Event(job["id"], job["detail_type"], job["detail"], job["time"])
-        return cls(job["batch_id"], job["target"], Notice(event, job["succeeded"]), job["since"], job["once"])
+        return cls(
+            job["batch_id"], job["target"], ChannelNotice(event, job["succeeded"]), job["since"], job["once"]
+        )
 
 
 def send_jobs(
@@ -70,10 +72,10 @@ def send_jobs(
     Raises:
         Throttled: the queue did not take some of them; send all of them again.
     """
-    notice = Notice(event, succeeded(batch, event))
+    notice = ChannelNotice(event, succeeded(batch, event))
     now = ports.clock.now()
     ports.target_jobs.send(
-        Job(batch.batch_id, number, notice, now, number in once).encode() for number in numbers
+        TargetJob(batch.batch_id, number, notice, now, number in once).encode() for number in numbers
     )
 
 

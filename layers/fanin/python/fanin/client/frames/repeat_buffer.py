@@ -30,7 +30,7 @@ NOT_HANDLED: Final = (
 _LARGEST: Final = 2**63 - 1
 
 
-class Usage(NamedTuple):
+class BufferUsage(NamedTuple):
     """How much a buffer holds, or how much it may hold.
 
     Attributes:
@@ -77,7 +77,7 @@ class RepeatBuffer(Protocol):
         ...
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> BufferUsage:
         """What it holds, whether waiting, in frames or set aside."""
         ...
 
@@ -154,19 +154,19 @@ class RepeatBuffer(Protocol):
         ...
 
 
-def bounds_of(max_envelopes: int, max_bytes: int) -> Usage:
+def bounds_of(max_envelopes: int, max_bytes: int) -> BufferUsage:
     """What a buffer may hold.
 
     Raises:
         InvalidRequest: a bound is not a whole number from 1.
     """
-    return Usage(
+    return BufferUsage(
         limits.whole("max_envelopes", max_envelopes, 1, _LARGEST),
         limits.whole("max_bytes", max_bytes, 1, _LARGEST),
     )
 
 
-def usage_with(usage: Usage, size: int, bounds: Usage) -> Usage:
+def usage_with(usage: BufferUsage, size: int, bounds: BufferUsage) -> BufferUsage:
     """Add one payload to what a buffer holds.
 
     Args:
@@ -177,7 +177,7 @@ def usage_with(usage: Usage, size: int, bounds: Usage) -> Usage:
     Raises:
         BufferFull: it may not hold so much.
     """
-    more = Usage(usage.envelopes + 1, usage.bytes + size)
+    more = BufferUsage(usage.envelopes + 1, usage.bytes + size)
     if more.envelopes > bounds.envelopes or more.bytes > bounds.bytes:
         raise BufferFull(
             f"the repeat buffer holds {usage.envelopes} envelopes of {usage.bytes} bytes and may hold "
@@ -212,7 +212,7 @@ class MemoryRepeatBuffer:
 
     def __init__(self, *, max_envelopes: int = MAX_ENVELOPES, max_bytes: int = MAX_BYTES) -> None:
         self._bounds = bounds_of(max_envelopes, max_bytes)
-        self._usage = Usage(0, 0)
+        self._usage = BufferUsage(0, 0)
         self._waiting: deque[_Entry] = deque()
         self._frames: dict[int, list[_Entry | None]] = {}  # None where an envelope was set aside
         self._aside: dict[int, SetAside] = {}
@@ -226,7 +226,7 @@ class MemoryRepeatBuffer:
             self._waiting.append((payload, content_type, 0))
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> BufferUsage:
         return self._usage
 
     @property
@@ -305,4 +305,4 @@ class MemoryRepeatBuffer:
         self._aside[number] = SetAside(number, *entry[:2], reason)
 
     def _drop(self, payload: bytes) -> None:
-        self._usage = Usage(self._usage.envelopes - 1, self._usage.bytes - len(payload))
+        self._usage = BufferUsage(self._usage.envelopes - 1, self._usage.bytes - len(payload))

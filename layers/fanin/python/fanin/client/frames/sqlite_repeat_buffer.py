@@ -14,9 +14,9 @@ from fanin.client.frames.repeat_buffer import (
     MAX_BYTES,
     MAX_ENVELOPES,
     NOT_HANDLED,
+    BufferUsage,
     IndexRange,
     SetAside,
-    Usage,
     bounds_of,
     usage_with,
 )
@@ -100,7 +100,7 @@ class SqliteRepeatBuffer:
             self._usage = usage
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> BufferUsage:
         return self._usage
 
     @property
@@ -198,12 +198,12 @@ class SqliteRepeatBuffer:
         ((count,),) = self._read("SELECT count(*) FROM set_aside")
         return int(count)
 
-    def _count(self) -> Usage:
+    def _count(self) -> BufferUsage:
         ((count, size),) = self._read(
             "SELECT count(*), total(length(payload)) FROM"
             " (SELECT payload FROM envelopes UNION ALL SELECT payload FROM set_aside)"
         )
-        return Usage(count, int(size))
+        return BufferUsage(count, int(size))
 
     def _read(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self._lock, self._translated():

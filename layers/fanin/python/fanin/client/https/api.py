@@ -12,12 +12,12 @@ from urllib.parse import quote, urlencode
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.https.transport import (
+    HttpsRequest,
+    HttpsTransport,
     NotSent,
-    Request,
     Response,
     Sign,
     SigV4,
-    Transport,
     Urllib3Transport,
 )
 from fanin.domain import limits
@@ -92,7 +92,7 @@ class HttpsApi:
         url: str,
         *,
         sign: Sign | None = None,
-        transport: Transport | None = None,
+        transport: HttpsTransport | None = None,
         attempts: int = 6,
         backoff: Backoff | None = None,
     ) -> None:
@@ -139,7 +139,7 @@ class HttpsApi:
         url = self._root + path + ("?" + urlencode(given, quote_via=quote) if given else "")
         payload = None if body is None else compact(body, "the request").encode()
         sent = {"Content-Type": "application/json", **(headers or {})}
-        request = Request(method, url, sent, payload, fresh=fresh or repeatable is False)
+        request = HttpsRequest(method, url, sent, payload, fresh=fresh or repeatable is False)
         attempt = 0
         while True:
             try:
@@ -155,7 +155,7 @@ class HttpsApi:
                     raise
                 self._backoff.wait(attempt - 1, error.retry_after)
 
-    def _once(self, request: Request, answer: Shape[T]) -> T:
+    def _once(self, request: HttpsRequest, answer: Shape[T]) -> T:
         response = self._transport(request._replace(headers=self._sign(request)))
         if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
             raise error_of(response)

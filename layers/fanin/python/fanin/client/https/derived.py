@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from fanin.client.https.api import NOTHING, HttpsApi, key_header, keyed
 from fanin.entry.http.calls import Call
-from fanin.entry.http.route import Repeat, Route
+from fanin.entry.http.route import HttpRoute, Repeat
 from fanin.names import API_ROOT, IDEMPOTENCY_HEADER
 
 P = TypeVar("P")
@@ -21,7 +21,7 @@ class HttpsService:
         api: the API.
     """
 
-    _routes: Mapping[str, Route] = {}
+    _routes: Mapping[str, HttpRoute] = {}
     """The route of each call, by the name of its method."""
 
     def __init__(self, api: HttpsApi) -> None:
@@ -61,7 +61,7 @@ class HttpsService:
 
 def over_https(
     protocol: Callable[..., P],
-    routes: Iterable[Route],
+    routes: Iterable[HttpRoute],
     api: HttpsApi,
     base: type[HttpsService] = HttpsService,
 ) -> P:

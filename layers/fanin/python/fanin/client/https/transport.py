@@ -32,7 +32,7 @@ class NotSent(ServiceUnavailable):
     """No connection was made, so nothing was sent: the request may be sent again, whatever it does."""
 
 
-class Request(NamedTuple):
+class HttpsRequest(NamedTuple):
     """One HTTP request.
 
     Attributes:
@@ -59,10 +59,10 @@ class Response(NamedTuple):
     body: bytes
 
 
-class Transport(Protocol):
+class HttpsTransport(Protocol):
     """Sends one request, once."""
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request: HttpsRequest) -> Response:
         """Send it.
 
         Raises:
@@ -72,7 +72,7 @@ class Transport(Protocol):
         ...
 
 
-Sign = Callable[[Request], Mapping[str, str]]
+Sign = Callable[[HttpsRequest], Mapping[str, str]]
 """Returns the headers to send in place of the request's own; called before every attempt."""
 
 
@@ -95,7 +95,7 @@ class Urllib3Transport:
         self._used = 0.0
         self._lock = threading.Lock()
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request: HttpsRequest) -> Response:
         # Lambda purges idle connections of a process that it froze, and gateways those of any: the loss of a
         # request on such a connection looks like that of its answer.
         if request.fresh and not 0 <= time.time() - self._used <= STALE:
@@ -132,7 +132,7 @@ class Urllib3Transport:
             return self._pool
 
 
-def unsigned(request: Request) -> Mapping[str, str]:
+def unsigned(request: HttpsRequest) -> Mapping[str, str]:
     """Leaves requests as they are, for an API deployed with ``auth=none``."""
     return request.headers
 
@@ -147,7 +147,7 @@ class Bearer:
     def __init__(self, token: Callable[[], str]) -> None:
         self._token = token
 
-    def __call__(self, request: Request) -> Mapping[str, str]:
+    def __call__(self, request: HttpsRequest) -> Mapping[str, str]:
         return {**request.headers, "Authorization": f"Bearer {self._token()}"}
 
 
@@ -198,7 +198,7 @@ class SigV4:
         self._region = region
         self._lock = threading.Lock()
 
-    def __call__(self, request: Request) -> Mapping[str, str]:
+    def __call__(self, request: HttpsRequest) -> Mapping[str, str]:
         session = self._resolve()
         credentials = session.get_credentials()
         region = self._region or _region_of(request.url) or session.region_name

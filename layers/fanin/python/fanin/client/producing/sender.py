@@ -29,7 +29,7 @@ SEND_WAITS: Final = Backoff(base=0.1, cap=20.0)
 """Waits of a sender between attempts, by default: together up to three seconds before it gives up."""
 
 
-class Entry(NamedTuple):
+class SendEntry(NamedTuple):
     """One message, ready for SendMessageBatch.
 
     Attributes:
@@ -133,13 +133,13 @@ class Sender:
         """Hand over the message of an item that the queue refused, once; None if messages are not kept."""
         return self._kept.pop(item, None) if self._kept is not None else None
 
-    def _requests(self, block: Iterable[tuple[str, Message]]) -> Iterator[list[Entry]]:
+    def _requests(self, block: Iterable[tuple[str, Message]]) -> Iterator[list[SendEntry]]:
         entries = (self._entry(item, message) for item, message in block)
         return chunks(
             entries, max_items=_ENTRIES, size_of=lambda entry: entry.size, max_bytes=self._request_bytes
         )
 
-    def _entry(self, item: str, message: Message) -> Entry:
+    def _entry(self, item: str, message: Message) -> SendEntry:
         own = _attribute_values(message.attributes)
         values = {**self._attributes, **own, ITEM_ATTRIBUTE: attribute_value(item)}
         body = message.text
@@ -156,9 +156,9 @@ class Sender:
             fields["MessageGroupId"] = message.group_id or self._group_id
         if self._fifo:
             fields["MessageDeduplicationId"] = message.dedup_id or item
-        return Entry(item, size, fields)
+        return SendEntry(item, size, fields)
 
-    def _request(self, entries: list[Entry]) -> tuple[int, dict[str, str]]:
+    def _request(self, entries: list[SendEntry]) -> tuple[int, dict[str, str]]:
         """Send up to ten messages, repeating entries that failed without being to blame."""
         pending = {str(index): entry for index, entry in enumerate(entries)}
         refused: dict[str, str] = {}
@@ -188,7 +188,7 @@ class Sender:
             self._kept |= {entries[int(key)].item: _kept(entries[int(key)].fields) for key in refused}
         return len(entries) - len(refused), reasons
 
-    def _batch(self, pending: Mapping[str, Entry]) -> list[Any]:
+    def _batch(self, pending: Mapping[str, SendEntry]) -> list[Any]:
         entries: list[Any] = [{"Id": key, **entry.fields} for key, entry in pending.items()]
         with queue_errors(self._queue_url):
             answer = self._sqs.send_message_batch(QueueUrl=self._queue_url, Entries=entries)

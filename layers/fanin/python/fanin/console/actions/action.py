@@ -12,7 +12,7 @@ from starlette.datastructures import ImmutableMultiDict
 from fanin.app.api import Fanin
 
 T = TypeVar("T")
-Facts: TypeAlias = tuple[tuple[str, str], ...]
+ShownFacts: TypeAlias = tuple[tuple[str, str], ...]
 """Labels and values that a page shows below each other."""
 Segments: TypeAlias = tuple[object, ...]
 """The path of a page of the console."""
@@ -75,14 +75,14 @@ class Question:
 
     says: tuple[str, ...]
     button: str
-    facts: Facts = ()
+    facts: ShownFacts = ()
     warning: str = ""
     fields: tuple[Field, ...] = ()
     narrowing: tuple[Field, ...] = ()
     address: Mapping[str, object] = field(default_factory=dict)
 
 
-class Result(StrEnum):
+class EffectKind(StrEnum):
     """What became of an action."""
 
     DONE = "done"
@@ -102,7 +102,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Effect:
     """What an action did.
 
     Attributes:
@@ -117,10 +117,10 @@ class Outcome:
         gone: whether the subject no longer has a page.
     """
 
-    result: Result
+    result: EffectKind
     says: str
     numbers: Mapping[str, int] = field(default_factory=dict)
-    facts: Facts = ()
+    facts: ShownFacts = ()
     lines: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     again: str = ""
@@ -128,13 +128,13 @@ class Outcome:
     gone: bool = False
 
 
-def nothing(says: str, **numbers: int) -> Outcome:
+def nothing(says: str, **numbers: int) -> Effect:
     """The outcome of an action that changed nothing."""
-    return Outcome(Result.NOTHING, says, numbers)
+    return Effect(EffectKind.NOTHING, says, numbers)
 
 
 @dataclass(frozen=True, slots=True)
-class Action(Generic[T]):
+class ConsoleAction(Generic[T]):
     """One action on a batch, a buffer, a route or a registration.
 
     Attributes:
@@ -154,5 +154,5 @@ class Action(Generic[T]):
     hint: str
     why_not: Callable[[T], str]
     ask: Callable[[Press, T], Question]
-    do: Callable[[Press, T], Outcome]
+    do: Callable[[Press, T], Effect]
     danger: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from fanin.console.actions.action import Action, Outcome, Press, Question, Result, nothing
+from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Press, Question, nothing
 from fanin.console.actions.failures import REDRIVE, RELEASE
 from fanin.console.actions.progress import facts_of, not_done, state_of
 from fanin.console.actions.verify import VERIFY
@@ -39,18 +39,18 @@ def _ask_close(press: Press, batch: Batch) -> Question:
     )
 
 
-def _close(press: Press, batch: Batch) -> Outcome:
+def _close(press: Press, batch: Batch) -> Effect:
     after = press.fanin.ledger.close(batch.batch_id)
     if after.state is State.COMPLETE:
         says = f"The batch is closed and complete: {_all(after.items).lower()}."
-        return Outcome(Result.DONE, says, {"items": after.items, "not_done": 0})
+        return Effect(EffectKind.DONE, says, {"items": after.items, "not_done": 0})
     if after.state is not State.CLOSED:
         return nothing(f"Nothing was done: the batch is {state_of(after)} by now.")
     progress = press.fanin.ledger.status(batch.batch_id)
     low, high = not_done(progress)
     left = f"{between(low, high, 'item')} {are(high)} not done yet"
     says = f"The batch takes no more items. It has {after.items:,}, and {left}."
-    return Outcome(Result.DONE, says, {"items": after.items, "not_done": high})
+    return Effect(EffectKind.DONE, says, {"items": after.items, "not_done": high})
 
 
 def _all(items: int) -> str:
@@ -80,7 +80,7 @@ def _ask_cancel(press: Press, batch: Batch) -> Question:
     )
 
 
-def _cancel(press: Press, batch: Batch) -> Outcome:
+def _cancel(press: Press, batch: Batch) -> Effect:
     after = press.fanin.ledger.cancel(batch.batch_id)
     if after.state is not State.CANCELLED:
         return nothing(f"Nothing was cancelled: the {batch.kind} is {state_of(after)} by now.")
@@ -88,7 +88,7 @@ def _cancel(press: Press, batch: Batch) -> Outcome:
     low, high = not_done(progress)
     left = f"{between(low, high, 'item')} of {after.items:,} {was(high)} not done"
     says = f"The {batch.kind} is cancelled: {left}."
-    return Outcome(Result.DONE, says, {"items": after.items, "not_done": high})
+    return Effect(EffectKind.DONE, says, {"items": after.items, "not_done": high})
 
 
 def _not_removed(batch: Batch) -> str:
@@ -109,12 +109,14 @@ def _ask_remove(_: Press, batch: Batch) -> Question:
     )
 
 
-def _remove(press: Press, batch: Batch) -> Outcome:
+def _remove(press: Press, batch: Batch) -> Effect:
     removed = press.fanin.ledger.remove(batch.batch_id)
     if not removed.batches:
-        return Outcome(Result.NOTHING, f"Nothing was done: the {batch.kind} was removed before.", gone=True)
+        return Effect(
+            EffectKind.NOTHING, f"Nothing was done: the {batch.kind} was removed before.", gone=True
+        )
     says = f"The {batch.kind} and its {counted(removed.items, 'item')} are removed."
-    return Outcome(Result.DONE, says, {"batches": removed.batches, "items": removed.items}, gone=True)
+    return Effect(EffectKind.DONE, says, {"batches": removed.batches, "items": removed.items}, gone=True)
 
 
 def _not_redelivered(batch: Batch) -> str:
@@ -142,17 +144,17 @@ def _ask_redeliver(press: Press, batch: Batch) -> Question:
     )
 
 
-def _redeliver(press: Press, batch: Batch) -> Outcome:
+def _redeliver(press: Press, batch: Batch) -> Effect:
     before = press.fanin.ledger.targets(batch.batch_id).targets
     again = _untold(before)
     after = press.fanin.ledger.redeliver(batch.batch_id).targets
     facts = tuple((f"{one.type} {one.to}", _how_far(one.state, one.last_error)) for one in after)
     if not again:
-        return Outcome(
-            Result.NOTHING, "Nothing was sent: every target was told that wants to be.", facts=facts
+        return Effect(
+            EffectKind.NOTHING, "Nothing was sent: every target was told that wants to be.", facts=facts
         )
     says = f"{counted(again, 'target')} {are(again)} told again, of {len(after):,}."
-    return Outcome(Result.DONE, says, {"told_again": again, "targets": len(after)}, facts)
+    return Effect(EffectKind.DONE, says, {"told_again": again, "targets": len(after)}, facts)
 
 
 def _untold(reports: Sequence[TargetReport]) -> int:
@@ -163,10 +165,10 @@ def _how_far(state: TargetState, error: str | None) -> str:
     return f"{state}: {error}" if error else str(state)
 
 
-CLOSE: Final = Action(
+CLOSE: Final = ConsoleAction(
     "close", "closeBatch", "Close", "It takes no more items", _not_closed, _ask_close, _close
 )
-CANCEL: Final = Action(
+CANCEL: Final = ConsoleAction(
     "cancel",
     "cancelBatch",
     "Cancel",
@@ -176,7 +178,7 @@ CANCEL: Final = Action(
     _cancel,
     danger=True,
 )
-REMOVE: Final = Action(
+REMOVE: Final = ConsoleAction(
     "remove",
     "removeBatch",
     "Remove",
@@ -186,7 +188,7 @@ REMOVE: Final = Action(
     _remove,
     danger=True,
 )
-REDELIVER: Final = Action(
+REDELIVER: Final = ConsoleAction(
     "redeliver",
     "redeliverTargets",
     "Tell targets again",
@@ -195,7 +197,7 @@ REDELIVER: Final = Action(
     _ask_redeliver,
     _redeliver,
 )
-ACTIONS: Final[Mapping[str, Action[Batch]]] = {
+ACTIONS: Final[Mapping[str, ConsoleAction[Batch]]] = {
     one.name: one for one in (CLOSE, REDRIVE, RELEASE, VERIFY, REDELIVER, CANCEL, REMOVE)
 }
 """By name, in the order of their buttons."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fanin.console.actions.action import Action, Link, Outcome, Press, Question, Result, nothing
+from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Link, Press, Question, nothing
 from fanin.console.actions.choosing import address_of, described, fields_of, queue_field, selection_of
 from fanin.console.actions.paging import pages
 from fanin.console.actions.progress import state_of
@@ -64,7 +64,7 @@ def _ask_redrive(press: Press, batch: Batch) -> Question:
     )
 
 
-def _redrive(press: Press, batch: Batch) -> Outcome:
+def _redrive(press: Press, batch: Batch) -> Effect:
     request = _request(press, dry_run=False)
     found = press.fanin.redrives.redrive(batch.batch_id, request)
     refused = sum(found.refused.values())
@@ -75,13 +75,13 @@ def _redrive(press: Press, batch: Batch) -> Outcome:
     links = _links(press, batch, found)
     if not found.finished:
         says = f"{counted(found.items, 'message')} sent so far; the service goes on with the rest by itself."
-        return Outcome(Result.PARTLY, says, numbers, facts, links=links)
+        return Effect(EffectKind.PARTLY, says, numbers, facts, links=links)
     if not found.items:
-        return Outcome(Result.NOTHING, f"Nothing was sent. {_none(found)}", numbers, facts, links=links)
+        return Effect(EffectKind.NOTHING, f"Nothing was sent. {_none(found)}", numbers, facts, links=links)
     says = f"{counted(found.items, 'message')} sent again."
     if left:
         says += f" {counted(left, 'failure')} could not be sent, and {are(left)} as before."
-    return Outcome(Result.PARTLY if left else Result.DONE, says, numbers, facts, links=links)
+    return Effect(EffectKind.PARTLY if left else EffectKind.DONE, says, numbers, facts, links=links)
 
 
 def _none(found: Redriving) -> str:
@@ -159,7 +159,7 @@ def _held(press: Press, batch_id: int, chosen: Selection) -> tuple[int, bool]:
     return held, False
 
 
-def _release(press: Press, batch: Batch) -> Outcome:
+def _release(press: Press, batch: Batch) -> Effect:
     chosen = selection_of(press.asked)
     released, cursor, trouble = 0, press.text("cursor") or None, ""
     row = batch
@@ -179,16 +179,16 @@ def _release(press: Press, batch: Batch) -> Outcome:
     if cursor is not None:
         says = f"{counted(released, 'held item')} given up so far. {trouble.strip()}".strip()
         address = {**address_of(chosen), "cursor": cursor}
-        return Outcome(Result.PARTLY, says, numbers, again="Go on with the rest", address=address)
+        return Effect(EffectKind.PARTLY, says, numbers, again="Go on with the rest", address=address)
     if not released:
         return nothing(f"Nothing was given up: no held item matches. {ended}", **numbers)
-    return Outcome(Result.DONE, f"{counted(released, 'held item')} given up. {ended}", numbers)
+    return Effect(EffectKind.DONE, f"{counted(released, 'held item')} given up. {ended}", numbers)
 
 
-REDRIVE: Final = Action(
+REDRIVE: Final = ConsoleAction(
     "redrive", "redriveBatch", "Redrive", "Send failed messages again", _not_redriven, _ask_redrive, _redrive
 )
-RELEASE: Final = Action(
+RELEASE: Final = ConsoleAction(
     "release",
     "releaseItems",
     "Release",

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from fanin.console.actions.action import Result, Segments
+from fanin.console.actions.action import EffectKind, Segments
 from fanin.wire.actions import MESSAGE, Action, log_fields
 
 LOGGER: Final = "fanin.console"
@@ -26,7 +26,7 @@ MAX_ASKED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """One press of a button.
 
     Attributes:
@@ -45,7 +45,7 @@ class Entry:
     kind: str
     subject: str
     segments: Segments
-    result: Result
+    result: EffectKind
     says: str
     asked: Mapping[str, str] = field(default_factory=dict)
 
@@ -58,18 +58,18 @@ class Log:
     """
 
     def __init__(self, logger: logging.Logger | None = None) -> None:
-        self._entries: deque[Entry] = deque(maxlen=KEPT)
+        self._entries: deque[LogEntry] = deque(maxlen=KEPT)
         self._lock = threading.Lock()
         self._logger = logger or logging.getLogger(LOGGER)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: LogEntry) -> None:
         """Keep an entry, and write it."""
         with self._lock:
             self._entries.append(entry)
-        level = logging.WARNING if entry.result is Result.FAILED else logging.INFO
+        level = logging.WARNING if entry.result is EffectKind.FAILED else logging.INFO
         self._logger.log(level, "%s", json.dumps({"message": MESSAGE, **log_fields(entry.record)}))
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[LogEntry, ...]:
         """The latest entries, the newest first."""
         with self._lock:
             return tuple(reversed(self._entries))

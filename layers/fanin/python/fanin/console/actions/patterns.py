@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from fanin.console.actions.action import Action, Field, Outcome, Press, Question, Result, nothing
+from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Field, Press, Question, nothing
 from fanin.console.actions.words import are
 from fanin.domain.buffer import Level
 from fanin.domain.directory import Registration
@@ -42,7 +42,7 @@ def _ask_limit(_: Press, level: Level) -> Question:
     )
 
 
-def _limit(press: Press, level: Level) -> Outcome:
+def _limit(press: Press, level: Level) -> Effect:
     before, typed = level.buffer, press.text("limit")
     if not (typed.isascii() and typed.isdigit() and 0 < len(typed) <= len(str(MAX_LIMIT))):
         raise InvalidRequest(f"a limit is a whole number from 1 to {MAX_LIMIT:,}, not {typed[:32]!r}")
@@ -55,7 +55,7 @@ def _limit(press: Press, level: Level) -> Outcome:
     says = f"The limit was {before.limit:,}, and is {after.limit:,}."
     if level.pending:
         says += f" {counted(level.pending, 'payload')} in it {are(level.pending)} to be done first."
-    return Outcome(Result.DONE, says, numbers)
+    return Effect(EffectKind.DONE, says, numbers)
 
 
 def _ask_delete(press: Press, route: Route) -> Question:
@@ -75,11 +75,11 @@ def _ask_delete(press: Press, route: Route) -> Question:
     )
 
 
-def _delete(press: Press, route: Route) -> Outcome:
+def _delete(press: Press, route: Route) -> Effect:
     deleted = press.fanin.routing.delete(route.name)
     if not deleted:
-        return Outcome(Result.NOTHING, f"Nothing was done: {route.name} was deleted before.", gone=True)
-    return Outcome(Result.DONE, f"The route {route.name} is deleted.", {"deleted": True}, gone=True)
+        return Effect(EffectKind.NOTHING, f"Nothing was done: {route.name} was deleted before.", gone=True)
+    return Effect(EffectKind.DONE, f"The route {route.name} is deleted.", {"deleted": True}, gone=True)
 
 
 def _ask_deregister(_: Press, one: Registration) -> Question:
@@ -95,20 +95,22 @@ def _ask_deregister(_: Press, one: Registration) -> Question:
     )
 
 
-def _deregister(press: Press, one: Registration) -> Outcome:
+def _deregister(press: Press, one: Registration) -> Effect:
     ended = press.fanin.directory.deregister(one.topic, one.name)
     if not ended:
-        return Outcome(Result.NOTHING, f"Nothing was done: {one.name} was not registered.", gone=True)
-    return Outcome(Result.DONE, f"{one.name} is deregistered from {one.topic}.", {"deleted": True}, gone=True)
+        return Effect(EffectKind.NOTHING, f"Nothing was done: {one.name} was not registered.", gone=True)
+    return Effect(
+        EffectKind.DONE, f"{one.name} is deregistered from {one.topic}.", {"deleted": True}, gone=True
+    )
 
 
-LIMIT: Final = Action(
+LIMIT: Final = ConsoleAction(
     "limit", "defineBuffer", "Change the limit", "It drains first", _always, _ask_limit, _limit
 )
-DELETE_ROUTE: Final = Action(
+DELETE_ROUTE: Final = ConsoleAction(
     "delete", "deleteRoute", "Delete", "Its events go to nobody", _always, _ask_delete, _delete, danger=True
 )
-DEREGISTER: Final = Action(
+DEREGISTER: Final = ConsoleAction(
     "deregister",
     "deregister",
     "Deregister",

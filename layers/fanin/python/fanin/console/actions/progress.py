@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fanin.console.actions.action import Facts
+from fanin.console.actions.action import ShownFacts
 from fanin.console.actions.words import between
 from fanin.domain.batch import Batch
 from fanin.domain.reports import Progress
@@ -19,7 +19,7 @@ def not_done(progress: Progress) -> tuple[int, int]:
     return max(items - progress.done_max, 0), max(items - progress.done_min, 0)
 
 
-def facts_of(progress: Progress) -> Facts:
+def facts_of(progress: Progress) -> ShownFacts:
     """How far a batch is."""
     batch = progress.batch
     found = [

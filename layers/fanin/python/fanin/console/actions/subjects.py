@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from fanin.app.api import Fanin
 from fanin.console.actions import batches, patterns
-from fanin.console.actions.action import Action, Segments
+from fanin.console.actions.action import ConsoleAction, Segments
 from fanin.domain.batch import Batch
 from fanin.domain.buffer import Level
 from fanin.domain.directory import Registration
@@ -36,7 +36,7 @@ class Subject(Generic[T]):
     kind: str
     place: str
     keys: tuple[str, ...]
-    actions: Mapping[str, Action[T]]
+    actions: Mapping[str, ConsoleAction[T]]
     find: Callable[[Fanin, Keys], T]
     title: Callable[[T], str]
 
@@ -45,7 +45,7 @@ class Subject(Generic[T]):
         return (self.place, *(keys[name] for name in self.keys))
 
 
-def offered(subject: Subject[T], found: T) -> tuple[Action[T], ...]:
+def offered(subject: Subject[T], found: T) -> tuple[ConsoleAction[T], ...]:
     """The actions that are possible for one, in the order of their buttons."""
     return tuple(one for one in subject.actions.values() if not one.why_not(found))
 

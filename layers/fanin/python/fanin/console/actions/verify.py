@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fanin.console.actions.action import Action, Field, Outcome, Press, Question, Result
+from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Field, Press, Question
 from fanin.console.actions.paging import PAGES, pages
 from fanin.console.actions.progress import facts_of, not_done, state_of
 from fanin.console.actions.words import between
@@ -35,7 +35,7 @@ def _ask(press: Press, batch: Batch) -> Question:
     )
 
 
-def _verify(press: Press, batch: Batch) -> Outcome:
+def _verify(press: Press, batch: Batch) -> Effect:
     repair = press.text("repair") == "yes"
     cursor, pending, trouble = press.text("cursor") or None, 0, ""
     found: list[str] = []
@@ -59,10 +59,10 @@ def _verify(press: Press, batch: Batch) -> Outcome:
     facts = (("Not done, as counted", f"{pending:,}"), ("State", state_of(row)))
     says = _says(len(found), unrepaired)
     if cursor is None:
-        changed = Result.PARTLY if unrepaired else Result.DONE
-        return Outcome(changed, f"{says} All items were looked at.", numbers, facts, lines)
-    return Outcome(
-        Result.PARTLY,
+        changed = EffectKind.PARTLY if unrepaired else EffectKind.DONE
+        return Effect(changed, f"{says} All items were looked at.", numbers, facts, lines)
+    return Effect(
+        EffectKind.PARTLY,
         f"{says} {counted(pending, 'item')} that are not done were looked at so far.{trouble}",
         numbers,
         facts,
@@ -81,6 +81,6 @@ def _says(found: int, unrepaired: int) -> str:
     return " ".join(parts)
 
 
-VERIFY: Final = Action(
+VERIFY: Final = ConsoleAction(
     "verify", "verifyBatch", "Verify", "Recompute its state from the items", _not_verified, _ask, _verify
 )

@@ -43,7 +43,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class FeedError:
     """Why a view could not be read, and in how many seconds it will be tried again."""
 
     text: str
@@ -51,7 +51,7 @@ class Trouble:
 
 
 Read: TypeAlias = Callable[[], View]
-Update: TypeAlias = View | Trouble | None
+Update: TypeAlias = View | FeedError | None
 """What a viewer gets; None is a sign of life."""
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
@@ -104,7 +104,7 @@ class Feeds:
             while True:
                 updated = await feed.after(seen, HEARTBEAT)
                 if feed.fault is not None:
-                    yield Trouble(FAULT, AGAIN_AFTER_FAULT)
+                    yield FeedError(FAULT, AGAIN_AFTER_FAULT)
                     raise feed.fault
                 if feed.ended:
                     return
@@ -185,7 +185,7 @@ class _Feed:
             except FaninError as error:
                 errors += 1
                 pause = min(LATEST_AFTER_ERRORS, max(error.retry_after or 0, SOONEST * 2**errors))
-                self._tell(Trouble(str(error), pause))
+                self._tell(FeedError(str(error), pause))
             else:
                 pause = SOONEST if view.facts != facts or errors else min(LATEST, pause * SLOWER)
                 facts, errors = view.facts, 0

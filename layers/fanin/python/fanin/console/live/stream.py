@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from starlette.responses import Response, StreamingResponse
 
-from fanin.console.live.feeds import LATEST, LATEST_AFTER_ERRORS, SLOWER, Feeds, Read, Trouble, Update, View
+from fanin.console.live.feeds import LATEST, LATEST_AFTER_ERRORS, SLOWER, FeedError, Feeds, Read, Update, View
 from fanin.errors import FaninError
 
 TYPE: Final = "text/event-stream"
@@ -49,7 +49,7 @@ def events(
                 over = isinstance(update, View) and update.over
                 yield _told(update)
         except FaninError as refusal:  # the answer has begun; a browser asks again by itself
-            yield _told(Trouble(str(refusal), AGAIN_MS / 1000))
+            yield _told(FeedError(str(refusal), AGAIN_MS / 1000))
         if over:
             yield _event("over", {})
 
@@ -62,19 +62,19 @@ def _one_answer(read: Read, last: str) -> str:
     Nothing here remembers what a browser has seen. So the id of the event says it: a digest of the facts, and
     how often they were the same.
     """
-    update: View | Trouble
+    update: View | FeedError
     try:
         update = read()
     except FaninError as error:
-        update = Trouble(str(error), 0)
+        update = FeedError(str(error), 0)
     facts = update.facts if isinstance(update, View) else "trouble"
     digest = sha256(repr(facts).encode(errors="surrogatepass")).hexdigest()[:16]
     before = _MEMORY.fullmatch(last)
     same = min(int(before[2]) + 1, _MOST_SAME) if before and before[1] == digest else 0
     again = min(
-        AGAIN_MS * SLOWER**same, 1000 * (LATEST_AFTER_ERRORS if isinstance(update, Trouble) else LATEST)
+        AGAIN_MS * SLOWER**same, 1000 * (LATEST_AFTER_ERRORS if isinstance(update, FeedError) else LATEST)
     )
-    if isinstance(update, Trouble):
+    if isinstance(update, FeedError):
         update = replace(update, seconds=again / 1000)
     end = _event("over", {}) if isinstance(update, View) and update.over else ""
     return f"retry: {again:.0f}\nid: {digest}.{same}\n\n{_told(update)}{end}"
@@ -84,7 +84,7 @@ def _told(update: Update) -> str:
     match update:
         case View():
             return _event("view", dict(update.fragments))
-        case Trouble():
+        case FeedError():
             return _event("trouble", {"text": update.text, "seconds": update.seconds})
         case _:
             return ": still here\n\n"

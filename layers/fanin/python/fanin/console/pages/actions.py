@@ -19,22 +19,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanin.console.actions.action import Action, Outcome, Press, Result
-from fanin.console.actions.log import MAX_ASKED, MAX_SAYS, Entry
+from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Press
+from fanin.console.actions.log import MAX_ASKED, MAX_SAYS, LogEntry
 from fanin.console.actions.subjects import SUBJECTS, Subject
 from fanin.console.security.forms import read_form
 from fanin.console.state import console_of, status_of
 from fanin.entry.http.statuses import INTERNAL_ERROR
 from fanin.entry.http.table import route_of
 from fanin.errors import GONE, BufferNotFound, FaninError, NotRegistered, RouteNotFound
-from fanin.wire.actions import Action as Record
-from fanin.wire.actions import Outcome as Ended
+from fanin.wire.actions import Action, ActionOutcome
 
 _GONE: Final = (*GONE, BufferNotFound, NotRegistered, RouteNotFound)
 """Errors that say that there is nothing any more to do something with."""
 
-BROKEN: Final = Outcome(
-    Result.FAILED, "The console has failed. What was done before is not known; press again."
+BROKEN: Final = Effect(
+    EffectKind.FAILED, "The console has failed. What was done before is not known; press again."
 )
 """The outcome of an action that nobody has foreseen."""
 
@@ -74,7 +73,7 @@ async def pressed(request: Request) -> ImmutableMultiDict[str, str]:
 
 
 def _done(
-    request: Request, subject: Subject[Any], action: Action[Any], asked: ImmutableMultiDict[str, str]
+    request: Request, subject: Subject[Any], action: ConsoleAction[Any], asked: ImmutableMultiDict[str, str]
 ) -> Response:
     """Do it, and say it."""
     title, outcome, ended = act(request, subject, action, request.path_params, asked)
@@ -87,10 +86,10 @@ def _done(
 def act(
     request: Request,
     subject: Subject[Any],
-    action: Action[Any],
+    action: ConsoleAction[Any],
     keys: Mapping[str, str],
     asked: ImmutableMultiDict[str, str],
-) -> tuple[str, Outcome, Ended]:
+) -> tuple[str, Effect, ActionOutcome]:
     """Do it, and write it into the log.
 
     Args:
@@ -104,19 +103,19 @@ def act(
         What a page calls the thing, what became of it, and the status.
     """
     console, at = console_of(request), console_of(request).now()
-    title, ended = _named(subject, keys), Ended(HTTPStatus.OK)
+    title, ended = _named(subject, keys), ActionOutcome(HTTPStatus.OK)
     try:
         found = subject.find(console.fanin, keys)
         title = subject.title(found)
         if why_not := action.why_not(found):
-            outcome = Outcome(Result.NOTHING, f"Nothing was done. {why_not}")
+            outcome = Effect(EffectKind.NOTHING, f"Nothing was done. {why_not}")
         else:
             outcome = action.do(Press(console.fanin, console.now, asked), found)
     except FaninError as refusal:
-        outcome, ended = _failure(refusal), Ended(status_of(refusal), refusal.code)
+        outcome, ended = _failure(refusal), ActionOutcome(status_of(refusal), refusal.code)
     except Exception:
         # What it had done by then nobody knows, so the log must say that it was pressed.
-        ended = Ended(HTTPStatus.INTERNAL_SERVER_ERROR, INTERNAL_ERROR)
+        ended = ActionOutcome(HTTPStatus.INTERNAL_SERVER_ERROR, INTERNAL_ERROR)
         _log(request, subject, action, keys, asked, at=at, outcome=BROKEN, ended=ended)
         raise
     _log(request, subject, action, keys, asked, at=at, outcome=outcome, ended=ended)
@@ -126,18 +125,18 @@ def act(
 def _log(
     request: Request,
     subject: Subject[Any],
-    action: Action[Any],
+    action: ConsoleAction[Any],
     given: Mapping[str, str],
     asked: ImmutableMultiDict[str, str],
     *,
     at: int,
-    outcome: Outcome,
-    ended: Ended,
+    outcome: Effect,
+    ended: ActionOutcome,
 ) -> None:
     console = console_of(request)
     keys = {name: given[name] for name in subject.keys}
-    entry = Entry(
-        Record(
+    entry = LogEntry(
+        Action(
             action.operation,
             keys,
             console.caller(request),
@@ -167,16 +166,16 @@ def _named(subject: Subject[Any], keys: Mapping[str, str]) -> str:
     return "/".join(keys[name] for name in subject.keys)
 
 
-def _failure(error: FaninError) -> Outcome:
+def _failure(error: FaninError) -> Effect:
     says = str(error)
     if isinstance(error, _GONE):
-        return Outcome(Result.NOTHING, f"Nothing was done: {says.rstrip('.')}.", gone=True)
+        return Effect(EffectKind.NOTHING, f"Nothing was done: {says.rstrip('.')}.", gone=True)
     if error.retryable:
         says += ". It is safe to press again: nothing is done twice"
-    return Outcome(Result.FAILED, f"{says[:1].upper()}{says[1:].rstrip('.')}.")
+    return Effect(EffectKind.FAILED, f"{says[:1].upper()}{says[1:].rstrip('.')}.")
 
 
-def _action(request: Request, subject: Subject[Any]) -> Action[Any]:
+def _action(request: Request, subject: Subject[Any]) -> ConsoleAction[Any]:
     found = subject.actions.get(request.path_params["action"])
     if found is None:
         raise HTTPException(HTTPStatus.NOT_FOUND)
@@ -194,7 +193,7 @@ def _back(request: Request, subject: Subject[Any]) -> str:
     return console_of(request).templates.url(*subject.segments(request.path_params))
 
 
-def _shown(request: Request, subject: Subject[Any], action: Action[Any]) -> Mapping[str, Any]:
+def _shown(request: Request, subject: Subject[Any], action: ConsoleAction[Any]) -> Mapping[str, Any]:
     return {
         "here": subject.place,
         "kind": subject.kind,

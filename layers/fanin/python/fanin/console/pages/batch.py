@@ -75,7 +75,7 @@ class Details:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownBatch:
     """What the page shows.
 
     Attributes:
@@ -89,7 +89,7 @@ class Shown:
     """
 
     heading: Heading
-    picture: picture.Shown
+    picture: picture.ShownPicture
     samples: tuple[Sample, ...]
     details: Details
     diagnosis: Diagnosis | None = None
@@ -134,7 +134,7 @@ class Reader:
         self._diagnosis: Diagnosis | None = None
         self._diagnosed_at = 0
 
-    def read(self, *, fresh: bool = False) -> Shown:
+    def read(self, *, fresh: bool = False) -> ShownBatch:
         """Read what the page shows, in two to six calls.
 
         Args:
@@ -143,7 +143,7 @@ class Reader:
         with self._lock:
             return self._read(fresh)
 
-    def _read(self, fresh: bool) -> Shown:
+    def _read(self, fresh: bool) -> ShownBatch:
         now = self._console.now()
         above = heading(self._console, self._batch_id, None if fresh else self._heading)
         ended = above.batch.state.terminal
@@ -157,7 +157,7 @@ class Reader:
         over = ended and (above.exact or now - (above.batch.ended_at or now) > SETTLED_MS)
         at = None if self._diagnosis is None else self._diagnosed_at
         drawn = picture.shown(self._console, self._batch_id)
-        return Shown(above, drawn, samples, self._details, self._diagnosis, at, over)
+        return ShownBatch(above, drawn, samples, self._details, self._diagnosis, at, over)
 
     def view(self) -> View:
         """The live parts of the page."""

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from fanin.console.actions.action import Action
+from fanin.console.actions.action import ConsoleAction
 from fanin.console.actions.batches import CANCEL
 from fanin.console.actions.failures import REDRIVE
 from fanin.console.live.feeds import View
@@ -39,7 +39,7 @@ _SORTS: Final[Mapping[str, Callable[[Row], Any]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BatchSection:
     """Where batches are listed, and which.
 
     Attributes:
@@ -61,11 +61,11 @@ class Place:
     sizes: tuple[int, ...] = SIZES
 
 
-BATCHES: Final = Place("batches", "Batches", "batches_parts.html", command="fanin open")
+BATCHES: Final = BatchSection("batches", "Batches", "batches_parts.html", command="fanin open")
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class BatchQuery:
     """What a list shows.
 
     Attributes:
@@ -86,10 +86,10 @@ class Query:
     down: bool = True
     size: int = SIZES[0]
     cursor: str | None = None
-    place: Place = BATCHES
+    place: BatchSection = BATCHES
 
     @classmethod
-    def of(cls, asked: Mapping[str, str], place: Place = BATCHES) -> Self:
+    def of(cls, asked: Mapping[str, str], place: BatchSection = BATCHES) -> Self:
         """Read the query of an address.
 
         Raises:
@@ -130,7 +130,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class BatchList:
     """One page of the list.
 
     Attributes:
@@ -163,7 +163,7 @@ def one_of(kind: type[Member], name: str, text: str) -> Member | None:
         raise InvalidRequest(f"{name} is one of {', '.join(kind)}, not {text[:32]!r}") from None
 
 
-def listing(console: Console, query: Query) -> Listing:
+def listing(console: Console, query: BatchQuery) -> BatchList:
     """Read one page. A search goes through pages of the service until it has enough, up to a bound."""
     name, by_metadata, value = query.search.partition("=")
 
@@ -190,10 +190,10 @@ def listing(console: Console, query: Query) -> Listing:
     rows = rows_of(console, found)
     if query.sort:
         rows.sort(key=_SORTS[query.sort], reverse=query.down)
-    return Listing(tuple(rows), cursor, looked_at)
+    return BatchList(tuple(rows), cursor, looked_at)
 
 
-def view(console: Console, query: Query) -> View:
+def view(console: Console, query: BatchQuery) -> View:
     """The live part of the list."""
     shown = listing(console, query)
     html = console.templates.macro(query.place.parts, "listing", shown, query)
@@ -208,17 +208,17 @@ def _names_batch(console: Console, text: str) -> bool:
     return not console.fanin.ledger.list(None, user_key=text, limit=1).batches
 
 
-def _offered(shown: Listing) -> tuple[Action[Batch], ...]:
+def _offered(shown: BatchList) -> tuple[ConsoleAction[Batch], ...]:
     """The actions that are possible for some batch of a page."""
     return tuple(one for one in BULK if any(not one.why_not(row.batch) for row in shown.rows))
 
 
-def routes(place: Place) -> tuple[Route, Route]:
+def routes(place: BatchSection) -> tuple[Route, Route]:
     """The routes of a list of batches: its pages, and what changes in them."""
 
     def page(request: Request) -> Response:
         console = console_of(request)
-        query = Query.of(request.query_params, place)
+        query = BatchQuery.of(request.query_params, place)
         if _names_batch(console, query.search):
             return RedirectResponse(console.templates.url(place.name, query.search), 303)
         shown = listing(console, query)
@@ -239,7 +239,7 @@ def routes(place: Place) -> tuple[Route, Route]:
 
     async def live(request: Request) -> Response:
         console = console_of(request)
-        query = Query.of(request.query_params, place)
+        query = BatchQuery.of(request.query_params, place)
         read = partial(view, console, query)
         return console.follow(request, (place.name, query), read)
 

@@ -58,7 +58,7 @@ class Gauge:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class BufferList:
     """One page of buffers.
 
     Attributes:
@@ -73,7 +73,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownBuffer:
     """One buffer, and the row of its batch; None if that is gone."""
 
     gauge: Gauge
@@ -99,21 +99,21 @@ def _level(console: Console, name: str) -> Level | None:
         return None
 
 
-def listing(console: Console, cursor: str | None) -> Listing:
+def listing(console: Console, cursor: str | None) -> BufferList:
     """Read one page: one call, and one for each buffer of it."""
     page = console.fanin.buffers.list(cursor=cursor, limit=SHOWN)
     levels, unreadable = levels_of(console, page)
-    return Listing(tuple(map(Gauge, levels)), unreadable, page.cursor)
+    return BufferList(tuple(map(Gauge, levels)), unreadable, page.cursor)
 
 
-def buffer_shown(console: Console, name: str) -> Shown:
+def buffer_shown(console: Console, name: str) -> ShownBuffer:
     """Read one buffer: two calls."""
     level = console.fanin.buffers.status(name)
     try:
         batch = console.fanin.ledger.status(level.buffer.batch_id).batch
     except GONE:
         batch = None
-    return Shown(Gauge(level), batch)
+    return ShownBuffer(Gauge(level), batch)
 
 
 def view(console: Console, cursor: str | None) -> View:

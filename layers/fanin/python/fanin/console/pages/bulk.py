@@ -20,14 +20,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanin.console.actions.action import Action, Outcome, Question, Result
+from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Question
 from fanin.console.actions.batches import CANCEL
 from fanin.console.actions.failures import REDRIVE
 from fanin.console.actions.paging import TIME_MS
 from fanin.console.actions.subjects import BATCH
 from fanin.console.actions.words import are
 from fanin.console.pages.actions import BROKEN, act, pressed, read_only
-from fanin.console.pages.batches import BATCHES, SIZES, Listing, Query, listing
+from fanin.console.pages.batches import BATCHES, SIZES, BatchList, BatchQuery, listing
 from fanin.console.pages.progress import Row
 from fanin.console.state import CALLS, Console, Unreadable, console_of
 from fanin.domain.batch import Batch
@@ -65,7 +65,7 @@ class Bulk(NamedTuple):
         noun: what is counted, and the same of several.
     """
 
-    action: Action[Batch]
+    action: ConsoleAction[Batch]
     affects: Callable[[Console, Row], Affected]
     bound: str
     noun: tuple[str, str]
@@ -101,7 +101,7 @@ def _affected(console: Console, bulk: Bulk, rows: Sequence[Row]) -> list[Affecte
     return found
 
 
-def _question(bulk: Bulk, shown: Listing, found: Sequence[Affected], left: int) -> Question:
+def _question(bulk: Bulk, shown: BatchList, found: Sequence[Affected], left: int) -> Question:
     if bulk.action is REDRIVE:
         found = [one for one in found if one.items or not one.exact]
     several = ("batch", "batches")
@@ -136,7 +136,7 @@ def _may(request: Request, bulk: Bulk) -> bool:
     return console.options.write and console.may(request, bulk.action.operation)
 
 
-def _shown(console: Console, bulk: Bulk, query: Query) -> Mapping[str, Any]:
+def _shown(console: Console, bulk: Bulk, query: BatchQuery) -> Mapping[str, Any]:
     return {
         "here": BATCHES.name,
         "kind": "list of batches",
@@ -152,7 +152,7 @@ def ask(request: Request) -> Response:
     console, bulk = console_of(request), _bulk(request)
     if not _may(request, bulk):
         return read_only(request, BATCHES.name, console.templates.url(BATCHES.name))
-    query = Query.of(request.query_params)
+    query = BatchQuery.of(request.query_params)
     shown = listing(console, query)
     possible = [row for row in shown.rows if not bulk.action.why_not(row.batch)]
     found = _affected(console, bulk, possible)
@@ -172,11 +172,11 @@ async def press(request: Request) -> Response:
 
 
 def _done(request: Request, bulk: Bulk, asked: ImmutableMultiDict[str, str]) -> Response:
-    console, query = console_of(request), Query.of(asked)
+    console, query = console_of(request), BatchQuery.of(asked)
     ids = [parse_batch_id(text) for text in dict.fromkeys(asked.getlist("id"))]
     at_most("batches", ids, MOST)
     until = console.now() + TIME_MS
-    outcomes: list[tuple[str, Outcome]] = []
+    outcomes: list[tuple[str, Effect]] = []
     while len(outcomes) < len(ids) and (not outcomes or console.now() < until):
         name = str(ids[len(outcomes)])
         try:
@@ -190,22 +190,24 @@ def _done(request: Request, bulk: Bulk, asked: ImmutableMultiDict[str, str]) -> 
     return console.page(request, "acted.html", outcome=outcome, **_shown(console, bulk, query))
 
 
-def _outcome(outcomes: Sequence[tuple[str, Outcome]], ids: Sequence[str]) -> Outcome:
+def _outcome(outcomes: Sequence[tuple[str, Effect]], ids: Sequence[str]) -> Effect:
     results = [outcome.result for _, outcome in outcomes]
-    changed = sum(one in {Result.DONE, Result.PARTLY} for one in results)
-    failed, left = results.count(Result.FAILED), len(ids) - len(outcomes)
+    changed = sum(one in {EffectKind.DONE, EffectKind.PARTLY} for one in results)
+    failed, left = results.count(EffectKind.FAILED), len(ids) - len(outcomes)
     says = f"{counted(changed, 'batch', 'batches')} of {len(ids):,} done"
     says += f", {failed:,} failed" if failed else ""
     says += f", {left:,} left" if left else ""
-    order = sorted(zip(ids, outcomes, strict=False), key=lambda one: one[1][1].result is not Result.FAILED)
+    order = sorted(
+        zip(ids, outcomes, strict=False), key=lambda one: one[1][1].result is not EffectKind.FAILED
+    )
     lines = tuple(
         f"{name}{'' if name == title else f' ({title})'}: {outcome.says}" for name, (title, outcome) in order
     )
     if left or (changed and failed):
-        result = Result.PARTLY
+        result = EffectKind.PARTLY
     else:
-        result = Result.FAILED if failed else Result.DONE if changed else Result.NOTHING
-    return Outcome(result, f"{says}.", lines=lines, again=f"Go on with the {left:,} left" if left else "")
+        result = EffectKind.FAILED if failed else EffectKind.DONE if changed else EffectKind.NOTHING
+    return Effect(result, f"{says}.", lines=lines, again=f"Go on with the {left:,} left" if left else "")
 
 
 ROUTES: Final = (

@@ -30,7 +30,7 @@ SOON: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class DirectoryQuery:
     """What a page of a topic shows.
 
     Attributes:
@@ -98,7 +98,7 @@ def listed(console: Console, registration: Registration) -> Listed:
     return Listed(registration, left < SOON * 1000 * registration.lease)
 
 
-def registrations(console: Console, query: Query) -> tuple[tuple[Listed, ...], str | None]:
+def registrations(console: Console, query: DirectoryQuery) -> tuple[tuple[Listed, ...], str | None]:
     """Read one page of a topic. The service gives short pages where few have the attributes."""
     found: list[Registration] = []
     cursor = query.cursor
@@ -113,7 +113,7 @@ def registrations(console: Console, query: Query) -> tuple[tuple[Listed, ...], s
     return tuple(listed(console, one) for one in found), cursor
 
 
-def topic_shown(console: Console, query: Query) -> Topic:
+def topic_shown(console: Console, query: DirectoryQuery) -> Topic:
     """Read what the page of a topic shows: the first routes, and one page of the topic."""
     routes = console.calls.submit(_routes, console)
     found, cursor = registrations(console, query)
@@ -124,7 +124,7 @@ def _routes(console: Console) -> Sequence[EventRoute]:
     return console.fanin.routing.page(limit=ROUTES_READ).routes
 
 
-def view(console: Console, query: Query) -> View:
+def view(console: Console, query: DirectoryQuery) -> View:
     """The live part of the page of a topic."""
     shown = topic_shown(console, query)
     html = console.templates.macro("directory_parts.html", "topic", shown, query)
@@ -136,7 +136,7 @@ def directory(request: Request) -> Response:
     """Ask for a topic, and go to the page of one that was asked for."""
     console = console_of(request)
     if name := request.query_params.get("topic", "").strip():
-        query = Query.of(name, request.query_params)
+        query = DirectoryQuery.of(name, request.query_params)
         address = console.templates.url("directory", query.topic, attribute=query.attributes or None)
         return RedirectResponse(address, 303)
     topics = sorted({route.topic for route in _routes(console)})
@@ -145,7 +145,7 @@ def directory(request: Request) -> Response:
 
 def topic(request: Request) -> Response:
     console = console_of(request)
-    query = Query.of(request.path_params["topic"], request.query_params)
+    query = DirectoryQuery.of(request.path_params["topic"], request.query_params)
     again = {"attribute": query.attributes or None, "cursor": query.cursor}
     return console.page(
         request,
@@ -165,7 +165,7 @@ def registration(request: Request) -> Response:
 
 async def live(request: Request) -> Response:
     console = console_of(request)
-    query = Query.of(request.path_params["topic"], request.query_params)
+    query = DirectoryQuery.of(request.path_params["topic"], request.query_params)
     read = partial(view, console, query)
     return console.follow(request, ("directory", query), read)
 

@@ -29,7 +29,7 @@ SPECIAL: Final = (Kind.SCATTER, Kind.FRAME)
 """Patterns that change the event of a batch's end."""
 
 
-class Moment(NamedTuple):
+class EventRow(NamedTuple):
     """Something that has happened, or will.
 
     Attributes:
@@ -49,26 +49,26 @@ class Moment(NamedTuple):
     ahead: bool = False
 
 
-def timeline(above: Heading, redrives: tuple[Redriving, ...]) -> list[Moment]:
+def timeline(above: Heading, redrives: tuple[Redriving, ...]) -> list[EventRow]:
     """What has happened to a batch as far as its row and its redrives say, and what will."""
     found = [*_past(above), *map(_redrive, redrives), *_ahead(above)]
     return sorted(found, key=lambda one: (one.ahead, one.at))
 
 
-def _past(above: Heading) -> Iterator[Moment]:
+def _past(above: Heading) -> Iterator[EventRow]:
     batch = above.batch
-    yield Moment(batch.created_at, "Opened", batch_id=batch.retry_of, detail=_retry(batch.retry_of))
+    yield EventRow(batch.created_at, "Opened", batch_id=batch.retry_of, detail=_retry(batch.retry_of))
     if batch.closed_at is not None:
-        yield Moment(batch.closed_at, "Closed", f"with {batch.items:,} items")
+        yield EventRow(batch.closed_at, "Closed", f"with {batch.items:,} items")
     if batch.failing_at is not None:
-        yield Moment(batch.failing_at, "First failure", "Batch Failing is sent once", kind="warn")
+        yield EventRow(batch.failing_at, "First failure", "Batch Failing is sent once", kind="warn")
     if batch.waiting_at is not None:
         what = "only held items were left; Batch Waiting is sent once"
-        yield Moment(batch.waiting_at, "Waiting", what, kind="warn")
+        yield EventRow(batch.waiting_at, "Waiting", what, kind="warn")
     if batch.deadline is not None and batch.ended_at is not None and batch.deadline <= batch.ended_at:
-        yield Moment(batch.deadline, "Deadline", kind="warn")
+        yield EventRow(batch.deadline, "Deadline", kind="warn")
     if above.stalled_at is not None:
-        yield Moment(
+        yield EventRow(
             above.stalled_at,
             "Stalled",
             f"no activity for {batch.stall_after:,} s; Batch Stalled is sent once for each stall",
@@ -78,21 +78,21 @@ def _past(above: Heading) -> Iterator[Moment]:
         detail = "with items missing" if batch.partial else f"because of {batch.cause}" if batch.cause else ""
         well = batch.state is State.COMPLETE and not batch.partial
         kind = "bad" if not well else "warn" if batch.failed else "good"
-        yield Moment(batch.ended_at, f"Ended: {state_of(batch)}", detail, kind=kind)
+        yield EventRow(batch.ended_at, f"Ended: {state_of(batch)}", detail, kind=kind)
 
 
 def _retry(retry_of: int | None) -> str:
     return "to redo the failed items of batch" if retry_of is not None else ""
 
 
-def _redrive(one: Redriving) -> Moment:
+def _redrive(one: Redriving) -> EventRow:
     where = " as items of batch" if one.batch_id not in {None, one.retry_of} else ""
     sent = "message sent" if one.items == 1 else "messages sent"
     other = one.batch_id if where else None
-    return Moment(one.started_at or 0, "Redrive", f"{one.items:,} {sent} again{where}", other)
+    return EventRow(one.started_at or 0, "Redrive", f"{one.items:,} {sent} again{where}", other)
 
 
-def _ahead(above: Heading) -> Iterator[Moment]:
+def _ahead(above: Heading) -> Iterator[EventRow]:
     batch = above.batch
     if not batch.state.terminal:
         if batch.deadline is not None:
@@ -101,10 +101,10 @@ def _ahead(above: Heading) -> Iterator[Moment]:
             )
             late = batch.deadline <= above.at
             kind = "warn" if late else ""
-            yield Moment(batch.deadline, "Deadline", f"the batch {then}", kind=kind, ahead=not late)
+            yield EventRow(batch.deadline, "Deadline", f"the batch {then}", kind=kind, ahead=not late)
         if above.orphaned_at is not None:
-            yield Moment(above.orphaned_at, "Orphaned", "unless something happens until then", ahead=True)
-    yield Moment(above.removed_at, "Forgotten", "the batch reads as gone from then on", ahead=True)
+            yield EventRow(above.orphaned_at, "Orphaned", "unless something happens until then", ahead=True)
+    yield EventRow(above.removed_at, "Forgotten", "the batch reads as gone from then on", ahead=True)
 
 
 def end_of(console: Console, above: Heading) -> Event | None:

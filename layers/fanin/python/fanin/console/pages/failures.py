@@ -51,7 +51,7 @@ class At(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class FailureRows:
     """One page of failures.
 
     Attributes:
@@ -89,7 +89,7 @@ class Groups:
         return self.part is None and self.next_part is None
 
 
-def listing(console: Console, batch_id: int, at: At, error: str | None) -> Listing:
+def listing(console: Console, batch_id: int, at: At, error: str | None) -> FailureRows:
     """Read one page of failures, of all or of those of one error."""
     found: list[FailedItem] = []
     looked_at, limit = 0, ROWS if error is None else LOOKED_AT
@@ -99,13 +99,13 @@ def listing(console: Console, batch_id: int, at: At, error: str | None) -> Listi
         left = [failure for failure in page.failures if failure.ordinal > at.after]
         found += [failure for failure in left if error is None or error_key(failure.error) == error]
         if len(found) > ROWS:
-            return Listing(tuple(found[:ROWS]), At(at.cursor, found[ROWS - 1].ordinal), looked_at)
+            return FailureRows(tuple(found[:ROWS]), At(at.cursor, found[ROWS - 1].ordinal), looked_at)
         if page.cursor is None:
-            return Listing(tuple(found), None, looked_at)
+            return FailureRows(tuple(found), None, looked_at)
         at = At(page.cursor)
         if len(found) == ROWS:
             break
-    return Listing(tuple(found), at, looked_at)
+    return FailureRows(tuple(found), at, looked_at)
 
 
 def groups(console: Console, batch_id: int, part: str | None, skip: int) -> Groups:

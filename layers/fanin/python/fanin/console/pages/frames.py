@@ -13,13 +13,13 @@ from starlette.routing import Route
 
 from fanin.console.live.feeds import View
 from fanin.console.pages.addresses import cursor_in, id_in
-from fanin.console.pages.batches import SIZES, Place, routes
+from fanin.console.pages.batches import SIZES, BatchSection, routes
 from fanin.console.pages.progress import Row, sampled
 from fanin.console.state import Console, console_of
 from fanin.domain.batch import Kind, State
 from fanin.domain.frames import DESTINATION, REPLY_TO, SOURCE, Frame
 
-FRAMES: Final = Place(
+FRAMES: Final = BatchSection(
     "frames", "Frames", "frames_parts.html", Kind.FRAME, State.CLOSED, "fanin frame open ENVELOPES", SIZES[:2]
 )
 SHOWN: Final = 100
@@ -29,7 +29,7 @@ LISTED_LIVE: Final = 6_400
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownFrame:
     """What the page shows.
 
     Attributes:
@@ -64,22 +64,22 @@ class Shown:
         return self.frame.about.get(REPLY_TO, "")
 
 
-def frame_shown(console: Console, frame_id: int, cursor: str | None) -> Shown:
+def frame_shown(console: Console, frame_id: int, cursor: str | None) -> ShownFrame:
     """Read what the page shows: two calls."""
     progress = console.calls.submit(console.fanin.ledger.status, frame_id)
     found = console.fanin.frames.status(frame_id, cursor=cursor, limit=SHOWN)
-    return Shown(found, sampled(console, progress.result()), cursor)
+    return ShownFrame(found, sampled(console, progress.result()), cursor)
 
 
 def view(console: Console, frame_id: int, cursor: str | None) -> View:
     """The live part of the page."""
     row = sampled(console, console.fanin.ledger.status(frame_id))
-    shown = Shown(Frame.of(row.batch), row, cursor)
+    shown = ShownFrame(Frame.of(row.batch), row, cursor)
     render: Callable[..., str] = partial(console.templates.macro, "frames_parts.html")
     fragments = {}
     if not shown.large:
         found = console.fanin.frames.status(frame_id, cursor=cursor, limit=SHOWN)
-        shown = Shown(found, row, cursor)
+        shown = ShownFrame(found, row, cursor)
         fragments["missing"] = render("missing", shown)
     fragments["progress"] = render("progress", shown)
     facts = (shown.frame.state, shown.frame.missing, row.done, row.batch.failed)

@@ -30,7 +30,7 @@ PAGE: Final = 50
 """Batches that a further page of those that need attention shows at most."""
 
 
-class Troubled(NamedTuple):
+class TroubledRow(NamedTuple):
     """A batch that somebody should look at: how far it is, and what is said of it."""
 
     row: Row
@@ -53,7 +53,7 @@ class Overview:
 
     counts: Mapping[State, tuple[int, bool]]
     troubles: Mapping[str, int]
-    attention: tuple[Troubled, ...]
+    attention: tuple[TroubledRow, ...]
     running: tuple[Row, ...]
     buffers: tuple[Level, ...]
     unreadable: tuple[str, ...] = ()
@@ -107,9 +107,9 @@ def overview(console: Console, *, fresh: bool = True) -> Overview:
     return Overview(counts, attention.counts, troubled, running, levels, unreadable, attention.cursor)
 
 
-def _troubled(console: Console, attention: Attention) -> tuple[Troubled, ...]:
+def _troubled(console: Console, attention: Attention) -> tuple[TroubledRow, ...]:
     rows = rows_of(console, [one.batch for one in attention.batches])
-    return tuple(map(Troubled, rows, attention.batches))
+    return tuple(map(TroubledRow, rows, attention.batches))
 
 
 def troubles(request: Request) -> Response:

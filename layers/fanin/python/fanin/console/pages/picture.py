@@ -25,7 +25,7 @@ _FRAGMENTS: Final = ("path", "drawn", "figures", "table")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPicture:
     """What is shown of a batch.
 
     Attributes:
@@ -45,7 +45,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NodeAsked:
     """The node that an address names.
 
     Attributes:
@@ -59,7 +59,7 @@ class Asked:
     number: int = 0
 
     @classmethod
-    def of(cls, request: Request) -> Asked:
+    def of(cls, request: Request) -> NodeAsked:
         """Read an address.
 
         Raises:
@@ -73,7 +73,7 @@ class Asked:
         )
 
 
-def shown(console: Console, batch_id: int, level: int | None = None, number: int = 0) -> Shown:
+def shown(console: Console, batch_id: int, level: int | None = None, number: int = 0) -> ShownPicture:
     """Read one node of a batch: one call, and at most 66 rows.
 
     Raises:
@@ -86,25 +86,25 @@ def shown(console: Console, batch_id: int, level: int | None = None, number: int
         batch = ledger.status(batch_id, brief=True).batch
         if batch.mode is not Mode.ESTIMATED:
             raise
-        return Shown(batch, None)
-    return Shown(picture.batch, Drawing(picture))
+        return ShownPicture(batch, None)
+    return ShownPicture(picture.batch, Drawing(picture))
 
 
-def fragments(console: Console, what: Shown) -> Mapping[str, str]:
+def fragments(console: Console, what: ShownPicture) -> Mapping[str, str]:
     """The live parts of a picture, which stand in the macro ``picture``."""
     return {
         f"picture-{name}": console.templates.macro("picture_parts.html", name, what) for name in _FRAGMENTS
     }
 
 
-def view(console: Console, asked: Asked) -> View:
+def view(console: Console, asked: NodeAsked) -> View:
     """The live part of the page."""
     what = shown(console, asked.batch_id, asked.level, asked.number)
     return View(fragments(console, what), what.facts, over=what.batch.state.terminal)
 
 
 def picture(request: Request) -> Response:
-    console, asked = console_of(request), Asked.of(request)
+    console, asked = console_of(request), NodeAsked.of(request)
     what = shown(console, asked.batch_id, asked.level, asked.number)
     query = {} if asked.level is None else {"level": asked.level, "number": asked.number}
     address = console.templates.url("live", "batches", asked.batch_id, "picture", **query)
@@ -115,7 +115,7 @@ def picture(request: Request) -> Response:
 
 
 async def live(request: Request) -> Response:
-    console, asked = console_of(request), Asked.of(request)
+    console, asked = console_of(request), NodeAsked.of(request)
     read = partial(view, console, asked)
     return console.follow(request, ("picture", asked), read)
 

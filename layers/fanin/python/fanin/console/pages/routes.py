@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fanin.console.pages.addresses import cursor_in
-from fanin.console.pages.directory import Query, registrations
+from fanin.console.pages.directory import DirectoryQuery, registrations
 from fanin.console.state import console_of
 from fanin.domain.routing import Policy
 from fanin.names import ROUTE_RULE
@@ -38,7 +38,7 @@ def route(request: Request) -> Response:
     """Show a route, and who gets its events: two calls, and more where few have the attributes."""
     console = console_of(request)
     found = console.fanin.routing.get(request.path_params["name"])
-    query = Query(found.topic, tuple(f"{name}={value}" for name, value in found.attributes.items()))
+    query = DirectoryQuery(found.topic, tuple(f"{name}={value}" for name, value in found.attributes.items()))
     receivers, cursor = registrations(console, query)
     return console.page(
         request,

@@ -15,14 +15,14 @@ from starlette.routing import Route
 
 from fanin.console.live.feeds import View
 from fanin.console.pages.addresses import id_in
-from fanin.console.pages.batches import SIZES, Place, routes
+from fanin.console.pages.batches import SIZES, BatchSection, routes
 from fanin.console.pages.excerpts import Excerpt, excerpts, shown_json
 from fanin.console.state import Console, console_of
 from fanin.domain.batch import Kind, State
 from fanin.domain.limits import MAX_REPLIES
 from fanin.domain.scatter import FailedRecipient, GatheredReply, MissingRecipient, Scattered
 
-SCATTERS: Final = Place(
+SCATTERS: Final = BatchSection(
     "scatters",
     "Scatters",
     "scatters_parts.html",
@@ -78,7 +78,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownScatter:
     """What the page shows.
 
     Attributes:
@@ -92,7 +92,7 @@ class Shown:
     cursors: Cursors
 
 
-def scatter_shown(console: Console, batch_id: int, cursors: Cursors) -> Shown:
+def scatter_shown(console: Console, batch_id: int, cursors: Cursors) -> ShownScatter:
     """Read what the page shows: four calls.
 
     The recipients are read in this order, so that one who replies between two calls is shown twice, and
@@ -105,7 +105,7 @@ def scatter_shown(console: Console, batch_id: int, cursors: Cursors) -> Shown:
     replied = scatters.replies(batch_id, cursor=cursors.replied, limit=SHOWN)
     found = status.result()
     reasons = excerpts([one.reason for one in failed.recipients], most=PAYLOAD, room=REASONS_ROOM)
-    return Shown(
+    return ShownScatter(
         found,
         (
             Section(

@@ -10,11 +10,11 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from fanin.app.api import Fanin
 from fanin.entry.http.callers import caller_of
-from fanin.entry.http.route import Request, Route
+from fanin.entry.http.route import HttpRequest, HttpRoute
 from fanin.entry.http.statuses import INTERNAL_ERROR, STATUS
 from fanin.entry.observe import logger
 from fanin.errors import FaninError
-from fanin.wire.actions import MESSAGE, Action, Outcome, Result, log_fields
+from fanin.wire.actions import MESSAGE, Action, ActionOutcome, Result, log_fields
 
 _PAGING = {"cursor", "limit"}
 
@@ -30,14 +30,14 @@ class LoggedRequest:
         path: the parameters of its path.
     """
 
-    def __init__(self, route: Route, event: APIGatewayProxyEventV2, path: Mapping[str, str]) -> None:
+    def __init__(self, route: HttpRoute, event: APIGatewayProxyEventV2, path: Mapping[str, str]) -> None:
         self._route = route
         self._event = event
         self._path = path
         self._result: Result = {}
         self._harmless = False
 
-    def act(self, fanin: Fanin, request: Request) -> Any:
+    def act(self, fanin: Fanin, request: HttpRequest) -> Any:
         """Do what the route does, and keep what it did for the log."""
         action = self._route.action
         assert action is not None  # noqa: S101 - only actions are logged
@@ -61,7 +61,7 @@ class LoggedRequest:
             action=self._route.operation,
             on={**self._path, **self._query()},
             caller=caller_of(self._event),
-            outcome=Outcome(self._route.status) if error is None else outcome_of(error),
+            outcome=ActionOutcome(self._route.status) if error is None else outcome_of(error),
             at=context.get("timeEpoch") or 0,
             result=self._result,
             group=self._route.group,
@@ -74,8 +74,8 @@ class LoggedRequest:
         return {n: text for n, text in self._event.query_string_parameters.items() if n in known}
 
 
-def outcome_of(error: BaseException) -> Outcome:
+def outcome_of(error: BaseException) -> ActionOutcome:
     """The outcome of a call that raised this, as its problem has it."""
     if isinstance(error, FaninError) and type(error) in STATUS:
-        return Outcome(STATUS[type(error)], error.code)
-    return Outcome(500, INTERNAL_ERROR)
+        return ActionOutcome(STATUS[type(error)], error.code)
+    return ActionOutcome(500, INTERNAL_ERROR)

@@ -18,7 +18,7 @@ from fanin.entry import wiring
 from fanin.entry.http import decoding, problems
 from fanin.entry.http.callers import admit
 from fanin.entry.http.decoding import Decoder
-from fanin.entry.http.route import Request, Route
+from fanin.entry.http.route import HttpRequest, HttpRoute
 from fanin.entry.http.statuses import INTERNAL_ERROR, STATUS
 from fanin.entry.http.v1 import ledger
 from fanin.entry.observe import count, count_receipts, gauge, logger
@@ -109,7 +109,7 @@ def serve(app: APIGatewayHttpResolver, event: dict[str, Any], context: Any) -> d
 
 
 def application(
-    services: Callable[[], Fanin], routes: Sequence[Route] | None = None, *, scope_prefix: str = ""
+    services: Callable[[], Fanin], routes: Sequence[HttpRoute] | None = None, *, scope_prefix: str = ""
 ) -> APIGatewayHttpResolver:
     """Make the resolver of a route table.
 
@@ -157,7 +157,7 @@ def application(
     return app
 
 
-def _allowed(routes: Sequence[Route], path: str) -> list[str]:
+def _allowed(routes: Sequence[HttpRoute], path: str) -> list[str]:
     """The methods that a path accepts."""
     found = [route for route in routes if route.matches(path)]
     methods = {route.method for route in [route for route in found if path in route.paths] or found}
@@ -165,7 +165,7 @@ def _allowed(routes: Sequence[Route], path: str) -> list[str]:
     return sorted(methods | also) if methods else []
 
 
-def _all_routes() -> Sequence[Route]:
+def _all_routes() -> Sequence[HttpRoute]:
     from fanin.entry.http.table import ROUTES  # noqa: PLC0415  only requests of patterns need them
 
     return ROUTES
@@ -173,14 +173,14 @@ def _all_routes() -> Sequence[Route]:
 
 def _add(
     app: APIGatewayHttpResolver,
-    route: Route,
+    route: HttpRoute,
     services: Callable[[], Fanin],
     scope_prefix: str,
     taken: Collection[str],
 ) -> None:
     decode = Decoder(route)
 
-    def answered(path: Mapping[str, str], act: Callable[[Fanin, Request], Any]) -> Response[str]:
+    def answered(path: Mapping[str, str], act: Callable[[Fanin, HttpRequest], Any]) -> Response[str]:
         if scope_prefix:
             admit(app.current_event, route.operation, route.groups, scope_prefix)
         request = decode(app.current_event, path)

@@ -21,7 +21,7 @@ from fanin.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from fanin.app.api import Fanin
-    from fanin.entry.http.route import Request, Route
+    from fanin.entry.http.route import HttpRequest, HttpRoute
     from fanin.wire.json_types import Json
 
 
@@ -58,7 +58,7 @@ class Call:
         found = inspect.signature(self.method)
         return found.replace(parameters=list(found.parameters.values())[1:])
 
-    def __call__(self, fanin: Fanin, request: Request) -> Any:
+    def __call__(self, fanin: Fanin, request: HttpRequest) -> Any:
         """Make the call that a request asks for."""
         known = self.signature.parameters
         path = {name: _IN_PATH.get(name, str)(text) for name, text in request.path.items()}
@@ -77,7 +77,7 @@ class Call:
             return {self.body[0]: value}
         return {name: getattr(value, name) for name in self.body}
 
-    def asked(self, route: Route, given: Mapping[str, Any]) -> Asked:
+    def asked(self, route: HttpRoute, given: Mapping[str, Any]) -> Asked:
         """Write the arguments of a call into a request of its route.
 
         Args:

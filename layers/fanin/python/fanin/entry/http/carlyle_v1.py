@@ -19,7 +19,7 @@ from fanin.domain.batch import Batch, Mode, OpenBatch, State
 from fanin.domain.ids import MAX_COUNT, batch_uuid, parse_batch_id, parse_batch_uuid
 from fanin.domain.marks import Count, Mark, Marked, Receipt
 from fanin.domain.reports import Expired
-from fanin.entry.http.route import LoggedAction, Request, Route
+from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction
 from fanin.errors import GONE, BatchClosed, OutcomeUnknown
 from fanin.wire import carlyle as wire
 from fanin.wire.json_types import UUID, Json, decode_time, text, whole
@@ -40,16 +40,16 @@ def _user_key(of: Batch | Receipt) -> str | None:
     return of.user_key or None
 
 
-def _open(fanin: Fanin, request: Request, mode: Mode) -> Batch:
+def _open(fanin: Fanin, request: HttpRequest, mode: Mode) -> Batch:
     opening = OpenBatch(user_key=request.body.get("userKey") or "", mode=mode)
     return fanin.ledger.open(opening, caller=request.caller)
 
 
-def _create_exact(fanin: Fanin, request: Request) -> Json:
+def _create_exact(fanin: Fanin, request: HttpRequest) -> Json:
     return {"batchId": _open(fanin, request, Mode.EXACT).batch_id}
 
 
-def _get_exact(fanin: Fanin, request: Request) -> Json:
+def _get_exact(fanin: Fanin, request: HttpRequest) -> Json:
     batch = fanin.ledger.status(parse_batch_id(request.path["batch_id"])).batch
     return {"batchId": batch.batch_id, **_standing(batch)}
 
@@ -62,17 +62,17 @@ def _standing(batch: Batch) -> Json:
     }
 
 
-def _close_exact(fanin: Fanin, request: Request) -> Json:
+def _close_exact(fanin: Fanin, request: HttpRequest) -> Json:
     batch = fanin.ledger.close(parse_batch_id(request.path["batch_id"]))
     return {"isComplete": batch.state is State.COMPLETE}
 
 
-def _add_exact(fanin: Fanin, request: Request) -> Json:
+def _add_exact(fanin: Fanin, request: HttpRequest) -> Json:
     group = fanin.ledger.add(parse_batch_id(str(request.body["batchId"])), request.body["items"])
     return {"batchItemGroupIds": [{"id": group.id, "upto": group.upto}]}
 
 
-def _ack_exact(fanin: Fanin, request: Request) -> Json:
+def _ack_exact(fanin: Fanin, request: HttpRequest) -> Json:
     marked = _mark(fanin, request.body["batchItemIds"])
     complete = [receipt for receipt in marked.whole() if receipt.complete]
     return {"batchCompletions": [{"batchId": r.batch_id, "userKey": _user_key(r)} for r in complete]}
@@ -86,11 +86,11 @@ def _mark(fanin: Fanin, marks: Sequence[Mark]) -> Marked:
     return marked
 
 
-def _delete_open(fanin: Fanin, request: Request) -> Json:
+def _delete_open(fanin: Fanin, request: HttpRequest) -> Json:
     return _removed(_expire(fanin, State.OPEN, _since(request)))
 
 
-def _delete_closed(fanin: Fanin, request: Request) -> Json:
+def _delete_closed(fanin: Fanin, request: HttpRequest) -> Json:
     since = _since(request)
     # Ended batches first, so that those which this call ends are left for the next one to remove.
     parts = [_expire(fanin, state, since) for state in _ENDED_THEN_CLOSED]
@@ -116,29 +116,29 @@ def _counts(answer: Json) -> Result:
     return {"batches": answer["batchesRemoved"], "items": answer["itemsRemoved"]}
 
 
-def _since(request: Request) -> int:
+def _since(request: HttpRequest) -> int:
     since: str = request.query["since"]
     return int(since) if re.fullmatch("[0-9]{1,15}", since) else decode_time(since)
 
 
-def _create_estimated(fanin: Fanin, request: Request) -> Json:
+def _create_estimated(fanin: Fanin, request: HttpRequest) -> Json:
     return {"batchId": batch_uuid(_open(fanin, request, Mode.ESTIMATED).batch_id)}
 
 
-def _get_estimated(fanin: Fanin, request: Request) -> Json:
+def _get_estimated(fanin: Fanin, request: HttpRequest) -> Json:
     return _standing(fanin.ledger.status(_uuid(request)).batch)
 
 
-def _close_estimated(fanin: Fanin, request: Request) -> Json:
+def _close_estimated(fanin: Fanin, request: HttpRequest) -> Json:
     batch = fanin.ledger.close(_uuid(request))
     return _completion(batch, complete=batch.state is State.COMPLETE)
 
 
-def _increment(fanin: Fanin, request: Request) -> None:
+def _increment(fanin: Fanin, request: HttpRequest) -> None:
     fanin.ledger.add(_uuid(request), request.query["by"])
 
 
-def _decrement(fanin: Fanin, request: Request) -> Json:
+def _decrement(fanin: Fanin, request: HttpRequest) -> Json:
     totals: Counter[int] = Counter()
     for ack in request.body["acks"]:
         totals[parse_batch_uuid(ack["batchId"])] += ack.get("by", 1)
@@ -152,7 +152,7 @@ def _decrement(fanin: Fanin, request: Request) -> Json:
     return {"results": [_completion(one, complete=one.complete) for one in marked.whole()]}
 
 
-def _delete_estimated(fanin: Fanin, request: Request) -> None:
+def _delete_estimated(fanin: Fanin, request: HttpRequest) -> None:
     fanin.ledger.cancel(_uuid(request))
 
 
@@ -164,83 +164,83 @@ def _closed(answer: Json) -> Result:
     return {"complete": answer["isComplete"]}
 
 
-def _uuid(request: Request) -> int:
+def _uuid(request: HttpRequest) -> int:
     return parse_batch_uuid(request.path["batch_id"])
 
 
 # fmt: off
 ROUTES: Final = (
-    Route(
+    HttpRoute(
         "POST", _EXACT, "carlyleCreateExact", "Create a batch", _create_exact, wire.CREATED,
         body=wire.CREATE, slash=True,
         data_path=True,
         group=AccessGroup.PRODUCE,
     ),
-    Route(
+    HttpRoute(
         "GET", f"{_EXACT}/{{batch_id}}", "carlyleGetExact", "A batch", _get_exact, wire.BATCH,
         errors=GONE,
         group=AccessGroup.READ,
     ),
-    Route(
+    HttpRoute(
         "POST", f"{_EXACT}/close/{{batch_id}}", "carlyleCloseExact", "Close a batch", _close_exact,
         wire.CLOSED, errors=GONE,
         action=LoggedAction(_closed),
         group=AccessGroup.PRODUCE,
     ),
-    Route(
+    HttpRoute(
         "POST", f"{_EXACT}/items", "carlyleAddExact", "Add items", _add_exact, wire.GROUPS,
         body=wire.ITEMS, errors=(*GONE, BatchClosed),
         data_path=True,
         group=AccessGroup.PRODUCE,
     ),
-    Route(
+    HttpRoute(
         "POST", f"{_EXACT}/items/ack", "carlyleAckExact", "Acknowledge items", _ack_exact,
         wire.COMPLETIONS, body=wire.ACKS, errors=GONE,
         data_path=True,
         group=AccessGroup.CONSUME,
     ),
-    Route(
+    HttpRoute(
         "DELETE", f"{_EXACT}/open", "carlyleDeleteOpen", "Delete open batches", _delete_open,
         wire.REMOVED, required=_SINCE,
         action=LoggedAction(_counts),
         group=AccessGroup.ADMINISTER,
     ),
-    Route(
+    HttpRoute(
         "DELETE", f"{_EXACT}/closed", "carlyleDeleteClosed", "Delete closed batches", _delete_closed,
         wire.REMOVED, required=_SINCE,
         action=LoggedAction(_counts),
         group=AccessGroup.ADMINISTER,
     ),
-    Route(
+    HttpRoute(
         "POST", _ESTIMATED, "carlyleCreateEstimated", "Create a batch", _create_estimated,
         wire.ESTIMATED_CREATED, body=wire.CREATE, slash=True,
         data_path=True,
         group=AccessGroup.PRODUCE,
     ),
-    Route(
+    HttpRoute(
         "GET", f"{_ESTIMATED}/{{batch_id}}", "carlyleGetEstimated", "A batch", _get_estimated,
         wire.ESTIMATED_BATCH, named=_UUID, errors=GONE,
         group=AccessGroup.READ,
     ),
-    Route(
+    HttpRoute(
         "DELETE", f"{_ESTIMATED}/{{batch_id}}", "carlyleDeleteEstimated", "Delete a batch",
         _delete_estimated, None, 204, named=_UUID, errors=GONE,
         action=LoggedAction(),
         group=AccessGroup.OPERATE,
     ),
-    Route(
+    HttpRoute(
         "POST", f"{_ESTIMATED}/{{batch_id}}/close", "carlyleCloseEstimated", "Close a batch",
         _close_estimated, wire.COMPLETION, named=_UUID, errors=GONE,
         action=LoggedAction(_closed),
         group=AccessGroup.PRODUCE,
     ),
-    Route(
+    HttpRoute(
         "POST", f"{_ESTIMATED}/{{batch_id}}/incr", "carlyleIncrement", "Add messages", _increment, None, 204,
         required={"by": whole(1, MAX_COUNT)}, named=_UUID, errors=(*GONE, BatchClosed),
         data_path=True,
         group=AccessGroup.PRODUCE,
     ),
-    Route(
+    HttpRoute(
         "POST", f"{_ESTIMATED}/decr", "carlyleDecrement", "Acknowledge messages", _decrement,
         wire.RESULTS, body=wire.DECREMENTS, errors=GONE,
         data_path=True,

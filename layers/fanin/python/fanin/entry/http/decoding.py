@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 
 from fanin.domain import limits
 from fanin.entry.http.callers import principal_of
-from fanin.entry.http.route import Request, Route
+from fanin.entry.http.route import HttpRequest, HttpRoute
 from fanin.entry.http.validation import HEADERS, QUERY, Check, checked, compiled
 from fanin.errors import InvalidRequest, RequestTooLarge, UnsupportedMediaType
 from fanin.wire.json_types import JsonType, Schema
@@ -97,10 +97,10 @@ _WORDS: Final = {"true": True, "false": False}
 class Decoder:
     """Reads requests of one route; the schemas are compiled with the first request."""
 
-    def __init__(self, route: Route) -> None:
+    def __init__(self, route: HttpRoute) -> None:
         self._route = route
 
-    def __call__(self, event: APIGatewayProxyEventV2, path: Mapping[str, str]) -> Request:
+    def __call__(self, event: APIGatewayProxyEventV2, path: Mapping[str, str]) -> HttpRequest:
         """Read and check a request.
 
         Raises:
@@ -118,7 +118,7 @@ class Decoder:
         headers = {name: sent[name.lower()] for name in route.headers if name.lower() in sent}
         if route.body:
             check_is_json(sent.get("content-type", ""), sent.get("content-encoding", ""))
-        return Request(
+        return HttpRequest(
             path,
             {name: kinds[name].decode(value) for name, value in query.items()},
             self._check_headers(headers),

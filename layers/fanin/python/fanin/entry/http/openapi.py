@@ -10,7 +10,7 @@ from typing import Any, Final
 import fanin
 from fanin import names
 from fanin.entry.http import descriptions
-from fanin.entry.http.route import Route
+from fanin.entry.http.route import HttpRoute
 from fanin.entry.http.schemas import Schemas
 from fanin.entry.http.statuses import STATUS
 from fanin.wire.json_types import BATCH_ID, TEXT, JsonType, Schema
@@ -32,7 +32,7 @@ _DESCRIPTION: Final = (
 )
 
 
-def document(routes: Sequence[Route]) -> dict[str, Any]:
+def document(routes: Sequence[HttpRoute]) -> dict[str, Any]:
     """Make the document of a route table."""
     schemas = Schemas(routes)
     paths: dict[str, dict[str, Any]] = {}
@@ -75,7 +75,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route, schemas: Schemas) -> dict[str, Any]:
+def _operation(route: HttpRoute, schemas: Schemas) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": route.operation,
         "summary": route.summary,
@@ -95,7 +95,7 @@ def _operation(route: Route, schemas: Schemas) -> dict[str, Any]:
     return operation
 
 
-def _parameters(route: Route) -> list[dict[str, Any]]:
+def _parameters(route: HttpRoute) -> list[dict[str, Any]]:
     path = {name: route.named.get(name, BATCH_ID) for name in re.findall(r"\{(\w+)\}", route.path)}
     return [
         {
@@ -115,14 +115,14 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
     ]
 
 
-def _statuses(route: Route) -> list[int]:
+def _statuses(route: HttpRoute) -> list[int]:
     own = {STATUS[error] for error in route.errors}
     # A name with a control character makes a path that no route takes.
     named = (404,) if "{" in route.path else ()
     return sorted({*_ALWAYS, *own, *named, *((413, 415) if route.body else ())})
 
 
-def _success(route: Route, schemas: Schemas) -> Mapping[str, Any]:
+def _success(route: HttpRoute, schemas: Schemas) -> Mapping[str, Any]:
     headers = dict(_CORRELATION)
     if route.location is not None:
         headers["Location"] = _LOCATION

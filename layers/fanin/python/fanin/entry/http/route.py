@@ -26,7 +26,7 @@ MAX_MARKS_BODY: Final = limits.MAX_FAILED_MESSAGES + MAX_BODY
 """The same of a request that marks items, whose failures bring their messages."""
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     """A request that has been checked.
 
     Attributes:
@@ -80,7 +80,7 @@ class LoggedAction(NamedTuple):
     """
 
     result: Callable[[Any], Result] = lambda _: {}
-    unless: Callable[[Request], bool] = lambda _: False
+    unless: Callable[[HttpRequest], bool] = lambda _: False
 
 
 class Repeat(StrEnum):
@@ -99,7 +99,7 @@ class Repeat(StrEnum):
     LATE = "late"
 
 
-class Route(NamedTuple):
+class HttpRoute(NamedTuple):
     """One row of the route table: everything that the resolver and the OpenAPI document know of a route.
 
     A route that changes something is either an action or of the data path.
@@ -133,7 +133,7 @@ class Route(NamedTuple):
     path: str
     operation: str
     summary: str
-    act: Callable[[Fanin, Request], Any]
+    act: Callable[[Fanin, HttpRequest], Any]
     answer: Shape[Any] | None
     status: int = 200
     body: Shape[Any] | None = None
@@ -147,7 +147,7 @@ class Route(NamedTuple):
     data_path: bool = False
     group: AccessGroup = AccessGroup.ADMINISTER
     also: tuple[AccessGroup, ...] = ()
-    location: Callable[[Request, Any], str] | None = None
+    location: Callable[[HttpRequest, Any], str] | None = None
     repeat: Repeat = Repeat.ALWAYS
     slash: bool = False
 

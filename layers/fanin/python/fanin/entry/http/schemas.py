@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import Any, Final
 
 from fanin.entry.http import descriptions
-from fanin.entry.http.route import Route
+from fanin.entry.http.route import HttpRoute
 from fanin.wire.components import SHAPES
 from fanin.wire.json_types import Schema
 from fanin.wire.problems import PROBLEM
@@ -139,7 +139,7 @@ class Schemas:
         routes: the table.
     """
 
-    def __init__(self, routes: Sequence[Route]) -> None:
+    def __init__(self, routes: Sequence[HttpRoute]) -> None:
         by_name = {shape.component: shape for shape in SHAPES}
         bodies = [route.body for route in routes if route.body]
         answers = [PROBLEM, *(route.answer for route in routes if route.answer)]

@@ -9,7 +9,7 @@ from fanin import names
 from fanin.app.api import Fanin
 from fanin.domain.access import AccessGroup
 from fanin.entry.http import carlyle_v1
-from fanin.entry.http.route import Request, Route
+from fanin.entry.http.route import HttpRequest, HttpRoute
 from fanin.entry.http.v1 import buffers as v1_buffers
 from fanin.entry.http.v1 import diagnostics as v1_diagnostics
 from fanin.entry.http.v1 import directory as v1_directory
@@ -22,13 +22,13 @@ from fanin.wire.json_types import Json
 from fanin.wire.problems import DOCUMENT
 
 
-def _document(_fanin: Fanin, _request: Request) -> Json:
+def _document(_fanin: Fanin, _request: HttpRequest) -> Json:
     from fanin.entry.http.openapi import document  # noqa: PLC0415  rarely asked for
 
     return document(ROUTES)
 
 
-ROUTES: Final[tuple[Route, ...]] = (
+ROUTES: Final[tuple[HttpRoute, ...]] = (
     *v1.ROUTES,
     *v1_picture.ROUTES,
     *v1_redrives.ROUTES,
@@ -38,7 +38,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *v1_frames.ROUTES,
     *v1_scatters.ROUTES,
     *carlyle_v1.ROUTES,
-    Route(
+    HttpRoute(
         "GET",
         "/openapi.json",
         "getDocument",
@@ -47,7 +47,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         DOCUMENT,
         group=AccessGroup.READ,
     ),
-    Route(
+    HttpRoute(
         "GET",
         f"{names.API_ROOT}/openapi.json",
         "getV1Document",
@@ -60,10 +60,10 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 
 @cache
-def _by_operation() -> dict[str, Route]:
+def _by_operation() -> dict[str, HttpRoute]:
     return {route.operation: route for route in ROUTES}
 
 
-def route_of(operation: str) -> Route:
+def route_of(operation: str) -> HttpRoute:
     """The route of an operation, by its id."""
     return _by_operation()[operation]

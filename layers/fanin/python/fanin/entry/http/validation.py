@@ -27,7 +27,7 @@ _FORMATS: Final = {
 }
 
 
-class Part(NamedTuple):
+class RequestPart(NamedTuple):
     """A part of a request that has a schema of its own.
 
     Attributes:
@@ -41,9 +41,9 @@ class Part(NamedTuple):
     nested: bool = False
 
 
-BODY: Final = Part("the body", "field", nested=True)
-QUERY: Final = Part("the query", "parameter")
-HEADERS: Final = Part("the headers", "header")
+BODY: Final = RequestPart("the body", "field", nested=True)
+QUERY: Final = RequestPart("the query", "parameter")
+HEADERS: Final = RequestPart("the headers", "header")
 
 
 class Mismatch(NamedTuple):
@@ -66,7 +66,7 @@ class Mismatch(NamedTuple):
         """Whether there is more than one call takes, so that several would take it."""
         return self.rule == "maxItems" and INDIVISIBLE not in self.schema
 
-    def within(self, part: Part) -> str:
+    def within(self, part: RequestPart) -> str:
         """Say what is wrong: ``/count must be a whole number from 1 to 9, not 'x'``."""
         return f"{_place(self.path, part)} {self._complaint(part.field)}"
 
@@ -127,7 +127,7 @@ def _step(rest: str, names: Collection[str]) -> str:
     return max(fitting, key=len, default=rest)
 
 
-def _place(path: tuple[str, ...], part: Part) -> str:
+def _place(path: tuple[str, ...], part: RequestPart) -> str:
     if not path:
         return part.name
     if not part.nested:
@@ -227,7 +227,7 @@ def checked(shape: Shape[Any], body: str | bytes) -> Json:
     return value
 
 
-def compiled(schema: Schema, part: Part) -> Check:
+def compiled(schema: Schema, part: RequestPart) -> Check:
     """Make the check of a part of requests; fastjsonschema writes Python code for it, so keep it."""
     import fastjsonschema  # noqa: PLC0415  a cold start needs it with its first request only
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from fanin.adapters.memory.sqs import Held, Queue, QueueStore
+from fanin.adapters.memory.sqs import MessageInFlight, Queue, QueueStore
 from fanin.adapters.memory.sqs.requests import md5, system_attributes
 from fanin.adapters.memory.sqs.store import REGION
 
 logger = logging.getLogger("fanin")
 
-Record: TypeAlias = Mapping[str, Any]
+QueueRecord: TypeAlias = Mapping[str, Any]
 LambdaHandler: TypeAlias = Callable[[dict[str, Any], Any], Any]
 """Takes an event and a context; returns ``batchItemFailures``, or nothing if all went well."""
 
@@ -84,7 +84,7 @@ class EventSource:
                 queue.remove(handles[message_id])
         return True
 
-    def _invoke(self, queue: Queue, messages: Sequence[Held]) -> set[str]:
+    def _invoke(self, queue: Queue, messages: Sequence[MessageInFlight]) -> set[str]:
         """Call the function, and return the ids of the messages to deliver again."""
         self._calls += 1
         context = LambdaContext(f"consumer of {queue.name}", f"{queue.name}-{self._calls}")
@@ -105,7 +105,7 @@ class EventSource:
         return failed
 
 
-def record(queue: Queue, held: Held) -> dict[str, Any]:
+def record(queue: Queue, held: MessageInFlight) -> dict[str, Any]:
     """A message as Lambda hands it to a function."""
     return {
         "messageId": held.message_id,
@@ -127,10 +127,10 @@ def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
     return told | {"stringValue": value["StringValue"]}
 
 
-def each(handle: Callable[[Record], object]) -> LambdaHandler:
+def each(handle: Callable[[QueueRecord], object]) -> LambdaHandler:
     """Make a handler from a function of one message; messages on which it raises are reported as failed."""
 
-    def handler(event: Record, _context: Any) -> dict[str, Any]:
+    def handler(event: QueueRecord, _context: Any) -> dict[str, Any]:
         failed = []
         for message in event["Records"]:
             try:

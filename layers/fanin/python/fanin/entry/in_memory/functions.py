@@ -12,14 +12,14 @@ from fanin.app.directory.registrar import Registrar
 from fanin.app.directory.service import TOPICS
 from fanin.app.failures import forget
 from fanin.app.ports import Ports
-from fanin.app.ports.records import Record as DirectoryRecord
+from fanin.app.ports.records import Record
 from fanin.app.ports.words import WordKey
 from fanin.app.redrives.redrive import WORK_MS
 from fanin.app.services import Services
-from fanin.app.targets.delivery import Outcome, deliver
-from fanin.app.targets.jobs import Job
+from fanin.app.targets.delivery import JobOutcome, deliver
+from fanin.app.targets.jobs import TargetJob
 from fanin.domain.batch import Batch
-from fanin.entry.in_memory.event_source import Record
+from fanin.entry.in_memory.event_source import QueueRecord
 from fanin.entry.in_memory.sources import Dead
 from fanin.entry.kept_messages import dead_failure
 from fanin.entry.partial_batch import TARGETS, partial_batch_response, pause
@@ -58,7 +58,7 @@ class Functions:
         dead: list[Dead],
         give_up: Callable[[str], object],
         put_back: Callable[[str], object],
-        postpone: Callable[[Record, int], object],
+        postpone: Callable[[QueueRecord, int], object],
     ) -> None:
         self.registered = False
         self.services = Services(ports)
@@ -82,7 +82,7 @@ class Functions:
         """Settle a finished word again."""
         self.services.ledger.heal([finished])
 
-    def directory(self, change: tuple[str, DirectoryRecord | None, DirectoryRecord | None]) -> None:
+    def directory(self, change: tuple[str, Record | None, Record | None]) -> None:
         """Do what follows from a change of the directory."""
         namespace, old, new = change
         self.registered = self.registered or namespace == TOPICS
@@ -101,7 +101,7 @@ class Functions:
         """Drop registrations whose lease is over or whose queue is gone."""
         Registrar(self._ports).sweep()
 
-    def acks(self, event: Record, _context: object) -> dict[str, Any]:
+    def acks(self, event: QueueRecord, _context: object) -> dict[str, Any]:
         """Mark what messages of the ack queue name; refused marks go to the dead-letter queue at once."""
         handled = acknowledge(event["Records"], self.services.ledger)
         for message, _ in (*handled.poison, *handled.refused):
@@ -111,13 +111,13 @@ class Functions:
             self._put_back(rest["body"])
         return partial_batch_response(message["messageId"] for message, _ in handled.again)
 
-    def buffer_dead_letters(self, message: Record) -> None:
+    def buffer_dead_letters(self, message: QueueRecord) -> None:
         """Fail the item of a buffer's dead message, which frees its slot, and keep the message."""
         self.dead_letters(message, kept=False)
         if not any(dead.what is message for dead in self._dead):
             self._dead.append(Dead("dead_letters", message))
 
-    def dead_letters(self, message: Record, *, kept: bool = True) -> None:
+    def dead_letters(self, message: QueueRecord, *, kept: bool = True) -> None:
         """Fail the item of a dead message, and keep the message with its batch.
 
         If it has no valid item, it is among the dead messages of the service.
@@ -129,7 +129,7 @@ class Functions:
         except REFUSALS:
             self._dead.append(Dead("dead_letters", message))
 
-    def scatter(self, message: Record) -> None:
+    def scatter(self, message: QueueRecord) -> None:
         """Do a job of the worker that sends the messages of scatters."""
         job = json.loads(message["body"])
         try:
@@ -137,32 +137,32 @@ class Functions:
         except GONE:
             return  # nobody waits for its replies any more
 
-    def redriver(self, message: Record) -> None:
+    def redriver(self, message: QueueRecord) -> None:
         """Go on with a redrive."""
         job = json.loads(message["body"])
         until = self._ports.clock.now() + WORK_MS
         self.services.redrives.work(job["batch_id"], job["redrive"], job["owner"], until=until)
 
-    def targets(self, message: Record) -> None:
+    def targets(self, message: QueueRecord) -> None:
         """Tell a target of the end of its batch.
 
         Raises:
             ServiceUnavailable: it did not take it; the message comes again after a pause that grows.
         """
-        job = Job.decode(json.loads(message["body"]))
+        job = TargetJob.decode(json.loads(message["body"]))
         try:
             outcome = deliver(self._ports, job)
         except FaninError:
             self._postpone(message, pause(message, PAUSES_IN_MEMORY))
             raise
-        if outcome is Outcome.PARKED:
+        if outcome is JobOutcome.PARKED:
             self._dead.append(Dead("targets", (job.batch_id, job.number)))
-        if outcome is Outcome.AGAIN:
+        if outcome is JobOutcome.AGAIN:
             self._postpone(message, pause(message, PAUSES_IN_MEMORY))
             raise ServiceUnavailable(
                 f"target {job.number} of batch {job.batch_id} was not told; it comes again"
             )
 
-    def replies(self, message: Record) -> None:
+    def replies(self, message: QueueRecord) -> None:
         """Take the replies of a message."""
         self.services.scatters.reply(REPLIES.decode(json.loads(message["body"])))

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from fanin.domain.ids import Block
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
-from fanin.spark.ack.numpy_items import ItemIds
+from fanin.spark.ack.numpy_items import IdColumns
 from fanin.spark.ack.page_builder import Ints, PageBuilder, Rows
 from fanin.spark.ack.parquet_columns import decoded
 from fanin.spark.ack.schemas import page_records
-from fanin.spark.runtime.arrow import Records
+from fanin.spark.runtime.arrow import ArrowBatches
 from fanin.spark.runtime.rejects import Reason
 
 _AT_ONCE: Final = 1 << 10
@@ -45,11 +45,11 @@ class Coalescer:
         self._names: list[str | None] = []
         self._blocks: list[Block] = []
         self._keys: dict[str | int, int] = {}
-        self._ids = ItemIds()
+        self._ids = IdColumns()
         self._split: list[tuple[Ints | int, Ints]] = []
         self._waiting = 0
 
-    def add(self, chunk: Records) -> Iterator[Records]:
+    def add(self, chunk: ArrowBatches) -> Iterator[ArrowBatches]:
         """Take some rows, and give the pages and rejects that have come out."""
         columns = dict(zip(chunk.schema.names, chunk.columns, strict=True))
         rows = self._by_id(columns["item"]) if self._schema.by_id else self._ordinals(columns)
@@ -61,14 +61,14 @@ class Coalescer:
         if len(self._keys) > _KEYS:
             self._keys, self._names, self._blocks = {}, [], []
 
-    def finish(self) -> Iterator[Records]:
+    def finish(self) -> Iterator[ArrowBatches]:
         """Give the remaining pages and rejects, and the number of rows."""
         yield from self._settle()
         yield from self._repeated(self._builder.flush())
         yield from self._pages()
         yield page_records(1, rows=[self._rows])
 
-    def _by_id(self, items: Any) -> Iterator[Records]:
+    def _by_id(self, items: Any) -> Iterator[ArrowBatches]:
         if items.null_count:
             yield self._rejects([None] * items.null_count, Reason.NULL, "the item id is null")
             items = items.drop_null()
@@ -84,7 +84,7 @@ class Coalescer:
         if self._waiting >= _WAITING:
             yield from self._settle()
 
-    def _settle(self) -> Iterator[Records]:
+    def _settle(self) -> Iterator[ArrowBatches]:
         """Take the ids that wait."""
         if not self._split:
             return
@@ -93,14 +93,14 @@ class Coalescer:
         codes = np.broadcast_to(np.int64(0), len(indices))
         if len(prefixes) > 1:
             codes = np.concatenate([np.broadcast_to(some, len(numbers)) for some, numbers in self._split])
-        self._ids, self._split, self._waiting = ItemIds(), [], 0
+        self._ids, self._split, self._waiting = IdColumns(), [], 0
 
         def show(rows: Ints) -> list[str]:
             return [f"{prefixes[codes[row]]}:{indices[row]}" for row in rows.tolist()]
 
         yield from self._take(prefixes, self._issued.blocks(prefixes), codes, indices, show)
 
-    def _ordinals(self, rows: Mapping[str, Any]) -> Iterator[Records]:
+    def _ordinals(self, rows: Mapping[str, Any]) -> Iterator[ArrowBatches]:
         numbers = [rows[name] for name in self._schema.columns]
         if any(column.null_count for column in numbers):
             named = reduce(pc.and_, [column.is_valid() for column in numbers])
@@ -142,7 +142,7 @@ class Coalescer:
         codes: Ints,
         indices: Ints,
         show: Callable[[Ints], Any],
-    ) -> Iterator[Records]:
+    ) -> Iterator[ArrowBatches]:
         """Add the items that were issued to the pages; give the others as rejects.
 
         Args:
@@ -191,7 +191,7 @@ class Coalescer:
             self._blocks.append(block)
         return key
 
-    def _repeated(self, repeats: Iterator[Rows]) -> Iterator[Records]:
+    def _repeated(self, repeats: Iterator[Rows]) -> Iterator[ArrowBatches]:
         for keys, ordinals in repeats:
             shown = []
             for key, ordinal in zip(keys.tolist(), ordinals.tolist(), strict=True):
@@ -205,7 +205,7 @@ class Coalescer:
 
     def _rejects(
         self, values: Any, reason: Reason | Sequence[Reason], detail: str | Sequence[str]
-    ) -> Records:
+    ) -> ArrowBatches:
         """Make rejects.
 
         Args:
@@ -223,7 +223,7 @@ class Coalescer:
             detail=[detail] * count if isinstance(detail, str) else detail,
         )
 
-    def _pages(self) -> Iterator[Records]:
+    def _pages(self) -> Iterator[ArrowBatches]:
         pages = self._builder.take()
         for at in range(0, len(pages), _AT_ONCE):
             some = pages[at : at + _AT_ONCE]
@@ -244,7 +244,7 @@ _PIECE: Final = 1 << 15
 Files give fewer at a time (``parquet_files._IDS``), the ack job as many (``jobs.ack.SETTINGS``).
 """
 
-Task: TypeAlias = Callable[[Iterable[Records]], Iterator[Records]]
+Task: TypeAlias = Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]
 """What ``mapInArrow`` runs in each task."""
 
 
@@ -261,7 +261,7 @@ def coalesce_task(batches: BatchReader, schema: InputSchema, *, failed: bool = F
         A function that gives rows of ``PAGES``.
     """
 
-    def run(records: Iterable[Records]) -> Iterator[Records]:
+    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         coalescer = Coalescer(batches, schema, failed=failed)
         for chunk in _pieces(records) if schema.by_id else chunks(records):
             yield from coalescer.add(chunk)
@@ -270,13 +270,13 @@ def coalesce_task(batches: BatchReader, schema: InputSchema, *, failed: bool = F
     return run
 
 
-def chunks(records: Iterable[Records]) -> Iterator[Records]:
+def chunks(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
     """Join record batches to about a million rows each.
 
     Those of files that have a row which names no item have the column ``raw`` besides; where others are
     joined with them, it is null.
     """
-    waiting: list[Records] = []
+    waiting: list[ArrowBatches] = []
     size = 0
     for record in records:
         waiting.append(record)
@@ -288,19 +288,19 @@ def chunks(records: Iterable[Records]) -> Iterator[Records]:
         yield from _joined(waiting)
 
 
-def _pieces(records: Iterable[Records]) -> Iterator[Records]:
+def _pieces(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
     """Divide record batches, so that text is neither copied nor read from memory twice."""
     for record in records:
         for first in range(0, record.num_rows, _PIECE):
             yield record.slice(first, _PIECE)
 
 
-def _joined(records: list[Records]) -> list[Records]:
+def _joined(records: list[ArrowBatches]) -> list[ArrowBatches]:
     """Join record batches to one, or to several if one cannot hold all their text."""
     if all(record.schema == records[0].schema for record in records):
         table = pa.Table.from_batches(records)
     else:
         tables = [pa.Table.from_batches([record]) for record in records]
         table = pa.concat_tables(tables, promote_options="default")
-    joined: list[Records] = table.combine_chunks().to_batches()
+    joined: list[ArrowBatches] = table.combine_chunks().to_batches()
     return joined

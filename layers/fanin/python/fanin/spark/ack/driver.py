@@ -21,7 +21,7 @@ from fanin.spark.ack.ledger_writes import (
     write_marks_task,
 )
 from fanin.spark.ack.opening import Acks, open_acks
-from fanin.spark.ack.writers import LEAST, Written, check_writers, share_writers
+from fanin.spark.ack.writers import LEAST, WriterReport, check_writers, share_writers
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.cluster import most_tasks
@@ -107,7 +107,7 @@ def acknowledge(
     spark, found = given.rows.sparkSession, coalesce(given)
     if found.words <= LEAST and not (found.failed or found.totals or writers or per_second):
         return acknowledge_words(found.merged, given.service, rows=found.rows, rejects=found.rejects)
-    written = Written(spark, found.words, found.failed, shown=progress)
+    written = WriterReport(spark, found.words, found.failed, shown=progress)
     share = share_writers(found.words, most_tasks(spark), writers, per_second)
     paced = given.service.paced(share.writes_per_second)
     marks = partition_marks(found.marks, share.tasks)
@@ -213,7 +213,7 @@ def _given(
     return given, acks.small
 
 
-def _fail(found: Coalesced, service: Service, tasks: int, folder: str, written: Written) -> DataFrame:
+def _fail(found: Coalesced, service: Service, tasks: int, folder: str, written: WriterReport) -> DataFrame:
     """Fail items at once, before any item is acknowledged, and keep the results."""
     spread = found.good.repartition(tasks, "batch_id", F.shiftright("ordinal", 18))
     columns = ["batch_id", "ordinal", "item", "why", "values"]

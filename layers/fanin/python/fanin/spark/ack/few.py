@@ -19,7 +19,7 @@ from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.ack.schemas import MARK_SCHEMA, PAGE_SCHEMA, PAGES, page_records
 from fanin.spark.ack.sql_items import normalize
 from fanin.spark.inputs.names import with_names
-from fanin.spark.runtime.arrow import Records, page
+from fanin.spark.runtime.arrow import ArrowBatches, page
 from fanin.spark.runtime.reject_limit import EVERY, RejectLimit
 from fanin.spark.runtime.rejects import Reject, write_few_rejects
 from fanin.spark.runtime.service import Service
@@ -85,7 +85,7 @@ def acknowledge_words(
     return _mark(_marks(words, StoredBatches(service)), service, rows=rows, rejects=rejects)
 
 
-def _mark(marks: Records, service: Service, *, rows: int, rejects: dict[str, int]) -> Acknowledged:
+def _mark(marks: ArrowBatches, service: Service, *, rows: int, rejects: dict[str, int]) -> Acknowledged:
     before = service.meter().writes.total()
     results = [result for some in mark([marks], service.ledger()) for result in some]
     return Acknowledged(
@@ -113,7 +113,7 @@ class Few(NamedTuple):
     """
 
     rows: int
-    marks: Records
+    marks: ArrowBatches
     rejects: list[Reject]
 
 
@@ -166,12 +166,12 @@ def coalesce_few_task(batches: BatchReader, schema: InputSchema, *, rows: int, s
         or, where it gave up, a single row that says so.
     """
 
-    def run(records: Iterable[Records]) -> Iterator[Records]:
+    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         found = _found(records)
         yield from [page_records(1, page=[0], detail=[_MORE])] if found is None else found
 
-    def _found(records: Iterable[Records]) -> list[Records] | None:
-        coalescer, found, left, given = Coalescer(batches, schema), list[Records](), rows, 0
+    def _found(records: Iterable[ArrowBatches]) -> list[ArrowBatches] | None:
+        coalescer, found, left, given = Coalescer(batches, schema), list[ArrowBatches](), rows, 0
         for record in records:
             left -= record.num_rows
             if left < 0 or record.column(_FAILS).true_count:
@@ -187,7 +187,7 @@ def coalesce_few_task(batches: BatchReader, schema: InputSchema, *, rows: int, s
     return run
 
 
-def _marks(merged: Sequence[dict[str, Any]], batches: BatchReader) -> Records:
+def _marks(merged: Sequence[dict[str, Any]], batches: BatchReader) -> ArrowBatches:
     """Lift what the merge gave, in the order in which parents are written once."""
     above: dict[tuple[int, int], int] = {}
     marks = list[tuple[int, int, int, int]]()

@@ -17,11 +17,11 @@ from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import Bits, Tree
 from fanin.errors import GONE, BatchNotFound, ServiceUnavailable, Throttled
 from fanin.spark.ack.skipping import Sieve
-from fanin.spark.runtime.arrow import Records, ddl, page
+from fanin.spark.runtime.arrow import ArrowBatches, ddl, page
 from fanin.spark.runtime.service import PATIENCE, PATIENT, Service
 
 
-class Result(NamedTuple):
+class WriteResult(NamedTuple):
     """What a call did to a batch; without a batch, how many rows of the tables a task has written.
 
     Attributes are those of ``Acknowledged``.
@@ -43,7 +43,7 @@ class Result(NamedTuple):
         return self.first + self.ranged + self.duplicates + self.late + self.held
 
 
-_COUNTS: Final = Result._fields[2:]
+_COUNTS: Final = WriteResult._fields[2:]
 _RESULTS: Final = pa.schema(
     [("batch_id", pa.int64()), ("complete", pa.bool_()), *((name, pa.int64()) for name in _COUNTS)]
 )
@@ -61,7 +61,7 @@ _Word = tuple[Bits, Sequence[Any]]
 """Bits of a word; and of their items that add to totals the ordinal, followed by the values."""
 _Failing = tuple[int, str | None, str, _Values | None]
 """A failed item: ordinal, id, reason and values."""
-_Write = Callable[[Mapping[int, Sequence[_T]]], list[Result]]
+_Write = Callable[[Mapping[int, Sequence[_T]]], list[WriteResult]]
 
 
 def partition_marks(marks: DataFrame, writers: int) -> DataFrame:
@@ -75,7 +75,7 @@ def partition_marks(marks: DataFrame, writers: int) -> DataFrame:
 
 def write_marks_task(
     service: Service, totals: Sequence[str] = (), count: Accumulator[int] | None = None
-) -> Callable[[Iterable[Records]], Iterator[Records]]:
+) -> Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]:
     """Make the function of a task that clears bits.
 
     Returns:
@@ -83,7 +83,7 @@ def write_marks_task(
         ``values.with_brought`` if there are totals, and gives ``RESULTS``.
     """
 
-    def run(records: Iterable[Records]) -> Iterator[Records]:
+    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         told = counted(mark(records, service.ledger(), totals), count, lambda row: row.words)
         yield from written(told, service.meter().writes.total)
 
@@ -92,7 +92,7 @@ def write_marks_task(
 
 def write_failures_task(
     service: Service, totals: Sequence[str] = (), count: Accumulator[int] | None = None
-) -> Callable[[Iterable[Records]], Iterator[Records]]:
+) -> Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]:
     """Make the function of a task that fails items.
 
     Returns:
@@ -100,7 +100,7 @@ def write_failures_task(
         ``values``, each item once, and gives ``RESULTS``.
     """
 
-    def run(records: Iterable[Records]) -> Iterator[Records]:
+    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         told = counted(fail(records, service.ledger(), totals), count, lambda row: row.items)
         yield from written(told, service.meter().writes.total)
 
@@ -108,8 +108,8 @@ def write_failures_task(
 
 
 def counted(
-    results: Iterable[list[Result]], count: Accumulator[int] | None, of: Callable[[Result], int]
-) -> Iterator[list[Result]]:
+    results: Iterable[list[WriteResult]], count: Accumulator[int] | None, of: Callable[[WriteResult], int]
+) -> Iterator[list[WriteResult]]:
     """Pass results on, and add up what they say was done."""
     for rows in results:
         if count is not None:
@@ -117,21 +117,21 @@ def counted(
         yield rows
 
 
-def written(results: Iterable[list[Result]], writes: Callable[[], int]) -> Iterator[Records]:
+def written(results: Iterable[list[WriteResult]], writes: Callable[[], int]) -> Iterator[ArrowBatches]:
     """Give rows of ``RESULTS``; the last one says how many rows of the tables were written meanwhile."""
     before = writes()
     for rows in results:
         yield _records(rows)
-    yield _records([Result(None, writes=writes() - before)])
+    yield _records([WriteResult(None, writes=writes() - before)])
 
 
 def mark(
-    records: Iterable[Records], ledger: LedgerService, totals: Sequence[str] = ()
-) -> Iterator[list[Result]]:
+    records: Iterable[ArrowBatches], ledger: LedgerService, totals: Sequence[str] = ()
+) -> Iterator[list[WriteResult]]:
     """Clear the bits of ``MARKS``, some words at a time, and add what their items bring to the totals."""
     sieve = Sieve(ledger.ports.words)
 
-    def write(every: Mapping[int, Sequence[_Word]]) -> list[Result]:
+    def write(every: Mapping[int, Sequence[_Word]]) -> list[WriteResult]:
         sifted = sieve.sift(every)
         shares = {batch_id: sifted[batch_id].left for batch_id in every}
         marks = {batch_id: [mark for mark, _ in share] for batch_id, share in shares.items()}
@@ -150,7 +150,7 @@ def mark(
             sum(m.duplicates for m in marked),
         )
         return [
-            Result(
+            WriteResult(
                 m.batch_id,
                 m.complete,
                 m.first,
@@ -162,9 +162,9 @@ def mark(
             for m in marked
         ]
 
-    def gone(batch_id: int, share: Sequence[_Word]) -> Result:
+    def gone(batch_id: int, share: Sequence[_Word]) -> WriteResult:
         items = sum(_TREE.below(mark.level, mark.mask) for mark, _ in share)
-        return Result(batch_id, late=items, words=len(share))
+        return WriteResult(batch_id, late=items, words=len(share))
 
     for record in records:
         for first in range(0, record.num_rows, _AT_ONCE):  # what the items of a whole page bring is large
@@ -181,11 +181,11 @@ def mark(
 
 
 def fail(
-    records: Iterable[Records], ledger: LedgerService, totals: Sequence[str] = ()
-) -> Iterator[list[Result]]:
+    records: Iterable[ArrowBatches], ledger: LedgerService, totals: Sequence[str] = ()
+) -> Iterator[list[WriteResult]]:
     """Fail items, some at a time; items that have no id yet get one."""
 
-    def write(shares: Mapping[int, Sequence[_Failing]]) -> list[Result]:
+    def write(shares: Mapping[int, Sequence[_Failing]]) -> list[WriteResult]:
         rows = ledger.ports.batches.read(shares)
         if missing := shares.keys() - rows.keys():
             raise BatchNotFound(f"there is no batch {min(missing)}")
@@ -199,12 +199,14 @@ def fail(
             for ordinal, item, why, values in share
         ]
         return [
-            Result(r.batch_id, r.complete, r.first, duplicates=len(r.duplicates), late=r.late, held=r.held)
+            WriteResult(
+                r.batch_id, r.complete, r.first, duplicates=len(r.duplicates), late=r.late, held=r.held
+            )
             for r in ledger.mark(failures).whole()
         ]
 
-    def gone(batch_id: int, share: Sequence[object]) -> Result:
-        return Result(batch_id, late=len(share))
+    def gone(batch_id: int, share: Sequence[object]) -> WriteResult:
+        return WriteResult(batch_id, late=len(share))
 
     for record in records:
         rows = zip(*(column.to_pylist() for column in record.columns[:4]), strict=True)
@@ -220,8 +222,8 @@ def _calls(
     pairs: Sequence[tuple[int, _T]],
     most: int,
     write: _Write[_T],
-    gone: Callable[[int, Sequence[_T]], Result],
-) -> Iterator[list[Result]]:
+    gone: Callable[[int, Sequence[_T]], WriteResult],
+) -> Iterator[list[WriteResult]]:
     """Write in calls of at most so many; a batch that was removed meanwhile does not hold up the others."""
     for first in range(0, len(pairs), most):
         shares: dict[int, list[_T]] = {}
@@ -237,7 +239,7 @@ def _calls(
                     yield [gone(batch_id, share)]
 
 
-def _patiently(write: _Write[_T], shares: Mapping[int, Sequence[_T]]) -> list[Result]:
+def _patiently(write: _Write[_T], shares: Mapping[int, Sequence[_T]]) -> list[WriteResult]:
     """Write, and repeat what a busy store refuses: words that are done by then are found done."""
     return PATIENT.patiently(lambda: write(shares), PATIENCE)
 
@@ -256,5 +258,5 @@ def sum_results(results: DataFrame) -> dict[str, int]:
     return {name: int(row[name]) for name in names}
 
 
-def _records(rows: Sequence[Result]) -> Any:
+def _records(rows: Sequence[WriteResult]) -> Any:
     return page(_RESULTS, rows)

@@ -19,7 +19,7 @@ from fanin.spark.ack.containers import Words
 from fanin.spark.ack.issued import BatchReader, IssuedItems
 from fanin.spark.ack.page_builder import Ints
 from fanin.spark.ack.schemas import mark_records, merged_records
-from fanin.spark.runtime.arrow import Records
+from fanin.spark.runtime.arrow import ArrowBatches
 
 WINDOW_BITS: Final = 18
 """A window is what one word of level 2 covers: 262,144 items, 8 pages, 4,096 words of level 0."""
@@ -33,7 +33,7 @@ TopOf = Callable[[int], int]
 TopsOf = Callable[[Collection[int]], Mapping[int, int]]
 
 
-def lift_windows(batch_ids: Ints, windows: Ints, words: Words, tops_of: TopsOf) -> Iterator[Records]:
+def lift_windows(batch_ids: Ints, windows: Ints, words: Words, tops_of: TopsOf) -> Iterator[ArrowBatches]:
     """Lift the whole words of some windows, as far as level 3.
 
     Args:
@@ -62,13 +62,13 @@ def lift_windows(batch_ids: Ints, windows: Ints, words: Words, tops_of: TopsOf) 
         )
 
 
-def _marks(batch_ids: Ints, level: int, numbers: Ints, masks: Words) -> Records:
+def _marks(batch_ids: Ints, level: int, numbers: Ints, masks: Words) -> ArrowBatches:
     count = len(batch_ids)
     levels = np.full(count, level, np.int32)
     return merged_records(count, batch_id=batch_ids, level=levels, number=numbers, mask=masks.view(np.int64))
 
 
-def lift_task(batches: BatchReader) -> Callable[[Iterable[Records]], Iterator[Records]]:
+def lift_task(batches: BatchReader) -> Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]:
     """Make the function of a task that lifts the words of level 3 and above.
 
     Returns:
@@ -76,7 +76,7 @@ def lift_task(batches: BatchReader) -> Callable[[Iterable[Records]], Iterator[Re
         batch next to each other, and gives rows of ``MARKS``.
     """
 
-    def run(records: Iterable[Records]) -> Iterator[Records]:
+    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         issued = IssuedItems(batches)
         batch_id, words = -1, dict[int, int]()
         for record in records:
@@ -90,7 +90,7 @@ def lift_task(batches: BatchReader) -> Callable[[Iterable[Records]], Iterator[Re
     return run
 
 
-def _upper(batch_id: int, words: Mapping[int, int], top_of: TopOf) -> Iterator[Records]:
+def _upper(batch_id: int, words: Mapping[int, int], top_of: TopOf) -> Iterator[ArrowBatches]:
     if not words:
         return
     marks = list(lift(words, LIFTED, top_of(batch_id)))

@@ -101,7 +101,7 @@ _Array: TypeAlias = Any
 """An Arrow array; pyarrow has no type annotations."""
 
 
-class ItemIds:
+class IdColumns:
     """Splits ids at their last colon, piece by piece, and numbers their prefixes.
 
     Prefixes mostly have the same length, and many datasets have only one. So all ids are cut behind the

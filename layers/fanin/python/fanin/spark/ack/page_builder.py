@@ -26,7 +26,7 @@ Rows: TypeAlias = tuple[Ints, Ints]
 """Keys and ordinals, as two arrays of one length."""
 
 
-class Page(NamedTuple):
+class WordPage(NamedTuple):
     """The items of one page that a task has seen under one key.
 
     Attributes:
@@ -137,7 +137,7 @@ class PageBuilder:
     def __init__(self, *, room: int = ROOM) -> None:
         self._most = room // PAGE * PAGE
         self._windows: dict[int, _Window] = {}
-        self._ready: list[Page] = []
+        self._ready: list[WordPage] = []
 
     def add(self, keys: Ints | int, ordinals: Ints) -> Iterator[Rows]:
         """Take a chunk, at best of a million ordinals.
@@ -164,7 +164,7 @@ class PageBuilder:
             yield from self._add(int(keys[starts[at]]), ordinals[part])
         yield from self._sort(keys[rest], ordinals[rest])
 
-    def take(self) -> list[Page]:
+    def take(self) -> list[WordPage]:
         """The pages that have come out since the last call."""
         ready, self._ready = self._ready, []
         return ready
@@ -210,7 +210,7 @@ class PageBuilder:
         for at in range(0, len(window.flags) // PAGE, AT_ONCE):
             some = window.flags[at * PAGE : (at + AT_ONCE) * PAGE]
             for number, bits in containers(some):
-                self._ready.append(Page(key, window.base // PAGE + at + number, bits))
+                self._ready.append(WordPage(key, window.base // PAGE + at + number, bits))
 
     def _sort(self, keys: Ints, ordinals: Ints, *, single: bool = False) -> Iterator[Rows]:
         """Make pages of few or sparse ordinals; those of a single key are sorted much faster."""
@@ -241,4 +241,4 @@ class PageBuilder:
                 flags = np.zeros(PAGE, bool)
                 flags[bits] = True
                 bits = np.packbits(flags, bitorder="little")
-            self._ready.append(Page(key, number, bits.tobytes()))
+            self._ready.append(WordPage(key, number, bits.tobytes()))

@@ -17,7 +17,7 @@ from fanin.spark.ack.issued import BatchReader, IssuedItems
 from fanin.spark.ack.lifting import WINDOW_BITS, lift_windows
 from fanin.spark.ack.page_builder import Ints
 from fanin.spark.ack.schemas import merged_records
-from fanin.spark.runtime.arrow import Records
+from fanin.spark.runtime.arrow import ArrowBatches
 from fanin.spark.runtime.rejects import Reason
 
 _PAGES: Final = 1 << WINDOW_BITS - PAGE_BITS
@@ -43,7 +43,9 @@ class _Merged(NamedTuple):
         return _Merged(self.batch_ids[rows], self.numbers[rows], self.items[rows], self.failed[rows])
 
 
-def merge_task(batches: BatchReader, schema: InputSchema) -> Callable[[Iterable[Records]], Iterator[Records]]:
+def merge_task(
+    batches: BatchReader, schema: InputSchema
+) -> Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]:
     """Make the function of a task that merges.
 
     Returns:
@@ -51,7 +53,7 @@ def merge_task(batches: BatchReader, schema: InputSchema) -> Callable[[Iterable[
         one partition, ordered by batch and page, and pages of failed items must come first.
     """
 
-    def run(records: Iterable[Records]) -> Iterator[Records]:
+    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         merger = _Merger(IssuedItems(batches), schema)
         for record in records:
             for first in range(0, record.num_rows, _AT_ONCE):
@@ -67,7 +69,7 @@ class _Merger:
         empty, none = np.zeros(0, np.int64), np.zeros((0, WORDS), np.uint64)
         self._rest = _Merged(empty, empty, none, none)
 
-    def add(self, record: Records) -> Iterator[Records]:
+    def add(self, record: ArrowBatches) -> Iterator[ArrowBatches]:
         """Merge some rows; a window comes out when the next one begins."""
         bits = record.column("bits")
         if bits.null_count:
@@ -105,13 +107,13 @@ class _Merger:
         self._rest = pages.part(slice(last, None))
         yield from self._lift(pages.part(slice(last)))
 
-    def finish(self) -> Iterator[Records]:
+    def finish(self) -> Iterator[ArrowBatches]:
         """Give the last window."""
         yield from self._lift(self._rest)
 
     def _repeats(
         self, batch_id: int, number: int, rows: Words, prefixes: list[str | None]
-    ) -> Iterator[Records]:
+    ) -> Iterator[ArrowBatches]:
         """Give as rejects the items of one page that several of its rows have."""
         before = rows[0].copy()
         for row, prefix in zip(rows[1:], prefixes[1:], strict=True):
@@ -129,7 +131,7 @@ class _Merger:
             reasons, details = [Reason.DUPLICATE] * count, [REPEATED] * count
             yield merged_records(count, value=values, reason=reasons, detail=details)
 
-    def _lift(self, pages: _Merged) -> Iterator[Records]:
+    def _lift(self, pages: _Merged) -> Iterator[ArrowBatches]:
         if not len(pages.numbers):
             return
         windows = pages.numbers // _PAGES

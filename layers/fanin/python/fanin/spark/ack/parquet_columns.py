@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import LONGEST, InputSchema
-from fanin.spark.runtime.arrow import Records
+from fanin.spark.runtime.arrow import ArrowBatches
 
 _LARGEST: Final = pa.scalar((1 << 63) - 1, pa.uint64())
 """Of the numbers that fit into 64 bits with a sign."""
@@ -19,7 +19,7 @@ _ALSO_TEXT: Final = (pa.null(), pa.binary(), pa.large_binary(), pa.string_view()
 """Types of text that ``ItemIds`` does not take."""
 
 
-def normalized(rows: Records, schema: InputSchema, path: str) -> Records:
+def normalized(rows: ArrowBatches, schema: InputSchema, path: str) -> ArrowBatches:
     """Make the columns that a ``Coalescer`` takes; as in Spark, a value that is none does not end a file.
 
     Args:
@@ -81,7 +81,7 @@ def _refused(name: str, kind: Any, path: str, expected: str) -> InvalidRequest:
     )
 
 
-def _without_large(numbers: Sequence[Any], schema: InputSchema) -> Records:
+def _without_large(numbers: Sequence[Any], schema: InputSchema) -> ArrowBatches:
     """Numbers of which some have more than 63 bits: these become null, and their rows have ``raw``."""
     raw: list[str | None] = [None] * len(numbers[0])
     whole = []

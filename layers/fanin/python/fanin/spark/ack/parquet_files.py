@@ -16,7 +16,7 @@ from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.parquet_columns import normalized
 from fanin.spark.inputs.footers import DAMAGED, contradiction
 from fanin.spark.inputs.listing import FoundFile
-from fanin.spark.runtime.arrow import Records
+from fanin.spark.runtime.arrow import ArrowBatches
 from fanin.spark.runtime.object_store import file_system, place_of
 
 _LEAST: Final = 8 << 20
@@ -119,7 +119,9 @@ class ParquetFiles:
                 room, start = room - (stop - start), stop
         return splits
 
-    def read(self, splits: Sequence[FileSplit], schema: InputSchema, *, reasons: bool) -> Iterator[Records]:
+    def read(
+        self, splits: Sequence[FileSplit], schema: InputSchema, *, reasons: bool
+    ) -> Iterator[ArrowBatches]:
         """Read the columns that name items, a row group at a time.
 
         Args:
@@ -141,7 +143,7 @@ class ParquetFiles:
     def _folded(self, name: str) -> str:
         return name if self.exact else name.lower()
 
-    def _read(self, split: FileSplit, schema: InputSchema, wanted: Sequence[str]) -> Iterator[Records]:
+    def _read(self, split: FileSplit, schema: InputSchema, wanted: Sequence[str]) -> Iterator[ArrowBatches]:
         path, start, stop = split
         with self.system.open_input_file(path) as opened:
             file, size = pq.ParquetFile(opened), opened.size()

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from fanin.spark.runtime.arrow import Records, ddl
+from fanin.spark.runtime.arrow import ArrowBatches, ddl
 
 PAGE_SCHEMA: Final = pa.schema(
     [
@@ -45,22 +45,22 @@ MARK_SCHEMA: Final = pa.schema(list(_MERGED)[:4])
 MARKS: Final = ddl(MARK_SCHEMA)
 
 
-def page_records(count: int, **columns: Any) -> Records:
+def page_records(count: int, **columns: Any) -> ArrowBatches:
     """Make ``count`` rows of ``PAGES``; columns that are not given are null."""
     return _records(PAGE_SCHEMA, count, columns)
 
 
-def merged_records(count: int, **columns: Any) -> Records:
+def merged_records(count: int, **columns: Any) -> ArrowBatches:
     """Make ``count`` rows of ``MERGED``; columns that are not given are null."""
     return _records(_MERGED, count, columns)
 
 
-def mark_records(count: int, **columns: Any) -> Records:
+def mark_records(count: int, **columns: Any) -> ArrowBatches:
     """Make ``count`` rows of ``MARKS``."""
     return _records(MARK_SCHEMA, count, columns)
 
 
-def _records(schema: Any, count: int, columns: dict[str, Any]) -> Records:
+def _records(schema: Any, count: int, columns: dict[str, Any]) -> ArrowBatches:
     arrays = []
     for name, kind in zip(schema.names, schema.types, strict=True):
         values = columns.get(name)

@@ -16,7 +16,7 @@ from pyspark.sql.types import LongType, StringType
 from fanin.domain.ids import Block
 from fanin.spark.ack.input_schema import ALWAYS_WHOLE, LONGEST, InputSchema, whole_number
 from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
-from fanin.spark.runtime.arrow import Records
+from fanin.spark.runtime.arrow import ArrowBatches
 from fanin.spark.runtime.lookups import looked_up
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.unreadable import decoded
@@ -96,7 +96,7 @@ def resolve(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> DataF
 
 def find_blocks_task(
     batches: BatchReader, schema: InputSchema
-) -> Callable[[Iterable[Records]], Iterator[Records]]:
+) -> Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]:
     """Make the function of a task that finds the blocks of items that names stand for.
 
     Returns:
@@ -104,7 +104,7 @@ def find_blocks_task(
         or ``name``, ``reason`` and ``detail`` of names that are refused.
     """
 
-    def run(records: Iterable[Records]) -> Iterator[Records]:
+    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         issued = IssuedItems(batches)
         for record in records:
             names = record.column(0).to_pylist()

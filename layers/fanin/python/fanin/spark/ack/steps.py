@@ -17,7 +17,7 @@ from fanin.spark.ack.lifting import LIFTED, WINDOW_BITS, lift_task
 from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.schemas import MARKS, MERGED, PAGES
-from fanin.spark.runtime.arrow import Records
+from fanin.spark.runtime.arrow import ArrowBatches
 from fanin.spark.runtime.cluster import most_tasks
 
 _TASKS: Final = 32
@@ -44,7 +44,7 @@ def pages_from_files(
     splits = files.splits(most_tasks(spark))
     coalesce = coalesce_task(batches, schema)
 
-    def run(records: Iterable[Records]) -> Iterator[Records]:
+    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         for record in records:
             for number in record.column(0).to_pylist():
                 yield from coalesce(files.read(splits[number], schema, reasons=reasons))

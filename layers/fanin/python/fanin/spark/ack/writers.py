@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from fanin.domain.limits import shown
 from fanin.errors import InvalidRequest
-from fanin.spark.runtime.progress import Progress
+from fanin.spark.runtime.progress import JobProgress
 from fanin.spark.runtime.values import whole
 
 LEAST: Final = 1_000
@@ -24,7 +24,7 @@ _STEADY: Final = 200.0
 
 
 @dataclass(frozen=True)
-class Share:
+class WriterShare:
     """How writes are divided among tasks.
 
     Attributes:
@@ -65,7 +65,7 @@ def check_writers(writers: Any, per_second: Any) -> tuple[int | None, float | No
     return None if writers is None else whole("writers", writers, 1), rate
 
 
-def share_writers(words: int, most: int, writers: int | None, per_second: float | None) -> Share:
+def share_writers(words: int, most: int, writers: int | None, per_second: float | None) -> WriterShare:
     """Divide the writes of a run among tasks.
 
     Args:
@@ -83,10 +83,10 @@ def share_writers(words: int, most: int, writers: int | None, per_second: float 
     else:
         tasks = max(min(at_once, -(-words // LEAST)), -(-words // _MOST), 1)
     running = min(at_once, tasks)
-    return Share(tasks, at_once, per_second / running if per_second else None, writers)
+    return WriterShare(tasks, at_once, per_second / running if per_second else None, writers)
 
 
-class Written:
+class WriterReport:
     """How many words and failures of a run are dealt with so far; shown, if at all, inside a ``with`` block.
 
     Those that were done before count, too, though nothing is written for them.
@@ -104,7 +104,7 @@ class Written:
     def __init__(self, spark: SparkSession, words: int, failures: int, *, shown: bool) -> None:
         self.count: Accumulator[int] = spark.sparkContext.accumulator(0)
         what = "words and failures" if failures else "words"
-        self._shown = Progress(what, words + failures, lambda: self.count.value) if shown else None
+        self._shown = JobProgress(what, words + failures, lambda: self.count.value) if shown else None
 
     def __enter__(self) -> Self:
         if self._shown:

@@ -13,12 +13,12 @@ from fanin import names
 from fanin.domain.batch import RETENTION, Mode, State
 from fanin.domain.limits import MAX_LIFETIME
 from fanin.spark.auditing import sums
-from fanin.spark.auditing.rows import Fault
+from fanin.spark.auditing.rows import RowFault
 from fanin.spark.auditing.sql_tree import TOP
-from fanin.spark.auditing.sweep import Part
+from fanin.spark.auditing.sweep import Measured
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     """What the audit found.
 
     Attributes:
@@ -38,8 +38,8 @@ class Kind(StrEnum):
         ORPHAN: a word has no batch. That is not wrong: when a batch is removed, its words expire later.
     """
 
-    MALFORMED_KEY = Fault.KEY.value
-    MALFORMED_ROW = Fault.ROW.value
+    MALFORMED_KEY = RowFault.KEY.value
+    MALFORMED_ROW = RowFault.ROW.value
     CONTRADICTION = "contradiction"
     NO_SUCH_CHILD = "no_such_child"
     OUTSIDE = "outside"
@@ -53,16 +53,16 @@ class Kind(StrEnum):
     ORPHAN = "orphan"
 
 
-NOTICES: Final = (Kind.ORPHAN,)
+NOTICES: Final = (FindingKind.ORPHAN,)
 """Kinds that are not wrong."""
 
-MOVING: Final = (Kind.LOST_PARENT, Kind.STUCK, Kind.EARLY)
+MOVING: Final = (FindingKind.LOST_PARENT, FindingKind.STUCK, FindingKind.EARLY)
 """Kinds that a sound batch shows for a moment, between a word and the verdict; ``verify`` can judge them."""
 
-_CARRYING: Final = (*MOVING, Kind.WRONG_TOTAL)
+_CARRYING: Final = (*MOVING, FindingKind.WRONG_TOTAL)
 """Kinds that a sound batch shows if a word was read earlier than one below it, or later than its row."""
 
-_GROWING: Final = (Kind.NO_SUCH_CHILD, Kind.OUTSIDE)
+_GROWING: Final = (FindingKind.NO_SUCH_CHILD, FindingKind.OUTSIDE)
 """Kinds that an open batch shows if the words of a snapshot were read later than its batches."""
 
 _FOUND: Final = ("batch_id", "word_id", "kind", "detail")
@@ -112,19 +112,19 @@ def word_findings(words: DataFrame) -> DataFrame:
     latest = f"until / 1000 + {MAX_LIFETIME + RETENTION}"
     finds = [
         _Find("fault is not null", "fault", "detail"),
-        _Find(f"fault is null and {contradicts} is not null", _sql(Kind.CONTRADICTION), contradicts),
-        _Find("in_tree and ~bits & ~existing <> 0", _sql(Kind.NO_SUCH_CHILD)),
-        _Find(f"judged and not in_tree and not ({_GROWN})", _sql(Kind.OUTSIDE), elsewhere),
+        _Find(f"fault is null and {contradicts} is not null", _sql(FindingKind.CONTRADICTION), contradicts),
+        _Find("in_tree and ~bits & ~existing <> 0", _sql(FindingKind.NO_SUCH_CHILD)),
+        _Find(f"judged and not in_tree and not ({_GROWN})", _sql(FindingKind.OUTSIDE), elsewhere),
         _Find(f"judged and not in_tree and {_GROWN}", _sql(_ONE_ABOVE), elsewhere),
-        _Find(f"not known and fault is null and expires_at > {latest}", _sql(Kind.FORGED)),
-        _Find(f"not known and fault is null and expires_at <= {latest}", _sql(Kind.ORPHAN)),
-        _Find(f"{sums.LEAF_DETAIL} is not null", _sql(Kind.WRONG_TOTAL), sums.LEAF_DETAIL),
+        _Find(f"not known and fault is null and expires_at > {latest}", _sql(FindingKind.FORGED)),
+        _Find(f"not known and fault is null and expires_at <= {latest}", _sql(FindingKind.ORPHAN)),
+        _Find(f"{sums.LEAF_DETAIL} is not null", _sql(FindingKind.WRONG_TOTAL), sums.LEAF_DETAIL),
     ]
     # A word that has expired can only show that it expired too early.
     present = [find._replace(when=f"not gone and ({find.when})") for find in finds]
     early = _Find(
         "judged and not ended and expires_at < batch_expires_at",
-        _sql(Kind.EXPIRES_EARLY),
+        _sql(FindingKind.EXPIRES_EARLY),
         "concat(batch_expires_at - expires_at, ' s before its batch')",
     )
     return _explode(words, [*present, early], "word_id")
@@ -150,29 +150,29 @@ def batch_findings(batches: DataFrame) -> DataFrame:
     whole = "fault is null"
     finds = [
         _Find(f"not ({whole})", "fault"),
-        _Find(f"{whole} and {contradicts} is not null", _sql(Kind.CONTRADICTION), contradicts),
-        _Find(f"{whole} and not ({filed})", _sql(Kind.MISFILED), "concat('under ', shelf)"),
+        _Find(f"{whole} and {contradicts} is not null", _sql(FindingKind.CONTRADICTION), contradicts),
+        _Find(f"{whole} and not ({filed})", _sql(FindingKind.MISFILED), "concat('under ', shelf)"),
         _Find(
             f"{whole} and mode = '{Mode.EXACT}' and state = '{State.CLOSED}' and pending = 0",
-            _sql(Kind.STUCK),
+            _sql(FindingKind.STUCK),
         ),
         _Find(
             f"{whole} and {sums.COMPLETE} and pending > 0",
-            _sql(Kind.EARLY),
+            _sql(FindingKind.EARLY),
             "concat(pending, if(pending = 1, ' item is pending', ' items are pending'))",
         ),
-        _Find(f"{sums.ROW_DETAIL} is not null", _sql(Kind.WRONG_TOTAL), sums.ROW_DETAIL),
+        _Find(f"{sums.ROW_DETAIL} is not null", _sql(FindingKind.WRONG_TOTAL), sums.ROW_DETAIL),
     ]
     return _explode(batches, finds, "cast(null as string)")
 
 
 def level_findings(measured: DataFrame) -> DataFrame:
     """Find finished words whose parent's bit is pending, in rows of ``sweep.MEASURE``."""
-    lost = measured.where(F.col("part") == Part.LOST.value)
+    lost = measured.where(F.col("part") == Measured.LOST.value)
     return lost.select(
         "batch_id",
         F.concat_ws("/", "batch_id", "level", "number").alias("word_id"),
-        F.lit(Kind.LOST_PARENT.value).alias("kind"),
+        F.lit(FindingKind.LOST_PARENT.value).alias("kind"),
         F.lit(None).cast("string").alias("detail"),
     )
 
@@ -184,7 +184,7 @@ def total_findings(words: DataFrame) -> DataFrame:
         The columns of ``word_findings``.
     """
     return sums.word_totals(words).select(
-        "batch_id", "word_id", F.lit(Kind.WRONG_TOTAL.value).alias("kind"), "detail"
+        "batch_id", "word_id", F.lit(FindingKind.WRONG_TOTAL.value).alias("kind"), "detail"
     )
 
 
@@ -210,7 +210,7 @@ def judge(found: DataFrame, batches: DataFrame) -> DataFrame:
     return (
         found.join(states, "batch_id", "left")
         .where(f"not {above} or pending > 0")
-        .withColumn("kind", F.expr(f"if({above}, {_sql(Kind.OUTSIDE)}, kind)"))
+        .withColumn("kind", F.expr(f"if({above}, {_sql(FindingKind.OUTSIDE)}, kind)"))
         .withColumn("in_flux", F.expr(flux))
         .withColumn("wrong", F.expr(f"not in_flux and kind not in {_among(NOTICES)}"))
         .select(*_FOUND, "in_flux", "wrong")
@@ -221,7 +221,7 @@ def _sql(text: str) -> str:
     return f"'{text}'"
 
 
-def _among(kinds: Iterable[Kind]) -> str:
+def _among(kinds: Iterable[FindingKind]) -> str:
     return f"({', '.join(map(_sql, kinds))})"
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.spark.auditing.sql_tree import TIER
-from fanin.spark.auditing.sweep import BLOCK, MEASURE, TAKEN, Part, measure_blocks
+from fanin.spark.auditing.sweep import BLOCK, MEASURE, TAKEN, Measured, measure_blocks
 
 
 def measure(words: DataFrame) -> DataFrame:
@@ -41,7 +41,7 @@ def missing(measured: DataFrame, batches: DataFrame) -> DataFrame:
     Returns:
         batch_id, start, stop: half-open, disjoint and not adjacent.
     """
-    hulls = measured.where(F.col("part") == Part.HULL.value)
+    hulls = measured.where(F.col("part") == Measured.HULL.value)
     order = Window.partitionBy("batch_id").orderBy("start")
     between = hulls.select(
         "batch_id",
@@ -55,7 +55,7 @@ def missing(measured: DataFrame, batches: DataFrame) -> DataFrame:
         .select("batch_id", F.coalesce("start", F.lit(0)).alias("start"), F.col("items").alias("stop"))
         .where("start < stop")
     )
-    inner = measured.where(F.col("part") == Part.GAP.value).select("batch_id", "start", "stop")
+    inner = measured.where(F.col("part") == Measured.GAP.value).select("batch_id", "start", "stop")
     return inner.unionByName(between).join(wanted, "batch_id", "left_semi").unionByName(behind)
 
 

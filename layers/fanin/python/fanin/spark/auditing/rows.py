@@ -25,7 +25,7 @@ LINES: Final = StructType([StructField("value", StringType()), StructField("sour
 """``value`` is a line of DynamoDB JSON; ``source`` the file or the segment that it came from."""
 
 
-class Fault(StrEnum):
+class RowFault(StrEnum):
     """Why a row cannot be from the service.
 
     Attributes:
@@ -72,7 +72,7 @@ def words(lines: DataFrame) -> DataFrame:
         carried: how many of its bits were cleared with a whole tally; null if the row does not have it.
         sums: of the totals of the batch, null for those that the row does not have; null if it has none.
         expires_at: seconds since the epoch.
-        fault: a ``Fault``, or null.
+        fault: a ``RowFault``, or null.
         detail: the beginning of the row, if it has a fault.
         source: as in the lines.
     """
@@ -108,7 +108,7 @@ def words(lines: DataFrame) -> DataFrame:
         " or (has_done and done_bits is null) or odd_sums"
         " or carried < 0"
     )
-    fault = F.when(F.expr(f"not ({named})"), Fault.KEY).when(F.expr(odd), Fault.ROW)
+    fault = F.when(F.expr(f"not ({named})"), RowFault.KEY).when(F.expr(odd), RowFault.ROW)
     return typed.withColumn("fault", fault).select(
         "word_id",
         *(F.expr(f"if({named}, {name}, null)").alias(name) for name in ("batch_id", "level", "number")),
@@ -186,7 +186,7 @@ def batches(lines: DataFrame) -> DataFrame:
         *(name for name in _TEXTS if name != "totals"),
         *("partial", "totals_exact", "sums"),
         F.split("totals", " ").alias("totals"),
-        F.when(~F.coalesce(whole, F.lit(False)), Fault.ROW).alias("fault"),
+        F.when(~F.coalesce(whole, F.lit(False)), RowFault.ROW).alias("fault"),
         "source",
     )
 

@@ -15,7 +15,7 @@ Columns: TypeAlias = dict[str, Any]
 """Column → numpy array; all have the same length."""
 
 
-class Part(IntEnum):
+class Measured(IntEnum):
     """What a row of ``MEASURE`` is.
 
     Attributes:
@@ -99,7 +99,9 @@ def _unions(columns: Columns) -> Iterator[pa.RecordBatch]:
     lost = np.flatnonzero(columns["finished"])
     lost = lost[~_below(_Marks(level[row], begin, end), level[lost], (first + origin)[lost])]
     if len(lost):
-        yield _page(Part.LOST, columns["batch_id"][lost], level=level[lost], number=columns["number"][lost])
+        yield _page(
+            Measured.LOST, columns["batch_id"][lost], level=level[lost], number=columns["number"][lost]
+        )
     if not len(begin):
         return
     reach = np.maximum.accumulate(end)
@@ -113,12 +115,12 @@ def _unions(columns: Columns) -> Iterator[pa.RecordBatch]:
     batch, shift = columns["batch_id"][row], origin[row]
     if len(inner):
         yield _page(
-            Part.GAP, batch[inner], start=before[inner] - shift[inner], stop=begin[inner] - shift[inner]
+            Measured.GAP, batch[inner], start=before[inner] - shift[inner], stop=begin[inner] - shift[inner]
         )
     piece = np.flatnonzero(fresh | (gap & ~lowest))
     last = np.append(piece[1:], len(begin)) - 1
     yield _page(
-        Part.HULL,
+        Measured.HULL,
         batch[piece],
         start=begin[piece] - shift[piece],
         stop=reach[last] - shift[piece],
@@ -158,7 +160,7 @@ def _below(marks: _Marks, levels: Any, places: Any) -> Any:
     return under
 
 
-def _page(part: Part, batch: Any, **columns: Any) -> pa.RecordBatch:
+def _page(part: Measured, batch: Any, **columns: Any) -> pa.RecordBatch:
     zeros = np.zeros(len(batch), np.int64)
     return pa.RecordBatch.from_pydict(
         {

@@ -12,11 +12,10 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from fanin.domain.batch import IDLE_STEP, LIVE, STALL_STEP, Mode, State
-from fanin.domain.batch import Kind as BatchKind
+from fanin.domain.batch import IDLE_STEP, LIVE, STALL_STEP, Kind, Mode, State
 from fanin.spark.auditing import progress, sums
 from fanin.spark.auditing.findings import (
-    Kind,
+    FindingKind,
     batch_findings,
     judge,
     level_findings,
@@ -29,7 +28,7 @@ SLACK: Final = 60_000
 """Milliseconds by which the clocks of tables, functions and this job may differ."""
 
 
-class Verdict(StrEnum):
+class BatchVerdict(StrEnum):
     """What the words say about the stored state of a batch; the worst comes first.
 
     Attributes:
@@ -106,26 +105,26 @@ class Audit:
             age: seconds from its creation to its end, or to the snapshot.
             rate: items done per second, from its creation to its end or its last activity.
             wrong, in_flux: number of findings of either sort.
-            verdict: a ``Verdict``.
+            verdict: a ``BatchVerdict``.
         """
         counts = findings.groupBy("batch_id").agg(
             F.count_if("wrong").alias("wrong"),
             F.count_if("in_flux").alias("in_flux"),
             *(
                 F.bool_or(F.expr(f"wrong and kind = '{kind.value}'")).alias(f"is_{kind.value}")
-                for kind in (Kind.EARLY, Kind.STUCK)
+                for kind in (FindingKind.EARLY, FindingKind.STUCK)
             ),
         )
         until = F.lit(self.until)
         age = F.greatest(F.lit(0), F.coalesce("ended_at", until) - F.col("created_at")) / 1000
         busy = F.least("active_until", until) - F.col("created_at")
         verdict = (
-            F.when(F.col("is_early"), Verdict.EARLY)
-            .when(F.col("is_stuck"), Verdict.STUCK)
-            .when(F.col("wrong") > 0, Verdict.WRONG)
-            .when(F.col("in_flux") > 0, Verdict.IN_FLUX)
-            .when(F.col("mode") == Mode.ESTIMATED.value, Verdict.COUNTED)
-            .otherwise(Verdict.SOUND)
+            F.when(F.col("is_early"), BatchVerdict.EARLY)
+            .when(F.col("is_stuck"), BatchVerdict.STUCK)
+            .when(F.col("wrong") > 0, BatchVerdict.WRONG)
+            .when(F.col("in_flux") > 0, BatchVerdict.IN_FLUX)
+            .when(F.col("mode") == Mode.ESTIMATED.value, BatchVerdict.COUNTED)
+            .otherwise(BatchVerdict.SOUND)
         )
         return (
             self.advanced.where("fault is null")
@@ -237,7 +236,7 @@ def _active_until() -> Column:
     idle = F.when(F.col("state") == State.OPEN.value, F.col("open_idle_ttl")).otherwise(
         F.col("closed_idle_ttl")
     )
-    stalls = (F.col("kind") == BatchKind.BATCH.value) & (F.col("stall_after") > 0)
+    stalls = (F.col("kind") == Kind.BATCH.value) & (F.col("stall_after") > 0)
     # ``least`` ignores nulls.
     step = F.least(F.greatest(F.lit(1), idle * IDLE_STEP), F.when(stalls, F.col("stall_after") * STALL_STEP))
     return F.coalesce("ended_at", F.col("touched_at") + step)

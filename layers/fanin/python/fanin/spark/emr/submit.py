@@ -106,7 +106,7 @@ class Submission:
 
 
 @dataclass(frozen=True)
-class Run:
+class JobRun:
     """A run of a job, as it was last seen.
 
     Attributes:
@@ -142,7 +142,7 @@ class Runs:
     def _emr(self) -> Any:
         return client_factory("emr-serverless", read_timeout=60)()
 
-    def submit(self, submission: Submission) -> Run:
+    def submit(self, submission: Submission) -> JobRun:
         """Start a job.
 
         Returns:
@@ -178,9 +178,9 @@ class Runs:
             request["executionTimeoutMinutes"] = math.ceil(submission.timeout / _MINUTE)
         with _explained("start the job"):
             answer = self._emr.start_job_run(applicationId=self._pipeline.application, **request)
-        return Run(answer["jobRunId"], job)
+        return JobRun(answer["jobRunId"], job)
 
-    def look(self, run_id: str) -> Run:
+    def look(self, run_id: str) -> JobRun:
         """Read the state of a run.
 
         Raises:
@@ -188,7 +188,7 @@ class Runs:
         """
         with _explained("look at the run"):
             seen = self._emr.get_job_run(**self._named(run_id))["jobRun"]
-        return Run(
+        return JobRun(
             run_id,
             seen.get("name", ""),
             seen["state"],
@@ -196,7 +196,7 @@ class Runs:
             seen.get("totalExecutionDurationSeconds"),
         )
 
-    def follow(self, run_id: str, *, sleep: Callable[[float], None] = time.sleep) -> Iterator[Run]:
+    def follow(self, run_id: str, *, sleep: Callable[[float], None] = time.sleep) -> Iterator[JobRun]:
         """Give each change of state, until the run has ended."""
         last = ""
         while True:

@@ -26,7 +26,7 @@ from fanin.spark.fanout.folder_owner import check_key, note_batch
 from fanin.spark.fanout.opening import default_key, open_batch, request_of
 from fanin.spark.fanout.queue_check import check_queue, check_url
 from fanin.spark.fanout.rejects_folder import write_rejects
-from fanin.spark.fanout.sending import Target, send, sent_before
+from fanin.spark.fanout.sending import SendTarget, send, sent_before
 from fanin.spark.fanout.sent_messages import SentMessages
 from fanin.spark.fanout.staging import Made, Staging, find_staging, left_out_name, stage
 from fanin.spark.fanout.summary import FannedOut, summarize
@@ -40,7 +40,7 @@ from fanin.spark.runtime.datasets import check_apart, read_dataset
 from fanin.spark.runtime.file_tasks import one_task_for_each_file
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import path_of
-from fanin.spark.runtime.progress import Progress
+from fanin.spark.runtime.progress import JobProgress
 from fanin.spark.runtime.reject_limit import RejectLimit
 from fanin.spark.runtime.rejects import check_rejects_folder, rejects_folder
 from fanin.spark.runtime.service import Service
@@ -48,7 +48,7 @@ from fanin.spark.runtime.session import session_of
 from fanin.spark.runtime.values import whole
 
 
-class Plan(NamedTuple):
+class FanOutPlan(NamedTuple):
     """One fan-out, with its arguments as they were read; see ``fan_out``."""
 
     rows: DataFrame | Dataset | FailedRows
@@ -143,7 +143,7 @@ def fan_out(
         InvalidItemId: the service did not issue the parent item.
     """
     folder = path_of("staging", staging)
-    plan = Plan(
+    plan = FanOutPlan(
         rows,
         body,
         keys,
@@ -176,7 +176,7 @@ def fan_out(
     return _send(spark, service, plan, _staged(spark, plan, rows))
 
 
-def _retry(spark: SparkSession, service: Service, plan: Plan, rows: FailedRows) -> FannedOut:
+def _retry(spark: SparkSession, service: Service, plan: FanOutPlan, rows: FailedRows) -> FannedOut:
     """Send the failed rows of an earlier fan-out."""
     source = {**rows.describe(), "queue": plan.queue}
     retried = take_failed_rows(spark, service, rows, plan.folder, source)
@@ -188,7 +188,7 @@ def _retry(spark: SparkSession, service: Service, plan: Plan, rows: FailedRows) 
     return replace(done, retry_of=rows.batch_id, already=retried.already)
 
 
-def _send(spark: SparkSession, service: Service, plan: Plan, staging: Staging) -> FannedOut:
+def _send(spark: SparkSession, service: Service, plan: FanOutPlan, staging: Staging) -> FannedOut:
     """Send rows that are staged, unless their batch has ended or all were sent; close it, and sum up."""
     files, key = Folder(spark, plan.folder), plan.key or default_key(staging)
     retry = isinstance(plan.rows, FailedRows)
@@ -209,7 +209,7 @@ def _send(spark: SparkSession, service: Service, plan: Plan, staging: Staging) -
         batch = service.ledger().refresh([batch.batch_id])[batch.batch_id]
         if batch.state is State.OPEN:
             results = messages.new()
-            target = Target(plan.queue, group, service, plan.workers, plan.fair, sent=before)
+            target = SendTarget(plan.queue, group, service, plan.workers, plan.fair, sent=before)
             _send_messages(spark, staging, target, files.at(results), progress=plan.progress)
             messages.finish(results)
     if batch.state is State.OPEN:
@@ -218,18 +218,18 @@ def _send(spark: SparkSession, service: Service, plan: Plan, staging: Staging) -
 
 
 def _send_messages(
-    spark: SparkSession, staging: Staging, target: Target, results: str, *, progress: bool
+    spark: SparkSession, staging: Staging, target: SendTarget, results: str, *, progress: bool
 ) -> None:
     """Have tasks send the messages of a staging, and write what came of it to ``results``."""
     count: Accumulator[int] = spark.sparkContext.accumulator(0)
-    shown = Progress("messages", staging.rows, lambda: count.value) if progress else nullcontext()
+    shown = JobProgress("messages", staging.rows, lambda: count.value) if progress else nullcontext()
     # Tasks say how far they are when they end, so of a small staging each reads a single file.
     apart = one_task_for_each_file(spark) if staging.small else nullcontext()
     with apart, shown:
         send(staging.read(spark), replace(target, count=count)).write.parquet(results)
 
 
-def _staged(spark: SparkSession, plan: Plan, rows: DataFrame | Dataset) -> Staging:
+def _staged(spark: SparkSession, plan: FanOutPlan, rows: DataFrame | Dataset) -> Staging:
     files, left = Folder(spark, plan.folder), plan.left_out
     opened: list[Opened] = []
     # The folder may hold the dataset itself, but what is staged in it must not become a part of that.

@@ -30,7 +30,7 @@ from fanin.spark.fanout.opening import STAGING
 from fanin.spark.fanout.sent_rows import with_ordinals
 from fanin.spark.fanout.staging import ORDINAL, Made, Staging, find_staging, stage
 from fanin.spark.outcome.driver import outcomes
-from fanin.spark.runtime.arrow import Records
+from fanin.spark.runtime.arrow import ArrowBatches
 from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import Located
@@ -162,7 +162,7 @@ def take_task(service: Service, batch: Batch, name: str) -> Task:
         those that this redrive has taken, now or before.
     """
 
-    def run(pages: Iterable[Records]) -> Iterator[Records]:
+    def run(pages: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         ports = service.ledger().ports
         for page in pages:
             ordinals = page.column(EARLIER).to_pylist()

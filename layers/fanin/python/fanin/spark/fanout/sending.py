@@ -54,7 +54,7 @@ AddKeys = Callable[[Sequence[ItemKey]], Sequence[KeyedItem]]
 
 
 @dataclass(frozen=True)
-class Target:
+class SendTarget:
     """Where messages go, and as which items.
 
     Attributes:
@@ -82,7 +82,7 @@ class Target:
         return ":" not in self.group
 
 
-def send(numbered: DataFrame, target: Target) -> DataFrame:
+def send(numbered: DataFrame, target: SendTarget) -> DataFrame:
     """Send messages, one for each item. Whenever the result is evaluated, they are sent.
 
     Args:
@@ -97,7 +97,7 @@ def send(numbered: DataFrame, target: Target) -> DataFrame:
     )
 
 
-def send_task(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def send_task(target: SendTarget) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Make the function of a task that sends.
 
     Returns:
@@ -128,7 +128,7 @@ def send_task(target: Target) -> Callable[[Iterable[pa.RecordBatch]], Iterator[p
     return run
 
 
-def _adder(target: Target) -> AddKeys:
+def _adder(target: SendTarget) -> AddKeys:
     """Add keys to the batch, waiting for other tasks that do."""
 
     def add(keys: Sequence[ItemKey]) -> Sequence[KeyedItem]:
@@ -146,7 +146,7 @@ def _counted(pages: Iterable[pa.RecordBatch], count: Accumulator[int]) -> Iterat
 
 
 def sent_before(service: Service, queue: str, group: str) -> list[tuple[int, int]]:
-    """The runs of rows whose messages a queue has, by the notes of all runs so far; see ``Target.sent``."""
+    """Runs of rows whose messages a queue has, by the notes of all runs so far; see ``SendTarget.sent``."""
     batch_id, first, stop = _items_of(group)
     rows = service.ledger().ports.parts.sent(batch_id, upto=stop, limit=MOST_NOTES)[0]
     spans = [(row.start - first, row.stop - first) for row in rows if row.queue == queue]
@@ -154,7 +154,7 @@ def sent_before(service: Service, queue: str, group: str) -> list[tuple[int, int
 
 
 def _items_of(group: str) -> tuple[int, int, int]:
-    """The batch of ``Target.group``, and the range of ordinals that may be those of its rows."""
+    """The batch of ``SendTarget.group``, and the range of ordinals that may be those of its rows."""
     if ":" not in group:
         return int(group), 0, ids.MAX_ITEMS
     block = ids.parse_prefix(group)
@@ -163,7 +163,7 @@ def _items_of(group: str) -> tuple[int, int, int]:
 
 def send_pages(
     pages: Iterable[pa.RecordBatch],
-    target: Target,
+    target: SendTarget,
     send: Send,
     fail: Callable[[list[Failure]], object],
     *,
@@ -216,7 +216,7 @@ class _Outgoing:
         conflicting: ordinals of rows whose items have another message.
     """
 
-    def __init__(self, target: Target, note: NoteSent) -> None:
+    def __init__(self, target: SendTarget, note: NoteSent) -> None:
         self.sent = 0
         self.conflicting: list[int] = []
         self._group, self._before, self._note = target.group, target.sent, note
@@ -266,7 +266,7 @@ class _Keyed(_Outgoing):
         add: likewise.
     """
 
-    def __init__(self, target: Target, note: NoteSent, add: AddKeys) -> None:
+    def __init__(self, target: SendTarget, note: NoteSent, add: AddKeys) -> None:
         super().__init__(target, note)
         self._add = add
         self._under_way: deque[tuple[str, int]] = deque()

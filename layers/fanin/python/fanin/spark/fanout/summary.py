@@ -24,7 +24,7 @@ from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.results import Result
 
 
-class Sent(StrEnum):
+class SentSoFar(StrEnum):
     """How many messages of a batch were sent, as far as the folder knows."""
 
     NONE = "none"
@@ -34,9 +34,9 @@ class Sent(StrEnum):
 
 
 _HOW_MANY: Final = {
-    Sent.NONE: ", and none of its rows was sent",
-    Sent.SOME: ", and perhaps not all of its rows were sent",
-    Sent.ALL: "",
+    SentSoFar.NONE: ", and none of its rows was sent",
+    SentSoFar.SOME: ", and perhaps not all of its rows were sent",
+    SentSoFar.ALL: "",
 }
 
 
@@ -101,7 +101,7 @@ def summarize(
         left.append(read_dataset(spark, files.at(left_out), rejects.SCHEMA))
     totals: dict[str, int | None] = dict.fromkeys(("sent", "requests"), None if staging.rows else 0)
     refused = 0
-    sent = Sent.ALL
+    sent = SentSoFar.ALL
     if (results := messages.results()) is not None:
         found = read_dataset(spark, files.at(results), RESULT)
         totals, refused = _totals(found)
@@ -113,9 +113,9 @@ def summarize(
             )
         if refused:
             left.append(_refused(found, staging.read(spark)))
-            sent = Sent.SOME
+            sent = SentSoFar.SOME
     elif staging.rows:
-        sent = Sent.SOME if messages.began() else Sent.NONE
+        sent = SentSoFar.SOME if messages.began() else SentSoFar.NONE
     rejected = write_rejects(spark, reduce(DataFrame.unionByName, left) if left else None, rejects_folder)
     out = sum(rejected.values())
     if out != staging.left + refused:
@@ -135,7 +135,7 @@ def summarize(
     )
 
 
-def unsent(batch: Batch, folder: str, sent: Sent) -> str | None:
+def unsent(batch: Batch, folder: str, sent: SentSoFar) -> str | None:
     """Say how to send what is left of a batch that ended before its rows were done.
 
     Returns:
@@ -143,11 +143,11 @@ def unsent(batch: Batch, folder: str, sent: Sent) -> str | None:
         deadline completed it after all messages were sent.
     """
     by_deadline = batch.state is State.COMPLETE
-    if not batch.state.terminal or (by_deadline and (not batch.partial or sent is Sent.ALL)):
+    if not batch.state.terminal or (by_deadline and (not batch.partial or sent is SentSoFar.ALL)):
         return None
     told = f"batch {batch.batch_id} {'was completed by its deadline' if by_deadline else f'is {batch.state}'}"
     if not batch.items:
-        return f"{told}{_HOW_MANY[Sent.NONE]}; to send them, name another --key"
+        return f"{told}{_HOW_MANY[SentSoFar.NONE]}; to send them, name another --key"
     return (
         f"{told}{_HOW_MANY[sent]}; to send what has failed or is pending,"
         f" name --retry-of {batch.batch_id} --failed-from {folder} --and-pending and a new --staging"

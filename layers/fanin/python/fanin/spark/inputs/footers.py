@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.opening import Opened
-from fanin.spark.runtime.arrow import Records, ddl
+from fanin.spark.runtime.arrow import ArrowBatches, ddl
 from fanin.spark.runtime.cluster import most_tasks
 from fanin.spark.runtime.object_store import file_system, place_of
 
@@ -65,7 +65,7 @@ def promised_rows(spark: SparkSession, system: Any, paths: Sequence[str]) -> int
         InvalidRequest: a footer contradicts itself; names the file.
     """
 
-    def footers(records: Iterable[Records]) -> Iterator[Records]:
+    def footers(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         for record in records:
             found = [_footer(system, paths[number]) for number in record.column(0).to_pylist()]
             yield pa.RecordBatch.from_pylist(found, schema=_FOOTERS)

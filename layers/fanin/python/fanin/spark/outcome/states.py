@@ -15,7 +15,7 @@ from fanin.domain.keys import checked_key, payload_digest
 from fanin.domain.picture import ItemState
 from fanin.domain.tree import Tree
 from fanin.errors import InvalidRequest
-from fanin.spark.runtime.arrow import Records, page
+from fanin.spark.runtime.arrow import ArrowBatches, page
 from fanin.spark.runtime.service import Service
 
 ITEMS: Final = pa.schema([("batch_id", pa.int64()), ("ordinal", pa.int64())])
@@ -31,7 +31,7 @@ _UNTOUCHED: Final = WordRow(_TREE.full, 0, {})
 
 def read_states_task(
     service: Service, *, keys: bool = False, results: bool = False
-) -> Callable[[Iterable[Records]], Iterator[Records]]:
+) -> Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]:
     """Make the function of a task that reads what became of items.
 
     Args:
@@ -44,7 +44,7 @@ def read_states_task(
         so that items of a word are next to each other; and gives ``STATES`` of each.
     """
 
-    def run(records: Iterable[Records]) -> Iterator[Records]:
+    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         for record in records:
             for start in range(0, record.num_rows, _AT_ONCE):
                 some = record.slice(start, _AT_ONCE)
@@ -53,17 +53,17 @@ def read_states_task(
     return run
 
 
-def find_keys_task(service: Service) -> Callable[[Iterable[Records]], Iterator[Records]]:
+def find_keys_task(service: Service) -> Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]:
     """Make the function of a task that finds the items of keys: it takes ``KEYS`` and gives ``KEYED``."""
 
-    def run(records: Iterable[Records]) -> Iterator[Records]:
+    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         for record in records:
             yield find_keys(record, service.ledger())
 
     return run
 
 
-def find_keys(record: Records, ledger: LedgerService) -> Records:
+def find_keys(record: ArrowBatches, ledger: LedgerService) -> ArrowBatches:
     """Find the items of some keys; one that is not there, or has another message, has no ordinal."""
     asked = list(zip(*(column.to_pylist() for column in record.columns), strict=True))
     keys: dict[int, list[str]] = {}
@@ -90,7 +90,9 @@ def _is_key(key: str) -> bool:
         return False
 
 
-def states(record: Records, ledger: LedgerService, *, keys: bool = False, results: bool = False) -> Records:
+def states(
+    record: ArrowBatches, ledger: LedgerService, *, keys: bool = False, results: bool = False
+) -> ArrowBatches:
     """Read what became of some items: their words, those above, and the reasons of those that failed."""
     ordinals: dict[int, list[int]] = {}
     for batch_id, ordinal in zip(*(column.to_pylist() for column in record.columns[:2]), strict=True):

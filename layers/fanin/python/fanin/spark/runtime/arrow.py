@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-Records: TypeAlias = Any
+ArrowBatches: TypeAlias = Any
 """A ``pyarrow.RecordBatch``; pyarrow has no type annotations."""
 
 _SQL: Final = {
@@ -26,7 +26,7 @@ def ddl(schema: Any) -> str:
     return ", ".join(f"{name} {_SQL[kind]}" for name, kind in zip(schema.names, schema.types, strict=True))
 
 
-def page(schema: Any, rows: Sequence[Sequence[Any]]) -> Records:
+def page(schema: Any, rows: Sequence[Sequence[Any]]) -> ArrowBatches:
     """Make a page of rows, each with a value for each column of a ``pyarrow.Schema``."""
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]

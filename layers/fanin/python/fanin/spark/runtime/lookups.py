@@ -10,14 +10,17 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.spark.runtime.arrow import Records, ddl
+from fanin.spark.runtime.arrow import ArrowBatches, ddl
 
 ABSENT: Final = -1
 """Stands for a number that is not there: a column of pandas that has nulls would round the others."""
 
 
 def looked_up(
-    task: Callable[[Iterable[Records]], Iterator[Records]], keys: Any, found: Any, columns: Iterable[Column]
+    task: Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]],
+    keys: Any,
+    found: Any,
+    columns: Iterable[Column],
 ) -> Column:
     """Look up what belongs to some columns.
 

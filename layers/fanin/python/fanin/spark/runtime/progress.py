@@ -31,7 +31,7 @@ _FIRST: Final = 10.0
 _WIDTH: Final = 20
 
 
-class Progress:
+class JobProgress:
     """Shows the progress of one step of a job while the step runs, inside a ``with`` block.
 
     Args:

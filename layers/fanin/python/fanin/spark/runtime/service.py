@@ -50,7 +50,7 @@ _UNITS: Final[Mapping[str, Callable[[bytes], int]]] = {
 """Operation → write units of a request, from its body; no row of fanin's is larger than 1 KB, but notes."""
 
 
-class Pace:
+class SharedPace:
     """Additive increase, multiplicative decrease, as TCP shares a line.
 
     A process knows nothing of the others, yet all of them together find the rate that the table takes, and
@@ -252,7 +252,7 @@ class Service:
 def _connection(service: Service) -> Connection:
     service._enter()  # noqa: SLF001
     connection = Connection(backoff=PATIENT, patience=PATIENCE)
-    pace = Pace(service.most_writes)
+    pace = SharedPace(service.most_writes)
     pace.attach(connection.client)
     pace.attach(connection.once)
     return connection

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from fanin.adapters.memory.accesses import Accesses
 from fanin.adapters.memory.sqs import requests
-from fanin.adapters.memory.sqs.queue import Held, Queue
+from fanin.adapters.memory.sqs.queue import MessageInFlight, Queue
 from fanin.adapters.memory.sqs.store import ENDPOINT, InvalidAttribute, QueueStore
 
 T = TypeVar("T")
@@ -294,7 +294,7 @@ class InMemorySqs(QueueCalls):
             return at is not None and at <= queue.clock.now()
 
 
-def _put(queue: Queue, entry: Mapping[str, Any]) -> Held:
+def _put(queue: Queue, entry: Mapping[str, Any]) -> MessageInFlight:
     return queue.send(
         entry["MessageBody"],
         entry.get("MessageAttributes") or {},

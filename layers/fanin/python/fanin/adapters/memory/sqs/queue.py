@@ -23,7 +23,7 @@ _CHANCES: Final = 32  # bits of a random draw
 
 
 @dataclass
-class Held:
+class MessageInFlight:
     """A message in a queue.
 
     Attributes:
@@ -86,8 +86,8 @@ class Queue:
     dead_letters: Queue | None = None
     max_receives: int = 0
     duplicated: float = 0.0
-    _held: OrderedDict[str, Held] = field(default_factory=OrderedDict, repr=False)
-    _deduplicated: dict[str, tuple[int, Held]] = field(default_factory=dict, repr=False)
+    _held: OrderedDict[str, MessageInFlight] = field(default_factory=OrderedDict, repr=False)
+    _deduplicated: dict[str, tuple[int, MessageInFlight]] = field(default_factory=dict, repr=False)
     _oldest: int = field(default=0, repr=False)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1), repr=False)
 
@@ -107,7 +107,7 @@ class Queue:
         delay: int | None = None,
         group_id: str | None = None,
         dedup_id: str | None = None,
-    ) -> Held:
+    ) -> MessageInFlight:
         """Take a message from a sender.
 
         Args:
@@ -126,7 +126,7 @@ class Queue:
             if dedup_id in self._deduplicated:
                 return self._deduplicated[dedup_id][1]
         wait = self.seconds("DelaySeconds") if delay is None else delay
-        held = Held(
+        held = MessageInFlight(
             message_id=_uuid(self.random),
             body=body,
             attributes=attributes,
@@ -141,7 +141,7 @@ class Queue:
         self._keep(held)
         return held
 
-    def receive(self, most: int, visibility_timeout: int | None) -> list[Held]:
+    def receive(self, most: int, visibility_timeout: int | None) -> list[MessageInFlight]:
         """Deliver messages, and hide them; those received too often move to the dead letters.
 
         Args:
@@ -150,8 +150,8 @@ class Queue:
         """
         now = self.clock.now()
         hidden = self.seconds("VisibilityTimeout") if visibility_timeout is None else visibility_timeout
-        received: list[Held] = []
-        dead: list[Held] = []
+        received: list[MessageInFlight] = []
+        dead: list[MessageInFlight] = []
         for held in self._visible(now):
             if self.dead_letters is not None and held.received >= self.max_receives:
                 dead.append(held)
@@ -168,7 +168,7 @@ class Queue:
             held.handle = f"{self.name}#{held.message_id}#{next(self._numbers)}"
         return received
 
-    def find(self, handle: str) -> Held | None:
+    def find(self, handle: str) -> MessageInFlight | None:
         """The message of a receipt handle; None if it is gone or was received again."""
         _, _, rest = handle.partition("#")
         held = self._held.get(rest.partition("#")[0])
@@ -209,7 +209,7 @@ class Queue:
         hidden = sum(held.visible_at > now and held.received > 0 for held in self._held.values())
         return visible, hidden, len(self._held) - visible - hidden
 
-    def _visible(self, now: int) -> Iterator[Held]:
+    def _visible(self, now: int) -> Iterator[MessageInFlight]:
         """The visible messages, in order; a hidden one blocks the rest of its group in a FIFO queue."""
         self._drop_expired(now)
         blocked: set[str | None] = set()
@@ -221,12 +221,12 @@ class Queue:
             else:
                 yield held
 
-    def _keep(self, held: Held) -> None:
+    def _keep(self, held: MessageInFlight) -> None:
         held.sequence = next(self._numbers)
         self._oldest = min(self._oldest, held.sent_at) if self._held else held.sent_at
         self._held[held.message_id] = held
 
-    def _bury(self, held: Held) -> None:
+    def _bury(self, held: MessageInFlight) -> None:
         if self.dead_letters is None:
             return
         del self._held[held.message_id]

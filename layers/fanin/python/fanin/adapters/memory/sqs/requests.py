@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from botocore.exceptions import ClientError
 
-from fanin.adapters.memory.sqs.queue import Held, Queue
+from fanin.adapters.memory.sqs.queue import MessageInFlight, Queue
 from fanin.domain import limits
 from fanin.errors import InvalidRequest
 
@@ -149,13 +149,13 @@ def dedup_id(queue: Queue, entry: Mapping[str, Any]) -> str | None:
     return given
 
 
-def sent(held: Held, queue: Queue) -> dict[str, Any]:
+def sent(held: MessageInFlight, queue: Queue) -> dict[str, Any]:
     """What the sender of a message gets back."""
     answer = {"MessageId": held.message_id, "MD5OfMessageBody": md5(held.body)}
     return answer | ({"SequenceNumber": str(held.sequence)} if queue.fifo else {})
 
 
-def delivered(held: Held, attributes: Collection[str], system: Collection[str]) -> dict[str, Any]:
+def delivered(held: MessageInFlight, attributes: Collection[str], system: Collection[str]) -> dict[str, Any]:
     """A message as a receiver gets it.
 
     Args:
@@ -176,7 +176,7 @@ def delivered(held: Held, attributes: Collection[str], system: Collection[str]) 
     return answer | ({"Attributes": told} if told else {}) | ({"MessageAttributes": own} if own else {})
 
 
-def system_attributes(held: Held) -> dict[str, str]:
+def system_attributes(held: MessageInFlight) -> dict[str, str]:
     """The system attributes of a message."""
     told = {
         "SenderId": "memory",

@@ -12,7 +12,7 @@ from fanin.domain.access import AccessGroup
 from fanin.domain.buffer import Work
 from fanin.entry.http.calls import Call
 from fanin.entry.http.results import of_buffer
-from fanin.entry.http.route import LoggedAction, Repeat, Request, Route
+from fanin.entry.http.route import HttpRequest, HttpRoute, LoggedAction, Repeat
 from fanin.entry.http.v1.parameters import KEY, paged
 from fanin.errors import BufferNotFound, ChannelRefused, IdempotencyKeyReused, LimitReached
 from fanin.wire import buffers as wire
@@ -23,7 +23,7 @@ _ONE: Final = _ROOT + "/{name}"
 _NAME: Final = {"name": TEXT.with_keywords(pattern=f"^{limits.BUFFER_NAME}$")}
 
 
-def _take(fanin: Fanin, request: Request) -> Sequence[Work]:
+def _take(fanin: Fanin, request: HttpRequest) -> Sequence[Work]:
     body, name = dict(request.body), request.path["name"]
     if "waiter" in body:
         body.pop("wait", None)
@@ -34,30 +34,30 @@ def _take(fanin: Fanin, request: Request) -> Sequence[Work]:
 
 # fmt: off
 ROUTES: Final = (
-    Route(
+    HttpRoute(
         "PUT", _ONE, "defineBuffer", "Make a bounded buffer, or change its limit",
         Call(Buffers.define, "limit", "queue"),
         wire.BUFFER, body=wire.DEFINE_BUFFER, named=_NAME, errors=(ChannelRefused,),
         action=LoggedAction(of_buffer),
         group=AccessGroup.ADMINISTER,
     ),
-    Route(
+    HttpRoute(
         "GET", _ONE, "getBuffer", "A buffer and how full it is",
         Call(Buffers.status), wire.LEVEL, named=_NAME,
         errors=(BufferNotFound, ChannelRefused),
         group=AccessGroup.READ,
     ),
-    Route(
+    HttpRoute(
         "DELETE", _ONE, "deleteBuffer", "Drop a buffer with the work in it",
         Call(Buffers.delete), None, 204, named=_NAME,
         action=LoggedAction(),
         group=AccessGroup.ADMINISTER,
     ),
-    Route(
+    HttpRoute(
         "GET", _ROOT, "listBuffers", "List the buffers", Call(Buffers.list), wire.BUFFERS, optional=paged(),
         group=AccessGroup.READ,
     ),
-    Route(
+    HttpRoute(
         "POST", f"{_ONE}/put", "putWork", "Put work in, if there is room for all of it",
         Call(Buffers.put, "payloads"), wire.ACCEPTED, 201, body=wire.PUT_WORK, headers=KEY, named=_NAME,
         errors=(BufferNotFound, ChannelRefused, LimitReached, IdempotencyKeyReused),
@@ -66,13 +66,13 @@ ROUTES: Final = (
         location=lambda request, _: f"{_ROOT}/{request.path['name']}",
         repeat=Repeat.KEYED,
     ),
-    Route(
+    HttpRoute(
         "POST", f"{_ONE}/take", "takeWork", "Take work out, waiting for it if there is none",
         _take, wire.TAKEN, body=wire.TAKE_WORK, named=_NAME, errors=(BufferNotFound, ChannelRefused),
         data_path=True,
         group=AccessGroup.CONSUME,
     ),
-    Route(
+    HttpRoute(
         "POST", f"{_ONE}/done", "doneWork", "Give back the slots of work that is done",
         Call(Buffers.done, "tokens", "failures"),
         wire.RELEASED, body=wire.DONE_WORK, named=_NAME, errors=(BufferNotFound, ChannelRefused),

@@ -10,7 +10,7 @@ from fanin.domain import limits
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
 from fanin.entry.http.results import of_deletion
-from fanin.entry.http.route import LoggedAction, Repeat, Route
+from fanin.entry.http.route import HttpRoute, LoggedAction, Repeat
 from fanin.entry.http.v1.parameters import paged
 from fanin.errors import ChannelRefused, LimitReached, NotRegistered, RouteNotFound
 from fanin.wire import directory as wire
@@ -27,54 +27,54 @@ _ROUTE_NAME: Final = {"name": wire.NAME.with_keywords(maxLength=limits.MAX_ROUTE
 
 # fmt: off
 ROUTES: Final = (
-    Route(
+    HttpRoute(
         "PUT", _REGISTRATION, "register", "Register an instance, renew its lease, or move it",
         Call(Directory.register, "request"),
         wire.REGISTRATION, body=wire.REGISTER, named=_NAMES, errors=(ChannelRefused,),
         data_path=True,
         group=AccessGroup.CONSUME,
     ),
-    Route(
+    HttpRoute(
         "GET", _REGISTRATION, "getRegistration", "A registration whose lease is not over",
         Call(Directory.get),
         wire.REGISTRATION, named=_NAMES, errors=(NotRegistered,),
         group=AccessGroup.READ,
     ),
-    Route(
+    HttpRoute(
         "DELETE", _REGISTRATION, "deregister", "End a registration, if there is one",
         Call(Directory.deregister), wire.DELETED, named=_NAMES,
         action=LoggedAction(of_deletion),
         group=AccessGroup.CONSUME, also=(AccessGroup.OPERATE,),
     ),
-    Route(
+    HttpRoute(
         "GET", _TOPIC, "listTopic", "The registrations of a topic, by name", Call(Directory.page),
         wire.REGISTRATIONS, named=_TOPIC_NAME, optional={"attributes": wire.ATTRIBUTES, **paged()},
         group=AccessGroup.READ,
     ),
-    Route(
+    HttpRoute(
         "PUT", _ROUTE, "putRoute", "Make or change a route",
         Call(Routing.put, "request"), wire.ROUTE, body=wire.PUT_ROUTE,
         named={"name": wire.ROUTE_NAME}, errors=(LimitReached,),
         action=LoggedAction(),
         group=AccessGroup.ADMINISTER,
     ),
-    Route(
+    HttpRoute(
         "GET", _ROUTE, "getRoute", "A route",
         Call(Routing.get), wire.ROUTE, named=_ROUTE_NAME, errors=(RouteNotFound,),
         group=AccessGroup.READ,
     ),
-    Route(
+    HttpRoute(
         "DELETE", _ROUTE, "deleteRoute", "Delete a route, if there is one", Call(Routing.delete),
         wire.DELETED, named=_ROUTE_NAME,
         action=LoggedAction(of_deletion),
         group=AccessGroup.ADMINISTER,
     ),
-    Route(
+    HttpRoute(
         "GET", _ROUTES, "listRoutes", "The routes, by name",
         Call(Routing.page), wire.ROUTES, optional=paged(),
         group=AccessGroup.READ,
     ),
-    Route(
+    HttpRoute(
         "POST", f"{names.API_ROOT}/events", "putEvent", "Put an event on the bus, to be routed",
         Call(Routing.publish, "event"),
         wire.SENT, 202, body=wire.PUT_EVENT, repeat=Repeat.NEVER,

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from fanin import names
 from fanin.domain import limits
-from fanin.entry.http.route import Request
+from fanin.entry.http.route import HttpRequest
 from fanin.wire.json_types import IDEMPOTENCY_KEY, JsonType, text, whole
 
 CURSOR: Final = text(least=1).with_keywords(description="of the page before; without one, the first page")
 KEY: Final = {names.IDEMPOTENCY_HEADER: IDEMPOTENCY_KEY}
 
 
-def batch_made(_: Request, made: Any) -> str:
+def batch_made(_: HttpRequest, made: Any) -> str:
     """The path of the batch that a call has opened, or has added items to."""
     return f"{names.API_ROOT}/batches/{made.batch_id}"
 

@@ -8,14 +8,14 @@ from fanin import names
 from fanin.app.api import Ledger
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.calls import Call
-from fanin.entry.http.route import Route
+from fanin.entry.http.route import HttpRoute
 from fanin.errors import GONE
 from fanin.wire.json_types import NATURAL
 from fanin.wire.picture import PICTURE
 
 # fmt: off
 ROUTES: Final = (
-    Route(
+    HttpRoute(
         "GET", f"{names.API_ROOT}/batches/{{batch_id}}/picture", "getPicture",
         "A node of the summary tree, and the parts below it", Call(Ledger.picture), PICTURE,
         optional={
