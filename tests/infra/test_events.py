@@ -10,7 +10,13 @@ from fanin import names
 from fanin.app.directory import routing
 from fanin.app.directory import service as directory
 from fanin.domain.batch import LIVE, State
-from fanin_cdk.events import BATCH_REMOVED, DIRECTORY_CHANGED, LIVE_STATES
+from fanin_cdk.events import (
+    BATCH_PROGRESSED,
+    BATCH_REMOVED,
+    BATCH_TOLD,
+    DIRECTORY_CHANGED,
+    LIVE_STATES,
+)
 
 
 def mappings(fanin, tracker, name):
@@ -50,7 +56,7 @@ def test_a_stream_wakes_its_function_only_for_what_matters(fanin, tracker, name,
     source = mappings(fanin, tracker, name)[arn(fanin, tracker.storage.tables[table], "StreamArn")]
     # Then it filters, starts at the oldest record, and leaves a note of each record that it gives up
     given = [json.loads(one["Pattern"]) for one in source["FilterCriteria"]["Filters"]]
-    assert given == [pattern, *([BATCH_REMOVED] if name == "notifier" else [])]
+    assert given == [pattern, *([BATCH_REMOVED, *BATCH_TOLD, BATCH_PROGRESSED] if name == "notifier" else [])]
     assert source["StartingPosition"] == "TRIM_HORIZON"
     assert source["BisectBatchOnFunctionError"] is True
     assert source["MaximumRetryAttempts"] > 0

@@ -113,7 +113,7 @@ def random_calls(rng: Random, ports: Ports, clock: FixedClock) -> None:
             State.COMPLETE,
             now=now,
             sources=[State.CLOSED],
-            done=Completion(n, 0, False, dict.fromkeys(row.totals, total), rng.random() < 0.5),
+            done=Completion(0, False, dict.fromkeys(row.totals, total), rng.random() < 0.5),
         ),
     ]
     if row is None:

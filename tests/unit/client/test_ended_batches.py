@@ -48,6 +48,13 @@ def test_a_refusal_tells_of_a_batch_that_is_gone() -> None:
     assert not ended.of(7).complete
 
 
+def test_a_complete_batch_that_is_gone_was_complete() -> None:
+    ended = EndedBatches(lambda: 0.0)
+    ended.learn([], told(receipt(7, State.COMPLETE)))
+    ended.gone(7)
+    assert ended.of(7).complete
+
+
 def test_an_end_is_for_ever_even_if_an_older_answer_comes_after_it() -> None:
     ended = EndedBatches(lambda: 0.0)
     ended.learn([], told(receipt(7, State.CANCELLED), receipt(7, State.OPEN)))

@@ -9,6 +9,7 @@ import pytest
 from fanin import Count, Done, Failure, ItemRange, Tracker
 from fanin.domain.batch import State
 from fanin.domain.failures import KeptMessage
+from fanin.domain.limits import MAX_MARKS
 from fanin.domain.marks import Marked, Receipt
 from fanin.domain.totals import MAX_VALUE
 from fanin.entry.http.route import MAX_BODY
@@ -147,7 +148,9 @@ class TestPartly:
         monkeypatch.setattr(tracker.ledger, "mark", down, raising=False)
         with pytest.raises(PartlyMarked, match=r"of 25000 marks 0 are refused, 25000 left") as found:
             tracker.ack(f"7:g:{n}" for n in range(25_000))
-        assert (found.value.left[-1], asked) == (("7:g:24999", error), [10_000])
+        assert (found.value.left[0], asked) == (("7:g:0", error), [10_000])
+        item, why = found.value.left[-1]
+        assert (item, type(why)) == ("7:g:24999", Throttled)
         assert found.value.retryable
         assert tracker.mark(["a", "b"]).left == {0: error, 1: error}
 
@@ -246,3 +249,18 @@ def test_an_end_is_learned_from_the_repeat_of_what_was_left(tracker, ledger):
     ledger.mark = lambda marks: next(answers)
     tracker.mark(["7:g:0", "8:g:0"])
     assert [n for n in (7, 8) if tracker.ended.of(n).ended] == [8]
+
+
+def test_what_was_not_sent_behind_an_answer_that_was_lost_may_be_sent_again(tracker, ledger):
+    # Given a first request whose answer is lost, and whose other marks the next try settles
+    answers = iter([Marked((), left={0: OutcomeUnknown("lost"), 1: Throttled("busy")}), Marked(())])
+    ledger.mark = lambda marks: next(answers)
+
+    # When more marks follow than fit
+    marked = tracker.mark(f"7:g:{n}" for n in range(MAX_MARKS + 1))
+
+    # Then those are left, and not in doubt
+    assert {place: type(why) for place, why in marked.left.items()} == {
+        0: OutcomeUnknown,
+        MAX_MARKS: Throttled,
+    }

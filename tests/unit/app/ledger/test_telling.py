@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from fanin.app.ledger import telling
 from fanin.app.ledger.telling import LOOKS
 from fanin.domain.batch import Batch, ChangeLimits, CloseWhen, Kind, Mode, OnFailure, OpenBatch
 from fanin.domain.targets import Target, TargetType, When
@@ -109,6 +110,29 @@ class TestWaiting:
             world.ledger.reap()
         assert told(world, batch) == ["failing", "waiting"]
 
+    def test_a_look_that_does_not_see_all_tells_nothing(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(telling, "WAITS_FAILING", 6)
+        batch, (group,) = world.batch(3 * 64, closed=True, **HOLDS)
+        for item in group:
+            world.fail(item)
+        assert told(world, batch) == ["failing"]
+
+    def test_a_batch_that_waits_has_told_that_it_fails(self, world: World) -> None:
+        batch, (group,) = world.batch(1, **HOLDS)
+        world.raise_at("batches.tell", "before", Throttled("busy", retry_after=1))
+        world.fail(group[0])
+        world.ledger.close(batch.batch_id)
+        assert told(world, batch) == ["failing", "waiting"]
+
+    def test_a_failure_that_nobody_told_of_is_told_at_the_end_if_it_is_held(self, world: World) -> None:
+        batch, (group,) = world.batch(20, closed=True, **HOLDS)
+        world.raise_at("batches.tell", "before", Throttled("busy", retry_after=1))
+        world.fail(group[0])
+        world.ledger.cancel(batch.batch_id)
+        assert published(world, batch) == ["failing", "cancelled"]
+
     def test_an_open_batch_may_get_more_items(self, world: World) -> None:
         batch, (group,) = world.batch(1, **HOLDS)
         world.fail(group[0])
@@ -183,10 +207,23 @@ class TestProgress:
         world.ledger.close(batch.batch_id)
         assert told(world, batch) == ["progress.50"]
 
-    def test_an_estimated_batch_counts(self, world: World) -> None:
-        batch, (group,) = world.batch(10, closed=True, milestones=(50, 90), mode=Mode.ESTIMATED)
-        world.ledger.mark(list(group[0:9])).whole()
-        assert told(world, batch) == ["progress.50", "progress.90"]
+    def test_an_estimated_batch_takes_none(self, world: World) -> None:
+        with pytest.raises(InvalidRequest, match="an estimated batch takes no milestones"):
+            world.batch(10, milestones=(50,), mode=Mode.ESTIMATED)
+
+    def test_a_process_that_does_not_know_of_a_change_tells_none_of_those_before(self, world: World) -> None:
+        # Given a process with a row from before the milestones were changed
+        batch, (group,) = world.batch(100, closed=True, milestones=(50, 90))
+        other = world.fresh()
+        other.mark([group[99]]).whole()
+        world.ledger.mark(list(group[0:60])).whole()
+        world.ledger.change(batch.batch_id, ChangeLimits(milestones=[50, 99]))
+        # When it passes one of the old ones, and a new one is given below that
+        other.mark(list(group[60:95])).whole()
+        world.ledger.change(batch.batch_id, ChangeLimits(milestones=[50, 80, 99]))
+        world.ledger.mark(list(group[95:99])).whole()
+        # Then the new one is told, too
+        assert published(world, batch) == ["progress.50", "progress.80", "progress.99", "complete"]
 
     def test_words_that_a_job_clears_count(self, world: World) -> None:
         batch, _ = world.batch(64, closed=True, milestones=(50,))

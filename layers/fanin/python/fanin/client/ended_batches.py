@@ -58,7 +58,8 @@ class EndedBatches:
 
     def of(self, batch_id: int) -> Heard:
         """What is known of a batch."""
-        return self._known.get(batch_id) or Heard()
+        with self._lock:
+            return self._known.get(batch_id) or Heard()
 
     def note(self, batch: B) -> B:
         """Learn from a batch, and return it."""

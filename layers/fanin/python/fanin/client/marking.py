@@ -150,7 +150,9 @@ class MarkingCalls(ReadingCalls):
             some = dict(enumerate(request, start))
             start += len(some)
             for part in [Marked((), left=dict.fromkeys(some, busy))] if busy else self._tries(some):
-                busy = busy or next(iter(part.left.values()), None)
+                if part.left and busy is None:
+                    why = next(iter(part.left.values()))
+                    busy = Throttled(f"not sent, since an earlier request left marks: {why}")
                 yield some, part
 
     def _tries(self, marks: Mapping[int, Mark]) -> Iterator[Marked]:

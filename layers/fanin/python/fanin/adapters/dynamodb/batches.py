@@ -300,13 +300,19 @@ class DynamoBatches:
         return self._update(batch_id, change)[1]
 
     def tell(self, batch_id: int, told: Telling) -> Batch | None:
-        new, values = f"attribute_not_exists(#{told.field})", dict(_LIVE)
+        when, values = [_IS_LIVE, f"attribute_not_exists(#{told.field})"], dict[str, Value](_LIVE)
         if told.field == "milestone":
-            new, values = f"{new} OR #milestone < :value", {**_LIVE, "value": told.value}
+            when[-1] += " OR #milestone < :value"
+            values["value"] = told.value
+        same = {"items": told.items, "milestones": told.milestones}
+        for name, value in same.items():
+            if value is not None:
+                when.append(f"#{name} = :{name}")
+                values[name] = in_row(name, value)
         sets: dict[str, Value] = {told.field: told.value}
         if told.trouble:
             sets[names.ATTENTION] = attention_shard(told.trouble, batch_id)
-        row, done = self._update(batch_id, Change([_IS_LIVE, new], values, sets))
+        row, done = self._update(batch_id, Change(when, values, sets))
         return row if done else None
 
     def flag(self, batch: Batch, trouble: Trouble | None) -> None:

@@ -100,7 +100,7 @@ class Lifecycle:
         if change.stall_after is not None:
             check_stall_after(change.stall_after)
         if change.milestones is not None:
-            change = replace(change, milestones=checked_milestones(change.milestones, batch.kind))
+            change = replace(change, milestones=checked_milestones(change.milestones, batch.kind, batch.mode))
         failing = None
         if change.tolerated_failures is not None:
             check_tolerance(change.tolerated_failures, batch.mode, batch.kind)

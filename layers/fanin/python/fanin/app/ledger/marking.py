@@ -299,8 +299,7 @@ class Marking:
             self._teller.failed(batch)
         if batch.next_milestone is not None:
             spans = [(span.start, span.stop) for span in plan.spans]
-            counted = [(0, batch.items)] if batch.mode is Mode.ESTIMATED else []
-            self._teller.marked(batch, [*spans, *counted, *((n, n + 1) for n in plan.first)])
+            self._teller.marked(batch, [*spans, *((n, n + 1) for n in plan.first)])
 
     def _count(self, plan: Plan, verdicts: Verdicts) -> None:
         """Count the share of an estimated batch, which has no bits and counts every repeat."""

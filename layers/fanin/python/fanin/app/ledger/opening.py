@@ -175,7 +175,7 @@ class Opening:
             totals_before=self._earlier(request),
             results=request.results,
             max_items=request.max_items,
-            milestones=checked_milestones(request.milestones, request.kind),
+            milestones=checked_milestones(request.milestones, request.kind, Mode(request.mode)),
             opened_by=caller.name if caller else defaults.opened_by,
         )
         return replace(batch, touched_at=batch.rounded(now))
@@ -335,7 +335,7 @@ def _check_early_targets(request: OpenBatch) -> None:
             raise InvalidRequest(f"{what} needs milestones, such as [50, 90]")
 
 
-def checked_milestones(milestones: Sequence[int], kind: Kind) -> tuple[int, ...]:
+def checked_milestones(milestones: Sequence[int], kind: Kind, mode: Mode) -> tuple[int, ...]:
     """The milestones in ascending order.
 
     Raises:
@@ -347,6 +347,10 @@ def checked_milestones(milestones: Sequence[int], kind: Kind) -> tuple[int, ...]
         limits.whole("a milestone, in percent,", one, 1, WHOLE)
     if milestones and kind is not Kind.BATCH:
         raise InvalidRequest(f"milestones are for plain batches, not for a {kind}: leave them out")
+    if milestones and mode is Mode.ESTIMATED:
+        raise InvalidRequest(
+            "an estimated batch takes no milestones, since it counts repeats: leave them out"
+        )
     return tuple(sorted(set(milestones)))
 
 

@@ -21,7 +21,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.batches import Telling
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import WordKey
-from fanin.domain.batch import WHOLE, Batch, Mode, Trouble
+from fanin.domain.batch import WHOLE, Batch, Trouble
 from fanin.domain.tree import positions
 from fanin.errors import GONE, ServiceUnavailable, Throttled
 
@@ -94,10 +94,9 @@ class Teller:
     def _waiting(self, batch: Batch, budget: int) -> Batch:
         if not self._only_held(batch, budget):
             return batch
-        if batch.draining and (row := self._known.current(batch.batch_id)).items > batch.items:
-            return row  # the others may be pending
+        walked = batch.items  # an item that drains may have added more meanwhile
         batch = self._failing(batch)
-        return self._tell(batch, Telling("waiting_at", self._ports.clock.now()))
+        return self._tell(batch, Telling("waiting_at", self._ports.clock.now(), items=walked))
 
     def _only_held(self, batch: Batch, budget: int) -> bool:
         """Whether items are pending, and all of them are held for certain; the first that is not ends it."""
@@ -116,10 +115,11 @@ class Teller:
         return len(self._held.takings(batch, list(notes.values())).free) == len(notes)
 
     def _progress(self, batch: Batch) -> Batch:
-        done = batch.acked if batch.mode is Mode.ESTIMATED else self._least(batch)
-        percent = min(done * WHOLE // max(1, batch.items), WHOLE - 1)
+        percent = min(self._least(batch) * WHOLE // max(1, batch.items), WHOLE - 1)
         reached = [one for one in batch.milestones if batch.milestone < one <= percent]
-        return self._tell(batch, Telling("milestone", reached[-1])) if reached else batch
+        if not reached:
+            return batch
+        return self._tell(batch, Telling("milestone", reached[-1], milestones=batch.milestones))
 
     def _least(self, batch: Batch) -> int:
         """At least so many items are done: exactly so many, unless that takes too many reads."""
