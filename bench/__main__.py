@@ -30,6 +30,7 @@ from bench import (
     ranges,
     reading,
     redrive,
+    results,
     scatters,
     single,
     spark_audit,
@@ -63,6 +64,7 @@ COUNTED: dict[str, list[Measurement]] = {
     "failures": [failures.kept],
     "scatters": [scatters.all_replies, scatters.quorum, scatters.large_topic],
     "redrive": [redrive.redriven],
+    "results": [results.stored],
     "compare": [compare.expressions, compare.alternatives],
     "bill": [
         bill.queued_scattered,
