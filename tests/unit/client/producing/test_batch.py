@@ -56,6 +56,15 @@ def test_one_message_instead_of_several_is_refused_and_adds_nothing(tracker, que
     assert tracker.status(batch.id).batch.items == 0
 
 
+def test_keys_that_are_no_function_are_refused_and_add_nothing(tracker, queue):
+    with (
+        tracker.batch() as batch,
+        pytest.raises(InvalidRequest, match="keys must be a function of a message"),
+    ):
+        batch.send(queue, ["a"], keys=["a"])
+    assert tracker.status(batch.id).batch.items == 0
+
+
 class TestBounded:
     @pytest.fixture
     def done(self, tracker, sqs, queue, monkeypatch) -> list[int]:

@@ -194,6 +194,11 @@ class TrackedBatch:
             raise InvalidRequest(
                 f"messages must be several, not one {type(messages).__name__}; to send one, write [message]"
             )
+        if keys is not None and not callable(keys):
+            raise InvalidRequest(
+                f"keys must be a function of a message that gives its key, not {limits.shown(keys)}; write"
+                ' such as keys=lambda row: row["url"]'
+            )
         limits.whole("block", block, 1, MAX_COUNT)
         if self._additions is not None and self._item is None and self.row.state is not State.OPEN:
             return 0  # the earlier run that closed the batch has sent everything
