@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +11,7 @@ from botocore.exceptions import ClientError
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.adapters.backoff import Backoff
+from fanin.adapters.threads import Threads
 from fanin.app.ports.channels import Offered, Outgoing
 from fanin.domain.directory import check_channel, is_fifo
 from fanin.domain.failures import MessageAttribute
@@ -63,17 +63,13 @@ class SqsChannels:
         backoff: Backoff | None = None,
     ) -> None:
         self._make_client = client or client_factory("sqs", connections=threads)
-        self._threads = threads
+        self._threads = Threads(threads, "channels")
         self._backoff = backoff or Backoff()
 
     @cached_property
     def _client(self) -> SQSClient:
         with translated():
             return self._make_client()
-
-    @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._threads, thread_name_prefix="fanin-channels")
 
     def resolve(self, channel: str, *, new: bool = True, again: bool = False) -> str:
         if not again:
@@ -121,7 +117,7 @@ class SqsChannels:
         if len(lines) <= 1:
             offered = [self._send_in_order(messages, line) for line in lines]
         else:
-            offered = list(self._pool.map(lambda line: self._send_in_order(messages, line), lines))
+            offered = self._threads.map(lambda line: self._send_in_order(messages, line), lines)
         return _together(offered)
 
     def _send_in_order(self, messages: Sequence[Outgoing], groups: Iterable[Sequence[int]]) -> Offered:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
-from fanin.adapters.aws import CONNECT_TIMEOUT, READ_TIMEOUT, error_code, translated
+from fanin.adapters.aws import CONNECT_TIMEOUT, READ_TIMEOUT, closed_in_children, error_code, translated
+from fanin.adapters.threads import Threads
 from fanin.app.ports.system import Clock
 from fanin.domain.claim_checks import ClaimCheck
 from fanin.errors import ServiceUnavailable
@@ -47,9 +47,9 @@ def _client() -> Any:
         retries={"mode": "standard", "total_max_attempts": 3},
     )
     client = boto3.client("s3", config=config.merge(Config(s3=_REGIONAL)))
-    if _AWS.match(client.meta.endpoint_url):
-        return client
-    return boto3.client("s3", config=config.merge(Config(s3={"addressing_style": "path"})))
+    if not _AWS.match(client.meta.endpoint_url):
+        client = boto3.client("s3", config=config.merge(Config(s3={"addressing_style": "path"})))
+    return closed_in_children(client)
 
 
 class S3Claims:
@@ -67,15 +67,12 @@ class S3Claims:
         self._bucket = bucket
         self._clock = clock
         self._make_client = client
+        self._threads = Threads(_THREADS, "claims")
 
     @cached_property
     def _s3(self) -> S3Client:
         with translated():
             return self._make_client()
-
-    @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(_THREADS, thread_name_prefix="fanin-claims")
 
     def upload(self, key: str, *, size: int, content_type: str) -> ClaimCheck:
         what = {"Bucket": self._bucket(), "Key": key, "ContentLength": size, "ContentType": content_type}
@@ -96,7 +93,7 @@ class S3Claims:
 
     def put_all(self, contents: Mapping[str, bytes]) -> None:
         _ = self._s3  # made here, before threads can race for it
-        list(self._pool.map(self.put, contents.keys(), contents.values()))
+        self._threads.map(self.put, contents.keys(), contents.values())
 
     def delete(self, keys: Sequence[str]) -> None:
         bucket = self._bucket()
@@ -111,7 +108,7 @@ class S3Claims:
     def load(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         bucket = self._bucket()
         _ = self._s3  # made here, before threads can race for it
-        contents = self._pool.map(lambda key: self._load(bucket, key), keys)
+        contents = self._threads.map(lambda key: self._load(bucket, key), keys)
         return {key: content for key, content in zip(keys, contents, strict=True) if content is not None}
 
     def _load(self, bucket: str, key: str) -> bytes | None:

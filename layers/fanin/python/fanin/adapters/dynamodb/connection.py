@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
@@ -19,6 +18,7 @@ from botocore.exceptions import (
 from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb.rows import Item
+from fanin.adapters.threads import Threads
 from fanin.errors import FaninError, ServiceUnavailable, Throttled
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Parallel:
         before: Callable[[], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._threads = threads
+        self._threads = Threads(threads, "dynamodb")
         self._backoff = backoff
         self._time_left = time_left
         self._patience = patience
@@ -63,16 +63,12 @@ class Parallel:
         self._before = before
         self._clock = clock
 
-    @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._threads, thread_name_prefix="fanin-dynamodb")
-
     def map(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B]:
         """Call for every argument, in parallel if there are several; the first error cancels the rest."""
         if len(arguments) <= 1:
             return [call(argument) for argument in arguments]
         self._before()
-        return list(self._pool.map(call, arguments))
+        return self._threads.map(call, arguments)
 
     def attempt(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B | FaninError]:
         """Call for every argument, in parallel; only calls that are throttled are made again.
