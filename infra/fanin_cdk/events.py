@@ -29,10 +29,16 @@ BATCH_ENDED = {
 """Stream filter: the record in which a batch moves to a terminal state; each batch has at most one."""
 
 BATCH_REMOVED = {
-    "eventName": ["MODIFY"],
-    "dynamodb": {"OldImage": {names.STATE: {"S": list(names.TERMINAL_STATES)}}},
+    "dynamodb": {
+        "OldImage": {names.STATE: {"S": list(names.TERMINAL_STATES)}},
+        "NewImage": {names.STATE: {"S": list(names.TERMINAL_STATES)}},
+    }
 }
-"""Stream filter: changes of batches that had ended, which is when they are removed."""
+"""Stream filter: changes of batches that had ended, which is when they are removed.
+
+The deletion of a row, which has no new image, does not match. Lambda documents no filter for the streams of
+tables on another key than ``dynamodb``. See "Using event filtering with a DynamoDB event source".
+"""
 
 BATCH_TOLD = tuple(
     {
