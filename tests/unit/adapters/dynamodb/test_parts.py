@@ -93,3 +93,18 @@ class TestRedriven:
         aws.add_client_error("update_item", **refused({**spread_key("redriven/0000000000003"), **row}))
 
         assert parts.mark_redriven(8, {3: Redriven("a", 70, "9:g:1")}, {}, expires_at=LATER) == taken
+
+
+def test_a_deletion_that_is_repeated_asks_only_for_what_is_left(
+    parts: DynamoParts, aws: Stubber, asked: Asked
+) -> None:
+    # Given two messages, of which an earlier run has deleted one
+    left = spread_key("message/0000000000003")
+    aws.add_response("batch_get_item", {"Responses": {"parts": [left]}})
+    aws.add_response("delete_item", {})
+    # When both are deleted
+    parts.delete_messages(8, [2, 3])
+    # Then it reads keys alone, and deletes the other one
+    read, deleted = asked
+    assert read["RequestItems"]["parts"]["ProjectionExpression"] == "batch_id, part"
+    assert deleted["Key"] == left

@@ -84,11 +84,18 @@ def test_a_page_reads_the_next_items_only(world: World) -> None:
 
 
 def test_results_are_deleted_with_their_batch(world: World) -> None:
+    # Given a small result and a large one
     batch_id, group = opened(world)
     world.ledger.mark([Done(group[0], result=1), Done(group[1], result=LARGE)])
     assert len(world.memory.claims.objects) == 1
 
-    failures.forget(world.ports, world.ports.batches.read([batch_id])[batch_id])
+    # When the time is up while they are deleted, and the removal is repeated
+    batch = world.ports.batches.read([batch_id])[batch_id]
+    world.raise_at("parts.delete_results", "after", Throttled("the time is up"), after=1)
+    with pytest.raises(Throttled):
+        failures.forget(world.ports, batch)
+    failures.forget(world.ports, batch)
 
+    # Then nothing is left of them
     assert world.ports.parts.results(batch_id, range(3)) == {}
     assert world.memory.claims.objects == {}

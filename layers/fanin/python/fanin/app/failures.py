@@ -214,9 +214,10 @@ def forget(ports: Ports, batch: Batch) -> str | None:
     """
     for first in range(0, min(batch.items, PAGES * PAGE) if batch.results else 0, PAGE):
         rows = ports.parts.results(batch.batch_id, range(first, first + PAGE))
-        ports.parts.delete_results(batch.batch_id, rows)
+        # Only the rows know the objects, so they go last: this may end in between, and is repeated then.
         if keys := [row.kept for row in rows.values() if row.kept]:
             ports.claims.delete(keys)
+        ports.parts.delete_results(batch.batch_id, rows)
     cursor: str | None = None
     for _ in range(PAGES):
         cursor = forget_page(ports, batch.batch_id, cursor)

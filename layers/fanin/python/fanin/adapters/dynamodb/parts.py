@@ -230,10 +230,13 @@ class DynamoParts:
         self._delete(batch_id, _MESSAGE, ordinals)
 
     def _delete(self, batch_id: int, prefix: str, ordinals: Collection[int]) -> None:
-        def delete(ordinal: int) -> None:
-            self._connection.delete({"TableName": self._table, "Key": _spread(batch_id, prefix, ordinal)})
+        def delete(key: Item) -> None:
+            self._connection.delete({"TableName": self._table, "Key": key})
 
-        self._connection.parallel.map(delete, sorted(set(ordinals)))
+        keys = [_spread(batch_id, prefix, ordinal) for ordinal in sorted(set(ordinals))]
+        # A function has time for some thousands. So a repeat does not delete what is gone, but goes on.
+        there = self._connection.read(self._table, keys, (names.BATCH_ID, names.PART))
+        self._connection.parallel.map(delete, there)
 
     def put_results(self, batch_id: int, rows: Iterable[ResultRow], *, expires_at: int) -> None:
         def put(row: ResultRow) -> None:
