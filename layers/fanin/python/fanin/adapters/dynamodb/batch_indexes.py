@@ -159,7 +159,8 @@ class NewestFirst:
 
     def count(self, value: str) -> int:
         """How many batches have the value."""
-        return sum(self._count(f"{value}#{shard}") for shard in range(names.SHARDS))
+        shards = [f"{value}#{shard}" for shard in range(names.SHARDS)]
+        return sum(self._connection.parallel.map(self._count, shards))
 
     def _count(self, shard: str) -> int:
         return self._connection.count({**self._asked(shard), "Select": "COUNT"})
