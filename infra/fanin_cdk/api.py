@@ -54,7 +54,7 @@ CONSOLE = {
     AccessGroup.OPERATE: (
         *(
             _BUTTON.format("batches", action)
-            for action in ("close", "redrive", "release", "verify", "redeliver", "cancel")
+            for action in ("close", "redrive", "release", "verify", "redeliver", "limits", "cancel")
         ),
         _BUTTON.format("directory", "deregister"),
     ),

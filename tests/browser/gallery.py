@@ -107,6 +107,7 @@ class Gallery:
             "redrive": f"/batches/{ended}/actions/redrive",
             "release": f"/batches/{held}/actions/release",
             "verify": f"/batches/{stalled}/actions/verify",
+            "limits": f"/batches/{stalled}/actions/limits",
             "remove": f"/batches/{ended}/actions/remove",
             "redeliver": f"/batches/{ended}/actions/redeliver",
             "redrive what is listed": "/batches/actions/redrive?state=complete",

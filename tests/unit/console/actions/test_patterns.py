@@ -45,6 +45,8 @@ class TestLimit:
         person.look(self.PATH)
         refused = person.send(self.PATH, limit=limit)
         assert refused.status_code == 400
+        assert '<p class="notice error" role="alert">' in refused.text
+        assert buttons_of(refused) == ["Change the limit of stage"]
         assert service.services.buffers.status("stage").buffer.limit == 5
         assert person.console.log.entries()[0].record.outcome.code == "invalid-request"
 

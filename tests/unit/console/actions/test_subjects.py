@@ -21,8 +21,8 @@ def names(batch: Batch) -> list[str]:
 
 def test_buttons_of_a_batch_follow_its_state(makes) -> None:
     batch, _ = makes.batch(3)
-    assert names(batch) == ["close", "verify", "cancel"]
-    assert names(replace(batch, state=State.CLOSED)) == ["verify", "cancel"]
+    assert names(batch) == ["close", "verify", "limits", "cancel"]
+    assert names(replace(batch, state=State.CLOSED)) == ["verify", "limits", "cancel"]
     ended = replace(batch, state=State.COMPLETE, failed_more=False)
     assert names(ended) == ["verify", "remove"]
     assert names(replace(ended, failed=2)) == ["redrive", "verify", "remove"]
@@ -31,13 +31,13 @@ def test_buttons_of_a_batch_follow_its_state(makes) -> None:
 
 def test_a_batch_that_holds_can_be_redriven_and_released_while_it_lives(makes) -> None:
     batch = replace(makes.batch(3)[0], on_failure=OnFailure.HOLD, held=2)
-    assert names(batch) == ["close", "redrive", "release", "verify", "cancel"]
+    assert names(batch) == ["close", "redrive", "release", "verify", "limits", "cancel"]
     assert names(replace(batch, state=State.TIMED_OUT)) == ["redrive", "verify", "remove"]
 
 
 def test_patterns_have_fewer(makes) -> None:
     batch = makes.batch(3)[0]
-    assert names(replace(batch, mode=Mode.ESTIMATED)) == ["close", "cancel"]
+    assert names(replace(batch, mode=Mode.ESTIMATED)) == ["close", "limits", "cancel"]
     assert names(replace(batch, kind=Kind.BUFFER)) == ["verify"]
     assert names(replace(batch, kind=Kind.SCATTER)) == ["verify", "cancel"]
     assert names(replace(batch, kind=Kind.FRAME, state=State.COMPLETE, failed=3)) == ["verify", "remove"]

@@ -61,6 +61,7 @@ CALLS = {
     "redrive": "ledger.status redrives.redrive",
     "release": "ledger.failures ledger.status",
     "verify": "ledger.status*2",
+    "limits": "ledger.status*2",
     "remove": "ledger.status",
     "redeliver": "ledger.status ledger.targets",
     "redrive what is listed": "ledger.list redrives.redrive",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
-from decimal import Decimal
-from typing import Final
+from functools import wraps
+from typing import Final, ParamSpec, TypeVar
 
 import typer
 
-from fanin.domain.batch import WHOLE
 from fanin.domain.failures import Tolerance
 from fanin.domain.ids import parse_batch_id, parse_item, parse_prefix
 from fanin.domain.marks import Count, ItemRange
@@ -18,23 +17,33 @@ from fanin.domain.redrives import OrdinalRange
 from fanin.domain.targets import FIELD, Target, TargetType, When
 from fanin.domain.totals import NAME, check_values
 from fanin.errors import InvalidRequest
-from fanin.wire.json_types import decode_time
+from fanin.wire import typed
 
-_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_SPAN: Final = re.compile(r"(\d{1,9})([smhd]?)")
-_NUMBER: Final = re.compile(r"[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE]\+?[0-9]{1,2})?")
+P = ParamSpec("P")
+T = TypeVar("T")
 _DIGITS: Final = re.compile(r"[0-9]{1,30}")
-_THOUSANDS: Final = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?)([kKmMgG])")
-_POWERS: Final = {"k": 3, "m": 6, "g": 9}
 _RANGE: Final = re.compile(r"(?P<group>[^:]+:[^:]+)(?::(?P<start>[0-9]{0,30})\.\.(?P<stop>[0-9]{0,30}))?")
 
 
-def batch_id(text: str) -> int:
-    """Parse a batch id."""
-    try:
-        return parse_batch_id(text)
-    except InvalidRequest as error:
-        raise typer.BadParameter(str(error)) from None
+def _usage(parse: Callable[P, T]) -> Callable[P, T]:
+    """Let a parser refuse a text as typer does, which says what option it is of."""
+
+    @wraps(parse)
+    def parsed(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return parse(*args, **kwargs)
+        except InvalidRequest as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return parsed
+
+
+batch_id: Final = _usage(parse_batch_id)
+whole: Final = _usage(typed.whole)
+span: Final = _usage(typed.span)
+percents: Final = _usage(typed.percents)
+moment: Final = _usage(typed.moment)
+_tolerance: Final = _usage(typed.tolerance)
 
 
 def ordinal(text: str, batch: int) -> int:
@@ -52,59 +61,14 @@ def ordinal(text: str, batch: int) -> int:
     return found
 
 
-def whole(text: str, least: int, most: int) -> int:
-    """Parse a whole number: ``1000000``, ``1_000_000``, ``1,000,000``, ``1e6``, ``1000k`` or ``1M``."""
-    plain = text.replace(",", "").replace("_", "")
-    if thousands := _THOUSANDS.fullmatch(plain):
-        plain = f"{thousands[1]}e{_POWERS[thousands[2].lower()]}"
-    # In many languages 1.000 is a thousand; here it would be one.
-    clear = "." not in plain or "e" in plain.lower()
-    number = Decimal(plain) if clear and _NUMBER.fullmatch(plain) else None
-    if number is None or not least <= number <= most or number != number.to_integral_value():
-        raise typer.BadParameter(
-            f"{text!r} is not a whole number from {least:,} to {most:,}; write it like 1000000, 1e6 or 1M"
-        )
-    return int(number)
-
-
-def span(text: str) -> timedelta:
-    """Parse a duration: ``90`` or ``90s``, ``15m``, ``2h``, ``7d``."""
-    match = _SPAN.fullmatch(text)
-    if match is None:
-        raise typer.BadParameter(f"{text!r} is not a duration; write it like 90s, 15m, 2h or 7d")
-    return timedelta(seconds=int(match[1]) * _UNITS[match[2] or "s"])
-
-
-def percents(text: str) -> tuple[int, ...]:
-    """Parse percents, such as ``50,90``; ``none`` for an empty list."""
-    if text == "none":
-        return ()
-    return tuple(whole(one.strip().removesuffix("%"), 1, WHOLE) for one in text.split(","))
-
-
-def moment(text: str) -> timedelta | int:
-    """Parse a point in time.
-
-    Returns:
-        A duration from now, or milliseconds since 1970 for a time in RFC 3339.
-    """
-    return span(text) if _SPAN.fullmatch(text) else _time(text, "a duration from now like 15m")
-
-
 def moment_past(text: str) -> timedelta | int:
     """Parse a point in time that is over.
 
     Returns:
         A duration from now, which is negative; or milliseconds since 1970 for a time in RFC 3339.
     """
-    return -span(text) if _SPAN.fullmatch(text) else _time(text, "how long ago, like 7d")
-
-
-def _time(text: str, otherwise: str) -> int:
-    try:
-        return decode_time(text)
-    except InvalidRequest as error:
-        raise typer.BadParameter(f"{error}; write a time like 2026-11-21T09:40:00Z, or {otherwise}") from None
+    found = moment(text, "how long ago, like 7d")
+    return -found if isinstance(found, timedelta) else found
 
 
 def item_range(text: str) -> ItemRange:
@@ -189,12 +153,7 @@ def tolerated(text: str | None, min_sample: int | None) -> Tolerance | None:
         if min_sample is not None:
             raise typer.BadParameter("--min-sample needs --tolerate-failures with a share, like 5%")
         return None
-    match = re.fullmatch(r"(\d{1,13})|(\d{1,3}(?:\.\d{1,6})?)%", text)
-    if match is None:
-        raise typer.BadParameter(f"{text!r} is not a tolerance; write a number like 10, or a share like 5%")
-    if match[1]:
-        return Tolerance(count=int(match[1]), min_sample=min_sample)
-    return Tolerance(percent=float(match[2]), min_sample=min_sample)
+    return _tolerance(text, min_sample)
 
 
 def target(text: str) -> Target:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fanin.cli.listing import Table, Value, number
 from fanin.cli.times import about, age, now_ms, when
 from fanin.domain.batch import Batch, ChildFailures, Mode, OnFailure, Trouble
-from fanin.domain.failures import Keep, Tolerance
+from fanin.domain.failures import Keep
 from fanin.domain.marks import Receipt
 from fanin.domain.reports import Progress
 
@@ -44,7 +44,7 @@ def batch_facts(batch: Batch, now: int | None = None) -> list[tuple[str, object]
         ("keeps", None if batch.keep is Keep.MESSAGE else f"{batch.keep} of failures"),
         ("on failure", None if batch.on_failure is OnFailure.DONE else batch.on_failure),
         ("failures of nested batches", None if batch.child_failures is ChildFailures.FAIL else "ignored"),
-        ("tolerates", _tolerated(batch.tolerated_failures)),
+        ("tolerates", batch.tolerated_failures and batch.tolerated_failures.in_words),
         ("metadata", ", ".join(f"{key}={value}" for key, value in batch.metadata.items())),
     ]
 
@@ -238,12 +238,3 @@ def _share(row: Batch, progress: Progress | None) -> Value | None:
         return None
     share = f"{int(100 * reached / row.items)}%" if row.items else ""
     return Value(f"{share}+" if more and share else share, number(reached, or_more=more).plain)
-
-
-def _tolerated(tolerance: Tolerance | None) -> str:
-    if tolerance is None:
-        return ""
-    parts = [] if tolerance.count is None else [f"{tolerance.count:,} failures"]
-    if tolerance.percent is not None:
-        parts.append(f"{tolerance.percent:g}% of what is done, from {tolerance.sample:,} items on")
-    return ", and ".join(parts)

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from fanin.domain import limits
 from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.plurals import counted
 from fanin.errors import InvalidRequest
 
 
@@ -145,6 +146,14 @@ class Tolerance:
     def sample(self) -> int:
         """How many items must be done before ``percent`` counts."""
         return MIN_SAMPLE if self.min_sample is None else self.min_sample
+
+    @property
+    def in_words(self) -> str:
+        """What is tolerated, for people."""
+        parts = [] if self.count is None else [counted(self.count, "failure")]
+        if self.percent is not None:
+            parts.append(f"{self.percent:g}% of what is done, from {counted(self.sample, 'item')} on")
+        return ", and ".join(parts)
 
     def check(self) -> None:
         """Refuse a tolerance that says nothing, or contradicts itself.

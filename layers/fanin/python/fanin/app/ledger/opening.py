@@ -33,6 +33,7 @@ from fanin.domain.targets import Target, When
 from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest, ItemHasChild, Throttled
 from fanin.wire.batches import OPEN_BATCH
+from fanin.wire.json_types import encode_time
 
 TRIES = 5
 """Drafts of a batch; at 4,096 ids a millisecond, more than a few collisions mean that something is wrong."""
@@ -310,10 +311,13 @@ class Opening:
 
 def check_deadline(deadline: object, now: int, until: int) -> None:
     """Refuse a deadline that is over, or behind the end of the batch's lifetime, ms."""
-    if type(deadline) is not int or not now < deadline <= until:
+    if type(deadline) is not int:
+        raise InvalidRequest(f"the deadline must be a whole number of ms, not {limits.shown(deadline)}")
+    if not now < deadline <= until:
         raise InvalidRequest(
-            f"the deadline must lie in the future, within the batch's lifetime, which ends at {until}, and be"
-            f" a whole number of ms; it is {limits.shown(deadline)}, and now is {now}"
+            f"the deadline must lie in the future, and within the batch's lifetime, which ends at"
+            f" {encode_time(until)}; it is {'over' if deadline <= now else 'later'}:"
+            f" now is {encode_time(now)}"
         )
 
 

@@ -146,6 +146,7 @@ class ConsoleAction(Generic[T]):
         ask: reads the numbers, and says what will happen.
         do: does it. Doing it twice changes nothing more than doing it once.
         danger: whether it cannot be undone.
+        typed: whether people type into its form; then what it refuses is told beside the form.
     """
 
     name: str
@@ -156,3 +157,4 @@ class ConsoleAction(Generic[T]):
     ask: Callable[[Press, T], Question]
     do: Callable[[Press, T], Effect]
     danger: bool = False
+    typed: bool = False

@@ -1,4 +1,4 @@
-"""Actions on a whole batch: close, cancel, remove, verify, and telling its targets again."""
+"""Actions on a whole batch: close, cancel, change limits, remove, verify, and tell its targets again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Press, Question, nothing
+from fanin.console.actions.batch_limits import LIMITS
 from fanin.console.actions.failures import REDRIVE, RELEASE
 from fanin.console.actions.progress import facts_of, not_done, state_of
 from fanin.console.actions.verify import VERIFY
@@ -198,6 +199,6 @@ REDELIVER: Final = ConsoleAction(
     _redeliver,
 )
 ACTIONS: Final[Mapping[str, ConsoleAction[Batch]]] = {
-    one.name: one for one in (CLOSE, REDRIVE, RELEASE, VERIFY, REDELIVER, CANCEL, REMOVE)
+    one.name: one for one in (CLOSE, REDRIVE, RELEASE, VERIFY, REDELIVER, LIMITS, CANCEL, REMOVE)
 }
 """By name, in the order of their buttons."""

@@ -22,7 +22,7 @@ def _always(_: object) -> str:
     return ""
 
 
-def _ask_limit(_: Press, level: Level) -> Question:
+def _ask_limit(press: Press, level: Level) -> Question:
     buffer = level.buffer
     drains = (
         f"The buffer drains first: puts are rejected until the {counted(level.pending, 'payload')} in it"
@@ -38,7 +38,9 @@ def _ask_limit(_: Press, level: Level) -> Question:
             ("Slots in use", f"{level.pending:,}"),
             ("Draining", "yes" if level.draining else "no"),
         ),
-        fields=(Field("limit", "New limit", str(buffer.limit), "number", most=MAX_LIMIT),),
+        fields=(
+            Field("limit", "New limit", press.text("limit") or str(buffer.limit), "number", most=MAX_LIMIT),
+        ),
     )
 
 
@@ -105,7 +107,7 @@ def _deregister(press: Press, one: Registration) -> Effect:
 
 
 LIMIT: Final = ConsoleAction(
-    "limit", "defineBuffer", "Change the limit", "It drains first", _always, _ask_limit, _limit
+    "limit", "defineBuffer", "Change the limit", "It drains first", _always, _ask_limit, _limit, typed=True
 )
 DELETE_ROUTE: Final = ConsoleAction(
     "delete", "deleteRoute", "Delete", "Its events go to nobody", _always, _ask_delete, _delete, danger=True

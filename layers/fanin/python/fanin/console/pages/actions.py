@@ -20,13 +20,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Press
+from fanin.console.actions.batch_limits import TYPED
 from fanin.console.actions.log import MAX_ASKED, MAX_SAYS, LogEntry
 from fanin.console.actions.subjects import SUBJECTS, Subject
 from fanin.console.security.forms import read_form
 from fanin.console.state import console_of, status_of
 from fanin.entry.http.statuses import INTERNAL_ERROR
 from fanin.entry.http.table import route_of
-from fanin.errors import GONE, BufferNotFound, FaninError, NotRegistered, RouteNotFound
+from fanin.errors import GONE, BufferNotFound, FaninError, InvalidRequest, NotRegistered, RouteNotFound
 from fanin.wire.actions import Action, ActionOutcome
 
 _GONE: Final = (*GONE, BufferNotFound, NotRegistered, RouteNotFound)
@@ -37,7 +38,7 @@ BROKEN: Final = Effect(
 )
 """The outcome of an action that nobody has foreseen."""
 
-_CHOICES: Final = ("error", "range", "queue", "repair", "limit")
+_CHOICES: Final = ("error", "range", "queue", "repair", "limit", *TYPED)
 """Parameters that say what was chosen."""
 
 
@@ -45,15 +46,29 @@ def _ask(request: Request, subject: Subject[Any]) -> Response:
     console, action = console_of(request), _action(request, subject)
     if not console.options.write or not console.may(request, action.operation):
         return read_only(request, subject.place, _back(request, subject))
-    press = Press(console.fanin, console.now, request.query_params)
+    return _question(request, subject, action, request.query_params)
+
+
+def _question(
+    request: Request,
+    subject: Subject[Any],
+    action: ConsoleAction[Any],
+    asked: ImmutableMultiDict[str, str],
+    *,
+    refused: str = "",
+    status: int = HTTPStatus.OK,
+) -> Response:
+    """Ask, with the form as it was filled in, and why that was refused."""
+    console = console_of(request)
     found = subject.find(console.fanin, request.path_params)
     why_not = action.why_not(found)
     return console.page(
         request,
         "action.html",
-        status=HTTPStatus.CONFLICT if why_not else HTTPStatus.OK,
-        question=None if why_not else action.ask(press, found),
+        status=HTTPStatus.CONFLICT if why_not else status,
+        question=None if why_not else action.ask(Press(console.fanin, console.now, asked), found),
         why_not=why_not,
+        refused=refused,
         title=subject.title(found),
         **_shown(request, subject, action),
     )
@@ -77,6 +92,8 @@ def _done(
 ) -> Response:
     """Do it, and say it."""
     title, outcome, ended = act(request, subject, action, request.path_params, asked)
+    if action.typed and ended.code == InvalidRequest.code:
+        return _question(request, subject, action, asked, refused=outcome.says, status=ended.status)
     shown = _shown(request, subject, action)
     return console_of(request).page(
         request, "acted.html", status=ended.status, outcome=outcome, title=title, **shown

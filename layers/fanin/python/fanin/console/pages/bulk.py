@@ -159,9 +159,8 @@ def ask(request: Request) -> Response:
     question = _question(bulk, shown, found, len(possible) - len(found))
     kept = {**query.address(cursor=query.cursor), **question.address}
     shown_of = _shown(console, bulk, query)
-    return console.page(
-        request, "action.html", question=replace(question, address=kept), why_not="", **shown_of
-    )
+    asks = replace(question, address=kept)
+    return console.page(request, "action.html", question=asks, why_not="", refused="", **shown_of)
 
 
 async def press(request: Request) -> Response:
