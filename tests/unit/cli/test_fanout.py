@@ -59,11 +59,13 @@ class TestFanout:
         return path
 
     def test_each_row_is_a_message_of_a_closed_batch(self, run, tracker, queue, csv_file):
-        result = run("fanout", csv_file, "--queue", queue, "--user-key", "k", "--meta", "a=b", "--json")
+        options = ("--user-key", "k", "--meta", "a=b", "--milestones", "50,90")
+        result = run("fanout", csv_file, "--queue", queue, *options, "--json")
         assert result.exit_code == 0, result.stderr
         assert (result.document["sent"], result.document["state"]) == (25, "closed")
         batch = tracker.status(result.document["batch_id"]).batch
         assert (batch.items, batch.user_key, batch.metadata) == (25, "k", {"a": "b"})
+        assert batch.milestones == (50, 90)
         assert self.waiting(queue) == 25
 
     @pytest.mark.parametrize("fair", [True, False])

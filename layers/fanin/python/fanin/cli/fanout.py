@@ -23,6 +23,7 @@ from fanin.cli.options import (
     KeepOption,
     Limit,
     Metadata,
+    Milestones,
     MinSample,
     OnEndOption,
     ToleratedFailures,
@@ -100,6 +101,7 @@ def fanout(
     min_sample: MinSample = None,
     on_end: OnEndOption = None,
     total: TotalNames = None,
+    milestones: Milestones = None,
     key: Annotated[
         str | None,
         typer.Option(
@@ -156,6 +158,7 @@ def fanout(
                 tolerated_failures=tolerated,
                 on_end=[parsing.target(text) for text in on_end or ()],
                 totals=total or (),
+                milestones=parsing.percents(milestones) if milestones else (),
                 key=named,
                 on_error="leave",
             )
