@@ -86,18 +86,18 @@ class TestStatus:
         )
         assert lines["done"] == "600 of 1,200 (50.0%)"
         assert "ago" in lines["last activity"]
-        assert re.search(r"\(in .*, unless something happens before\)", " ".join(shown.text.split()))
+        assert re.search(r"\(in .*, if nothing happens until then\)", " ".join(shown.text.split()))
 
     def test_a_pipe_gets_a_line_each_with_the_time_alone(self, url, half):
         found = dict(records(piped(url, "status", half, "--exact").stdout))
         assert (found["done"], found["failed"], found["items"]) == ("600", "2", "1200")
-        for name in ("opened", "last_activity", "orphaned"):
+        for name in ("opened", "last_activity", "will_be_orphaned"):
             assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", found[name]), name
 
     def test_a_batch_that_has_ended_is_not_orphaned(self, url, api):
         batch = api.cancel(api.open().batch_id).batch_id
         found = dict(records(piped(url, "status", batch).stdout))
-        assert {"last_activity", "orphaned"} & found.keys() == set()
+        assert {"last_activity", "will_be_orphaned"} & found.keys() == set()
         assert found["ended"]
 
     def test_40_columns_are_enough(self, url, half):

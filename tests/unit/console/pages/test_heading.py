@@ -131,7 +131,7 @@ def test_times_say_what_will_happen(service, browse) -> None:
     )
     shown = text_of(browse().get(f"/batches/{batch.batch_id}").text)
     assert "Deadline 2026-11-23 11:00:00 UTC, in 2 h; then it completes, with what is missing" in shown
-    assert "Orphaned in 5 h unless there is activity before" in shown
+    assert "Will be orphaned in 5 h, if nothing happens until then" in shown
 
 
 def test_an_ended_batch_says_how_long_it_took(service, browse) -> None:

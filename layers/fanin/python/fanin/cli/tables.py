@@ -56,7 +56,7 @@ def _deadline(batch: Batch, now: int) -> Value | None:
 
 
 def _activity(batch: Batch, now: int) -> list[tuple[str, object]]:
-    """When something last happened to a live batch, and when it is orphaned if nothing does any more."""
+    """When something last happened to a live batch, and when it will be orphaned if nothing more does."""
     if batch.state.terminal:
         return []
     # The row has the last activity rounded down to a step, so that an acknowledgement writes no index.
@@ -64,7 +64,7 @@ def _activity(batch: Batch, now: int) -> list[tuple[str, object]]:
     note = f", or up to {about(late / 1000)} later" if late >= 1000 else ""  # noqa: PLR2004 - a second
     seen = when(batch.touched_at, now, note)
     last = min(batch.rounded(batch.touched_at) + batch.idle_ttl * 1000, batch.idle_at)
-    return [("last activity", seen), ("orphaned", when(last, now, ", unless something happens before"))]
+    return [("last activity", seen), ("will be orphaned", when(last, now, ", if nothing happens until then"))]
 
 
 def progress_facts(progress: Progress) -> list[tuple[str, object]]:

@@ -103,7 +103,7 @@ def _ahead(above: Heading) -> Iterator[EventRow]:
             kind = "warn" if late else ""
             yield EventRow(batch.deadline, "Deadline", f"the batch {then}", kind=kind, ahead=not late)
         if above.orphaned_at is not None:
-            yield EventRow(above.orphaned_at, "Orphaned", "unless something happens until then", ahead=True)
+            yield EventRow(above.orphaned_at, "Orphaned", "if nothing happens until then", ahead=True)
     yield EventRow(above.removed_at, "Forgotten", "the batch reads as gone from then on", ahead=True)
 
 
