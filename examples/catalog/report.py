@@ -121,7 +121,7 @@ class Outcome:
         )
         totals = self.catalog.totals(spoilt=False)
         yield (
-            f"the rows have {totals['bytes']:,} bytes and {totals['hubs']} hubs, each row counted once",
+            f"the totals are bytes={totals['bytes']:,} and hubs={totals['hubs']:,}, each row counted once",
             (batch.totals == detail["totals"] == totals and batch.totals_exact),
         )
         yield f"{items - spoilt:,} airports are in the table", self.imported == items - spoilt
