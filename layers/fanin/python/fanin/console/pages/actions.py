@@ -2,7 +2,8 @@
 
 The answer to a press is a page, not a redirect to one. A redirect would have to carry the outcome in a cookie
 or in memory, and several processes may serve one console. To load the page again repeats the press, which is
-safe: each action does the same work once, however often it is asked to.
+safe: each action does the same work once, however often it is asked to. Only a deadline that is typed as a
+duration counts from each press anew, and the page of the action says so.
 """
 
 from __future__ import annotations
