@@ -21,7 +21,7 @@ def test_what_is_typed_changes_and_what_is_empty_stays(service, person, makes) -
     asked = person.look(path(batch.batch_id))
     # Then
     assert "What you leave empty stays as it is." in text_of(asked)
-    assert "Stalled after 600 s without activity" in text_of(asked)
+    assert "Stall time 600 s" in text_of(asked)
     assert buttons_of(asked) == ["Change the limits"]
     # When
     typed = {"deadline": "2h", "tolerated_failures": "5%", "min_sample": "20", "milestones": "50, 90%"}

@@ -19,7 +19,7 @@ _FIELDS: Final = (
     ("deadline", "Deadline", "such as 2h, or 2026-11-21T20:00:00Z"),
     ("tolerated_failures", "Tolerated failures", "such as 10, or 5%"),
     ("min_sample", "Items before a share counts", "such as 20; without it, 100"),
-    ("stall_after", "Stalled after", "such as 15m; 0 for never"),
+    ("stall_after", "Stall time", "such as 15m; 0 for never"),
     ("milestones", "Milestones", "such as 50,90; or none"),
 )
 TYPED: Final = tuple(name for name, _, _ in _FIELDS)
@@ -50,7 +50,7 @@ def _limits(batch: Batch) -> ShownFacts:
     return (
         ("Deadline", "none" if batch.deadline is None else encode_time(batch.deadline)),
         ("Tolerated failures", batch.tolerated_failures.in_words if batch.tolerated_failures else "any"),
-        ("Stalled after", f"{batch.stall_after:,} s without activity" if batch.stall_after else "never"),
+        ("Stall time", f"{batch.stall_after:,} s" if batch.stall_after else "never"),
         ("Milestones", ", ".join(f"{one}%" for one in batch.milestones) or "none"),
     )
 
