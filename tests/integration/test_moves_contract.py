@@ -348,13 +348,10 @@ class TestTell:
         assert told("milestone", 25) is None
         assert told("milestone", 50) == row_of(stores)
         assert told("milestone", 25) is None
-        assert told("milestone", 75, None, None, (25, 75)) is None
-        assert told("milestone", 75, None, None, (25, 50)) == row_of(stores)
-        assert told("waiting_at", NOW + 2, None, row_of(stores).items + 1) is None
-        assert told("waiting_at", NOW + 2, None, row_of(stores).items) == row_of(stores)
+        assert told("waiting_at", NOW + 2) == row_of(stores)
 
         row = row_of(stores)
-        assert (row.failing_at, row.milestone, row.waiting_at) == (NOW, 75, NOW + 2)
+        assert (row.failing_at, row.milestone, row.waiting_at) == (NOW, 50, NOW + 2)
         assert row.attention is Trouble.HELD
 
     def test_nothing_is_told_of_an_ended_or_unknown_batch(self, stores: Stores) -> None:

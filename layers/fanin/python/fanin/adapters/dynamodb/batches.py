@@ -304,11 +304,6 @@ class DynamoBatches:
         if told.field == "milestone":
             when[-1] += " OR #milestone < :value"
             values["value"] = told.value
-        same = {"items": told.items, "milestones": told.milestones}
-        for name, value in same.items():
-            if value is not None:
-                when.append(f"#{name} = :{name}")
-                values[name] = in_row(name, value)
         sets: dict[str, Value] = {told.field: told.value}
         if told.trouble:
             sets[names.ATTENTION] = attention_shard(told.trouble, batch_id)

@@ -94,9 +94,10 @@ class Teller:
     def _waiting(self, batch: Batch, budget: int) -> Batch:
         if not self._only_held(batch, budget):
             return batch
-        walked = batch.items  # an item that drains may have added more meanwhile
+        if batch.draining and (row := self._known.current(batch.batch_id)).items > batch.items:
+            return row  # those that were added meanwhile may be pending
         batch = self._failing(batch)
-        return self._tell(batch, Telling("waiting_at", self._ports.clock.now(), items=walked))
+        return self._tell(batch, Telling("waiting_at", self._ports.clock.now()))
 
     def _only_held(self, batch: Batch, budget: int) -> bool:
         """Whether items are pending, and all of them are held for certain; the first that is not ends it."""
@@ -119,7 +120,10 @@ class Teller:
         reached = [one for one in batch.milestones if batch.milestone < one <= percent]
         if not reached:
             return batch
-        return self._tell(batch, Telling("milestone", reached[-1], milestones=batch.milestones))
+        row = self._known.current(batch.batch_id)
+        if row.milestones != batch.milestones:
+            return row  # this process did not know of a change; the next look does
+        return self._tell(row, Telling("milestone", reached[-1]))
 
     def _least(self, batch: Batch) -> int:
         """At least so many items are done: exactly so many, unless that takes too many reads."""

@@ -30,15 +30,11 @@ class Telling(NamedTuple):
         field: of the batch: ``failing_at``, ``waiting_at`` or ``milestone``.
         value: its value; only a milestone may follow a smaller one.
         trouble: becomes the row's ``attention``; None leaves it.
-        items: it is noted only if the row still has so many items; None notes it whatever it has.
-        milestones: it is noted only if these are still the row's milestones; None notes it whatever they are.
     """
 
     field: Literal["failing_at", "waiting_at", "milestone"]
     value: int
     trouble: Trouble | None = None
-    items: int | None = None
-    milestones: Sequence[int] | None = None
 
 
 class Completion(NamedTuple):
