@@ -5,18 +5,16 @@ Adapters take factories of clients and call them when first used, so that import
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
-from weakref import WeakSet
+from typing import Any, Final
 
 from botocore import exceptions
 from botocore.exceptions import ClientError
 
+from fanin.adapters.forks import closed_in_children
 from fanin.errors import AccessDenied, FaninError, NotConfigured, ServiceUnavailable, Throttled
 
-T = TypeVar("T")
 _SLOW_DOWN: Final = {
     "LimitExceededException",
     "ProvisionedThroughputExceededException",
@@ -64,27 +62,6 @@ LONGEST_ATTEMPT: Final = CONNECT_TIMEOUT + READ_TIMEOUT
 
 Before it ends, a function reserves that long for the attempt in progress (``entry/invocation.py``).
 """
-
-
-_OPEN: Final[WeakSet[Any]] = WeakSet()
-
-
-def closed_in_children(client: T) -> T:
-    """The client; a process that is forked closes the connections that it inherits, and makes its own.
-
-    Two processes that send over one connection get each other's answers.
-    """
-    _OPEN.add(client)
-    return client
-
-
-def _close_inherited() -> None:
-    for client in list(_OPEN):
-        client.close()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=_close_inherited)
 
 
 def client_factory(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
-from fanin.adapters.aws import CONNECT_TIMEOUT, READ_TIMEOUT, closed_in_children, error_code, translated
+from fanin.adapters.aws import CONNECT_TIMEOUT, READ_TIMEOUT, error_code, translated
+from fanin.adapters.forks import closed_in_children
 from fanin.adapters.threads import Threads
 from fanin.app.ports.system import Clock
 from fanin.domain.claim_checks import ClaimCheck

@@ -1,20 +1,18 @@
-"""Threads for several calls at a time, in each process that makes such calls."""
+"""Threads for several calls at a time."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
+
+from fanin.adapters.forks import closed_in_children
 
 T = TypeVar("T")
 
 
 class Threads:
-    """Makes calls in threads, which are started when first needed.
-
-    A process that is forked has none of its parent's threads, and would wait for them for ever. So it starts
-    its own.
+    """Makes calls in threads, which are started when first needed, and anew in a process that is forked.
 
     Args:
         most: how many calls may run at a time.
@@ -22,13 +20,16 @@ class Threads:
     """
 
     def __init__(self, most: int, name: str) -> None:
-        self._most: Final = most
-        self._name: Final = f"fanin-{name}"
-        self._started: tuple[int, ThreadPoolExecutor] | None = None
+        self._most = most
+        self._name = f"fanin-{name}"
+        self._pool: ThreadPoolExecutor | None = None
+        closed_in_children(self)
 
     def map(self, call: Callable[..., T], *arguments: Iterable[Any]) -> list[T]:
         """Call for every argument; the first error cancels the rest."""
-        started, process = self._started, os.getpid()
-        if started is None or started[0] != process:
-            started = self._started = process, ThreadPoolExecutor(self._most, thread_name_prefix=self._name)
-        return list(started[1].map(call, *arguments))
+        pool = self._pool = self._pool or ThreadPoolExecutor(self._most, thread_name_prefix=self._name)
+        return list(pool.map(call, *arguments))
+
+    def close(self) -> None:
+        """Let the threads go; the next call starts others."""
+        self._pool = None

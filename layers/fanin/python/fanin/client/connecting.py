@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, Self
 
 from botocore.credentials import Credentials
 
-from fanin.adapters.aws import LEAN, closed_in_children
+from fanin.adapters.aws import LEAN
+from fanin.adapters.forks import closed_in_children
 from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.api import Fanin
 from fanin.client import local_stack

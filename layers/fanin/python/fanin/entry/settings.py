@@ -37,10 +37,10 @@ class Settings:
 
     environment: Mapping[str, str]
 
-    @classmethod
-    def from_env(cls) -> Settings:
+    @staticmethod
+    def from_env() -> Settings:
         """Copy the environment variables of this process."""
-        return cls(dict(os.environ))
+        return Settings(dict(os.environ))
 
     @property
     def api_url(self) -> str:

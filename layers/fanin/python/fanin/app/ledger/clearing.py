@@ -137,17 +137,11 @@ class Clearing:
         new = self._items(cleared)
         batch = self._known.cached(before.batch_id) or before
         self._known.touch(batch)
-        if batch.next_milestone is not None:
-            span = self._ports.tree.span
-            first = ((k, m, k.number * self._ports.tree.width) for k, m in masks.items())
-            self._teller.marked(
-                batch,
-                [
-                    ((at + bit) * span(key.level - 1), (at + bit + 1) * span(key.level - 1))
-                    for key, mask, at in first
-                    for bit in positions(mask)
-                ],
-            )
+        width, span = self._ports.tree.width, self._ports.tree.span
+        places = (
+            (key.level - 1, key.number * width + bit) for key, m in masks.items() for bit in positions(m)
+        )
+        self._teller.marked(batch, ((n * span(below), (n + 1) * span(below)) for below, n in places))
         complete = batch.state is State.COMPLETE
         return BitsCleared(batch.batch_id, batch.state, complete, leaves, new - leaves, total - new)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
+from itertools import chain
 
 from fanin.app.failures import Failing, FailureNotes
 from fanin.app.ledger.held import Held
@@ -297,9 +298,8 @@ class Marking:
         found = [outcome for key in words if isinstance(outcome := outcomes.get(key), Cleared)]
         if plan.held or any(one.tally.failed for one in found) or (receipt and receipt.failed):
             self._teller.failed(batch)
-        if batch.next_milestone is not None:
-            spans = [(span.start, span.stop) for span in plan.spans]
-            self._teller.marked(batch, [*spans, *((n, n + 1) for n in plan.first)])
+        spans = ((span.start, span.stop) for span in plan.spans)
+        self._teller.marked(batch, chain(spans, ((n, n + 1) for n in plan.first)))
 
     def _count(self, plan: Plan, verdicts: Verdicts) -> None:
         """Count the share of an estimated batch, which has no bits and counts every repeat."""

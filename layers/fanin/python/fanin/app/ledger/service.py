@@ -246,14 +246,13 @@ class LedgerService:
                 return
         tell_early(self.ports, self._as_of(batch), batch, before=before)
 
-    def _as_of(self, batch: Batch) -> LedgerService:
+    def _as_of(self, batch: Batch, *, redrives: bool = False) -> LedgerService:
         """A ledger that reads this batch as its row was, also if it was removed since."""
         pinned = PinnedBatch(self.ports.batches, self.ports.clock, batch)
-        return LedgerService(self.ports, known=pinned, redrives=False)
+        return LedgerService(self.ports, known=pinned, redrives=redrives)
 
     def _event_of(self, batch: Batch) -> Event:
-        pinned = PinnedBatch(self.ports.batches, self.ports.clock, batch)
-        return event_of(self.ports, LedgerService(self.ports, known=pinned), batch, self._kinds)
+        return event_of(self.ports, self._as_of(batch, redrives=True), batch, self._kinds)
 
     def _early_of(self, batch: Batch, told: Told) -> Event:
         return early_event(self.ports, self, batch, told)

@@ -16,6 +16,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials, EnvProvider
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
+from fanin.adapters.forks import closed_in_children
 from fanin.errors import NotConfigured, ServiceUnavailable
 
 if TYPE_CHECKING:
@@ -91,9 +92,13 @@ class Urllib3Transport:
         self._connections = connections
         self._timeouts = connect_timeout, read_timeout
         self._pool: urllib3.PoolManager | None = None
-        self._owner = 0
         self._used = 0.0
         self._lock = threading.Lock()
+        closed_in_children(self)
+
+    def close(self) -> None:
+        """Let the connections go; the next request makes others."""
+        self._pool = None
 
     def __call__(self, request: HttpsRequest) -> Response:
         # Lambda purges idle connections of a process that it froze, and gateways those of any: the loss of a
@@ -122,10 +127,7 @@ class Urllib3Transport:
 
     def _manager(self) -> urllib3.PoolManager:
         with self._lock:
-            # A process that was forked makes connections of its own: on one that two share, each may get the
-            # other's answer.
-            if self._pool is None or self._owner != os.getpid():
-                self._owner = os.getpid()
+            if self._pool is None:
                 connect, read = self._timeouts
                 timeout = urllib3.Timeout(connect=connect, read=read)
                 self._pool = urllib3.PoolManager(maxsize=self._connections, timeout=timeout)

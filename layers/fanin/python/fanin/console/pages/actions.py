@@ -121,7 +121,9 @@ def act(
         What a page calls the thing, what became of it, and the status.
     """
     console, at = console_of(request), console_of(request).now()
-    title, ended = _named(subject, keys), ActionOutcome(HTTPStatus.OK)
+    title = _named(subject, keys)
+    # After an error that nobody has foreseen, what was done is not known, so the log must say it was pressed.
+    outcome, ended = BROKEN, ActionOutcome(HTTPStatus.INTERNAL_SERVER_ERROR, INTERNAL_ERROR)
     try:
         found = subject.find(console.fanin, keys)
         title = subject.title(found)
@@ -129,14 +131,11 @@ def act(
             outcome = Effect(EffectKind.NOTHING, f"Nothing was done. {why_not}")
         else:
             outcome = action.do(Press(console.fanin, console.now, asked), found)
+        ended = ActionOutcome(HTTPStatus.OK)
     except FaninError as refusal:
         outcome, ended = _failure(refusal), ActionOutcome(status_of(refusal), refusal.code)
-    except Exception:
-        # What it had done by then nobody knows, so the log must say that it was pressed.
-        ended = ActionOutcome(HTTPStatus.INTERNAL_SERVER_ERROR, INTERNAL_ERROR)
-        _log(request, subject, action, keys, asked, at=at, outcome=BROKEN, ended=ended)
-        raise
-    _log(request, subject, action, keys, asked, at=at, outcome=outcome, ended=ended)
+    finally:
+        _log(request, subject, action, keys, asked, at=at, outcome=outcome, ended=ended)
     return title, outcome, ended
 
 
