@@ -22,10 +22,10 @@ What a producer and an operator call. `Tracker` is the way in; `TrackedBatch` is
 `with` statement.
 
 ::: fanin.Tracker
-::: fanin.TrackedBatch
-::: fanin.Group
-::: fanin.ItemKey
-::: fanin.KeyedItem
+::: fanin.types.TrackedBatch
+::: fanin.types.Group
+::: fanin.types.ItemKey
+::: fanin.types.KeyedItem
 ::: fanin.Settings
 ::: fanin.Bearer
 ::: fanin.unsigned
@@ -36,12 +36,12 @@ What a producer and an operator call. `Tracker` is the way in; `TrackedBatch` is
 What a consumer is given, and what keeps the messages of failed items.
 [Consume outside Lambda](../../how-to/consuming.md) shows how to stop one.
 
-::: fanin.SqsHandler
-::: fanin.Consumer
+::: fanin.types.SqsHandler
+::: fanin.types.Consumer
 ::: fanin.Message
 ::: fanin.ReceivedMessage
-::: fanin.ClaimCheck
-::: fanin.Keep
+::: fanin.types.ClaimCheck
+::: fanin.types.Keep
 ::: fanin.KeptMessage
 ::: fanin.MessageAttribute
 """,
@@ -52,15 +52,15 @@ Plain, frozen values: the state of a batch, what an acknowledgement names, and w
 
 ## A batch
 
-::: fanin.Batch
-::: fanin.Mode
-::: fanin.State
-::: fanin.Kind
-::: fanin.Cause
-::: fanin.OnDeadline
-::: fanin.OnFailure
-::: fanin.ChildFailures
-::: fanin.CloseWhen
+::: fanin.types.Batch
+::: fanin.types.Mode
+::: fanin.types.State
+::: fanin.types.Kind
+::: fanin.types.Cause
+::: fanin.types.OnDeadline
+::: fanin.types.OnFailure
+::: fanin.types.ChildFailures
+::: fanin.types.CloseWhen
 ::: fanin.Tolerance
 
 ## Acknowledgements
@@ -69,22 +69,22 @@ Plain, frozen values: the state of a batch, what an acknowledgement names, and w
 ::: fanin.Count
 ::: fanin.Done
 ::: fanin.Failure
-::: fanin.Marked
-::: fanin.Receipt
+::: fanin.types.Marked
+::: fanin.types.Receipt
 
 ## Reading
 
-::: fanin.Progress
-::: fanin.Missing
-::: fanin.MissingRange
-::: fanin.Batches
-::: fanin.BatchCounts
-::: fanin.Expired
-::: fanin.Verdict
-::: fanin.Picture
-::: fanin.Cell
-::: fanin.PictureItem
-::: fanin.ItemState
+::: fanin.types.Progress
+::: fanin.types.Missing
+::: fanin.types.MissingRange
+::: fanin.types.Batches
+::: fanin.types.BatchCounts
+::: fanin.types.Expired
+::: fanin.types.Verdict
+::: fanin.types.Picture
+::: fanin.types.Cell
+::: fanin.types.PictureItem
+::: fanin.types.ItemState
 """,
     "failures.md": """\
 # Failures, redrives, diagnosis
@@ -95,33 +95,33 @@ What `tracker.failures`, `redrive`, `release` and `why` take and return. See
 
 ## Failures
 
-::: fanin.Failures
-::: fanin.FailedItem
-::: fanin.FailedMessage
-::: fanin.Errors
-::: fanin.ErrorGroup
-::: fanin.OrdinalRange
-::: fanin.ReleasedItems
+::: fanin.types.Failures
+::: fanin.types.FailedItem
+::: fanin.types.FailedMessage
+::: fanin.types.Errors
+::: fanin.types.ErrorGroup
+::: fanin.types.OrdinalRange
+::: fanin.types.ReleasedItems
 
 ## Redrives
 
-::: fanin.Redrive
-::: fanin.RedriveState
-::: fanin.Redriving
+::: fanin.types.Redrive
+::: fanin.types.RedriveState
+::: fanin.types.Redriving
 
 ## Diagnosis
 
-::: fanin.Attention
-::: fanin.Troubled
-::: fanin.Trouble
-::: fanin.Diagnosis
-::: fanin.Finding
-::: fanin.Code
-::: fanin.Severity
-::: fanin.Known
-::: fanin.MissingKnown
+::: fanin.types.Attention
+::: fanin.types.Troubled
+::: fanin.types.Trouble
+::: fanin.types.Diagnosis
+::: fanin.types.Finding
+::: fanin.types.Code
+::: fanin.types.Severity
+::: fanin.types.Known
+::: fanin.types.MissingKnown
 ::: fanin.SentItems
-::: fanin.Retry
+::: fanin.types.Retry
 """,
     "targets.md": """\
 # Ends that call back
@@ -129,10 +129,10 @@ What `tracker.failures`, `redrive`, `release` and `why` take and return. See
 Who is told that a batch has ended. See [ends that call back](../../how-to/targets.md).
 
 ::: fanin.Target
-::: fanin.TargetType
-::: fanin.When
-::: fanin.TargetReport
-::: fanin.TargetState
+::: fanin.types.TargetType
+::: fanin.types.When
+::: fanin.types.TargetReport
+::: fanin.types.TargetState
 """,
     "patterns.md": """\
 # Patterns
@@ -145,102 +145,103 @@ Each pattern is a part of the tracker: `tracker.directory` and `tracker.routing`
 ::: fanin.app.api.patterns.Directory
 ::: fanin.app.api.patterns.Routing
 ::: fanin.Register
-::: fanin.Registration
-::: fanin.Registrations
-::: fanin.Left
+::: fanin.types.Registration
+::: fanin.types.Registrations
+::: fanin.types.Left
 ::: fanin.Policy
 ::: fanin.PutRoute
-::: fanin.Route
-::: fanin.Routes
+::: fanin.types.Route
+::: fanin.types.Routes
 ::: fanin.PutEvent
-::: fanin.Sent
+::: fanin.types.Sent
 
 ## Scatter-gather
 
 ::: fanin.client.scatters.ScatterCalls
-::: fanin.Scattered
-::: fanin.Recipient
-::: fanin.Reply
-::: fanin.ReplyReceipt
-::: fanin.Gathered
-::: fanin.GatheredReply
+::: fanin.types.Scattered
+::: fanin.types.Recipient
+::: fanin.types.Reply
+::: fanin.types.ReplyReceipt
+::: fanin.types.Gathered
+::: fanin.types.GatheredReply
 
 ## Guaranteed delivery
 
 ::: fanin.app.api.patterns.Frames
 ::: fanin.OpenFrame
-::: fanin.Frame
-::: fanin.Ticket
-::: fanin.Claim
-::: fanin.Hold
+::: fanin.types.Frame
+::: fanin.types.Ticket
+::: fanin.types.Claim
+::: fanin.types.Hold
 ::: fanin.Repeater
 ::: fanin.MemoryRepeatBuffer
 ::: fanin.SqliteRepeatBuffer
 ::: fanin.SqsTransport
-::: fanin.Envelope
+::: fanin.types.Envelope
 ::: fanin.JsonCodec
 ::: fanin.ProtobufCodec
 ::: fanin.IdempotentReceiver
-::: fanin.Delivery
-::: fanin.Disposition
+::: fanin.types.Delivery
+::: fanin.types.Disposition
 ::: fanin.SqsReceiver
-::: fanin.Notice
+::: fanin.types.Notice
 ::: fanin.queue_notices
 
 ## Bounded buffers
 
 ::: fanin.app.api.patterns.Buffers
-::: fanin.Producer
-::: fanin.Taker
-::: fanin.Buffer
-::: fanin.BufferPage
-::: fanin.Level
-::: fanin.Accepted
-::: fanin.Work
-::: fanin.Released
+::: fanin.types.Producer
+::: fanin.types.Taker
+::: fanin.types.Buffer
+::: fanin.types.BufferPage
+::: fanin.types.Level
+::: fanin.types.Accepted
+::: fanin.types.Work
+::: fanin.types.Released
 """,
     "errors.md": """\
 # Errors
 
-Every error is a `FaninError`. Its `code` is stable; over HTTPS it is the end of the problem's `type`.
+Every error is a `FaninError`, and all are in `fanin.errors`. Their `code` is stable; over HTTPS it is the
+end of the problem's `type`.
 
 ::: fanin.errors
-::: fanin.FaninError
-::: fanin.ItemFailed
-::: fanin.InvalidRequest
-::: fanin.InvalidItemId
-::: fanin.RequestTooLarge
-::: fanin.UnsupportedMediaType
-::: fanin.AccessDenied
-::: fanin.BatchNotFound
-::: fanin.BatchClosed
-::: fanin.BatchGone
-::: fanin.IdempotencyKeyReused
-::: fanin.ItemHasChild
-::: fanin.ItemDone
-::: fanin.KeyNotFound
-::: fanin.MaxItemsReached
-::: fanin.LimitReached
-::: fanin.FailureNotFound
-::: fanin.TargetRefused
-::: fanin.PartlyMarked
-::: fanin.ServiceUnavailable
-::: fanin.Throttled
-::: fanin.OutcomeUnknown
-::: fanin.SendFailed
-::: fanin.NotConfigured
-::: fanin.NotRegistered
-::: fanin.BufferNotFound
-::: fanin.BufferFull
-::: fanin.TooManyRejects
-::: fanin.ChannelRefused
-::: fanin.CorrelationIdAlive
-::: fanin.EnvelopesRefused
-::: fanin.RouteNotFound
-::: fanin.Unreachable
-::: fanin.ExportDamaged
-::: fanin.JobRunNotFound
-::: fanin.LocalStackFailed
+::: fanin.errors.FaninError
+::: fanin.errors.ItemFailed
+::: fanin.errors.InvalidRequest
+::: fanin.errors.InvalidItemId
+::: fanin.errors.RequestTooLarge
+::: fanin.errors.UnsupportedMediaType
+::: fanin.errors.AccessDenied
+::: fanin.errors.BatchNotFound
+::: fanin.errors.BatchClosed
+::: fanin.errors.BatchGone
+::: fanin.errors.IdempotencyKeyReused
+::: fanin.errors.ItemHasChild
+::: fanin.errors.ItemDone
+::: fanin.errors.KeyNotFound
+::: fanin.errors.MaxItemsReached
+::: fanin.errors.LimitReached
+::: fanin.errors.FailureNotFound
+::: fanin.errors.TargetRefused
+::: fanin.errors.PartlyMarked
+::: fanin.errors.ServiceUnavailable
+::: fanin.errors.Throttled
+::: fanin.errors.OutcomeUnknown
+::: fanin.errors.SendFailed
+::: fanin.errors.NotConfigured
+::: fanin.errors.NotRegistered
+::: fanin.errors.BufferNotFound
+::: fanin.errors.BufferFull
+::: fanin.errors.TooManyRejects
+::: fanin.errors.ChannelRefused
+::: fanin.errors.CorrelationIdAlive
+::: fanin.errors.EnvelopesRefused
+::: fanin.errors.RouteNotFound
+::: fanin.errors.Unreachable
+::: fanin.errors.ExportDamaged
+::: fanin.errors.JobRunNotFound
+::: fanin.errors.LocalStackFailed
 """,
     "testing.md": """\
 # fanin.testing
@@ -333,7 +334,13 @@ def page(name: str) -> str:
     for line in rest.splitlines():
         if line.startswith("#"):
             level = line.count("#")
-        lines += _shown(_find(line[4:]), level + 1) if line.startswith("::: ") else [line]
+        if not line.startswith("::: "):
+            lines.append(line)
+            continue
+        path = line.removeprefix("::: ")
+        heading, *rest = _shown(_find(path), level + 1)
+        apart = ["", "From `fanin.types`."] if path.startswith("fanin.types.") else []
+        lines += [heading, *apart, *rest]
     text = "\n".join(lines).rstrip()
     return re.sub(r"\n{3,}", "\n\n", f"{text}\n\n{_MADE}\n")
 

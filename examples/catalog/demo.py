@@ -31,8 +31,9 @@ from examples.catalog.meter import Meter
 from examples.catalog.report import Counts, Outcome, metrics, report
 from examples.catalog.rows import Catalog, comes_again
 from examples.catalog.site import Site, metered, site
-from fanin import Diagnosis, TrackedBatch, Tracker
+from fanin import Tracker
 from fanin.local import CHECKOUT, Steps
+from fanin.types import Diagnosis, TrackedBatch
 
 HOME = CHECKOUT / ".fanin" / "demo"
 LONGEST = 900  # seconds after which the demo gives up

@@ -12,8 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from examples.catalog.site import Site
-from fanin import ErrorGroup, Progress, Redriving, State, Tracker
+from fanin import Tracker
 from fanin.local import Steps
+from fanin.types import ErrorGroup, Progress, Redriving, State
 
 PATIENCE = 300  # seconds that a batch or an execution may take
 SHOWN = 5  # errors that are printed

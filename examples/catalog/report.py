@@ -14,8 +14,9 @@ from rich.table import Table
 
 from examples.catalog.mending import Mended, table
 from examples.catalog.rows import Catalog
-from fanin import Diagnosis, Progress, Severity, State, Verdict, names
+from fanin import names
 from fanin.local import Stack
+from fanin.types import Diagnosis, Progress, Severity, State, Verdict
 
 SHOWN = 3  # number of the event's failures that are printed
 

@@ -26,16 +26,16 @@ import airportsdata
 from fanin import (
     FaninError,
     ItemFailed,
-    LimitReached,
     Message,
     OpenFrame,
     PutRoute,
     ReceivedMessage,
     Register,
-    Ticket,
     Tracker,
     names,
 )
+from fanin.errors import LimitReached
+from fanin.types import Ticket
 
 CATALOG = "catalog"
 ORDERS = "orders"

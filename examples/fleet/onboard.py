@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from examples.fleet.log import Week, week_log
 from examples.fleet.roster import Vehicle
 from examples.fleet.wording import CHANNELS, TOPIC, WEEKLY_REPORT
-from fanin import (
-    ItemFailed,
-    ReceivedMessage,
-    Register,
-    ReplyReceipt,
-    ServiceUnavailable,
-    Throttled,
-    Tracker,
-    names,
-)
+from fanin import ItemFailed, ReceivedMessage, Register, Tracker, names
+from fanin.errors import ServiceUnavailable, Throttled
+from fanin.types import ReplyReceipt
 
 if TYPE_CHECKING:
     from collections.abc import Callable

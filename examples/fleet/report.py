@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from examples.fleet.log import Week, WeekLog
 from examples.fleet.roster import Fleet, Vehicle
-from fanin import GatheredReply
+from fanin.types import GatheredReply
 
 
 class Misdirected(ValueError):

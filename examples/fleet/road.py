@@ -11,7 +11,8 @@ from typing import Any, Final, Self
 from examples.fleet.mishaps import Gone, InTunnel, Mute, Scrapped, Slow, Stuttering, Wavering
 from examples.fleet.onboard import OnBoardUnit
 from examples.fleet.roster import Fleet, Vehicle
-from fanin import ReplyReceipt, Tracker
+from fanin import Tracker
+from fanin.types import ReplyReceipt
 
 MISHAPS: Final[dict[str, type[OnBoardUnit]]] = {
     "HC-102": Slow,

@@ -12,8 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from examples.pipeline.vehicles import Vehicle
-from fanin import Progress, State, Verdict, names
+from fanin import names
 from fanin.spark import Summary
+from fanin.types import Progress, State, Verdict
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final
 
-from fanin import Consumer, ReceivedMessage, Register, Tracker, names
+from fanin import ReceivedMessage, Register, Tracker, names
+from fanin.types import Consumer
 
 LEAST: Final = 5
 """Seconds; the shortest timeout of a scatter."""

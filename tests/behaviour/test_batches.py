@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from fanin import ItemRange, ItemState
+from fanin import ItemRange
+from fanin.types import ItemState
 from tests.behaviour.world import World, ends
 
 SOON = timedelta(seconds=5)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fanin import Done, InvalidRequest, ItemFailed, ReceivedMessage
+from fanin import Done, ItemFailed, ReceivedMessage
+from fanin.errors import InvalidRequest
 from tests.behaviour.world import World
 
 

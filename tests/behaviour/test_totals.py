@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fanin import (
-    Count,
-    Done,
-    Failure,
-    InvalidRequest,
-    ItemFailed,
-    OpenFrame,
-    PartlyMarked,
-    ReceivedMessage,
-    Tracker,
-)
+from fanin import Count, Done, Failure, ItemFailed, OpenFrame, ReceivedMessage, Tracker
 from fanin.domain.frames import Ticket
 from fanin.domain.scatter import Recipient
+from fanin.errors import InvalidRequest, PartlyMarked
 from tests.behaviour.world import World, take
 
 ROWS = [{"row": n, "cents": -n} for n in range(70)]

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from fanin import Code, Diagnosis, Finding, Known, ReceivedMessage, Severity, Tracker, Trouble
+from fanin import ReceivedMessage, Tracker
 from fanin.testing import InMemoryService
+from fanin.types import Code, Diagnosis, Finding, Known, Severity, Trouble
 
 
 @pytest.fixture

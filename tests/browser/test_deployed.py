@@ -17,13 +17,14 @@ from playwright.sync_api import Locator, Page, expect
 
 import fanin
 from examples.console.world import CATALOG, INVOICES, ORDERS, PRICES, World
-from fanin import Failure, TargetState, Tracker
+from fanin import Failure, Tracker
 from fanin.app.targets.records import change, read_targets
 from fanin.domain.directory import Register
 from fanin.domain.routing import PutRoute
 from fanin.entry.settings import Settings
 from fanin.entry.wiring import connect
 from fanin.local import Stack
+from fanin.types import TargetState
 from tests.browser.axe import accessible
 from tests.browser.consoles import Served, console_over
 from tests.browser.faults import Faults

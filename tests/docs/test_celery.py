@@ -17,9 +17,11 @@ from celery.exceptions import Ignore
 from celery.signals import setup_logging
 from celery.worker.state import revoked
 
-from fanin import Batch, ServiceUnavailable, State, Tracker
+from fanin import Tracker
 from fanin.contrib import celery as contrib
+from fanin.errors import ServiceUnavailable
 from fanin.testing import Fault, InMemoryService
+from fanin.types import Batch, State
 from tests.docs import pages
 from tests.docs.kept import reasons
 

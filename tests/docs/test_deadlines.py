@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 from typer.testing import CliRunner
 
-from fanin import InvalidRequest
 from fanin.cli.main import app
+from fanin.errors import InvalidRequest
 from fanin.testing import InMemoryService
 from tests.docs import pages
 

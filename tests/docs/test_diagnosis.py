@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fanin import Code, Known
 from fanin.domain.batch import Trouble
+from fanin.types import Code, Known
 
 TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "diagnosis.md").read_text()
 

@@ -13,10 +13,11 @@ import pytest
 from dramatiq.brokers.stub import StubBroker
 from dramatiq.middleware import AgeLimit, MiddlewareError, Retries, SkipMessage
 
-from fanin import Batch, State, Tracker
+from fanin import Tracker
 from fanin.contrib import dramatiq as contrib
 from fanin.contrib.dramatiq import TrackItems
 from fanin.testing import Fault, InMemoryService
+from fanin.types import Batch, State
 from tests.docs import pages
 from tests.docs.kept import reasons
 

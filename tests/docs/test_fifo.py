@@ -10,7 +10,8 @@ import pytest
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk.assertions import Template
 
-from fanin import ChannelRefused, ItemFailed, Message, Register
+from fanin import ItemFailed, Message, Register
+from fanin.errors import ChannelRefused
 from fanin.testing import InMemoryService
 from fanin_cdk import FaninTracker
 from fanin_cdk.permissions import RECEIVE

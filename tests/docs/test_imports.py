@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fanin import errors
+
 ROOT = Path(__file__).parents[2]
 SHOWN = (
     "fanin",
@@ -16,13 +18,16 @@ SHOWN = (
     "fanin.console.serve",
     "fanin.contrib.celery",
     "fanin.contrib.dramatiq",
+    "fanin.errors",
     "fanin.local",
     "fanin.spark",
     "fanin.spark.jobs",
     "fanin.testing",
+    "fanin.types",
 )
 MODULES = {
     "fanin": {"names"},
+    "fanin.errors": {name for name in vars(errors) if isinstance(getattr(errors, name), type)},
     "fanin.spark.jobs": {"ack", "audit", "fan_out"},  # each is a command, and its functions
 }
 """Modules that are shown as a whole."""
@@ -82,6 +87,6 @@ def test_they_do_import_fanin():
 
 def test_what_lies_below_is_found():
     code = (
-        "from fanin.domain.batch import State\nfrom fanin import State, Nothing, names\nimport fanin.client"
+        "from fanin.domain.batch import State\nfrom fanin import Tracker, Nothing, names\nimport fanin.client"
     )
     assert below(code) == {("fanin.domain.batch", "State"), ("fanin", "Nothing"), ("fanin.client", "")}

@@ -13,9 +13,10 @@ from contextlib import suppress
 
 import boto3
 
-from fanin import Delivery, IdempotentReceiver, Tracker
+from fanin import IdempotentReceiver, Tracker
 from fanin.client.frames.sqs import SqsReceiver
 from fanin.errors import FaninError
+from fanin.types import Delivery
 
 
 def main(api_url: str, queue_url: str, endpoint: str, lease: str) -> None:

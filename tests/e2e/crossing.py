@@ -18,12 +18,13 @@ from urllib.parse import urlsplit
 import boto3
 from botocore.config import Config
 
-from fanin import Delivery, IdempotentReceiver, OpenFrame, Repeater, SqliteRepeatBuffer
+from fanin import IdempotentReceiver, OpenFrame, Repeater, SqliteRepeatBuffer
 from fanin.adapters.backoff import Backoff
 from fanin.client.frames.sqs import SqsReceiver, SqsTransport
 from fanin.client.tracker import Tracker
 from fanin.errors import FaninError
 from fanin.local import Stack
+from fanin.types import Delivery
 from tests.e2e.faults import FaultProxy
 
 ROOT = Path(__file__).parents[2]

@@ -14,12 +14,13 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from fanin import AccessDenied, Tracker
+from fanin import Tracker
 from fanin.client import connecting
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import SigV4, Urllib3Transport
 from fanin.domain.access import AccessGroup
+from fanin.errors import AccessDenied
 from fanin_cdk.route_paths import paths_of
 from tests.e2e.deployment import eventually
 

@@ -7,7 +7,8 @@ import time
 import boto3
 import pytest
 
-from fanin import BatchNotFound, Tracker
+from fanin import Tracker
+from fanin.errors import BatchNotFound
 from tests.e2e.deployment import Deployment, eventually
 
 pytestmark = pytest.mark.emulator

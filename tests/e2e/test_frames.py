@@ -12,12 +12,13 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 
-from fanin import Delivery, IdempotentReceiver, MemoryRepeatBuffer, OpenFrame, Repeater, SqliteRepeatBuffer
+from fanin import IdempotentReceiver, MemoryRepeatBuffer, OpenFrame, Repeater, SqliteRepeatBuffer
 from fanin.client.frames.envelopes import ProtobufCodec
 from fanin.client.frames.repeat_buffer import BufferUsage
 from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
 from fanin.client.tracker import Tracker
 from fanin.local import Stack
+from fanin.types import Delivery
 from tests.e2e.crossing import LEASE, Crossing
 from tests.e2e.deployment import Deployment, Subscriber, eventually
 from tests.e2e.faults import FAULTS, FaultProxy

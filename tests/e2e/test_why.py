@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from fanin import Code, Diagnosis, Finding, Known, Severity, names
+from fanin import names
+from fanin.types import Code, Diagnosis, Finding, Known, Severity
 from tests.e2e.deployment import eventually
 
 IDLE = "def handler(event, context): return None"

@@ -16,10 +16,11 @@ from rich.console import Console
 from examples.catalog import demo
 from examples.catalog.rows import Catalog
 from examples.catalog.site import Site, functions, reader
-from fanin import State, Tracker, names
+from fanin import Tracker, names
 from fanin.client.https.transport import HttpsRequest, SigV4, Urllib3Transport
 from fanin.local import CHECKOUT
 from fanin.local.steps import Steps
+from fanin.types import State
 from tests.smoke.account import Deployed
 
 SMOKE: Final = "FANIN_SMOKE"

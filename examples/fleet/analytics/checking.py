@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from pyspark.sql.types import DataType, LongType, NumericType, TimestampNTZType, TimestampType
 
 from examples.fleet.analytics.telemetry import REJECTS, SENT_AT, Feed, Reason, Rule
-from fanin import InvalidRequest
+from fanin.errors import InvalidRequest
 from fanin.spark import Dataset, open_input
 
 CORRUPT: Final = "_corrupt"

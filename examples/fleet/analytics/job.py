@@ -24,7 +24,8 @@ from examples.fleet.analytics.report import (
 )
 from examples.fleet.analytics.telemetry import FILL_UPS, SOURCES, TRIPS
 from examples.fleet.analytics.weeks import Period
-from fanin import InvalidRequest, Tracker
+from fanin import Tracker
+from fanin.errors import InvalidRequest
 from fanin.spark import Dataset, DatasetFormat, Job, RejectLimit, Service, Summary
 
 MOST_FLEETS: Final = 1_000

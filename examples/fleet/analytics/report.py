@@ -21,7 +21,7 @@ from examples.fleet.analytics.checking import CORRUPT, check, read, rejected_row
 from examples.fleet.analytics.ranking import rank
 from examples.fleet.analytics.telemetry import FILL_UPS, REJECTS, TRIPS, Feed, Reason
 from examples.fleet.analytics.weeks import Period, week_of
-from fanin import InvalidRequest
+from fanin.errors import InvalidRequest
 from fanin.spark import Dataset, RejectLimit, Service
 
 

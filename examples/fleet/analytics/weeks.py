@@ -11,7 +11,7 @@ from typing import Final, Self
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin import InvalidRequest
+from fanin.errors import InvalidRequest
 
 SECONDS: Final = 7 * 86_400
 _FORM: Final = re.compile(r"(\d{4})-W(\d{2})", re.ASCII)

@@ -4,9 +4,11 @@ import logging
 
 import pytest
 
-from fanin import Retry, SentItems, Throttled, Tracker
+from fanin import SentItems, Tracker
 from fanin.client.diagnostics import DiagnosticCalls
 from fanin.domain.diagnosis import Diagnosis
+from fanin.errors import Throttled
+from fanin.types import Retry
 
 
 class Failing:

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from fanin import BatchClosed, IdempotencyKeyReused, InvalidRequest
-from fanin.errors import Throttled
+from fanin.errors import BatchClosed, IdempotencyKeyReused, InvalidRequest, Throttled
 from fanin.testing import Fault, InMemoryService
 from fanin.testing.service import START
 

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from fanin import (
-    Delivery,
     IdempotentReceiver,
     ItemFailed,
     MemoryRepeatBuffer,
@@ -27,6 +26,7 @@ from fanin.client.frames.sqs import SqsReceiver, SqsTransport, queue_notices
 from fanin.domain.scatter import Recipient
 from fanin.errors import InvalidRequest, NotConfigured, ServiceUnavailable, Throttled
 from fanin.testing import Fault, InMemoryService
+from fanin.types import Delivery
 
 HOUR = timedelta(hours=1)
 

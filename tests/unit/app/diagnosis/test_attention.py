@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from fanin import Code, ItemFailed, Target
+from fanin import ItemFailed, Target
 from fanin.domain.batch import Trouble
 from fanin.domain.targets import TargetType
 from fanin.testing import InMemoryService
+from fanin.types import Code
 
 
 class World:

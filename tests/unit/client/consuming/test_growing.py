@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from fanin import BatchClosed, InvalidRequest, ItemFailed, ReceivedMessage, Tracker
+from fanin import ItemFailed, ReceivedMessage, Tracker
+from fanin.errors import BatchClosed, InvalidRequest
 from fanin.testing import InMemoryService
 
 MINUTE = timedelta(minutes=1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fanin import ItemFailed, ReceivedMessage, Retry
+from fanin import ItemFailed, ReceivedMessage
 from fanin.client.consuming.acknowledging import Acknowledger
 from fanin.client.consuming.window import MessageHandler, MessageWindow, kept_message, source_of
 from fanin.client.ended_batches import EndedBatches, Skipping
@@ -28,6 +28,7 @@ from fanin.errors import (
     Throttled,
 )
 from fanin.names import ATTRIBUTE_REPLY_TO
+from fanin.types import Retry
 
 
 class Acknowledged:

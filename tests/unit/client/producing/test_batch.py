@@ -7,11 +7,18 @@ from functools import reduce
 
 import pytest
 
-from fanin import Message, SendFailed
+from fanin import Message
 from fanin.adapters.backoff import Backoff
 from fanin.domain.batch import State
 from fanin.domain.diagnosis import SentItems
-from fanin.errors import BatchClosed, IdempotencyKeyReused, InvalidRequest, LimitReached, Throttled
+from fanin.errors import (
+    BatchClosed,
+    IdempotencyKeyReused,
+    InvalidRequest,
+    LimitReached,
+    SendFailed,
+    Throttled,
+)
 from tests.unit.client.conftest import received
 from tests.unit.client.producing.conftest import items_of, partly
 

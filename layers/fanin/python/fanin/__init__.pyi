@@ -1,0 +1,33 @@
+from fanin.client.frames.envelopes import JsonCodec as JsonCodec
+from fanin.client.frames.envelopes import ProtobufCodec as ProtobufCodec
+from fanin.client.frames.receiver import IdempotentReceiver as IdempotentReceiver
+from fanin.client.frames.repeat_buffer import MemoryRepeatBuffer as MemoryRepeatBuffer
+from fanin.client.frames.repeater import Repeater as Repeater
+from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer as SqliteRepeatBuffer
+from fanin.client.frames.sqs import SqsReceiver as SqsReceiver
+from fanin.client.frames.sqs import SqsTransport as SqsTransport
+from fanin.client.frames.sqs import queue_notices as queue_notices
+from fanin.client.https.transport import Bearer as Bearer
+from fanin.client.https.transport import unsigned as unsigned
+from fanin.client.messages import Message as Message
+from fanin.client.messages import ReceivedMessage as ReceivedMessage
+from fanin.client.tracker import Tracker as Tracker
+from fanin.domain.diagnosis import SentItems as SentItems
+from fanin.domain.directory import Register as Register
+from fanin.domain.failures import KeptMessage as KeptMessage
+from fanin.domain.failures import MessageAttribute as MessageAttribute
+from fanin.domain.failures import Tolerance as Tolerance
+from fanin.domain.frames import OpenFrame as OpenFrame
+from fanin.domain.marks import Count as Count
+from fanin.domain.marks import Done as Done
+from fanin.domain.marks import Failure as Failure
+from fanin.domain.marks import ItemRange as ItemRange
+from fanin.domain.routing import Policy as Policy
+from fanin.domain.routing import PutEvent as PutEvent
+from fanin.domain.routing import PutRoute as PutRoute
+from fanin.domain.targets import Target as Target
+from fanin.entry.settings import Settings as Settings
+from fanin.errors import FaninError as FaninError
+from fanin.errors import ItemFailed as ItemFailed
+
+__version__: str
