@@ -37,7 +37,7 @@ def bucket() -> Any:
 
 def test_all_objects_of_a_bucket_go_however_many_pages_they_take(leftovers: AwsLeftovers) -> None:
     client = boto3.client("s3")
-    leftovers._clients["s3"] = client
+    leftovers._client = lambda _: client
     with Stubber(client) as stubber:
         for key, more in (("a", {"IsTruncated": True, "NextContinuationToken": "more"}), ("b", {})):
             asked = {"Bucket": "claims"} | ({} if more else {"ContinuationToken": "more"})
@@ -92,7 +92,7 @@ def test_queues_are_listed_page_by_page_since_sqs_gives_only_the_first_thousand_
     leftovers: AwsLeftovers,
 ) -> None:
     client = boto3.client("sqs")
-    leftovers._clients["sqs"] = client
+    leftovers._client = lambda _: client
     with Stubber(client) as stubber:
         asked: dict[str, Any] = {"QueueNamePrefix": "shop-buffer-", "MaxResults": 1_000}
         stubber.add_response("list_queues", {"QueueUrls": ["https://a"], "NextToken": "more"}, asked)
@@ -133,7 +133,7 @@ def test_a_stack_is_deleted_only_if_it_is_deleted_as_a_whole(
     leftovers: AwsLeftovers, state: str, *, expected: bool
 ) -> None:
     client = boto3.client("cloudformation")
-    leftovers._clients["cloudformation"] = client
+    leftovers._client = lambda _: client
     stack = {"StackName": "fanin", "CreationTime": "2026-11-21T18:00:00Z", "StackStatus": state}
     with Stubber(client) as stubber:
         stubber.add_response("describe_stacks", {"Stacks": [stack]}, {"StackName": "stack-id"})
@@ -142,7 +142,7 @@ def test_a_stack_is_deleted_only_if_it_is_deleted_as_a_whole(
 
 def test_an_error_that_nobody_foresaw_is_raised(leftovers: AwsLeftovers) -> None:
     client = boto3.client("s3")
-    leftovers._clients["s3"] = client
+    leftovers._client = lambda _: client
     with Stubber(client) as stubber:
         stubber.add_client_error("list_objects_v2", "Surprise")
         with pytest.raises(ClientError):
@@ -186,7 +186,8 @@ def test_an_application_that_runs_is_stopped_and_waited_for(
 
 def test_an_application_that_does_not_stop_in_time_is_told() -> None:
     leftovers = AwsLeftovers(lambda: 0)
-    leftovers._clients["emr-serverless"] = Application("STOPPING")
+    application = Application("STOPPING")
+    leftovers._client = lambda _: application
     with pytest.raises(Throttled, match="again"):
         leftovers.stop_application("00f1")
 
@@ -205,7 +206,8 @@ def test_limits_are_lifted_from_a_table_and_then_from_its_indexes_and_others_sta
 
     pauses = list[float]()
     leftovers = AwsLeftovers(lambda: math.inf, pauses.append)
-    client = leftovers._clients["dynamodb"] = boto3.client("dynamodb")
+    client = boto3.client("dynamodb")
+    leftovers._client = lambda _: client
     table = {"TableName": "batches"}
     with Stubber(client) as stubber:
         stubber.add_response("describe_table", described("UPDATING"), table)

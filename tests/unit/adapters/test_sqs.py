@@ -4,11 +4,11 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.stub import ANY, Stubber
+from botocore.stub import Stubber
 from moto import mock_aws
 
 from fanin.adapters.backoff import Backoff
-from fanin.adapters.queues import SqsQueue
+from fanin.adapters.channels import SqsQueue
 from fanin.errors import NotConfigured, RequestTooLarge, Throttled
 
 URL = "https://sqs.eu-west-1.amazonaws.com/123456789012/q"
@@ -51,14 +51,6 @@ def test_every_message_arrives(aws: Any, count: int) -> None:
     assert sorted(body["number"] for body in received(aws, url)) == list(range(count))
 
 
-def test_large_messages_go_in_smaller_groups(aws: Any) -> None:
-    url = aws.create_queue(QueueName="q")["QueueUrl"]
-
-    queue(aws, url).send({"number": number, "pad": "x" * 100_000} for number in range(5))
-
-    assert sorted(body["number"] for body in received(aws, url)) == [0, 1, 2, 3, 4]
-
-
 def test_a_message_over_the_limit_is_refused(aws: Any) -> None:
     url = aws.create_queue(QueueName="q")["QueueUrl"]
 
@@ -73,42 +65,6 @@ def test_a_large_message_that_is_not_ascii_is_sent(aws: Any) -> None:
     queue(aws, url).send([{"text": "é" * 100_000}])
 
     assert received(aws, url) == [{"text": "é" * 100_000}]
-
-
-def test_groups_are_measured_in_bytes(stubbed: tuple[Any, Stubber]) -> None:
-    client, aws = stubbed
-    for _ in range(2):
-        aws.add_response(
-            "send_message_batch",
-            {"Successful": [{"Id": "0", "MessageId": "m", "MD5OfMessageBody": "x"}], "Failed": []},
-        )
-
-    queue(client).send({"text": "é" * 70_000} for _ in range(2))  # 140 KB each
-
-    aws.assert_no_pending_responses()
-
-
-def test_only_what_was_not_taken_is_sent_again(stubbed: tuple[Any, Stubber]) -> None:
-    client, aws = stubbed
-    one = {"Id": "1", "MessageBody": '{"n":1}'}
-    taken = {"MessageId": "m", "MD5OfMessageBody": "x"}
-    aws.add_response(
-        "send_message_batch",
-        {
-            "Successful": [{"Id": "0", **taken}, {"Id": "2", **taken}],
-            "Failed": [{"Id": "1", "SenderFault": False, "Code": "InternalError"}],
-        },
-        {"QueueUrl": URL, "Entries": ANY},
-    )
-    aws.add_response(
-        "send_message_batch",
-        {"Successful": [{"Id": "1", **taken}], "Failed": []},
-        {"QueueUrl": URL, "Entries": [one]},
-    )
-
-    queue(client).send({"n": n} for n in range(3))
-
-    aws.assert_no_pending_responses()
 
 
 def test_a_queue_that_keeps_failing_is_throttled(stubbed: tuple[Any, Stubber]) -> None:

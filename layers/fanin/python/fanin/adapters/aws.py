@@ -5,9 +5,10 @@ Adapters take factories of clients and call them when first used, so that import
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, TypeVar
 
 from botocore import exceptions
 from botocore.exceptions import ClientError
@@ -15,6 +16,7 @@ from botocore.exceptions import ClientError
 from fanin.adapters.forks import closed_in_children
 from fanin.errors import AccessDenied, FaninError, NotConfigured, ServiceUnavailable, Throttled
 
+T = TypeVar("T")
 _SLOW_DOWN: Final = {
     "LimitExceededException",
     "ProvisionedThroughputExceededException",
@@ -109,6 +111,11 @@ def client_factory(
     return make
 
 
+def once(make: Callable[[], T]) -> Callable[[], T]:
+    """Make a client when it is first asked for, and give the same from then on."""
+    return cache(translated()(make))
+
+
 def _limit(client: Any, time_left: Callable[[], float]) -> None:
     """Begin no attempt when the time is up.
 
@@ -126,6 +133,16 @@ def _limit(client: Any, time_left: Callable[[], float]) -> None:
 def error_code(error: ClientError) -> str:
     """The service's name for the error."""
     return str(error.response.get("Error", {}).get("Code", ""))
+
+
+@contextmanager
+def ignoring(codes: Collection[str]) -> Iterator[None]:
+    """End a block quietly if a service answers with one of these errors."""
+    try:
+        yield
+    except ClientError as error:
+        if error_code(error) not in codes:
+            raise
 
 
 @contextmanager

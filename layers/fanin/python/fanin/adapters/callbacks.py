@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
-from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.adapters.aws import client_factory, error_code, once, translated
 from fanin.app.ports.channels import ChannelNotice
 from fanin.domain.targets import Target, TargetType
 from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
@@ -60,23 +60,9 @@ class AwsCallbacks:
         step_functions: Callable[[], Any] | None = None,
         lambdas: Callable[[], Any] | None = None,
     ) -> None:
-        self._make_webhooks = webhooks
-        self._make_step_functions = step_functions or client_factory("stepfunctions")
-        self._make_lambdas = lambdas or client_factory("lambda")
-
-    @cached_property
-    def _webhooks(self) -> Webhooks:
-        return self._make_webhooks()
-
-    @cached_property
-    def _step_functions(self) -> Any:
-        with translated():
-            return self._make_step_functions()
-
-    @cached_property
-    def _lambdas(self) -> Any:
-        with translated():
-            return self._make_lambdas()
+        self._webhooks = cache(webhooks)
+        self._step_functions = once(step_functions or client_factory("stepfunctions"))
+        self._lambdas = once(lambdas or client_factory("lambda"))
 
     def call(self, target: Target, notice: ChannelNotice) -> None:
         match target.type:
@@ -85,23 +71,23 @@ class AwsCallbacks:
             case TargetType.DURABLE_CALLBACK:
                 _tolerant(lambda: self._end_callback(target.callback_id or "", notice))
             case _:
-                self._webhooks.post(target.url or "", notice)
+                self._webhooks().post(target.url or "", notice)
 
     def _end_task(self, token: str, notice: ChannelNotice) -> None:
         if notice.succeeded:
-            self._step_functions.send_task_success(taskToken=token, output=notice.event.body)
+            self._step_functions().send_task_success(taskToken=token, output=notice.event.body)
         else:
-            self._step_functions.send_task_failure(
+            self._step_functions().send_task_failure(
                 taskToken=token, error=error_name(notice), cause=cause(notice)
             )
 
     def _end_callback(self, callback_id: str, notice: ChannelNotice) -> None:
         if notice.succeeded:
-            self._lambdas.send_durable_execution_callback_success(
+            self._lambdas().send_durable_execution_callback_success(
                 CallbackId=callback_id, Result=notice.event.body.encode()
             )
         else:
-            self._lambdas.send_durable_execution_callback_failure(
+            self._lambdas().send_durable_execution_callback_failure(
                 CallbackId=callback_id,
                 Error={
                     "ErrorType": error_name(notice),

@@ -1,22 +1,22 @@
-"""Users' queues on SQS: fanin sends only to those that carry its tag."""
+"""Sending to queues on SQS: to users' own, which must carry fanin's tag, and to those of the service."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
 from fanin import names
-from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.adapters.aws import client_factory, error_code, once, translated
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.threads import Threads
 from fanin.app.ports.channels import Offered, Outgoing
 from fanin.domain.directory import check_channel, is_fifo
 from fanin.domain.failures import MessageAttribute
 from fanin.domain.limits import MAX_QUEUE_BYTES, MAX_QUEUE_MESSAGES, chunks
-from fanin.errors import ChannelRefused, FaninError, InvalidRequest
+from fanin.errors import ChannelRefused, FaninError, InvalidRequest, RequestTooLarge
+from fanin.wire.json_text import compact
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -53,6 +53,7 @@ class SqsChannels:
         client: makes the client, when first used.
         threads: how many requests may run at a time.
         backoff: waits between tries.
+        strict: raise the errors of a queue, which else are answers for its messages.
     """
 
     def __init__(
@@ -61,15 +62,12 @@ class SqsChannels:
         *,
         threads: int = 16,
         backoff: Backoff | None = None,
+        strict: bool = False,
     ) -> None:
-        self._make_client = client or client_factory("sqs", connections=threads)
+        self._client: Callable[[], SQSClient] = once(client or client_factory("sqs", connections=threads))
         self._threads = Threads(threads, "channels")
         self._backoff = backoff or Backoff()
-
-    @cached_property
-    def _client(self) -> SQSClient:
-        with translated():
-            return self._make_client()
+        self._strict = strict
 
     def resolve(self, channel: str, *, new: bool = True, again: bool = False) -> str:
         if not again:
@@ -87,7 +85,7 @@ class SqsChannels:
         with translated():
             try:
                 url = self._url(channel)
-                tags = self._client.list_queue_tags(QueueUrl=url).get("Tags", {})
+                tags = self._client().list_queue_tags(QueueUrl=url).get("Tags", {})
             except ClientError as error:
                 if error_code(error) in _GONE | _DENIED:
                     raise _refused(channel, allowing) from error
@@ -105,7 +103,7 @@ class SqsChannels:
         if not channel.startswith("arn:"):
             return channel
         *_, account, queue = channel.split(":")
-        return self._client.get_queue_url(QueueName=queue, QueueOwnerAWSAccountId=account)["QueueUrl"]
+        return self._client().get_queue_url(QueueName=queue, QueueOwnerAWSAccountId=account)["QueueUrl"]
 
     def send(self, messages: Sequence[Outgoing]) -> list[str | None]:
         return self.offer(messages).answers(len(messages))
@@ -113,12 +111,8 @@ class SqsChannels:
     def offer(self, messages: Sequence[Outgoing]) -> Offered:
         lines = _lines(messages)
         if lines:
-            _ = self._client  # made here, before threads can race for it
-        if len(lines) <= 1:
-            offered = [self._send_in_order(messages, line) for line in lines]
-        else:
-            offered = self._threads.map(lambda line: self._send_in_order(messages, line), lines)
-        return _together(offered)
+            self._client()  # made here, before threads can race for it
+        return _together(self._threads.map(lambda line: self._send_in_order(messages, line), lines))
 
     def _send_in_order(self, messages: Sequence[Outgoing], groups: Iterable[Sequence[int]]) -> Offered:
         """Send requests one after the other; where messages wait, those behind them wait, too."""
@@ -136,9 +130,13 @@ class SqsChannels:
         for _ in self._backoff:
             entries = [_entry(place, messages[place]) for place in waiting]
             try:
-                answer = self._client.send_message_batch(QueueUrl=messages[group[0]].channel, Entries=entries)
-            except ClientError as error:
-                if _is_final(error):
+                answer = self._client().send_message_batch(
+                    QueueUrl=messages[group[0]].channel, Entries=entries
+                )
+            except Exception as error:
+                if self._strict:
+                    raise
+                if isinstance(error, ClientError) and _is_final(error):
                     if len(waiting) > 1 and error_code(error) in _CONTENT:
                         # One of them is at fault for the request.
                         alone = [self._send(messages, [place]) for place in waiting]
@@ -146,11 +144,8 @@ class SqsChannels:
                     why = f"the queue refuses messages ({error_code(error)})"
                     return Offered(refused | dict.fromkeys(waiting, why), {})
                 waiting = dict.fromkeys(waiting, str(error))
-                if error_code(error) not in _BUSY:  # else botocore has tried again already
-                    break
-            except Exception as error:  # noqa: BLE001  an error of one queue must not stop the others
-                waiting = dict.fromkeys(waiting, str(error))
-                break
+                if not isinstance(error, ClientError) or error_code(error) not in _BUSY:
+                    break  # botocore has tried again already
             else:
                 _sift(answer, refused, waiting)
                 if not waiting:
@@ -257,3 +252,45 @@ def _refused(channel: str, allowing: Sequence[str]) -> ChannelRefused:
         f"{channel[:200]!r} is not a queue that fanin may use: it must exist and carry the tag"
         f" {' or '.join(allowing)}"
     )
+
+
+class SqsQueue:
+    """Sends JSON objects to one queue of the service.
+
+    Args:
+        url: gives the URL of the queue, at each call; what it raises is raised there.
+        client: makes the client, when first used.
+        backoff: waits between tries.
+    """
+
+    def __init__(
+        self,
+        url: Callable[[], str],
+        client: Callable[[], SQSClient] | None = None,
+        *,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._url = url
+        self._channels = SqsChannels(client, backoff=backoff, strict=True)
+
+    def send(self, messages: Iterable[Mapping[str, object]]) -> None:
+        """Send messages; those that the queue did not accept are sent again.
+
+        Raises:
+            Throttled: the queue did not accept some messages in all tries; the others were sent.
+            RequestTooLarge: a message is over 256 KB, or the queue will never accept it.
+        """
+        url = self._url()
+        with translated():
+            answers = self._channels.send([Outgoing(url, _body(message), {}) for message in messages])
+        if why := next(filter(None, answers), None):
+            raise RequestTooLarge(f"the queue refuses a message, change it: {why}")
+
+
+def _body(message: Mapping[str, object]) -> str:
+    body = compact(message)
+    if (size := _bytes(body)) > MAX_QUEUE_BYTES:
+        raise RequestTooLarge(
+            f"a message of {size} bytes is over the {MAX_QUEUE_BYTES} that a queue takes; split it"
+        )
+    return body

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.exceptions import ClientError
-
-from fanin.adapters.aws import CONNECT_TIMEOUT, READ_TIMEOUT, error_code, translated
+from fanin.adapters.aws import CONNECT_TIMEOUT, READ_TIMEOUT, ignoring, once, translated
 from fanin.adapters.forks import closed_in_children
 from fanin.adapters.threads import Threads
 from fanin.app.ports.system import Clock
@@ -23,9 +20,8 @@ _SECONDS: Final = 900
 _THREADS: Final = 10  # as many connections as a client of boto3 keeps
 _DELETED: Final = 1_000  # keys of one request
 _JSON: Final = "application/json"
-_ABSENT: Final = {"404", "NoSuchKey", "NotFound"}
-_HIDDEN: Final = {"403", "AccessDenied"}
-"""Without permission to list the bucket, S3 answers so for a missing object."""
+_ABSENT: Final = {"404", "NoSuchKey", "NotFound", "403", "AccessDenied"}
+"""How S3 answers for a missing object: with the last two, where a process may not list the bucket."""
 _REGIONAL: Final[Any] = {"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"}
 """Signs URLs for the host of the bucket's region.
 
@@ -67,33 +63,28 @@ class S3Claims:
     ) -> None:
         self._bucket = bucket
         self._clock = clock
-        self._make_client = client
+        self._s3 = once(client)
         self._threads = Threads(_THREADS, "claims")
-
-    @cached_property
-    def _s3(self) -> S3Client:
-        with translated():
-            return self._make_client()
 
     def upload(self, key: str, *, size: int, content_type: str) -> ClaimCheck:
         what = {"Bucket": self._bucket(), "Key": key, "ContentLength": size, "ContentType": content_type}
         expires_at = self._clock.now() + _SECONDS * 1000
         with translated():
-            url = self._s3.generate_presigned_url("put_object", Params=what, ExpiresIn=_SECONDS)
+            url = self._s3().generate_presigned_url("put_object", Params=what, ExpiresIn=_SECONDS)
         return ClaimCheck(key, url, {"Content-Type": content_type, "Content-Length": str(size)}, expires_at)
 
     def download(self, key: str) -> str:
         what = {"Bucket": self._bucket(), "Key": key}
         with translated():
-            return self._s3.generate_presigned_url("get_object", Params=what, ExpiresIn=_SECONDS)
+            return self._s3().generate_presigned_url("get_object", Params=what, ExpiresIn=_SECONDS)
 
     def put(self, key: str, content: bytes) -> None:
         bucket = self._bucket()
         with translated():
-            self._s3.put_object(Bucket=bucket, Key=key, Body=content, ContentType=_JSON)
+            self._s3().put_object(Bucket=bucket, Key=key, Body=content, ContentType=_JSON)
 
     def put_all(self, contents: Mapping[str, bytes]) -> None:
-        _ = self._s3  # made here, before threads can race for it
+        self._s3()  # made here, before threads can race for it
         self._threads.map(self.put, contents.keys(), contents.values())
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -101,33 +92,25 @@ class S3Claims:
         with translated():
             for start in range(0, len(keys), _DELETED):
                 objects: Any = [{"Key": key} for key in keys[start : start + _DELETED]]
-                answer = self._s3.delete_objects(Bucket=bucket, Delete={"Objects": objects, "Quiet": True})
+                answer = self._s3().delete_objects(Bucket=bucket, Delete={"Objects": objects, "Quiet": True})
                 if refused := answer.get("Errors"):
                     # The answer is a 200 all the same; what cannot be deleted now is asked for again.
                     raise ServiceUnavailable(f"{len(refused)} objects were not deleted: {refused[0]['Code']}")
 
     def load(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         bucket = self._bucket()
-        _ = self._s3  # made here, before threads can race for it
+        self._s3()  # made here, before threads can race for it
         contents = self._threads.map(lambda key: self._load(bucket, key), keys)
         return {key: content for key, content in zip(keys, contents, strict=True) if content is not None}
 
     def _load(self, bucket: str, key: str) -> bytes | None:
-        with translated():
-            try:
-                return self._s3.get_object(Bucket=bucket, Key=key)["Body"].read()
-            except ClientError as error:
-                if error_code(error) in _ABSENT | _HIDDEN:
-                    return None
-                raise
+        with translated(), ignoring(_ABSENT):
+            return self._s3().get_object(Bucket=bucket, Key=key)["Body"].read()
+        return None
 
     def exists(self, key: str) -> bool:
         bucket = self._bucket()
-        with translated():
-            try:
-                self._s3.head_object(Bucket=bucket, Key=key)
-            except ClientError as error:
-                if error_code(error) in _ABSENT | _HIDDEN:
-                    return False
-                raise
-        return True
+        with translated(), ignoring(_ABSENT):
+            self._s3().head_object(Bucket=bucket, Key=key)
+            return True
+        return False

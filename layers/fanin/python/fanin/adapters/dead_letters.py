@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from fanin import names
-from fanin.adapters.aws import client_factory, translated
+from fanin.adapters.aws import client_factory, once, translated
 from fanin.app.ports.system import Clock
 from fanin.domain.failures import Keep
 from fanin.errors import AccessDenied, FaninError
@@ -34,12 +33,8 @@ class DeadLetterSources:
     """
 
     def __init__(self, client: Callable[[], SQSClient] | None = None) -> None:
-        self._make_client = client or client_factory("sqs")
+        self._client = once(client or client_factory("sqs"))
         self._arns: dict[str, str | None] = {}
-
-    @cached_property
-    def _client(self) -> SQSClient:
-        return self._make_client()
 
     def arn_of(self, dead_letters: str) -> str | None:
         """ARN of the one queue whose dead letters a queue takes, by the ARN of that.
@@ -59,8 +54,8 @@ class DeadLetterSources:
         place, _, name = dead_letters.rpartition(":")
         with translated():
             account = place.rpartition(":")[2]
-            url = self._client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
-            sources = self._client.list_dead_letter_source_queues(QueueUrl=url)["queueUrls"]
+            url = self._client().get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
+            sources = self._client().list_dead_letter_source_queues(QueueUrl=url)["queueUrls"]
         # A queue and its dead-letter queue are in the same region and account.
         return f"{place}:{sources[0].rpartition('/')[2]}" if len(sources) == 1 else None
 
@@ -79,13 +74,8 @@ class QueueTags:
 
     def __init__(self, clock: Clock, client: Callable[[], SQSClient] | None = None) -> None:
         self._clock = clock
-        self._make_client = client or client_factory("sqs")
+        self._client = once(client or client_factory("sqs"))
         self._known: dict[str, tuple[int, Keep]] = {}
-
-    @cached_property
-    def _client(self) -> SQSClient:
-        with translated():
-            return self._make_client()
 
     def keep(self, arn: str) -> Keep:
         """What is kept of failed items whose messages are in a dead-letter queue.
@@ -109,8 +99,8 @@ class QueueTags:
         account, name = arn.split(":")[4:6]
         try:
             with translated():
-                url = self._client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
-                tags = self._client.list_queue_tags(QueueUrl=url).get("Tags", {})
+                url = self._client().get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"]
+                tags = self._client().list_queue_tags(QueueUrl=url).get("Tags", {})
         except AccessDenied:
             return Keep.MESSAGE
         return Keep.REASON if tags.get(names.KEEP_TAG) == Keep.REASON else Keep.MESSAGE

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
 from fanin import names
-from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.adapters.aws import client_factory, error_code, once, translated
 from fanin.app.ports.events import Event
 from fanin.domain import patterns
 from fanin.errors import FaninError, InvalidRequest, LimitReached, ServiceUnavailable, Throttled
@@ -30,17 +29,12 @@ class EventBridgeEvents:
 
     def __init__(self, bus: Callable[[], str], client: Callable[[], EventBridgeClient] | None = None) -> None:
         self._bus = bus
-        self._make_client = client or client_factory("events")
-
-    @cached_property
-    def _client(self) -> EventBridgeClient:
-        with translated():
-            return self._make_client()
+        self._client: Callable[[], EventBridgeClient] = once(client or client_factory("events"))
 
     def publish(self, event: Event) -> str:
         bus = self._bus()
         with translated():
-            answer = self._client.put_events(
+            answer = self._client().put_events(
                 Entries=[
                     {
                         "EventBusName": bus,
@@ -83,12 +77,7 @@ class EventBridgeRules:
     ) -> None:
         self._bus = bus
         self._router_arn = router_arn
-        self._make_client = client or client_factory("events")
-
-    @cached_property
-    def _client(self) -> EventBridgeClient:
-        with translated():
-            return self._make_client()
+        self._client = once(client or client_factory("events"))
 
     def check(self, pattern: Mapping[str, Any]) -> None:
         _ = self._bus()  # routes need a bus: raise before the row of a route is stored
@@ -100,8 +89,8 @@ class EventBridgeRules:
         template = f'{{"route": "{route}", "event": <aws.events.event.json>}}'
         with translated():
             try:
-                self._client.put_rule(Name=rule, EventBusName=bus, EventPattern=json.dumps(pattern))
-                answer = self._client.put_targets(
+                self._client().put_rule(Name=rule, EventBusName=bus, EventPattern=json.dumps(pattern))
+                answer = self._client().put_targets(
                     Rule=rule,
                     EventBusName=bus,
                     Targets=[
@@ -122,8 +111,8 @@ class EventBridgeRules:
         rule, bus = names.ROUTE_RULE + route, self._bus()
         with translated():
             try:
-                _check_entries(self._client.remove_targets(Rule=rule, EventBusName=bus, Ids=[_TARGET]))
-                self._client.delete_rule(Name=rule, EventBusName=bus)
+                _check_entries(self._client().remove_targets(Rule=rule, EventBusName=bus, Ids=[_TARGET]))
+                self._client().delete_rule(Name=rule, EventBusName=bus)
             except ClientError as error:
                 if error_code(error) == _BUSY:
                     raise _busy() from error

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -74,23 +74,11 @@ class AwsQueueInspection:
         threads: int = 4,
     ) -> None:
         self._clock = clock
-        self._make_sqs = sqs or _hasty("sqs")
-        self._make_functions = functions or _hasty("lambda")
-        self._make_metrics = metrics or _hasty("cloudwatch")
+        self._sqs = cache(sqs or _hasty("sqs"))
+        self._lambda = cache(functions or _hasty("lambda"))
+        self._cloudwatch = cache(metrics or _hasty("cloudwatch"))
         self._threads = threads
         self._known: dict[str, tuple[int, QueueReport]] = {}
-
-    @cached_property
-    def _sqs(self) -> SQSClient:
-        return self._make_sqs()
-
-    @cached_property
-    def _lambda(self) -> LambdaClient:
-        return self._make_functions()
-
-    @cached_property
-    def _cloudwatch(self) -> Any:
-        return self._make_metrics()
 
     def look(self, queues: Collection[str]) -> list[QueueReport]:
         now = self._clock.now()
@@ -132,11 +120,11 @@ class AwsQueueInspection:
     def _here(self, queue: str) -> bool:
         """Whether a URL is of this region; SQS knows no queue of another one, although it exists."""
         region = _REGION.match(queue)
-        return region is None or self._sqs.meta.region_name in region.groups()
+        return region is None or self._sqs().meta.region_name in region.groups()
 
     def _attributes(self, queue: str, wanted: Sequence[str]) -> Mapping[str, str]:
         names: Any = list(wanted)
-        answer: Any = self._sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=names)
+        answer: Any = self._sqs().get_queue_attributes(QueueUrl=queue, AttributeNames=names)
         attributes: Mapping[str, str] = answer["Attributes"]
         return attributes
 
@@ -147,7 +135,7 @@ class AwsQueueInspection:
         return sum(int(count) for count in counts.values())
 
     def _consumers(self, arn: str) -> tuple[QueueMapping, ...]:
-        answer = self._lambda.list_event_source_mappings(EventSourceArn=arn)
+        answer = self._lambda().list_event_source_mappings(EventSourceArn=arn)
         return tuple(
             QueueMapping(_name(one["FunctionArn"]), one["State"] in _ENABLED, one["State"], one["UUID"])
             for one in answer["EventSourceMappings"]
@@ -171,7 +159,7 @@ class AwsQueueInspection:
             for place, function in enumerate(functions)
             for metric in ("Throttles", "Errors")
         ]
-        answer = self._cloudwatch.get_metric_data(
+        answer = self._cloudwatch().get_metric_data(
             MetricDataQueries=queries, StartTime=until - timedelta(minutes=MINUTES), EndTime=until
         )
         sums = {one["Id"]: round(sum(one["Values"])) for one in answer["MetricDataResults"]}

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cache
 from typing import Any, Final
 
-from botocore.exceptions import ClientError
-
 from fanin import names
-from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.adapters.aws import client_factory, ignoring, translated
 from fanin.adapters.eventbridge import EventBridgeRules
 from fanin.errors import Throttled
 
@@ -44,6 +42,7 @@ class AwsLeftovers:
         self, seconds_left: Callable[[], float], sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self._seconds_left, self._sleep = seconds_left, sleep
+        self._client = cache(translated()(lambda service: client_factory(service, read_timeout=30)()))
 
     def is_being_deleted(self, stack: str) -> bool:
         """Whether a stack is being deleted as a whole, and not just updated or rolled back.
@@ -69,7 +68,7 @@ class AwsLeftovers:
             FaninError: a job is still running; cancel it, and call again.
         """
         client, ran = self._client("emr-serverless"), False
-        with translated(), _unless_gone():
+        with translated(), ignoring(_GONE):
             while (state := self._state(client, application)) not in _AT_REST:
                 self._check_time()
                 if state in _STARTED and not ran:
@@ -123,7 +122,7 @@ class AwsLeftovers:
         pages = _pages(found)
         for url in [url for page in pages for url in page.get("QueueUrls", ())]:
             self._check_time()
-            with translated(), _unless_gone():
+            with translated(), ignoring(_GONE):
                 asked = client.get_queue_attributes(QueueUrl=url, AttributeNames=["RedrivePolicy"])
                 policy = json.loads(asked.get("Attributes", {}).get("RedrivePolicy", "{}"))
                 if policy.get("deadLetterTargetArn") == dead_letters:
@@ -197,16 +196,6 @@ class AwsLeftovers:
         if self._seconds_left() <= 0:
             raise Throttled("the time is up; do the same with the stack again, which goes on with the rest")
 
-    @cached_property
-    def _clients(self) -> dict[str, Any]:
-        return {}
-
-    def _client(self, service: str) -> Any:
-        if service not in self._clients:
-            with translated():
-                self._clients[service] = client_factory(service, read_timeout=30)()
-        return self._clients[service]
-
 
 def _limits(described: dict[str, Any], fields: Sequence[str]) -> dict[str, int]:
     """The limits without those to lift; nothing if none of them is set, since such a change is refused."""
@@ -217,15 +206,5 @@ def _limits(described: dict[str, Any], fields: Sequence[str]) -> dict[str, int]:
 
 def _pages(pages: Any) -> Iterator[Any]:
     """All pages; none of what is gone."""
-    with translated(), _unless_gone():
+    with translated(), ignoring(_GONE):
         yield from pages
-
-
-class _unless_gone:  # noqa: N801  it reads as a statement
-    """Ends a block quietly if what it works on is gone."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        return isinstance(error, ClientError) and error_code(error) in _GONE

@@ -1,22 +1,18 @@
-"""Queues on SQS: those of buffers, made here unless the user brings one; and JSON objects sent to a queue."""
+"""The queues of buffers on SQS, made here unless the user brings one."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
 from fanin import names
-from fanin.adapters.aws import client_factory, error_code, translated
-from fanin.adapters.backoff import Backoff
+from fanin.adapters.aws import client_factory, error_code, ignoring, once, translated
 from fanin.app.ports.queues import QueueState, Received
-from fanin.domain.limits import MAX_QUEUE_BYTES, MAX_QUEUE_MESSAGES, chunks
-from fanin.errors import ChannelRefused, NotConfigured, RequestTooLarge, Throttled
-from fanin.wire.json_text import compact
+from fanin.errors import ChannelRefused, NotConfigured
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -56,12 +52,9 @@ class SqsQueues:
         self._prefix = prefix
         self._dead_letters = dead_letters
         self._key = key
-        self._make_client = client or client_factory("sqs", read_timeout=28)  # a long poll takes 20 s
-
-    @cached_property
-    def _client(self) -> SQSClient:
-        with translated():
-            return self._make_client()
+        self._client: Callable[[], SQSClient] = once(
+            client or client_factory("sqs", read_timeout=28)
+        )  # a long poll takes 20 s
 
     def create(self, name: str, born: int) -> str:
         queue_name = self._queue_name(name, born)
@@ -72,7 +65,7 @@ class SqsQueues:
         key = self._key()
         encryption: dict[Any, str] = {"KmsMasterKeyId": key} if key else {"SqsManagedSseEnabled": "true"}
         with translated():
-            url = self._client.create_queue(
+            url = self._client().create_queue(
                 QueueName=queue_name,
                 Attributes={"MessageRetentionPeriod": str(_RETENTION), **encryption, **redrive},
                 tags={names.CHANNEL_TAG: "buffer"},
@@ -96,9 +89,9 @@ class SqsQueues:
 
         A queue that exists already gets the policy again: the process that created it may have died before.
         """
-        if not self._client.meta.endpoint_url.startswith("https:"):
+        if not self._client().meta.endpoint_url.startswith("https:"):
             return
-        answer = self._client.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
+        answer = self._client().get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
         statement = {
             "Effect": "Deny",
             "Principal": "*",
@@ -107,20 +100,16 @@ class SqsQueues:
             "Condition": {"Bool": {"aws:SecureTransport": "false"}},
         }
         policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-        self._client.set_queue_attributes(QueueUrl=queue, Attributes={"Policy": policy})
+        self._client().set_queue_attributes(QueueUrl=queue, Attributes={"Policy": policy})
 
     def delete(self, queue: str) -> None:
-        with translated():
-            try:
-                self._client.delete_queue(QueueUrl=queue)
-            except ClientError as error:
-                if error_code(error) not in _GONE:
-                    raise
+        with translated(), ignoring(_GONE):
+            self._client().delete_queue(QueueUrl=queue)
 
     def receive(self, queue: str, *, most: int, wait: int, visibility_timeout: int | None) -> list[Received]:
         hidden = {} if visibility_timeout is None else {"VisibilityTimeout": visibility_timeout}
         with _usable(queue):
-            answer = self._client.receive_message(
+            answer = self._client().receive_message(
                 QueueUrl=queue,
                 MaxNumberOfMessages=most,
                 WaitTimeSeconds=wait,
@@ -146,7 +135,7 @@ class SqsQueues:
             group = handles[first : first + _MOST]
             with _usable(queue):
                 # SQS refuses handles that have expired: the message is gone, or another consumer has it.
-                self._client.delete_message_batch(
+                self._client().delete_message_batch(
                     QueueUrl=queue,
                     Entries=[
                         {"Id": str(index), "ReceiptHandle": handle} for index, handle in enumerate(group)
@@ -155,7 +144,7 @@ class SqsQueues:
 
     def state(self, queue: str) -> QueueState:
         with _usable(queue):
-            answer = self._client.get_queue_attributes(
+            answer = self._client().get_queue_attributes(
                 QueueUrl=queue,
                 AttributeNames=["MessageRetentionPeriod", "ApproximateNumberOfMessagesNotVisible"],
             )
@@ -179,77 +168,3 @@ def _usable(queue: str) -> Iterator[None]:
                 f"the queue {queue[:200]!r} cannot be used ({error_code(error)}): it must exist, and carry"
                 f" the tag {names.CHANNEL_TAG}"
             ) from error
-
-
-class SqsQueue:
-    """Sends JSON objects to one queue.
-
-    Args:
-        url: gives the URL of the queue, at each call; what it raises is raised there.
-        client: makes the client, when first used.
-        backoff: waits between tries.
-    """
-
-    def __init__(
-        self,
-        url: Callable[[], str],
-        client: Callable[[], SQSClient] | None = None,
-        *,
-        backoff: Backoff | None = None,
-    ) -> None:
-        self._url = url
-        self._make_client = client or client_factory("sqs")
-        self._backoff = backoff or Backoff()
-
-    @cached_property
-    def _client(self) -> SQSClient:
-        with translated():
-            return self._make_client()
-
-    def send(self, messages: Iterable[Mapping[str, object]]) -> None:
-        """Send messages, ten at a time; those that the queue did not accept are sent again.
-
-        Raises:
-            Throttled: the queue did not accept some messages in all tries; the others were sent.
-            RequestTooLarge: a message is over 256 KB, or the queue will never accept it.
-        """
-        url = self._url()
-        for group in chunks(
-            (_body(message) for message in messages),
-            max_items=MAX_QUEUE_MESSAGES,
-            size_of=_bytes,
-            max_bytes=MAX_QUEUE_BYTES,
-        ):
-            self._send(url, group)
-
-    def _send(self, url: str, bodies: Sequence[str]) -> None:
-        waiting = {str(index): body for index, body in enumerate(bodies)}
-        for _ in self._backoff:
-            with translated():
-                answer = self._client.send_message_batch(
-                    QueueUrl=url,
-                    Entries=[{"Id": index, "MessageBody": body} for index, body in waiting.items()],
-                )
-            for sent in answer.get("Successful", []):
-                del waiting[sent["Id"]]
-            for failed in answer.get("Failed", []):
-                if failed["SenderFault"]:
-                    raise RequestTooLarge(
-                        f"the queue refuses a message, change it: {failed.get('Message', '')}"
-                    )
-            if not waiting:
-                return
-        raise Throttled(f"the queue did not accept {len(waiting)} messages; try again later", retry_after=1)
-
-
-def _body(message: Mapping[str, object]) -> str:
-    body = compact(message)
-    if (size := _bytes(body)) > MAX_QUEUE_BYTES:
-        raise RequestTooLarge(
-            f"a message of {size} bytes is over the {MAX_QUEUE_BYTES} that a queue takes; split it"
-        )
-    return body
-
-
-def _bytes(body: str) -> int:
-    return len(body.encode())

@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from fanin.adapters.aws import client_factory, translated
+from fanin.adapters.aws import client_factory, once, translated
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -28,13 +27,8 @@ class ReceivedMessages:
     """
 
     def __init__(self, client: Callable[[], SQSClient] | None = None) -> None:
-        self._make_client = client or client_factory("sqs")
+        self._client = once(client or client_factory("sqs"))
         self._urls: dict[str, str] = {}
-
-    @cached_property
-    def _client(self) -> SQSClient:
-        with translated():
-            return self._make_client()
 
     def postpone(self, waits: Sequence[tuple[ReceivedRecord, int]]) -> None:
         """Let messages come again after so many seconds, instead of after the queue's visibility timeout.
@@ -58,7 +52,7 @@ class ReceivedMessages:
                 for index, (message, seconds) in enumerate(waits[start : start + _MOST])
             ]
             with translated():
-                self._client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
+                self._client().change_message_visibility_batch(QueueUrl=url, Entries=entries)
 
         with ThreadPoolExecutor(_THREADS) as pool:
             list(pool.map(change, range(0, len(waits), _MOST)))
@@ -92,7 +86,7 @@ class ReceivedMessages:
         }
         options: Any = {"DelaySeconds": delay} if delay else {}
         with translated():
-            self._client.send_message(
+            self._client().send_message(
                 QueueUrl=url,
                 MessageBody=message["body"],
                 MessageAttributes=attributes,
@@ -103,7 +97,7 @@ class ReceivedMessages:
         if arn not in self._urls:
             account, name = arn.split(":")[4:6]
             with translated():
-                answer = self._client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)
+                answer = self._client().get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)
             self._urls[arn] = answer["QueueUrl"]
         return self._urls[arn]
 

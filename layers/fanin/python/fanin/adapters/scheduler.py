@@ -6,12 +6,9 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
-from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.adapters.aws import client_factory, ignoring, once, translated
 from fanin.adapters.backoff import Backoff
 from fanin.app.ports.system import Clock
 from fanin.errors import Throttled
@@ -57,13 +54,8 @@ class SchedulerTimers:
     ) -> None:
         self._schedules = schedules
         self._clock = clock
-        self._make_client = client or client_factory("scheduler")
+        self._client = once(client or client_factory("scheduler"))
         self._backoff = backoff or Backoff(tries=5)
-
-    @cached_property
-    def _client(self) -> EventBridgeSchedulerClient:
-        with translated():
-            return self._make_client()
 
     def check(self) -> None:
         self._schedules()
@@ -72,15 +64,15 @@ class SchedulerTimers:
         schedule = self._schedule(batch_id, at)
         for _ in self._backoff:
             # Between the two calls the old alarm may fire and delete itself.
-            if self._done(self._client.create_schedule, schedule, "ConflictException"):
+            if self._done(self._client().create_schedule, schedule, "ConflictException"):
                 return
-            if self._done(self._client.update_schedule, schedule, "ResourceNotFoundException"):
+            if self._done(self._client().update_schedule, schedule, "ResourceNotFoundException"):
                 return
         raise Throttled(f"other calls are changing the alarm of batch {batch_id}; try again", retry_after=1)
 
     def clear(self, batch_id: int) -> None:
         schedule = {"Name": _name(batch_id), "GroupName": self._schedules().group}
-        self._done(self._client.delete_schedule, schedule, "ResourceNotFoundException")
+        self._done(self._client().delete_schedule, schedule, "ResourceNotFoundException")
 
     def _schedule(self, batch_id: int, at: int) -> dict[str, Any]:
         schedules = self._schedules()
@@ -102,14 +94,10 @@ class SchedulerTimers:
 
     @staticmethod
     def _done(call: Callable[..., object], arguments: dict[str, Any], otherwise: str) -> bool:
-        with translated():
-            try:
-                call(**arguments)
-            except ClientError as error:
-                if error_code(error) != otherwise:
-                    raise
-                return False
+        with translated(), ignoring({otherwise}):
+            call(**arguments)
             return True
+        return False
 
 
 def _name(batch_id: int) -> str:

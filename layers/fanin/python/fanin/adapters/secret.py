@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from threading import Lock
 from typing import Any, Final
 
 from botocore.exceptions import ClientError
 
-from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.adapters.aws import client_factory, error_code, once, translated
 from fanin.app.ports.system import Clock
 from fanin.errors import NotConfigured
 
@@ -29,14 +28,9 @@ class Secret:
     def __init__(self, arn: Callable[[], str], clock: Clock, client: Callable[[], Any] | None = None) -> None:
         self._arn = arn
         self._clock = clock
-        self._make_client = client or client_factory("secretsmanager")
+        self._client = once(client or client_factory("secretsmanager"))
         self._value: tuple[int, str] | None = None
         self._lock = Lock()
-
-    @cached_property
-    def _client(self) -> Any:
-        with translated():
-            return self._make_client()
 
     def __call__(self) -> str:
         """The value.
@@ -55,7 +49,7 @@ class Secret:
     def _read(self) -> str:
         try:
             with translated():
-                answer = self._client.get_secret_value(SecretId=self._arn())
+                answer = self._client().get_secret_value(SecretId=self._arn())
         except ClientError as error:
             raise NotConfigured(
                 f"the secret cannot be read ({error_code(error)}); check that it is not being deleted, and"

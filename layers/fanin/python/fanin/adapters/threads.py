@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -25,8 +25,10 @@ class Threads:
         self._pool: ThreadPoolExecutor | None = None
         closed_in_children(self)
 
-    def map(self, call: Callable[..., T], *arguments: Iterable[Any]) -> list[T]:
-        """Call for every argument; the first error cancels the rest."""
+    def map(self, call: Callable[..., T], *arguments: Collection[Any]) -> list[T]:
+        """Call for every argument, in threads if there are several; the first error cancels the rest."""
+        if self._most == 1 or len(arguments[0]) <= 1:
+            return list(map(call, *arguments))
         pool = self._pool = self._pool or ThreadPoolExecutor(self._most, thread_name_prefix=self._name)
         return list(pool.map(call, *arguments))
 

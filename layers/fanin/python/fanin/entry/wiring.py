@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fanin.adapters.callbacks import AwsCallbacks
-from fanin.adapters.channels import SqsChannels
+from fanin.adapters.channels import SqsChannels, SqsQueue
 from fanin.adapters.claims import S3Claims
 from fanin.adapters.dead_letters import DeadLetterSources, QueueTags
 from fanin.adapters.dynamodb.batches import DynamoBatches
@@ -17,7 +17,7 @@ from fanin.adapters.dynamodb.records import DynamoRecords
 from fanin.adapters.dynamodb.words import DynamoWords
 from fanin.adapters.eventbridge import EventBridgeEvents, EventBridgeRules
 from fanin.adapters.inspection import AwsQueueInspection
-from fanin.adapters.queues import SqsQueue, SqsQueues
+from fanin.adapters.queues import SqsQueues
 from fanin.adapters.received_messages import ReceivedMessages
 from fanin.adapters.scheduler import SchedulerTimers, Schedules
 from fanin.adapters.secret import Secret

@@ -65,9 +65,8 @@ class Parallel:
 
     def map(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B]:
         """Call for every argument, in parallel if there are several; the first error cancels the rest."""
-        if len(arguments) <= 1:
-            return [call(argument) for argument in arguments]
-        self._before()
+        if len(arguments) > 1:
+            self._before()
         return self._threads.map(call, arguments)
 
     def attempt(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B | FaninError]:

@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fanin.adapters.backoff import Backoff
-from fanin.adapters.channels import SqsChannels
+from fanin.adapters.channels import SqsChannels, SqsQueue
 from fanin.adapters.inspection import AwsQueueInspection
 from fanin.adapters.memory import Memory, OnCall
 from fanin.adapters.memory.accesses import nothing
 from fanin.adapters.memory.sqs import InMemorySqs, Queue, QueueStore
-from fanin.adapters.queues import SqsQueue, SqsQueues
+from fanin.adapters.queues import SqsQueues
 from fanin.app.ports import Ports
 from fanin.app.ports.system import Random
 from fanin.app.services import Services
