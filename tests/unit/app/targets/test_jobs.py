@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fanin.adapters.queues import _body
+from fanin.adapters.channels import _body
 from fanin.app.ports.channels import ChannelNotice
 from fanin.app.ports.events import Event
 from fanin.app.targets.jobs import TargetJob, succeeded
