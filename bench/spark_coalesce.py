@@ -34,9 +34,9 @@ from bench.spark_cluster import (
     plain,
 )
 from bench.world import World
-from fanin.spark.ack.containers import popcount
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.ledger_writes import mark
+from fanin.spark.ack.page_builder import popcount
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.sql_items import normalize
 from fanin.spark.ack.steps import lift, merge, pages_from_files, pages_from_rows

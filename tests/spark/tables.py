@@ -16,7 +16,7 @@ from fanin.domain.ids import Group
 from fanin.domain.marks import ItemRange
 from fanin.domain.tree import Tree, positions
 from fanin.spark.auditing import export, rows
-from fanin.spark.auditing.scan import line
+from fanin.spark.auditing.export import line
 from fanin.spark.auditing.verdicts import Snapshot
 from tests.spark.export_writer import write_export
 

@@ -10,8 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.staged_rows import stage_rows
-from fanin.spark.ack.values import check_columns
+from fanin.spark.ack.staged_rows import check_columns, stage_rows
 from tests.spark.given import Given, batch, block
 
 TOTALS = batch(7, 1_000, totals={"cents": 0, "rows": 0})

@@ -13,8 +13,8 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from fanin.spark.ack import few, stream
-from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.ledger_writes import Acknowledged
 from tests.spark.given import Given, batch
 
 NOBODY: Any = None

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.values import check_columns, sums, with_values
+from fanin.spark.ack.staged_rows import check_columns, sums, with_values
 
 EXACT = 2**53
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from fanin.errors import ExportDamaged
 from fanin.spark.auditing import export
-from fanin.spark.auditing.scan import line
+from fanin.spark.auditing.export import line
 from tests.spark.export_writer import write_export
 
 AT = 1_790_000_000_123

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.domain.tree import Tree
-from fanin.spark.auditing.sql_tree import TOP, with_trees
+from fanin.spark.auditing.progress import TOP, with_trees
 
 TREE = Tree()
 SIZES = [1, 2, 63, 64, 65, 4_095, 4_096, 4_097, 5_000, 64**3, 64**3 + 1, 64**4 * 5 + 7, 2**40]

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.spark.ack import parquet_files
-from fanin.spark.ack.opening import _parquet_files
+from fanin.spark.ack.coalescing import _parquet_files
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.opening import open_input
 from fanin.spark.jobs.ack import JOB

@@ -65,7 +65,6 @@ def test_its_jobs_are_those_there_are():
         "__main__",
         "dataset_arguments",
         "running",
-        "summary_file",
     }
 
 

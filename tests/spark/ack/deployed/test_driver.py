@@ -11,9 +11,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.domain.batch import OpenBatch, State
-from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.driver import acknowledge, forecast
 from fanin.spark.ack.forecast import QUOTA, WARM
+from fanin.spark.ack.ledger_writes import Acknowledged
 from fanin.spark.ack.stream import ack_stream
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.runtime.failures import raised_in_task

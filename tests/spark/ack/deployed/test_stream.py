@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.domain.batch import State
-from fanin.spark.ack.acknowledged import Acknowledged
+from fanin.spark.ack.ledger_writes import Acknowledged
 from fanin.spark.ack.stream import ack_stream
 from fanin.spark.runtime.service import Service
 from tests.spark.items import ITEMS, filled

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.domain.batch import State
-from fanin.spark.ack import opening
+from fanin.spark.ack import coalescing
 from fanin.spark.jobs.ack import JOB
 from fanin.spark.jobs.running import FAILED
 from fanin.spark.runtime.service import Service
@@ -82,14 +82,14 @@ def test_few_rows_are_acknowledged_as_many_are(
     # Given two batches, and a small file for each, with the same rows
     told, left_out = [], []
     other = {"seconds", "writes", "acks_per_write"}
-    for most in (opening.SMALL, 0):
+    for most in (coalescing.SMALL, 0):
         batch, group = filled(service)
         rows = [group[0], group[0], group[70], f"{group.prefix}:4000000000", None, "x" * 9_000]
         file = tmp_path / f"most-{most}.jsonl"
         file.write_text("\n".join([*(json.dumps({"item": row}) for row in rows), "{nonsense"]))
 
         # When one is acknowledged as few rows, and one as many
-        monkeypatch.setattr(opening, "SMALL", most)
+        monkeypatch.setattr(coalescing, "SMALL", most)
         work = tmp_path / f"work-{most}"
         assert JOB.main(["--input", str(file), "--work", str(work)]) == 0
         summary = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -107,7 +107,7 @@ def test_few_rows_are_acknowledged_as_many_are(
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("most", [opening.SMALL, 0], ids=["few", "many"])
+@pytest.mark.parametrize("most", [coalescing.SMALL, 0], ids=["few", "many"])
 def test_rejects_do_not_replace_what_is_somebody_elses(
     service: Service,
     tmp_path: Path,
@@ -117,7 +117,7 @@ def test_rejects_do_not_replace_what_is_somebody_elses(
     most: int,
 ) -> None:
     # Given a folder of somebody's, and a dataset, which is small or not
-    monkeypatch.setattr(opening, "SMALL", most)
+    monkeypatch.setattr(coalescing, "SMALL", most)
     batch, group = filled(service)
     orders = tmp_path / "orders" / "day=1" / "part-0.csv"
     orders.parent.mkdir(parents=True)

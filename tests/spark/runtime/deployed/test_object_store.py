@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.spark.ack import driver
+from fanin.spark.ack.coalescing import Acks
 from fanin.spark.ack.driver import acknowledge
-from fanin.spark.ack.opening import Acks
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.runtime.service import Service

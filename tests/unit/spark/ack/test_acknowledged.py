@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from fanin.spark.ack.acknowledged import Acknowledged
+from fanin.spark.ack.ledger_writes import Acknowledged
 
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "spark" / "ack.md"
 

@@ -17,8 +17,7 @@ from fanin.domain.tree import Bits, Tree
 from fanin.spark.ack.coalescer import Coalescer, coalesce_task
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, IssuedItems
-from fanin.spark.ack.lifting import LIFTED, lift
-from fanin.spark.ack.page_merger import merge_task
+from fanin.spark.ack.page_merger import LIFTED, lift, merge_task
 from fanin.spark.runtime.rejects import Reason
 from tests.spark.given import Given, batch, block, minimal, rows_of, shuffled
 

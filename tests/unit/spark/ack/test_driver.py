@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.driver import acknowledge, forecast
-from fanin.spark.ack.writers import check_writers
+from fanin.spark.ack.driver import acknowledge, check_writers, forecast
 from fanin.spark.runtime.reject_limit import RejectLimit
 from fanin.spark.runtime.values import whole
 

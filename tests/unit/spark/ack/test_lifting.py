@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from fanin.domain.tree import Bits, Tree
-from fanin.spark.ack.lifting import lift_task, lift_windows
+from fanin.spark.ack.page_merger import lift_task, lift_windows
 from tests.spark.given import Given, batch, minimal, rows_of
 
 MASK = Tree().full

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.spark.ack.containers import PAGE, bitmaps
-from fanin.spark.ack.page_builder import PageBuilder, Rows, WordPage
+from fanin.spark.ack.page_builder import PAGE, PageBuilder, Rows, WordPage, bitmaps
 
 
 def decoded(pages: list[WordPage]) -> Counter[tuple[int, int]]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fanin.domain.tree import Bits, Tree
-from fanin.spark.ack.containers import PAGE
 from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.page_builder import PAGE
 from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.ack.schemas import page_records
 from fanin.spark.runtime.rejects import Reason

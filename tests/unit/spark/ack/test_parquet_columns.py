@@ -12,8 +12,7 @@ import pytest
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.coalescer import coalesce_task
 from fanin.spark.ack.input_schema import LONGEST, InputSchema
-from fanin.spark.ack.parquet_columns import normalized
-from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.ack.parquet_files import ParquetFiles, normalized
 from tests.spark.given import Given, batch, block, rows_of
 
 BY_ID, ORDINALS = InputSchema(by_id=True), InputSchema(by_id=False, batch_id=7)

@@ -9,7 +9,7 @@ import pytest
 from pyspark import StorageLevel
 
 from fanin.spark.ack import stream
-from fanin.spark.ack.acknowledged import Acknowledged
+from fanin.spark.ack.ledger_writes import Acknowledged
 from fanin.spark.runtime.reject_limit import EVERY
 
 DONE = Acknowledged(rows=3, distinct=3, failed=0)

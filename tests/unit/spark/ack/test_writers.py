@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanin.spark.ack.writers import WriterReport, share_writers
+from fanin.spark.ack.driver import WriterReport, share_writers
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.errors import Throttled
-from fanin.spark.auditing.scan import line, scan_task
+from fanin.spark.auditing.export import line, scan_task
 
 
 class DynamoDB:

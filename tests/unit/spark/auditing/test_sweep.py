@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanin.spark.auditing.sql_tree import TIER
-from fanin.spark.auditing.sweep import Measured, measure_blocks
+from fanin.spark.auditing.progress import TIER, Measured, measure_blocks
 
 Word = tuple[int, int, int]  # batch, level, number
 

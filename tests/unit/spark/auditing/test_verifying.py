@@ -11,7 +11,7 @@ import pytest
 from fanin.domain.batch import State
 from fanin.domain.ids import Group
 from fanin.domain.reports import Verdict
-from fanin.spark.auditing.verifying import verify_task
+from fanin.spark.auditing.driver import verify_task
 from tests.unit.spark.conftest import MemoryStack
 
 

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest, NotConfigured, ServiceUnavailable, TooManyRejects
-from fanin.spark.jobs import summary_file
+from fanin.spark.jobs import running
 from fanin.spark.jobs.running import FAILED, INTERRUPTED, OK, WRONG, Job, Summary
 
 Run: TypeAlias = Callable[[SparkSession, argparse.Namespace], Summary]
@@ -42,7 +42,7 @@ class Files:
 @pytest.fixture
 def folder(sessions: object, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder of a job, which Spark reaches without a session."""
-    monkeypatch.setattr(summary_file, "Folder", Files)
+    monkeypatch.setattr(running, "Folder", Files)
     return tmp_path
 
 
@@ -171,7 +171,7 @@ def test_an_earlier_summary_on_s3_is_deleted_through_spark_before_the_run(
         done.append("run")
         return {"ok": True}
 
-    monkeypatch.setattr(summary_file, "Folder", Bucket)
+    monkeypatch.setattr(running, "Folder", Bucket)
 
     # When the job is run, then Spark deletes the old summary first
     assert job(run).main(["--out", "s3://bucket/data"]) == OK

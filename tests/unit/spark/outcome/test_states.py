@@ -11,7 +11,7 @@ from fanin.adapters.memory import Memory
 from fanin.app.ledger.service import LedgerService
 from fanin.domain.batch import OnFailure, OpenBatch
 from fanin.domain.marks import Failure, ItemRange
-from fanin.spark.outcome.states import states
+from fanin.spark.outcome.driver import states
 
 
 @pytest.fixture

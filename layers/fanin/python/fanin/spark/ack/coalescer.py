@@ -15,7 +15,7 @@ from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
 from fanin.spark.ack.numpy_items import IdColumns
 from fanin.spark.ack.page_builder import Ints, PageBuilder, Rows
-from fanin.spark.ack.parquet_columns import decoded
+from fanin.spark.ack.parquet_files import decoded
 from fanin.spark.ack.schemas import page_records
 from fanin.spark.runtime.arrow import ArrowBatches
 from fanin.spark.runtime.rejects import Reason

@@ -9,28 +9,35 @@ promise is compared with what was read.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 from pyspark.sql.types import NullType
 
 from fanin.errors import InvalidRequest
-from fanin.spark.ack import steps, values
+from fanin.spark.ack import steps
+from fanin.spark.ack.few import TASKS
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, StoredBatches
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.sql_items import normalize
-from fanin.spark.ack.staged_rows import no_rows, stage_rows
+from fanin.spark.ack.staged_rows import check_columns, no_rows, stage_rows, with_brought
 from fanin.spark.inputs.footers import promised_rows
-from fanin.spark.inputs.names import with_names
+from fanin.spark.inputs.formats import Dataset, DatasetFormat
+from fanin.spark.inputs.names import case_sensitive, with_names
+from fanin.spark.inputs.opening import Opened, open_input
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
+from fanin.spark.runtime.progress import say
 from fanin.spark.runtime.reject_limit import RejectLimit
 from fanin.spark.runtime.rejects import check_rejects_folder, rejects_folder, write_rejects
 from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.unreadable import marked
 
 WORK: Final = ("given", "rows", "failures", "pages", "merged", "failed")
 """What steps pass to each other, in the work folder."""
@@ -113,7 +120,7 @@ def coalesce(given: Given) -> Coalesced:
     for folder in work:
         check_replaceable(spark, folder)
     rows = with_names(given.rows, ["item", "batch_id", "ordinal", "reason", *given.totals])
-    totals = values.check_columns(given.totals, rows.schema)
+    totals = check_columns(given.totals, rows.schema)
     schema = InputSchema.of(rows.columns, given.batch_id)
     reasons = "reason" in rows.columns
     rows = rows.select(*schema.columns, *(["reason"] if reasons else []), *totals)
@@ -153,7 +160,7 @@ def coalesce(given: Given) -> Coalesced:
     given.max_rejects.check(counted, read, rejected, spark)
     lifted = steps.lift(merged, batches)
     if totals:
-        lifted = values.with_brought(lifted, staged.done)
+        lifted = with_brought(lifted, staged.done)
     return Coalesced(
         rows=read,
         rejects=counted,
@@ -238,3 +245,95 @@ def _merged(
     if failures is not None:
         pages = pages.unionByName(steps.pages_from_rows(failures, schema, batches, failed=True))
     return steps.merge(pages, schema, batches)
+
+
+SMALL: Final = 4 * 2**20
+"""Most bytes of all files for which it is tried whether their rows are few."""
+
+
+class Acks(NamedTuple):
+    """Acknowledgements.
+
+    Attributes:
+        rows: with the columns that name items.
+        files: that tasks can read themselves; None if Spark reads them.
+        small: whether they may be few.
+    """
+
+    rows: DataFrame
+    files: ParquetFiles | None = None
+    small: bool = False
+
+
+def open_acks(
+    spark: SparkSession,
+    dataset: Dataset,
+    totals: Sequence[str],
+    replaced: Mapping[str, str],
+    *,
+    by_ordinal: bool,
+) -> Acks:
+    """Open a dataset of acknowledgements.
+
+    Args:
+        spark: the session.
+        dataset: the dataset.
+        totals: that items bring something to.
+        replaced: as for ``open_input``.
+        by_ordinal: objects of JSON have an ordinal, and no item.
+
+    Raises:
+        InvalidRequest: the dataset cannot be read.
+    """
+    name, other = ("ordinal", "item") if by_ordinal else ("item", "ordinal")
+    fields = list(dict.fromkeys((name, other, "batch_id", "reason", *totals)))
+    opened = open_input(spark, dataset, fields=fields, replaced=replaced)
+    rows = with_names(opened.rows, fields)
+    if opened.format is DatasetFormat.JSON:
+        _check_totals(rows, dataset.place, totals)
+        rows = rows.withColumn(name, F.coalesce(name, other)).drop(other)
+    if opened.format in {DatasetFormat.CSV, DatasetFormat.JSON} and name in rows.columns:
+        rows = rows.withColumn(name, F.coalesce(marked(), name))
+    files = opened.files
+    small = files is not None and len(files) <= TASKS and sum(file.size for file in files) <= SMALL
+    return Acks(rows, _parquet_files(spark, opened, dataset.place, fields), small)
+
+
+def _check_totals(rows: DataFrame, path: str, totals: Sequence[str]) -> None:
+    """Refuse a total that no object of JSON has, since any text would have it as a field.
+
+    Raises:
+        InvalidRequest: no row has a value for a total.
+    """
+    for total in totals:
+        if rows.where(F.col(total).isNotNull()).isEmpty() and not rows.isEmpty():
+            raise InvalidRequest(f"no row of {path} has a field {total} with what its item brings")
+
+
+def _parquet_files(
+    spark: SparkSession, opened: Opened, path: str, fields: Sequence[str]
+) -> ParquetFiles | None:
+    """The files that tasks can read themselves.
+
+    Returns:
+        None if folders have columns that the files do not have, or if pyarrow cannot read the files here,
+        perhaps because only Spark has the credentials; then Spark reads them.
+    """
+    if opened.format is not DatasetFormat.PARQUET or not opened.files:
+        return None
+    folders = {
+        part.partition("=")[0].lower()
+        for file in opened.files
+        for part in file.path.split("/")[:-1]
+        if "=" in part
+    }
+    if folders & set(fields):
+        return None
+    try:
+        files = ParquetFiles(path, opened.files, exact=case_sensitive(spark), spark=spark)
+        _ = files.schema  # of the first file, which has to be opened for it
+    except (pa.ArrowException, OSError) as error:
+        first = opened.files[0].path
+        say(f"ack: pyarrow cannot read {first}, so Spark reads all files, slower: {error}", sys.stderr)
+        return None
+    return files

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
+from types import TracebackType
+from typing import Any, Final, Self
 
-from pyspark.sql import DataFrame
+from pyspark import Accumulator
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.spark.ack import values
-from fanin.spark.ack.acknowledged import Acknowledged
-from fanin.spark.ack.coalescing import WORK, Coalesced, Given, coalesce
+from fanin.domain.limits import shown
+from fanin.errors import InvalidRequest
+from fanin.spark.ack.coalescing import WORK, Acks, Coalesced, Given, coalesce, open_acks
 from fanin.spark.ack.few import acknowledge_few, acknowledge_words
 from fanin.spark.ack.forecast import Forecast, forecast_of, throughput_of_table, words_of
 from fanin.spark.ack.ledger_writes import (
     RESULTS,
+    Acknowledged,
     partition_marks,
     sum_results,
     write_failures_task,
     write_marks_task,
 )
-from fanin.spark.ack.opening import Acks, open_acks
-from fanin.spark.ack.writers import LEAST, WriterReport, check_writers, share_writers
+from fanin.spark.ack.staged_rows import sums
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.cluster import most_tasks
 from fanin.spark.runtime.datasets import replace_dataset
 from fanin.spark.runtime.places import path_of
+from fanin.spark.runtime.progress import JobProgress
 from fanin.spark.runtime.reject_limit import RejectLimit
 from fanin.spark.runtime.rejects import rejects_folder
 from fanin.spark.runtime.service import Service
@@ -124,7 +130,7 @@ def acknowledge(
         failed=found.failed,
         rejects=found.rejects,
         **done,
-        totals=values.sums(found.valid, found.totals),
+        totals=sums(found.valid, found.totals),
     )
 
 
@@ -220,3 +226,106 @@ def _fail(found: Coalesced, service: Service, tasks: int, folder: str, written: 
     ordered = spread.sortWithinPartitions("batch_id", "ordinal").select(*columns)
     task = write_failures_task(service, found.totals, written.count)
     return replace_dataset(ordered.mapInArrow(task, RESULTS), folder)
+
+
+LEAST: Final = 1_000
+"""Words or failures that are worth a task: one call, or a few."""
+_MOST: Final = 25_000
+"""Words after which a task says what it has done: a minute's work, if it is alone."""
+_STEADY: Final = 200.0
+"""Writes a second that a task makes with part of a core, so that a rate needs few tasks at a time."""
+
+
+@dataclass(frozen=True)
+class WriterShare:
+    """How writes are divided among tasks.
+
+    Attributes:
+        tasks: that mark.
+        at_once: how many tasks run at a time, at most.
+        writes_per_second: write units a second that each of these may send; None for as many as it can.
+        asked: how many tasks the caller asked for, if at all.
+    """
+
+    tasks: int
+    at_once: int
+    writes_per_second: float | None
+    asked: int | None
+
+    def tasks_for(self, writes: int) -> int:
+        """How many tasks make so many other writes."""
+        if self.writes_per_second is not None:
+            return min(self.at_once, self.tasks)  # the rate of each was divided among so many
+        return self.asked or max(1, min(self.at_once, -(-writes // LEAST)))
+
+
+def check_writers(writers: Any, per_second: Any) -> tuple[int | None, float | None]:
+    """Read how many tasks write, and how fast; refuse what would fail only when everything is coalesced.
+
+    Raises:
+        InvalidRequest: the tasks are not a whole number of at least 1, or the rate is not a number of at
+            least 1.
+    """
+    try:
+        rate = None if per_second is None else float(per_second)
+    except (TypeError, ValueError):
+        rate = 0.0
+    if rate is not None and not 1 <= rate < math.inf:
+        raise InvalidRequest(
+            f"max_writes_per_second must be a number of at least 1, not {shown(per_second)}; None sets"
+            " no limit"
+        )
+    return None if writers is None else whole("writers", writers, 1), rate
+
+
+def share_writers(words: int, most: int, writers: int | None, per_second: float | None) -> WriterShare:
+    """Divide the writes of a run among tasks.
+
+    Args:
+        words: to clear.
+        most: tasks that the cluster may grow to run at the same time.
+        writers: tasks that the caller asked for.
+        per_second: write units a second of all of them.
+    """
+    at_once = most if per_second is None else max(1, min(most, int(per_second / _STEADY)))
+    if writers:
+        at_once = min(at_once, writers)
+        tasks = at_once if per_second else writers
+    elif at_once < most:
+        tasks = at_once  # nothing but the number of tasks keeps more from running
+    else:
+        tasks = max(min(at_once, -(-words // LEAST)), -(-words // _MOST), 1)
+    running = min(at_once, tasks)
+    return WriterShare(tasks, at_once, per_second / running if per_second else None, writers)
+
+
+class WriterReport:
+    """How many words and failures of a run are dealt with so far; shown, if at all, inside a ``with`` block.
+
+    Those that were done before count, too, though nothing is written for them.
+
+    Args:
+        spark: the session.
+        words: to clear.
+        failures: to write.
+        shown: whether to say on standard error how far they are.
+
+    Attributes:
+        count: Spark's own counter, to which tasks add when they end.
+    """
+
+    def __init__(self, spark: SparkSession, words: int, failures: int, *, shown: bool) -> None:
+        self.count: Accumulator[int] = spark.sparkContext.accumulator(0)
+        what = "words and failures" if failures else "words"
+        self._shown = JobProgress(what, words + failures, lambda: self.count.value) if shown else None
+
+    def __enter__(self) -> Self:
+        if self._shown:
+            self._shown.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._shown:
+            self._shown.__exit__(kind, error, trace)

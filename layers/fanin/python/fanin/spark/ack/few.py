@@ -9,13 +9,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.coalescer import Coalescer, Task
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, StoredBatches
-from fanin.spark.ack.ledger_writes import mark
-from fanin.spark.ack.lifting import LIFTED, lift_task
-from fanin.spark.ack.page_merger import merge_task
+from fanin.spark.ack.ledger_writes import Acknowledged, mark
+from fanin.spark.ack.page_merger import LIFTED, lift_task, merge_task
 from fanin.spark.ack.schemas import MARK_SCHEMA, PAGE_SCHEMA, PAGES, page_records
 from fanin.spark.ack.sql_items import normalize
 from fanin.spark.inputs.names import with_names

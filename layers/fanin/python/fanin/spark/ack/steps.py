@@ -10,11 +10,10 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from pyspark.sql.types import NullType
 
 from fanin.spark.ack.coalescer import coalesce_task
-from fanin.spark.ack.containers import PAGE_BITS
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader
-from fanin.spark.ack.lifting import LIFTED, WINDOW_BITS, lift_task
-from fanin.spark.ack.page_merger import merge_task
+from fanin.spark.ack.page_builder import PAGE_BITS
+from fanin.spark.ack.page_merger import LIFTED, WINDOW_BITS, lift_task, merge_task
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.schemas import MARKS, MERGED, PAGES
 from fanin.spark.runtime.arrow import ArrowBatches

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame
 
-from fanin.spark.ack.acknowledged import Acknowledged
 from fanin.spark.ack.coalescing import WORK
 from fanin.spark.ack.driver import acknowledge
 from fanin.spark.ack.few import TASKS, acknowledge_few
+from fanin.spark.ack.ledger_writes import Acknowledged
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.reject_limit import EVERY

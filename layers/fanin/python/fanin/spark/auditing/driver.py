@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Final, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from fanin.domain.limits import shown
-from fanin.errors import InvalidRequest
-from fanin.spark.auditing import export, rows, verifying
+from fanin.errors import FaninError, InvalidRequest
+from fanin.spark.auditing import export, rows
+from fanin.spark.auditing.export import scan
 from fanin.spark.auditing.findings import MOVING
-from fanin.spark.auditing.scan import scan
 from fanin.spark.auditing.verdicts import Snapshot, audit_of
+from fanin.spark.runtime.arrow import ddl
 from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
 from fanin.spark.runtime.places import path_of
@@ -254,7 +256,7 @@ def _verified(
     """Let the ledger judge what it can, as of now; for the rest the snapshot counts."""
     moving = F.col("kind").isin([kind.value for kind in MOVING])
     doubted = findings.where(moving).select("batch_id").distinct()
-    looked = replace_dataset(verifying.verify(doubted, service, repair=repair, tasks=tasks), folder)
+    looked = replace_dataset(verify_batches(doubted, service, repair=repair, tasks=tasks), folder)
     left = "(found > 0 and not repaired) or error not in ('batch-gone', 'batch-not-found')"
     judged = looked.agg(
         F.count("*").alias("verified"),
@@ -263,3 +265,69 @@ def _verified(
     ).collect()[0]
     others = findings.where(~moving & F.col("wrong")).count()
     return {**judged.asDict(), "ok": others == 0 and judged["unrepaired"] == 0}
+
+
+SCHEMA: Final = pa.schema(
+    [
+        ("batch_id", pa.int64()),
+        ("state", pa.string()),
+        ("pending", pa.int64()),
+        ("found", pa.int64()),
+        ("first", pa.string()),
+        ("repaired", pa.bool_()),
+        ("error", pa.string()),
+    ]
+)
+
+
+def verify_batches(batches: DataFrame, service: Service, *, repair: bool, tasks: int) -> DataFrame:
+    """Verify batches, each in one task; a task may run twice.
+
+    Returns:
+        batch_id.
+        state: of the batch afterwards; null if it is gone.
+        pending: items that were not done when they were read.
+        found: number of disagreements; ``first`` is the first of them, in words.
+        repaired: whether all of them were repaired.
+        error: the code of the error that ended the verification, for example batch-gone or throttled.
+    """
+    task = verify_task(service, repair=repair)
+    return batches.select("batch_id").repartition(tasks, "batch_id").mapInArrow(task, ddl(SCHEMA))
+
+
+def verify_task(
+    service: Service, *, repair: bool
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Make the function of a task that verifies.
+
+    Returns:
+        A function that takes ``batch_id`` and gives rows of ``SCHEMA``.
+    """
+
+    def run(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for page in pages:
+            for batch_id in page.column(0).to_pylist():
+                yield pa.RecordBatch.from_pylist([_verify(service, batch_id, repair=repair)], schema=SCHEMA)
+
+    return run
+
+
+def _verify(service: Service, batch_id: int, *, repair: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {"batch_id": batch_id, "pending": 0, "found": 0, "repaired": False}
+    cursor, unrepaired = None, 0
+    try:
+        while True:
+            verdict = service.ledger().verify(batch_id, cursor=cursor, repair=repair)
+            row["state"] = verdict.batch.state.value
+            row["pending"] += verdict.pending
+            row["found"] += len(verdict.disagreements)
+            row["first"] = row.get("first") or next(iter(verdict.disagreements), None)
+            unrepaired += bool(verdict.disagreements) and not verdict.repaired
+            cursor = verdict.cursor
+            if cursor is None:
+                break
+    except FaninError as error:
+        row["error"] = error.code
+    else:
+        row["repaired"] = row["found"] > 0 and not unrepaired
+    return row

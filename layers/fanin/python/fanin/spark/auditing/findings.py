@@ -13,9 +13,8 @@ from fanin import names
 from fanin.domain.batch import RETENTION, Mode, State
 from fanin.domain.limits import MAX_LIFETIME
 from fanin.spark.auditing import sums
+from fanin.spark.auditing.progress import TOP, Measured
 from fanin.spark.auditing.rows import RowFault
-from fanin.spark.auditing.sql_tree import TOP
-from fanin.spark.auditing.sweep import Measured
 
 
 class FindingKind(StrEnum):
@@ -167,7 +166,7 @@ def batch_findings(batches: DataFrame) -> DataFrame:
 
 
 def level_findings(measured: DataFrame) -> DataFrame:
-    """Find finished words whose parent's bit is pending, in rows of ``sweep.MEASURE``."""
+    """Find finished words whose parent's bit is pending, in rows of ``progress.MEASURE``."""
     lost = measured.where(F.col("part") == Measured.LOST.value)
     return lost.select(
         "batch_id",

@@ -2,25 +2,259 @@
 
 An item is done if its bit or any bit above it is clear. So every run of cleared bits is an interval of items,
 and the union of all intervals is done. Rows are grouped by *block*: the words of three levels below one word,
-at most 4,161. ``sweep`` computes the union of a block in numpy, thousands of blocks at once. Blocks that a
+at most 4,161. A sweep line in numpy gives the unions of thousands of blocks at once. Blocks that a
 cleared bit above them covers as a whole are left out before. Items between the blocks are missing, or are
 done on a higher level.
+
+Which words a tree has, and which of their bits stand for children, is the arithmetic of
+``fanin.domain.tree.Tree`` in SQL, for columns ``items``, ``level`` and ``number``. Words are signed here,
+like all integers of Spark: bit 63 is the sign.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from fanin.spark.auditing.sql_tree import TIER
-from fanin.spark.auditing.sweep import BLOCK, MEASURE, TAKEN, Measured, measure_blocks
+from fanin.domain.ids import MAX_ITEMS
+from fanin.domain.tree import Tree
+
+Columns: TypeAlias = dict[str, Any]
+"""Column → numpy array; all have the same length."""
+
+
+class Measured(IntEnum):
+    """What a row of ``MEASURE`` is.
+
+    Attributes:
+        HULL: the range from the first done item of a block to its last, or a run of done items of a higher
+            tier; ``done`` says how many of its items are done.
+        GAP: a range of missing items within a hull.
+        LOST: a finished word that no word above it knows of: no bit above it is clear.
+    """
+
+    HULL = 0
+    GAP = 1
+    LOST = 2
+
+
+MEASURE: Final = (
+    "part tinyint, batch_id bigint, level int, number bigint, start bigint, stop bigint, done bigint"
+)
+
+BLOCK: Final = ("batch_id", "tier", "block")
+TAKEN: Final = (*BLOCK, "level", "number", "cleared", "finished", "items")
+"""Columns of a word; ``finished`` says that it is done and below the root."""
+
+_SHIFT: Final = 44  # the items of a block, at most 2^42, fit below it
+
+
+def measure_blocks(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Measure the words of blocks.
+
+    Args:
+        pages: columns ``TAKEN``, sorted by ``BLOCK``, in pages of any size.
+
+    Yields:
+        Pages of ``MEASURE``, in any order.
+    """
+    for columns in _whole_blocks(pages):
+        yield from _unions(columns)
+
+
+def _whole_blocks(pages: Iterable[pa.RecordBatch]) -> Iterator[Columns]:
+    """Cut a sorted stream of rows between blocks; at most a page and a block are held over."""
+    held: Columns | None = None
+    for page in pages:
+        columns = {name: page.column(name).to_numpy(zero_copy_only=False) for name in TAKEN}
+        if held is not None:
+            columns = {name: np.concatenate((held[name], column)) for name, column in columns.items()}
+        held = columns
+        starts = _block_starts(columns)
+        if len(starts) > 1:
+            cut = starts[-1]
+            yield {name: column[:cut] for name, column in columns.items()}
+            held = {name: column[cut:] for name, column in columns.items()}
+    if held is not None and len(held["level"]):
+        yield held
+
+
+def _block_starts(columns: Columns) -> Any:
+    """The rows at which blocks begin."""
+    changed = np.ones(len(columns["level"]), bool)
+    changed[1:] = False
+    for name in BLOCK:
+        changed[1:] |= columns[name][1:] != columns[name][:-1]
+    return np.flatnonzero(changed)
+
+
+def _unions(columns: Columns) -> Iterator[pa.RecordBatch]:
+    """Measure whole blocks. Each gets a range of one number line, so that all are swept at once."""
+    level, tier = columns["level"].astype(np.int64), columns["tier"].astype(np.int64)
+    starts = _block_starts(columns)
+    block = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(level))))
+    size = np.left_shift(np.int64(1), 6 * level)
+    first = columns["number"] * (size << 6)
+    origin = (block << _SHIFT) - (
+        columns["block"] << (6 * TIER * (tier + 1))
+    )  # is added to an item, and gives its place on the line
+    row, low, high = _runs(columns["cleared"])
+    begin = first[row] + low * size[row] + origin[row]
+    end = np.minimum(first[row] + high * size[row], columns["items"][row]) + origin[row]
+    order = np.argsort(begin, kind="stable")
+    row, begin, end = row[order], begin[order], end[order]
+
+    lost = np.flatnonzero(columns["finished"])
+    lost = lost[~_below(_Marks(level[row], begin, end), level[lost], (first + origin)[lost])]
+    if len(lost):
+        yield _page(
+            Measured.LOST, columns["batch_id"][lost], level=level[lost], number=columns["number"][lost]
+        )
+    if not len(begin):
+        return
+    reach = np.maximum.accumulate(end)
+    before = np.append(-1, reach[:-1])
+    fresh = np.append(True, begin[1:] >> _SHIFT != begin[:-1] >> _SHIFT)
+    gap = (begin > before) & ~fresh
+    gain = np.maximum(reach - np.where(fresh, begin, np.maximum(before, begin)), 0)
+    lowest = tier[row] == 0
+
+    inner = np.flatnonzero(gap & lowest)
+    batch, shift = columns["batch_id"][row], origin[row]
+    if len(inner):
+        yield _page(
+            Measured.GAP, batch[inner], start=before[inner] - shift[inner], stop=begin[inner] - shift[inner]
+        )
+    piece = np.flatnonzero(fresh | (gap & ~lowest))
+    last = np.append(piece[1:], len(begin)) - 1
+    yield _page(
+        Measured.HULL,
+        batch[piece],
+        start=begin[piece] - shift[piece],
+        stop=reach[last] - shift[piece],
+        done=np.add.reduceat(gain, piece),
+    )
+
+
+def _runs(words: Any) -> tuple[Any, Any, Any]:
+    """The runs of ones of each word, in order: row of the word, first bit, one past the last bit."""
+    octets = np.ascontiguousarray(words, "<i8").view(np.uint8).reshape(-1, 8)
+    bits = np.zeros((len(words), 66), np.int8)
+    bits[:, 1:65] = np.unpackbits(octets, axis=1, bitorder="little")
+    steps = np.diff(bits, axis=1)
+    row, low = np.nonzero(steps == 1)
+    _, high = np.nonzero(steps == -1)
+    return row, low, high
+
+
+class _Marks(NamedTuple):
+    """Cleared runs on the number line, sorted by ``begin``, with the levels of their words."""
+
+    level: Any
+    begin: Any
+    end: Any
+
+
+def _below(marks: _Marks, levels: Any, places: Any) -> Any:
+    """Which words, given by level and first item, are below a clear bit of a higher word of their block."""
+    under = np.zeros(len(levels), bool)
+    for level in np.unique(levels):
+        higher = marks.level > level
+        if not higher.any():
+            continue
+        reach, ours = np.maximum.accumulate(marks.end[higher]), levels == level
+        left = np.searchsorted(marks.begin[higher], places[ours], side="right") - 1
+        under[ours] = (left >= 0) & (reach[np.maximum(left, 0)] > places[ours])
+    return under
+
+
+def _page(part: Measured, batch: Any, **columns: Any) -> pa.RecordBatch:
+    zeros = np.zeros(len(batch), np.int64)
+    return pa.RecordBatch.from_pydict(
+        {
+            "part": pa.array(np.full(len(batch), part.value, np.int8)),
+            "batch_id": pa.array(batch),
+            "level": pa.array(columns.get("level", zeros).astype(np.int32)),
+            **{name: pa.array(columns.get(name, zeros)) for name in ("number", "start", "stop", "done")},
+        }
+    )
+
+
+TREE: Final = Tree()
+TOP: Final = TREE.root_level(MAX_ITEMS)
+"""The highest level that a tree can have."""
+
+TIER: Final = 3
+"""Levels of a tier. One of its topmost words and all words below it are a *block*, at most 4,161 rows."""
+
+_LAST: Final = "shiftright(items - 1, cast(6 * (level + 1) as int))"
+_EDGE: Final = f"shiftright(items - 1, cast(6 * level as int)) + 1 - {_LAST} * 64"
+_LEVELS: Final = f"transform(sequence(0, {TOP}), level -> {{}})"
+
+
+def with_trees(batches: DataFrame) -> DataFrame:
+    """Compute the tree of each batch, once for all of its words.
+
+    Returns:
+        The same rows with
+        root: the level on which one word covers all items; null for a batch without items.
+        lasts: for each level the number of its last word.
+        edges: for each level the mask of that word's bits that stand for children.
+    """
+    root = F.when(F.col("items") <= 0, None)
+    for level in range(TOP + 1):
+        root = root.when(F.col("items") <= TREE.span(level), level)
+    mask = f"if({_EDGE} >= 64, -1L, ~shiftleft(-1L, cast({_EDGE} as int)))"
+    return batches.select(
+        "*",
+        root.alias("root"),
+        F.expr(_LEVELS.format(_LAST)).alias("lasts"),
+        F.expr(_LEVELS.format(mask)).alias("edges"),
+    )
+
+
+def with_places(words: DataFrame) -> DataFrame:
+    """Find the place of each word in the tree of its batch.
+
+    Args:
+        words: ``level``, ``number`` and ``bits`` of words; and of their batches ``closed_at`` and the columns
+            of ``with_trees``.
+
+    Returns:
+        The same rows with
+        inside: whether the tree has the word.
+        existing: mask of its bits that stand for children.
+        cleared: mask of those that are clear.
+        settled: whether the word is done. In a batch that is open, or that ended without having been closed,
+            only 0 counts as done, since nothing settles its edge.
+        tier, block: of the block that the word belongs to.
+    """
+    inside = F.expr("coalesce(level <= root and number <= get(lasts, level), false)")
+    existing = F.expr(
+        "case when not inside then 0L when number < get(lasts, level) then -1L else get(edges, level) end"
+    )
+    tier = F.expr(f"cast(level div {TIER} as int)")
+    block = F.expr(f"shiftright(number, cast(6 * ({TIER - 1} - level % {TIER}) as int))")
+    settled = F.expr("inside and bits = if(closed_at is null, 0L, ~existing)")
+    return (
+        words.withColumns({"inside": inside, "tier": tier, "block": block})
+        .withColumn("existing", existing)
+        .withColumns({"cleared": F.expr("~bits & existing"), "settled": settled})
+        .drop("lasts", "edges")
+    )
 
 
 def measure(words: DataFrame) -> DataFrame:
     """Measure the words of exact batches.
 
     Args:
-        words: of ``sql_tree.with_places``; only those inside their trees.
+        words: of ``with_places``; only those inside their trees.
 
     Returns:
         Rows of ``MEASURE``. The hulls of a batch do not overlap, nor do the gaps within them.

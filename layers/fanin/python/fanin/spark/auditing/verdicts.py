@@ -22,7 +22,7 @@ from fanin.spark.auditing.findings import (
     total_findings,
     word_findings,
 )
-from fanin.spark.auditing.sql_tree import with_places, with_trees
+from fanin.spark.auditing.progress import with_places, with_trees
 
 SLACK: Final = 60_000
 """Milliseconds by which the clocks of tables, functions and this job may differ."""
@@ -72,7 +72,7 @@ class Audit:
     Attributes:
         until: of the snapshot.
         words: of ``joined``.
-        measured: rows of ``sweep.MEASURE``.
+        measured: rows of ``progress.MEASURE``.
         advanced: of the function ``advanced``.
     """
 
@@ -177,7 +177,7 @@ def joined(snapshot: Snapshot) -> DataFrame:
     """The words with their batches and their places in the trees.
 
     Returns:
-        The rows of ``rows.words`` with the columns of ``sql_tree.with_places``, and
+        The rows of ``rows.words`` with the columns of ``progress.with_places``, and
         gone: whether the word has expired.
         known: whether it has a batch that has not.
         items, closed_at, mode, ended, root, totals, batch_expires_at, batch_fault: of the batch, or null.
