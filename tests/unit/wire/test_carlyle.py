@@ -8,7 +8,10 @@ import pytest
 
 from fanin.entry.http.validation import checked
 from fanin.errors import InvalidRequest
-from fanin.wire.carlyle import ACKS, CREATE, DECREMENT, DECREMENTS, ITEMS, SHAPES
+from fanin.wire.carlyle import ACKS, CREATE, DECREMENT, DECREMENTS, ITEMS
+from fanin.wire.shapes import SHAPES
+
+OF_CARLYLE = {shape for name, shape in SHAPES.items() if name.startswith("Carlyle")}
 
 
 @pytest.mark.parametrize("batch_id", [0, 5, "5", 2**53 - 1, str(2**53 - 1)])
@@ -25,9 +28,6 @@ def test_another_batch_id_is_refused(batch_id: object) -> None:
 
 def test_unknown_fields_are_ignored_in_requests_and_never_in_answers() -> None:
     assert checked(CREATE, '{"userKey": "k", "hint": 1}') == {"userKey": "k", "hint": 1}
-    lenient = {shape for shape in SHAPES if shape.definition["additionalProperties"]}
+    lenient = {shape for shape in OF_CARLYLE if shape.definition["additionalProperties"]}
+    assert len(OF_CARLYLE) > 10
     assert lenient == {CREATE, ITEMS, ACKS, DECREMENT, DECREMENTS}
-
-
-def test_every_name_says_that_it_is_carlyles() -> None:
-    assert all(shape.component.startswith("Carlyle") for shape in SHAPES)

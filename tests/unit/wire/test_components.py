@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from fanin.domain.ids import issue
 from fanin.entry.http.validation import checked
-from fanin.wire.components import COMPONENTS, SHAPES, components
-from fanin.wire.json_types import NATURAL, Json, Schema, encode_time
-from fanin.wire.shapes import REFERENCE, Shape, plain
+from fanin.wire.json_types import Json, Schema, encode_time
+from fanin.wire.shapes import REFERENCE, SHAPES, Shape
 
 FROM_THE_PATH = {"PutRoute": {"name": "cars"}, "Register": {"topic": "cars", "name": "ka-1"}}
 WITH_OTHERS = {"touched_at", "held_more", "attention", "payload"}
@@ -38,7 +37,7 @@ def missing_ranges(draw: st.DrawFn, of: st.SearchStrategy[Json]) -> Json:
 
 @cache
 def of_component(name: str) -> st.SearchStrategy[Any]:
-    bodies = of_schema(COMPONENTS[name])
+    bodies = of_schema(SHAPES[name].definition)
     if name == "Scattered":  # to more recipients than have replied or failed
         return bodies.map(lambda body: {**body, "batch": {**body["batch"], "items": 2**42}})
     return missing_ranges(bodies) if name in {"MissingRange", "MissingKnown"} else bodies
@@ -115,7 +114,7 @@ def is_computed(of: type[Any], name: str) -> bool:
     return isinstance(getattr(of, name, None), property)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.component)
+@pytest.mark.parametrize("shape", list(SHAPES.values()), ids=lambda shape: shape.component)
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_what_is_read_is_written_the_same(shape: Shape[Any], data: st.DataObject) -> None:
@@ -126,10 +125,3 @@ def test_what_is_read_is_written_the_same(shape: Shape[Any], data: st.DataObject
     assert reread(shape, written) == written
     for name in shape.fields:
         assert is_kept(shape, name, body.get(name), written.get(name)), name
-
-
-def test_two_shapes_of_one_name_are_an_error() -> None:
-    row, other = plain("Row", {"number": NATURAL}), plain("Row", {})
-    assert components([row, row]) == {"Row": row.definition}
-    with pytest.raises(ValueError, match="two shapes are called Row"):
-        components([row, other])

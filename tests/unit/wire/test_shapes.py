@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from fanin.wire.json_types import NATURAL, TEXT, many, or_null, string_map, text, whole
-from fanin.wire.shapes import Inline, answer, plain, request, wrapped
+from fanin.wire.shapes import SHAPES, Inline, answer, plain, request, wrapped
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class TestRequest:
             WISH.decode({})
 
     def test_a_default_of_the_shape_stands_where_the_attribute_has_none(self) -> None:
-        shape = request("Wish", Wish, size=whole(1).or_else(7))
+        shape = request("Sized", Wish, size=whole(1).or_else(7))
         assert shape.definition["required"] == []
         assert shape.decode({}) == Wish(7)
 
@@ -123,9 +123,15 @@ def test_a_list_may_be_the_only_field() -> None:
     assert shape.decode(rows) == (Row(1, ""),)
 
 
+def test_two_shapes_of_one_name_are_an_error() -> None:
+    with pytest.raises(ValueError, match="two shapes are called Row"):
+        plain("Row", {})
+    assert SHAPES["Row"] is ROW
+
+
 @pytest.mark.parametrize("lenient", [True, False])
 def test_a_plain_object_is_read_as_it_comes(lenient: bool) -> None:
-    shape = plain("Plain", {"a": NATURAL}, {"b": TEXT}, lenient=lenient)
+    shape = plain(f"Plain{lenient}", {"a": NATURAL}, {"b": TEXT}, lenient=lenient)
     assert shape.definition["required"] == ["a"]
     assert shape.definition["additionalProperties"] is lenient
     assert shape.decode({"a": 1}) == {"a": 1}

@@ -15,7 +15,7 @@ from fanin.entry.http.calls import Call
 from fanin.entry.http.route import HttpRoute
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import ROUTES
-from fanin.wire.components import COMPONENTS
+from fanin.wire.shapes import SHAPES
 
 
 def test_no_two_routes_have_the_same_place_or_name() -> None:
@@ -45,7 +45,7 @@ def test_a_route_is_whole(route: HttpRoute) -> None:
     assert not set(route.required) & set(route.optional)
     # The document knows its shapes and errors
     shapes = [shape for shape in (route.body, route.answer) if shape]
-    assert all(COMPONENTS[shape.component] is shape.definition for shape in shapes)
+    assert all(SHAPES[shape.component] is shape for shape in shapes)
     assert set(route.errors) <= set(STATUS)
     # Its status says whether there is an answer
     assert (route.status == 204) == (route.answer is None)

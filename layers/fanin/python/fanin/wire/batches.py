@@ -320,27 +320,3 @@ VERDICT: Final = answer(
     cursor=CURSOR,
 )
 RELEASED: Final = answer("ReleasedItems", ReleasedItems, batch=BATCH, released=NATURAL, cursor=CURSOR)
-SHAPES: Final = (
-    TARGET,
-    TARGET_REPORT,
-    TARGET_REPORTS,
-    TOLERANCE,
-    OPEN_BATCH,
-    CHANGE_LIMITS,
-    BATCH,
-    BATCHES,
-    TROUBLED,
-    BATCH_COUNTS,
-    ATTENTION,
-    COST,
-    PROGRESS,
-    ADD_ITEMS,
-    ITEM_KEY,
-    ADD_KEYS,
-    KEYED_ITEM,
-    KEYED_ITEMS,
-    GROUP,
-    EXPIRED,
-    VERDICT,
-    RELEASED,
-)

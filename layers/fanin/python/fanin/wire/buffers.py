@@ -99,18 +99,3 @@ DONE_WORK: Final = request(
     ),
 )
 RELEASED: Final = answer("ReleasedSlots", Released, done=NATURAL, late=NATURAL)
-
-SHAPES: Final = (
-    DEFINE_BUFFER,
-    BUFFER,
-    BUFFERS,
-    LEVEL,
-    PUT_WORK,
-    ACCEPTED,
-    TAKE_WORK,
-    WORK,
-    TAKEN,
-    FAILED_WORK,
-    DONE_WORK,
-    RELEASED,
-)

@@ -43,23 +43,3 @@ COMPLETIONS: Final = plain("CarlyleCompletions", {"batchCompletions": many(COMPL
 COMPLETION: Final = plain("CarlyleCompletion", {"batchId": UUID, **_KEY, "isComplete": BOOLEAN})
 RESULTS: Final = plain("CarlyleResults", {"results": many(COMPLETION)})
 REMOVED: Final = plain("CarlyleRemoved", {"batchesRemoved": NATURAL, "itemsRemoved": NATURAL})
-
-SHAPES: Final = (
-    CREATE,
-    ITEMS,
-    ACKS,
-    DECREMENT,
-    DECREMENTS,
-    CREATED,
-    ESTIMATED_CREATED,
-    BATCH,
-    ESTIMATED_BATCH,
-    CLOSED,
-    GROUP,
-    GROUPS,
-    COMPLETED,
-    COMPLETIONS,
-    COMPLETION,
-    RESULTS,
-    REMOVED,
-)

@@ -89,18 +89,6 @@ PUT_EVENT: Final = request(
 )
 SENT: Final = answer("EventSent", Sent, event_id=TEXT, correlation_id=TEXT)
 
-SHAPES: Final = (
-    REGISTER,
-    REGISTRATION,
-    REGISTRATIONS,
-    DELETED,
-    PUT_ROUTE,
-    ROUTE,
-    ROUTES,
-    PUT_EVENT,
-    SENT,
-)
-
 
 def encode_attributes(attributes: Mapping[str, str]) -> str | None:
     """Write an attribute filter as a query parameter; None if it asks for nothing."""

@@ -73,5 +73,3 @@ CLAIM: Final = answer(
     "EnvelopeClaim", Claim, ticket=Inline(TICKET), hold=one_of(Hold), item=ITEM_ID, until=NATURAL
 )
 CLAIMS: Final = wrapped("EnvelopeClaims", "claims", many(CLAIM))
-
-SHAPES: Final = (OPEN_FRAME, FRAME, TICKET, CLAIM_ENVELOPES, CLAIM, CLAIMS)

@@ -149,21 +149,3 @@ RETRY: Final = request(
     queue=text(limits.MAX_CHANNEL),
 )
 RETRIES: Final = wrapped("NoteRetries", "retries", many(RETRY, limits.MAX_NOTES))
-
-SHAPES: Final = (
-    MISSING_RANGE,
-    MISSING,
-    ITEM_RESULT,
-    RESULTS,
-    FAILED_ITEM,
-    FAILED_ITEMS,
-    FAILED_MESSAGE,
-    ERROR_GROUP,
-    ERRORS,
-    FINDING,
-    MISSING_KNOWN,
-    DIAGNOSIS,
-    SENT,
-    RETRY,
-    RETRIES,
-)

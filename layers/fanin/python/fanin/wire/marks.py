@@ -220,8 +220,6 @@ MARKED: Final = answer(
 )
 """Receipts of the batches, and what is not settled by its place."""
 
-SHAPES: Final = (DONE, FAILURE, RANGE, COUNT, MARKS, RECEIPT, UNSETTLED, MARKED)
-
 _MOST_BYTES: Final = limits.MAX_FAILED_MESSAGES + 64 * 1024
 _AROUND: Final = 8
 """Levels that a request or an answer may put around a result."""

@@ -74,8 +74,6 @@ KEPT_MESSAGE: Final = request(
 )
 """The message of a failed item; a binary attribute is written as base64."""
 
-SHAPES: Final = (KEPT_MESSAGE,)
-
 
 def pack(message: KeptMessage) -> bytes:
     """Write a message as it is kept: JSON in UTF-8."""

@@ -65,5 +65,3 @@ PICTURE: Final = answer(
         description="whether items that are shown as pending or leased may be held"
     ),
 )
-
-SHAPES: Final = (CELL, PICTURE_ITEM, PICTURE)

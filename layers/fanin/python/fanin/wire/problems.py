@@ -24,5 +24,3 @@ PROBLEM: Final = plain(
     lenient=True,
 )
 DOCUMENT: Final = plain("Document", {"openapi": TEXT, "info": OBJECT, "paths": OBJECT}, lenient=True)
-
-SHAPES: Final = (PROBLEM, DOCUMENT)

@@ -75,11 +75,3 @@ REDRIVING: Final = answer(
 )
 """A redrive and its counts so far."""
 REDRIVINGS: Final = answer("Redrivings", Redrivings, redrives=many(REDRIVING), cursor=CURSOR)
-
-SHAPES: Final = (
-    ORDINAL_RANGE,
-    SELECTION,
-    REDRIVE,
-    REDRIVING,
-    REDRIVINGS,
-)

@@ -158,21 +158,3 @@ CLAIM_CHECK_REQUEST: Final = request(
 CLAIM_CHECK: Final = answer(
     "ClaimCheck", ClaimCheck, key=TEXT, url=TEXT, headers=string_map(), expires_at=TIME
 )
-
-SHAPES: Final = (
-    RECIPIENT,
-    SCATTER,
-    SCATTERED,
-    REPLY,
-    REPLIES,
-    REPLY_RECEIPT,
-    REPLY_RECEIPTS,
-    GATHERED_REPLY,
-    GATHERED,
-    MISSING_RECIPIENT,
-    MISSING_RECIPIENTS,
-    FAILED_RECIPIENT,
-    FAILED_RECIPIENTS,
-    CLAIM_CHECK_REQUEST,
-    CLAIM_CHECK,
-)

@@ -21,8 +21,8 @@ Fields: TypeAlias = Mapping[str, JsonType[Any]]
 
 REFERENCE: Final = "#/components/schemas/"
 
-DEFINITIONS: Final[dict[str, Schema]] = {}
-"""The definitions of the shapes declared so far, by their names; a shape comes after those it refers to."""
+SHAPES: Final[dict[str, Shape[Any]]] = {}
+"""The shapes declared so far, by their names; a shape comes after those it refers to."""
 
 
 class Shape(JsonType[T]):
@@ -41,6 +41,9 @@ class Shape(JsonType[T]):
     Attributes:
         definition: JSON Schema of the object; ``schema`` refers to it by name.
         stands_for: as given; the OpenAPI document takes descriptions of fields from their docstrings.
+
+    Raises:
+        ValueError: another shape has the name.
     """
 
     decode: Callable[..., T]
@@ -61,7 +64,9 @@ class Shape(JsonType[T]):
         self.fields = fields
         self.stands_for = tuple(stands_for)
         self.required = list(fields if required is None else required)
-        self.definition = DEFINITIONS[component] = object_schema(fields, self.required, lenient=lenient)
+        self.definition = object_schema(fields, self.required, lenient=lenient)
+        if SHAPES.setdefault(component, self) is not self:
+            raise ValueError(f"two shapes are called {component}; name one after what it is for")
 
 
 class Inline(JsonType[T]):

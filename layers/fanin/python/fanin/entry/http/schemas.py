@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
 from fanin.entry.http import descriptions
 from fanin.entry.http.route import HttpRoute
-from fanin.wire.components import SHAPES
 from fanin.wire.json_types import Schema
 from fanin.wire.problems import PROBLEM
-from fanin.wire.shapes import REFERENCE, Shape
+from fanin.wire.shapes import REFERENCE, SHAPES, Shape
 
 _BATCH: Final = 243988644675881
 _GROUP: Final = "00000000-0000-8000-820a-7e5724b523c0"
@@ -140,16 +139,11 @@ class Schemas:
     """
 
     def __init__(self, routes: Sequence[HttpRoute]) -> None:
-        by_name = {shape.component: shape for shape in SHAPES}
         bodies = [route.body for route in routes if route.body]
         answers = [PROBLEM, *(route.answer for route in routes if route.answer)]
-        self._asked = _reached(bodies, by_name)
-        self._answered = _reached(answers, by_name)
-        self._schemas = {
-            shape.component: _with_words(shape)
-            for shape in SHAPES
-            if shape.component in self._asked | self._answered
-        }
+        self._asked = _reached(bodies)
+        self._answered = _reached(answers)
+        self._schemas = {name: _with_words(SHAPES[name]) for name in self._asked | self._answered}
 
     def components(self) -> dict[str, Schema]:
         """The definition of each component by its name in the document."""
@@ -212,7 +206,7 @@ def _with_words(shape: Shape[Any]) -> Schema:
     return definition
 
 
-def _reached(shapes: Iterable[Shape[Any]], by_name: Mapping[str, Shape[Any]]) -> set[str]:
+def _reached(shapes: Iterable[Shape[Any]]) -> set[str]:
     """Names of the components that shapes refer to, themselves included."""
     found: set[str] = set()
     waiting = [shape.component for shape in shapes]
@@ -220,7 +214,7 @@ def _reached(shapes: Iterable[Shape[Any]], by_name: Mapping[str, Shape[Any]]) ->
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting += _references(by_name[name].definition)
+            waiting += _references(SHAPES[name].definition)
     return found
 
 

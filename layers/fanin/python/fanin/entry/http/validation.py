@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from fanin.errors import InvalidRequest, RequestTooLarge
 from fanin.wire.json_text import read_json
 from fanin.wire.json_types import EACH_ALONE, INDIVISIBLE, Json, Schema
-from fanin.wire.shapes import DEFINITIONS, Shape
+from fanin.wire.shapes import SHAPES, Shape
 
 _QUOTED: Final = 64  # characters of what came
 _POINTER: Final = 200  # characters
@@ -248,7 +248,7 @@ def compiled(schema: Schema, part: RequestPart) -> Check:
 
 @cache
 def _check_of(shape: Shape[Any]) -> Check:
-    definitions = {name: _but_entries(definition) for name, definition in DEFINITIONS.items()}
+    definitions = {name: _but_entries(one.definition) for name, one in SHAPES.items()}
     return compiled({**shape.schema, "components": {"schemas": definitions}}, BODY)
 
 
