@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.ledger.inspection import EARLY_MS
+from fanin.app.ledger.reaper import EARLY_MS
 from fanin.app.ports.words import WordKey
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Mode, State

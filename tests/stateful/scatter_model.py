@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fanin.app.ledger.inspection import EARLY_MS
+from fanin.app.ledger.reaper import EARLY_MS
 from fanin.domain.batch import State
 from fanin.domain.scatter import Scatter
 

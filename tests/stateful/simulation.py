@@ -146,7 +146,7 @@ class Simulation:
     def threaded(self) -> LedgerService:
         """A process with threads: they may overtake each other on the way to its cache, too."""
         service = self.values.watch_parents(LedgerService(self.ports))
-        known = service._settler._known
+        known = service._known
         remember = known.remember
 
         def overtaken(batch: Batch) -> Batch:

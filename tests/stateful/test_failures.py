@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory import MemoryParts
-from fanin.app.failures import FailureNotes, KeptMessages
+from fanin.app import failures
 from fanin.app.ledger.held import Held
 from fanin.app.ports.parts import IN_ROW, FailureRow
 from fanin.errors import FaninError
@@ -37,7 +37,7 @@ def found_out() -> bool:
     return False
 
 
-def marks_before_messages(self: KeptMessages, messages: Mapping[Any, bytes], _: object) -> Any:
+def marks_before_messages(_ports: object, messages: Mapping[Any, bytes], _: object) -> Any:
     """Say where messages are, and keep none."""
     return dict.fromkeys(messages, IN_ROW), {}
 
@@ -52,8 +52,8 @@ def overwrites(self: MemoryParts, batch_id: int, rows: Collection[FailureRow], *
     ("where", "name", "mutant"),
     [
         (Held, "_left", lambda _self, _batch, _places, _unsent: set()),
-        (KeptMessages, "keep", marks_before_messages),
-        (FailureNotes, "_latest", lambda _self, _batch, _notes: {}),
+        (failures, "_keep_messages", marks_before_messages),
+        (failures, "_latest", lambda _ports, _batch, _notes: {}),
         (MemoryParts, "update_failures", overwrites),
         (MemoryParts, "delete_messages", lambda _self, _batch_id, _ordinals: None),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.ledger.held import Held, Takings
-from fanin.app.ledger.tolerance import Tolerating
+from fanin.app.ledger.watching import Watching
 from fanin.domain.batch import Batch
 from fanin.domain.failures import Tolerance
 from fanin.errors import FaninError
@@ -48,8 +48,8 @@ def found_out() -> bool:
 
 @pytest.mark.soak
 def test_a_hint_that_decides_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Tolerating, "_failures", lambda _self, batch: (batch.failing, batch))
-    monkeypatch.setattr(Tolerating, "_done", lambda _self, batch, _before: (batch.items, 0))
+    monkeypatch.setattr(Watching, "_failures", lambda _self, batch: (batch.failing, batch))
+    monkeypatch.setattr(Watching, "_done_bounds", lambda _self, batch, _before: (batch.items, 0))
     assert found_out()
 
 

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
-from fanin.app.ledger import inspection, reaper
-from fanin.app.ledger.inspection import Inspected
+from fanin.app.ledger.reading import Inspected, Reading
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Defaults
 from fanin.domain.batch import Batch, OnDeadline, OpenBatch, State
@@ -127,20 +126,23 @@ def test_the_same_for_a_long_time() -> None:
     play_all(20_000)
 
 
-def at_the_edge(ports: Any, settler: Any, batch: Batch) -> Inspected:
+inspect = Reading.inspect
+
+
+def at_the_edge(ledger: Reading, batch: Batch, *, budget: int = 0) -> Inspected:
     """Look at the last word of each level only."""
-    return Inspected(settler.finish(batch), certain=True)
+    return Inspected(ledger.finish(batch), certain=True)
 
 
-def in_a_hurry(ports: Any, settler: Any, batch: Batch) -> Inspected:
+def in_a_hurry(ledger: Reading, batch: Batch, *, budget: int = 0) -> Inspected:
     """Believe that what was not looked at is missing."""
-    return Inspected(inspection.inspect(ports, settler, batch, budget=2).batch, certain=True)
+    return Inspected(inspect(ledger, batch, budget=2).batch, certain=True)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("mutant", [at_the_edge, in_a_hurry])
 def test_a_broken_one_is_found_out(monkeypatch: pytest.MonkeyPatch, mutant: Any) -> None:
-    monkeypatch.setattr(reaper, "inspect", mutant)
+    monkeypatch.setattr(Reading, "inspect", mutant)
 
     with pytest.raises(AssertionError):
         play_all(ENOUGH)

@@ -15,7 +15,7 @@ import pytest
 from fanin.adapters.memory.batches import MemoryBatches
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ledger.known_batches import KnownBatches
-from fanin.app.ledger.settle import NOTHING_BROUGHT, NOTHING_FAILED, Brought, Settler
+from fanin.app.ledger.settle import NOTHING_BROUGHT, NOTHING_FAILED, Brought, Settling
 from fanin.app.ports.words import Clear, Outcome, Tally, WordKey
 from fanin.domain.batch import Batch, State
 from fanin.domain.tree import Tree, positions
@@ -77,7 +77,7 @@ def test_a_seed_replays_step_by_step() -> None:
 
 
 def test_a_failing_seed_says_how_to_replay_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Settler, "finish", close_and_hope)
+    monkeypatch.setattr(Settling, "finish", close_and_hope)
 
     error = next(found for found in map(partial(failure, 2), range(ENOUGH)) if found)
 
@@ -96,23 +96,23 @@ def failure(width: int, seed: int) -> AssertionError | FaninError | None:
 # Tests of the tests: ledgers that are wrong in one step each.
 
 
-def believe(_self: Settler, _keys: object) -> None:
+def believe(_self: Settling, _keys: object) -> None:
     """Leave out the consistent look at the batch row after the last write."""
 
 
-def close_and_hope(self: Settler, batch: Batch) -> Batch:
+def close_and_hope(self: Settling, batch: Batch) -> Batch:
     """Close without reading the edge of the tree: the ackers will see to it."""
     if batch.state is State.CLOSED and batch.items == 0:
         return self._complete(batch, Tally())
     return batch
 
 
-def leave(_self: Settler, _finished: object) -> None:
+def leave(_self: Settling, _finished: object) -> None:
     """Do nothing about finished words in the stream: whoever wrote them will repeat that."""
 
 
 def parents_first(
-    self: Settler,
+    self: Settling,
     marks: Mapping[WordKey, int],
     *,
     failed: Mapping[WordKey, int] = NOTHING_FAILED,
@@ -136,7 +136,7 @@ def early(self: KnownBatches, batch_id: int) -> Batch | None:
     return batch
 
 
-def forget(self: Settler, done: Mapping[WordKey, Tally], errors: Any = None) -> Any:
+def forget(self: Settling, done: Mapping[WordKey, Tally], errors: Any = None) -> Any:
     """Carry words up without what has failed below them."""
     return above(self, dict.fromkeys(done, Tally()), errors)
 
@@ -164,9 +164,9 @@ def however_many(
 
 
 close = MemoryBatches.close
-above = Settler._above
+above = Settling._above
 attempt = MemoryWords._attempt
-try_to_settle = Settler.try_to_settle
+try_to_settle = Settling.try_to_settle
 cached = KnownBatches.cached
 
 
@@ -174,12 +174,12 @@ cached = KnownBatches.cached
 @pytest.mark.parametrize(
     ("where", "name", "mutant"),
     [
-        (Settler, "_look_again", believe),
-        (Settler, "finish", close_and_hope),
-        (Settler, "try_to_settle", parents_first),
-        (Settler, "heal", leave),
+        (Settling, "_look_again", believe),
+        (Settling, "finish", close_and_hope),
+        (Settling, "try_to_settle", parents_first),
+        (Settling, "heal", leave),
         (KnownBatches, "cached", early),
-        (Settler, "_above", forget),
+        (Settling, "_above", forget),
         (MemoryWords, "_attempt", add_again),
         (Tree, "may_be_last", full_only),
         (MemoryBatches, "close", however_many),

@@ -10,7 +10,7 @@ import pytest
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ledger.marking import Marking
 from fanin.app.ledger.plans import Span
-from fanin.app.ledger.settle import Settler
+from fanin.app.ledger.settle import Settling
 from fanin.app.ports.words import Clear, Tallied, Tally, WordKey
 from fanin.domain.batch import Batch
 from fanin.domain.totals import plus
@@ -70,7 +70,7 @@ def adds_the_whole_of_a_partial_duplicate(self: MemoryWords, clear: Clear, mask:
     return answer, moved
 
 
-def residues_rise_without_sums(self: Settler, words: Mapping[WordKey, Tallied]) -> None:
+def residues_rise_without_sums(self: Settling, words: Mapping[WordKey, Tallied]) -> None:
     rise(self, {key: Tallied(found.word, zeroed(found.tally)) for key, found in words.items()})
 
 
@@ -78,7 +78,7 @@ def zeroed(tally: Tally) -> Tally:
     return tally._replace(sums=(0,) * len(tally.sums))
 
 
-def healed_without_sums(self: Settler, done: Mapping[WordKey, Tally]) -> None:
+def healed_without_sums(self: Settling, done: Mapping[WordKey, Tally]) -> None:
     carry_up(self, {key: zeroed(tally) for key, tally in done.items()})
 
 
@@ -88,8 +88,8 @@ def passes_over(self: Marking, span: Span, batch: Batch) -> dict[WordKey, int]:
 
 
 attempt = MemoryWords._attempt
-rise = Settler._rise
-carry_up = Settler._carry_up
+rise = Settling._rise
+carry_up = Settling._carry_up
 
 
 @pytest.mark.soak
@@ -100,8 +100,8 @@ carry_up = Settler._carry_up
         (MemoryWords, "_attempt", adds_the_whole_of_a_partial_duplicate),
         (MemoryWords, "_attempt", parent_adds_twice),
         (MemoryWords, "_attempt", parent_adds_on_a_duplicate),
-        (Settler, "_rise", residues_rise_without_sums),
-        (Settler, "_carry_up", healed_without_sums),
+        (Settling, "_rise", residues_rise_without_sums),
+        (Settling, "_carry_up", healed_without_sums),
         (Marking, "_cover", passes_over),
     ],
     ids=lambda found: getattr(found, "__name__", "").replace("_", " ") or None,

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
 from fanin.adapters.eventbridge import EventBridgeEvents, EventBridgeRules
-from fanin.app.ledger import end_events
+from fanin.app.ledger import announcing
 from fanin.app.ports.events import Event
 from fanin.domain.marks import Failure
 from fanin.errors import (
@@ -68,9 +68,9 @@ class Bus:
 def test_the_largest_event_of_a_batch_fits_into_an_entry() -> None:
     # Given as many failures as an event lists, with reasons of four-byte characters, as long as it quotes
     world, bus = World(), Bus()
-    batch, (group,) = world.batch(end_events.LISTED)
+    batch, (group,) = world.batch(announcing.LISTED)
     world.ledger.mark(
-        [Failure(item, "\N{ONCOMING AUTOMOBILE}" * end_events.QUOTED) for item in group]
+        [Failure(item, "\N{ONCOMING AUTOMOBILE}" * announcing.QUOTED) for item in group]
     ).whole()
     world.ledger.close(batch.batch_id)
     world.ledger.announce(world.row(batch))

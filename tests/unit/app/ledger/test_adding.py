@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.app.ledger.reading import Reading
+from fanin.app.ledger.walk import Walk
 from fanin.app.ports.parts import SentRow
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, CloseWhen
@@ -188,13 +189,13 @@ class TestBounded:
     ) -> None:
         """Else a full batch of scattered items would be taken for an empty one."""
         batch, _ = world.batch(10, limit=10)
-        count, budgets = Reading.pending, list[int]()
+        count, budgets = Reading._count_pending, list[int]()
 
-        def pending(self: Reading, batch: Batch, *, budget: int) -> int | None:
-            budgets.append(budget)
-            return count(self, batch, budget=budget)
+        def pending(self: Reading, batch: Batch, walk: Walk) -> int | None:
+            budgets.append(walk._budget)
+            return count(self, batch, walk)
 
-        monkeypatch.setattr(Reading, "pending", pending)
+        monkeypatch.setattr(Reading, "_count_pending", pending)
         with pytest.raises(LimitReached):
             world.ledger.add(batch.batch_id, 1)
 

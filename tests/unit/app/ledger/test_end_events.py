@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.ledger import end_events, notices
+from fanin.app.ledger import announcing
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.events import Event
@@ -92,7 +92,7 @@ class TestEvent:
             def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
                 return Failures((FailedItem(0, "an item", "no", failed_at=1),), "more")
 
-        notices.announce(world.ports, world.ledger, Endless(world.ports), world.row(batch), Kinds())
+        announcing.announce(world.ports, world.ledger, Endless(world.ports), world.row(batch), Kinds())
 
         event = world.memory.events.published[-1]
         assert (event.detail["failed"], event.detail["failed_more"]) == (100, True)
@@ -102,7 +102,7 @@ class TestEvent:
     ) -> None:
         # Given an end with failures and missing ranges, and a bus that takes little
         batch, (group,) = world.batch(400)
-        world.ledger.mark([Failure(item, "💥" * end_events.QUOTED) for item in group[:200:2]]).whole()
+        world.ledger.mark([Failure(item, "💥" * announcing.QUOTED) for item in group[:200:2]]).whole()
         world.ledger.cancel(batch.batch_id)
         whole = announced(world, batch)
         assert "truncated" not in whole.detail
@@ -134,8 +134,8 @@ class TestEvent:
     def test_of_a_complete_batch_knows_how_many_failed_from_its_row(
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(end_events, "COUNTED", 1)
-        monkeypatch.setattr(end_events, "LISTED", 3)
+        monkeypatch.setattr(announcing, "COUNTED", 1)
+        monkeypatch.setattr(announcing, "LISTED", 3)
         batch, (group,) = world.batch(1_500, closed=True)
         for start in (0, 1_000):
             world.ledger.mark([Failure(item) for item in group[start : start + 1_000]]).whole()

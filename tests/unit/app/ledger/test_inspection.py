@@ -10,7 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-from fanin.app.ledger.inspection import BUDGET, EARLY_MS, Inspected, inspect
+from fanin.app.ledger.reading import INSPECTED, Inspected
+from fanin.app.ledger.reaper import EARLY_MS
 from fanin.app.ledger.walk import CHUNK, Walk
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import Batch, Mode, OnDeadline, State
@@ -19,8 +20,7 @@ from tests.unit.app.conftest import World
 
 
 def look(world: World, batch: Batch, budget: int = 10_000) -> Inspected:
-    ledger = world.fresh()
-    return inspect(world.ports, ledger._settler, world.row(batch), budget=budget)
+    return world.fresh().inspect(world.row(batch), budget=budget)
 
 
 def clear(world: World, batch: Batch, *marks: tuple[int, int, int]) -> None:
@@ -37,7 +37,7 @@ def leaves(world: World, n: int, *, but: int | None = None) -> list[Bits]:
 
 
 def test_an_inspection_reads_ten_thousand_words_as_the_architecture_says() -> None:
-    assert BUDGET == 10_000
+    assert INSPECTED == 10_000
 
 
 class TestComplete:
@@ -118,7 +118,7 @@ class TestMissing:
         world.fresh().close(batch.batch_id)
         clear(world, batch, *[Bits(0, number, 0b1111) for number in range(done // 4)])
 
-        found = inspect(world.ports, world.ledger._settler, world.row(batch))
+        found = world.ledger.inspect(world.row(batch))
 
         assert found == Inspected(world.row(batch), certain=True)
         assert found.batch.state is State.CLOSED
@@ -144,7 +144,7 @@ class TestBudget:
             return read(keys)
 
         monkeypatch.setattr(world.ports.words, "read_tallied", reading)
-        found = inspect(world.ports, world.fresh()._settler, world.row(batch))
+        found = world.fresh().inspect(world.row(batch))
 
         assert found.batch.state is State.COMPLETE
         assert sizes[:5] == [1] * 5

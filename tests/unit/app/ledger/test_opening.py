@@ -175,14 +175,14 @@ class TestChildren:
         self, world: World, item: str
     ) -> None:
         # Given a child that was created, whose answer was lost, and others that were refused since
-        draft = world.ledger.opening.draft(OpenBatch(parent_item=item))
-        world.fresh().opening.commit(draft)
+        draft = world.ledger.draft(OpenBatch(parent_item=item))
+        world.fresh().commit(draft)
         world.ledger.add(draft.batch_id, 2)
         with pytest.raises(ItemHasChild):
             world.fresh().open(OpenBatch(parent_item=item))
 
         # When the write comes again, then it is the child as it is by now
-        again = world.fresh().opening.commit(draft)
+        again = world.fresh().commit(draft)
         assert again is not None
         assert (again.batch_id, again.items) == (draft.batch_id, 2)
 
@@ -259,7 +259,7 @@ def test_retry_of_names_a_batch_that_is_there(world: World) -> None:
 class TestSteps:
     def test_a_batch_is_there_with_its_commit_as_the_draft_was_changed(self, world: World) -> None:
         # Given a draft, changed by a pattern that knows more by now
-        opening = world.ledger.opening
+        opening = world.ledger
         draft = replace(opening.draft(OpenBatch(size=0)), items=3, deadline=world.clock.at + 9)
         assert world.ports.batches.read([draft.batch_id]) == {}
 

@@ -22,8 +22,7 @@ def plant(world: World, batch: Batch, level: int, number: int, mask: int) -> Non
 
 def small(world: World, budget: int) -> Reading:
     """A reader that may read few words in a call."""
-    ledger = world.fresh()
-    return Reading(world.ports, ledger._settler._known, ledger._settler, budget=budget)
+    return Reading(world.ports, rows=budget)
 
 
 def listed(reader: Reading, batch: Batch, *, limit: int) -> list[int]:

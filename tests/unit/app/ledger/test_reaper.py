@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanin.app.ledger.inspection import inspect
+from fanin.app.ledger.reading import Reading
 from fanin.app.ledger.reaper import Reaped
 from fanin.app.ports.words import Clear, WordKey
 from fanin.domain.batch import RETENTION, Batch, OnDeadline, State
@@ -155,7 +155,7 @@ class TestLostBits:
         self, world: World, deadline: int | None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # Given a batch of which only the leaves are done, and another one that is idle
-        monkeypatch.setitem(inspect.__kwdefaults__, "budget", 300)
+        monkeypatch.setitem(Reading.inspect.__kwdefaults__, "budget", 300)
         batch, _ = world.batch(4**6, closed=True, deadline=deadline and world.clock.at + deadline)
         leaves = world.ports.tree.masks(range(4**6)).items()
         world.ports.words.clear(

@@ -6,7 +6,7 @@ import pytest
 
 from fanin.app.ledger.held import READS
 from fanin.app.ledger.reading import AROUND
-from fanin.app.ledger.release import Release
+from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import Redriven
 from fanin.domain.batch import OnFailure, State
 from fanin.domain.marks import Done, Failure
@@ -51,7 +51,7 @@ def test_only_what_is_selected_and_held(world: World) -> None:
 def test_pages_with_a_cursor(world: World) -> None:
     batch, (group,) = world.batch(16, closed=True, on_failure=HOLD)
     world.fail(*group[0:5])
-    release = Release(world.ports, world.ledger._known, world.ledger._settler, rows=AROUND + READS + 10)
+    release = LedgerService(world.ports, rows=AROUND + READS + 10)
 
     counts, cursor = [], None
     while True:
@@ -133,12 +133,9 @@ def test_a_batch_that_completes_ends_the_pages(world: World) -> None:
     batch, (group,) = world.batch(3, closed=True, on_failure=HOLD)
     world.fail(*group)
     world.ledger.mark(list(group[1:3])).whole()
-    ledger = world.ledger
 
     # When the first page is released
-    released = Release(ledger.ports, ledger._known, ledger._settler, rows=AROUND + READS + 1).release(
-        batch.batch_id, Selection()
-    )
+    released = LedgerService(world.ports, rows=AROUND + READS + 1).release(batch.batch_id)
 
     # Then nothing is left to release
     assert (released.released, released.batch.state, released.cursor) == (1, State.COMPLETE, None)

@@ -58,7 +58,7 @@ def test_whoever_is_slow_does_not_use_the_id_of_a_batch_that_was_removed(world: 
     del world.memory.batches._rows[opened.batch_id]
 
     with pytest.raises(BatchGone, match="was removed"):
-        world.ledger.opening.draft(REQUEST, slow)
+        world.ledger.draft(REQUEST, slow)
 
 
 @pytest.mark.parametrize("nested", [False, True])

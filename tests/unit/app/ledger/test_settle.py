@@ -188,7 +188,7 @@ def test_a_batch_pushed_out_of_memory_is_read_again(world: World) -> None:
     one, (a,) = world.batch(5, closed=True)
     two, (b,) = world.batch(5, closed=True)
     ledger = world.fresh()
-    ledger._settler._known._capacity = 1
+    ledger._known._capacity = 1
 
     receipts = ledger.mark([*a, *b]).whole()
 
@@ -202,7 +202,7 @@ def test_bits_of_one_word_are_cleared_as_done_and_as_failed_in_one_write(world: 
     key = WordKey(batch.batch_id, 0, 0)
 
     with world.costing(writes=1):
-        outcomes = world.ledger._settler.settle({key: 0b0111}, failed={key: 0b0101})
+        outcomes = world.ledger.settle({key: 0b0111}, failed={key: 0b0101})
 
     assert (outcomes[key].first, outcomes[key].tally.failed) == (0b0111, 2)
     assert world.ports.words.read_failed([key]) == {key: 0b0101}
@@ -215,7 +215,7 @@ class TestOverload:
         world.raise_at("words.clear", "before", Throttled("slow down"))
 
         with pytest.raises(Throttled):
-            world.ledger._settler.settle({WordKey(batch.batch_id, 0, 1): 0b1})
+            world.ledger.settle({WordKey(batch.batch_id, 0, 1): 0b1})
 
     def test_a_parent_that_is_throttled_leaves_the_children_that_finished_it(self, world: World) -> None:
         # Given a call that finishes word 0 and clears a bit of word 1
@@ -227,7 +227,7 @@ class TestOverload:
         done, begun = (WordKey(batch.batch_id, 0, number) for number in (0, 1))
 
         # When the parent of both cannot be written
-        outcomes = world.ledger._settler.try_to_settle({done: 0b1110, begun: 0b1})
+        outcomes = world.ledger.try_to_settle({done: 0b1110, begun: 0b1})
 
         # Then the finished word has to come again, so that its parent is written
         assert isinstance(outcomes[done], Throttled)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from fanin.app.ledger import telling
-from fanin.app.ledger.telling import LOOKS
+from fanin.app.ledger import watching
+from fanin.app.ledger.watching import LOOKS
 from fanin.domain.batch import Batch, ChangeLimits, CloseWhen, Kind, Mode, OnFailure, OpenBatch
 from fanin.domain.targets import Target, TargetType, When
 from fanin.errors import InvalidRequest, Throttled
@@ -113,7 +113,7 @@ class TestWaiting:
     def test_a_look_that_does_not_see_all_tells_nothing(
         self, world: World, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(telling, "WAITS_FAILING", 6)
+        monkeypatch.setattr(watching, "WAITS_FAILING", 6)
         batch, (group,) = world.batch(3 * 64, closed=True, **HOLDS)
         for item in group:
             world.fail(item)
@@ -193,7 +193,7 @@ class TestProgress:
 
     def test_what_is_not_affordable_to_read_counts_as_pending(self, monkeypatch: pytest.MonkeyPatch) -> None:
         world = World(width=4)
-        monkeypatch.setattr("fanin.app.ledger.telling.COUNTED", 5)
+        monkeypatch.setattr("fanin.app.ledger.watching.COUNTED", 5)
         batch, (group,) = world.batch(256, closed=True, milestones=(10, 50, 90))
         world.ledger.mark([group[n] for n in range(256) if n % 4]).whole()  # no word is whole: all is pending
         assert told(world, batch) == []

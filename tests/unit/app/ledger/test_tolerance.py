@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.ledger import tolerance
-from fanin.app.ledger.inspection import Inspected
+from fanin.app.ledger.reading import Inspected, Reading
 from fanin.app.ports.parts import Redriven
 from fanin.domain.batch import Cause, Mode, OnFailure, OpenBatch, State
 from fanin.domain.failures import Tolerance
@@ -163,8 +162,8 @@ def test_a_held_item_that_is_done_while_it_counts_is_one_item_of_the_sample(worl
 
 def test_a_batch_that_may_be_complete_is_not_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     _, (group,) = world.batch(20, tolerated_failures=Tolerance(count=2))
-    uncertain = lambda _ports, _settler, row: Inspected(row, certain=False)  # noqa: E731
-    monkeypatch.setattr(tolerance, "inspect", uncertain)
+    uncertain = lambda _ledger, row: Inspected(row, certain=False)  # noqa: E731
+    monkeypatch.setattr(Reading, "inspect", uncertain)
     assert fail(world, *group[0:9]).state is State.OPEN
 
     monkeypatch.undo()

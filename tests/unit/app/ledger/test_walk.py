@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from fanin.app.ledger.walk import CHUNK, Totals, Visited, Walk
+from fanin.app.ledger.walk import CHUNK, Visited, Walk, count_totals
 from fanin.app.ports import batches
 from fanin.domain.batch import Batch, OpenBatch, State
 from fanin.domain.ids import Group
@@ -214,7 +214,7 @@ class TestSums:
         world.ledger.mark(results(group, range(0, 256, 4))).whole()
 
         assert totals(world, batch, exact=False) == ({"rows": 0, "cents": 0}, False)
-        assert not Totals(world.ports).counted(world.row(batch), budget=3).totals_exact
+        assert not count_totals(world.ports, world.row(batch), budget=3).totals_exact
 
     def test_of_a_new_batch_are_zero(self, world: World) -> None:
         batch, _ = opened(world, 4**4)

@@ -28,79 +28,71 @@ _NAME: Final = "message-{}"
 """Name of an object in the bucket; it follows from the content, so no failure overwrites another's."""
 
 
-class KeptMessages:
-    """Keeps messages of failed items, and reads them.
+def _keep_messages(
+    ports: Ports, messages: Mapping[ItemPlace, bytes], batches: Mapping[int, Batch]
+) -> tuple[Mapping[ItemPlace, str], Mapping[ItemPlace, FaninError]]:
+    """Store messages; a repeat stores the same again.
 
     Args:
         ports: the rows and the bucket.
+        messages: each as ``wire.messages.pack`` gives it.
+        batches: their batches.
+
+    Returns:
+        Where each is: what ``FailureRow.kept`` says; and why others cannot be kept: they are too large,
+        or too large for a row, and this process has no bucket.
     """
-
-    def __init__(self, ports: Ports) -> None:
-        self._ports = ports
-
-    def keep(
-        self, messages: Mapping[ItemPlace, bytes], batches: Mapping[int, Batch]
-    ) -> tuple[Mapping[ItemPlace, str], Mapping[ItemPlace, FaninError]]:
-        """Store messages; a repeat stores the same again.
-
-        Args:
-            messages: each as ``wire.messages.pack`` gives it.
-            batches: their batches.
-
-        Returns:
-            Where each is: what ``FailureRow.kept`` says; and why others cannot be kept: they are too large,
-            or too large for a row, and this process has no bucket.
-        """
-        refused: dict[ItemPlace, FaninError] = {
-            place: RequestTooLarge(
-                f"the message of a failed item has {len(content)} bytes as JSON; a message that is kept may"
-                f" have {limits.MAX_FAILED_MESSAGES}: pass a shorter one, or none"
+    refused: dict[ItemPlace, FaninError] = {
+        place: RequestTooLarge(
+            f"the message of a failed item has {len(content)} bytes as JSON; a message that is kept may"
+            f" have {limits.MAX_FAILED_MESSAGES}: pass a shorter one, or none"
+        )
+        for place, content in messages.items()
+        if len(content) > limits.MAX_FAILED_MESSAGES
+    }
+    messages = {place: content for place, content in messages.items() if place not in refused}
+    now = ports.clock.now()
+    keys = {
+        place: claim_key(batches[place.batch_id], place.ordinal, _NAME.format(digest(content)), now)
+        for place, content in messages.items()
+        if len(content) > limits.MAX_KEPT_INLINE
+    }
+    no_bucket = put_in_bucket(ports, {key: messages[place] for place, key in keys.items()})
+    kept: dict[ItemPlace, str] = {}
+    rows: dict[int, dict[int, bytes]] = {}
+    for place, content in messages.items():
+        if place in keys and no_bucket is None:
+            kept[place] = keys[place]
+        elif len(content) <= limits.MAX_KEPT_IN_ROW:
+            kept[place] = IN_ROW
+            rows.setdefault(place.batch_id, {})[place.ordinal] = content
+        else:
+            refused[place] = RequestTooLarge(
+                f"the message of a failed item has {len(content)} bytes as JSON, and this process can"
+                f" keep {limits.MAX_KEPT_IN_ROW}, because it has no bucket ({no_bucket}); name the bucket"
+                " in the environment and allow writing to it, fail the item over the API, or pass no"
+                " message"
             )
-            for place, content in messages.items()
-            if len(content) > limits.MAX_FAILED_MESSAGES
-        }
-        messages = {place: content for place, content in messages.items() if place not in refused}
-        now = self._ports.clock.now()
-        keys = {
-            place: claim_key(batches[place.batch_id], place.ordinal, _NAME.format(digest(content)), now)
-            for place, content in messages.items()
-            if len(content) > limits.MAX_KEPT_INLINE
-        }
-        no_bucket = put_in_bucket(self._ports, {key: messages[place] for place, key in keys.items()})
-        kept: dict[ItemPlace, str] = {}
-        rows: dict[int, dict[int, bytes]] = {}
-        for place, content in messages.items():
-            if place in keys and no_bucket is None:
-                kept[place] = keys[place]
-            elif len(content) <= limits.MAX_KEPT_IN_ROW:
-                kept[place] = IN_ROW
-                rows.setdefault(place.batch_id, {})[place.ordinal] = content
-            else:
-                refused[place] = RequestTooLarge(
-                    f"the message of a failed item has {len(content)} bytes as JSON, and this process can"
-                    f" keep {limits.MAX_KEPT_IN_ROW}, because it has no bucket ({no_bucket}); name the bucket"
-                    " in the environment and allow writing to it, fail the item over the API, or pass no"
-                    " message"
-                )
-        for batch_id, contents in rows.items():
-            batch = batches[batch_id]
-            self._ports.parts.put_messages(batch_id, contents, again=batch.holds, expires_at=batch.expires_at)
-        return kept, refused
+    for batch_id, contents in rows.items():
+        batch = batches[batch_id]
+        ports.parts.put_messages(batch_id, contents, again=batch.holds, expires_at=batch.expires_at)
+    return kept, refused
 
-    def load(self, batch_id: int, notes: Iterable[FailureRow]) -> dict[int, KeptMessage]:
-        """Read the messages of failures, by ordinal.
 
-        Those that were not kept, are gone, or cannot be read are left out: one of them must not stop a
-        redrive of the others.
-        """
-        kept = [note for note in notes if note.kept]
-        rows = [note.ordinal for note in kept if note.kept == IN_ROW]
-        keys = {note.ordinal: note.kept for note in kept if note.kept != IN_ROW}
-        found = dict(self._ports.parts.messages(batch_id, rows)) if rows else {}
-        objects = self._ports.claims.load(list(keys.values())) if keys else {}
-        found |= {ordinal: objects[key] for ordinal, key in keys.items() if key in objects}
-        messages = {ordinal: _unpacked(content) for ordinal, content in found.items()}
-        return {ordinal: message for ordinal, message in messages.items() if message is not None}
+def load_messages(ports: Ports, batch_id: int, notes: Iterable[FailureRow]) -> dict[int, KeptMessage]:
+    """Read the messages of failures, by ordinal.
+
+    Those that were not kept, are gone, or cannot be read are left out: one of them must not stop a
+    redrive of the others.
+    """
+    kept = [note for note in notes if note.kept]
+    rows = [note.ordinal for note in kept if note.kept == IN_ROW]
+    keys = {note.ordinal: note.kept for note in kept if note.kept != IN_ROW}
+    found = dict(ports.parts.messages(batch_id, rows)) if rows else {}
+    objects = ports.claims.load(list(keys.values())) if keys else {}
+    found |= {ordinal: objects[key] for ordinal, key in keys.items() if key in objects}
+    messages = {ordinal: _unpacked(content) for ordinal, content in found.items()}
+    return {ordinal: message for ordinal, message in messages.items() if message is not None}
 
 
 def put_in_bucket(ports: Ports, contents: Mapping[str, bytes]) -> FaninError | None:
@@ -140,57 +132,48 @@ class Failing(NamedTuple):
     messages: Mapping[int, bytes]
 
 
-class FailureNotes:
-    """Writes what is known of failures.
+def write_notes(ports: Ports, failing: Collection[Failing]) -> Mapping[ItemPlace, FaninError]:
+    """Write messages and notes; may be repeated.
 
-    Args:
-        ports: the stores.
+    Returns:
+        Why failures cannot be kept: this process cannot keep their messages, and their notes were not
+        written.
     """
+    kept, refused = _keep_messages(
+        ports,
+        {
+            ItemPlace(one.batch.batch_id, ordinal): content
+            for one in failing
+            if one.batch.keep is Keep.MESSAGE
+            for ordinal, content in one.messages.items()
+        },
+        {one.batch.batch_id: one.batch for one in failing},
+    )
+    now = ports.clock.now()
+    for batch, notes, _ in failing:
+        latest = _latest(ports, batch, notes)
+        rows = [
+            note._replace(
+                failed_at=max(now, latest.get(note.ordinal, 0) + 1),
+                kept=kept.get(ItemPlace(batch.batch_id, note.ordinal), ""),
+                totals=note.totals if batch.holds else (),
+            )
+            for note in notes
+            if ItemPlace(batch.batch_id, note.ordinal) not in refused
+        ]
+        parts = ports.parts
+        # The latest failure decides whether an item is held; in other batches the first one is its end.
+        write = parts.update_failures if batch.holds else parts.put_failures
+        write(batch.batch_id, rows, expires_at=batch.expires_at)
+    return refused
 
-    def __init__(self, ports: Ports) -> None:
-        self._ports = ports
-        self._messages = KeptMessages(ports)
 
-    def write(self, failing: Collection[Failing]) -> Mapping[ItemPlace, FaninError]:
-        """Write messages and notes; may be repeated.
-
-        Returns:
-            Why failures cannot be kept: this process cannot keep their messages, and their notes were not
-            written.
-        """
-        kept, refused = self._messages.keep(
-            {
-                ItemPlace(one.batch.batch_id, ordinal): content
-                for one in failing
-                if one.batch.keep is Keep.MESSAGE
-                for ordinal, content in one.messages.items()
-            },
-            {one.batch.batch_id: one.batch for one in failing},
-        )
-        now = self._ports.clock.now()
-        for batch, notes, _ in failing:
-            latest = self._latest(batch, notes)
-            rows = [
-                note._replace(
-                    failed_at=max(now, latest.get(note.ordinal, 0) + 1),
-                    kept=kept.get(ItemPlace(batch.batch_id, note.ordinal), ""),
-                    totals=note.totals if batch.holds else (),
-                )
-                for note in notes
-                if ItemPlace(batch.batch_id, note.ordinal) not in refused
-            ]
-            parts = self._ports.parts
-            # The latest failure decides whether an item is held; in other batches the first one is its end.
-            write = parts.update_failures if batch.holds else parts.put_failures
-            write(batch.batch_id, rows, expires_at=batch.expires_at)
-        return refused
-
-    def _latest(self, batch: Batch, notes: Sequence[FailureRow]) -> Mapping[int, int]:
-        """When held items failed before, ms; a later failure has a later time, whoever's clock it is."""
-        if not batch.holds:
-            return {}
-        found = self._ports.parts.notes(batch.batch_id, [note.ordinal for note in notes])
-        return {ordinal: note.failed_at for ordinal, note in found.items()}
+def _latest(ports: Ports, batch: Batch, notes: Sequence[FailureRow]) -> Mapping[int, int]:
+    """When held items failed before, ms; a later failure has a later time, whoever's clock it is."""
+    if not batch.holds:
+        return {}
+    found = ports.parts.notes(batch.batch_id, [note.ordinal for note in notes])
+    return {ordinal: note.failed_at for ordinal, note in found.items()}
 
 
 PAGE: Final = 500

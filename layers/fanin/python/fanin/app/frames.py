@@ -16,7 +16,7 @@ from fanin import names
 from fanin.app.api import Ledger
 from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ledger.walk import Totals
+from fanin.app.ledger.walk import count_totals
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.channels import Outgoing
@@ -40,7 +40,6 @@ class FrameService:
         self._ports = ports = ledger.ports
         self._ledger = ledger
         self._known = KnownBatches(ports.batches, ports.clock)
-        self._totals = Totals(ports)
         # Of a frame with totals, the sums take half of the rows, and the list of what is missing the others.
         self._half = ledger.rows // 2
         self._beside_totals = LedgerService(ports, known=self._known, rows=self._half)
@@ -54,7 +53,7 @@ class FrameService:
 
     def status(self, frame_id: int, *, cursor: str | None = None, limit: int = 100) -> Frame:
         batch = _frame(self._known.current(frame_id))
-        frame = Frame.of(self._totals.counted(batch, budget=self._half))
+        frame = Frame.of(count_totals(self._ledger.ports, batch, budget=self._half))
         if frame.state is State.COMPLETE:
             return frame
         ledger = self._beside_totals if batch.totals else self._ledger

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from fanin.app.ledger.known_batches import KnownBatches, check_issued
+from fanin.app.ledger.known_batches import check_issued
 from fanin.app.ledger.reading import Reading
-from fanin.app.ports import Ports
+from fanin.app.ledger.walk import Walk
 from fanin.app.ports.parts import KeyRow
 from fanin.app.ports.words import WordKey
 from fanin.domain import ids, limits
@@ -34,19 +34,8 @@ _NOTES: Final = 8
 """Notes of what was sent that a repeated addition reads: the one that has its items is among the last."""
 
 
-class Adding:
-    """The producing side of the ledger.
-
-    Args:
-        ports: the stores.
-        known: batch rows that this process remembers.
-        reading: counts the pending items of a bounded batch.
-    """
-
-    def __init__(self, ports: Ports, known: KnownBatches, reading: Reading) -> None:
-        self._ports = ports
-        self._known = known
-        self._reading = reading
+class Adding(Reading):
+    """The producing side of the ledger."""
 
     def add(
         self,
@@ -54,7 +43,7 @@ class Adding:
         count: int,
         *,
         item: str | None = None,
-        key: str | None,
+        key: str | None = None,
         caller: Principal | None = None,
     ) -> Group:
         limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
@@ -93,24 +82,24 @@ class Adding:
             raise InvalidItemId(f"item {item} is not of batch {batch_id}: an item adds to its own batch only")
         batch = self._known.current(batch_id)
         check_issued(block, batch)
-        if self._done(batch_id, [ordinal]):
+        if self._done_among(batch_id, [ordinal]):
             raise ItemDone(f"item {item} is done, so it adds nothing more; drop this message")
         return batch, ordinal
 
-    def _done(self, batch_id: int, ordinals: Iterable[int]) -> set[int]:
+    def _done_among(self, batch_id: int, ordinals: Iterable[int]) -> set[int]:
         """Those items whose own bit is clear; reads their words."""
-        width, bits = self._ports.tree.width, self._ports.tree.bits
+        width, bits = self.ports.tree.width, self.ports.tree.bits
         places = {ordinal: WordKey(batch_id, 0, ordinal // width) for ordinal in ordinals}
-        words = self._ports.words.read(set(places.values()))
-        full = self._ports.tree.full
+        words = self.ports.words.read(set(places.values()))
+        full = self.ports.tree.full
         return {n for n, word in places.items() if not words.get(word, full) & bits[n % width]}
 
     def _sent(self, batch_id: int, start: int, stop: int) -> bool:
         """Whether a note says that the messages of a range of items were sent."""
-        rows, _ = self._ports.parts.sent(batch_id, upto=start, limit=_NOTES)
+        rows, _ = self.ports.parts.sent(batch_id, upto=start, limit=_NOTES)
         return any(start >= row.start and stop <= row.stop for row in rows)
 
-    def add_keys(self, batch_id: int, keys: Sequence[ItemKey], *, item: str | None) -> KeyedItems:
+    def add_keys(self, batch_id: int, keys: Sequence[ItemKey], *, item: str | None = None) -> KeyedItems:
         """Add an item for each key that has none, by one transaction; repeats find what is there."""
         limits.whole("batch_id", batch_id, 0, ids.MAX_BATCH_ID)
         limits.whole("the number of keys", len(keys), 1, MAX_KEYS)
@@ -126,7 +115,7 @@ class Adding:
             raise InvalidRequest(
                 f"batch {batch_id} is estimated and knows no items: add a number, or open an exact batch"
             )
-        rows = self._ports.parts.keys(batch_id, list(first))
+        rows = self.ports.parts.keys(batch_id, list(first))
         added: set[str] = set()
         for _ in range(TRIES):
             left = [one for one in first.values() if one.key not in rows]
@@ -135,15 +124,15 @@ class Adding:
                 return KeyedItems(self._keyed(batch, keys, rows, added, by))
             new = [KeyRow(one.key, batch.items + n, by, one.payload) for n, one in enumerate(left)]
             by_item, activity = by is not None, self._known.activity(batch)
-            if self._ports.batches.allocate_keys(batch, new, activity=activity, by_item=by_item):
+            if self.ports.batches.allocate_keys(batch, new, activity=activity, by_item=by_item):
                 added = {row.key for row in new}
                 rows |= {row.key: row for row in new}
                 continue
             batch = self._known.current(batch_id)
-            rows |= self._ports.parts.keys(batch_id, [one.key for one in left])
+            rows |= self.ports.parts.keys(batch_id, [one.key for one in left])
             count = sum(one.key not in rows for one in left)
             if count and (pending := self._admit(batch, count, by_item=by_item)) is not None:
-                self._ports.batches.rebound(batch_id, items=batch.items, pending=pending)
+                self.ports.batches.rebound(batch_id, items=batch.items, pending=pending)
         raise _contended(batch_id)
 
     def _keyed(
@@ -156,7 +145,7 @@ class Adding:
     ) -> tuple[KeyedItem, ...]:
         """What the caller is told of each key; of several equal ones, the first is the one that was added."""
         there = [row for row in rows.values() if row.key not in added]
-        done = self._done(batch.batch_id, [row.ordinal for row in there])
+        done = self._done_among(batch.batch_id, [row.ordinal for row in there])
         mine = [row.ordinal for row in there if by is not None and row.by == by and row.ordinal not in done]
         sent = {
             ordinal
@@ -183,13 +172,14 @@ class Adding:
             answers.append(answer)
         return tuple(answers)
 
-    def find_key(self, batch_id: int, key: str) -> KeyedItem:
+    def find_key(self, batch_id: int, *, key_of_item: str) -> KeyedItem:
         """The item of a key."""
+        key = key_of_item
         batch = self._known.current(batch_id)
-        row = self._ports.parts.keys(batch_id, [checked_key(key)]).get(key)
+        row = self.ports.parts.keys(batch_id, [checked_key(key)]).get(key)
         if row is None:
             raise KeyNotFound(f"batch {batch_id} has no item with the key {limits.shown(key)}")
-        done = batch.all_done or bool(self._done(batch_id, [row.ordinal]))
+        done = batch.all_done or bool(self._done_among(batch_id, [row.ordinal]))
         return KeyedItem(key, _item_of(batch, row.ordinal), done=done)
 
     def _add(self, batch_id: int, count: int) -> Group:
@@ -212,14 +202,14 @@ class Adding:
         activity = self._known.activity(batch) if batch else None
         most = batch.max_items if batch else None
         room = _room(batch, count)
-        return self._ports.batches.allocate(batch_id, count, activity=activity, room=room, most=most)
+        return self.ports.batches.allocate(batch_id, count, activity=activity, room=room, most=most)
 
     def _allocate_counted(self, batch: Batch, count: int) -> Batch | None:
         """Add where counting the pending items shows that there is room after all; see ``_admit``."""
         pending = self._admit(batch, count)
         if pending is None:
             return None
-        return self._ports.batches.allocate_counted(
+        return self.ports.batches.allocate_counted(
             batch.batch_id, count, items=batch.items, pending=pending, activity=self._known.activity(batch)
         )
 
@@ -227,13 +217,13 @@ class Adding:
         batch_id = batch.batch_id
         for _ in range(TRIES):
             activity = self._known.activity(batch)
-            first = self._ports.batches.allocate_once(batch, count, key, activity=activity, by_item=by_item)
+            first = self.ports.batches.allocate_once(batch, count, key, activity=activity, by_item=by_item)
             if first is not None:
                 return replace(_group(batch, first, count), again=first < batch.items)
             batch = self._known.current(batch_id)
             pending = self._admit(batch, count, by_item=by_item)
             if pending is not None:
-                self._ports.batches.rebound(batch_id, items=batch.items, pending=pending)
+                self.ports.batches.rebound(batch_id, items=batch.items, pending=pending)
         raise _contended(batch_id)
 
     def _admit(self, batch: Batch, count: int, *, by_item: bool = False) -> int | None:
@@ -276,7 +266,7 @@ class Adding:
         if _fits(batch, count):
             return None
         # At most ``limit`` items are pending, so the walk reads at most that many words on each level.
-        pending = self._reading.pending(batch, budget=limits.MAX_LIMIT * 8) or 0
+        pending = self._count_pending(batch, Walk(self.ports, batch, budget=limits.MAX_LIMIT * 8)) or 0
         if pending + count > batch.limit:
             raise LimitReached(
                 f"{_name_of(batch)} has {pending} items pending of at most {batch.limit};"

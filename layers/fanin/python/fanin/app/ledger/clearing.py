@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from fanin.app.ledger.known_batches import KnownBatches
-from fanin.app.ledger.settle import Brought, Settler, brought
-from fanin.app.ledger.telling import Teller
-from fanin.app.ports import Ports
+from fanin.app.ledger.settle import Brought, brought
+from fanin.app.ledger.watching import Watching
 from fanin.app.ports.words import Cleared, Tally, WordKey
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Mode, State
@@ -46,21 +44,8 @@ class BitsCleared:
     late: int = 0
 
 
-class Clearing:
-    """Clears bits by word instead of item id, for callers that have checked the ids themselves.
-
-    Args:
-        ports: the stores.
-        known: batch rows that this process remembers.
-        settler: clears bits and settles.
-        teller: has told what is to be told before the end of a batch.
-    """
-
-    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler, teller: Teller) -> None:
-        self._ports = ports
-        self._known = known
-        self._settler = settler
-        self._teller = teller
+class Clearing(Watching):
+    """Clears bits by word instead of item id, for callers that have checked the ids themselves."""
 
     def clear(self, shares: Mapping[int, Sequence[Bits]], *, values: Values = NO_VALUES) -> list[BitsCleared]:
         """Clear the bits and settle what they finish: one write a word, parents coalesced.
@@ -89,19 +74,19 @@ class Clearing:
         )
         masks: dict[int, dict[WordKey, int]] = {}
         for batch_id, bits in shares.items():
-            self._check(bits, batches[batch_id])
+            self._check_bits(bits, batches[batch_id])
             words = masks.setdefault(batch_id, {})
             for level, number, mask in bits:
                 key = WordKey(batch_id, level, number)
                 words[key] = words.get(key, 0) | mask
-        bringing = self._brought(values, batches, masks)
+        bringing = self._checked_values(values, batches, masks)
         live: dict[WordKey, int] = {}
         for batch_id, words in masks.items():
             live |= {} if batches[batch_id].state.terminal else words
-        outcomes = self._settler.settle(live, brought=bringing) if live else {}
+        outcomes = self.settle(live, brought=bringing) if live else {}
         return [self._cleared(batches[batch_id], words, outcomes) for batch_id, words in masks.items()]
 
-    def _brought(
+    def _checked_values(
         self,
         values: Values,
         batches: Mapping[int, Batch],
@@ -111,7 +96,7 @@ class Clearing:
         words: dict[WordKey, Mapping[int, Tally]] = {}
         for batch_id, own in values.items():
             for ordinal, one in own.items():
-                number, position = divmod(ordinal, self._ports.tree.width)
+                number, position = divmod(ordinal, self._tree.width)
                 mask = masks.get(batch_id, {}).get(WordKey(batch_id, 0, number), 0)
                 if not mask >> position & 1:
                     raise InvalidRequest(
@@ -120,7 +105,7 @@ class Clearing:
                     )
                 check_values(one)
             if own:
-                words |= brought(batches[batch_id], own.items(), self._ports.tree)
+                words |= brought(batches[batch_id], own.items(), self._tree)
         return words
 
     def _cleared(
@@ -137,21 +122,21 @@ class Clearing:
         new = self._items(cleared)
         batch = self._known.cached(before.batch_id) or before
         self._known.touch(batch)
-        width, span = self._ports.tree.width, self._ports.tree.span
+        width, span = self._tree.width, self._tree.span
         places = (
             (key.level - 1, key.number * width + bit) for key, m in masks.items() for bit in positions(m)
         )
-        self._teller.marked(batch, ((n * span(below), (n + 1) * span(below)) for below, n in places))
+        self._note_marked(batch, ((n * span(below), (n + 1) * span(below)) for below, n in places))
         complete = batch.state is State.COMPLETE
         return BitsCleared(batch.batch_id, batch.state, complete, leaves, new - leaves, total - new)
 
-    def _check(self, share: Sequence[Bits], batch: Batch) -> None:
+    def _check_bits(self, share: Sequence[Bits], batch: Batch) -> None:
         """Refuse bits of items that do not exist; clearing them would corrupt the tree."""
         if batch.mode is Mode.ESTIMATED:
             raise InvalidRequest(
                 f"batch {batch.batch_id} is estimated: it has no bits to mark; acknowledge by counts"
             )
-        tree, root = self._ports.tree, self._ports.tree.root_level(batch.items)
+        tree, root = self._tree, self._tree.root_level(batch.items)
         for bits in share:
             level, number, mask = bits
             if batch.totals and level:
@@ -168,9 +153,9 @@ class Clearing:
 
     def _stop(self, bits: Bits) -> int:
         """One past the last item below the highest of the bits."""
-        tree = self._ports.tree
+        tree = self._tree
         return (bits.number * tree.width + bits.mask.bit_length()) * tree.span(bits.level - 1)
 
     def _items(self, masks: Mapping[WordKey, int]) -> int:
         """Number of items below the bits of the masks."""
-        return sum(self._ports.tree.below(key.level, mask) for key, mask in masks.items())
+        return sum(self._tree.below(key.level, mask) for key, mask in masks.items())

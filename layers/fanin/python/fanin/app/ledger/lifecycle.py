@@ -5,24 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from fanin.app.ledger.failed import Failed
-from fanin.app.ledger.held import READS_OF_LIST, Held
-from fanin.app.ledger.inspection import inspect
-from fanin.app.ledger.known_batches import KnownBatches, not_found
+from fanin.app.ledger.held import READS_OF_LIST
+from fanin.app.ledger.known_batches import not_found
 from fanin.app.ledger.opening import (
     check_deadline,
     check_stall_after,
     check_tolerance,
     checked_milestones,
 )
-from fanin.app.ledger.settle import Settler
-from fanin.app.ledger.telling import Teller
-from fanin.app.ledger.tolerance import Tolerating
-from fanin.app.ports import Ports
+from fanin.app.ledger.watching import Watching
 from fanin.app.ports.batches import BatchRows
 from fanin.domain import limits
 from fanin.domain.batch import LIVE, RETENTION, Batch, ChangeLimits, CloseWhen, Kind, Mode, State
-from fanin.domain.reports import Batches, Expired
+from fanin.domain.reports import BatchCounts, Batches, Expired
 from fanin.errors import BatchGone, InvalidRequest
 
 _EACH_LISTED: Final = 3
@@ -34,58 +29,30 @@ They lead to a missing item, unless much must be repaired first: then the batch 
 """
 
 
-class Lifecycle:
-    """Moves batches through their states, by conditional writes that can be repeated.
+class Lifecycle(Watching):
+    """Moves batches through their states, by conditional writes that can be repeated."""
 
-    Args:
-        ports: the stores.
-        known: batch rows that this process remembers.
-        settler: completes batches whose items are all done.
-        tolerating: ends batches in which too much fails.
-        teller: has told what is to be told before the end of a batch.
-        rows: how many rows a listing or an expiry reads at most.
-    """
-
-    def __init__(
-        self,
-        ports: Ports,
-        known: KnownBatches,
-        settler: Settler,
-        tolerating: Tolerating,
-        teller: Teller,
-        *,
-        rows: int = limits.MAX_ROWS,
-    ) -> None:
-        self._rows = rows
-        self._ports = ports
-        self._known = known
-        self._settler = settler
-        self._failed = Failed(ports)
-        self._held = Held(ports)
-        self._tolerating = tolerating
-        self._teller = teller
-
-    def close(self, batch_id: int, when: CloseWhen) -> Batch:
+    def close(self, batch_id: int, *, when: CloseWhen = CloseWhen.NOW) -> Batch:
         # The same write says when the reaper looks, so that a crash after it is found: that takes the row.
-        seen, now = self._known.row(batch_id), self._ports.clock.now()
+        seen, now = self._known.row(batch_id), self.ports.clock.now()
         if when is CloseWhen.DRAINED:
             _check_drains(seen)
             activity = self._known.activity(replace(seen, draining_at=now))
-            row, _ = self._ports.batches.drain(batch_id, now=now, activity=activity)
+            row, _ = self.ports.batches.drain(batch_id, now=now, activity=activity)
         else:
             activity = self._known.activity(replace(seen, state=State.CLOSED))
-            row, _ = self._ports.batches.close(batch_id, now=now, activity=activity)
-        row = self._settler.finish(self._there(batch_id, row))
+            row, _ = self.ports.batches.close(batch_id, now=now, activity=activity)
+        row = self.finish(self._there(batch_id, row))
         self._known.touch(row)
-        return self._teller.look(self._tolerating.look(row))
+        return self.look(row)
 
     def cancel(self, batch_id: int) -> Batch:
-        row, _ = self._ports.batches.end(batch_id, State.CANCELLED, now=self._ports.clock.now(), sources=LIVE)
+        row, _ = self.ports.batches.end(batch_id, State.CANCELLED, now=self.ports.clock.now(), sources=LIVE)
         return self._there(batch_id, row)
 
     def change(self, batch_id: int, change: ChangeLimits) -> Batch:
         """Change limits of a live batch: the row first, then the alarm, which does nothing too early."""
-        batch, now = self._known.current(batch_id), self._ports.clock.now()
+        batch, now = self._known.current(batch_id), self.ports.clock.now()
         if not change.given:
             raise InvalidRequest(
                 "nothing changes; give a deadline, tolerated_failures, stall_after, or milestones"
@@ -96,7 +63,7 @@ class Lifecycle:
             )
         if change.deadline is not None:
             check_deadline(change.deadline, now, (batch.expires_at - RETENTION) * 1000)
-            self._ports.timers.check()
+            self.ports.timers.check()
         if change.stall_after is not None:
             check_stall_after(change.stall_after)
         if change.milestones is not None:
@@ -104,29 +71,29 @@ class Lifecycle:
         failing = None
         if change.tolerated_failures is not None:
             check_tolerance(change.tolerated_failures, batch.mode, batch.kind)
-            failing = self._tolerating.failures(batch)
+            failing = self._failures(batch)[0]
         given: dict[str, Any] = dict(change.given)
         due_at = replace(batch, **given).look_at(now)
-        row, moved = self._ports.batches.change(batch_id, change, failing=failing, due_at=due_at)
+        row, moved = self.ports.batches.change(batch_id, change, failing=failing, due_at=due_at)
         batch = self._there(batch_id, row)
         if not moved:
             raise InvalidRequest(f"batch {batch_id} is {batch.state}; only limits of a live batch can change")
         if change.deadline is not None:
-            self._ports.timers.set(batch_id, change.deadline)
-        return self._teller.look(self._tolerating.look(batch))
+            self.ports.timers.set(batch_id, change.deadline)
+        return self.look(batch)
 
     def list(
         self,
-        state: State | None,
+        state: State | None = None,
         *,
-        user_key: str | None,
-        parent: int | None,
-        cursor: str | None,
-        limit: int,
+        user_key: str | None = None,
+        parent: int | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
     ) -> Batches:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
-        now = self._ports.clock.now()
-        most = max(1, (self._rows - READS_OF_LIST) // _EACH_LISTED)
+        now = self.ports.clock.now()
+        most = max(1, (self.rows - READS_OF_LIST) // _EACH_LISTED)
         page = self._page(state, user_key, parent, cursor, min(limit, most))
         there = [batch for batch in page.batches if not batch.gone(now) and state in {None, batch.state}]
         return Batches(self._held.listed(self._failed.listed(there)), page.cursor)
@@ -138,21 +105,26 @@ class Lifecycle:
             if user_key is not None:
                 raise InvalidRequest("a listing has a parent or a user_key, not both; leave one out")
             self._known.current(parent)
-            return self._ports.batches.page_of_parent(parent, cursor=cursor, limit=limit)
+            return self.ports.batches.page_of_parent(parent, cursor=cursor, limit=limit)
         if user_key is not None:
             limits.text("user_key", user_key, limits.MAX_USER_KEY, least=1)
-            return self._ports.batches.page_of_user_key(user_key, cursor=cursor, limit=limit)
+            return self.ports.batches.page_of_user_key(user_key, cursor=cursor, limit=limit)
         if state is not None:
-            return self._ports.batches.page(state, cursor=cursor, limit=limit)
+            return self.ports.batches.page(state, cursor=cursor, limit=limit)
         raise InvalidRequest(
             f"nothing says which batches to list; give a state ({', '.join(State)}), a user_key, or a parent"
         )
 
+    def counts(self) -> BatchCounts:
+        found = {state: self.ports.batches.count_in(state) for state in State}
+        states = {state.value: count for state, (count, _) in found.items()}
+        return BatchCounts(states, tuple(state.value for state, (_, more) in found.items() if more))
+
     def expire(self, state: State, *, idle_since: int, cursor: str | None = None) -> Expired:
-        now = self._ports.clock.now()
+        now = self.ports.clock.now()
         each = 2 + (_LOOKED if state is State.CLOSED else 0)
-        limit = max(1, min(limits.MAX_PAGE, self._rows // each))
-        page = self._ports.batches.page(state, cursor=cursor, limit=limit)
+        limit = max(1, min(limits.MAX_PAGE, self.rows // each))
+        page = self.ports.batches.page(state, cursor=cursor, limit=limit)
         idle = [
             batch for batch in page.batches if batch.active_until(now) <= idle_since and not batch.gone(now)
         ]
@@ -168,18 +140,18 @@ class Lifecycle:
             raise InvalidRequest(
                 f"batch {batch_id} is {batch.state}, and only an ended batch can be removed; cancel it first"
             )
-        removed = self._ports.batches.expire(batch_id, now=self._ports.clock.now())
+        removed = self.ports.batches.expire(batch_id, now=self.ports.clock.now())
         return Expired(1, batch.items) if removed else Expired()
 
     def _expire(self, batch: Batch, now: int) -> bool:
         if batch.state.terminal:
-            return self._ports.batches.expire(batch.batch_id, now=now)
+            return self.ports.batches.expire(batch.batch_id, now=now)
         if batch.kind is Kind.BUFFER:
             return False  # an idle buffer is still wanted
-        batch, certain = inspect(self._ports, self._settler, batch, budget=_LOOKED)
+        batch, certain = self.inspect(batch, budget=_LOOKED)
         if batch.state.terminal or not certain:
             return False
-        _, moved = self._ports.batches.end(
+        _, moved = self.ports.batches.end(
             batch.batch_id, State.ORPHANED, now=now, sources=(batch.state,), touched_at=batch.touched_at
         )
         return moved

@@ -12,21 +12,17 @@ from dataclasses import replace
 from functools import reduce
 from itertools import chain
 
-from fanin.app.failures import Failing, FailureNotes
-from fanin.app.ledger.held import Held
-from fanin.app.ledger.known_batches import KnownBatches
+from fanin.app.failures import Failing, write_notes
 from fanin.app.ledger.plans import Plan, Share, Span, Verdicts, accepted, plan_of, receipt_of, shares_of
 from fanin.app.ledger.results import keep
-from fanin.app.ledger.settle import Settler, brought
-from fanin.app.ledger.telling import Teller
-from fanin.app.ledger.tolerance import Tolerating
-from fanin.app.ports import Ports
+from fanin.app.ledger.settle import brought
+from fanin.app.ledger.watching import Watching
 from fanin.app.ports.parts import FailureRow
 from fanin.app.ports.words import Cleared, Outcome, Tally, WordKey
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.marks import Done, Failure, GivenUp, Mark, Marked, weight
-from fanin.domain.totals import MAX_VALUE, in_order, plus
+from fanin.domain.totals import MAX_CHILD_SUM, MAX_VALUE, in_order, plus
 from fanin.errors import (
     GONE,
     FaninError,
@@ -38,31 +34,19 @@ from fanin.errors import (
 from fanin.wire.messages import pack
 
 
-class Marking:
-    """The marking side of the ledger.
+class Marking(Watching):
+    """The marking side of the ledger."""
 
-    Args:
-        ports: the stores.
-        known: batch rows that this process remembers.
-        settler: clears bits and settles what they finish.
-        tolerating: ends batches in which too much fails.
-        teller: has told what is to be told before the end of a batch.
-    """
+    def mark(self, marks: Sequence[Mark]) -> Marked:
+        """Mark items, and judge every mark."""
+        return self._mark(marks, MAX_VALUE, whole=True)
 
-    def __init__(
-        self, ports: Ports, known: KnownBatches, settler: Settler, tolerating: Tolerating, teller: Teller
-    ) -> None:
-        self._ports = ports
-        self._tree = ports.tree
-        self._known = known
-        self._settler = settler
-        self._notes = FailureNotes(ports)
-        self._held = Held(ports)
-        self._tolerating = tolerating
-        self._teller = teller
+    def mark_parent(self, mark: Done | Failure, *, exact: bool) -> Marked:
+        """Mark the parent item of a complete batch, with sums that may be larger than other values."""
+        return self._mark([mark], MAX_CHILD_SUM, whole=exact)
 
-    def mark(self, marks: Sequence[Mark], *, most: int = MAX_VALUE, whole: bool = True) -> Marked:
-        """Mark items, and judge every mark.
+    def _mark(self, marks: Sequence[Mark], most: int, *, whole: bool) -> Marked:
+        """Mark items.
 
         Args:
             marks: in the order in which they happened.
@@ -89,21 +73,21 @@ class Marking:
             elif share.total:
                 plans[batch_id] = plan_of(share, batch, verdicts)
         if failing := {batch_id: plan for batch_id, plan in plans.items() if plan.failures}:
-            self._note(failing, verdicts)
+            self._keep_failures(failing, verdicts)
             self._look_above(failing, verdicts)
         live = [plan for plan in plans.values() if plan.batch.batch_id not in verdicts.receipts]
         exact = [plan for plan in live if plan.batch.mode is Mode.EXACT]
         self._keep_results(exact, verdicts)
-        outcomes = self._settle(exact, verdicts)
+        outcomes = self._write(exact, verdicts)
         self._judge(exact, outcomes, verdicts)
         for plan in live:
             if plan.batch.mode is Mode.ESTIMATED:
                 self._count(plan, verdicts)
             if plan.failures or plan.batch.milestones:
-                self._tell(plan, outcomes, verdicts)
+                self._tell_of(plan, outcomes, verdicts)
         receipts = [verdicts.receipts[batch_id] for batch_id in shares if batch_id in verdicts.receipts]
         unsettled = (dict(sorted(one.items())) for one in (verdicts.refused, verdicts.left, verdicts.unknown))
-        return Marked(self._tolerating.note(receipts, batches), *unsettled)
+        return Marked(self._note_failures(receipts, batches), *unsettled)
 
     def _batches(self, shares: Mapping[int, Share], verdicts: Verdicts) -> dict[int, Batch]:
         """Read the batches of a request.
@@ -122,11 +106,11 @@ class Marking:
                 batches[batch_id] = row
         return batches
 
-    def _note(self, plans: Mapping[int, Plan], verdicts: Verdicts) -> None:
+    def _keep_failures(self, plans: Mapping[int, Plan], verdicts: Verdicts) -> None:
         """Keep what is known of failures, before their items are marked."""
         failing = [_failing(plan, verdicts) for plan in plans.values()]
         try:
-            refused = self._notes.write(failing)
+            refused = write_notes(self.ports, failing)
         except (Throttled, ServiceUnavailable) as error:
             for one in failing:
                 plan = plans[one.batch.batch_id]
@@ -174,13 +158,13 @@ class Marking:
             }
             errors: Mapping[int, FaninError]
             try:
-                errors = keep(self._ports, plan.batch, done) if done else {}
+                errors = keep(self.ports, plan.batch, done) if done else {}
             except (Throttled, ServiceUnavailable) as error:
                 errors = dict.fromkeys(done, error)
             for ordinal, why in errors.items():
                 verdicts.fail([plan.first.pop(ordinal)], why)
 
-    def _settle(self, plans: Sequence[Plan], verdicts: Verdicts) -> dict[WordKey, Outcome]:
+    def _write(self, plans: Sequence[Plan], verdicts: Verdicts) -> dict[WordKey, Outcome]:
         """Write the words of all plans together."""
         masks: dict[WordKey, int] = {}
         failed: dict[WordKey, int] = {}
@@ -188,14 +172,14 @@ class Marking:
         for plan in plans:
             masks |= self._masks(plan)
             fails = (ordinal for ordinal in plan.failing if ordinal not in plan.covered)
-            failed |= self._leaves(plan.batch, fails)
+            failed |= self._bits_of(plan.batch, fails)
             if plan.batch.totals:
                 placed = ((ordinal, verdicts.values(place)) for ordinal, place in plan.first.items())
                 values |= brought(plan.batch, placed, self._tree, whole=verdicts.whole)
         if not masks:
             return {}
         try:
-            return self._settler.try_to_settle(masks, failed=failed, brought=values)
+            return self.try_to_settle(masks, failed=failed, brought=values)
         except (Throttled, ServiceUnavailable) as error:
             return dict.fromkeys(masks, error)
         except GONE as error:  # of one row, which the cache has dropped; the repeat refuses the marks of that
@@ -203,13 +187,13 @@ class Marking:
 
     def _masks(self, plan: Plan) -> dict[WordKey, int]:
         """All bits that a plan clears."""
-        masks = self._leaves(plan.batch, plan.first)
+        masks = self._bits_of(plan.batch, plan.first)
         for span in plan.spans:
             for key, mask in self._cover(span, plan.batch).items():
                 masks[key] = masks.get(key, 0) | mask
         return masks
 
-    def _leaves(self, batch: Batch, ordinals: Iterable[int]) -> dict[WordKey, int]:
+    def _bits_of(self, batch: Batch, ordinals: Iterable[int]) -> dict[WordKey, int]:
         """The bits of items."""
         masks = self._tree.masks(ordinals)
         return {WordKey(batch.batch_id, 0, number): mask for number, mask in masks.items()}
@@ -221,7 +205,7 @@ class Marking:
         unfinished words below it have.
         """
         if batch.totals:
-            return self._leaves(batch, range(span.start, span.stop))
+            return self._bits_of(batch, range(span.start, span.stop))
         cover = self._tree.cover(span.start, span.stop, batch.items)
         return {WordKey(batch.batch_id, bits.level, bits.number): bits.mask for bits in cover}
 
@@ -290,16 +274,16 @@ class Marking:
                 verdicts.fail([span.place], error)
         return ranged
 
-    def _tell(self, plan: Plan, outcomes: Mapping[WordKey, Outcome], verdicts: Verdicts) -> None:
+    def _tell_of(self, plan: Plan, outcomes: Mapping[WordKey, Outcome], verdicts: Verdicts) -> None:
         """Have told what a plan has changed; words show failures also to the repeat of a lost call."""
         batch = self._known.cached(plan.batch.batch_id) or plan.batch
         receipt = verdicts.receipts.get(batch.batch_id)
         words = {WordKey(batch.batch_id, 0, ordinal // self._tree.width) for ordinal in plan.failing}
         found = [outcome for key in words if isinstance(outcome := outcomes.get(key), Cleared)]
         if plan.held or any(one.tally.failed for one in found) or (receipt and receipt.failed):
-            self._teller.failed(batch)
+            self._note_failed(batch)
         spans = ((span.start, span.stop) for span in plan.spans)
-        self._teller.marked(batch, chain(spans, ((n, n + 1) for n in plan.first)))
+        self._note_marked(batch, chain(spans, ((n, n + 1) for n in plan.first)))
 
     def _count(self, plan: Plan, verdicts: Verdicts) -> None:
         """Count the share of an estimated batch, which has no bits and counts every repeat."""
@@ -311,7 +295,7 @@ class Marking:
         sums = reduce(plus, values, (0,) * len(names)) if names else ()
         try:
             activity = self._known.activity(batch)
-            row = self._ports.batches.count(batch.batch_id, share.total, activity=activity, sums=sums)
+            row = self.ports.batches.count(batch.batch_id, share.total, activity=activity, sums=sums)
             if row is None:
                 verdicts.end(share, self._known.current(batch.batch_id))
                 return
@@ -323,7 +307,7 @@ class Marking:
             return
         row = self._known.remember(row)
         with suppress(Throttled, ServiceUnavailable, *GONE):  # it is counted; the reaper completes the batch
-            row = self._settler.finish(row)
+            row = self.finish(row)
         failed = sum(map(verdicts.fails, places))
         verdicts.receipts[batch.batch_id] = replace(receipt_of(row), failed=failed, ranged=share.total)
 

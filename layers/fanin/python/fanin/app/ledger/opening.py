@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fanin.app.ledger.known_batches import KnownBatches, check_issued
+from fanin.app.ledger.known_batches import check_issued
 from fanin.app.ledger.reservation import Reservation, draw_id, replayed
-from fanin.app.ledger.settle import Settler
-from fanin.app.ledger.walk import Totals
-from fanin.app.ports import Ports
+from fanin.app.ledger.settle import Settling
+from fanin.app.ledger.walk import count_totals
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.targets.declaring import checked_targets
 from fanin.app.targets.records import put_targets
@@ -29,7 +28,7 @@ from fanin.domain.batch import (
     State,
 )
 from fanin.domain.failures import Keep, Tolerance
-from fanin.domain.targets import Target, When
+from fanin.domain.targets import When
 from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest, ItemHasChild, Throttled
 from fanin.wire.batches import OPEN_BATCH
@@ -39,37 +38,26 @@ TRIES = 5
 """Drafts of a batch; at 4,096 ids a millisecond, more than a few collisions mean that something is wrong."""
 
 
-class Opening:
+class Opening(Settling):
     """Opens batches, in two steps.
 
     ``draft`` returns the row that is about to be written. A pattern then writes its own records under the
     draft's id, and may change the draft. ``commit`` writes the row: from then on the batch exists, together
     with everything that belongs to it. If another batch has taken the id, draft again.
-
-    Args:
-        ports: the stores.
-        known: batch rows that this process remembers.
-        settler: completes a batch that is opened closed and empty.
     """
 
-    def __init__(self, ports: Ports, known: KnownBatches, settler: Settler) -> None:
-        self._ports = ports
-        self._known = known
-        self._settler = settler
-        self._totals = Totals(ports)
-
-    def open(self, request: OpenBatch, key: str | None = None, *, caller: Principal | None = None) -> Batch:
+    def open(self, request: OpenBatch, *, key: str | None = None, caller: Principal | None = None) -> Batch:
         if key is None:
             return self._open(request, None, caller)
         mine = IdempotencyKey.of(key, caller)
-        reservation = Reservation(self._ports, mine, OPEN_BATCH.encode(request), self.lifetime(request))
-        batch = self.find(reservation)
+        reservation = Reservation(self.ports, mine, OPEN_BATCH.encode(request), self._lifetime(request))
+        batch = self.find_reserved(reservation)
         if batch is None:
             batch = self._open(request, reservation, caller)
             reservation.keep()
         return self._known.unexpired(self._known.remember(batch))
 
-    def find(self, reservation: Reservation) -> Batch | None:
+    def find_reserved(self, reservation: Reservation) -> Batch | None:
         """Find the batch that an earlier call with the key opened, and do what that call left undone.
 
         Returns:
@@ -82,31 +70,22 @@ class Opening:
         batch = reservation.batch()
         replayed.set(batch is not None)
         if batch is not None and not reservation.kept:
-            batch = self._finish(batch)
+            batch = self._opened(batch)
             reservation.keep()
         return batch
 
     def _open(self, request: OpenBatch, reservation: Reservation | None, caller: Principal | None) -> Batch:
-        targets = self.check_targets(request.on_end)
+        targets = checked_targets(self.ports, request.on_end)
         for tried in range(TRIES):
             drafted = self.draft(request, reservation, caller=caller, tried=tried)
             if reservation is not None and reservation.kept:
                 return drafted
-            if self.write_targets(drafted, targets) and (batch := self.commit(drafted)) is not None:
+            if (
+                put_targets(self.ports.records, drafted, targets)
+                and (batch := self.commit(drafted)) is not None
+            ):
                 return batch
         raise no_free_id()
-
-    def check_targets(self, on_end: Sequence[Target]) -> Sequence[Target]:
-        """Check the targets of a request, before anything is written; see ``declaring.checked_targets``."""
-        return checked_targets(self._ports, on_end)
-
-    def write_targets(self, batch: Batch, targets: Sequence[Target]) -> bool:
-        """Write the targets of a draft, before its row.
-
-        Returns:
-            False if another batch has the id, and the caller should draft again.
-        """
-        return put_targets(self._ports.records, batch, targets)
 
     def draft(
         self,
@@ -133,15 +112,15 @@ class Opening:
                 or that of the key was removed.
             IdempotencyKeyReused: the key was used for another request.
         """
-        now = self._ports.clock.now()
-        self._check(request, now)
+        now = self.ports.clock.now()
+        self._check_request(request, now)
         if reservation is None:
-            batch_id, salt = draw_id(self._ports, now, tried)
+            batch_id, salt = draw_id(self.ports, now, tried)
         else:
             batch_id, salt = reservation.draw(now, tried)
             if reservation.kept and (opened := reservation.batch()) is not None:
                 return opened  # by another process, meanwhile
-        defaults = self._ports.defaults
+        defaults = self.ports.defaults
         state = State.OPEN if request.size is None else State.CLOSED
         open_idle_ttl = request.idle_ttl or defaults.open_idle_ttl
         closed_idle_ttl = request.idle_ttl or defaults.closed_idle_ttl
@@ -151,7 +130,7 @@ class Opening:
             created_at=now,
             touched_at=now,
             closed_at=None if state is State.OPEN else now,
-            expires_at=now // 1000 + self.lifetime(request) + RETENTION,
+            expires_at=now // 1000 + self._lifetime(request) + RETENTION,
             open_idle_ttl=open_idle_ttl,
             closed_idle_ttl=closed_idle_ttl,
             mode=Mode(request.mode),
@@ -194,9 +173,9 @@ class Opening:
             ItemHasChild: the parent item has another child, which lives or is complete.
         """
         if batch.deadline is not None:
-            self._ports.timers.check()
-        row = self._ports.batches.create(batch) if batch.parent_item is None else self._create_child(batch)
-        return None if row is None else self._finish(row)
+            self.ports.timers.check()
+        row = self.ports.batches.create(batch) if batch.parent_item is None else self._create_child(batch)
+        return None if row is None else self._opened(row)
 
     def _create_child(self, batch: Batch) -> Batch | None:
         """Write the row of a batch that has a parent item, unless the item has another child.
@@ -208,7 +187,7 @@ class Opening:
         block, ordinal = ids.parse_item(batch.parent_item or "")
         place, instead_of = ItemPlace(block.batch_id, ordinal), None
         for _ in range(TRIES):
-            row, child = self._ports.batches.create_child(batch, place, instead_of=instead_of)
+            row, child = self.ports.batches.create_child(batch, place, instead_of=instead_of)
             if row is not None or child is None:
                 return row
             before = self._ended(child, of=batch.parent_item)
@@ -218,12 +197,12 @@ class Opening:
 
     def _ended(self, child: int, *, of: str | None) -> Batch | None:
         """The row of a child that gives way; None if it is gone."""
-        row = self._ports.batches.read([child]).get(child)
+        row = self.ports.batches.read([child]).get(child)
         if row is not None and row.state is State.COMPLETE and row.used:
             raise ItemHasChild(
                 f"item {of} already has a complete child, batch {child}; leave out parent_item", child=child
             )
-        if row is None or row.state.terminal or row.gone(self._ports.clock.now()):
+        if row is None or row.state.terminal or row.gone(self.ports.clock.now()):
             return row
         raise ItemHasChild(
             f"item {of} has the child batch {child}, which is {row.state}; go on with that batch, which an"
@@ -231,25 +210,25 @@ class Opening:
             child=child,
         )
 
-    def _finish(self, batch: Batch) -> Batch:
+    def _opened(self, batch: Batch) -> Batch:
         """Set the alarm of a batch whose row is written, and complete it if it is closed and empty."""
         if batch.deadline is not None and not batch.state.terminal:
-            self._ports.timers.set(batch.batch_id, batch.deadline)
-        return self._settler.finish(self._known.remember(batch))
+            self.ports.timers.set(batch.batch_id, batch.deadline)
+        return self.finish(self._known.remember(batch))
 
     def _earlier(self, request: OpenBatch) -> dict[str, int]:
         """The sums of the batch that a request retries, with those of the batches that this one retried."""
         if request.retry_of is None or not request.totals:
             return {}
-        batch = self._totals.counted(self._known.current(request.retry_of))
+        batch = count_totals(self.ports, self._known.current(request.retry_of))
         return {name: batch.totals.get(name, 0) + batch.totals_before.get(name, 0) for name in request.totals}
 
-    def lifetime(self, request: OpenBatch) -> int:
+    def _lifetime(self, request: OpenBatch) -> int:
         """Seconds until the hard end of the batch."""
-        return self._ports.defaults.lifetime if request.lifetime is None else request.lifetime
+        return self.ports.defaults.lifetime if request.lifetime is None else request.lifetime
 
-    def _check(self, request: OpenBatch, now: int) -> None:
-        lifetime = self.lifetime(request)
+    def _check_request(self, request: OpenBatch, now: int) -> None:
+        lifetime = self._lifetime(request)
         limits.whole("lifetime", lifetime, limits.MIN_LIFETIME, limits.MAX_LIFETIME)
         for name, value, least, most in (
             ("idle_ttl", request.idle_ttl, limits.MIN_IDLE_TTL, limits.MAX_LIFETIME),
@@ -296,7 +275,7 @@ class Opening:
                 " reply when the new batch has ended"
             )
         if parent.state.terminal:
-            child = self._ports.batches.child_of(ItemPlace(block.batch_id, ordinal))
+            child = self.ports.batches.child_of(ItemPlace(block.batch_id, ordinal))
             if child is not None:  # the message of the item came once more, after all was done
                 raise ItemHasChild(
                     f"item {item} already has the child batch {child}, and its batch {parent.batch_id} is"

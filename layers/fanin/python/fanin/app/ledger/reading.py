@@ -6,17 +6,14 @@ not on the size of the batch; a budget of reads, with a cursor, bounds each call
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
-from fanin.app.ledger.failed import Failed
-from fanin.app.ledger.held import Held
-from fanin.app.ledger.known_batches import KnownBatches
-from fanin.app.ledger.settle import Settler
-from fanin.app.ledger.walk import Walk, with_totals
+from fanin.app.ledger.settle import Settling
+from fanin.app.ledger.walk import CHUNK, Walk, with_totals
 from fanin.app.ports import Ports
 from fanin.app.ports.words import Tallied, Tally, WordKey
 from fanin.domain import limits
@@ -36,36 +33,32 @@ _LEAST: Final = 64
 """Words that a walk reads at least: more than lead to an item, so that each page gets further."""
 KEYS_SHOWN: Final = 16
 """Missing items of an answer whose keys are shown; each may take a read."""
+INSPECTED: Final = 10_000
+"""How many words one inspection reads at most, rounded up to a chunk."""
 AROUND: Final = 16
 """Reads of a call that walks, besides its walk: the batch, and those of a repair that completes it."""
 
 
-class Reading:
-    """The reading side of the ledger.
+class Inspected(NamedTuple):
+    """What an inspection found.
 
-    Args:
-        ports: the stores.
-        known: batch rows that this process remembers.
-        settler: repairs disagreements.
-        budget: how many rows one call reads at most.
+    Attributes:
+        batch: the row afterwards; complete if all its items are done.
+        certain: False if the budget ended the inspection; then the batch must not be ended yet.
     """
 
-    def __init__(
-        self, ports: Ports, known: KnownBatches, settler: Settler, *, budget: int = limits.MAX_ROWS
-    ) -> None:
-        self._ports = ports
-        self._known = known
-        self._settler = settler
-        self._budget = budget
-        self._walked = max(_LEAST, budget - AROUND)
-        self._failed = Failed(ports)
-        self._held = Held(ports)
+    batch: Batch
+    certain: bool
 
-    def status(self, batch_id: int, *, exact: bool, brief: bool = False) -> Progress:
+
+class Reading(Settling):
+    """The reading side of the ledger."""
+
+    def status(self, batch_id: int, *, exact: bool = False, brief: bool = False) -> Progress:
         batch = self._known.current(batch_id)
         if brief:
             return Progress(batch, 0, batch.items)
-        batch, reads = self._held.count(batch, budget=self._budget // 2 if exact else _HELD_READS)
+        batch, reads = self._held.count(batch, budget=self.rows // 2 if exact else _HELD_READS)
         progress = self._status(batch, exact=exact, reads=1 + reads)
         return replace(progress, cost=self._cost(progress))
 
@@ -80,20 +73,20 @@ class Reading:
             progress.done_min,
             batch.failed + batch.held,
             exact=batch.mode is Mode.EXACT,
-            prices=prices_or_default(self._ports.defaults.region),
+            prices=prices_or_default(self.ports.defaults.region),
         )
 
-    def failed(self, batch: Batch, *, budget: int) -> int:
+    def _count_failed(self, batch: Batch, *, budget: int) -> int:
         """How many items of an exact batch failed; at least so many, if the budget ends the count."""
-        walk = Walk(self._ports, batch, budget=budget)
+        walk = Walk(self.ports, batch, budget=budget)
         for _ in walk:
             pass
         tally = walk.tally if walk.stopped_at is None else walk.tally._replace(whole=False)
         return self._failed.counted(replace(batch, failed_more=True), tally, budget=budget).failed
 
-    def progress(self, batch: Batch, *, budget: int) -> Progress:
+    def _progress_within(self, batch: Batch, *, budget: int) -> Progress:
         """How many items of an exact batch are done: exactly if the budget allows, else bounds."""
-        pending = self.pending(batch, budget=budget)
+        pending = self._count_pending(batch, Walk(self.ports, batch, budget=budget))
         if pending is None:
             return self._bounds(batch, exact=False, reads=1)
         return Progress(batch, batch.items - pending, batch.items - pending)
@@ -109,8 +102,8 @@ class Reading:
         if batch.all_done and not batch.failed_more and (batch.totals_exact or not batch.totals):
             return Progress(batch, batch.items, batch.items)
         if exact:
-            walk = Walk(self._ports, batch, budget=max(1, self._budget - STATUS_READS - reads))
-            pending = self._pending(batch, walk)
+            walk = Walk(self.ports, batch, budget=max(1, self.rows - STATUS_READS - reads))
+            pending = self._count_pending(batch, walk)
             reads += walk.reads
             if pending is not None:
                 done = batch.items - pending
@@ -121,26 +114,23 @@ class Reading:
         self, batch: Batch, least: int, most: int, tally: Tally, *, exact: bool, reads: int
     ) -> Progress:
         """The progress, and how many items failed as far as the rest of the reads shows."""
-        budget = (self._budget if exact else STATUS_READS) - reads
+        budget = (self.rows if exact else STATUS_READS) - reads
         counted = self._failed.counted(with_totals(batch, tally, all_read=True), tally, budget=budget)
         return Progress(counted, least, most)
 
-    def pending(self, batch: Batch, *, budget: int) -> int | None:
-        """Count the pending items of an exact batch; None if that takes more reads than the budget has."""
-        return self._pending(batch, Walk(self._ports, batch, budget=budget))
-
-    def _pending(self, batch: Batch, walk: Walk) -> int | None:
+    def _count_pending(self, batch: Batch, walk: Walk) -> int | None:
+        """Count the pending items of an exact batch; None if that takes more reads than the walk has."""
         count = sum(
             self._leaf(batch, number, word).bit_count() for level, number, word, _ in walk if not level
         )
         return count if walk.stopped_at is None else None
 
-    def pending_between(self, batch_id: int, start: int, stop: int) -> set[int]:
-        """The pending ordinals from ``start`` to ``stop``, which take at most ``MAX_ROWS_DIRECT`` reads."""
+    def pending(self, batch_id: int, start: int, stop: int) -> set[int]:
+        """The ordinals in start ≤ i < stop that are not done; takes at most ``MAX_ROWS_DIRECT`` reads."""
         batch = self._exact(batch_id)
         if batch.all_done:
             return set()
-        walk = Walk(self._ports, batch, start=start, stop=stop, budget=limits.MAX_ROWS_DIRECT)
+        walk = Walk(self.ports, batch, start=start, stop=stop, budget=limits.MAX_ROWS_DIRECT)
         return {
             ordinal
             for first, leaf in self._leaves(batch, walk, start)
@@ -148,13 +138,15 @@ class Reading:
             if ordinal < stop
         }
 
-    def missing(self, batch_id: int, *, cursor: str | None, limit: int) -> Missing:
+    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Missing:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         batch = self._exact(batch_id)
         start = ordinal_of(cursor)
         if batch.all_done:
             return Missing(())
-        walk = Walk(self._ports, batch, start=start, budget=self._walked - (KEYS_SHOWN if batch.keyed else 0))
+        walk = Walk(
+            self.ports, batch, start=start, budget=self._walked() - (KEYS_SHOWN if batch.keyed else 0)
+        )
         found: list[tuple[int, int]] = []
         cursor = None
         for run in runs_of_masks(self._leaves(batch, walk, start)):
@@ -164,9 +156,9 @@ class Reading:
             found.append(run)
         else:
             cursor = None if walk.stopped_at is None else str(walk.stopped_at)
-        return Missing(with_keys(self._ports, batch, missing_ranges(batch, found)), cursor)
+        return Missing(with_keys(self.ports, batch, missing_ranges(batch, found)), cursor)
 
-    def verify(self, batch_id: int, *, cursor: str | None, repair: bool) -> Verdict:
+    def verify(self, batch_id: int, *, cursor: str | None = None, repair: bool = True) -> Verdict:
         """Walk down from the root and report what disagrees.
 
         A done word whose parent knows of it is never reached. So every done word that the walk meets below
@@ -174,8 +166,8 @@ class Reading:
         """
         batch = self._exact(batch_id)
         start = ordinal_of(cursor)
-        tree, root = self._ports.tree, self._ports.tree.root_level(batch.items)
-        walk = Walk(self._ports, batch, start=start, budget=self._walked)
+        tree, root = self.ports.tree, self.ports.tree.root_level(batch.items)
+        walk = Walk(self.ports, batch, start=start, budget=self._walked())
         pending, root_done = 0, batch.items == 0
         stale: dict[WordKey, Tally] = {}
         found: list[str] = []
@@ -201,8 +193,8 @@ class Reading:
             found.append(f"the batch is complete, but {pending} items are pending")
         repaired = bool(repair and found and not unrepairable)
         if repaired:
-            self._settler.resettle(batch, stale)
-            batch = self._settler.finish(self._known.current(batch_id))
+            self.resettle(batch, stale)
+            batch = self.finish(self._known.current(batch_id))
         at = None if walk.stopped_at is None else str(walk.stopped_at)
         batch = with_totals(batch, walk.tally, all_read=at is None and cursor is None)
         return Verdict(batch, pending, (*found, *wrong), repaired, at)
@@ -212,17 +204,17 @@ class Reading:
 
         A word for which no read is left counts with all its items as pending.
         """
-        tree, n = self._ports.tree, batch.items
+        tree, n = self.ports.tree, batch.items
         root = tree.root_level(n)
         untouched, totals = Tallied(tree.full, Tally()), len(batch.totals)
         top = WordKey(batch.batch_id, root, 0)
-        found = self._ports.words.read_tallied([top]).get(top, untouched)
+        found = self.ports.words.read_tallied([top]).get(top, untouched)
         word, tally = found.word, found.tally.for_totals(totals)
         level, words, unread = root, {0: word}, 0
         if root:
             keys = [WordKey(batch.batch_id, root - 1, child) for child in tree.children(root, 0, word, n)]
             affordable = keys if exact else keys[: STATUS_READS - reads - 2]  # the root, and one for failures
-            read = self._ports.words.read_tallied(affordable)
+            read = self.ports.words.read_tallied(affordable)
             reads += len(affordable)
             unread = len(keys) - len(affordable)
             level, words = root - 1, {key.number: read.get(key, untouched).word for key in keys}
@@ -240,17 +232,71 @@ class Reading:
 
     def _leaf(self, batch: Batch, number: int, word: int, start: int = 0) -> int:
         """The bits of a word of level 0 that stand for existing, pending items from ``start`` on."""
-        tree = self._ports.tree
+        tree = self.ports.tree
         word &= ~tree.residue(0, number, batch.items)
         skip = start - number * tree.width
         return word >> skip << skip if skip > 0 else word
 
     def _leaves(self, batch: Batch, walk: Walk, start: int) -> Iterator[tuple[int, int]]:
         """The first ordinal of each word of level 0 that a walk meets, and its pending bits."""
-        width = self._ports.tree.width
+        width = self.ports.tree.width
         for level, number, word, _ in walk:
             if level == 0:
                 yield number * width, self._leaf(batch, number, word, start)
+
+    def failed_among(self, batch_id: int, ordinals: Iterable[int]) -> set[int]:
+        """Those ordinals of an exact batch that were marked as failed; reads their words."""
+        return self._failed.among(batch_id, ordinals)
+
+    def refresh(self, batch_ids: Collection[int]) -> dict[int, Batch]:
+        """Read batches as they are now; from here on this process uses no older rows of them.
+
+        Raises:
+            BatchNotFound: a batch does not exist.
+            BatchGone: a batch is past its lifetime.
+        """
+        return self._known.refresh(batch_ids)
+
+    def inspect(self, batch: Batch, *, budget: int = INSPECTED) -> Inspected:
+        """Walk down to the first missing item and repair what is on the way; complete it if all are done.
+
+        A process that dies between a word and its parent leaves a done word below a pending bit. If nobody
+        repeats its write and the stream's record is lost as well, the batch looks unfinished from above,
+        although every item is done. So code that ends a batch as anything but complete, as a deadline may,
+        first looks for an item that is really missing.
+
+        A batch with a missing item and nothing to repair costs one read for each level of its tree. What was
+        repaired is not visited again, so a further call goes on where the budget ended this one.
+
+        Args:
+            batch: the row; an open batch is not complete whatever is done, unless it drains, so nothing is
+                read of it.
+            budget: how many words to read at most.
+
+        Returns:
+            The row afterwards, and whether an end of it, or its being live, is beyond doubt.
+        """
+        if not batch.waited_for or batch.mode is Mode.ESTIMATED or batch.items == 0:
+            return Inspected(self.finish(batch), certain=True)
+        walk = Walk(self.ports, batch, budget=budget, chunk=1)
+        done: dict[WordKey, Tally] = {}
+        missing = False
+        for level, number, word, tally in walk:
+            residue = self._tree.residue(level, number, batch.items)
+            if word == (0 if batch.draining else residue):
+                done[WordKey(batch.batch_id, level, number)] = tally
+                walk.chunk = CHUNK  # where one was lost there may be many
+            elif level == 0 and word != residue:
+                missing = True
+                break
+        batch = self.resettle(batch, done)
+        if batch.draining and not missing:
+            batch = self.finish(batch)
+        return Inspected(batch, certain=missing or batch.state.terminal)
+
+    def _walked(self) -> int:
+        """How many words a page walks."""
+        return max(_LEAST, self.rows - AROUND)
 
     def _exact(self, batch_id: int) -> Batch:
         return only_exact(self._known.current(batch_id))

@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
-from fanin.app.ledger.inspection import inspect, meet_deadline
 from fanin.app.ledger.kinds import OnStalled
-from fanin.app.ledger.settle import Settler
+from fanin.app.ledger.reading import Reading
+from fanin.app.ledger.watching import Watching
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity
-from fanin.domain.batch import ALARM_LATE, Batch, State, Trouble
+from fanin.domain.batch import ALARM_LATE, LIVE, Batch, OnDeadline, State, Trouble
 from fanin.domain.diagnosis import Code
 
 Report: TypeAlias = Callable[[int, Exception], None]
@@ -52,12 +52,10 @@ class Reaped:
 
 
 def reap(
-    ports: Ports,
-    settler: Settler,
+    ledger: Watching,
     postpone: Callable[[Batch], Batch | None],
     end_of: Callable[[Batch], State | None],
     *,
-    look: Callable[[Batch], Batch],
     stalled: OnStalled | None = None,
     stop_at: int | None = None,
     report: Report | None = None,
@@ -68,12 +66,9 @@ def reap(
     are due now.
 
     Args:
-        ports: the stores.
-        settler: completes batches whose items are all done.
+        ledger: completes batches whose items are all done, and ends those in which too much failed.
         postpone: see ``meet_deadline``.
         end_of: gives the state in which an idle batch ends, or None if its pattern spares it.
-        look: ends a batch in which too much failed, has told of others what is to be told before their end,
-            and returns the row.
         stalled: makes the event that tells of a stall; see ``kinds.OnStalled``. None tells of none.
         stop_at: time after which no further batch is begun, ms; None checks all of them.
         report: told of each batch that could not be handled; None raises their errors at the end of the run.
@@ -81,7 +76,7 @@ def reap(
     Raises:
         ExceptionGroup: some batches could not be handled, and there is no ``report``.
     """
-    run = _Run(ports, settler, postpone, end_of, look, stalled)
+    run, ports = _Run(ledger, postpone, end_of, stalled), ledger.ports
     counts: Counter[str] = Counter()
     errors: list[Exception] = []
     more = False
@@ -105,12 +100,14 @@ def reap(
 class _Run:
     """What one run works with; its methods return the fields of ``Reaped`` in which a batch counts."""
 
-    ports: Ports
-    settler: Settler
+    ledger: Watching
     postpone: Callable[[Batch], Batch | None]
     end_of: Callable[[Batch], State | None]
-    look: Callable[[Batch], Batch]
     stalled: OnStalled | None
+
+    @property
+    def ports(self) -> Ports:
+        return self.ledger.ports
 
     def handle(self, batch_id: int) -> Sequence[str]:
         """Complete, end or spare a batch that the index lists as due, as its row is now."""
@@ -128,12 +125,12 @@ class _Run:
         now = self.ports.clock.now()
         if batch.deadline is not None and batch.deadline + ALARM_LATE <= now:
             return self._meet_deadline(batch)
-        batch, certain = inspect(self.ports, self.settler, batch)
+        batch, certain = self.ledger.inspect(batch)
         if batch.state.terminal:
             return ("settled",)
         if not certain:
             return self._go_on_later(batch)
-        if (batch := self.look(batch)).state.terminal:
+        if (batch := self.ledger.look(batch)).state.terminal:
             return ("cancelled",)
         return self._spare(batch, now) if batch.idle_at > now else self._end(batch, now)
 
@@ -144,7 +141,7 @@ class _Run:
         return ()
 
     def _meet_deadline(self, batch: Batch) -> Sequence[str]:
-        after = meet_deadline(self.ports, self.settler, batch.batch_id, self.postpone)
+        after = meet_deadline(self.ledger, batch.batch_id, self.postpone)
         if after is None or after.state is State.CANCELLED:
             return ()
         if after.state.terminal:
@@ -195,3 +192,38 @@ class _Run:
     def _queue_again(self, batch: Batch) -> None:
         """Make the batch due now, and so the last of all that are due, so that it holds up no other."""
         self.ports.batches.touch(batch.batch_id, Activity(batch.touched_at, self.ports.clock.now()))
+
+
+EARLY_MS = 2_000
+"""How early an alarm may ring, since the clocks of two services differ."""
+
+
+def meet_deadline(ledger: Reading, batch_id: int, postpone: Callable[[Batch], Batch | None]) -> Batch | None:
+    """End a batch whose deadline has come, unless all its items are done or its pattern postpones it.
+
+    May be called at any time and any number of times: a batch that is unknown, or has ended, or whose
+    deadline lies ahead stays as it is.
+
+    Args:
+        ledger: completes the batch if all its items are done.
+        batch_id: the batch.
+        postpone: moves the deadline or ends the batch, and returns the row; None ends it here.
+
+    Returns:
+        The row afterwards; None if there is no such batch. It is still live if its pattern postponed it, or
+        if more must be repaired than one inspection may: the reaper goes on with it.
+    """
+    ports = ledger.ports
+    batch = ports.batches.read([batch_id]).get(batch_id)
+    now = ports.clock.now()
+    if batch is None or batch.state.terminal or batch.deadline is None or now < batch.deadline - EARLY_MS:
+        return batch
+    batch, certain = ledger.inspect(batch)
+    if batch.state.terminal or not certain:
+        return batch
+    if (later := postpone(batch)) is not None:
+        return later
+    partial = batch.on_deadline is OnDeadline.COMPLETE
+    state = State.COMPLETE if partial else State.TIMED_OUT
+    row, _ = ports.batches.end(batch_id, state, now=now, sources=LIVE, partial=partial)
+    return row

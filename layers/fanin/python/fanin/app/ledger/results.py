@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from fanin.app.failures import digest, put_in_bucket
-from fanin.app.ledger.failed import Failed
-from fanin.app.ledger.known_batches import KnownBatches
 from fanin.app.ledger.reading import Reading, ordinal_of
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import ResultRow
@@ -71,24 +69,10 @@ def keep(ports: Ports, batch: Batch, done: Mapping[int, Done]) -> Mapping[int, I
     return refused
 
 
-class ResultListing:
-    """Reads the results of batches.
+class ReadingResults(Reading):
+    """Reads the results of batches."""
 
-    Args:
-        ports: the stores.
-        known: batch rows that this process remembers.
-        reading: tells what is pending.
-        rows: how many rows a page reads at most.
-    """
-
-    def __init__(self, ports: Ports, known: KnownBatches, reading: Reading, *, rows: int) -> None:
-        self._ports = ports
-        self._known = known
-        self._reading = reading
-        self._failed = Failed(ports)
-        self._rows = rows
-
-    def page(self, batch_id: int, *, cursor: str | None, limit: int) -> Results:
+    def results(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Results:
         """Read the results of the next items, as far as these are done, and did not fail."""
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         batch = self._known.current(batch_id)
@@ -96,14 +80,14 @@ class ResultListing:
             raise InvalidRequest(f"batch {batch_id} keeps no results: open it with results=True")
         start = ordinal_of(cursor)
         # Each item takes its result, its word where no neighbour has it, and its key.
-        stop = min(batch.items, start + min(limit, self._rows // (3 if batch.keyed else 2)))
-        done = set(range(start, stop)) - self._reading.pending_between(batch_id, start, stop)
-        rows = self._ports.parts.results(batch_id, done - self._failed.among(batch_id, done))
-        keys = self._ports.parts.keys_of(batch_id, rows) if batch.keyed else {}
+        stop = min(batch.items, start + min(limit, self.rows // (3 if batch.keyed else 2)))
+        done = set(range(start, stop)) - self.pending(batch_id, start, stop)
+        rows = self.ports.parts.results(batch_id, done - self._failed.among(batch_id, done))
+        keys = self.ports.parts.keys_of(batch_id, rows) if batch.keyed else {}
         found, size = list[ItemResult](), 0
         for ordinal in sorted(rows):
             row = rows[ordinal]
-            content = self._ports.claims.load([row.kept]).get(row.kept) if row.kept else row.content
+            content = self.ports.claims.load([row.kept]).get(row.kept) if row.kept else row.content
             if not content:
                 continue  # the rules of the bucket have deleted it
             size += len(content)

@@ -19,10 +19,13 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from fanin.app.ledger.failed import Failed
+from fanin.app.ledger.held import Held
+from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.known_batches import KnownBatches, all_of
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Completion
 from fanin.app.ports.words import Clear, Cleared, Outcome, Tallied, Tally, WordKey
+from fanin.domain import limits
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.totals import by_name, in_order
 from fanin.domain.tree import Tree, positions
@@ -78,19 +81,41 @@ class _Change:
         self.carried |= other.carried
 
 
-class Settler:
-    """Clears bits, carries finished words up, and completes batches.
+class Settling:
+    """Clears bits, carries finished words up, and completes batches: all use cases of the ledger stand on it.
+
+    Callers have read every batch that they settle. One instance serves one process. It remembers the batches
+    that it has read, and is safe to use from threads.
 
     Args:
-        ports: the stores.
-        known: batch rows that this process remembers; callers have read every batch that they settle.
+        ports: the stores and the rest of the world.
+        kinds: hooks of the patterns for the end, the deadline and the idle time of their batches.
+        known: batch rows that the process remembers; by default none yet.
+        redrives: whether listings of failures say which redrive took each; nothing has at the end of a batch.
+        rows: how many rows a call reads at most that looks for something, or lists.
+
+    Attributes:
+        ports: as given; the patterns on the ledger use them.
+        rows: as given; the patterns keep to it, too.
     """
 
-    def __init__(self, ports: Ports, known: KnownBatches) -> None:
-        self._ports = ports
-        self._known = known
+    def __init__(
+        self,
+        ports: Ports,
+        kinds: Kinds | None = None,
+        known: KnownBatches | None = None,
+        *,
+        redrives: bool = True,
+        rows: int = limits.MAX_ROWS,
+    ) -> None:
+        self.ports = ports
+        self.rows = rows
+        self._kinds = kinds or Kinds()
+        self._known = known or KnownBatches(ports.batches, ports.clock)
+        self._redrives = redrives
         self._tree = ports.tree
         self._failed = Failed(ports)
+        self._held = Held(ports)
 
     def settle(
         self,
@@ -127,10 +152,10 @@ class Settler:
             What the write of each word of ``masks`` found; an error for a word that was not written, or
             finished a word above that was not, so that a repeat has something to do.
         """
-        changes = {key: _Change(mask, self._brought(key, mask, brought)) for key, mask in masks.items()}
+        changes = {key: _Change(mask, self._carried(key, mask, brought)) for key, mask in masks.items()}
         return self._settle(changes, failed)
 
-    def _brought(self, key: WordKey, mask: int, brought: Brought) -> dict[int, Tally]:
+    def _carried(self, key: WordKey, mask: int, brought: Brought) -> dict[int, Tally]:
         """What each item of a word brings to the totals of its batch; many bring nothing, and add zeros."""
         totals = () if key.level else self._known.row(key.batch_id).totals
         if not totals:
@@ -155,7 +180,7 @@ class Settler:
             cleared = {key: answer for key, answer in answers.items() if isinstance(answer, Cleared)}
             if any(answer.first != todo[key].mask for key, answer in cleared.items()):
                 ahead = [key for above in pending.values() for key in above if key not in words]
-                words |= self._ports.words.read_tallied(ahead)
+                words |= self.ports.words.read_tallied(ahead)
             errors: dict[WordKey, FaninError] = {}
             done = self._done({key: answer.word for key, answer in cleared.items()}, errors)
             finished.update(done)
@@ -198,7 +223,7 @@ class Settler:
             for key, mask in todo.items()
             if mask
         ]
-        answers = iter(self._ports.words.clear(clears))
+        answers = iter(self.ports.words.clear(clears))
         return {
             key: next(answers) if mask else Cleared(words[key].word, 0, words[key].tally)
             for key, mask in todo.items()
@@ -216,7 +241,7 @@ class Settler:
         if batch.mode is Mode.ESTIMATED:
             return self._complete(batch, None) if batch.counted_out() else batch
         edge = [WordKey(batch.batch_id, *place) for place in self._tree.edge(batch.items)]
-        words = self._ports.words.read_tallied(edge)
+        words = self.ports.words.read_tallied(edge)
         if batch.draining:
             untouched = Tallied(self._tree.full, Tally())
             last = [words.get(key, untouched).word for key in edge]
@@ -233,8 +258,8 @@ class Settler:
     def _close(self, batch: Batch) -> Batch:
         """Close a batch that has drained, unless it has got more items meanwhile."""
         activity = self._known.activity(replace(batch, state=State.CLOSED))
-        row, _ = self._ports.batches.close(
-            batch.batch_id, now=self._ports.clock.now(), activity=activity, grown=batch.grown
+        row, _ = self.ports.batches.close(
+            batch.batch_id, now=self.ports.clock.now(), activity=activity, grown=batch.grown
         )
         if row is None:
             raise _removed(batch)
@@ -275,10 +300,10 @@ class Settler:
                 if not self._is_top(key) or self._known.row(key.batch_id).state is State.CLOSED
             ]
             places = {key: self._parent(key) for key in rising if not self._is_top(key)}
-            words = self._ports.words.read({parent for parent, _ in places.values()})
+            words = self.ports.words.read({parent for parent, _ in places.values()})
             full = self._tree.full
             lost = {key for key, (parent, mask) in places.items() if words.get(parent, full) & mask}
-            found = self._ports.words.read_tallied([k for k in rising if k in lost or k not in places])
+            found = self.ports.words.read_tallied([k for k in rising if k in lost or k not in places])
             self._carry_up({key: word.tally for key, word in found.items()})
             known = {parent for key, (parent, _) in places.items() if key not in lost}
             behind = {parent for parent, _ in (places[key] for key in lost)}
@@ -338,7 +363,7 @@ class Settler:
         process that could not carry up their last words.
         """
         if batch_ids := {key.batch_id for key in keys if _unsure(self._known.row(key.batch_id))}:
-            for batch in self._ports.batches.read(batch_ids).values():
+            for batch in self.ports.batches.read(batch_ids).values():
                 self._known.remember(batch)
                 if batch.draining_at is not None:
                     self.finish(batch)
@@ -388,8 +413,8 @@ class Settler:
         if tally is not None:
             failed, more = (tally.failed, False) if tally.whole else self._failed.at_the_end(batch, tally)
             done = Completion(failed, more, by_name(tuple(batch.totals), tally.sums), tally.whole)
-        row, _ = self._ports.batches.end(
-            batch.batch_id, State.COMPLETE, now=self._ports.clock.now(), sources=(State.CLOSED,), done=done
+        row, _ = self.ports.batches.end(
+            batch.batch_id, State.COMPLETE, now=self.ports.clock.now(), sources=(State.CLOSED,), done=done
         )
         if row is None:
             raise _removed(batch)

@@ -121,33 +121,24 @@ BUDGET: Final = 10_000
 """How many words are read at most to sum the totals of a batch up exactly, unless the caller says less."""
 
 
-class Totals:
-    """Sums totals up. For a batch without totals, it reads nothing.
+def count_totals(ports: Ports, batch: Batch, *, budget: int = BUDGET) -> Batch:
+    """The row with its totals as they are now; without totals, it reads nothing.
 
     Args:
         ports: the stores.
+        batch: the row.
+        budget: how many words may be read.
+
+    Returns:
+        The row; not ``totals_exact`` if the budget ended the walk, or if what an item has brought may be
+        missing. Those of an estimated batch count repeats, and are never exact.
     """
-
-    def __init__(self, ports: Ports) -> None:
-        self._ports = ports
-
-    def counted(self, batch: Batch, *, budget: int = BUDGET) -> Batch:
-        """The row with its totals as they are now.
-
-        Args:
-            batch: the row.
-            budget: how many words may be read.
-
-        Returns:
-            The row; not ``totals_exact`` if the budget ended the walk, or if what an item has brought may be
-            missing. Those of an estimated batch count repeats, and are never exact.
-        """
-        if not batch.totals or batch.totals_exact or batch.mode is Mode.ESTIMATED:
-            return batch
-        walk = Walk(self._ports, batch, budget=budget)
-        for _ in walk:
-            pass
-        return with_totals(batch, walk.tally, all_read=walk.stopped_at is None)
+    if not batch.totals or batch.totals_exact or batch.mode is Mode.ESTIMATED:
+        return batch
+    walk = Walk(ports, batch, budget=budget)
+    for _ in walk:
+        pass
+    return with_totals(batch, walk.tally, all_read=walk.stopped_at is None)
 
 
 def with_totals(batch: Batch, tally: Tally, *, all_read: bool) -> Batch:

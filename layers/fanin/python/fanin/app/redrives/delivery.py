@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from fanin import names
-from fanin.app.failures import KeptMessages
+from fanin.app.failures import load_messages
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
@@ -63,7 +63,6 @@ class RedriveDelivery:
         self._planning = planning
         self._queues = queues
         self._held = Held(ledger.ports)
-        self._messages = KeptMessages(ledger.ports)
 
     def deliver(self, batch: Batch, run: RedriveRun) -> RedriveRun:
         """Take the failures of a page, as far as no other redrive has them, and send their messages.
@@ -212,7 +211,7 @@ class RedriveDelivery:
             self._send_together(run, some)
 
     def _send_together(self, run: RedriveRun, again: Sequence[_Again]) -> None:
-        messages = self._messages.load(run.batch_id, [one.note for one in again])
+        messages = load_messages(self._ports, run.batch_id, [one.note for one in again])
         lost = {one.item: LOST for one in again if one.note.ordinal not in messages}
         urls = {one.item: self._queues.url(run.request.queue_url or one.note.source) for one in again}
         lost |= {item: "its queue is gone" for item, url in urls.items() if url is None}

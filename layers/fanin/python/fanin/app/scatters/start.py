@@ -31,6 +31,8 @@ from fanin.app.scatters.records import (
     read_plan,
     was_sent,
 )
+from fanin.app.targets.declaring import checked_targets
+from fanin.app.targets.records import put_targets
 from fanin.domain import limits
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, Kind, OnDeadline, OpenBatch, State
@@ -119,7 +121,7 @@ class Starting:
         """
         check(scatter)
         reservation = None if key is None else self._reservation(scatter, IdempotencyKey.of(key, caller))
-        if reservation is not None and (started := self._ledger.opening.find(reservation)) is not None:
+        if reservation is not None and (started := self._ledger.find_reserved(reservation)) is not None:
             if not was_sent(self._ports.records, started):
                 self._check_held(scatter, started)
                 self._set_off(started)
@@ -149,14 +151,13 @@ class Starting:
             on_end=scatter.on_end,
             totals=scatter.totals,
         )
-        opening = self._ledger.opening
-        targets = opening.check_targets(scatter.on_end)
+        targets = checked_targets(self._ports, scatter.on_end)
         for tried in range(TRIES):
-            drafted = opening.draft(request, reservation, caller=caller, tried=tried)
-            if not opening.write_targets(drafted, targets):
+            drafted = self._ledger.draft(request, reservation, caller=caller, tried=tried)
+            if not put_targets(self._ports.records, drafted, targets):
                 continue
             written = self._write_records(drafted, scatter, recipients)
-            if written is not None and (batch := opening.commit(written)) is not None:
+            if written is not None and (batch := self._ledger.commit(written)) is not None:
                 return batch
         raise no_free_id()
 

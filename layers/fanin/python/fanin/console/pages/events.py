@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanin.app.ledger.end_events import end_event
+from fanin.app.ledger.announcing import end_event
 from fanin.app.ports.events import Event
 from fanin.console.actions.progress import state_of
 from fanin.console.pages.excerpts import beginning

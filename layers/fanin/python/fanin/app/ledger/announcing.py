@@ -1,32 +1,47 @@
-"""Announcing the end of a batch: to its parent, to the event bus, to its alarm, and to its targets."""
+"""Announcing a batch: its end, to parent, event bus, alarm and targets; and what is told of it before.
+
+The event of the end is made of what a ledger says about the batch, and cut to what fits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
-from typing import Protocol
+from typing import Final, Protocol
 
+from fanin import names
 from fanin.app.api import Ledger
 from fanin.app.attention import look_again
-from fanin.app.ledger.early_events import tell_early, told_at_end
-from fanin.app.ledger.end_events import end_event
 from fanin.app.ledger.failed import Failed
 from fanin.app.ledger.held import Held
-from fanin.app.ledger.kinds import Kinds
-from fanin.app.ledger.walk import Totals
+from fanin.app.ledger.kinds import Kinds, OnEnd
+from fanin.app.ledger.walk import count_totals
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.events import Event
 from fanin.app.ports.words import Tally
 from fanin.app.targets.jobs import send_jobs
-from fanin.domain import plurals
-from fanin.domain.batch import Batch, ChildFailures, State
+from fanin.app.targets.records import read_targets
+from fanin.domain import limits, plurals
+from fanin.domain.batch import WHOLE, Batch, ChildFailures, Early, Mode, State, Told
 from fanin.domain.ids import parse_item
 from fanin.domain.marks import Done, Failure, Mark, Marked
+from fanin.domain.reports import FailedItem
 from fanin.domain.totals import MAX_CHILD_SUM
 from fanin.errors import GONE
+from fanin.wire.batches import BATCH
+from fanin.wire.items import MISSING_RANGE
 
+LISTED: Final = 100
+"""How many missing ranges and failed items an event lists; the API pages through the rest."""
+QUOTED: Final = 256
+"""How many characters of a reason an event quotes."""
+COUNTED: Final = 100
+"""How many pages of failed items are counted for an event, of up to 394 each; it says if there are more."""
+FIRST_FAILURES: Final = 10
+"""Failures that ``Batch Failing`` lists."""
 END_READS = 10_000
 """How many rows are read at most to count the items that are held, or have failed, when a batch has ended."""
 
@@ -101,7 +116,7 @@ def _publish(ports: Ports, ended: Ledger, batch: Batch, event: Event) -> None:
 
 def event_of(ports: Ports, ended: Ledger, batch: Batch, kinds: Kinds) -> Event:
     """The event of the end of a batch, as it is published and as targets are told."""
-    counted = Totals(ports).counted(Held(ports).counted(batch, budget=END_READS))
+    counted = count_totals(ports, Held(ports).counted(batch, budget=END_READS))
     at = batch.ended_at or ports.clock.now()
     event = end_event(ended, batch, counted=counted, at=at, on_end=kinds.ended.get(batch.kind))
     return event._replace(id=ports.defaults.event_prefix + event.id)
@@ -141,7 +156,7 @@ def _of_complete(ports: Ports, batch: Batch, item: str, parent_id: int) -> tuple
     parent = ports.batches.read([parent_id]).get(parent_id) if child.totals or not child.succeeded else None
     if parent is None:
         return Done(item), True
-    child = Totals(ports).counted(child)
+    child = count_totals(ports, child)
     common = {name: child.totals[name] for name in parent.totals if name in child.totals}
     fitting = {name: total for name, total in common.items() if abs(total) <= MAX_CHILD_SUM}
     exact = not common or (child.totals_exact and len(fitting) == len(common))
@@ -150,3 +165,116 @@ def _of_complete(ports: Ports, batch: Batch, item: str, parent_id: int) -> tuple
     least = "at least " if child.failed_more else ""
     why = f"batch {child.batch_id} completed with {least}{plurals.counted(child.failed, 'failed item')}"
     return Failure(item, why, totals=fitting), exact
+
+
+def end_event(ledger: Ledger, batch: Batch, *, counted: Batch, at: int, on_end: OnEnd | None = None) -> Event:
+    """The event of the end of a batch.
+
+    Args:
+        ledger: lists failed and missing items of the batch.
+        batch: the row, in its terminal state.
+        counted: the row, with its held items and its totals counted.
+        at: when it ended, ms since the epoch.
+        on_end: what the pattern that stands on the batch adds.
+    """
+    event = Event(
+        id=f"{batch.batch_id}.{batch.state}",
+        detail_type=names.DETAIL_TYPES[batch.state],
+        detail=_detail(ledger, counted),
+        time=at,
+    )
+    return _fitted(on_end(ledger, batch, event) if on_end else event)
+
+
+def _detail(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
+    """The batch as the API shows it, with the first of its failed items and missing ranges."""
+    detail: dict[str, object] = {**BATCH.encode(replace(batch, attention=None))}
+    detail |= _failed(ledger, batch)
+    if batch.mode is Mode.EXACT and not batch.all_done:
+        missing = ledger.missing(batch.batch_id, limit=LISTED)
+        detail["missing"] = [MISSING_RANGE.encode(found) for found in missing.ranges]
+        detail["missing_more"] = missing.cursor is not None
+    return detail
+
+
+def _fitted(event: Event) -> Event:
+    """Cut the lists of an event that the bus would refuse for ever, and say so in its detail."""
+    lists = {name: listed for name, listed in event.detail.items() if isinstance(listed, list)}
+    most, fitted = LISTED, event
+    while fitted.size > limits.MAX_ENTRY and most:
+        most //= 2
+        cut: dict[str, object] = {name: listed[:most] for name, listed in lists.items()}
+        if cut.get("missing") != lists.get("missing"):
+            cut["missing_more"] = True
+        fitted = event._replace(detail={**event.detail, **cut, "truncated": True})
+    return fitted
+
+
+def _failed(ledger: Ledger, batch: Batch) -> Mapping[str, object]:
+    """How many items failed (a lower bound if ``failed_more``), and the first of them."""
+    count = 0
+    listed: list[FailedItem] = []
+    cursor: str | None = None
+    for _ in range(COUNTED if batch.failed_more or batch.failed else 0):
+        page = ledger.failures(batch.batch_id, cursor=cursor, limit=limits.MAX_PAGE)
+        failed = [failure for failure in page.failures if not failure.held]
+        count += len(failed)
+        listed += failed[: LISTED - len(listed)]
+        cursor = page.cursor
+        if cursor is None or (not batch.failed_more and len(listed) == LISTED):
+            break
+    return {
+        "failed": count if batch.failed_more else batch.failed,
+        "failed_more": batch.failed_more and cursor is not None,
+        "failures": _quoted(listed),
+    }
+
+
+def _quoted(failures: Iterable[FailedItem]) -> list[dict[str, object]]:
+    return [{"ordinal": one.ordinal, "item": one.item, "reason": one.reason[:QUOTED]} for one in failures]
+
+
+def tell_early(ports: Ports, ledger: Ledger, batch: Batch, *, before: Batch) -> None:
+    """Publish what is told of a batch by its row, and was not by the row before; may be repeated.
+
+    Its targets that asked for that are told, too.
+
+    Raises:
+        Throttled, ServiceUnavailable: the bus did not accept an event; call again.
+    """
+    for told in batch.told_since(before):
+        event = early_event(ports, ledger, batch, told)
+        ports.events.publish(event)
+        targets = read_targets(ports.records, batch.batch_id, range(batch.targets)) if batch.targets else ()
+        if wanting := [one.number for one in targets if one.target.when.value == told.kind.value]:
+            send_jobs(ports, batch, event, wanting)
+
+
+def told_at_end(batch: Batch, event: Event) -> Batch:
+    """The row of an ended batch as it would be if all had been noticed that its end shows.
+
+    Args:
+        batch: the row.
+        event: of the end, which has counted failures and held items.
+    """
+    detail = event.detail
+    failed = bool(detail["failed"] or detail["held"])
+    whole = batch.state is State.COMPLETE and not batch.partial
+    failing_at = batch.failing_at or (batch.ended_at if failed else None)
+    return replace(batch, failing_at=failing_at, milestone=WHOLE if whole else batch.milestone)
+
+
+def early_event(ports: Ports, ledger: Ledger, batch: Batch, told: Told) -> Event:
+    """The event of what is told, with the batch as its row is."""
+    counted = batch if told.kind is Early.PROGRESS else Held(ports).counted(batch)
+    detail: dict[str, object] = {**BATCH.encode(replace(counted, attention=None))}
+    if told.kind is Early.PROGRESS:
+        detail["percent"] = told.percent
+    else:
+        detail["failures"] = _quoted(ledger.failures(batch.batch_id, limit=FIRST_FAILURES).failures)
+    return Event(
+        id=f"{ports.defaults.event_prefix}{batch.batch_id}.{told.name}",
+        detail_type=names.EARLY_TYPES[told.kind],
+        detail=detail,
+        time=told.at or batch.ended_at or ports.clock.now(),
+    )

@@ -1,4 +1,7 @@
-"""Reading failures: a page of them, one with its message, and what they have in common."""
+"""Failures: a page of them, one with its message, what they have in common; and releasing held items.
+
+Released items are given up, and count as done, so that their batch can complete.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from fanin.app.failures import KeptMessages
-from fanin.app.ledger.failed import Failed
-from fanin.app.ledger.held import Held
-from fanin.app.ledger.known_batches import KnownBatches
-from fanin.app.ports import Ports
+from fanin.app.failures import load_messages
+from fanin.app.ledger.held import READS
+from fanin.app.ledger.reading import AROUND
+from fanin.app.ledger.settle import Settling, brought
 from fanin.app.ports.parts import REDRIVE, FailureRow, Redriven
+from fanin.app.ports.words import WordKey
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind
 from fanin.domain.failures import MAX_ERROR
-from fanin.domain.reports import ErrorGroup, Errors, FailedItem, FailedMessage, Failures, by_error
-from fanin.errors import FailureNotFound
+from fanin.domain.redrives import Selection
+from fanin.domain.reports import (
+    ErrorGroup,
+    Errors,
+    FailedItem,
+    FailedMessage,
+    Failures,
+    ReleasedItems,
+    by_error,
+)
+from fanin.errors import FailureNotFound, InvalidRequest
 
 
 class _Part(NamedTuple):
@@ -26,50 +38,67 @@ class _Part(NamedTuple):
     cursor: str | None
 
 
-class FailureListing:
-    """Reads the failed items of batches.
+class Failing(Settling):
+    """Reads the failed items of batches, and gives up those that are held."""
 
-    Args:
-        ports: the stores.
-        known: batch rows that this process remembers.
-        redrives: whether listings say which redrive took a failure, which is a read for each.
-        rows: how many rows a listing reads at most.
-    """
-
-    def __init__(
-        self, ports: Ports, known: KnownBatches, *, redrives: bool = True, rows: int = limits.MAX_ROWS
-    ) -> None:
-        self._redrives = redrives
-        self._rows = rows
-        self._ports = ports
-        self._known = known
-        self._failed = Failed(ports)
-        self._held = Held(ports)
-        self._messages = KeptMessages(ports)
-
-    def page(self, batch_id: int, *, cursor: str | None, limit: int) -> Failures:
+    def failures(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Failures:
         limits.whole("limit", limit, 1, limits.MAX_PAGE)
         batch = self._known.current(batch_id)
         redriven = self._shows_redrives(batch)
         part = self._part(batch, cursor, limit, each=int(redriven) + bool(batch.keyed))
         return Failures(self._shown(batch, part.notes), part.cursor)
 
-    def one(self, batch_id: int, ordinal: int) -> FailedMessage:
+    def failure(self, batch_id: int, ordinal: int) -> FailedMessage:
         limits.whole("the ordinal of an item", ordinal, 0, ids.MAX_ITEMS - 1)
         batch = self._known.current(batch_id)
-        notes = list(self._ports.parts.notes(batch_id, [ordinal]).values())
+        notes = list(self.ports.parts.notes(batch_id, [ordinal]).values())
         confirmed = self._that_count(batch, notes)
         if not confirmed:
             raise FailureNotFound(
                 f"item {ordinal} of batch {batch_id} has not failed; `fanin failures` lists those that have"
             )
         (failure,) = self._shown(batch, confirmed)
-        return FailedMessage(failure, self._messages.load(batch_id, list(confirmed)).get(ordinal))
+        return FailedMessage(failure, load_messages(self.ports, batch_id, list(confirmed)).get(ordinal))
 
-    def errors(self, batch_id: int, *, cursor: str | None) -> Errors:
+    def errors(self, batch_id: int, *, cursor: str | None = None) -> Errors:
         batch = self._known.current(batch_id)
-        part = self._part(batch, cursor, self._rows, each=0)
+        part = self._part(batch, cursor, self.rows, each=0)
         return Errors(by_error(map(_group, map(_failed_item, part.notes))), part.cursor)
+
+    def release(
+        self, batch_id: int, selection: Selection | None = None, *, cursor: str | None = None
+    ) -> ReleasedItems:
+        """Mark one page of the selected held items as failed; may be repeated.
+
+        An item that is acknowledged or redriven at the same time is decided by whoever clears its bit first.
+        An item that a redrive has taken is in a queue, and not held: it is left to its consumer.
+
+        Raises:
+            InvalidRequest: the batch holds no items, or the selection or the cursor is invalid.
+            Throttled, ServiceUnavailable: some items may be marked; repeat the call.
+        """
+        selection = selection or Selection()
+        selection.check()
+        batch = self._known.current(batch_id)
+        if not batch.holds:
+            raise InvalidRequest(
+                f"batch {batch_id} holds no items: an item that fails in it is done; open a batch with"
+                ' on_failure="hold" to hold them'
+            )
+        if batch.state.terminal:
+            return ReleasedItems(self._held.counted(batch))
+        left = self.rows - AROUND - READS
+        each, released, after = self._held.most_reads(batch), 0, cursor
+        while True:
+            limit = max(1, min(limits.MAX_PAGE, left // each))
+            notes, after = self.ports.parts.failures(batch_id, cursor=after, limit=limit)
+            chosen = [note for note in notes if selection.takes(note.ordinal, note.reason)]
+            released += self._fail(batch, self._held.among(batch, chosen))
+            left -= max(1, len(notes)) + self._held.reads(batch, [note.ordinal for note in chosen])
+            if after is None or left < each:
+                break
+        batch = self._held.counted(self._known.cached(batch_id) or batch)
+        return ReleasedItems(batch, released, None if batch.state.terminal else after)
 
     def _part(self, batch: Batch, cursor: str | None, limit: int, *, each: int) -> _Part:
         """Read notes up to a limit, or until another could take more rows than are left.
@@ -83,17 +112,17 @@ class FailureListing:
             limit: most notes.
             each: rows that the caller reads for each note that counts.
         """
-        left = self._rows - 1  # the batch
+        left = self.rows - 1  # the batch
         most = each + (self._held.most_reads(batch) + 1 if batch.may_hold_more else 2)
         found: dict[FailureRow, bool] = {}
         while True:
-            notes, cursor = self._ports.parts.failures(
+            notes, cursor = self.ports.parts.failures(
                 batch.batch_id, cursor=cursor, limit=max(1, min(limit, left // most))
             )
             found |= self._that_count(batch, notes)
             limit -= len(notes)
             ordinals = [note.ordinal for note in notes]
-            left -= max(1, len(notes)) * (1 + each) + len({n // self._ports.tree.width for n in ordinals})
+            left -= max(1, len(notes)) * (1 + each) + len({n // self._tree.width for n in ordinals})
             if batch.may_hold_more:
                 left -= self._held.reads(batch, ordinals)
             if cursor is None or limit <= 0 or left < most:
@@ -112,9 +141,9 @@ class FailureListing:
     def _shown(self, batch: Batch, notes: Mapping[FailureRow, bool]) -> tuple[FailedItem, ...]:
         redriven: Mapping[int, Redriven] = {}
         if notes and self._shows_redrives(batch):
-            redriven = self._ports.parts.redriven(batch.batch_id, [note.ordinal for note in notes])
+            redriven = self.ports.parts.redriven(batch.batch_id, [note.ordinal for note in notes])
         ordinals = [note.ordinal for note in notes]
-        keys = self._ports.parts.keys_of(batch.batch_id, ordinals) if batch.keyed else {}
+        keys = self.ports.parts.keys_of(batch.batch_id, ordinals) if batch.keyed else {}
         return tuple(
             replace(
                 _failed_item(
@@ -124,6 +153,16 @@ class FailureListing:
             )
             for note, held in notes.items()
         )
+
+    def _fail(self, batch: Batch, notes: list[FailureRow]) -> int:
+        """Mark items as failed; each brings to the totals what its failure brought when it was held."""
+        leaves = self._tree.masks(note.ordinal for note in notes)
+        masks = {WordKey(batch.batch_id, 0, number): mask for number, mask in leaves.items()}
+        values = ((note.ordinal, dict(note.totals)) for note in notes)
+        cleared = self.settle(masks, failed=masks, brought=brought(batch, values, self._tree))
+        if masks:
+            self._known.touch(self._known.cached(batch.batch_id) or batch)
+        return sum((masks[key] & found.first).bit_count() for key, found in cleared.items())
 
 
 def _failed_item(note: FailureRow, redriven: str | None = None, *, held: bool = False) -> FailedItem:

@@ -1,0 +1,247 @@
+"""Watching a live batch: giving it up where too much fails, and telling of it before its end.
+
+Each failing request adds its failures to a hint on the batch row. Where the hint says that there may be too
+many, they are counted, and what was counted decides. A hint that was lost, or added twice, delays the count
+or makes it come early, and never decides.
+
+Before its end it is told that a batch fails, that it waits for a person, how far it is. Each is one attribute
+of the row, written once and only while the batch lives. The stream of the rows has it published, exactly as
+it has ends published; see ``announcing``. What nobody has noticed while the batch lived is told with its end.
+
+No row counts what is done, so progress is counted where an acknowledgement passes one of ``LOOKS`` places of
+the batch. Any order of the items meets these evenly, and other acknowledgements read nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from typing import Final
+
+from fanin.app.ledger.reading import Reading
+from fanin.app.ledger.walk import Walk
+from fanin.app.ports.batches import Telling
+from fanin.app.ports.parts import FailureRow
+from fanin.app.ports.words import WordKey
+from fanin.domain.batch import LIVE, WHOLE, Batch, Cause, State, Trouble
+from fanin.domain.failures import Tolerance
+from fanin.domain.marks import Receipt
+from fanin.domain.tree import positions
+from fanin.errors import GONE, ServiceUnavailable, Throttled
+
+BUDGET: Final = 10_000
+"""How many rows one count of failures, and one count of what is done, reads at most."""
+LOOKS: Final = 32
+"""How many items of a batch with milestones are followed by a count of what is done."""
+COUNTED: Final = 16_000
+"""How many words one such count reads at most: all that a million items have."""
+WAITS: Final = 10_000
+"""How many rows are read at most to see whether only held items are left."""
+WAITS_FAILING: Final = 67
+"""The same after a failure, since many may follow each other; the reaper makes up for what that misses."""
+_MOST: Final = 1_000
+"""Batches whose last count a process remembers."""
+
+
+class Watching(Reading):
+    """Ends a batch that has more failures than it tolerates; notices what is told of one before its end."""
+
+    @cached_property
+    def _next(self) -> dict[tuple[int, Tolerance], int]:
+        """Of batches that are within their tolerance: the hint up to which another count would say so."""
+        return {}
+
+    def _note_failures(self, receipts: Sequence[Receipt], batches: Mapping[int, Batch]) -> list[Receipt]:
+        """Take note of the failures of a request, and end the batches in which they are too many.
+
+        Args:
+            receipts: of the request; those of batches without a tolerance cost nothing.
+            batches: the rows.
+
+        Returns:
+            The receipts, with the states as they are now.
+        """
+        return [
+            self._noted(receipt, batches[receipt.batch_id]) if receipt.failed or receipt.held else receipt
+            for receipt in receipts
+        ]
+
+    def _noted(self, receipt: Receipt, batch: Batch) -> Receipt:
+        tolerance, failures = batch.tolerated_failures, receipt.failed + receipt.held
+        if tolerance is None or receipt.state.terminal:
+            return receipt
+        # The items are marked. Whoever fails next, or the reaper, makes up for a hint that was not written.
+        with suppress(Throttled, ServiceUnavailable, *GONE):
+            row = self.ports.batches.hint_failures(batch.batch_id, failures)
+            if row is not None and row.failing > self._next.get(
+                (row.batch_id, tolerance), tolerance.allowed(0)
+            ):
+                row = self._tolerate(row)
+                return replace(receipt, state=row.state, complete=row.state is State.COMPLETE)
+        return receipt
+
+    def _tolerate(self, batch: Batch) -> Batch:
+        """Count the failures of a batch, and end it if they are too many for certain.
+
+        Args:
+            batch: the row, as it is now; one without a tolerance, or that has ended, costs nothing.
+
+        Returns:
+            The row afterwards.
+        """
+        tolerance = batch.tolerated_failures
+        if tolerance is None or batch.state.terminal or not batch.items:
+            return batch
+        # Failures are counted before what is done. Items that were held then are in both counts, although a
+        # redrive may have taken them since: so the share that is compared is at most the one of that time.
+        failed, held = self._failures(batch)
+        least, most = (0, batch.items) if tolerance.percent is None else self._done_bounds(batch, held)
+        if not tolerance.exceeded(failed, done_min=least, done_max=most):
+            self._count_later(batch, tolerance, failed, least)
+            return batch
+        batch, certain = self.inspect(batch)
+        if batch.state.terminal or not certain:
+            return batch
+        row, _ = self.ports.batches.end(
+            batch.batch_id,
+            State.CANCELLED,
+            now=self.ports.clock.now(),
+            sources=LIVE,
+            cause=Cause.FAILURES,
+        )
+        return batch if row is None else self._known.remember(row)
+
+    def _failures(self, batch: Batch) -> tuple[int, Batch]:
+        """At least so many items have failed or are held; and the row with those that are held."""
+        failed = self._count_failed(batch, budget=BUDGET)
+        held = self._held.counted(batch, budget=BUDGET)
+        return failed + held.held, held
+
+    def _done_bounds(self, batch: Batch, before: Batch) -> tuple[int, int]:
+        """How many items are done at least and at most; held ones count.
+
+        An item that is held may be done at any time. Those that were held before the count of done items make
+        the upper bound, and those that are held after it the lower one, so neither misses it.
+
+        Args:
+            batch: the row.
+            before: the row with the items that were held when failures were counted.
+        """
+        progress = self._progress_within(batch, budget=BUDGET)
+        least = progress.done_min + self._held.counted(batch, budget=BUDGET).held
+        if before.held_more:
+            return least, batch.items
+        return least, min(batch.items, progress.done_max + before.held)
+
+    def _count_later(self, batch: Batch, tolerance: Tolerance, failed: int, done: int) -> None:
+        """Remember up to which hint another count would find the batch within its tolerance.
+
+        Where failures stay close below the bound, they are counted again when they have grown by a fiftieth.
+        """
+        room = max(tolerance.allowed(done) - failed, failed // 50)
+        self._next.pop((batch.batch_id, tolerance), None)
+        while len(self._next) >= _MOST:
+            del self._next[next(iter(self._next))]
+        self._next[batch.batch_id, tolerance] = batch.failing + max(0, room)
+
+    def _note_failed(self, batch: Batch) -> None:
+        """Note that items of a batch have failed, or are held; never fails.
+
+        Their marks are settled. Whoever fails next, the reaper or the end makes up for what was not noted.
+        """
+        with suppress(Throttled, ServiceUnavailable, *GONE):
+            batch = self._failing(batch)
+            if batch.may_wait:
+                self._waiting(batch, WAITS_FAILING)
+
+    def _note_marked(self, batch: Batch, spans: Iterable[tuple[int, int]]) -> None:
+        """Note the progress of a batch, if items were marked where that is to be counted; never fails.
+
+        Args:
+            batch: the row.
+            spans: what was marked, as ordinals: start and stop.
+        """
+        if batch.next_milestone is None:
+            return
+        stride = max(1, batch.items // LOOKS)
+        if any((stop - 1) // stride > (start - 1) // stride for start, stop in spans):
+            with suppress(Throttled, ServiceUnavailable, *GONE):
+                self._tell_progress(batch)
+
+    def look(self, batch: Batch) -> Batch:
+        """Look whether too much failed in a batch, or something is to be told of it.
+
+        Args:
+            batch: the row, as it is now; one without a tolerance, holds and milestones costs nothing.
+
+        Returns:
+            The row afterwards.
+        """
+        batch = self._tolerate(batch)
+        if batch.may_wait:
+            batch = self._waiting(batch, WAITS)
+        return batch if batch.next_milestone is None else self._tell_progress(batch)
+
+    def _failing(self, batch: Batch) -> Batch:
+        if batch.failing_at is not None or batch.state.terminal:
+            return batch
+        trouble = Trouble.HELD if batch.holds else Trouble.FAILING
+        return self._tell(batch, Telling("failing_at", self.ports.clock.now(), trouble))
+
+    def _waiting(self, batch: Batch, budget: int) -> Batch:
+        if not self._only_held(batch, budget):
+            return batch
+        if batch.draining and (row := self._known.current(batch.batch_id)).items > batch.items:
+            return row  # those that were added meanwhile may be pending
+        batch = self._failing(batch)
+        return self._tell(batch, Telling("waiting_at", self.ports.clock.now()))
+
+    def _only_held(self, batch: Batch, budget: int) -> bool:
+        """Whether items are pending, and all of them are held for certain; the first that is not ends it."""
+        walk = Walk(self.ports, batch, budget=budget // 3, chunk=1)
+        notes: dict[int, FailureRow] = {}
+        for level, number, word, _ in walk:
+            if level == 0:
+                bits = positions(word & ~self.ports.tree.residue(0, number, batch.items))
+                found = [number * self.ports.tree.width + bit for bit in bits]
+                own = self.ports.parts.notes(batch.batch_id, found)
+                if len(own) < len(found):
+                    return False
+                notes |= own
+        if not notes or walk.stopped_at is not None:
+            return False
+        return len(self._held.takings(batch, list(notes.values())).free) == len(notes)
+
+    def _tell_progress(self, batch: Batch) -> Batch:
+        percent = min(self._least(batch) * WHOLE // max(1, batch.items), WHOLE - 1)
+        reached = [one for one in batch.milestones if batch.milestone < one <= percent]
+        if not reached:
+            return batch
+        row = self._known.current(batch.batch_id)
+        if row.milestones != batch.milestones:
+            return row  # this process did not know of a change; the next look does
+        return self._tell(row, Telling("milestone", reached[-1]))
+
+    def _least(self, batch: Batch) -> int:
+        """At least so many items are done: exactly so many, unless that takes too many reads."""
+        tree, n, left = self.ports.tree, batch.items, COUNTED
+        level, numbers, pending = tree.root_level(n), [0], 0
+        while numbers and level >= 0:
+            pending += sum(tree.size(level, number, n) for number in numbers[left:])
+            keys = [WordKey(batch.batch_id, level, number) for number in numbers[:left]]
+            words = self.ports.words.read(keys) if keys else {}
+            left -= len(keys)
+            numbers = [
+                child
+                for key in keys
+                for child in tree.children(level, key.number, words.get(key, tree.full), n)
+            ]
+            level -= 1
+        return n - pending - (len(numbers) if level < 0 else 0)
+
+    def _tell(self, batch: Batch, told: Telling) -> Batch:
+        if (row := self.ports.batches.tell(batch.batch_id, told)) is None:
+            return self._known.current(batch.batch_id)  # others were first
+        return self._known.remember(row)
