@@ -44,7 +44,7 @@ _ENUMS: Final[Mapping[str, Callable[[str], object]]] = {
     "milestones": lambda text: tuple(map(int, text.split())),
 }
 _FIELDS: Final = tuple(field.name for field in fields(Batch))
-_SPARSE: Final[Mapping[str, object]] = {
+ABSENT: Final[Mapping[str, object]] = {
     "keep": Keep.MESSAGE,
     "on_failure": OnFailure.DONE,
     "child_failures": ChildFailures.FAIL,
@@ -63,7 +63,7 @@ _SPARSE: Final[Mapping[str, object]] = {
     "milestones": (),
     "milestone": 0,
 }
-"""Attributes that a row has only where they differ from their default, so that most rows stay as small."""
+"""Attributes that a row has only where they differ from this default, so that most rows stay as small."""
 
 
 def attribute(value: Value) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def encode(batch: Batch) -> dict[str, Any]:
     row = {
         name: attribute(_TO_ROW.get(name, _unchanged)(value))
         for name, value in values
-        if value is not None and value != _SPARSE.get(name)
+        if value is not None and value != ABSENT.get(name)
     }
     row |= {name: attribute(number) for name, number in sums_of(batch.totals).items() if number}
     row[names.STATE_SHARD] = attribute(state_shard(batch.state, batch.batch_id))

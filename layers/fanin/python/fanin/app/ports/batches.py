@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from fanin.app.ports.parts import KeyRow
 from fanin.domain.access import IdempotencyKey
-from fanin.domain.batch import Batch, Cause, ChangeLimits, State, Trouble
+from fanin.domain.batch import Batch, Cause, ChangeLimits, Kind, Mode, State, Trouble
+from fanin.domain.changes import HAS_ENDED, IS_LIVE, IS_OPEN, NOT_DRAINING, Change, allocation, where
 from fanin.domain.totals import Sums
 
 
@@ -77,8 +78,40 @@ class BatchRows(NamedTuple):
     cursor: str | None
 
 
+ITEMS_LOST: Final = (
+    "items may have been added that nobody knows; add them with an idempotency key, so that a repeat returns"
+    " the same items"
+)
+COUNT_LOST: Final = (
+    "its items may have been counted; compare the batch's status with what you have counted, because a repeat"
+    " counts again"
+)
+
+
 class BatchStore(Protocol):
-    """Keeps the batch rows. Every row that a call returns is the row after the call."""
+    """Keeps the batch rows. Every row that a call returns is the row after the call.
+
+    What a call changes in one row is said here, as a ``Change``, and is the same in every store.
+    """
+
+    def apply(
+        self, call: str, batch_id: int, change: Change, *, if_lost: str = ""
+    ) -> tuple[Batch | None, bool]:
+        """Write a row, if it exists and the conditions of the change hold.
+
+        Args:
+            call: what asks for it.
+            batch_id: of the row.
+            change: what must hold, and what is written.
+            if_lost: what may have happened if the answer is lost: such a request is sent only once.
+
+        Returns:
+            The row as it is now (None if there is none), and whether this call has written it.
+
+        Raises:
+            OutcomeUnknown: the answer to a request that is sent once was lost.
+        """
+        ...
 
     def create(self, batch: Batch) -> Batch | None:
         """Put a new row.
@@ -133,7 +166,9 @@ class BatchStore(Protocol):
             condition failed: no such batch, not open, full, a limit where ``room`` is None or the other way
             round, the same of ``most``, or too many items.
         """
-        ...
+        change = allocation(n, _touched(activity), room=room, most=most)
+        row, done = self.apply("allocate", batch_id, change, if_lost=ITEMS_LOST)
+        return row if done else None
 
     def allocate_once(
         self, batch: Batch, n: int, key: IdempotencyKey, *, activity: Activity, by_item: bool = False
@@ -186,11 +221,15 @@ class BatchStore(Protocol):
         Returns:
             The row after the addition; None if the condition failed.
         """
-        ...
+        when = [IS_OPEN, where("items", "=", items), where("limit", "<>", None)]
+        sets = {"items": items + n, "pending_bound": pending + n, **_touched(activity)}
+        row, done = self.apply("allocate_counted", batch_id, Change(when, sets), if_lost=ITEMS_LOST)
+        return row if done else None
 
     def rebound(self, batch_id: int, *, items: int, pending: int) -> bool:
         """Store a fresh count of pending items, provided ``items`` has not changed since; else False."""
-        ...
+        change = Change([where("items", "=", items)], {"pending_bound": pending})
+        return self.apply("rebound", batch_id, change)[1]
 
     def drain(self, batch_id: int, *, now: int, activity: Activity) -> tuple[Batch | None, bool]:
         """Let an open batch drain; ``now`` becomes ``draining_at``.
@@ -198,7 +237,8 @@ class BatchStore(Protocol):
         Returns:
             The row (None if unknown), and whether this call began it.
         """
-        ...
+        sets = {"draining_at": now, **_touched(activity)}
+        return self.apply("drain", batch_id, Change([IS_OPEN, NOT_DRAINING], sets))
 
     def close(
         self, batch_id: int, *, now: int, activity: Activity | None = None, grown: int | None = None
@@ -215,7 +255,9 @@ class BatchStore(Protocol):
         Returns:
             The row (None if unknown), and whether this call moved it.
         """
-        ...
+        when = [IS_OPEN] if grown is None else [IS_OPEN, where("grown", "=", grown)]
+        sets = {"state": State.CLOSED, "closed_at": now, **_touched(activity)}
+        return self.apply("close", batch_id, Change(when, sets))
 
     def begin(
         self, batch_id: int, items: int, *, now: int, deadline: int, activity: Activity
@@ -232,7 +274,9 @@ class BatchStore(Protocol):
         Returns:
             The row (None if unknown), and whether this call moved it.
         """
-        ...
+        sets = {"state": State.CLOSED, "closed_at": now, **_touched(activity)}
+        sets |= {"items": items, "deadline": deadline, "retries": 0}
+        return self.apply("begin", batch_id, Change([IS_OPEN, where("items", "=", 0)], sets))
 
     def end(
         self,
@@ -261,7 +305,16 @@ class BatchStore(Protocol):
         Returns:
             The row (None if unknown), and whether this call moved it.
         """
-        ...
+        when = [where("state", "in", tuple(sources))]
+        if touched_at is not None:
+            when.append(where("touched_at", "=", touched_at))
+        sets = {"state": state, "ended_at": now, "partial": partial}
+        if done is not None:
+            sets |= {"failed": done.failed, "failed_more": done.failed_more}
+            sets |= {"totals": done.totals, "totals_exact": done.totals_exact} if done.totals else {}
+        if cause is not None:
+            sets["cause"] = cause
+        return self.apply("end", batch_id, Change(when, sets))
 
     def postpone(
         self, batch_id: int, *, deadline: int, until: int, activity: Activity
@@ -271,7 +324,12 @@ class BatchStore(Protocol):
         Returns:
             The row (None if unknown), and whether this call moved it.
         """
-        ...
+        change = Change(
+            [IS_LIVE, where("deadline", "=", deadline)],
+            {"deadline": until, **_touched(activity)},
+            {"retries": 1},
+        )
+        return self.apply("postpone", batch_id, change)
 
     def change(
         self, batch_id: int, change: ChangeLimits, *, failing: int | None, due_at: int
@@ -287,18 +345,22 @@ class BatchStore(Protocol):
         Returns:
             The row (None if unknown), and whether this call changed it.
         """
-        ...
+        sets = {**change.given, "due_at": due_at, **({} if failing is None else {"failing": failing})}
+        return self.apply("change", batch_id, Change([IS_LIVE], sets))
 
     def touch(self, batch_id: int, activity: Activity) -> None:
         """Record activity on a live batch; does nothing if it has ended or was touched later."""
-        ...
+        when = [IS_LIVE, where("touched_at", "<=", activity.touched_at)]
+        self.apply("touch", batch_id, Change(when, _touched(activity)))
 
     def tell_stall(self, batch_id: int, activity: Activity, trouble: Trouble, why: str) -> bool:
         """Note that the stall since ``activity.touched_at`` was told; False if there was activity since.
 
         The row's ``attention`` becomes the trouble, and ``stall_why`` the reason, in a few words.
         """
-        ...
+        when = [IS_LIVE, where("touched_at", "=", activity.touched_at)]
+        sets = {"stall_told": activity.touched_at, "due_at": activity.due_at, "stall_why": why}
+        return self.apply("tell_stall", batch_id, Change(when, {**sets, "attention": trouble}))[1]
 
     def count(self, batch_id: int, n: int, *, activity: Activity | None, sums: Sums = ()) -> Batch | None:
         """Add n to ``acked`` of a live batch that counts: estimated, or a scatter. None for any other.
@@ -307,7 +369,10 @@ class BatchStore(Protocol):
 
         Not idempotent, like ``allocate``.
         """
-        ...
+        counts = where("mode", "=", Mode.ESTIMATED) + where("kind", "=", Kind.SCATTER)
+        change = Change([IS_LIVE, counts], _touched(activity), {"acked": n}, sums)
+        row, done = self.apply("count", batch_id, change, if_lost=COUNT_LOST)
+        return row if done else None
 
     def hint_failures(self, batch_id: int, n: int) -> Batch | None:
         """Add n to ``failing`` of a live batch; None if it has ended, or does not exist.
@@ -317,7 +382,8 @@ class BatchStore(Protocol):
         Returns:
             The row after the addition.
         """
-        ...
+        row, done = self.apply("hint_failures", batch_id, Change([IS_LIVE], adds={"failing": n}))
+        return row if done else None
 
     def count_in(self, state: State) -> tuple[int, bool]:
         """How many batches are in a state, by the index (eventually consistent), and whether there are more.
@@ -354,7 +420,12 @@ class BatchStore(Protocol):
         Returns:
             The row, if this call noted it; None if it was noted before, or the batch does not live.
         """
-        ...
+        fresh = where(told.field, "=", None)
+        if told.field == "milestone":
+            fresh = where(told.field, "=", 0) + where(told.field, "<", told.value)
+        sets = {told.field: told.value, **({"attention": told.trouble} if told.trouble else {})}
+        row, done = self.apply("tell", batch_id, Change([IS_LIVE, fresh], sets))
+        return row if done else None
 
     def flag(self, batch: Batch, trouble: Trouble | None) -> None:
         """Write the ``attention`` of a batch that has ended.
@@ -363,7 +434,7 @@ class BatchStore(Protocol):
             batch: its row.
             trouble: None removes the flag.
         """
-        ...
+        self.apply("flag", batch.batch_id, Change([HAS_ENDED], {"attention": trouble}))
 
     def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         """List batches that have ``attention``, through the index (eventually consistent).
@@ -403,4 +474,12 @@ class BatchStore(Protocol):
 
         Its ``attention`` is removed, too.
         """
-        ...
+        change = Change(
+            [HAS_ENDED, where("expires_at", ">", now // 1000)],
+            {"expires_at": now // 1000, "attention": None},
+        )
+        return self.apply("expire", batch_id, change)[1]
+
+
+def _touched(activity: Activity | None) -> dict[str, Any]:
+    return {} if activity is None else activity._asdict()
