@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from fanin.adapters.memory.sqs import MessageInFlight, Queue, QueueStore
-from fanin.adapters.memory.sqs.requests import md5, system_attributes
-from fanin.adapters.memory.sqs.store import REGION
+from fanin.adapters.memory.sqs.client import md5, system_attributes
+from fanin.adapters.memory.sqs.queue import REGION
 
 logger = logging.getLogger("fanin")
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from fanin import names
 from fanin.adapters.memory import MemoryRules, MemoryTimers
-from fanin.adapters.memory.sqs.store import ACCOUNT, REGION
+from fanin.adapters.memory.sqs.queue import ACCOUNT, REGION
 from fanin.app.ports.events import Event
 from fanin.app.ports.system import Clock
 from fanin.app.services import Services
