@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 
 from fanin.app.api import Fanin
 from fanin.console import Options, console
-from fanin.console.security.guard import LAUNCH
+from fanin.console.guard import LAUNCH
 from fanin.console.state import Console
 from fanin.testing import InMemoryService
 from tests.browser.serving import served

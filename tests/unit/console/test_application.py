@@ -4,7 +4,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from fanin.console import Options, console
-from fanin.console.security.headers import HEADERS, POLICY
+from fanin.console.guard import HEADERS, POLICY
 from fanin.errors import BatchGone, ServiceUnavailable, Throttled
 from tests.unit.console.calls import Calls
 

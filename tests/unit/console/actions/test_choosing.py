@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 from starlette.datastructures import ImmutableMultiDict
 
-from fanin.console.actions.choosing import address_of, described, fields_of, queue_field, selection_of
+from fanin.console.actions.failures import address_of, described, fields_of, queue_field, selection_of
 from fanin.domain.redrives import OrdinalRange, Selection
 from fanin.errors import InvalidRequest, RequestTooLarge
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
-from fanin.console.actions import failures, paging
+from fanin.console.actions import action, failures
 from fanin.domain.batch import Batch, State
 from fanin.errors import Throttled
 from fanin.testing import InMemoryService
@@ -175,7 +175,7 @@ class TestRelease:
 
     def test_going_on_keeps_to_what_was_chosen(self, person, makes, monkeypatch) -> None:
         # Given more held items of one error than one press goes through, and others behind them
-        monkeypatch.setattr(paging, "PAGES", 2)
+        monkeypatch.setattr(action, "PAGES", 2)
         batch, items = makes.batch(2_500, on_failure="hold")
         for first in range(0, 2_100, 700):
             makes.fail(dict.fromkeys(items[first : first + 700], "no price"))
@@ -190,7 +190,7 @@ class TestRelease:
 
     def test_more_than_one_press_takes_goes_on(self, person, makes, monkeypatch) -> None:
         # Given more failures than one press goes through
-        monkeypatch.setattr(paging, "PAGES", 2)
+        monkeypatch.setattr(action, "PAGES", 2)
         batch = _held(makes, 2_500)
         # When
         asked = person.look(path(batch.batch_id, "release"))

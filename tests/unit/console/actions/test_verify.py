@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fanin.console.actions import verify
+from fanin.console.actions import batches as verify
+from fanin.console.actions.action import PAGES
 from fanin.domain.batch import Mode
 from fanin.domain.reports import Verdict
 from fanin.errors import Throttled
@@ -81,18 +82,18 @@ def test_disagreements_are_shown_and_repaired_only_if_it_is_asked(service, perso
 def test_it_goes_through_a_bounded_number_of_pages_and_then_says_how_far(service, makes) -> None:
     # Given more pages than one press goes through
     batch, _ = makes.batch(500)
-    pages = [Verdict(batch, 100, (), cursor=str(number)) for number in range(verify.PAGES + 1)]
+    pages = [Verdict(batch, 100, (), cursor=str(number)) for number in range(PAGES + 1)]
     ledger = Pages(makes.ledger, [*pages, Verdict(batch, 50)])
     person = Person(service, With(service.services, ledger))
     # When
     first = person.press(path(batch.batch_id), repair="yes")
     # Then
-    assert len(ledger.seen) == verify.PAGES
+    assert len(ledger.seen) == PAGES
     assert "2,000 items that are not done were looked at so far." in text_of(first)
     # When it goes on
     rest = person.send(form_of(first))
     # Then it begins where it stopped, and repairs as before
-    assert ledger.seen[verify.PAGES :] == [("19", True), ("20", True)]
+    assert ledger.seen[PAGES:] == [("19", True), ("20", True)]
     assert "Nothing disagrees. All items were looked at." in text_of(rest)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 from fanin import Failure
-from fanin.console.pages.redrives import ROWS
+from fanin.console.pages.failures import REDRIVES
 from fanin.domain.failures import KeptMessage
 from fanin.domain.redrives import OrdinalRange, Redrive
 from tests.unit.console.looking import HOSTILE, pages_from, text_of
@@ -52,7 +52,7 @@ def test_a_selection_is_shown(service, browse) -> None:
 
 
 def test_every_redrive_is_on_one_page_when_paging_through(service, browse) -> None:
-    count = 2 * ROWS + 3
+    count = 2 * REDRIVES + 3
     batch_id = ended(service, count + 1)
     for at in range(count):
         service.services.redrives.redrive(batch_id, Redrive(ranges=[OrdinalRange(at + 1, at + 2)]))

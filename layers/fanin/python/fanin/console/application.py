@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from http import HTTPStatus
+from itertools import chain
 from typing import Final
 
 from starlette.applications import Starlette
@@ -16,7 +17,8 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from fanin.app.api import Fanin
-from fanin.console.live.feeds import Feeds
+from fanin.console.feeds import Feeds
+from fanin.console.guard import HEADERS, NEVER_STORED, STORED_FOR_A_YEAR, Guard
 from fanin.console.options import Options
 from fanin.console.pages import (
     actions,
@@ -24,52 +26,24 @@ from fanin.console.pages import (
     batches,
     buffers,
     bulk,
-    children,
-    cost,
     directory,
     events,
     failures,
     frames,
-    items,
-    log,
-    missing,
     overview,
     picture,
-    redrives,
-    routes,
     scatters,
-    targets,
-    why,
+    tabs,
 )
 from fanin.console.rendering import HERE
-from fanin.console.security.guard import Guard
-from fanin.console.security.headers import HEADERS, NEVER_STORED, STORED_FOR_A_YEAR
 from fanin.console.state import Console, console_of, status_of
 from fanin.errors import FaninError
 
-ROUTES: Final[tuple[Route, ...]] = (
-    *overview.ROUTES,
-    *batches.ROUTES,
-    *bulk.ROUTES,
-    *actions.ROUTES,
-    *log.ROUTES,
-    *scatters.ROUTES,
-    *frames.ROUTES,
-    *buffers.ROUTES,
-    *directory.ROUTES,
-    *routes.ROUTES,
-    *batch.ROUTES,
-    *failures.ROUTES,
-    *missing.ROUTES,
-    *items.ROUTES,
-    *why.ROUTES,
-    *targets.ROUTES,
-    *redrives.ROUTES,
-    *children.ROUTES,
-    *events.ROUTES,
-    *cost.ROUTES,
-    *picture.ROUTES,
+_PAGES: Final = (
+    *(overview, batches, bulk, actions, scatters, frames, buffers, directory),
+    *(batch, failures, tabs, events, picture),
 )
+ROUTES: Final[tuple[Route, ...]] = tuple(chain.from_iterable(page.ROUTES for page in _PAGES))
 _INSIDE: Final = re.compile(r"/batches/(\d{1,16})/.", re.ASCII)
 """An address below that of a batch."""
 

@@ -16,8 +16,8 @@ import uvicorn
 
 from fanin.app.api import Fanin
 from fanin.console.application import console
+from fanin.console.guard import LAUNCH
 from fanin.console.options import Options
-from fanin.console.security.guard import LAUNCH
 from fanin.console.state import Console
 from fanin.errors import NotConfigured
 

@@ -1,9 +1,11 @@
-"""What all pages of one console share."""
+"""What all pages of one console share, and what they read in an address."""
 
 from __future__ import annotations
 
 import secrets
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
@@ -15,18 +17,46 @@ from starlette.responses import HTMLResponse, Response
 
 from fanin.app.api import Fanin
 from fanin.console.actions.log import Log
-from fanin.console.live.cache import Cache
-from fanin.console.live.feeds import Feeds, Read
-from fanin.console.live.samples import Samples
-from fanin.console.live.stream import events
+from fanin.console.feeds import Feeds, Read, events
 from fanin.console.options import Options
 from fanin.console.rendering import Templates
-from fanin.console.security.sessions import Sessions, form_token, keep
+from fanin.console.samples import Samples
+from fanin.console.sessions import Sessions, form_token, keep
 from fanin.domain.access import AccessGroup
 from fanin.entry.http.statuses import STATUS
 from fanin.entry.http.table import route_of
-from fanin.errors import FaninError
+from fanin.errors import BatchNotFound, FaninError, InvalidRequest
 from fanin.wire.actions import Caller, CallerKind
+
+ENTRIES: Final = 64
+"""How many entries a cache has at most."""
+
+
+class Cache:
+    """Values by their keys. Threads share it.
+
+    Args:
+        most: how many entries it has at most.
+    """
+
+    def __init__(self, most: int = ENTRIES) -> None:
+        self._most = most
+        self._values: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """The value of a key; made now if there is none."""
+        with self._lock:
+            if key not in self._values:
+                self._values[key] = make()
+            self._values.move_to_end(key)
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+            return self._values[key]
+
+    def __len__(self) -> int:
+        return len(self._values)
+
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -162,3 +192,45 @@ def status_of(error: FaninError) -> int:
     return next(
         (STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), HTTPStatus.INTERNAL_SERVER_ERROR
     )
+
+
+_DIGITS: Final = 16
+"""Of the largest batch id, which is below 2^53; ordinals and numbers of words have no more."""
+
+
+def id_in(request: Request, name: str = "batch_id") -> int:
+    """The id, or ordinal, that a segment of the path names.
+
+    Raises:
+        BatchNotFound: it is not a number that an id can be.
+    """
+    text: str = request.path_params[name]
+    if not _is_number(text):
+        raise BatchNotFound(f"{text[:32]!r} is not an id; ids are numbers of up to {_DIGITS} digits")
+    return int(text)
+
+
+def natural(what: str, text: str | None) -> int | None:
+    """The whole number that a text is; None if there is none.
+
+    Args:
+        what: the number, as an error names it.
+        text: a parameter, or a segment of the path.
+
+    Raises:
+        InvalidRequest: it is not a whole number from 0 on.
+    """
+    if not text:
+        return None
+    if not _is_number(text):
+        raise InvalidRequest(f"{what} is a whole number, not {text[:32]!r}")
+    return int(text)
+
+
+def cursor_in(request: Request) -> str | None:
+    """Where the page of a listing begins; None at its beginning."""
+    return request.query_params.get("cursor") or None
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS

@@ -1,11 +1,11 @@
-"""What an action is: when it is possible, what it asks, what it does, and what it says afterwards."""
+"""What an action is: what it asks, does, and says afterwards; and how far one press goes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from starlette.datastructures import ImmutableMultiDict
 
@@ -158,3 +158,18 @@ class ConsoleAction(Generic[T]):
     do: Callable[[Press, T], Effect]
     danger: bool = False
     typed: bool = False
+
+
+PAGES: Final = 20
+"""Calls that one press makes at most; what is left takes another."""
+TIME_MS: Final = 15_000
+"""After how long it makes no further call: an answer of API Gateway has 29 seconds."""
+
+
+def pages(now: Callable[[], int]) -> Iterator[int]:
+    """Count the pages that one press may read, from 0."""
+    until = now() + TIME_MS
+    for page in range(PAGES):
+        if page and now() >= until:
+            return
+        yield page

@@ -1,19 +1,196 @@
-"""Actions on a whole batch: close, cancel, change limits, remove, verify, and tell its targets again."""
+"""Actions on a whole batch: close, cancel, change limits, verify, remove, and tell its targets again."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Press, Question, nothing
-from fanin.console.actions.batch_limits import LIMITS
+from fanin.client.conversions import milliseconds, seconds
+from fanin.console.actions.action import (
+    PAGES,
+    ConsoleAction,
+    Effect,
+    EffectKind,
+    Field,
+    Press,
+    Question,
+    ShownFacts,
+    nothing,
+    pages,
+)
 from fanin.console.actions.failures import REDRIVE, RELEASE
-from fanin.console.actions.progress import facts_of, not_done, state_of
-from fanin.console.actions.verify import VERIFY
-from fanin.console.actions.words import are, between, was
-from fanin.domain.batch import Batch, Kind, State
+from fanin.console.actions.words import are, between, facts_of, not_done, state_of, was
+from fanin.domain.batch import Batch, ChangeLimits, Kind, Mode, OnDeadline, State
+from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.plurals import counted
 from fanin.domain.targets import TargetReport, TargetState
+from fanin.errors import FaninError, InvalidRequest
+from fanin.wire import typed
+from fanin.wire.json_types import encode_time
+
+_MOST: Final = 256
+"""Characters of a field."""
+_FIELDS: Final = (
+    ("deadline", "Deadline", "such as 2h, or 2026-11-21T20:00:00Z"),
+    ("tolerated_failures", "Tolerated failures", "such as 10, or 5%"),
+    ("min_sample", "Items before a share counts", "such as 20; without it, 100"),
+    ("stall_after", "Stall time", "such as 15m; 0 for never"),
+    ("milestones", "Milestones", "such as 50,90; or none"),
+)
+TYPED: Final = tuple(name for name, _, _ in _FIELDS)
+"""The names of the fields."""
+
+
+def _not_changed(batch: Batch) -> str:
+    if batch.kind is not Kind.BATCH:
+        return f"A {batch.kind} has limits of its own."
+    ended = f"The batch is {state_of(batch)}; only limits of a live batch can change."
+    return ended if batch.state.terminal else ""
+
+
+def _ask_limits(press: Press, batch: Batch) -> Question:
+    then = "completes" if batch.on_deadline is OnDeadline.COMPLETE else "times out"
+    says = (
+        "What you leave empty stays as it is.",
+        f"At its deadline the batch {then} with what is missing. A duration counts from your press.",
+        "The batch is cancelled at once if more items have failed by now than you tolerate.",
+    )
+    facts = (*_limits(batch), *facts_of(press.fanin.ledger.status(batch.batch_id)))
+    fields = (Field(name, label, press.text(name), hint=hint, most=_MOST) for name, label, hint in _FIELDS)
+    return Question(says, "Change the limits", facts, fields=tuple(fields))
+
+
+def _limits(batch: Batch) -> ShownFacts:
+    """The limits as they are."""
+    return (
+        ("Deadline", "none" if batch.deadline is None else encode_time(batch.deadline)),
+        ("Tolerated failures", batch.tolerated_failures.in_words if batch.tolerated_failures else "any"),
+        ("Stall time", f"{batch.stall_after:,} s" if batch.stall_after else "never"),
+        ("Milestones", ", ".join(f"{one}%" for one in batch.milestones) or "none"),
+    )
+
+
+def _change_limits(press: Press, batch: Batch) -> Effect:
+    after = press.fanin.ledger.change(batch.batch_id, _limits_typed(press))
+    was = dict(_limits(batch))
+    facts = _limits(after)
+    changed = [f"{label.lower()}, which was {was[label]}" for label, now in facts if now != was[label]]
+    says = f"Changed: {'; '.join(changed)}." if changed else "The limits are what they were."
+    if after.state.terminal:
+        says += f" The batch is {state_of(after)} now."
+    return Effect(EffectKind.DONE, says, {"items": after.items}, facts)
+
+
+def _limits_typed(press: Press) -> ChangeLimits:
+    """What the form says, as ``fanin change`` reads it.
+
+    Raises:
+        InvalidRequest: a field is not what it should be.
+    """
+    deadline, stall_after, milestones, tolerated, sample = map(
+        press.text, ("deadline", "stall_after", "milestones", "tolerated_failures", "min_sample")
+    )
+    if sample and not tolerated:
+        raise InvalidRequest("a number of items goes with a tolerated share of failures, like 5%; give both")
+    least = typed.whole(sample, 1, MAX_ITEMS) if sample else None
+    return ChangeLimits(
+        milliseconds(typed.moment(deadline), press.now()) if deadline else None,
+        typed.tolerance(tolerated, least) if tolerated else None,
+        seconds(typed.span(stall_after)) if stall_after else None,
+        typed.percents(milestones) if milestones else None,
+    )
+
+
+LIMITS: Final = ConsoleAction(
+    "limits",
+    "changeLimits",
+    "Change limits",
+    "Deadline, tolerated failures, stall time, milestones",
+    _not_changed,
+    _ask_limits,
+    _change_limits,
+    typed=True,
+)
+
+
+LINES: Final = 50
+"""Disagreements that an outcome lists; of more, it says how many."""
+
+
+def _not_verified(batch: Batch) -> str:
+    return "An estimated batch has no items to verify." if batch.mode is Mode.ESTIMATED else ""
+
+
+def _ask_verify(press: Press, batch: Batch) -> Question:
+    progress = press.fanin.ledger.status(batch.batch_id)
+    items, left = counted(progress.batch.items, "item"), between(*not_done(progress), "item")
+    says = (
+        f"The state of {items} is recomputed, and what disagrees is listed. Only what lies above the {left}"
+        f" not done is read, in up to {PAGES} pages."
+    )
+    return Question(
+        (says,),
+        f"Verify {items}",
+        facts_of(progress),
+        fields=(Field("repair", "Repair what disagrees", "yes", kind="checkbox"),),
+    )
+
+
+def _verify(press: Press, batch: Batch) -> Effect:
+    repair = press.text("repair") == "yes"
+    cursor, pending, trouble = press.text("cursor") or None, 0, ""
+    found: list[str] = []
+    unrepaired, row = 0, batch
+    for page in pages(press.now):
+        try:
+            verdict = press.fanin.ledger.verify(batch.batch_id, cursor=cursor, repair=repair)
+        except FaninError as error:
+            if not page:
+                raise
+            trouble = f" Then: {error}"  # what was repaired before stays so
+            break
+        pending += verdict.pending
+        found += verdict.disagreements
+        unrepaired += 0 if verdict.repaired else len(verdict.disagreements)
+        cursor, row = verdict.cursor, verdict.batch
+        if cursor is None:
+            break
+    lines = (*found[:LINES], *([f"and {len(found) - LINES:,} more"] if len(found) > LINES else []))
+    numbers = {"disagreements": len(found), "repaired": len(found) - unrepaired, "pending": pending}
+    facts = (("Not done, as counted", f"{pending:,}"), ("State", state_of(row)))
+    says = _verify_says(len(found), unrepaired)
+    if cursor is None:
+        changed = EffectKind.PARTLY if unrepaired else EffectKind.DONE
+        return Effect(changed, f"{says} All items were looked at.", numbers, facts, lines)
+    return Effect(
+        EffectKind.PARTLY,
+        f"{says} {counted(pending, 'item')} that are not done were looked at so far.{trouble}",
+        numbers,
+        facts,
+        lines,
+        again="Go on with the rest",
+        address={"cursor": cursor, "repair": "yes" if repair else None},
+    )
+
+
+def _verify_says(found: int, unrepaired: int) -> str:
+    if not found:
+        return "Nothing disagrees."
+    repaired = found - unrepaired
+    parts = [f"{counted(repaired, 'disagreement')} found and repaired."] if repaired else []
+    parts += [f"{counted(unrepaired, 'disagreement')} found and not repaired."] if unrepaired else []
+    return " ".join(parts)
+
+
+VERIFY: Final = ConsoleAction(
+    "verify",
+    "verifyBatch",
+    "Verify",
+    "Recompute its state from the items",
+    _not_verified,
+    _ask_verify,
+    _verify,
+)
 
 
 def _not_closed(batch: Batch) -> str:

@@ -21,10 +21,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Press
-from fanin.console.actions.batch_limits import TYPED
-from fanin.console.actions.log import MAX_ASKED, MAX_SAYS, LogEntry
+from fanin.console.actions.batches import TYPED
+from fanin.console.actions.log import KEPT, MAX_ASKED, MAX_SAYS, LogEntry
 from fanin.console.actions.subjects import SUBJECTS, Subject
-from fanin.console.security.forms import read_form
+from fanin.console.sessions import read_form
 from fanin.console.state import console_of, status_of
 from fanin.entry.http.statuses import INTERNAL_ERROR
 from fanin.entry.http.table import route_of
@@ -234,4 +234,27 @@ def _routes(subject: Subject[Any]) -> tuple[Route, Route]:
     return Route(path, ask), Route(path, press, methods=["POST"])
 
 
-ROUTES: Final = tuple(route for subject in SUBJECTS for route in _routes(subject))
+PAGE: Final = 25
+"""Entries of a page, which keeps it under 100 KB whatever their texts are."""
+
+
+def log(request: Request) -> Response:
+    console = console_of(request)
+    entries = console.log.entries()
+    after = request.query_params.get("after", "")
+    first = int(after) if after.isascii() and after.isdigit() and len(after) <= len(str(KEPT)) else 0
+    stop = first + PAGE
+    return console.page(
+        request,
+        "log.html",
+        here="log",
+        entries=entries[first:stop],
+        after=stop if stop < len(entries) else None,
+        kept=KEPT,
+    )
+
+
+ROUTES: Final = (
+    *(route for subject in SUBJECTS for route in _routes(subject)),
+    Route("/log", log),
+)

@@ -19,11 +19,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanin.console.live.feeds import View
-from fanin.console.live.samples import Sample
+from fanin.console.feeds import View
 from fanin.console.pages import picture
 from fanin.console.pages.heading import Heading, asked, heading, page_of
-from fanin.console.pictures.progress import Plot, plot
+from fanin.console.pages.progress import Plot, plot
+from fanin.console.samples import Sample
 from fanin.console.state import Console
 from fanin.domain.batch import Mode
 from fanin.domain.diagnosis import Diagnosis

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from fanin.console.actions.action import ConsoleAction
 from fanin.console.actions.batches import CANCEL
 from fanin.console.actions.failures import REDRIVE
-from fanin.console.live.feeds import View
+from fanin.console.feeds import View
 from fanin.console.pages.progress import Row, rows_of
 from fanin.console.state import Console, console_of
 from fanin.domain.batch import Batch, Kind, State

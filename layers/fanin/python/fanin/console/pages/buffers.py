@@ -1,7 +1,8 @@
-"""Buffers: how full each is, and one of them with its queue and its batch."""
+"""Buffers: how full each is, drawn as a gauge, and one of them with its queue and its batch."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -12,13 +13,49 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fanin import names
-from fanin.console.live.feeds import View
-from fanin.console.pages.addresses import cursor_in
-from fanin.console.pictures.gauge import gauge
-from fanin.console.state import Console, Unreadable, console_of
+from fanin.console.feeds import View
+from fanin.console.state import Console, Unreadable, console_of, cursor_in
 from fanin.domain.batch import Batch
 from fanin.domain.buffer import BufferPage, Level
 from fanin.errors import GONE, BufferNotFound
+
+_ARC: Final = "M 10 60 A 50 50 0 0 1 110 60"
+"""From the left end over the top to the right end."""
+_WHOLE: Final = 100
+"""Length of the arc in the units of its dashes."""
+_TICK: Final = 1.2
+
+
+def gauge(parts: Mapping[str, int], limit: int, label: str) -> Markup:
+    """Draw a gauge. If there is more than the limit, the whole arc is what there is, and a tick is the limit.
+
+    Args:
+        parts: class in the style sheet → amount, from the left on.
+        limit: the amount that fills it.
+        label: what it shows, for those who do not see it.
+    """
+    total = sum(parts.values())
+    whole = max(total, limit, 1)
+    drawn: list[Markup] = []
+    start = 0.0
+    for name, amount in parts.items():
+        length = _WHOLE * amount / whole
+        drawn.append(_dash(name, start, length))
+        start += length
+    at = _WHOLE * limit / whole
+    drawn.append(_dash("limit", at - _TICK / 2, _TICK if total > limit else 0))
+    return Markup(
+        '<svg class="gauge" viewBox="0 0 120 66" role="img" aria-label="{}">'
+        '<path class="rest" d="{}"/>{}</svg>'
+    ).format(label, _ARC, Markup("").join(drawn))
+
+
+def _dash(name: str, start: float, length: float) -> Markup:
+    """A part of the arc. One without length is not seen, but there, so that a live view can change it."""
+    return Markup('<path class="{}" d="{}" pathLength="{}" stroke-dasharray="0 {:.2f} {:.2f} {}"/>').format(
+        name, _ARC, _WHOLE, max(start, 0), length, 2 * _WHOLE
+    )
+
 
 REJECTS: Final = (names.METRIC_BUFFER_REJECTS, names.METRICS_NAMESPACE)
 """The metric that counts refused puts, and its namespace: no call of the service says how many there were."""

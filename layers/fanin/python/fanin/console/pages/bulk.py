@@ -20,10 +20,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanin.console.actions.action import ConsoleAction, Effect, EffectKind, Question
+from fanin.console.actions.action import TIME_MS, ConsoleAction, Effect, EffectKind, Question
 from fanin.console.actions.batches import CANCEL
 from fanin.console.actions.failures import REDRIVE
-from fanin.console.actions.paging import TIME_MS
 from fanin.console.actions.subjects import BATCH
 from fanin.console.actions.words import are
 from fanin.console.pages.actions import BROKEN, act, pressed, read_only

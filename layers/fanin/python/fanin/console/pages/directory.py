@@ -1,23 +1,26 @@
-"""The directory: who listens to a topic, and until when."""
+"""The directory: who listens to a topic, and until when; and the routes: which events go to which topic."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from fanin.console.live.feeds import View
-from fanin.console.state import Console, console_of
+from fanin.console.feeds import View
+from fanin.console.state import Console, console_of, cursor_in
 from fanin.domain import limits
 from fanin.domain.directory import Registration
+from fanin.domain.routing import Policy
 from fanin.domain.routing import Route as EventRoute
 from fanin.errors import InvalidRequest
+from fanin.names import ROUTE_RULE
 
 SHOWN: Final = 50
 """Registrations of a page."""
@@ -170,9 +173,53 @@ async def live(request: Request) -> Response:
     return console.follow(request, ("directory", query), read)
 
 
+SHOWN_ROUTES: Final = 50
+"""Routes of a page."""
+POLICIES: Final[Mapping[Policy, str]] = {
+    Policy.ALL: "all of them",
+    Policy.FIRST: "the first by name whose queue takes it",
+    Policy.SENDER: "the one that the event names as reply_to or sender; without one, the first",
+}
+"""Who of those who match gets an event."""
+
+
+def routes(request: Request) -> Response:
+    console = console_of(request)
+    page = console.fanin.routing.page(cursor=cursor_in(request), limit=SHOWN_ROUTES)
+    return console.page(
+        request, "routes.html", here="routes", page=page, patterns=[_line(one.pattern) for one in page.routes]
+    )
+
+
+def route(request: Request) -> Response:
+    """Show a route, and who gets its events: two calls, and more where few have the attributes."""
+    console = console_of(request)
+    found = console.fanin.routing.get(request.path_params["name"])
+    query = DirectoryQuery(found.topic, tuple(f"{name}={value}" for name, value in found.attributes.items()))
+    receivers, cursor = registrations(console, query)
+    return console.page(
+        request,
+        "route.html",
+        here="routes",
+        route=found,
+        pattern=json.dumps(found.pattern, indent=2, ensure_ascii=False),
+        policy=POLICIES[found.policy],
+        rule=ROUTE_RULE + found.name,
+        query=query,
+        receivers=receivers,
+        more=cursor is not None,
+    )
+
+
+def _line(pattern: Mapping[str, Any]) -> str:
+    return json.dumps(pattern, ensure_ascii=False)
+
+
 ROUTES: Final = (
     Route("/directory", directory),
     Route("/directory/{topic}", topic),
     Route("/directory/{topic}/{name}", registration),
     Route("/live/directory/{topic}", live),
+    Route("/routes", routes),
+    Route("/routes/{name}", route),
 )

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from fanin.app.ledger.announcing import end_event
 from fanin.app.ports.events import Event
-from fanin.console.actions.progress import state_of
+from fanin.console.actions.words import state_of
 from fanin.console.pages.excerpts import beginning
 from fanin.console.pages.heading import Heading, asked, heading, page_of
 from fanin.console.state import Console

@@ -1,4 +1,4 @@
-"""The failures of a batch: by error, one by one, and each with its message."""
+"""The failures of a batch, by error, one by one, and each with its message; and its redrives."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanin.console.pages.addresses import cursor_in, natural
 from fanin.console.pages.excerpts import Beginning, beginning
 from fanin.console.pages.heading import asked, heading, page_of
 from fanin.console.rendering import error_key
-from fanin.console.state import Console
+from fanin.console.state import Console, cursor_in, natural
 from fanin.domain.failures import MessageAttribute
 from fanin.domain.reports import ErrorGroup, FailedItem
 from fanin.errors import FailureNotFound
@@ -183,8 +182,21 @@ def _ordinal(request: Request) -> int:
     return natural("the ordinal of an item", request.path_params["ordinal"]) or 0
 
 
+REDRIVES: Final = 20
+"""Redrives of a page."""
+
+
+def redrives(request: Request) -> Response:
+    console, batch_id = asked(request)
+    cursor = cursor_in(request)
+    above = heading(console, batch_id)
+    page = console.fanin.redrives.redrives(batch_id, cursor=cursor, limit=REDRIVES)
+    return page_of(request, "redrives.html", "redrives", above, page=page, first_page=cursor is None)
+
+
 ROUTES: Final = (
     Route("/batches/{batch_id}/failures", failures),
     Route("/batches/{batch_id}/failures/{ordinal}", failure),
     Route("/batches/{batch_id}/failures/{ordinal}/body", body),
+    Route("/batches/{batch_id}/redrives", redrives),
 )

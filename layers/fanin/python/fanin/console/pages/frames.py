@@ -11,11 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanin.console.live.feeds import View
-from fanin.console.pages.addresses import cursor_in, id_in
+from fanin.console.feeds import View
 from fanin.console.pages.batches import SIZES, BatchSection, routes
 from fanin.console.pages.progress import Row, sampled
-from fanin.console.state import Console, console_of
+from fanin.console.state import Console, console_of, cursor_in, id_in
 from fanin.domain.batch import Kind, State
 from fanin.domain.frames import DESTINATION, REPLY_TO, SOURCE, Frame
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fanin.console.live.feeds import View
+from fanin.console.feeds import View
 from fanin.console.pages.buffers import levels_of
 from fanin.console.pages.progress import Row, rows_of
 from fanin.console.state import Console, console_of

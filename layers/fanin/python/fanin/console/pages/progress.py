@@ -1,11 +1,12 @@
-"""How far the batches of a page are: asked for at the same time, and only where the row does not say it."""
+"""How far the batches of a page are, asked for only where the row does not say it; over time, as a plot."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from fanin.console.live.samples import Sample
+from fanin.console.samples import Sample
 from fanin.console.state import Console, Unreadable
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.reports import Progress
@@ -65,3 +66,108 @@ def _row(console: Console, batch: Batch, progress: Progress | None) -> Row:
     if batch.mode is Mode.ESTIMATED:
         return Row(batch, min(batch.acked, batch.items), exact=False)
     return Row(batch, None)
+
+
+WIDTH: Final = 600
+HEIGHT: Final = 100
+"""Units of a plot's view box; it is stretched to the space that there is."""
+TABLE_ROWS: Final = 40
+"""Rows of the table that stands beside a plot for those who cannot see it."""
+_NEAR: Final = 0.5
+"""If the lowest value of a line is above this share of the highest, its axis does not begin at 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line over time.
+
+    Attributes:
+        name: ``done`` or ``failed``.
+        low: value at the bottom of its axis.
+        high: value at the top.
+        points: of an SVG polyline.
+        first: value at the beginning.
+        last: value at the end.
+    """
+
+    name: str
+    low: int
+    high: int
+    points: str
+    first: int
+    last: int
+
+    @property
+    def short(self) -> bool:
+        """Whether the ends of the axis differ also if they are written with three digits."""
+        return self.low == 0 or (self.high - self.low) * 50 >= self.high
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Lines over the same time.
+
+    Attributes:
+        lines: what was done; and what failed, if anything did.
+        begin: time at the left, ms.
+        end: time at the right, ms.
+        rows: samples for a table, at most ``TABLE_ROWS``; the oldest first.
+    """
+
+    lines: tuple[Line, ...]
+    begin: int
+    end: int
+    rows: tuple[Sample, ...]
+
+    @property
+    def middle(self) -> int:
+        """The time halfway, ms."""
+        return (self.begin + self.end) // 2
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return (self.end - self.begin) / 1000
+
+
+def plot(samples: Sequence[Sample]) -> Plot | None:
+    """Lay out the progress of a batch; None if there are no two samples, which make a line.
+
+    Args:
+        samples: the oldest first, each at another time.
+    """
+    if len(samples) < 2:  # noqa: PLR2004
+        return None
+    lines = [_line("done", samples, lambda sample: sample.done)]
+    if any(sample.failed for sample in samples):
+        lines.append(_line("failed", samples, lambda sample: sample.failed))
+    return Plot(tuple(lines), samples[0].at, samples[-1].at, some(samples, TABLE_ROWS))
+
+
+def _line(name: str, samples: Sequence[Sample], value: Callable[[Sample], int]) -> Line:
+    values = [value(sample) for sample in samples]
+    low, high = axis(min(values), max(values))
+    begin, passed = samples[0].at, samples[-1].at - samples[0].at
+    points = " ".join(
+        f"{WIDTH * (sample.at - begin) / passed:.1f},{HEIGHT * (high - at) / (high - low):.1f}"
+        for sample, at in zip(samples, values, strict=True)
+    )
+    return Line(name, low, high, points, values[0], values[-1])
+
+
+def axis(least: int, most: int) -> tuple[int, int]:
+    """Where an axis for these values begins and ends: at round numbers, the first below the second."""
+    if least == most or least <= most * _NEAR:
+        step = 10 ** max(0, len(str(most)) - 2)
+        return 0, max(1, -(-most // step) * step)
+    step = 10 ** max(0, len(str(max(1, most - least))) - 1)
+    low, high = least // step * step, -(-most // step) * step
+    return low, high
+
+
+def some(samples: Sequence[Sample], most: int) -> tuple[Sample, ...]:
+    """At most so many of the samples, evenly chosen, with the first and the last."""
+    if len(samples) <= most:
+        return tuple(samples)
+    last = len(samples) - 1
+    return tuple(samples[round(at * last / (most - 1))] for at in range(most))

@@ -13,11 +13,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from fanin.console.live.feeds import View
-from fanin.console.pages.addresses import id_in
+from fanin.console.feeds import View
 from fanin.console.pages.batches import SIZES, BatchSection, routes
 from fanin.console.pages.excerpts import Excerpt, excerpts, shown_json
-from fanin.console.state import Console, console_of
+from fanin.console.state import Console, console_of, id_in
 from fanin.domain.batch import Kind, State
 from fanin.domain.limits import MAX_REPLIES
 from fanin.domain.scatter import FailedRecipient, GatheredReply, MissingRecipient, Scattered

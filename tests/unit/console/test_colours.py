@@ -11,7 +11,7 @@ from itertools import combinations
 
 import pytest
 
-from fanin.console.pictures.bits import Drawing
+from fanin.console.pages.picture import Drawing
 from fanin.console.rendering import HERE
 from fanin.domain.batch import Batch
 from fanin.domain.picture import Cell, Picture

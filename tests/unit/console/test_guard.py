@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.console.security.guard import OPEN_AGAIN
+from fanin.console.guard import OPEN_AGAIN
 
 HOSTS = frozenset({"127.0.0.1:8642", "localhost:8642"})
 MINE = {"origin": "http://127.0.0.1:8642"}

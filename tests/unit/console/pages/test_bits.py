@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.console.pictures.bits import SIDE, Drawing, Square, done_parts, items, marks
+from fanin.console.pages.picture import SIDE, Drawing, Square, done_parts, items, marks
 from fanin.domain.batch import Batch
 from fanin.domain.picture import Cell, ItemState, Picture, PictureItem
 

@@ -1,4 +1,4 @@
-"""Items of a batch: the results of those that are done, and one item, found by its ordinal or its key."""
+"""The smaller pages of one batch: why it is not finished, targets, children, cost, missing items, results."""
 
 from __future__ import annotations
 
@@ -8,12 +8,64 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from fanin.console.pages.addresses import cursor_in, natural
 from fanin.console.pages.excerpts import beginning, excerpts, shown_json
 from fanin.console.pages.heading import asked, heading, page_of
+from fanin.console.pages.progress import rows_of
+from fanin.console.state import cursor_in, natural
+from fanin.domain.batch import Mode
+from fanin.domain.costs import BLOCK, failure_writes, spent
 from fanin.domain.ids import parse_item
+from fanin.domain.prices import DEFAULT, prices_or_default
 from fanin.domain.tree import Tree
 from fanin.errors import InvalidRequest
+
+
+def why(request: Request) -> Response:
+    console, batch_id = asked(request)
+    above = heading(console, batch_id)
+    return page_of(request, "why.html", "why", above, diagnosis=console.fanin.diagnostics.why(batch_id))
+
+
+def targets(request: Request) -> Response:
+    console, batch_id = asked(request)
+    above = heading(console, batch_id)
+    found = console.fanin.ledger.targets(batch_id).targets if above.batch.targets else ()
+    return page_of(request, "targets.html", "targets", above, targets=found)
+
+
+CHILDREN: Final = 50
+"""Children of a page."""
+
+
+def children(request: Request) -> Response:
+    console, batch_id = asked(request)
+    cursor = cursor_in(request)
+    above = heading(console, batch_id)
+    page = console.fanin.ledger.list(None, parent=batch_id, cursor=cursor, limit=CHILDREN)
+    first = sorted(page.batches, key=lambda batch: batch.attention is None and not batch.failed)
+    rows = rows_of(console, first)
+    return page_of(request, "children.html", "children", above, rows=rows, cursor=page.cursor)
+
+
+def cost(request: Request) -> Response:
+    console, batch_id = asked(request)
+    above = heading(console, batch_id)
+    batch = above.batch
+    done = above.row.done or 0
+    exact = batch.mode is Mode.EXACT
+    failed = batch.failed + batch.held
+    return page_of(
+        request,
+        "cost.html",
+        "cost",
+        above,
+        ways=spent(batch.items, done, failed, exact=exact),
+        whole=spent(batch.items, batch.items, failed, exact=exact),
+        prices=DEFAULT if above.cost is None else prices_or_default(above.cost.region),
+        block=BLOCK,
+        failure=failure_writes(0),
+    )
+
 
 _TREE: Final = Tree()
 ROWS: Final = 30
@@ -73,7 +125,25 @@ def search(request: Request) -> Response:
     return RedirectResponse(address, 303)
 
 
+RANGES: Final = 100
+"""Ranges of a page."""
+
+
+def missing(request: Request) -> Response:
+    console, batch_id = asked(request)
+    cursor = cursor_in(request)
+    above = heading(console, batch_id)
+    known = above.batch.mode is Mode.EXACT
+    found = console.fanin.ledger.missing(batch_id, cursor=cursor, limit=RANGES) if known else None
+    return page_of(request, "missing.html", "missing", above, missing=found, first_page=cursor is None)
+
+
 ROUTES: Final = (
+    Route("/batches/{batch_id}/why", why),
+    Route("/batches/{batch_id}/targets", targets),
+    Route("/batches/{batch_id}/children", children),
+    Route("/batches/{batch_id}/cost", cost),
+    Route("/batches/{batch_id}/missing", missing),
     Route("/batches/{batch_id}/results", results),
     Route("/batches/{batch_id}/items", search),
     Route("/batches/{batch_id}/items/{ordinal}", item),

@@ -10,10 +10,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Final
+from urllib.parse import parse_qsl
 
+from starlette.datastructures import ImmutableMultiDict
+from starlette.requests import Request
 from starlette.responses import Response
 
 from fanin.console.options import Options
+from fanin.errors import AccessDenied, InvalidRequest, RequestTooLarge
 
 LAUNCHES: Final = 16
 SESSIONS: Final = 64
@@ -69,3 +73,35 @@ def _kept(known: OrderedDict[str, None], secret: str, most: int) -> str:
 
 def _digest(text: str) -> str:
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+TOKEN: Final = "form_token"  # noqa: S105 - the name of a field
+MAX_FORM: Final = 65_536
+"""Bytes of a form."""
+_MAX_FIELDS: Final = 200
+
+
+async def read_form(request: Request, session: str) -> ImmutableMultiDict[str, str]:
+    """Read the fields of a form, without its token.
+
+    Raises:
+        AccessDenied: the form is not from a page of this session.
+        RequestTooLarge: it is too long.
+        InvalidRequest: it is not a form.
+    """
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_FORM:
+            raise RequestTooLarge(f"a form has at most {MAX_FORM:,} bytes")
+    try:
+        fields = parse_qsl(
+            body.decode(), keep_blank_values=True, strict_parsing=True, max_num_fields=_MAX_FIELDS
+        )
+    except ValueError as error:
+        raise InvalidRequest(f"the body is not a form: {error}") from error
+    # Compared as bytes: a text may have characters that compare_digest does not take.
+    given = dict(fields).get(TOKEN, "")
+    if not hmac.compare_digest(given.encode(errors="surrogatepass"), form_token(session).encode()):
+        raise AccessDenied("the form is from another session; go back, load the page again, and press again")
+    return ImmutableMultiDict([pair for pair in fields if pair[0] != TOKEN])

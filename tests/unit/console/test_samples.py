@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from fanin.console.live.samples import BATCHES, POINTS, Sample, Samples
+from fanin.console.samples import BATCHES, POINTS, Sample, Samples
 
 
 def at(second: int, done: int) -> Sample:

@@ -1,4 +1,4 @@
-"""The guard in front of all pages: checks where a request comes from before anything is read.
+"""The guard in front of all pages: checks where a request comes from, and sets headers.
 
 Host: a page of another site can give its own name the address of this machine (DNS rebinding), and its
 requests then carry that name. Origin: a form on another site can post to this port.
@@ -15,8 +15,31 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fanin.console.options import Options
-from fanin.console.security.headers import HEADERS, NEVER_STORED
-from fanin.console.security.sessions import Sessions, keep
+from fanin.console.sessions import Sessions, keep
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""Nothing inline, nothing from other hosts, so that a text that slips into a page cannot run."""
+
+REFERRER: Final = "same-origin"
+"""Tells other sites nothing. Under ``no-referrer``, browsers call the origin of the console's forms null."""
+
+HEADERS: Final[dict[str, str]] = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": REFERRER,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+STORED_FOR_A_YEAR: Final = "public, max-age=31536000, immutable"
+"""Cache-Control of static files, whose addresses change with their content."""
+NEVER_STORED: Final = "no-store"
+"""Cache-Control of pages: they show what others must not find in a cache."""
+
 
 LAUNCH: Final = "launch"
 """Query parameter of a launch link."""

@@ -1,1 +1,0 @@
-"""Live views: one reader for all who look at the same thing, and the events that they get."""

@@ -1,1 +1,0 @@
-"""Pictures, as SVG that the server makes."""

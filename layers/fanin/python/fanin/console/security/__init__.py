@@ -1,1 +1,0 @@
-"""Who is answered by a console, and what a browser may do with its pages."""
