@@ -26,7 +26,7 @@ def test_a_recipient_that_is_silent_at_first_is_asked_again(world: World) -> Non
     assert tracker.scatters.reply(message, {"km": 1}).first
 
     # When the timeout is over, and it replies to the second, through the queue
-    (again,) = take(world, slow, within=30)
+    (again,) = take(world, slow)
     assert again.item == missed.item
     tracker.scatters.reply_later(again, {"km": 2})
 

@@ -62,15 +62,16 @@ def ends(told: list[Told]) -> list[Told]:
     return [one for one in told if one.detail_type not in names.EARLY_TYPES.values()]
 
 
-def take(world: World, url: str, within: float = 20) -> list[ReceivedMessage]:
-    """Receive the messages that come to a queue next, and remove them."""
-    sqs = world.tracker.sqs
+def take(world: World, url: str, count: int = 1) -> list[ReceivedMessage]:
+    """Receive so many of the messages that come to a queue, and remove them; there may be more of them."""
+    sqs, messages = world.tracker.sqs, []
 
-    def receive() -> list[Any]:
+    def receive() -> bool:
         answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"])
-        return answer.get("Messages", [])
+        messages.extend(answer.get("Messages", []))
+        return len(messages) >= count
 
-    messages = world.until(receive, within)
+    world.until(receive)
     for message in messages:
         sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
     return [from_queue(message) for message in messages]
