@@ -1,6 +1,7 @@
-"""Runs the tests stage by stage: ``python -m tests [STAGE ...]``, all if none is named. ``make test`` does.
+"""Runs the tests in stages: ``python -m tests [STAGE ...]``, all if none is named. ``make test`` does.
 
-Every stage runs, also after one has failed. A table and one sum come last.
+Two stages run at a time, since those with servers and browsers wait half of the time. Every stage runs, also
+after one has failed. A table and one sum come last.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -38,12 +40,12 @@ class Stage:
 CORES: Final = max(2, min(4, os.cpu_count() or 2))
 CONTRACTS: Final = ("behaviour", "stateful", "integration", "oracle", "npm", "infra", "docs", "mutants")
 STAGES: Final = (
+    # Those that wait and those that compute take turns, so that a pair has both.
+    Stage("e2e", ("tests/e2e",), workers=3),
     # schemathesis is a plugin that takes each process a second to import.
     Stage("unit", ("tests/unit",), ("-p", "no:schemathesis"), workers=CORES),
-    Stage("contracts", tuple(f"tests/{folder}" for folder in CONTRACTS), workers=CORES),
-    # Half of the time these wait for queues and schedules, and a core is idle.
-    Stage("e2e", ("tests/e2e",), workers=3),
     Stage("browser", ("tests/browser",), ("--no-loadscope-reorder",)),  # its conftest has the order
+    Stage("contracts", tuple(f"tests/{folder}" for folder in CONTRACTS), workers=CORES),
     # Spark tests share a session, and those of one file what it has cached.
     Stage("spark", ("tests/spark",), ("--no-loadscope-reorder", "-p", "no:schemathesis")),
 )
@@ -67,9 +69,13 @@ def run(stage: Stage) -> Figures | None:
         *stage.paths,
     ]
     print(f"== {stage.name}: {' '.join(stage.paths)}", flush=True)
-    ended = subprocess.run(command, cwd=ROOT, check=False, env={**os.environ, "FANIN_SCREENSHOTS": "1"})  # noqa: S603
+    environment = {**os.environ, "FANIN_SCREENSHOTS": "1"}
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, **both) as running:  # noqa: S603
+        for line in running.stdout or ():
+            print(f"{stage.name:9} {line}", end="", flush=True)
     figures = read(file)
-    return figures if figures and (ended.returncode == 0) == (figures.count("failed") == 0) else None
+    return figures if figures and (running.returncode == 0) == (figures.count("failed") == 0) else None
 
 
 def main() -> int:
@@ -79,7 +85,9 @@ def main() -> int:
     wanted = parser.parse_args().stages
     if unknown := set(wanted) - {stage.name for stage in STAGES}:
         parser.error(f"there is no stage {', '.join(sorted(unknown))}")
-    results = {stage.name: run(stage) for stage in STAGES if not wanted or stage.name in wanted}
+    stages = [stage for stage in STAGES if not wanted or stage.name in wanted]
+    with ThreadPoolExecutor(2) as pool:
+        results = dict(zip([stage.name for stage in stages], pool.map(run, stages), strict=True))
     print(f"\n{'stage':9} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8} {'CPU s':>7}")
     for name, figures in results.items():
         print(f"{name:9} {figures or 'broke off: see above'}")
