@@ -12,7 +12,7 @@ from fanin.domain.tree import Tree
 
 MILLION, BILLION = 10**6, 10**9
 NAMES = {MILLION: "10⁶", BILLION: "10⁹"}
-SEEDED_RANGES = 1_000
+SEEDED_RANGES = 100
 WIDTH = Tree().width
 
 

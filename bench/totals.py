@@ -12,7 +12,7 @@ from bench.world import Spent, World, span
 from fanin.domain.limits import MAX_MARKS
 from fanin.domain.marks import Done
 
-ITEMS = 262_144
+ITEMS = 65_536
 TWICE = 50  # every 50th item is acknowledged again, with other values
 NAMES = ("rows", "bytes", "cents", "pages")
 WIDTH = 64
