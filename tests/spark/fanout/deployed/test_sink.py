@@ -52,6 +52,25 @@ def test_a_frame_becomes_a_batch_that_its_consumers_complete(spark: SparkSession
     assert len(handled.bodies) == 70
 
 
+def test_items_have_the_keys_of_a_column_and_their_messages_the_batch_as_group(
+    spark: SparkSession, fanin: Service
+) -> None:
+    # Given rows with keys, of which one has none
+    frame = numbers(spark, 250).withColumn("key", F.expr("if(id = 7, NULL, concat('k ', id))"))
+    tracker, queue = fanin.tracker(), new_queue()
+    batch = tracker.open().batch_id
+
+    # When they are written, and consumers work
+    with consumers(tracker, queue) as handled:
+        save(frame, batch, queue, keys="key", fair="true")
+
+    # Then each key is an item that is done, and the row without one has failed
+    row = tracker.status(batch).batch
+    assert (row.state, row.items, row.failed) == (State.COMPLETE, 250, 1)
+    assert len(handled.bodies) == 249
+    assert tracker.find_key(batch, "k 249").done
+
+
 def test_each_row_is_evaluated_once_and_what_is_not_text_has_failed(
     spark: SparkSession, fanin: Service, tmp_path: Path
 ) -> None:

@@ -65,7 +65,7 @@ def test_a_task_holds_at_most_a_page_however_large_its_partition_is() -> None:
 
     # Then it never read a page before all but the requests under way of those before were taken
     assert max(behind) <= 4 * 10
-    assert told.to_pylist() == [{**NOTHING, "sent": 10_000, "requests": 1_000}]
+    assert told.to_pylist() == [{**NOTHING, "sent": 10_000, "requests": 1_000, "refused": 0}]
 
 
 def test_what_the_queue_refuses_fails_its_item_and_is_given_in_bounded_pages() -> None:
@@ -81,7 +81,7 @@ def test_what_the_queue_refuses_fails_its_item_and_is_given_in_bounded_pages() -
     rows = [row for one in pages for row in one.to_pylist()]
     refused = {row["ordinal"]: row["detail"] for row in rows if row["ordinal"] is not None}
     assert refused == dict.fromkeys(range(1, 5_000, 2), "InvalidMessageContents")
-    assert rows[-1] == {**NOTHING, "sent": 2_500, "requests": 500}
+    assert rows[-1] == {**NOTHING, "sent": 2_500, "requests": 500, "refused": 2_500}
     assert {failure.item for one in failed for failure in one} == {f"{GROUP}:{n}" for n in refused}
     assert [len(one) for one in failed] == [1_000, 1_000, 500]
     assert failed[0][0].reason == "not sent: InvalidMessageContents"
@@ -181,7 +181,7 @@ def test_a_task_adds_items_by_their_keys_and_its_successor_sends_what_is_left(
 
     # Then each key is one item, and the other rows were sent under them
     assert {(row["ordinal"], row["reason"]) for row in left} == {(120, "unsent"), (150, "conflicting")}
-    assert told["sent"] == 198
+    assert (told["sent"], told["refused"]) == (198, 2)
     assert tracker.status(batch).batch.items == 200
     sent = dict(stack.sqs.sent)
     assert set(sent.values()) == {f"body {n}" for n in range(200) if n not in (4, 120, 150)}

@@ -44,6 +44,7 @@ def test_gaps_are_what_the_blocks_leave_out(parts: list[tuple[bool, int]], rando
 
 def test_blocks_that_follow_each_other_are_noted_together() -> None:
     assert sink.joined([(10, 5), (0, 5), (5, 5), (20, 2)]) == [(0, 15), (20, 22)]
+    assert sink.joined([(0, 5), (3, 4), (4, 1)]) == [(0, 7)]
     assert sink.joined([]) == []
 
 
@@ -72,6 +73,67 @@ def opened(stack: MemoryStack, **options: Any) -> int:
     return stack.tracker().open(**options).batch_id
 
 
+def keyed(**bodies: str | None) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"key": list(bodies), "body": list(bodies.values())})
+
+
+class TestKeys:
+    SCHEMA = StructType().add("body", StringType()).add("key", StringType())
+
+    def test_an_attempt_that_is_repeated_sends_its_items_again_and_they_complete_the_batch(self, stack):
+        # Given an attempt that died, one that counts, and one of another task that has one of its rows
+        batch = opened(stack)
+        made = writer(stack, batch, schema=self.SCHEMA, keys="key")
+        made.write(iter([keyed(lost="lost", a="1")]))
+        counts = made.write(iter([keyed(a="1", b="2"), keyed(c=None)]))
+        other = made.write(iter([keyed(b="2")]))
+
+        made.commit([counts, other])
+
+        # Then each key is an item, what only the first has is done, and the null has failed
+        tracker = stack.tracker()
+        assert tracker.status(batch).batch.items == 4
+        assert stack.sqs.sent == {
+            tracker.find_key(batch, key).item: body
+            for key, body in {"lost": "lost", "a": "1", "b": "2"}.items()
+        }
+        assert tracker.find_key(batch, "lost").done
+        (failure,) = tracker.iter_failures(batch)
+        assert failure.key == "c"
+        tracker.ack([tracker.find_key(batch, key).item for key in "ab"])
+        assert tracker.status(batch).batch.state is State.COMPLETE
+
+    def test_rows_without_a_key_are_items_that_have_failed(self, stack):
+        batch = opened(stack)
+        made = writer(stack, batch, schema=self.SCHEMA, keys="key")
+        keys = [None, "", "k" * 513, b"\xe9", "k" * 512]
+        column = pa.array([key.encode() if isinstance(key, str) else key for key in keys], pa.binary())
+        rows = pa.RecordBatch.from_pydict({"key": column, "body": ["x"] * 5})
+        made.commit([made.write(iter([rows]))])
+        assert [one.reason for one in stack.tracker().iter_failures(batch)] == [sink._NO_KEY] * 4
+        assert list(stack.sqs.sent.values()) == ["x"]
+
+    def test_a_key_with_two_messages_fails_the_write(self, stack):
+        made = writer(stack, opened(stack), schema=self.SCHEMA, keys="key")
+        with pytest.raises(InvalidRequest, match=r"the key 'a' has two messages.*leave out all rows"):
+            made.write(iter([keyed(a="1"), keyed(a="2")]))
+
+
+def test_a_fair_write_names_the_batch_as_the_group_of_its_messages(stack, monkeypatch):
+    groups: list[object] = []
+    send = stack.sqs.send_message_batch
+
+    def noting(**request: Any) -> Any:
+        groups.extend(entry.get("MessageGroupId") for entry in request["Entries"])
+        return send(**request)
+
+    monkeypatch.setattr(stack.sqs, "send_message_batch", noting)
+    first, second = opened(stack), opened(stack)
+    writer(stack, first, fair="true").write(iter([page("a")]))
+    writer(stack, second).write(iter([page("b")]))
+    assert groups == [str(first), None]
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -81,6 +143,9 @@ class TestRefusals:
             ({"batch": "x"}, "batch id 'x'"),
             ({"body": "other"}, r"no text column 'other'.*fanin\.spark\.with_body"),
             ({"schema": StructType().add("body", LongType())}, "no text column 'body'"),
+            ({"keys": "other"}, "no text column 'other' of keys"),
+            ({"fair": "yes"}, "fair is true or false, not 'yes'"),
+            ({"workers": "0"}, "workers must be a whole number of at least 1"),
             ({"overwrite": True}, "mode append"),
         ],
         ids=str,

@@ -127,7 +127,7 @@ def coalesce(given: Given) -> Coalesced:
     expected = None
     if reasons or totals:
         if given.files:
-            expected = promised_rows(spark, given.files.system, list(given.files.sizes))
+            expected = promised_rows(spark, given.files.system, given.files.sizes)
         else:
             rows = replace_dataset(_storable(rows), f"{given.work}/given")
             expected = rows.count()

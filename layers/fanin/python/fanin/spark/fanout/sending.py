@@ -35,11 +35,12 @@ _RESULT: Final = pa.schema(
         ("detail", pa.string()),
         ("sent", pa.int64()),
         ("requests", pa.int64()),
+        ("refused", pa.int64()),
     ]
 )
 RESULT: Final = ddl(_RESULT)
 """What sending gives: a row for each message that was not sent, with its ordinal and why; and a row for each
-task, with the messages that it sent and the requests that they took."""
+task, with the messages that it sent, the requests that they took, and the messages that were not sent."""
 _CONFLICTING: Final = "its key was added to the batch with another message, which stays"
 
 NOTES: Final = 64
@@ -122,18 +123,18 @@ def send_task(target: SendTarget) -> Callable[[Iterable[pa.RecordBatch]], Iterat
             tracker.fail,
             note=tracker.note_sent,
             message=sender.take_refused,
-            add=_adder(target),
+            add=keys_adder(target.service, int(target.group)) if target.keyed else None,
         )
 
     return run
 
 
-def _adder(target: SendTarget) -> AddKeys:
-    """Add keys to the batch, waiting for other tasks that do."""
+def keys_adder(service: Service, batch_id: int) -> AddKeys:
+    """Make the function that adds keys to a batch, and waits for other tasks that do."""
 
     def add(keys: Sequence[ItemKey]) -> Sequence[KeyedItem]:
-        ledger = target.service.ledger()
-        return PATIENT.patiently(lambda: ledger.add_keys(int(target.group), keys), PATIENCE).items
+        ledger = service.ledger()
+        return PATIENT.patiently(lambda: ledger.add_keys(batch_id, keys), PATIENCE).items
 
     return add
 
@@ -186,12 +187,12 @@ def send_pages(
     Yields:
         Pages of ``RESULT``.
     """
-    outgoing = _Keyed(target, note, add) if add is not None and target.keyed else _Outgoing(target, note)
-    requests = size = 0
+    outgoing = _Outgoing(target, note) if add is None else _Keyed(target, note, add)
+    requests = size = unsent = 0
     refused: dict[int, Failure] = {}
     for taken, failed in send(outgoing.entries(page) for page in pages):
         rows = outgoing.answered(taken, failed)
-        requests += 1
+        requests, unsent = requests + 1, unsent + len(failed)
         for item, why in failed.items():
             kept = message(item)
             refused[rows[item]] = Failure(item, f"not sent: {why}", kept, source=target.queue)
@@ -205,7 +206,8 @@ def send_pages(
         yield _fail(refused, fail)
     if outgoing.conflicting:
         yield _conflicting(outgoing)
-    yield _result([{"sent": outgoing.sent, "requests": requests}])
+    unsent += outgoing.differing
+    yield _result([{"sent": outgoing.sent, "requests": requests, "refused": unsent}])
 
 
 class _Outgoing:
@@ -213,12 +215,14 @@ class _Outgoing:
 
     Attributes:
         sent: messages that were, those of an earlier run among them.
-        conflicting: ordinals of rows whose items have another message.
+        conflicting: ordinals of rows whose items have another message, that are still to be told.
+        differing: how many such rows there are.
     """
 
     def __init__(self, target: SendTarget, note: NoteSent) -> None:
         self.sent = 0
         self.conflicting: list[int] = []
+        self.differing = 0
         self._group, self._before, self._note = target.group, target.sent, note
         batch_id, self._first, _ = _items_of(target.group)
         self._notes = SentNotes(batch_id, target.queue, self._note_some)
@@ -287,6 +291,7 @@ class _Keyed(_Outgoing):
     def _is_wanted(self, one: KeyedItem, row: int) -> bool:
         if one.differs:
             self.conflicting.append(row)
+            self.differing += 1
             return False
         if not one.send or self._is_sent(ids.parse_item(one.item)[1]):
             self.sent += 1

@@ -17,7 +17,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeGuard
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -30,19 +30,23 @@ from fanin.client.tracker import Tracker
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.diagnosis import SentItems
-from fanin.domain.limits import MAX_MARKS
+from fanin.domain.keys import MAX_KEY, MAX_KEYS, ItemKey, payload_digest
+from fanin.domain.limits import MAX_MARKS, shown
 from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.tree import runs
 from fanin.errors import BatchClosed, InvalidRequest, SendFailed
 from fanin.spark.fanout.bodies import BODY
-from fanin.spark.fanout.sending import NOTES
+from fanin.spark.fanout.sending import NOTES, AddKeys, keys_adder
 from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.values import whole
 
 BLOCK: Final = 10_000
 """Most items that an attempt adds at once."""
 
 _CLAIM: Final = "spark-write"
 _NULL: Final = "not sent: the message is null, or is not UTF-8"
+_NO_KEY: Final = f"not sent: the key is null, empty, over {MAX_KEY} bytes, or not UTF-8"
+_FLAGS: Final = {"true": True, "false": False}
 
 
 def register(spark: SparkSession, service: Service | None = None) -> None:
@@ -64,8 +68,9 @@ class FaninDataSource(DataSource):
     A row whose message is null, or is not UTF-8, is an item that has failed.
 
     Options: ``batch``, the id of an open batch without items, which belongs to this write; ``queue``, a URL;
-    ``body``, the column that holds the messages, by default ``body``; ``workers``, requests that each task
-    sends at the same time, by default 8.
+    ``body``, the column that holds the messages, by default ``body``; ``keys``, that of the keys of items, by
+    default none; ``fair``, ``true`` to name the batch as the group of messages on a standard queue;
+    ``workers``, requests that each task sends at the same time, by default 8.
     """
 
     service: ClassVar[Service | None] = None
@@ -78,23 +83,30 @@ class FaninDataSource(DataSource):
         """See ``DataSource.writer``.
 
         Raises:
-            InvalidRequest: an option or a column is missing, or the batch cannot be written to.
+            InvalidRequest: an option or a column is missing or wrong, or the batch cannot be written to.
             Unreachable: no network leads from here to SQS or DynamoDB.
         """
         if overwrite:
             raise InvalidRequest("messages that were sent cannot be replaced; write with mode append")
-        queue, column = self._option("queue"), self.options.get("body", BODY)
-        if column not in schema.names or not isinstance(schema[column].dataType, StringType):
-            raise InvalidRequest(
-                f"there is no text column {column!r} to send; name one with the option body, or make one"
-                " with fanin.spark.with_body"
-            )
+        queue, column, keys = self._option("queue"), self.options.get("body", BODY), self.options.get("keys")
+        for name in (column, keys):
+            if name and (name not in schema.names or not isinstance(schema[name].dataType, StringType)):
+                do = (
+                    "to send; name one with the option body, or make one with fanin.spark.with_body"
+                    if name == column
+                    else "of keys; name one with the option keys, and cast keys that are not text"
+                )
+                raise InvalidRequest(f"there is no text column {name!r} {do}")
+        fair = self.options.get("fair", "false").lower()
+        if fair not in _FLAGS:
+            raise InvalidRequest(f"the option fair is true or false, not {fair!r}")
         batch_id = ids.parse_batch_id(self._option("batch"))
         service = self.service or Service.from_env()
         service.require("dynamodb", "sqs")
         check_batch(service.ledger().status(batch_id).batch)
+        workers = whole("workers", self.options.get("workers", "8"), 1)
         return FaninWriter(
-            service, batch_id, queue, column, int(self.options.get("workers", "8")), uuid.uuid4().hex
+            service, batch_id, queue, column, workers, uuid.uuid4().hex, keys, fair=_FLAGS[fair]
         )
 
     def _option(self, name: str) -> str:
@@ -109,12 +121,13 @@ class SentBlocks(WriterCommitMessage):
     """What an attempt has sent.
 
     Attributes:
-        blocks: first ordinal and size of the blocks that it added.
-        nulls: ranges of ordinals whose rows have no message, or one that is not text.
+        blocks: first ordinal and size of the blocks that it added; of items that have keys, also of those
+            that others have added.
+        failed: ranges of ordinals whose rows have no message, or no key, and why.
     """
 
     blocks: list[tuple[int, int]]
-    nulls: list[tuple[int, int]] = field(default_factory=list)
+    failed: list[tuple[int, int, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -128,6 +141,8 @@ class FaninWriter(DataSourceArrowWriter):
         body: the column to send.
         workers: requests that each task sends at the same time.
         name: of this write; another write that takes the same batch has another.
+        keys: the column with the keys of items; None if they have none.
+        fair: name the batch as the group of messages on a standard queue, too.
     """
 
     service: Service
@@ -136,12 +151,14 @@ class FaninWriter(DataSourceArrowWriter):
     body: str
     workers: int
     name: str
+    keys: str | None = None
+    fair: bool = False
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> SentBlocks:
         """Add and send the rows of one attempt of a task; it holds one block, and one is under way.
 
         Raises:
-            InvalidRequest: another write has taken the batch.
+            InvalidRequest: another write has taken the batch, or a key has two messages.
             SendFailed: the queue refuses a message for good.
             BatchClosed: the batch has ended, or another attempt of this task was taken.
         """
@@ -151,10 +168,12 @@ class FaninWriter(DataSourceArrowWriter):
             self.service.tracker().sqs,
             self.queue,
             group_id=str(self.batch_id),
+            fair=self.fair,
             workers=self.workers,
             strict=True,
         )
-        for _, refused in sender.send(self._blocks(iterator, sent)):
+        blocks = self._blocks if self.keys is None else self._keyed_blocks
+        for _, refused in sender.send(blocks(iterator, sent)):
             if refused:
                 item, why = next(iter(refused.items()))
                 raise SendFailed(f"{self.queue} refuses the message of item {item}: {why}", items=refused)
@@ -163,7 +182,7 @@ class FaninWriter(DataSourceArrowWriter):
         return sent
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Close the batch, fail the items of null rows, and mark done those of attempts that do not count.
+        """Close the batch, fail the items of bad rows, and mark done those of attempts that do not count.
 
         Raises:
             BatchClosed: somebody ended the batch while it was written to.
@@ -174,7 +193,7 @@ class FaninWriter(DataSourceArrowWriter):
         if batch.state.terminal and batch.state is not State.COMPLETE:
             raise BatchClosed(f"batch {self.batch_id} was {batch.state} while it was written to")
         counting = [message for message in messages if isinstance(message, SentBlocks)]
-        self._fail_nulls(tracker, [span for message in counting for span in message.nulls], salt)
+        self._fail(tracker, [span for message in counting for span in message.failed], salt)
         ours = [block for message in counting for block in message.blocks]
         # Items of a batch with totals are marked one by one, and a call marks only so many.
         most = MAX_MARKS if batch.totals else ids.MAX_COUNT
@@ -192,27 +211,75 @@ class FaninWriter(DataSourceArrowWriter):
     def _blocks(
         self, pages: Iterable[pa.RecordBatch], sent: SentBlocks
     ) -> Iterator[Iterable[tuple[str, Message]]]:
-        ledger = self.service.ledger()
         for page in pages:
             column = page.column(page.schema.get_field_index(self.body))
             for start in range(0, len(column), BLOCK):
                 texts = texts_of(column.slice(start, BLOCK))
-                # No key is needed: if an answer is lost and the addition is repeated, no attempt names the
-                # first items, and the commit marks them done like those of an attempt that died.
-                group = ledger.add(self.batch_id, len(texts))
-                first = ids.parse_prefix(group.prefix).first
-                sent.blocks.append((first, group.upto))
+                items = self._added(len(texts), sent)
                 # Other attempts may count in place of this one, so the items of nulls fail in the commit.
-                sent.nulls.extend(runs([first + at for at, text in enumerate(texts) if text is None]))
+                first = sent.blocks[-1][0]
+                nulls = runs([first + at for at, text in enumerate(texts) if text is None])
+                sent.failed.extend((*span, _NULL) for span in nulls)
                 yield (
-                    (item, Message(text)) for item, text in zip(group, texts, strict=True) if text is not None
+                    (item, Message(text)) for item, text in zip(items, texts, strict=True) if text is not None
                 )
 
-    def _fail_nulls(self, tracker: Tracker, spans: Iterable[tuple[int, int]], salt: bytes) -> None:
-        """Fail the items of rows without a message; to do so again has no effect."""
-        for start, stop in spans:
+    def _keyed_blocks(
+        self, pages: Iterable[pa.RecordBatch], sent: SentBlocks
+    ) -> Iterator[Iterable[tuple[str, Message]]]:
+        add = keys_adder(self.service, self.batch_id)
+        for page in pages:
+            bodies, keys = (
+                texts_of(page.column(page.schema.get_field_index(name))) for name in (self.body, self.keys)
+            )
+            good = [(key, body) for key, body in zip(keys, bodies, strict=True) if _is_key(key)]
+            if bad := len(keys) - len(good):
+                self._added(bad, sent)
+                first, size = sent.blocks[-1]
+                sent.failed.append((first, first + size, _NO_KEY))
+            for start in range(0, len(good), MAX_KEYS):
+                yield self._keyed(good[start : start + MAX_KEYS], sent, add)
+
+    def _keyed(
+        self, rows: Sequence[tuple[str, str | None]], sent: SentBlocks, add: AddKeys
+    ) -> list[tuple[str, Message]]:
+        """Add the keys of rows, and give the messages that are to be sent.
+
+        Raises:
+            InvalidRequest: a key has another message, whether another row has it or an attempt that died.
+        """
+        items = add([ItemKey(key, payload_digest(body or "")) for key, body in rows])
+        if other := next((one for one in items if one.differs), None):
+            raise InvalidRequest(
+                f"the key {shown(other.key)} has two messages in batch {self.batch_id}, and one key is one"
+                " item: leave out all rows of a key but one; and if rows are others each time that they are"
+                " evaluated, send them with fan_out, which evaluates them once"
+            )
+        ordinals = {one.item: ids.parse_item(one.item)[1] for one in items}
+        sent.blocks.extend((start, stop - start) for start, stop in runs(sorted(set(ordinals.values()))))
+        nulls = {ordinals[one.item] for one, (_, body) in zip(items, rows, strict=True) if body is None}
+        sent.failed.extend((*span, _NULL) for span in runs(sorted(nulls)))
+        return [
+            (one.item, Message(body))
+            for one, (_, body) in zip(items, rows, strict=True)
+            if body is not None and one.send
+        ]
+
+    def _added(self, count: int, sent: SentBlocks) -> list[str]:
+        """Add items without keys.
+
+        If an answer is lost and the addition is repeated, no attempt names the first items, and the commit
+        marks them done like those of an attempt that died.
+        """
+        group = self.service.ledger().add(self.batch_id, count)
+        sent.blocks.append((ids.parse_prefix(group.prefix).first, group.upto))
+        return list(group)
+
+    def _fail(self, tracker: Tracker, spans: Iterable[tuple[int, int, str]], salt: bytes) -> None:
+        """Fail the items of rows without a message or a key; to do so again has no effect."""
+        for start, stop, why in spans:
             prefix = ids.issue(self.batch_id, start, stop - start, salt).prefix
-            tracker.fail(Failure(f"{prefix}:{at}", _NULL, source=self.queue) for at in range(stop - start))
+            tracker.fail(Failure(f"{prefix}:{at}", why, source=self.queue) for at in range(stop - start))
 
     def _claim(self) -> Batch:
         """Take the batch for this write, since its commit marks the items of everybody else done."""
@@ -240,12 +307,16 @@ def texts_of(column: Any) -> list[str | None]:
     return found
 
 
+def _is_key(text: str | None) -> TypeGuard[str]:
+    return text is not None and 1 <= len(text.encode()) <= MAX_KEY
+
+
 def joined(blocks: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Blocks, each a first ordinal and a size, as ascending ranges; neighbours become one."""
+    """Blocks, each a first ordinal and a size, as ascending ranges; those without a gap become one."""
     found: list[tuple[int, int]] = []
     for first, size in sorted(blocks):
-        if found and found[-1][1] == first:
-            found[-1] = found[-1][0], first + size
+        if found and found[-1][1] >= first:
+            found[-1] = found[-1][0], max(found[-1][1], first + size)
         else:
             found.append((first, first + size))
     return found
@@ -257,7 +328,7 @@ def gaps(
     """The items of a batch that are in none of some blocks.
 
     Args:
-        blocks: first ordinal and size of each; they do not overlap.
+        blocks: first ordinal and size of each.
         items: of the batch.
         most: items of a gap; a larger one is divided.
 
@@ -265,10 +336,10 @@ def gaps(
         First ordinal and size of each gap.
     """
     at = 0
-    for first, size in [*sorted(blocks), (items, 0)]:
+    for first, stop in [*joined(blocks), (items, items)]:
         for start in range(at, first, most):
             yield start, min(first - start, most)
-        at = first + size
+        at = stop
 
 
 def check_batch(batch: Batch) -> None:

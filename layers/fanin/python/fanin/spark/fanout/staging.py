@@ -39,6 +39,7 @@ ROWS_OF_A_FILE: Final = 25_000
 """Most rows of a file: what a task sends in some seconds if it reads a single one."""
 FEW_FILES: Final = 16
 """As many tasks may each read one file: the notes of what they sent are all read by ``fanin why``."""
+_FEW_BYTES: Final = 64 * 2**20
 
 _NOTE: Final = "staging.json"
 """The file that says what is staged."""
@@ -293,6 +294,9 @@ def _counts(spark: SparkSession, path: str, schema: StructType) -> list[tuple[in
         ServiceUnavailable: the places of a partition are not each there once.
     """
     staged = read_dataset(spark, path, _with_places(schema))
+    parts = [part.getLen() for part in Folder(spark, path).entries("part-*") or ()]
+    if len(parts) <= FEW_FILES and sum(parts) <= _FEW_BYTES:
+        staged = staged.coalesce(1)  # one task counts them, without a shuffle
     judged = set(REJECTS.names) <= set(schema.names)
     left = F.count("reason") if judged else F.lit(0)
     counted = staged.groupBy(PART).agg(

@@ -156,12 +156,11 @@ def unsent(batch: Batch, folder: str, sent: SentSoFar) -> str | None:
 
 def _totals(results: DataFrame) -> tuple[dict[str, int | None], int]:
     """Count the messages sent and the requests they took; and the messages that were not sent."""
-    (row,) = results.agg(
-        F.coalesce(F.sum("sent"), F.lit(0)).alias("sent"),
-        F.coalesce(F.sum("requests"), F.lit(0)).alias("requests"),
-        F.count(ORDINAL).alias("refused"),
-    ).collect()
-    return {"sent": row["sent"], "requests": row["requests"]}, row["refused"]
+    names = ("sent", "requests", "refused")
+    # A row for each task; to add them up in Spark would take a shuffle.
+    tasks = results.where(F.col(ORDINAL).isNull()).select(*names).collect()
+    sent, requests, refused = (sum(task[name] for task in tasks) for name in names)
+    return {"sent": sent, "requests": requests}, refused
 
 
 def _refused(results: DataFrame, numbered: DataFrame) -> DataFrame:

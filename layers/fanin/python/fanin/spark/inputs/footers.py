@@ -6,13 +6,12 @@ So pages of gzip are unpacked here, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat
@@ -21,10 +20,12 @@ from fanin.spark.runtime.arrow import ArrowBatches, ddl
 from fanin.spark.runtime.cluster import most_tasks
 from fanin.spark.runtime.object_store import file_system, place_of
 
-_FOOTERS: Final = pa.schema([("path", pa.string()), ("rows", pa.int64()), ("wrong", pa.string())])
+_FOOTERS: Final = pa.schema([("rows", pa.int64()), ("wrong", pa.string())])
 DAMAGED: Final = "the file is damaged, or its writer is wrong: write it anew"
 _FILES: Final = 64
-"""Files whose footers a task is worth starting for."""
+"""Files whose footers a task is worth starting for; the driver reads fewer by itself."""
+_BYTES: Final = 64 * 2**20
+"""Bytes of files for which the same holds, since they may have to be unpacked."""
 
 
 def check_promised(spark: SparkSession, opened: Opened, read: int) -> None:
@@ -47,7 +48,7 @@ def check_promised(spark: SparkSession, opened: Opened, read: int) -> None:
         system, _ = file_system(opened.files[0].path, spark)
     except (pa.ArrowException, OSError):
         return
-    promised = promised_rows(spark, system, [place_of(file.path) for file in opened.files])
+    promised = promised_rows(spark, system, {place_of(file.path): file.size for file in opened.files})
     if promised is not None and promised != read:
         raise InvalidRequest(
             f"the footers of {len(opened.files)} files, {opened.files[0].path} first, promise {promised}"
@@ -55,8 +56,13 @@ def check_promised(spark: SparkSession, opened: Opened, read: int) -> None:
         )
 
 
-def promised_rows(spark: SparkSession, system: Any, paths: Sequence[str]) -> int | None:
+def promised_rows(spark: SparkSession, system: Any, sizes: Mapping[str, int]) -> int | None:
     """How many rows the footers of Parquet files promise.
+
+    Args:
+        spark: the session.
+        system: the file system.
+        sizes: path → bytes of each file.
 
     Returns:
         None if some footer cannot be read.
@@ -64,30 +70,34 @@ def promised_rows(spark: SparkSession, system: Any, paths: Sequence[str]) -> int
     Raises:
         InvalidRequest: a footer contradicts itself; names the file.
     """
+    paths = list(sizes)
 
     def footers(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         for record in records:
             found = [_footer(system, paths[number]) for number in record.column(0).to_pylist()]
-            yield pa.RecordBatch.from_pylist(found, schema=_FOOTERS)
+            yield pa.RecordBatch.from_arrays(list(zip(*found, strict=True)), schema=_FOOTERS)
 
-    tasks = max(1, min(most_tasks(spark), len(paths) // _FILES))
-    looked = spark.range(0, len(paths), 1, tasks).mapInArrow(footers, ddl(_FOOTERS))
-    (row,) = looked.agg(
-        F.sum("rows").alias("rows"), F.count("rows").alias("known"), F.min("wrong").alias("wrong")
-    ).collect()
-    if row["wrong"] is not None:
-        raise InvalidRequest(row["wrong"])
-    return row["rows"] if row["known"] == len(paths) else None
+    if tasks := min(most_tasks(spark), len(paths) // _FILES + sum(sizes.values()) // _BYTES):
+        looked = spark.range(0, len(paths), 1, tasks).mapInArrow(footers, ddl(_FOOTERS))
+        told: Iterable[tuple[int | None, str | None]] = looked.collect()
+    else:
+        told = [_footer(system, path) for path in paths]
+    for _, wrong in told:
+        if wrong is not None:
+            raise InvalidRequest(wrong)
+    found = [rows for rows, _ in told if rows is not None]
+    return sum(found) if len(found) == len(paths) else None
 
 
-def _footer(system: Any, path: str) -> dict[str, Any]:
+def _footer(system: Any, path: str) -> tuple[int | None, str | None]:
+    """How many rows a footer promises, unless it cannot be read; and what is wrong in the file."""
     try:
         with system.open_input_file(path) as opened:
             file = pq.ParquetFile(opened)
             wrong = contradiction(file.metadata, path) or _torn(file, path)
     except (pa.ArrowException, OSError):
-        return {"path": path}
-    return {"path": path, "rows": file.metadata.num_rows, "wrong": wrong}
+        return None, None
+    return file.metadata.num_rows, wrong
 
 
 def _torn(file: Any, path: str) -> str | None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.errors import InvalidRequest
+from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.places import canonical, escaped, is_pattern
+
+_FEW: Final = 64
+"""Files that are looked up one by one."""
 
 
 class FoundFile(NamedTuple):
@@ -52,12 +57,25 @@ def find_files(spark: SparkSession, path: str) -> list[FoundFile]:
 
 
 def _found(spark: SparkSession, paths: str | list[str], told: str) -> list[FoundFile]:
-    files = spark.read.format("binaryFile").option("recursiveFileLookup", True)
     try:
-        rows = files.load(paths).select("path", "length", F.unix_millis("modificationTime").alias("modified"))
+        files = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(paths)
+        listed: Any = files._jdf.inputFiles()  # noqa: SLF001  a list of Python asks Java for each name
+        if len(listed) <= _FEW:
+            each = (_looked_up(spark, same_file(uri)) for uri in listed)
+            return sorted(file for file in each if file.size)
+        rows = files.select("path", "length", F.unix_millis("modificationTime").alias("modified"))
         return sorted(FoundFile(*row) for row in rows.collect())
     except AnalysisException as error:
         raise InvalidRequest(f"{told} cannot be read: {str(error).splitlines()[0]}") from error
+    except Py4JJavaError as error:
+        raise InvalidRequest(f"{told} cannot be read: {root_cause(error)}") from error
+
+
+def _looked_up(spark: SparkSession, path: str) -> FoundFile:
+    """Ask the file system for a file that Spark has listed; for a few that is faster than a job."""
+    place, system = _place(spark, path)
+    status = system.getFileStatus(place)
+    return FoundFile(path, int(status.getLen()), int(status.getModificationTime()))
 
 
 def files_of(rows: DataFrame) -> list[FoundFile]:
