@@ -19,7 +19,7 @@ from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.sql_items import normalize
 from fanin.spark.ack.steps import lift, merge, pages_from_files, pages_from_rows
-from fanin.spark.runtime.cluster import most_tasks
+from fanin.spark.runtime.session import most_tasks
 from tests.spark.given import Given, batch, block, items_of
 
 BATCH = batch(7, 600_000)

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
-from fanin.spark.inputs.lakes import TableFolder, _Look, table_at
+from fanin.spark.inputs.listing import TableFolder, _Look, table_at
 from tests.spark.datasets import opened, parquet
 
 DATA = Path(__file__).parents[1] / "data"
@@ -69,7 +69,7 @@ def test_folders_of_another_machine_are_looked_at_side_by_side(
     spark: SparkSession, delta: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Given folders of another machine, and two looks of which each waits for the other
-    monkeypatch.setattr("fanin.spark.inputs.lakes._LOCAL", "none here:")
+    monkeypatch.setattr("fanin.spark.inputs.listing._LOCAL", "none here:")
     look, both, waiting = _Look.at, Barrier(2), iter(range(2))
 
     def met(self: _Look, folder: str) -> TableFolder | None:

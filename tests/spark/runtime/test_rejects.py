@@ -8,8 +8,15 @@ from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest, TooManyRejects
 from fanin.spark.runtime import datasets
-from fanin.spark.runtime.reject_limit import ANY, RejectLimit
-from fanin.spark.runtime.rejects import SCHEMA, Reason, check_rejects_folder, write_few_rejects, write_rejects
+from fanin.spark.runtime.rejects import (
+    ANY,
+    SCHEMA,
+    Reason,
+    RejectLimit,
+    check_rejects_folder,
+    write_few_rejects,
+    write_rejects,
+)
 from tests.spark.datasets import parquet
 from tests.unit.spark.runtime.file_systems import Raised
 

@@ -17,7 +17,7 @@ from fanin.errors import InvalidRequest
 from fanin.spark.fanout import driver
 from fanin.spark.fanout.driver import fan_out
 from fanin.spark.fanout.failed_rows import FailedRows
-from fanin.spark.fanout.sent_messages import SentMessages
+from fanin.spark.fanout.folder import SentMessages
 from fanin.spark.fanout.summary import FannedOut
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.jobs.fan_out import JOB

@@ -16,8 +16,7 @@ from fanin.domain.marks import Done, Failure
 from fanin.errors import InvalidRequest
 from fanin.names import ITEM_ATTRIBUTE
 from fanin.spark.fanout.driver import fan_out
-from fanin.spark.fanout.failed_rows import FailedRows
-from fanin.spark.fanout.sent_rows import sent_rows
+from fanin.spark.fanout.failed_rows import FailedRows, sent_rows
 from fanin.spark.outcome.driver import outcomes
 from fanin.spark.runtime.service import Service
 from tests.spark.consuming import new_queue, waiting

@@ -10,7 +10,7 @@ import pytest
 
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.driver import acknowledge, check_writers, forecast
-from fanin.spark.runtime.reject_limit import RejectLimit
+from fanin.spark.runtime.rejects import RejectLimit
 from fanin.spark.runtime.values import whole
 
 NOTHING: Any = None

@@ -15,9 +15,8 @@ from fanin.spark.ack import few
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.page_merger import merge_task
 from fanin.spark.ack.schemas import ArrowBatches
-from fanin.spark.runtime import reject_limit, rejects
-from fanin.spark.runtime.reject_limit import RejectLimit
-from fanin.spark.runtime.rejects import Reject
+from fanin.spark.runtime import rejects
+from fanin.spark.runtime.rejects import Reject, RejectLimit
 from tests.spark.given import Given, batch, items_of, minimal, rows_of, shuffled
 from tests.unit.spark.runtime.file_systems import FileSystem
 
@@ -96,7 +95,7 @@ def test_too_many_rejects_are_told_before_anything_is_marked(monkeypatch: pytest
     monkeypatch.setattr(few, "coalesce_few", lambda *_: found)
     monkeypatch.setattr(few, "mark", lambda *_: pytest.fail("it was marked"))
     monkeypatch.setattr(rejects, "check_rejects_folder", lambda *_: None)
-    monkeypatch.setattr(reject_limit, "_find_commonest", lambda *_: "")
+    monkeypatch.setattr(rejects, "_find_commonest", lambda *_: "")
 
     # When none may be left out, then the run ends there
     with pytest.raises(TooManyRejects, match="1 of 2 rows are rejects, and at most 0 may be"):

@@ -10,7 +10,7 @@ from pyspark import StorageLevel
 
 from fanin.spark.ack import stream
 from fanin.spark.ack.ledger_writes import Acknowledged
-from fanin.spark.runtime.reject_limit import EVERY
+from fanin.spark.runtime.rejects import EVERY
 
 DONE = Acknowledged(rows=3, distinct=3, failed=0)
 

@@ -14,14 +14,13 @@ from fanin.domain.batch import Batch, CloseWhen, OnDeadline, OpenBatch, State
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import driver, summary
 from fanin.spark.fanout.driver import FanOutPlan, fan_out
-from fanin.spark.fanout.earlier_batch import EarlierBatch, retrying
-from fanin.spark.fanout.failed_rows import FailedRows, Retried
+from fanin.spark.fanout.failed_rows import EarlierBatch, FailedRows, Retried, retrying
+from fanin.spark.fanout.folder import SentMessages
 from fanin.spark.fanout.opening import default_key, open_batch
-from fanin.spark.fanout.sent_messages import SentMessages
 from fanin.spark.fanout.staging import Staging
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.runtime.files import Folder
-from fanin.spark.runtime.reject_limit import RejectLimit
+from fanin.spark.runtime.rejects import RejectLimit
 from tests.unit.spark.conftest import MemoryStack
 from tests.unit.spark.runtime.file_systems import FileSystem
 

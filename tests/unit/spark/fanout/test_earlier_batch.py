@@ -11,7 +11,8 @@ from fanin.domain.batch import Batch, Mode, OnFailure, OpenBatch, State
 from fanin.domain.failures import Keep
 from fanin.domain.marks import Failure
 from fanin.errors import BatchGone, IdempotencyKeyReused, InvalidRequest
-from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, open_retry, retrying
+from fanin.spark.fanout.failed_rows import EarlierBatch, ended_batch, retrying
+from fanin.spark.fanout.opening import open_retry
 from tests.unit.spark.conftest import MemoryStack
 
 

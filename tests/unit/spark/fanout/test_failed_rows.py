@@ -14,8 +14,7 @@ from fanin.domain.batch import Batch, OnFailure, OpenBatch
 from fanin.domain.marks import Failure
 from fanin.errors import BatchGone
 from fanin.spark.fanout import failed_rows
-from fanin.spark.fanout.earlier_batch import EarlierBatch
-from fanin.spark.fanout.failed_rows import FailedRows, take, take_failed_rows, take_task
+from fanin.spark.fanout.failed_rows import EarlierBatch, FailedRows, take, take_failed_rows, take_task
 from fanin.spark.fanout.staging import Made, Staging
 from tests.unit.spark.conftest import MemoryStack
 

@@ -8,7 +8,7 @@ import pytest
 
 from fanin.domain.batch import OpenBatch
 from fanin.errors import InvalidRequest
-from fanin.spark.fanout.folder_owner import check_key, note_batch, noted_batch, other_input, what_to_do
+from fanin.spark.fanout.folder import check_key, note_batch, noted_batch, other_input, what_to_do
 from tests.unit.spark.conftest import MemoryStack
 
 ROWS = {"path": "rows.csv", "format": "csv", "body": None, "schema": None, "multiline": False}

@@ -12,7 +12,7 @@ from fanin.adapters.memory.world import FixedClock
 from fanin.domain.batch import Batch, Kind, Mode, OnDeadline, OpenBatch
 from fanin.domain.marks import Failure
 from fanin.errors import InvalidRequest
-from fanin.spark.fanout.earlier_batch import EarlierBatch, retrying
+from fanin.spark.fanout.failed_rows import EarlierBatch, retrying
 from fanin.spark.fanout.opening import check_request, default_key, first_ordinal, open_batch
 from fanin.spark.fanout.staging import Staging
 from tests.unit.spark.conftest import MemoryStack

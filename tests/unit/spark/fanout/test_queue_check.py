@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from fanin.errors import InvalidRequest, NotConfigured, ServiceUnavailable
-from fanin.spark.fanout.queue_check import check_queue, check_url
+from fanin.spark.fanout.opening import check_queue, check_url
 
 URL = "https://sqs.eu-west-1.amazonaws.com/123456789012/work"
 

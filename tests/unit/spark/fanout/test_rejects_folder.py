@@ -9,8 +9,8 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from fanin.errors import ServiceUnavailable
-from fanin.spark.fanout import rejects_folder
-from fanin.spark.fanout.rejects_folder import WAITS, write_rejects
+from fanin.spark.fanout import summary
+from fanin.spark.fanout.summary import WAITS, write_rejects
 from fanin.spark.runtime import rejects
 
 
@@ -50,7 +50,7 @@ class Place:
 
 def written(place: Place, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     monkeypatch.setattr(rejects, "write_rejects", place.write)
-    monkeypatch.setattr(rejects_folder, "_is_there", place.is_there)
+    monkeypatch.setattr(summary, "_is_there", place.is_there)
     monkeypatch.setattr(rejects, "count_by_reason", lambda _: {"null": 3})
     left: Any = object()
     return write_rejects(None, left, "/rejects", wait=place.wait)  # type: ignore[arg-type]

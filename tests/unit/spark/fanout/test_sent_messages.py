@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.errors import InvalidRequest
-from fanin.spark.fanout.sent_messages import SentMessages
+from fanin.spark.fanout.folder import SentMessages
 from fanin.spark.runtime.files import Folder
 from tests.unit.spark.runtime.file_systems import FileSystem
 

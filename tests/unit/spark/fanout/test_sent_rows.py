@@ -7,9 +7,9 @@ from pyspark.sql.types import StructType
 
 from fanin.domain.batch import OpenBatch
 from fanin.errors import BatchNotFound, InvalidRequest
-from fanin.spark.fanout import sent_rows as module
+from fanin.spark.fanout import failed_rows as module
+from fanin.spark.fanout.failed_rows import sent_rows
 from fanin.spark.fanout.opening import STAGING
-from fanin.spark.fanout.sent_rows import sent_rows
 from fanin.spark.fanout.staging import Staging
 from tests.unit.spark.conftest import MemoryStack
 

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from fanin.spark.inputs import lakes
-from fanin.spark.inputs.lakes import TableFolder, find_table, table_at
-from fanin.spark.inputs.listing import FoundFile
+from fanin.spark.inputs import listing
+from fanin.spark.inputs.listing import FoundFile, TableFolder, find_table, table_at
 
 PLACE = "s3://lake/events"
 INSIDE = ("/_delta_log", "/.hoodie", "/metadata")
@@ -131,7 +130,7 @@ def test_after_a_table_is_found_other_folders_are_not_looked_at(monkeypatch: pyt
             store.go.set()
             super().shutdown(wait)
 
-    monkeypatch.setattr(lakes, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(listing, "ThreadPoolExecutor", Pool)
 
     assert find_table(store.session(), files(*names)) == TableFolder(f"{PLACE}/day=000", "Delta")
 

@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from fanin.spark.jobs.dataset_arguments import argument, names_of_totals
-from fanin.spark.runtime.reject_limit import RejectLimit
+from fanin.spark.runtime.rejects import RejectLimit
 
 
 def test_text_that_is_taken_is_what_the_function_makes_of_it() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from fanin.spark.inputs.formats import Dialect
 from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
-from fanin.spark.runtime.reject_limit import ANY, RejectLimit
+from fanin.spark.runtime.rejects import ANY, RejectLimit
 
 
 @pytest.fixture

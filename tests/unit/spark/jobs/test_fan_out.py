@@ -17,7 +17,7 @@ from fanin.spark.inputs.formats import Dataset
 from fanin.spark.jobs import fan_out
 from fanin.spark.jobs.fan_out import JOB
 from fanin.spark.jobs.running import USAGE
-from fanin.spark.runtime.reject_limit import RejectLimit
+from fanin.spark.runtime.rejects import RejectLimit
 from tests.unit.spark.conftest import MemoryStack
 
 NEEDED = ["--input", "rows.csv", "--queue", "https://queue", "--staging", "/staging"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fanin.errors import InvalidRequest
-from fanin.spark.runtime.classic import classic
+from fanin.spark.runtime.session import classic
 
 
 def test_a_session_of_connect_is_refused() -> None:

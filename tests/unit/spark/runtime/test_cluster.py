@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fanin.spark.runtime.cluster import UNBOUNDED, most_tasks
+from fanin.spark.runtime.session import UNBOUNDED, most_tasks
 
 DYNAMIC = {"spark.dynamicAllocation.enabled": "true"}
 

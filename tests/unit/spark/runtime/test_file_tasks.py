@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fanin.spark.runtime.file_tasks import one_task_for_each_file
+from fanin.spark.runtime.session import one_task_for_each_file
 
 
 def test_files_are_joined_again_afterwards_whatever_happens() -> None:

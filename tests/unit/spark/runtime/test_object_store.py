@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow.fs as pafs
 import pytest
 
-from fanin.spark.runtime import object_store
-from fanin.spark.runtime.object_store import file_system, s3_options
+from fanin.spark.runtime import places
+from fanin.spark.runtime.places import file_system, s3_options
 
 KEYS = {"fs.s3a.access.key": "AK", "fs.s3a.secret.key": "SK"}
 ENDPOINT = {"scheme": "http", "endpoint_override": "minio:9000"}
@@ -84,7 +84,7 @@ def test_a_bucket_without_an_endpoint_is_looked_for(scheme: str, monkeypatch: py
     for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_REGION", "us-east-1")
-    monkeypatch.setattr(object_store.pafs, "resolve_s3_region", {"lake": "eu-central-1"}.__getitem__)
+    monkeypatch.setattr(places.pafs, "resolve_s3_region", {"lake": "eu-central-1"}.__getitem__)
 
     system, root = file_system(f"{scheme}://lake/acks/day=1/")
 
@@ -112,8 +112,8 @@ def only_own_region(monkeypatch: pytest.MonkeyPatch) -> None:
     """S3 for a job that reaches it in its own region only, as in a VPC without NAT."""
     for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_DEFAULT_REGION", "AWS_REGION"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(object_store.pafs, "resolve_s3_region", out_of_reach)
-    monkeypatch.setattr(object_store.pafs, "S3FileSystem", Regional)
+    monkeypatch.setattr(places.pafs, "resolve_s3_region", out_of_reach)
+    monkeypatch.setattr(places.pafs, "S3FileSystem", Regional)
 
 
 @pytest.mark.usefixtures("only_own_region")

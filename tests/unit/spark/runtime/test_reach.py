@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from fanin.errors import NotConfigured, Unreachable
-from fanin.spark.runtime import reach
+from fanin.spark.runtime import service
 
 
 @pytest.fixture(autouse=True)
@@ -39,8 +39,8 @@ def silent() -> Iterator[str]:
 
 
 def test_what_listens_is_reached_and_nothing_is_sent(listening: str) -> None:
-    reach.require({"SQS": f"https://{listening}", "DynamoDB": f"http://{listening}"})
-    reach.require({})
+    service.require_reachable({"SQS": f"https://{listening}", "DynamoDB": f"http://{listening}"})
+    service.require_reachable({})
 
 
 def test_a_closed_port_of_this_machine_is_named_and_asks_for_the_local_stack(
@@ -50,7 +50,7 @@ def test_a_closed_port_of_this_machine_is_named_and_asks_for_the_local_stack(
     endpoints = {"DynamoDB": f"http://{listening}", "SQS": f"http://{closed}"}
     # When both are needed
     with pytest.raises(Unreachable) as raised:
-        reach.require(endpoints)
+        service.require_reachable(endpoints)
     # Then the error names the one, why, and what to do
     said = str(raised.value)
     assert f"cannot reach SQS at http://{closed}: Connection refused" in said
@@ -66,9 +66,9 @@ def test_a_closed_port_of_this_machine_is_named_and_asks_for_the_local_stack(
 def test_only_addresses_of_this_machine_are_the_local_stack_s(
     monkeypatch: pytest.MonkeyPatch, host: str, here: bool
 ) -> None:
-    monkeypatch.setattr(reach, "_why_not", lambda *_: "nobody listens")
+    monkeypatch.setattr(service, "_why_not", lambda *_: "nobody listens")
     with pytest.raises(Unreachable) as raised:
-        reach.require({"SQS": f"http://{host}:4566"})
+        service.require_reachable({"SQS": f"http://{host}:4566"})
     assert ("fanin local up" in str(raised.value)) is here
 
 
@@ -76,13 +76,13 @@ def test_what_does_not_answer_is_given_up_at_once_however_many_there_are(silent:
     # Given so many that one after the other would take half a minute
     began = time.monotonic()
     with pytest.raises(Unreachable, match=r"no answer within 0\.3 seconds"):
-        reach.require({str(number): f"http://{silent}" for number in range(100)}, timeout=0.3)
+        service.require_reachable({str(number): f"http://{silent}" for number in range(100)}, timeout=0.3)
     assert time.monotonic() - began < 15
 
 
 def test_a_name_that_nobody_knows_is_not_reached() -> None:
     with pytest.raises(Unreachable, match=r"SQS at https://sqs\.invalid: ") as raised:
-        reach.require({"SQS": "https://sqs.invalid"})
+        service.require_reachable({"SQS": "https://sqs.invalid"})
     # and the error has the settings that mend it on EMR
     for setting in ("pipeline_network", "pipeline_subnets", "pipeline_security_groups"):
         assert setting in str(raised.value)
@@ -92,25 +92,25 @@ def test_behind_a_proxy_it_is_the_proxy_that_must_be_there(
     monkeypatch: pytest.MonkeyPatch, listening: str, closed: str
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", f"http://{listening}")
-    reach.require({"SQS": "https://sqs.invalid"})
+    service.require_reachable({"SQS": "https://sqs.invalid"})
     monkeypatch.setenv("HTTPS_PROXY", closed)
     with pytest.raises(Unreachable, match="refused"):
-        reach.require({"SQS": "https://sqs.invalid"})
+        service.require_reachable({"SQS": "https://sqs.invalid"})
 
 
 def test_services_are_where_boto3_calls_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    assert reach.aws("dynamodb", "scheduler", "sqs") == {
+    assert service.endpoints_of("dynamodb", "scheduler", "sqs") == {
         "DynamoDB": "https://dynamodb.eu-west-1.amazonaws.com",
         "EventBridge Scheduler": "https://scheduler.eu-west-1.amazonaws.com",
         "SQS": "https://sqs.eu-west-1.amazonaws.com",
     }
     monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", "http://127.0.0.1:1")
-    assert reach.aws("sqs") == {"SQS": "http://127.0.0.1:1"}
+    assert service.endpoints_of("sqs") == {"SQS": "http://127.0.0.1:1"}
 
 
 def test_without_a_region_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(NotConfigured, match="region"):
-        reach.aws("sqs")
+        service.endpoints_of("sqs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.errors import InvalidRequest
-from fanin.spark.runtime.reject_limit import ANY, MOST_SHOWN, Commonest, RejectLimit
+from fanin.spark.runtime.rejects import ANY, MOST_SHOWN, Commonest, RejectLimit
 from fanin.spark.runtime.unreadable import UNREADABLE, WRONG_COLUMNS
 
 

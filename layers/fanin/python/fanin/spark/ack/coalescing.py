@@ -31,12 +31,11 @@ from fanin.spark.inputs.footers import promised_rows
 from fanin.spark.inputs.formats import Dataset, DatasetFormat
 from fanin.spark.inputs.names import case_sensitive, with_names
 from fanin.spark.inputs.opening import Opened, open_input
-from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
 from fanin.spark.runtime.progress import say
-from fanin.spark.runtime.reject_limit import RejectLimit
-from fanin.spark.runtime.rejects import check_rejects_folder, rejects_folder, write_rejects
+from fanin.spark.runtime.rejects import RejectLimit, check_rejects_folder, rejects_folder, write_rejects
 from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.session import classic
 from fanin.spark.runtime.unreadable import marked
 
 WORK: Final = ("given", "rows", "failures", "pages", "merged", "failed")

@@ -28,15 +28,12 @@ from fanin.spark.ack.ledger_writes import (
 )
 from fanin.spark.ack.staged_rows import sums
 from fanin.spark.inputs.formats import Dataset
-from fanin.spark.runtime.classic import classic
-from fanin.spark.runtime.cluster import most_tasks
 from fanin.spark.runtime.datasets import replace_dataset
 from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.progress import JobProgress
-from fanin.spark.runtime.reject_limit import RejectLimit
-from fanin.spark.runtime.rejects import rejects_folder
+from fanin.spark.runtime.rejects import RejectLimit, rejects_folder
 from fanin.spark.runtime.service import Service
-from fanin.spark.runtime.session import session_of
+from fanin.spark.runtime.session import classic, most_tasks, session_of
 from fanin.spark.runtime.values import whole
 
 

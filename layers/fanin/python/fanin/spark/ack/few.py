@@ -18,8 +18,7 @@ from fanin.spark.ack.schemas import MARK_SCHEMA, PAGE_SCHEMA, PAGES, page_record
 from fanin.spark.ack.sql_items import normalize
 from fanin.spark.inputs.names import with_names
 from fanin.spark.runtime.arrow import ArrowBatches, page
-from fanin.spark.runtime.reject_limit import EVERY, RejectLimit
-from fanin.spark.runtime.rejects import Reject, write_few_rejects
+from fanin.spark.runtime.rejects import EVERY, Reject, RejectLimit, write_few_rejects
 from fanin.spark.runtime.service import Service
 
 ROWS: Final = 10_000

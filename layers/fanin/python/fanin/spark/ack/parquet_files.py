@@ -17,7 +17,7 @@ from fanin.spark.ack.input_schema import LONGEST, InputSchema
 from fanin.spark.inputs.footers import DAMAGED, contradiction
 from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.runtime.arrow import ArrowBatches
-from fanin.spark.runtime.object_store import file_system, place_of
+from fanin.spark.runtime.places import file_system, place_of
 
 _LEAST: Final = 8 << 20
 """A task is worth starting for so many bytes of files."""

@@ -17,7 +17,7 @@ from fanin.spark.ack.page_merger import LIFTED, WINDOW_BITS, lift_task, merge_ta
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.ack.schemas import MARKS, MERGED, PAGES
 from fanin.spark.runtime.arrow import ArrowBatches
-from fanin.spark.runtime.cluster import most_tasks
+from fanin.spark.runtime.session import most_tasks
 
 _TASKS: Final = 32
 """Most tasks for each core: Python takes longer to start a task than to work off a small partition."""

@@ -10,10 +10,10 @@ from fanin.spark.ack.coalescing import WORK
 from fanin.spark.ack.driver import acknowledge
 from fanin.spark.ack.few import TASKS, acknowledge_few
 from fanin.spark.ack.ledger_writes import Acknowledged
-from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.files import Folder
-from fanin.spark.runtime.reject_limit import EVERY
+from fanin.spark.runtime.rejects import EVERY
 from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.session import classic
 
 
 def ack_stream(

@@ -20,13 +20,12 @@ from fanin.spark.auditing.export import scan
 from fanin.spark.auditing.findings import MOVING
 from fanin.spark.auditing.verdicts import Snapshot, audit_of
 from fanin.spark.runtime.arrow import ddl
-from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
 from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.progress import say
 from fanin.spark.runtime.results import Result
 from fanin.spark.runtime.service import Service
-from fanin.spark.runtime.session import session
+from fanin.spark.runtime.session import classic, session
 from fanin.spark.runtime.values import whole
 
 _SNAPSHOT: Final = ("batches", "words")

@@ -20,31 +20,24 @@ from fanin.client.conversions import member
 from fanin.domain.batch import Batch, CloseWhen, OpenBatch, State
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout import bodies
-from fanin.spark.fanout.earlier_batch import retrying
-from fanin.spark.fanout.failed_rows import FailedRows, take_failed_rows
-from fanin.spark.fanout.folder_owner import check_key, note_batch
-from fanin.spark.fanout.opening import default_key, open_batch, request_of
-from fanin.spark.fanout.queue_check import check_queue, check_url
-from fanin.spark.fanout.rejects_folder import write_rejects
+from fanin.spark.fanout.failed_rows import FailedRows, retrying, take_failed_rows
+from fanin.spark.fanout.folder import SentMessages, check_key, note_batch
+from fanin.spark.fanout.opening import check_queue, check_url, default_key, open_batch, request_of
 from fanin.spark.fanout.sending import SendTarget, send, sent_before
-from fanin.spark.fanout.sent_messages import SentMessages
 from fanin.spark.fanout.staging import Made, Staging, find_staging, left_out_name, stage
-from fanin.spark.fanout.summary import FannedOut, summarize
+from fanin.spark.fanout.summary import FannedOut, summarize, write_rejects
 from fanin.spark.inputs.footers import check_promised
 from fanin.spark.inputs.formats import Dataset
 from fanin.spark.inputs.listing import check_not_replaced, files_of, fingerprint
 from fanin.spark.inputs.opening import Opened, fingerprint_of
 from fanin.spark.runtime import rejects
-from fanin.spark.runtime.classic import classic
 from fanin.spark.runtime.datasets import check_apart, read_dataset
-from fanin.spark.runtime.file_tasks import one_task_for_each_file
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.progress import JobProgress
-from fanin.spark.runtime.reject_limit import RejectLimit
-from fanin.spark.runtime.rejects import check_rejects_folder, rejects_folder
+from fanin.spark.runtime.rejects import RejectLimit, check_rejects_folder, rejects_folder
 from fanin.spark.runtime.service import Service
-from fanin.spark.runtime.session import session_of
+from fanin.spark.runtime.session import classic, one_task_for_each_file, session_of
 from fanin.spark.runtime.values import whole
 
 

@@ -9,8 +9,8 @@ repeats a step, at whatever point a driver died, takes the same rows.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -21,16 +21,17 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from fanin.app.ledger.held import Held
 from fanin.app.ports import Ports
 from fanin.app.ports.parts import FailureRow, Redriven
-from fanin.domain.batch import Batch
-from fanin.errors import InvalidRequest
+from fanin.domain.batch import Batch, Kind, Mode, OpenBatch
+from fanin.domain.failures import Keep
+from fanin.errors import GONE, InvalidRequest
 from fanin.spark.ack.coalescer import Task
-from fanin.spark.fanout.bodies import BODY
-from fanin.spark.fanout.earlier_batch import EarlierBatch, ended_batch, still_there
-from fanin.spark.fanout.opening import STAGING
-from fanin.spark.fanout.sent_rows import with_ordinals
+from fanin.spark.fanout.bodies import BODY, KEY
+from fanin.spark.fanout.folder import noted_batch
+from fanin.spark.fanout.opening import STAGING, first_ordinal
 from fanin.spark.fanout.staging import ORDINAL, Made, Staging, find_staging, stage
-from fanin.spark.outcome.driver import outcomes
+from fanin.spark.outcome.driver import ordinals_of_keys, outcomes
 from fanin.spark.runtime.arrow import ArrowBatches
+from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import Located
@@ -190,3 +191,140 @@ def take(ports: Ports, batch: Batch, name: str, ordinals: Collection[int]) -> se
     return mine | ports.parts.mark_redriven(
         batch.batch_id, wanted, takings.marks, expires_at=batch.expires_at
     )
+
+
+class EarlierBatch(NamedTuple):
+    """What a new batch takes over from the batch that it retries.
+
+    It is stored with the rows that were taken: no other redrive sends these, so they must go out even if the
+    earlier batch is removed.
+
+    Attributes:
+        batch_id: of the earlier batch.
+        user_key, keep, totals, metadata: as that batch has them, in types of JSON.
+    """
+
+    batch_id: int
+    user_key: str
+    keep: str
+    totals: Sequence[str]
+    metadata: Mapping[str, str]
+
+    @classmethod
+    def of(cls, batch: Batch) -> EarlierBatch:
+        return cls(batch.batch_id, batch.user_key, batch.keep.value, list(batch.totals), dict(batch.metadata))
+
+
+def still_there(service: Service, batch_id: int, chosen: Staging | None) -> Batch:
+    """Read the earlier batch.
+
+    Args:
+        service: the stack.
+        batch_id: of the earlier batch.
+        chosen: rows of which some may be taken; None if none can be.
+
+    Raises:
+        BatchNotFound, BatchGone: it is not there, or was removed. If rows may be taken, says how to send all.
+    """
+    try:
+        return service.ledger().refresh([batch_id])[batch_id]
+    except GONE as error:
+        if chosen is None or not chosen.rows:
+            raise
+        rows = f"{chosen.folder}/{chosen.attempt}"
+        raise type(error)(
+            f"batch {batch_id} was removed before all of its failed rows were taken, so nobody can tell which"
+            f" another redrive has sent. To send all {chosen.rows} of them, fan them out as a dataset:"
+            f" --input {rows} --format parquet --body {BODY} and another --staging"
+        ) from error
+
+
+def ended_batch(batch: Batch) -> Batch:
+    """Refuse a batch whose rows cannot be sent again, or not yet.
+
+    Raises:
+        InvalidRequest: it is estimated, belongs to a pattern, or has not ended.
+    """
+    if batch.kind is not Kind.BATCH or batch.mode is not Mode.EXACT:
+        raise InvalidRequest(
+            f"{batch.batch_id} is not the batch of a fan-out on Spark, which is a plain and exact one"
+        )
+    if not batch.state.terminal:
+        raise InvalidRequest(
+            f"batch {batch.batch_id} is {batch.state}; its failed rows can be sent again when it has ended."
+            f" `fanin why {batch.batch_id}` says what it waits for"
+            + (f", and `fanin redrive {batch.batch_id}` sends what it holds" if batch.holds else "")
+        )
+    return batch
+
+
+def retrying(request: OpenBatch, earlier: EarlierBatch) -> OpenBatch:
+    """The request for the new batch: what it leaves open is as in the earlier batch.
+
+    Raises:
+        InvalidRequest: the request retries another batch.
+    """
+    if request.retry_of not in {None, earlier.batch_id}:
+        raise InvalidRequest(
+            f"the rows are those of batch {earlier.batch_id}, and the request retries batch"
+            f" {request.retry_of}; leave retry_of out"
+        )
+    return replace(
+        request,
+        retry_of=earlier.batch_id,
+        user_key=request.user_key or earlier.user_key,
+        keep=request.keep or Keep(earlier.keep),
+        totals=request.totals or tuple(earlier.totals),
+        metadata={**earlier.metadata, **request.metadata},
+    )
+
+
+def sent_rows(spark: SparkSession, service: Service, folder: str) -> DataFrame:
+    """Read the rows that a fan-out has sent, each with its item: the input of ``outcomes``.
+
+    The rows are read from the folder of the fan-out, and nothing is sent or written.
+
+    Example:
+        >>> service = Service.from_env()  # doctest: +SKIP
+        >>> told = outcomes(sent_rows(spark, service, "s3://lake/runs/orders"), service)  # doctest: +SKIP
+
+    Args:
+        spark: the session.
+        service: the stack.
+        folder: of the fan-out, its ``--staging``.
+
+    Returns:
+        ``batch_id`` and ``ordinal``, which name the item, ``body``, the message, and ``key``, if items have
+        keys; a row for each item, in any order. Rows that were left out, since they could not be a message,
+        are not among them.
+
+    Raises:
+        InvalidRequest: no fan-out has sent the rows of the folder; says what to do.
+        BatchNotFound, BatchGone: the batch is not there, or was removed.
+    """
+    staging, batch_id = find_staging(spark, folder), noted_batch(Folder(spark, folder))
+    if staging is None or batch_id is None:
+        holds = "holds no finished staging" if staging is None else "has staged rows, and no batch"
+        raise InvalidRequest(
+            f"{folder} {holds}: name the folder that a fan-out had as --staging. If it did not come to its"
+            " end, run it again"
+        )
+    batch = service.ledger().refresh([batch_id])[batch_id]
+    if batch.metadata.get(STAGING) != staging.attempt or (staging.rows and not batch.items):
+        raise InvalidRequest(f"the rows of {folder} are not items of batch {batch_id}; run the fan-out again")
+    return with_ordinals(spark, service, batch, staging)
+
+
+def with_ordinals(spark: SparkSession, service: Service, batch: Batch, staging: Staging) -> DataFrame:
+    """The rows of a staging that are items of its batch, as ``sent_rows`` gives them.
+
+    Raises:
+        InvalidRequest: the batch ended before its rows became items.
+    """
+    rows, batch_id = staging.read(spark), F.lit(batch.batch_id).cast("long")
+    if staging.keyed:
+        found = ordinals_of_keys(service, batch_id, F.col(KEY), F.col(BODY))
+        items = rows.select(batch_id.alias("batch_id"), found.alias(ORDINAL), BODY, KEY)
+        return items.where(F.col(ORDINAL).isNotNull())
+    first = first_ordinal(service, batch, staging) if staging.rows else 0
+    return rows.select(batch_id.alias("batch_id"), (F.col(ORDINAL) + F.lit(first)).alias(ORDINAL), BODY)

@@ -1,17 +1,20 @@
-"""The batch of a fan-out: which one it can fill, how it is opened, and where its items begin."""
+"""The queue and the batch of a fan-out: what it can fill, how a batch is opened, where its items begin."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
+from fanin.app.ledger.service import LedgerService
 from fanin.client.conversions import batch_request
+from fanin.client.sqs import queue_errors
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Kind, Mode, OpenBatch, State
-from fanin.errors import BatchClosed, InvalidRequest
-from fanin.spark.fanout.earlier_batch import open_retry
+from fanin.errors import GONE, AccessDenied, BatchClosed, IdempotencyKeyReused, InvalidRequest, NotConfigured
 from fanin.spark.fanout.staging import Staging
 from fanin.spark.runtime.service import Service
 
@@ -108,6 +111,42 @@ def open_batch(
     return batch, ledger.add(batch.batch_id, staging.rows, key=ADD_KEY).prefix
 
 
+def open_retry(ledger: LedgerService, request: OpenBatch, key: str, began: Callable[[int], bool]) -> Batch:
+    """Open the new batch of a redrive.
+
+    Its rows are taken: no other redrive sends them, so they must go out. If the new batch ended before it got
+    them, or before any was sent, open another one under the next key. If the earlier batch was removed, open
+    one without ``retry_of``.
+
+    Args:
+        ledger: the service.
+        request: for the batch.
+        key: the first idempotency key.
+        began: whether messages of a batch may have been sent.
+
+    Raises:
+        BatchGone: the new batch was removed.
+        IdempotencyKeyReused: the key belongs to another fan-out.
+        InvalidRequest: the deadline of another batch to open is over.
+    """
+    part = 0
+    while True:
+        mine = f"{key}/{part}" if part else key
+        try:
+            batch = ledger.open(request, key=mine)
+        except (*GONE, IdempotencyKeyReused) as error:
+            # A driver that found the earlier batch removed has used this key without retry_of.
+            try:
+                batch = ledger.open(replace(request, retry_of=None), key=mine)
+            except IdempotencyKeyReused:
+                raise error from None
+        if not batch.state.terminal:
+            return batch
+        if batch.items and (batch.state is State.COMPLETE or began(batch.batch_id)):
+            return batch
+        part += 1
+
+
 def first_ordinal(service: Service, batch: Batch, sent_from: Staging) -> int:
     """Ordinal of the first row: that of the addition, of which a repeat says the same.
 
@@ -122,3 +161,64 @@ def first_ordinal(service: Service, batch: Batch, sent_from: Staging) -> int:
             " dataset out again, in another folder"
         ) from None
     return ids.parse_prefix(group.prefix).first
+
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+
+_NO_ACCESS: Final = "or you do not have access"
+"""What SQS may answer to a role without the permission, as to one that asks for a queue that is not there."""
+
+
+def check_url(queue: str) -> str:
+    """Refuse what is not the URL of a queue.
+
+    Returns:
+        The URL.
+
+    Raises:
+        InvalidRequest: the text is empty, or is not a URL; says what a URL looks like.
+    """
+    try:
+        at = urlsplit(queue)
+    except ValueError:  # a bracket that is not closed
+        at = urlsplit("")
+    if at.scheme in {"http", "https"} and at.netloc:
+        return queue
+    if not queue:
+        raise InvalidRequest("the URL of the queue is empty; if it comes from a variable, set that")
+    raise InvalidRequest(
+        f"{queue!r} is not the URL of a queue, which looks like"
+        " https://sqs.eu-west-1.amazonaws.com/123456789012/work"
+    )
+
+
+def check_queue(sqs: SQSClient, queue: str) -> None:
+    """Refuse a queue that is not there.
+
+    Asks with ``GetQueueAttributes``. A role may be allowed to send without being allowed to look. Then SQS
+    denies it, or says that the queue "does not exist or you do not have access to it" (SQS Developer Guide,
+    "Troubleshooting API errors"). The fan-out goes on, and standard error says that nobody looked.
+
+    Raises:
+        NotConfigured: there is no such queue; nothing was staged or sent.
+        InvalidRequest: SQS does not take this as the URL of a queue.
+        ServiceUnavailable, Throttled: SQS does not answer.
+    """
+    try:
+        with queue_errors(queue):
+            sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])
+    except AccessDenied:
+        _say_unseen(queue)
+    except (InvalidRequest, NotConfigured) as error:
+        if _NO_ACCESS in str(error):
+            _say_unseen(queue)
+            return
+        raise type(error)(f"{error}. This run has staged and sent nothing") from error
+
+
+def _say_unseen(queue: str) -> None:
+    sys.stderr.write(
+        f"this job may not look at {queue} (sqs:GetQueueAttributes), so a missing queue shows only later\n"
+    )

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 
 from fanin.errors import FaninError, InvalidRequest, ServiceUnavailable
 from fanin.spark.fanout.bodies import BODY, KEY
-from fanin.spark.fanout.folder_owner import other_input, what_to_do
+from fanin.spark.fanout.folder import other_input, what_to_do
 from fanin.spark.runtime.datasets import read_dataset
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import SCHEMA as REJECTS

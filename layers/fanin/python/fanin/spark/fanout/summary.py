@@ -1,24 +1,34 @@
-"""What a fan-out says at its end: how many messages were sent, which were not, and what is left to do."""
+"""What a fan-out says at its end: how many messages were sent, which were not, and what is left to do.
+
+Its rejects have one place, which people name, and Spark cannot write a dataset twice at the same time: the
+run that commits first deletes what the other one has written. So each run looks afterwards whether they are
+whole there, and writes them once more if not.
+"""
 
 from __future__ import annotations
 
+import random
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
 from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.domain.batch import Batch, State
-from fanin.errors import InvalidRequest
+from fanin.errors import InvalidRequest, ServiceUnavailable
 from fanin.spark.fanout.bodies import BODY
-from fanin.spark.fanout.rejects_folder import write_rejects
+from fanin.spark.fanout.folder import SentMessages
 from fanin.spark.fanout.sending import RESULT
-from fanin.spark.fanout.sent_messages import SentMessages
 from fanin.spark.fanout.staging import ORDINAL, Staging, left_out_name
 from fanin.spark.runtime import rejects
 from fanin.spark.runtime.datasets import read_dataset
+from fanin.spark.runtime.failures import refused_storage, root_cause
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.results import Result
@@ -167,3 +177,54 @@ def _refused(results: DataFrame, numbered: DataFrame) -> DataFrame:
     """The messages that were not sent, as rows of ``rejects.SCHEMA``."""
     found = results.where(F.col(ORDINAL).isNotNull()).select(ORDINAL, "reason", "detail")
     return numbered.join(found, ORDINAL).select(F.col(BODY).alias("value"), "reason", "detail")
+
+
+WAITS: Final = (1, 4)
+"""Seconds until rejects are written once more, at most."""
+
+
+def write_rejects(
+    spark: SparkSession,
+    left: DataFrame | None,
+    folder: str,
+    *,
+    wait: Callable[[float], object] = time.sleep,
+) -> dict[str, int]:
+    """Write rejects where another run may write the same at the same time.
+
+    Args:
+        spark: the session.
+        left: rows of ``rejects.SCHEMA``, the same whenever they are read; None if there are none.
+        folder: where to write them.
+        wait: waits some seconds.
+
+    Returns:
+        Reason → number of rows.
+
+    Raises:
+        ServiceUnavailable: they cannot be written as they should be.
+    """
+    wanted = {} if left is None else rejects.count_by_reason(left)
+    for longest in (*WAITS, None):
+        try:
+            if left is None:
+                return rejects.write_few_rejects(spark, [], folder, write_empty=True)
+            rejects.write_rejects(left, folder, wanted)
+            trouble = "they are not all there"
+        except (Py4JJavaError, PySparkException) as error:
+            trouble = refused_storage(error) or root_cause(error)
+        if _is_there(spark, folder, wanted):
+            return wanted
+        if longest is not None:
+            wait(random.uniform(0, longest))  # noqa: S311  so that two runs do not meet again
+    raise ServiceUnavailable(
+        f"rejects cannot be written to {folder}: {trouble}. If another run of this job writes there, wait for"
+        " its end; then start this one again"
+    )
+
+
+def _is_there(spark: SparkSession, folder: str, wanted: Mapping[str, int]) -> bool:
+    try:
+        return rejects.count_by_reason(read_dataset(spark, folder, rejects.SCHEMA)) == wanted
+    except (Py4JJavaError, PySparkException):
+        return False  # somebody is writing

@@ -17,8 +17,8 @@ from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import DatasetFormat
 from fanin.spark.inputs.opening import Opened
 from fanin.spark.runtime.arrow import ArrowBatches, ddl
-from fanin.spark.runtime.cluster import most_tasks
-from fanin.spark.runtime.object_store import file_system, place_of
+from fanin.spark.runtime.places import file_system, place_of
+from fanin.spark.runtime.session import most_tasks
 
 _FOOTERS: Final = pa.schema([("rows", pa.int64()), ("wrong", pa.string())])
 DAMAGED: Final = "the file is damaged, or its writer is wrong: write it anew"

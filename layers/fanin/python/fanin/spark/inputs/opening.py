@@ -19,17 +19,18 @@ from fanin.errors import FaninError, InvalidRequest
 from fanin.spark.inputs.csv_files import read_csv
 from fanin.spark.inputs.formats import Dataset, DatasetFormat, Dialect, format_of_path
 from fanin.spark.inputs.json_lines import TEXT, read_json
-from fanin.spark.inputs.lakes import find_table, table_at
 from fanin.spark.inputs.listing import (
     FoundFile,
     as_literal,
     check_not_replaced,
     check_outside,
     find_files,
+    find_table,
     fingerprint,
     literal_root,
     qualified,
     same_file,
+    table_at,
 )
 from fanin.spark.runtime.failures import root_cause
 from fanin.spark.runtime.places import escaped

@@ -9,7 +9,7 @@ from typing import TypeVar
 from fanin.domain.totals import check_names
 from fanin.errors import InvalidRequest
 from fanin.spark.inputs.formats import UTF8, Dataset, DatasetFormat, Dialect
-from fanin.spark.runtime.reject_limit import RejectLimit
+from fanin.spark.runtime.rejects import RejectLimit
 
 _T = TypeVar("_T")
 

@@ -16,7 +16,7 @@ from fanin.domain.targets import Target
 from fanin.errors import InvalidRequest
 from fanin.spark.fanout.driver import fan_out
 from fanin.spark.fanout.failed_rows import FailedRows
-from fanin.spark.fanout.queue_check import check_url
+from fanin.spark.fanout.opening import check_url
 from fanin.spark.inputs.formats import Dataset, Dialect
 from fanin.spark.jobs.dataset_arguments import (
     add_format,

@@ -20,11 +20,11 @@ from pyspark.sql import SparkSession
 
 from fanin.errors import FaninError, InvalidRequest, TooManyRejects
 from fanin.spark.jobs import JobName
-from fanin.spark.runtime import reach
 from fanin.spark.runtime.failures import raised_in_task, refused_storage, root_cause
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.progress import say
 from fanin.spark.runtime.rejects import in_words, rejects_folder
+from fanin.spark.runtime.service import require_reachable
 from fanin.spark.runtime.session import quiet_session, submitted
 
 Summary: TypeAlias = dict[str, Any]
@@ -119,7 +119,7 @@ class Job:
         spark = None
         try:
             forget_on_this_machine(self.name, folder)
-            reach.require(self.needs(options))
+            require_reachable(self.needs(options))
             with quiet_session(f"fanin {self.name}", self.settings) as spark:
                 forget(spark, self.name, folder)
                 summary = _warned(self.run(spark, options), getattr(options, self.input, None))

@@ -17,8 +17,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest, ServiceUnavailable
-from fanin.spark.runtime.object_store import BUCKETS
-from fanin.spark.runtime.places import canonical
+from fanin.spark.runtime.places import BUCKETS, canonical
 
 _SURELY: Final = "fs.option.create.conditional.overwrite"
 """Has S3A, from Hadoop 3.4.2 on, refuse to replace a file also when it is written, and not only when it is

@@ -1,15 +1,24 @@
-"""Paths: as people give them, which of them name the same place, and which Spark takes for patterns."""
+"""Paths: as people give them, which name the same place, which Spark takes for patterns, and where they lead.
+
+Tasks reach S3 with pyarrow, with the credentials, region and endpoint that Spark has been given.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from urllib.parse import quote
 
+import pyarrow.fs as pafs
+from pyspark.sql import SparkSession
+
+from fanin.client.local_stack import IGNORE_ENDPOINTS
 from fanin.domain.limits import shown
+from fanin.entry.settings import Settings
 from fanin.errors import InvalidRequest
-from fanin.spark.runtime.object_store import S3
 
 _SHORTENED: Final = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)", re.IGNORECASE)
 
@@ -52,3 +61,122 @@ def is_pattern(path: str) -> bool:
 def escaped(path: str) -> str:
     """A path that Spark does not take for a pattern."""
     return "".join(f"\\{letter}" if letter in _GLOB else letter for letter in path)
+
+
+Conf = Callable[[str], str | None]
+"""Gives the value of a property of Hadoop."""
+
+S3: Final = ("s3", "s3a", "s3n")
+"""Schemes of S3, as Hadoop's connectors have them."""
+_SCHEMES: Final = tuple(f"{scheme}://" for scheme in S3)
+BUCKETS: Final = (*S3, "gs")
+"""Schemes of stores of objects, where a path names a bucket, and a file is there when it is closed."""
+_AMAZON: Final = "amazonaws.com"
+_CENTRAL: Final = f"s3.{_AMAZON}"
+"""The endpoint of all regions, which does not say where a bucket is."""
+
+
+def file_system(path: str, spark: SparkSession | None = None) -> tuple[Any, str]:
+    """Find the file system of a path.
+
+    Args:
+        path: a folder or a file, as Spark takes it.
+        spark: the session whose settings of S3A apply; without one, only the environment counts.
+
+    Returns:
+        The file system, which can be sent to tasks, and the path in it.
+
+    Raises:
+        OSError: the region of a bucket is not known; names the bucket.
+    """
+    if path.startswith(_SCHEMES):
+        place = path.partition("://")[2].rstrip("/")
+        bucket = place.partition("/")[0]
+        environment = Settings.from_env().environment
+        options = s3_options(bucket, _conf(spark), environment)
+        if "region" not in options and _AMAZON in options.get("endpoint_override", _AMAZON):
+            return _looked_for(place, options, environment), place
+        return pafs.S3FileSystem(**options), place
+    if _is_local(path):
+        return pafs.LocalFileSystem(), place_of(path)
+    system, _ = pafs.FileSystem.from_uri(quote(path, safe="/:"))
+    return system, place_of(path)
+
+
+def place_of(path: str) -> str:
+    """A path as its file system takes it; a URI may have characters as they are, such as spaces."""
+    if not _is_local(path):
+        scheme, _, rest = path.partition("://")
+        return rest if scheme in BUCKETS else f"/{rest.partition('/')[2]}"
+    local = path.removeprefix("file:")
+    return str(Path(f"/{local.lstrip('/')}" if local.startswith("/") else local).resolve())
+
+
+def _is_local(path: str) -> bool:
+    return "://" not in path or path.startswith("file:")
+
+
+def s3_options(bucket: str, conf: Conf, environment: Mapping[str, str]) -> dict[str, Any]:
+    """What pyarrow's ``S3FileSystem`` has to be told to reach a bucket like Spark does.
+
+    Settings of S3A for this bucket come before those for all buckets, and these before the environment, which
+    is all that there is on EMR: its own file system takes the credentials of the job's role, as pyarrow does
+    where it is told none.
+    """
+
+    def setting(name: str) -> str | None:
+        return conf(f"fs.s3a.bucket.{bucket}.{name}") or conf(f"fs.s3a.{name}") or None
+
+    endpoint = setting("endpoint")
+    if endpoint and "://" not in endpoint:
+        plain = (setting("connection.ssl.enabled") or "true").lower() == "false"
+        endpoint = f"{'http' if plain else 'https'}://{endpoint}"
+    if not endpoint or endpoint.partition("://")[2].rstrip("/") == _CENTRAL:
+        endpoint = None
+        if environment.get(IGNORE_ENDPOINTS, "").lower() != "true":
+            endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
+    region = setting("endpoint.region") or (_own_region(environment) if endpoint else None)
+    options: dict[str, Any] = {"region": region}
+    if endpoint:
+        scheme, _, place = endpoint.partition("://")
+        virtual = (setting("path.style.access") or "true").lower() == "false"
+        options |= {"scheme": scheme, "endpoint_override": place.rstrip("/")}
+        options |= {"force_virtual_addressing": True} if virtual else {}
+    if (key := setting("access.key")) and (secret := setting("secret.key")):
+        options |= {"access_key": key, "secret_key": secret, "session_token": setting("session.token")}
+    elif "AnonymousAWSCredentialsProvider" in (setting("aws.credentials.provider") or ""):
+        options["anonymous"] = True
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _looked_for(place: str, options: Mapping[str, Any], environment: Mapping[str, str]) -> Any:
+    """S3 in the region of a bucket, of which nobody has said where it is.
+
+    pyarrow asks S3 in us-east-1 for that, which jobs do not reach that reach S3 in their own region only, as
+    in a VPC without NAT. Most buckets are in that region, and S3 there says whether this one is.
+
+    Raises:
+        OSError: nobody knows, or the bucket is in another region; names the bucket, and both regions.
+    """
+    try:
+        region = pafs.resolve_s3_region(place.partition("/")[0])
+    except OSError:
+        region = _own_region(environment)
+        if not region:
+            raise
+        system = pafs.S3FileSystem(**options, region=region)
+        system.get_file_info(place)  # only this call's errors name the regions
+        return system
+    return pafs.S3FileSystem(**options, region=region)
+
+
+def _own_region(environment: Mapping[str, str]) -> str | None:
+    return environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
+
+
+def _conf(spark: SparkSession | None) -> Conf:
+    if spark is None:
+        return lambda _: None
+    context: Any = spark.sparkContext
+    found: Conf = context._jsc.hadoopConfiguration().get  # noqa: SLF001  Python has no other way to it
+    return found
