@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 from aws_cdk import CustomResource, Stack
+from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
@@ -13,10 +14,11 @@ from constructs import Construct
 from fanin import names
 from fanin_cdk.findings import accept, accept_below
 from fanin_cdk.functions import Function
+from fanin_cdk.layers import Layers
+from fanin_cdk.patterns import Patterns
 from fanin_cdk.permissions import policy_beside
-
-if TYPE_CHECKING:
-    from fanin_cdk.tracker import FaninTracker
+from fanin_cdk.settings import Settings
+from fanin_cdk.storage import Storage
 
 TIMEOUT = 900
 """Seconds of the function, the most that Lambda offers: about a million objects."""
@@ -33,40 +35,52 @@ class Removal(Construct):
     Args:
         scope: parent construct, in the stack of the tracker.
         id: its id there.
-        tracker: the tracker, with all of its functions.
+        settings: settings of the deployment.
+        layers: of the tracker.
+        storage: its tables.
+        bus: its bus.
+        patterns: its buffers and scatters.
+        functions: all of its functions.
 
     Attributes:
         function: the function.
     """
 
-    def __init__(self, scope: Construct, id: str, *, tracker: FaninTracker) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        settings: Settings,
+        layers: Layers,
+        storage: Storage,
+        bus: events.EventBus,
+        patterns: Patterns,
+        functions: Iterable[Function],
+    ) -> None:
         super().__init__(scope, id)
         self.function = Function(
             self,
             "Function",
             name="removal",
             description="fanin: does for the stack what CloudFormation cannot",
-            settings=tracker.settings,
-            layers=tracker.layers,
+            settings=settings,
+            layers=layers,
             environment={},
             timeout=TIMEOUT,
             memory=1024,
         ).function
-        stack, prefix = Stack.of(self), tracker.buffers.environment[names.ENV_BUFFER_PREFIX]
-        self._destroys = tracker.settings.removal == "destroy"
-        rules = f"rule/{tracker.settings.prefix}/{names.ROUTE_RULE}*"
+        stack, prefix = Stack.of(self), patterns.buffers.environment[names.ENV_BUFFER_PREFIX]
+        self._destroys = settings.removal == "destroy"
+        rules = f"rule/{settings.prefix}/{names.ROUTE_RULE}*"
         statements = [
             iam.PolicyStatement(actions=["events:ListRules"], resources=["*"]),
             iam.PolicyStatement(
                 actions=["events:DeleteRule", "events:RemoveTargets"],
-                resources=[
-                    stack.format_arn(service="events", resource=rules),
-                    # The emulator checks targets against the bus.
-                    *([tracker.bus.event_bus_arn] if tracker.settings.local else []),
-                ],
+                resources=[stack.format_arn(service="events", resource=rules)],
             ),
         ]
-        tables = tracker.storage.tables.values()
+        tables = storage.tables.values()
         statements += [
             iam.PolicyStatement(
                 actions=["dynamodb:DescribeTable", "dynamodb:UpdateTable"],
@@ -74,11 +88,11 @@ class Removal(Construct):
             )
         ]
         limits = {
-            "MaxWriteRequestUnits": tracker.settings.table_max_writes,
-            "MaxReadRequestUnits": tracker.settings.table_max_reads,
+            "MaxWriteRequestUnits": settings.table_max_writes,
+            "MaxReadRequestUnits": settings.table_max_reads,
         }
         properties: dict[str, str | list[str]] = {
-            "Bus": tracker.bus.event_bus_name,
+            "Bus": bus.event_bus_name,
             "Tables": [table.table_name for table in tables],
             # When a limit goes back to 0 this changes, so the function is called.
             "Unlimited": [name for name, most in limits.items() if not most],
@@ -92,11 +106,11 @@ class Removal(Construct):
                     resources=[stack.format_arn(service="sqs", resource=f"{prefix}*")],
                 ),
             ]
-            properties |= {"QueuePrefix": prefix, "DeadLetters": tracker.buffers.dead_letters.queue_arn}
+            properties |= {"QueuePrefix": prefix, "DeadLetters": patterns.buffers.dead_letters.queue_arn}
             where[f"sqs:<AWS::Region>:<AWS::AccountId>:{prefix}*"] = "buffers have names that users choose"
-        cleaned = self.clean(self, [tracker.scatter.claims], properties, statements)
+        cleaned = self.clean(self, [patterns.scatter.claims], properties, statements)
         # What is deleted first cannot make new queues, rules or objects.
-        for function in tracker.functions.values():
+        for function in functions:
             function.function.node.add_dependency(cleaned)
         for one, reason in where.items():
             accept(self, f"IAM5[Resource::arn:<AWS::Partition>:{one}]", reason)

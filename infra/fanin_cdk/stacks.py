@@ -31,29 +31,13 @@ class FaninStack(Stack):
         )
         self.tracker = FaninTracker(self, "Tracker", settings=settings)
         tracker = self.tracker
-        outputs = {
-            names.OUTPUT_API_URL: tracker.api.url,
-            names.OUTPUT_BATCHES_TABLE: tracker.storage.batches.table_name,
-            names.OUTPUT_WORDS_TABLE: tracker.storage.words.table_name,
-            names.OUTPUT_PARTS_TABLE: tracker.storage.parts.table_name,
-            names.OUTPUT_DIRECTORY_TABLE: tracker.storage.directory.table_name,
-            names.OUTPUT_BUS: tracker.bus.event_bus_name,
-            names.OUTPUT_WORK_QUEUE: tracker.work.queue.queue_url,
-            names.OUTPUT_ACK_QUEUE: tracker.acks.queue.queue_url,
-            names.OUTPUT_SCATTER_QUEUE: tracker.scatter.jobs.queue.queue_url,
-            names.OUTPUT_REDRIVE_QUEUE: tracker.redrives.jobs.queue.queue_url,
-            names.OUTPUT_REPLY_QUEUE: tracker.scatter.replies.queue.queue_url,
-            names.OUTPUT_TARGETS_QUEUE: tracker.targets.jobs.queue.queue_url,
-            names.OUTPUT_CLAIMS_BUCKET: tracker.scatter.claims.bucket_name,
-            names.OUTPUT_SCHEDULE_GROUP: tracker.deadlines.group.schedule_group_name,
-            names.OUTPUT_SCHEDULE_ROLE: tracker.deadlines.role.role_arn,
-            names.OUTPUT_TIMER: tracker.functions["timer"].function.function_arn,
-            names.OUTPUT_TIMER_DLQ: tracker.timer_dead_letters.queue_arn,
-            names.OUTPUT_ROUTER: tracker.functions["router"].function.function_arn,
-            names.OUTPUT_BUFFER_PREFIX: tracker.buffers.environment[names.ENV_BUFFER_PREFIX],
-            names.OUTPUT_BUFFER_DEAD_LETTERS: tracker.buffers.dead_letters.queue_arn,
+        values = {
+            **tracker.environment,
+            names.ENV_BUS: tracker.bus.event_bus_name,
+            names.ENV_WORK_QUEUE_URL: tracker.work.queue.queue_url,
         }
-        _add_outputs(self, outputs)
+        outputs = {output: values[variable] for variable, output in names.OUTPUTS.items()}
+        _add_outputs(self, {names.OUTPUT_API_URL: tracker.api.url, **outputs})
 
 
 class PipelineStack(Stack):

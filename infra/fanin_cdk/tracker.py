@@ -156,7 +156,7 @@ class FaninTracker(Construct):
             names.ENV_ACK_QUEUE_URL: self.acks.queue.queue_url,
         }
         # An emulator is thrown away as a whole.
-        self.removal = None if self.settings.local else Removal(self, "Removal", tracker=self)
+        self.removal = None if self.settings.local else self._removal()
         self._watch()
         encrypt(self, self.settings.kms_key_arn)
 
@@ -337,6 +337,18 @@ class FaninTracker(Construct):
             self.scatter.grant_read(function.function)
             allow_inspection(function.function, settings=self.settings)
         return function
+
+    def _removal(self) -> Removal:
+        return Removal(
+            self,
+            "Removal",
+            settings=self.settings,
+            layers=self.layers,
+            storage=self.storage,
+            bus=self.bus,
+            patterns=self._patterns,
+            functions=self.functions.values(),
+        )
 
     def _watch(self) -> None:
         dead_ends = {

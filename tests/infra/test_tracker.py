@@ -12,7 +12,7 @@ from fanin import names
 from fanin_cdk import FaninTracker, Settings
 from tests.infra.conftest import UNBUNDLED, Synthesized
 
-OUTPUTS = {value for name, value in vars(names).items() if name.startswith("OUTPUT_")}
+OUTPUTS = {names.OUTPUT_API_URL, *names.OUTPUTS.values()}
 
 
 @pytest.fixture(scope="module")

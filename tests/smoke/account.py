@@ -88,7 +88,7 @@ class Deployed:
 
     @property
     def work_queue_url(self) -> str:
-        return self.outputs[names.OUTPUT_WORK_QUEUE]
+        return self.outputs[names.OUTPUTS[names.ENV_WORK_QUEUE_URL]]
 
     @property
     def api_url(self) -> str:

@@ -21,12 +21,17 @@ def test_the_module_imports_nothing_so_that_the_infrastructure_may_import_it() -
     assert not any(isinstance(node, ast.Import) for node in ast.walk(tree))
 
 
-@pytest.mark.parametrize("kind", ["ENV_", "METRIC_", "OUTPUT_", "PIPELINE_OUTPUT_", "ATTRIBUTE_", "MESSAGE_"])
+@pytest.mark.parametrize("kind", ["ENV_", "METRIC_", "PIPELINE_OUTPUT_", "ATTRIBUTE_", "MESSAGE_"])
 def test_no_two_of_a_kind_have_the_same_value(kind: str) -> None:
     values = [value for name, value in ALL.items() if name.startswith(kind)]
 
     assert len(values) > 1
     assert len(set(values)) == len(values)
+
+
+def test_no_two_variables_have_the_same_output() -> None:
+    outputs = [names.OUTPUT_API_URL, *names.OUTPUTS.values()]
+    assert len(set(outputs)) == len(outputs) > 10
 
 
 def test_every_variable_is_fanin_s_own() -> None:

@@ -16,19 +16,14 @@ def test_the_apis_url_is_the_emulators() -> None:
 
 
 def test_a_missing_output_is_named() -> None:
-    given = {name: value for name, value in OUTPUTS.items() if name != names.OUTPUT_BUS}
-    with pytest.raises(LocalStackFailed, match=f"no output {names.OUTPUT_BUS}"):
+    given = {name: value for name, value in OUTPUTS.items() if name != "Bus"}
+    with pytest.raises(LocalStackFailed, match="no output Bus"):
         aws.describe(EMULATOR, given, log_file=Path("log"), fingerprint="f")
 
 
 def test_it_runs_only_on_the_process_it_was_deployed_to() -> None:
     assert aws.runs_on(STACK, EMULATOR)
     assert not aws.runs_on(STACK, Emulator(pid=8, port=4566, auth=True))
-
-
-def test_every_output_has_a_variable() -> None:
-    declared = {value for name, value in vars(names).items() if name.startswith("OUTPUT_")}
-    assert set(OUTPUTS) == declared
 
 
 def test_environment_leaves_nothing_to_a_real_account() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from fanin import names
 from fanin.client import local_stack
 from fanin.errors import LocalStackFailed, NotConfigured
 from fanin.local import stack
@@ -74,7 +73,7 @@ class TestUp:
         deployed = up(tmp_path, port=4599, auth=True, report=said.append)
         assert machine.done == ["start", "deploy"]
         assert (deployed.port, deployed.auth, deployed.fingerprint) == (4599, True, "f1")
-        assert deployed.bus == f"the {names.OUTPUT_BUS}"
+        assert deployed.bus == "the Bus"
         assert local_stack.read(tmp_path) == deployed
         assert "deploying" in said
 

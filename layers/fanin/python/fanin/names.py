@@ -193,45 +193,26 @@ PROBLEM_ROOT: Final = "urn:fanin:problem:"  # prefix of a problem's type; the er
 
 # Outputs of the stack, read by ``fanin local up`` and by people.
 OUTPUT_API_URL: Final = "ApiUrl"
-OUTPUT_BATCHES_TABLE: Final = "BatchesTable"
-OUTPUT_WORDS_TABLE: Final = "WordsTable"
-OUTPUT_PARTS_TABLE: Final = "PartsTable"
-OUTPUT_DIRECTORY_TABLE: Final = "DirectoryTable"
-OUTPUT_BUS: Final = "Bus"
-OUTPUT_WORK_QUEUE: Final = "WorkQueueUrl"
-OUTPUT_ACK_QUEUE: Final = "AckQueueUrl"
-OUTPUT_SCATTER_QUEUE: Final = "ScatterQueueUrl"
-OUTPUT_REDRIVE_QUEUE: Final = "RedriveQueueUrl"
-OUTPUT_TARGETS_QUEUE: Final = "TargetsQueueUrl"
-OUTPUT_REPLY_QUEUE: Final = "ReplyQueueUrl"
-OUTPUT_CLAIMS_BUCKET: Final = "ClaimsBucket"
-OUTPUT_SCHEDULE_GROUP: Final = "ScheduleGroup"
-OUTPUT_SCHEDULE_ROLE: Final = "ScheduleRoleArn"
-OUTPUT_TIMER: Final = "TimerArn"
-OUTPUT_TIMER_DLQ: Final = "TimerDlqArn"
-OUTPUT_ROUTER: Final = "RouterArn"
-OUTPUT_BUFFER_PREFIX: Final = "BufferPrefix"
-OUTPUT_BUFFER_DEAD_LETTERS: Final = "BufferDeadLettersArn"
 OUTPUTS: Final = {
-    ENV_BATCHES_TABLE: OUTPUT_BATCHES_TABLE,
-    ENV_WORDS_TABLE: OUTPUT_WORDS_TABLE,
-    ENV_PARTS_TABLE: OUTPUT_PARTS_TABLE,
-    ENV_DIRECTORY_TABLE: OUTPUT_DIRECTORY_TABLE,
-    ENV_BUS: OUTPUT_BUS,
-    ENV_WORK_QUEUE_URL: OUTPUT_WORK_QUEUE,
-    ENV_ACK_QUEUE_URL: OUTPUT_ACK_QUEUE,
-    ENV_SCATTER_QUEUE_URL: OUTPUT_SCATTER_QUEUE,
-    ENV_REDRIVE_QUEUE_URL: OUTPUT_REDRIVE_QUEUE,
-    ENV_REPLY_QUEUE_URL: OUTPUT_REPLY_QUEUE,
-    ENV_TARGETS_QUEUE_URL: OUTPUT_TARGETS_QUEUE,
-    ENV_CLAIMS_BUCKET: OUTPUT_CLAIMS_BUCKET,
-    ENV_SCHEDULE_GROUP: OUTPUT_SCHEDULE_GROUP,
-    ENV_SCHEDULE_ROLE_ARN: OUTPUT_SCHEDULE_ROLE,
-    ENV_TIMER_ARN: OUTPUT_TIMER,
-    ENV_TIMER_DLQ_ARN: OUTPUT_TIMER_DLQ,
-    ENV_ROUTER_ARN: OUTPUT_ROUTER,
-    ENV_BUFFER_PREFIX: OUTPUT_BUFFER_PREFIX,
-    ENV_BUFFER_DEAD_LETTERS_ARN: OUTPUT_BUFFER_DEAD_LETTERS,
+    ENV_BATCHES_TABLE: "BatchesTable",
+    ENV_WORDS_TABLE: "WordsTable",
+    ENV_PARTS_TABLE: "PartsTable",
+    ENV_DIRECTORY_TABLE: "DirectoryTable",
+    ENV_BUS: "Bus",
+    ENV_WORK_QUEUE_URL: "WorkQueueUrl",
+    ENV_ACK_QUEUE_URL: "AckQueueUrl",
+    ENV_SCATTER_QUEUE_URL: "ScatterQueueUrl",
+    ENV_REDRIVE_QUEUE_URL: "RedriveQueueUrl",
+    ENV_REPLY_QUEUE_URL: "ReplyQueueUrl",
+    ENV_TARGETS_QUEUE_URL: "TargetsQueueUrl",
+    ENV_CLAIMS_BUCKET: "ClaimsBucket",
+    ENV_SCHEDULE_GROUP: "ScheduleGroup",
+    ENV_SCHEDULE_ROLE_ARN: "ScheduleRoleArn",
+    ENV_TIMER_ARN: "TimerArn",
+    ENV_TIMER_DLQ_ARN: "TimerDlqArn",
+    ENV_ROUTER_ARN: "RouterArn",
+    ENV_BUFFER_PREFIX: "BufferPrefix",
+    ENV_BUFFER_DEAD_LETTERS_ARN: "BufferDeadLettersArn",
 }
 """Environment variable of the library and the functions → output of the stack that has its value.
 

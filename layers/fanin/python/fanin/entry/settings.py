@@ -15,6 +15,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class _Required:
+    """A variable that must be set."""
+
+    variable: str
+
+    def __get__(self, settings: Settings, _: object) -> str:
+        if value := settings.environment.get(self.variable):
+            return value
+        raise NotConfigured(f"the environment variable {self.variable} is not set")
+
+
+@dataclass(frozen=True)
+class _Optional:
+    """A variable that may be left out, or be empty."""
+
+    variable: str
+
+    def __get__(self, settings: Settings, _: object) -> str | None:
+        return settings.environment.get(self.variable) or None
+
+
+@dataclass(frozen=True)
 class Settings:
     """Names the resources of a stack, from the environment of a function or of a library user.
 
@@ -42,100 +64,49 @@ class Settings:
         """Copy the environment variables of this process."""
         return Settings(dict(os.environ))
 
-    @property
-    def api_url(self) -> str:
-        """Base URL of the HTTP API; append ``/v1/…``."""
-        return self._text(names.ENV_API_URL)
+    api_url = _Required(names.ENV_API_URL)
+    """Base URL of the HTTP API; append ``/v1/…``."""
 
-    @property
-    def batches_table(self) -> str:
-        return self._text(names.ENV_BATCHES_TABLE)
-
-    @property
-    def words_table(self) -> str:
-        return self._text(names.ENV_WORDS_TABLE)
-
-    @property
-    def parts_table(self) -> str:
-        return self._text(names.ENV_PARTS_TABLE)
-
-    @property
-    def directory_table(self) -> str:
-        return self._text(names.ENV_DIRECTORY_TABLE)
+    batches_table = _Required(names.ENV_BATCHES_TABLE)
+    words_table = _Required(names.ENV_WORDS_TABLE)
+    parts_table = _Required(names.ENV_PARTS_TABLE)
+    directory_table = _Required(names.ENV_DIRECTORY_TABLE)
+    _bus = _Required(names.ENV_BUS)
 
     @property
     def bus(self) -> str:
         """Name of the bus; its variable may have the ARN."""
-        return self._text(names.ENV_BUS).rpartition("/")[2]
+        return self._bus.rpartition("/")[2]
 
-    @property
-    def schedule_group(self) -> str:
-        return self._text(names.ENV_SCHEDULE_GROUP)
+    schedule_group = _Required(names.ENV_SCHEDULE_GROUP)
+    schedule_role_arn = _Required(names.ENV_SCHEDULE_ROLE_ARN)
+    timer_arn = _Required(names.ENV_TIMER_ARN)
+    timer_dlq_arn = _Required(names.ENV_TIMER_DLQ_ARN)
+    router_arn = _Required(names.ENV_ROUTER_ARN)
+    unrouted_queue_url = _Optional(names.ENV_UNROUTED_QUEUE_URL)
+    """URL of the queue for events that reach nobody; None if they are only counted."""
 
-    @property
-    def schedule_role_arn(self) -> str:
-        return self._text(names.ENV_SCHEDULE_ROLE_ARN)
+    ack_queue_url = _Optional(names.ENV_ACK_QUEUE_URL)
+    """URL of the queue for acknowledgements; None if consumers acknowledge through the API only."""
 
-    @property
-    def timer_arn(self) -> str:
-        return self._text(names.ENV_TIMER_ARN)
+    retry_queue_url = _Required(names.ENV_RETRY_QUEUE_URL)
+    buffer_prefix = _Required(names.ENV_BUFFER_PREFIX)
+    buffer_dead_letters_arn = _Optional(names.ENV_BUFFER_DEAD_LETTERS_ARN)
+    """ARN of the queue for dead letters of buffers; None if their messages come again and again."""
 
-    @property
-    def timer_dlq_arn(self) -> str:
-        return self._text(names.ENV_TIMER_DLQ_ARN)
+    kms_key_arn = _Optional(names.ENV_KMS_KEY_ARN)
+    """ARN of the KMS key for queues of buffers; None for a key that SQS manages."""
 
-    @property
-    def router_arn(self) -> str:
-        return self._text(names.ENV_ROUTER_ARN)
-
-    @property
-    def unrouted_queue_url(self) -> str | None:
-        """URL of the queue for events that reach nobody; None if they are only counted."""
-        return self.environment.get(names.ENV_UNROUTED_QUEUE_URL) or None
-
-    @property
-    def ack_queue_url(self) -> str | None:
-        """URL of the queue for acknowledgements; None if consumers acknowledge through the API only."""
-        return self.environment.get(names.ENV_ACK_QUEUE_URL) or None
-
-    @property
-    def retry_queue_url(self) -> str:
-        return self._text(names.ENV_RETRY_QUEUE_URL)
-
-    @property
-    def buffer_prefix(self) -> str:
-        return self._text(names.ENV_BUFFER_PREFIX)
-
-    @property
-    def buffer_dead_letters_arn(self) -> str | None:
-        """ARN of the queue for dead letters of buffers; None if their messages come again and again."""
-        return self.environment.get(names.ENV_BUFFER_DEAD_LETTERS_ARN) or None
-
-    @property
-    def kms_key_arn(self) -> str | None:
-        """ARN of the KMS key for queues of buffers; None for a key that SQS manages."""
-        return self.environment.get(names.ENV_KMS_KEY_ARN) or None
-
-    @property
-    def scatter_queue_url(self) -> str:
-        return self._text(names.ENV_SCATTER_QUEUE_URL)
-
-    @property
-    def redrive_queue_url(self) -> str:
-        return self._text(names.ENV_REDRIVE_QUEUE_URL)
-
-    @property
-    def targets_queue_url(self) -> str:
-        return self._text(names.ENV_TARGETS_QUEUE_URL)
+    scatter_queue_url = _Required(names.ENV_SCATTER_QUEUE_URL)
+    redrive_queue_url = _Required(names.ENV_REDRIVE_QUEUE_URL)
+    targets_queue_url = _Required(names.ENV_TARGETS_QUEUE_URL)
 
     @property
     def webhook_hosts(self) -> str:
         """Hosts that webhooks may name, separated by commas; empty allows none."""
         return self.environment.get(names.ENV_WEBHOOK_HOSTS, "")
 
-    @property
-    def webhook_secret_arn(self) -> str:
-        return self._text(names.ENV_WEBHOOK_SECRET_ARN)
+    webhook_secret_arn = _Required(names.ENV_WEBHOOK_SECRET_ARN)
 
     @property
     def webhook_loopback(self) -> bool:
@@ -147,9 +118,7 @@ class Settings:
         """What the scopes of tokens begin with; empty if callers need no scopes."""
         return self.environment.get(names.ENV_JWT_SCOPE_PREFIX, "")
 
-    @property
-    def claims_bucket(self) -> str:
-        return self._text(names.ENV_CLAIMS_BUCKET)
+    claims_bucket = _Required(names.ENV_CLAIMS_BUCKET)
 
     @property
     def defaults(self) -> Defaults:
@@ -184,12 +153,6 @@ class Settings:
                 f"the environment variable {names.ENV_LOG_SAMPLE} must be from 0 to 100, not {value!r}"
             )
         return int(value)
-
-    def _text(self, name: str) -> str:
-        value = self.environment.get(name, "")
-        if not value:
-            raise NotConfigured(f"the environment variable {name} is not set")
-        return value
 
     def _seconds(self, name: str, default: int, *, least: int = 1) -> int:
         value = self.environment.get(name, "")
