@@ -8,7 +8,7 @@ from fanin.spark.auditing.driver import audit as audit
 from fanin.spark.fanout.bodies import with_body as with_body
 from fanin.spark.fanout.driver import fan_out as fan_out
 from fanin.spark.fanout.failed_rows import FailedRows as FailedRows
-from fanin.spark.fanout.sent_rows import sent_rows as sent_rows
+from fanin.spark.fanout.failed_rows import sent_rows as sent_rows
 from fanin.spark.fanout.sink import register as register
 from fanin.spark.fanout.summary import FannedOut as FannedOut
 from fanin.spark.inputs.formats import Dataset as Dataset
@@ -18,7 +18,7 @@ from fanin.spark.inputs.opening import open_input as open_input
 from fanin.spark.jobs.running import Job as Job
 from fanin.spark.jobs.running import Summary as Summary
 from fanin.spark.outcome.driver import outcomes as outcomes
-from fanin.spark.runtime.reject_limit import RejectLimit as RejectLimit
+from fanin.spark.runtime.rejects import RejectLimit as RejectLimit
 from fanin.spark.runtime.results import Result as Result
 from fanin.spark.runtime.service import Service as Service
 from fanin.spark.runtime.session import quiet_session as quiet_session
