@@ -20,6 +20,7 @@ from fanin.domain.batch import (
     State,
     touched,
 )
+from fanin.domain.failures import Tolerance
 
 NOW = 1_790_000_000_000
 BATCH = Batch(
@@ -136,6 +137,33 @@ def test_all_is_done_only_where_an_exact_batch_completed_in_full(
     state: State, partial: bool, mode: Mode, done: bool
 ) -> None:
     assert replace(BATCH, state=state, partial=partial, mode=mode).all_done is done
+
+
+@pytest.mark.parametrize(
+    ("state", "failed", "tolerated", "succeeded"),
+    [
+        (State.COMPLETE, 0, None, True),
+        (State.COMPLETE, 1, None, False),
+        (State.COMPLETE, 1, Tolerance(count=1), True),
+        (State.CLOSED, 0, None, False),
+    ],
+)
+def test_a_batch_has_succeeded_if_it_completed_within_its_tolerance(
+    state: State, failed: int, tolerated: Tolerance | None, succeeded: bool
+) -> None:
+    assert replace(BATCH, state=state, failed=failed, tolerated_failures=tolerated).succeeded is succeeded
+
+
+def test_the_next_milestone_is_one_of_a_closed_batch_and_100_is_told_by_the_end() -> None:
+    closed = replace(BATCH, state=State.CLOSED, milestones=(25, 50, 100))
+
+    assert [replace(closed, milestone=told).next_milestone for told in (0, 25, 50)] == [25, 50, None]
+    assert replace(closed, state=State.OPEN).next_milestone is None
+
+
+def test_activity_is_not_before_the_opening() -> None:
+    assert replace(BATCH, touched_at=NOW - 1).active_at == NOW
+    assert replace(BATCH, touched_at=NOW + 1).active_at == NOW + 1
 
 
 @given(st.integers(0, 2**42), st.integers(0, 365 * 86_400))

@@ -80,6 +80,15 @@ def test_only_what_is_certain_counts() -> None:
     assert not Tolerance(percent=5).exceeded(90, done_min=99, done_max=200)
 
 
+def test_an_end_is_within_both_the_count_and_the_share() -> None:
+    both = Tolerance(count=1, percent=10)
+
+    assert both.covers(1, of=20)
+    assert not both.covers(2, of=20)
+    assert not both.covers(1, of=5)
+    assert both.in_words == "1 failure, and 10% of what is done, from 100 items on"
+
+
 @given(
     count=st.none() | st.integers(0, 50),
     percent=st.none() | st.floats(0, 100).map(lambda p: round(p, 3)),

@@ -36,6 +36,13 @@ def test_a_target_hears_of_the_ends_that_it_asked_for(when: When, succeeded: boo
     assert Target(TargetType.SQS, when).wants(succeeded) is wanted
 
 
+def test_what_is_told_early_is_told_of_no_end() -> None:
+    early = [when for when in When if when.early]
+
+    assert early == [When.FAILING, When.WAITING, When.PROGRESS]
+    assert not any(Target(TargetType.SQS, when).wants(end) for when in early for end in (True, False))
+
+
 @pytest.mark.parametrize(
     ("target", "shown"),
     [
