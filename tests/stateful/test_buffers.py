@@ -21,7 +21,7 @@ from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.app.buffers import deliveries
 from fanin.app.buffers.service import BufferService
-from fanin.app.buffers.work_states import WorkState, WorkStates
+from fanin.app.buffers.slots import WorkState, WorkStates
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.words import WordKey
 from fanin.client.buffers import Producer, Taker

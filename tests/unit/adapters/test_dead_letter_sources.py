@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from fanin.adapters.dead_letters import DeadLetterSources
+from fanin.adapters.received_messages import DeadLetterSources
 
 ARN = "arn:aws:sqs:eu-west-1:1:work-dlq"
 WORK = "arn:aws:sqs:eu-west-1:1:work"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from fanin.adapters.dead_letters import FRESH_MS, QueueTags
 from fanin.adapters.memory import FixedClock
+from fanin.adapters.received_messages import FRESH_MS, QueueTags
 from fanin.domain.failures import Keep
 from fanin.errors import Throttled
 

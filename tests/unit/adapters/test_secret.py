@@ -9,7 +9,7 @@ import pytest
 from botocore.stub import Stubber
 
 from fanin.adapters.memory import FixedClock
-from fanin.adapters.secret import REMEMBERED_MS, Secret
+from fanin.adapters.webhooks import REMEMBERED_MS, Secret
 from fanin.errors import AccessDenied, NotConfigured
 
 ARN = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:webhooks-abcdef"

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from fanin.adapters.threads import Threads
+from fanin.adapters.forks import Threads
 
 
 def slowly(number: int) -> int:

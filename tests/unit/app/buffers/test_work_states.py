@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.buffers.work_states import LOST, WorkState, WorkStates
+from fanin.app.buffers.slots import LOST, WorkState, WorkStates
 from fanin.domain.marks import Failure, GivenUp
 from tests.unit.app.conftest import World
 

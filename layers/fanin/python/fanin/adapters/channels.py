@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, once, translated
 from fanin.adapters.backoff import Backoff
-from fanin.adapters.threads import Threads
+from fanin.adapters.forks import Threads
 from fanin.app.ports.channels import Offered, Outgoing
 from fanin.domain.directory import check_channel, is_fifo
 from fanin.domain.failures import MessageAttribute

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin.adapters.aws import CONNECT_TIMEOUT, READ_TIMEOUT, ignoring, once, translated
-from fanin.adapters.forks import closed_in_children
-from fanin.adapters.threads import Threads
+from fanin.adapters.forks import Threads, closed_in_children
 from fanin.app.ports.system import Clock
 from fanin.domain.claim_checks import ClaimCheck
 from fanin.errors import ServiceUnavailable

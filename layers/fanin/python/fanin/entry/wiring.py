@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from fanin.adapters.callbacks import AwsCallbacks
 from fanin.adapters.channels import SqsChannels, SqsQueue
 from fanin.adapters.claims import S3Claims
-from fanin.adapters.dead_letters import DeadLetterSources, QueueTags
 from fanin.adapters.dynamodb.batches import DynamoBatches
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.parts import DynamoParts
@@ -18,9 +17,8 @@ from fanin.adapters.dynamodb.words import DynamoWords
 from fanin.adapters.eventbridge import EventBridgeEvents, EventBridgeRules
 from fanin.adapters.inspection import AwsQueueInspection
 from fanin.adapters.queues import SqsQueues
-from fanin.adapters.received_messages import ReceivedMessages
+from fanin.adapters.received_messages import DeadLetterSources, QueueTags, ReceivedMessages
 from fanin.adapters.scheduler import SchedulerTimers, Schedules
-from fanin.adapters.secret import Secret
 from fanin.adapters.system import SystemClock, SystemRandom
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
@@ -85,7 +83,7 @@ def connect(where: Settings, connection: Connection | None = None) -> Ports:
 
 
 def _webhooks(where: Settings, clock: Clock) -> Webhooks:
-    from fanin.adapters.webhooks import Webhooks  # noqa: PLC0415  few processes post to webhooks
+    from fanin.adapters.webhooks import Secret, Webhooks  # noqa: PLC0415  few processes post to webhooks
 
     return Webhooks(
         lambda: where.webhook_hosts,

@@ -5,10 +5,10 @@ The note in the parts table says which batch is the child of an item.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from heapq import merge
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from fanin import names
 from fanin.adapters import cursors
@@ -17,23 +17,45 @@ from fanin.adapters.dynamodb.rows import Item, attribute
 from fanin.app.ports.batches import ItemPlace
 from fanin.domain.batch import LIVE, Batch, State
 
+T = TypeVar("T")
 _DUE: Final = 100
 """How many rows of one shard of the index are read at a time."""
 
 
-class StateIndex:
-    """Reads the index, whose rows are spread over shards for each state.
+class _Index:
+    """Reads an index of batches, whose rows are spread over shards for each value, ``<value>#<shard>``.
 
     The index follows the table with a delay, so a batch may have moved on: read its row.
 
     Args:
         table: name of the batches table.
+        index: name of the index.
+        key: the attribute that is its hash key.
         connection: calls DynamoDB.
     """
 
-    def __init__(self, table: str, connection: Connection) -> None:
-        self._table = table
+    def __init__(self, table: str, index: str, key: str, connection: Connection) -> None:
+        self._key = key
+        self._index = {"TableName": table, "IndexName": index}
         self._connection = connection
+
+    def _asked(self, shard: str, and_: str = "", **values: int) -> dict[str, Any]:
+        """A query of a shard; with a further condition, and its values."""
+        typed = {f":{name}": attribute(value) for name, value in values.items()}
+        return {
+            **self._index,
+            "KeyConditionExpression": f"{self._key} = :shard{and_}",
+            "ExpressionAttributeValues": {":shard": attribute(shard), **typed},
+        }
+
+    def _counts(self, value: str, count: Callable[[Mapping[str, Any]], T]) -> list[T]:
+        """The counts of the shards of a value."""
+        shards = [{**self._asked(f"{value}#{shard}"), "Select": "COUNT"} for shard in range(names.SHARDS)]
+        return self._connection.parallel.map(count, shards)
+
+
+class StateIndex(_Index):
+    """The index of batches by state, the longest due first."""
 
     def page(self, state: State, *, cursor: str | None, limit: int) -> tuple[list[int], str | None]:
         """List ids of batches in a state, shard by shard.
@@ -48,93 +70,56 @@ class StateIndex:
         shard, *after = cursors.decode(listing, cursor, {1, 3}) if cursor is not None else (0,)
         found: list[int] = []
         while shard < names.SHARDS and len(found) < limit:
-            rows, last = self._query(state, shard, after, limit=limit - len(found))
-            found += [int(row[names.BATCH_ID]["N"]) for row in rows]
-            if last is None:
-                shard, after = shard + 1, []
-            else:
-                after = list(_place(last))
+            rows, last = self._query(self._asked(f"{state}#{shard}"), after, limit - len(found))
+            found += [batch_id for _, batch_id in rows]
+            shard, after = (shard + 1, []) if last is None else (shard, list(last))
         return found, cursors.encode(listing, shard, *after) if shard < names.SHARDS else None
 
     def count(self, state: State) -> tuple[int, bool]:
         """How many batches are in a state, and whether there are more than one page of each shard has."""
-        requests = [
-            {
-                "TableName": self._table,
-                "IndexName": names.INDEX_BY_STATE_SHARD,
-                "KeyConditionExpression": f"{names.STATE_SHARD} = :shard",
-                "ExpressionAttributeValues": {":shard": attribute(f"{state}#{shard}")},
-                "Select": "COUNT",
-            }
-            for shard in range(names.SHARDS)
-        ]
-        pages = self._connection.parallel.map(self._connection.count_page, requests)
+        pages = self._counts(state, self._connection.count_page)
         return sum(found for found, _ in pages), any(more for _, more in pages)
 
     def due(self, before: int) -> Iterator[int]:
         """Ids of live batches that are due before a time, ms; the longest due first."""
-        shards = [self._due(state, shard, before) for state in LIVE for shard in range(names.SHARDS)]
+        shards = [self._due(f"{state}#{shard}", before) for state in LIVE for shard in range(names.SHARDS)]
         return (batch_id for _, batch_id in merge(*shards))
 
-    def _due(self, state: State, shard: int, before: int) -> Iterator[tuple[int, int]]:
-        after: list[int] = []
+    def _due(self, shard: str, before: int) -> Iterator[tuple[int, int]]:
+        asked, after = self._asked(shard, " AND due_at < :due_before", due_before=before), list[int]()
         while True:
-            rows, last = self._query(state, shard, after, limit=_DUE, due_before=before)
-            yield from map(_place, rows)
+            rows, last = self._query(asked, after, _DUE)
+            yield from rows
             if last is None:
                 return
-            after = list(_place(last))
+            after = list(last)
 
     def _query(
-        self, state: State, shard: int, after: list[int], *, limit: int, due_before: int | None = None
-    ) -> tuple[list[Item], Item | None]:
-        shard_key = attribute(f"{state}#{shard}")
-        request: dict[str, Any] = {
-            "TableName": self._table,
-            "IndexName": names.INDEX_BY_STATE_SHARD,
-            "KeyConditionExpression": f"{names.STATE_SHARD} = :shard",
-            "ExpressionAttributeValues": {":shard": shard_key},
-            "Limit": limit,
-        }
-        if due_before is not None:
-            request["KeyConditionExpression"] += " AND due_at < :due_before"
-            request["ExpressionAttributeValues"][":due_before"] = attribute(due_before)
+        self, asked: dict[str, Any], after: list[int], limit: int
+    ) -> tuple[list[tuple[int, int]], tuple[int, int] | None]:
+        """Read a page of a shard: places, that is times and ids, and the last of them if there are more."""
+        request = {**asked, "Limit": limit}
         if after:
             due_at, batch_id = after
             request["ExclusiveStartKey"] = {
-                names.STATE_SHARD: shard_key,
+                self._key: asked["ExpressionAttributeValues"][":shard"],
                 names.DUE_AT: attribute(due_at),
                 names.BATCH_ID: attribute(batch_id),
             }
-        return self._connection.query(request)
+        rows, last = self._connection.query(request)
+        return list(map(_place, rows)), None if last is None else _place(last)
 
 
 def _place(row: Item) -> tuple[int, int]:
-    """Where a row stands in its shard of the index."""
     return int(row[names.DUE_AT]["N"]), int(row[names.BATCH_ID]["N"])
 
 
-class NewestFirst:
-    """Reads such an index, whose rows are spread over shards for each value, ``<value>#<shard>``.
+class NewestFirst(_Index):
+    """An index that lists the newest first.
 
     A batch id begins with the time at which it was made. So ids say which batch is newer, no two rows tie,
     and a page goes on below an id.
-
-    Args:
-        table: name of the batches table.
-        index: name of the index.
-        key: the attribute that is its hash key.
-        connection: calls DynamoDB.
     """
-
-    def __init__(self, table: str, index: str, key: str, connection: Connection) -> None:
-        self._key = key
-        self._request = {
-            "TableName": table,
-            "IndexName": index,
-            "KeyConditionExpression": f"{key} = :shard",
-        }
-        self._connection = connection
 
     def page(self, value: str, *, cursor: str | None, limit: int) -> tuple[list[int], str | None]:
         """List ids of batches with a value, the newest first.
@@ -159,22 +144,15 @@ class NewestFirst:
 
     def count(self, value: str) -> int:
         """How many batches have the value."""
-        shards = [f"{value}#{shard}" for shard in range(names.SHARDS)]
-        return sum(self._connection.parallel.map(self._count, shards))
-
-    def _count(self, shard: str) -> int:
-        return self._connection.count({**self._asked(shard), "Select": "COUNT"})
-
-    def _asked(self, shard: str) -> dict[str, Any]:
-        return {**self._request, "ExpressionAttributeValues": {":shard": attribute(shard)}}
+        return sum(self._counts(value, self._connection.count))
 
     def _shard(self, shard: str, before: int | None, limit: int) -> Iterator[int]:
         while True:
-            request = {**self._asked(shard), "ScanIndexForward": False, "Limit": limit}
-            if before is not None:
-                request["KeyConditionExpression"] += f" AND {names.BATCH_ID} < :before"
-                request["ExpressionAttributeValues"][":before"] = attribute(before)
-            rows, last = self._connection.query(request)
+            if before is None:
+                asked = self._asked(shard)
+            else:
+                asked = self._asked(shard, f" AND {names.BATCH_ID} < :before", before=before)
+            rows, last = self._connection.query({**asked, "ScanIndexForward": False, "Limit": limit})
             for row in rows:
                 yield int(row[names.BATCH_ID]["N"])
             if last is None:

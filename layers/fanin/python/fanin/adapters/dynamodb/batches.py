@@ -55,7 +55,7 @@ class DynamoBatches(BatchStore):
         self._table = table
         self._parts_table = parts_table
         self._connection = connection
-        self._index = StateIndex(table, connection)
+        self._index = StateIndex(table, names.INDEX_BY_STATE_SHARD, names.STATE_SHARD, connection)
         self._user_keys = NewestFirst(table, names.INDEX_BY_USER_KEY, names.USER_SHARD, connection)
         self._flagged = NewestFirst(table, names.INDEX_BY_ATTENTION, names.ATTENTION, connection)
 
@@ -158,9 +158,8 @@ class DynamoBatches(BatchStore):
                 left = limit + 1 - len(found)
                 ids = self._flagged.below(trouble, before if place == at else None, left)
                 found += [(place, batch_id) for batch_id in ids]
-        now = self.read([batch_id for _, batch_id in found[:limit]])
         more = cursors.encode("attention", *found[limit - 1]) if len(found) > limit else None
-        return BatchRows([now[batch_id] for _, batch_id in found[:limit] if batch_id in now], more)
+        return self._listed([batch_id for _, batch_id in found[:limit]], more)
 
     def count_flagged(self) -> Mapping[Trouble, int]:
         return {trouble: count for trouble in Trouble if (count := self._flagged.count(trouble))}
@@ -170,24 +169,25 @@ class DynamoBatches(BatchStore):
 
     def page(self, state: State, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         found, after = self._index.page(state, cursor=cursor, limit=limit)
-        now = self.read(found)
-        batches = [now[batch_id] for batch_id in found if batch_id in now and now[batch_id].state is state]
-        return BatchRows(batches, after)
+        batches, _ = self._listed(found, after)
+        return BatchRows([batch for batch in batches if batch.state is state], after)
 
     def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         found, after = self._user_keys.page(user_key, cursor=cursor, limit=limit)
-        now = self.read(found)
-        return BatchRows([now[batch_id] for batch_id in found if batch_id in now], after)
+        return self._listed(found, after)
 
     def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         listing = f"children of {batch_id}"
         after = None if cursor is None else cursors.decode(listing, cursor, {1})[0]
         request = children_of(self._parts_table, batch_id, after=after, limit=limit)
         notes, last = self._connection.query(request)
-        found = [noted_child(note) for note in notes]
-        now = self.read(found)
         more = None if last is None else cursors.encode(listing, noted_ordinal(last))
-        return BatchRows([now[child] for child in found if child in now], more)
+        return self._listed([noted_child(note) for note in notes], more)
+
+    def _listed(self, batch_ids: Sequence[int], cursor: str | None) -> BatchRows:
+        """The rows of a listing, as they are now, without those that are gone."""
+        now = self.read(batch_ids)
+        return BatchRows([now[batch_id] for batch_id in batch_ids if batch_id in now], cursor)
 
     def due(self, before: int) -> Iterator[int]:
         return self._index.due(before)

@@ -18,7 +18,7 @@ from botocore.exceptions import (
 from fanin.adapters.aws import client_factory, error_code, translated
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.dynamodb.rows import Item
-from fanin.adapters.threads import Threads
+from fanin.adapters.forks import Threads
 from fanin.errors import FaninError, ServiceUnavailable, Throttled
 
 if TYPE_CHECKING:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 from zlib import crc32
 
 from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.dynamodb.connection import Connection, Written
-from fanin.adapters.dynamodb.rows import Item, Value, attribute
+from fanin.adapters.dynamodb.rows import Item, Value, attribute, plain
 from fanin.app.ports.parts import FailureRow, KeyRow, Redriven, ResultRow, RetryRow, SentRow, shard
 
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+Place: TypeAlias = Callable[[int, str, int], dict[str, Any]]
+"""The key of a row, by batch, prefix and ordinal."""
 _FAILURE: Final = "failure/"
 _MESSAGE: Final = "message/"
 _REDRIVEN: Final = "redriven/"
@@ -74,67 +78,74 @@ class DynamoParts:
     def _learn(self, batch_id: int, row: FailureRow, before: Item | None) -> None:
         """Let a note that stays say where the message is, if only this one does."""
         if row.kept and "kept" not in (before or {}):
-            message = {name: _value(row, name) or None for name in _OF_MESSAGE}
+            message = {name: getattr(row, name) or None for name in _OF_MESSAGE}
             condition = "attribute_exists(failed_at) AND attribute_not_exists(#kept)"
             self._set(_key(batch_id, _FAILURE, row.ordinal), message, condition)
 
     def _set(
-        self, key: dict[str, Any], values: Mapping[str, Value | None], condition: str | None = None
+        self,
+        key: dict[str, Any],
+        values: Mapping[str, Value | None],
+        condition: str | None = None,
+        *,
+        old: Mapping[str, Value] = NOTHING,
+        stays: Collection[str] = (),
     ) -> Written:
         """Write a note by an update, if a condition holds; attributes that are None are removed.
 
         IAM can limit the attributes that an update names. A put, or BatchWriteItem, could replace any row.
+
+        Args:
+            key: of the row.
+            values: attribute → value.
+            condition: on attributes as ``#name``, with their new values as ``:name``.
+            old: values that the condition names as ``:old_name``.
+            stays: attributes that keep a value that they have.
         """
         given = {name: value for name, value in values.items() if value is not None}
         absent = [f"#{name}" for name in values if name not in given]
+        sets = [
+            f"#{name} = if_not_exists(#{name}, :{name})" if name in stays else f"#{name} = :{name}"
+            for name in given
+        ]
+        removes = f" REMOVE {', '.join(absent)}" if absent else ""
+        every = {**given, **{f"old_{name}": value for name, value in old.items()}}
         return self._connection.update(
             {
                 "TableName": self._table,
                 "Key": key,
-                "UpdateExpression": "SET "
-                + ", ".join(f"#{name} = :{name}" for name in given)
-                + (f" REMOVE {', '.join(absent)}" if absent else ""),
+                "UpdateExpression": f"SET {', '.join(sets)}{removes}",
                 **({} if condition is None else {"ConditionExpression": condition}),
                 "ExpressionAttributeNames": {f"#{name}": name for name in values},
-                "ExpressionAttributeValues": {f":{name}": attribute(value) for name, value in given.items()},
+                "ExpressionAttributeValues": {f":{name}": attribute(value) for name, value in every.items()},
             }
         )
 
+    def _found(self, place: Place, batch_id: int, prefix: str, ordinals: Collection[int]) -> dict[int, Item]:
+        """The rows of items, by ordinal."""
+        keys = [place(batch_id, prefix, ordinal) for ordinal in sorted(set(ordinals))]
+        return {_ordinal(row): row for row in self._connection.read(self._table, keys)}
+
     def notes(self, batch_id: int, ordinals: Collection[int]) -> dict[int, FailureRow]:
-        keys = [_key(batch_id, _FAILURE, ordinal) for ordinal in sorted(set(ordinals))]
-        return {_ordinal(row): _note(row) for row in self._connection.read(self._table, keys)}
+        found = self._found(_key, batch_id, _FAILURE, ordinals)
+        return {ordinal: _note(row) for ordinal, row in found.items()}
 
     def reasons(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
         return {ordinal: note.reason for ordinal, note in self.notes(batch_id, ordinals).items()}
 
     def put_sent(self, batch_id: int, row: SentRow, *, expires_at: int) -> None:
         # If the SDK sends it twice, the second write sets the same values; one that comes late is refused.
-        self._connection.update(
-            {
-                "TableName": self._table,
-                "Key": _part(batch_id, f"{_SENT}{row.start:013}/{_digest(row.queue)}"),
-                "UpdateExpression": "SET #queue = :queue, #start = :start, #stop = :stop, #last_at = :at,"
-                " #expires = :expires, #first_at = if_not_exists(#first_at, :first)",
-                "ConditionExpression": "attribute_not_exists(#stop) OR #stop <= :stop",
-                "ExpressionAttributeNames": {
-                    **{f"#{name}": name for name in SentRow._fields},
-                    "#expires": names.EXPIRES_AT,
-                },
-                "ExpressionAttributeValues": {
-                    ":queue": attribute(row.queue),
-                    ":start": attribute(row.start),
-                    ":stop": attribute(row.stop),
-                    ":at": attribute(row.last_at),
-                    ":first": attribute(row.first_at),
-                    ":expires": attribute(expires_at),
-                },
-            }
+        self._set(
+            _part(batch_id, f"{_SENT}{row.start:013}/{_digest(row.queue)}"),
+            {**row._asdict(), names.EXPIRES_AT: expires_at},
+            "attribute_not_exists(#stop) OR #stop <= :stop",
+            stays={"first_at"},
         )
 
     def sent(self, batch_id: int, *, upto: int, limit: int) -> tuple[list[SentRow], bool]:
         request = self._between(batch_id, _SENT, f"{_SENT}{upto:013}{_LAST}", limit)
         items, last = self._connection.query({**request, "ScanIndexForward": False})
-        return [_sent(item) for item in items], last is not None
+        return [SentRow(**plain(item, SentRow._fields)) for item in items], last is not None
 
     def keys(self, batch_id: int, keys: Collection[str]) -> dict[str, KeyRow]:
         wanted = [_keyed(batch_id, key) for key in dict.fromkeys(keys)]
@@ -162,9 +173,8 @@ class DynamoParts:
         self._connection.parallel.map(put, list(last.values()))
 
     def retries(self, batch_id: int, ordinals: Collection[int]) -> dict[int, RetryRow]:
-        keys = [_key(batch_id, _RETRY, ordinal) for ordinal in sorted(set(ordinals))]
-        rows = map(_retry, self._connection.read(self._table, keys))
-        return {row.ordinal: row for row in rows}
+        found = self._found(_key, batch_id, _RETRY, ordinals)
+        return {ordinal: _retry(row) for ordinal, row in found.items()}
 
     def retries_from(self, batch_id: int, start: int, *, limit: int) -> list[RetryRow]:
         request = self._between(batch_id, f"{_RETRY}{start:013}", f"{_RETRY}{_LAST}", limit)
@@ -189,16 +199,8 @@ class DynamoParts:
         self, batch_id: int, *, cursor: str | None = None, limit: int = 100
     ) -> tuple[list[FailureRow], str | None]:
         listing = f"failures of {batch_id}"
-        request: dict[str, Any] = {
-            "TableName": self._table,
-            "KeyConditionExpression": "batch_id = :batch AND begins_with(part, :failure)",
-            "ExpressionAttributeValues": {":batch": attribute(batch_id), ":failure": attribute(_FAILURE)},
-            "ConsistentRead": True,
-            "Limit": limit,
-        }
-        if cursor is not None:
-            (after,) = cursors.decode(listing, cursor, {1})
-            request["ExclusiveStartKey"] = _key(batch_id, _FAILURE, after)
+        (after,) = (-1,) if cursor is None else cursors.decode(listing, cursor, {1})
+        request = self._between(batch_id, f"{_FAILURE}{after + 1:013}", f"{_FAILURE}{_LAST}", limit)
         items, last = self._connection.query(request)
         return list(map(_note, items)), None if last is None else cursors.encode(listing, _ordinal(last))
 
@@ -222,9 +224,8 @@ class DynamoParts:
         self._connection.parallel.map(put, list(messages.items()))
 
     def messages(self, batch_id: int, ordinals: Collection[int]) -> dict[int, bytes]:
-        keys = [_spread(batch_id, _MESSAGE, ordinal) for ordinal in sorted(set(ordinals))]
-        rows = self._connection.read(self._table, keys)
-        return {_ordinal(row): bytes(row["message"]["B"]) for row in rows}
+        found = self._found(_spread, batch_id, _MESSAGE, ordinals)
+        return {ordinal: bytes(row["message"]["B"]) for ordinal, row in found.items()}
 
     def delete_messages(self, batch_id: int, ordinals: Collection[int]) -> None:
         self._delete(batch_id, _MESSAGE, ordinals)
@@ -247,9 +248,8 @@ class DynamoParts:
         self._connection.parallel.map(put, list(rows))
 
     def results(self, batch_id: int, ordinals: Collection[int]) -> dict[int, ResultRow]:
-        keys = [_spread(batch_id, _RESULT, ordinal) for ordinal in sorted(set(ordinals))]
-        rows = map(_result, self._connection.read(self._table, keys))
-        return {row.ordinal: row for row in rows}
+        found = self._found(_spread, batch_id, _RESULT, ordinals)
+        return {ordinal: _result(row) for ordinal, row in found.items()}
 
     def delete_results(self, batch_id: int, ordinals: Collection[int]) -> None:
         self._delete(batch_id, _RESULT, ordinals)
@@ -259,35 +259,21 @@ class DynamoParts:
     ) -> set[int]:
         def take(ordinal: int) -> bool:
             mark, old = marks[ordinal], before.get(ordinal)
-            done, row = self._connection.update(
-                {
-                    "TableName": self._table,
-                    "Key": _spread(batch_id, _REDRIVEN, ordinal),
-                    "UpdateExpression": "SET redrive = :redrive, failed_at = :failed_at, #item = :item,"
-                    f" lost = :lost, {names.EXPIRES_AT} = :expires_at",
-                    "ConditionExpression": "attribute_not_exists(redrive)"
-                    if old is None
-                    else "redrive = :old_redrive AND failed_at = :old_failed_at AND #item = :old_item"
-                    " AND lost = :old_lost",
-                    "ExpressionAttributeNames": {"#item": "item"},
-                    "ExpressionAttributeValues": {
-                        **{f":{name}": attribute(value) for name, value in mark._asdict().items()},
-                        **{
-                            f":old_{name}": attribute(value)
-                            for name, value in (old._asdict() if old else {}).items()
-                        },
-                        ":expires_at": attribute(expires_at),
-                    },
-                }
+            same = " AND ".join(f"#{name} = :old_{name}" for name in Redriven._fields)
+            done, row = self._set(
+                _spread(batch_id, _REDRIVEN, ordinal),
+                {**mark._asdict(), names.EXPIRES_AT: expires_at},
+                same if old else "attribute_not_exists(#redrive)",
+                old=old._asdict() if old else {},
             )
-            return done or (row is not None and _redriven(row) == mark)
+            return done or (row is not None and Redriven(**plain(row, Redriven._fields)) == mark)
 
         taken = self._connection.parallel.map(take, list(marks))
         return {ordinal for ordinal, mine in zip(marks, taken, strict=True) if mine}
 
     def redriven(self, batch_id: int, ordinals: Collection[int]) -> dict[int, Redriven]:
-        keys = [_spread(batch_id, _REDRIVEN, ordinal) for ordinal in sorted(set(ordinals))]
-        return {_ordinal(row): _redriven(row) for row in self._connection.read(self._table, keys)}
+        found = self._found(_spread, batch_id, _REDRIVEN, ordinals)
+        return {ordinal: Redriven(**plain(row, Redriven._fields)) for ordinal, row in found.items()}
 
 
 def key_rows(batch_id: int, rows: Sequence[KeyRow]) -> list[dict[str, Any]]:
@@ -311,53 +297,26 @@ def _keyed(batch_id: int, key: str) -> dict[str, Any]:
 
 
 def _key_row(row: Item) -> KeyRow:
-    by = int(row["by"]["N"]) if "by" in row else None
-    key = row[names.PART]["S"].removeprefix(_KEY)
-    return KeyRow(key, int(row["ordinal"]["N"]), by, row.get("payload", {}).get("S", ""))
-
-
-def _redriven(row: Item) -> Redriven:
-    return Redriven(row["redrive"]["S"], int(row["failed_at"]["N"]), row["item"]["S"], row["lost"]["S"])
+    return KeyRow(key=row[names.PART]["S"].removeprefix(_KEY), **plain(row, KeyRow._fields))
 
 
 def _result(row: Item) -> ResultRow:
     content = bytes(row["result"]["B"]) if "result" in row else b""
-    return ResultRow(_ordinal(row), row["item"]["S"], content, row.get("kept", {}).get("S", ""))
+    return ResultRow(_ordinal(row), content=content, **plain(row, ("item", "kept")))
 
 
 def _note(row: Item) -> FailureRow:
-    return FailureRow(
-        _ordinal(row),
-        row["item"]["S"],
-        row["reason"]["S"],
-        attempts=int(row.get("attempts", {}).get("N", 0)),
-        failed_at=int(row["failed_at"]["N"]),
-        source=row.get("source", {}).get("S", ""),
-        kept=row.get("kept", {}).get("S", ""),
-        totals=tuple(
-            sorted((name, int(number["S"])) for name, number in row.get("totals", {}).get("M", {}).items())
-        ),
-        given_up="given_up" in row,
-    )
+    found = plain(row, FailureRow._fields)
+    totals = sorted((name, int(number)) for name, number in found.pop("totals", {}).items())
+    return FailureRow(_ordinal(row), totals=tuple(totals), **found)
 
 
 def _noted(row: FailureRow, expires_at: int) -> dict[str, Value | None]:
-    """All attributes of a note."""
-    return {
-        "item": row.item,
-        "reason": row.reason,
-        "failed_at": row.failed_at,
-        **{name: _value(row, name) or None for name in _OPTIONAL},
-        names.EXPIRES_AT: expires_at,
-    }
-
-
-def _value(row: FailureRow, name: str) -> Value:
-    """An attribute of a note; its totals as texts, the form of all maps in rows."""
-    if name == "totals":
-        return {total: str(number) for total, number in row.totals}
-    value: Value = getattr(row, name)
-    return value
+    """All attributes of a note; its totals as texts, the form of all maps in rows."""
+    totals = {total: str(number) for total, number in row.totals}
+    values = {**row._asdict(), "totals": totals, names.EXPIRES_AT: expires_at}
+    del values["ordinal"]
+    return {name: value or None if name in _OPTIONAL else value for name, value in values.items()}
 
 
 def _key(partition: int, prefix: str, ordinal: int) -> dict[str, Any]:
@@ -374,21 +333,8 @@ def _digest(queue: str) -> str:
     return blake2b(queue.encode(), digest_size=8).hexdigest()
 
 
-def _sent(item: Item) -> SentRow:
-    start, stop, first_at, last_at = (
-        int(item[name]["N"]) for name in ("start", "stop", "first_at", "last_at")
-    )
-    return SentRow(item["queue"]["S"], start, stop, first_at, last_at)
-
-
 def _retry(item: Item) -> RetryRow:
-    return RetryRow(
-        _ordinal(item),
-        int(item["attempt"]["N"]),
-        item["error"]["S"],
-        item["queue"]["S"],
-        int(item["at"]["N"]),
-    )
+    return RetryRow(_ordinal(item), **plain(item, RetryRow._fields))
 
 
 def _spread(batch_id: int, prefix: str, ordinal: int) -> dict[str, Any]:

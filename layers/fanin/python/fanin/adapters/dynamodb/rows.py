@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import Any, Final
 
@@ -119,7 +119,7 @@ def encode(batch: Batch) -> dict[str, Any]:
 
 def decode(row: Item) -> Batch:
     """Decode the batch of a row, or of an image in a stream record, where bytes are base64 text."""
-    known = {name: _value(name, row[name]) for name in _FIELDS if name in row}
+    known = plain(row, _FIELDS)
     if "totals" in known:
         known["totals"] = {
             name: int(row[place]["N"]) if place in row else 0
@@ -131,6 +131,11 @@ def decode(row: Item) -> Batch:
 def sums_of(totals: Mapping[str, int]) -> dict[str, int]:
     """The sums of totals by their attributes. A row of a batch has the names apart, in their order."""
     return dict(zip(SUMS, totals.values(), strict=False))
+
+
+def plain(row: Item, fields: Iterable[str]) -> dict[str, Any]:
+    """Those attributes that a row has, without their types."""
+    return {name: _value(name, row[name]) for name in fields if name in row}
 
 
 def _value(name: str, typed: Item) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 from fanin.adapters.memory.accesses import Accesses, OnCall
@@ -274,25 +275,7 @@ class Memory:
 
     def ports(self, defaults: Defaults | None = None) -> Ports:
         """The ports for use cases that run on it."""
-        return Ports(
-            batches=self.batches,
-            words=self.words,
-            parts=self.parts,
-            timers=self.timers,
-            events=self.events,
-            records=self.records,
-            directory=self.directory,
-            channels=self.channels,
-            queues=self.queues,
-            inspection=self.inspection,
-            rules=self.rules,
-            jobs=self.jobs,
-            redrives=self.redrives,
-            claims=self.claims,
-            target_jobs=self.target_jobs,
-            callbacks=self.callbacks,
-            clock=self.clock,
-            random=self.random,
-            defaults=defaults or Defaults(),
-            tree=self.tree,
-        )
+        stores: dict[str, Any] = {
+            field.name: getattr(self, field.name) for field in fields(Ports) if field.name != "defaults"
+        }
+        return Ports(**stores, defaults=defaults or Defaults())

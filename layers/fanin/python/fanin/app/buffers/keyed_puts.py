@@ -15,8 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from fanin.app.buffers.puts import Puts
 from fanin.app.buffers.records import BufferRecords, WorkEntry
-from fanin.app.buffers.slots import RENEWAL, TRIES, Slots, contended
-from fanin.app.buffers.work_states import REPLACED, WorkState, WorkStates
+from fanin.app.buffers.slots import RENEWAL, REPLACED, TRIES, Slots, WorkState, WorkStates, contended
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
 from fanin.app.ports.records import Record
@@ -27,6 +26,8 @@ from fanin.domain.ids import Group
 from fanin.errors import GONE, BatchClosed, IdempotencyKeyReused
 
 _PUT: Final = "put/"
+_KEPT: Final = ("digest", "round", "items", "left", "batch_id", "sent_at")
+"""Fields of a note that its record has."""
 
 
 class Note(NamedTuple):
@@ -85,14 +86,7 @@ class Note(NamedTuple):
         return tuple(new.get(index, item) for index, item in enumerate(self.items))
 
     def value(self) -> dict[str, Any]:
-        return {
-            "digest": self.digest,
-            "round": self.round,
-            "items": list(self.items),
-            "left": list(self.left),
-            "batch_id": self.batch_id,
-            "sent_at": self.sent_at,
-        }
+        return {name: getattr(self, name) for name in _KEPT}
 
 
 class PutKeys:
@@ -113,15 +107,8 @@ class PutKeys:
             IdempotencyKeyReused: the key was used for other payloads.
         """
         count = len(payloads)
-        note = Note(
-            key.text,
-            _digest(*payloads),
-            ("",) * count,
-            tuple(range(count)),
-            entry.buffer.batch_id,
-            key.name,
-            key.owner,
-        )
+        batch_id, nothing, left = entry.buffer.batch_id, ("",) * count, tuple(range(count))
+        note = Note(key.text, _digest(*payloads), nothing, left, batch_id, key.name, key.owner)
         record, wrote = self._write(entry, note)
         if record is None:
             return note
@@ -176,19 +163,9 @@ class PutKeys:
 
 def _note(asked: Note, record: Record) -> Note:
     """The note of a record, which belongs to the key of the note that was asked for."""
-    value = record.value
-    return Note(
-        asked.key,
-        value["digest"],
-        tuple(value["items"]),
-        tuple(value["left"]),
-        value["batch_id"],
-        asked.name,
-        asked.owner,
-        value["round"],
-        value["sent_at"],
-        record.version,
-    )
+    kept = {name: record.value[name] for name in _KEPT}
+    kept |= {"items": tuple(kept["items"]), "left": tuple(kept["left"])}
+    return asked._replace(**kept, version=record.version, new=False)
 
 
 def _digest(*texts: str) -> str:

@@ -26,6 +26,10 @@ ended and a queue that is deleted.
 """
 
 
+_KEPT: Final = ("renew_at", "retention", "marks", "going", "buried", "born")
+"""Fields of an entry that its record has beside those of the buffer."""
+
+
 def check_name(name: str) -> None:
     """Refuse a name that, after the prefix, is not a valid queue name.
 
@@ -62,15 +66,7 @@ class WorkEntry(NamedTuple):
     version: int = 0
 
     def value(self) -> dict[str, Any]:
-        return {
-            **BUFFER.encode(self.buffer),
-            "renew_at": self.renew_at,
-            "retention": self.retention,
-            "marks": [list(mark) for mark in self.marks],
-            "going": self.going,
-            "buried": self.buried,
-            "born": self.born,
-        }
+        return {**BUFFER.encode(self.buffer), **{name: getattr(self, name) for name in _KEPT}}
 
 
 def entry_of(record: Record) -> WorkEntry:
@@ -82,16 +78,9 @@ def entry_of(record: Record) -> WorkEntry:
     value = dict(record.value)
     try:
         _check_numbers(value)
-        return WorkEntry(
-            BUFFER.decode(value),
-            value["renew_at"],
-            value["retention"],
-            tuple((at, items) for at, items in value["marks"]),
-            value["going"],
-            value["buried"],
-            value["born"],
-            record.version,
-        )
+        kept = {name: value[name] for name in _KEPT}
+        kept["marks"] = tuple((at, items) for at, items in kept["marks"])
+        return WorkEntry(BUFFER.decode(value), **kept, version=record.version)
     except (KeyError, TypeError, ValueError) as error:
         raise BufferNotFound(
             f"the record of buffer {record.name} cannot be read ({type(error).__name__}: {error});"

@@ -308,15 +308,8 @@ def _may_match(route: Route, event: Mapping[str, Any]) -> bool:
 
 
 def _route(row: Record) -> Route:
-    value = row.value
-    return Route(
-        row.name,
-        value["pattern"],
-        value["topic"],
-        Policy(value["policy"]),
-        value["attributes"],
-        value["since"],
-    )
+    kept = {name: row.value[name] for name in ("pattern", "topic", "attributes", "since")}
+    return Route(row.name, policy=Policy(row.value["policy"]), **kept)
 
 
 def _readable(row: Record) -> Route | None:

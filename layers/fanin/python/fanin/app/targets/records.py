@@ -19,6 +19,8 @@ from fanin.wire.batches import TARGET
 OUTLIVES: Final = 2 * 86_400
 """Seconds that the records outlive the row of their batch."""
 
+_KEPT: Final = ("attempts", "last_error", "delivered_at", "since", "tried_at", "told")
+
 
 @dataclass(frozen=True, slots=True)
 class TargetRecord:
@@ -57,28 +59,15 @@ class TargetRecord:
             int(record.name.removeprefix(TARGETS)),
             TARGET.decode(value["target"]),
             TargetState(value["state"]),
-            value["attempts"],
-            value["error"],
-            value["delivered_at"],
-            value["since"],
-            value["tried_at"],
-            value["told"],
-            record.version,
-            record.expires_at,
+            **{name: value[name] for name in _KEPT},
+            version=record.version,
+            expires_at=record.expires_at,
         )
 
     @property
     def value(self) -> dict[str, Any]:
-        return {
-            "target": TARGET.encode(self.target),
-            "state": self.state.value,
-            "attempts": self.attempts,
-            "error": self.last_error,
-            "delivered_at": self.delivered_at,
-            "since": self.since,
-            "tried_at": self.tried_at,
-            "told": list(self.told),
-        }
+        kept = {name: getattr(self, name) for name in _KEPT}
+        return {"target": TARGET.encode(self.target), "state": self.state.value, **kept}
 
     @property
     def report(self) -> TargetReport:
