@@ -1,7 +1,7 @@
 """Messages that a function received from SQS: let them come again later, or copy them to another queue.
 
-And what is known of dead-letter queues: reasons name the queue that a letter comes from, since nobody sends to
-a dead-letter queue, and its tags say whether the messages of failed items may be stored.
+And what is known of dead-letter queues: reasons name the queue that a letter comes from, since nobody sends
+to a dead-letter queue, and its tags say whether the messages of failed items may be stored.
 """
 
 from __future__ import annotations
