@@ -1,12 +1,12 @@
-"""Queues of buffers on a clock that the test moves: hidden, back again, and gone after their retention."""
+"""Queues of buffers, where messages come again, and of others: only those that are there are sent to."""
 
 from typing import Any
 
 import pytest
 
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.ports.channels import Outgoing
-from fanin.errors import ChannelRefused
+from fanin.app.ports.channels import Offered, Outgoing
+from fanin.errors import ChannelRefused, Throttled
 
 SECOND = 1000
 
@@ -44,32 +44,6 @@ def test_a_message_comes_again_after_its_visibility_timeout(
     assert receive(memory, url) == ["a"]
 
 
-def test_only_the_last_delivery_removes_a_message(memory: Memory, url: str) -> None:
-    # Given a message that came twice
-    send(memory, url, "a")
-    (first,) = memory.queues.receive(url, most=1, wait=0, visibility_timeout=0)
-    (second,) = memory.queues.receive(url, most=1, wait=0, visibility_timeout=0)
-    assert first.handle != second.handle
-    assert first.sent_at == second.sent_at == 5 * SECOND
-
-    # When the first receiver removes it, it is still there; then the second does
-    memory.queues.remove(url, [first.handle])
-    assert receive(memory, url, visibility_timeout=0) == ["a"]
-    (third,) = memory.queues.receive(url, most=1, wait=0, visibility_timeout=0)
-    memory.queues.remove(url, [third.handle])
-    assert receive(memory, url) == []
-
-
-def test_a_message_past_its_retention_is_gone(memory: Memory, url: str) -> None:
-    memory.queues.retention = 60
-    send(memory, url, "old")
-    memory.clock.advance(59 * SECOND)
-    send(memory, url, "new")
-    memory.clock.advance(1 * SECOND)
-
-    assert receive(memory, url) == ["new"]
-
-
 def test_a_queue_that_was_deleted_and_made_anew_is_empty(memory: Memory, url: str) -> None:
     send(memory, url, "waiting", "received")
     receive(memory, url, most=1, visibility_timeout=0)
@@ -81,3 +55,24 @@ def test_a_queue_that_was_deleted_and_made_anew_is_empty(memory: Memory, url: st
 
     memory.queues.create("jobs", 7)
     assert receive(memory, url) == []
+
+
+URL = "memory:vehicle-1"
+
+
+def test_a_queue_that_refuses_or_is_busy_holds_up_no_other(memory: Memory) -> None:
+    memory.channels.queues |= {URL: [], "memory:odd": [], "memory:busy": []}
+    memory.channels.refusing["memory:odd"] = "the key is disabled"
+    memory.channels.busy.add("memory:busy")
+    messages = [Outgoing(url, "a", {}) for url in ("memory:odd", "memory:busy", URL)]
+
+    assert memory.channels.offer(messages) == Offered({0: "the key is disabled"}, {1: "the queue is busy"})
+    assert [len(queue) for queue in memory.channels.queues.values()] == [1, 0, 0]
+    with pytest.raises(Throttled, match=r"1 messages \(the queue is busy\)"):
+        memory.channels.send(messages)
+
+
+def test_a_fifo_queue_is_refused(memory: Memory) -> None:
+    memory.channels.queues["memory:q.fifo"] = []
+    with pytest.raises(ChannelRefused, match="FIFO"):
+        memory.channels.resolve("memory:q.fifo")

@@ -13,6 +13,13 @@ from tests.stateful.scheduler import Crash as BurntDown
 from tests.unit.app.conftest import Crash, World
 
 
+def kept(world: World, url: str) -> list[str]:
+    """The messages that are in a queue, hidden or not."""
+    queue = world.memory.queues._queue(url)
+    queue.counts()  # which drops those past their retention
+    return [held.body for held in queue._held.values()]
+
+
 class Town:
     """The buffers of a world, as processes see them that start now.
 
@@ -41,8 +48,7 @@ class Town:
 
     def messages(self, name: str = "jobs") -> list[str]:
         """The payloads of all messages in the queue, void ones included."""
-        queue = self.process()._records.refresh(name).buffer.queue
-        return [held.message.body for held in self.world.memory.queues._kept(queue)]
+        return kept(self.world, self.process()._records.refresh(name).buffer.queue)
 
     def die(self, call: str, moment: str, action: Callable[[BufferService], object]) -> None:
         """Let a process that starts now die at an access to a store."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 import pytest
 
 from fanin import names
-from fanin.adapters.memory import FixedClock, MemoryQueues
+from fanin.adapters.memory import FixedClock, MemoryQueues, SeededRandom
 from fanin.app.buffers import deliveries
 from fanin.app.buffers.deliveries import SIFT_MS, Deliveries, WorkReceipt
 from fanin.app.buffers.records import BufferRecords
@@ -25,6 +25,7 @@ from fanin.domain import ids
 from fanin.domain.batch import Kind
 from fanin.domain.buffer import Buffer, Work
 from fanin.errors import BufferNotFound, ChannelRefused, InvalidRequest
+from tests.unit.app.buffers.conftest import kept
 from tests.unit.app.conftest import Crash, World
 
 SECOND = 1_000
@@ -65,7 +66,7 @@ class Desk:
     @property
     def kept(self) -> list[str]:
         """The messages that are in the queue, hidden or not."""
-        return [held.message.body for held in self.world.memory.queues._kept(self.buffer.queue)]
+        return kept(self.world, self.buffer.queue)
 
 
 @pytest.fixture
@@ -116,7 +117,7 @@ class Slow(MemoryQueues):
 
 def receive_slowly(world: World, desk: Desk, *, wait: int) -> list[int]:
     """Receive nothing from such queues, and tell how long each receive would wait."""
-    queues = Slow(world.memory.channels, world.accesses, world.clock)
+    queues = Slow(world.memory.channels, world.accesses, world.clock, SeededRandom())
     queues.waits = []
     ports = replace(world.ports, queues=queues)
     deliveries = Deliveries(ports, world.fresh(), BufferRecords(ports))

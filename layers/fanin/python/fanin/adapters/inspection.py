@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from fanin.adapters.aws import client_factory, error_code, translated
+from fanin.adapters.forks import Threads
 from fanin.app.ports.queues import Figures, FunctionTrouble, QueueMapping, QueueReport
 from fanin.app.ports.system import Clock
 from fanin.errors import FaninError
@@ -77,14 +77,14 @@ class AwsQueueInspection:
         self._sqs = cache(sqs or _hasty("sqs"))
         self._lambda = cache(functions or _hasty("lambda"))
         self._cloudwatch = cache(metrics or _hasty("cloudwatch"))
-        self._threads = threads
+        self._threads = Threads(threads, "inspection")
         self._known: dict[str, tuple[int, QueueReport]] = {}
 
     def look(self, queues: Collection[str]) -> list[QueueReport]:
         now = self._clock.now()
         fresh = {queue: one for queue, (at, one) in self._known.items() if now - at < FRESH_MS}
         stale = [queue for queue in queues if queue not in fresh]
-        looked = dict(zip(stale, self._reports(stale), strict=True))
+        looked = dict(zip(stale, self._threads.map(self._report, stale), strict=True))
         for queue, report in looked.items():
             self._known.pop(queue, None)  # so that the oldest stand first
             self._known[queue] = now, report
@@ -92,12 +92,6 @@ class AwsQueueInspection:
             del self._known[next(iter(self._known))]
         found = fresh | looked
         return [found[queue] for queue in queues]
-
-    def _reports(self, queues: Sequence[str]) -> list[QueueReport]:
-        if len(queues) <= 1 or self._threads == 1:
-            return [self._report(queue) for queue in queues]
-        with ThreadPoolExecutor(self._threads, thread_name_prefix="fanin-inspection") as pool:
-            return list(pool.map(self._report, queues))
 
     def _report(self, queue: str) -> QueueReport:
         seeing = _Seeing()

@@ -52,9 +52,8 @@ class SqsQueues:
         self._prefix = prefix
         self._dead_letters = dead_letters
         self._key = key
-        self._client: Callable[[], SQSClient] = once(
-            client or client_factory("sqs", read_timeout=28)
-        )  # a long poll takes 20 s
+        # A long poll takes 20 s.
+        self._client: Callable[[], SQSClient] = once(client or client_factory("sqs", read_timeout=28))
 
     def create(self, name: str, born: int) -> str:
         queue_name = self._queue_name(name, born)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
@@ -40,24 +41,22 @@ class TrackedRequest(Request):
     """A message of a task, shown as ``task.request`` to receivers of ``task_failure`` where no task runs."""
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
-        with _Shown(self):
+        with _shown(self):
             super().on_timeout(soft, timeout)
 
     def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> Any:
-        with _Shown(self):
+        with _shown(self):
             return super().on_failure(exc_info, send_failed_event, return_ok)
 
 
-class _Shown:
-    def __init__(self, request: TrackedRequest) -> None:
-        self._stack = request.task.request_stack
-        self._context = request._context  # noqa: SLF001 - Celery hands it to receivers of its signals, too
-
-    def __enter__(self) -> None:
-        self._stack.push(self._context)
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.pop()
+@contextmanager
+def _shown(request: TrackedRequest) -> Iterator[None]:
+    stack = request.task.request_stack
+    stack.push(request._context)  # noqa: SLF001 - Celery hands it to receivers of its signals, too
+    try:
+        yield
+    finally:
+        stack.pop()
 
 
 class TrackedTask(Task):

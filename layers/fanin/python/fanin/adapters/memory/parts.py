@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from fanin.adapters.memory.accesses import Accesses
 from fanin.app.ports.parts import FailureRow, KeyRow, Redriven, ResultRow, RetryRow, SentRow
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class _Rows(dict[Any, T]):
@@ -72,8 +73,7 @@ class MemoryParts:
         first: dict[int, FailureRow] = {}
         for row in rows:
             first.setdefault(row.ordinal, row)
-        for row in first.values():
-            self._accesses.write("parts.put_failures", partial(put, row))
+        self._each("put_failures", first.values(), put)
 
     def _put(self, batch_id: int, row: FailureRow) -> None:
         self._failures[batch_id][row.ordinal] = row
@@ -87,8 +87,7 @@ class MemoryParts:
                 return
             self._put(batch_id, _with_message(row, before) if before else row)
 
-        for row in {row.ordinal: row for row in rows}.values():
-            self._accesses.write("parts.update_failures", partial(update, row))
+        self._each("update_failures", {row.ordinal: row for row in rows}.values(), update)
 
     def notes(self, batch_id: int, ordinals: Collection[int]) -> dict[int, FailureRow]:
         return self._accesses.read("parts.notes", lambda: self._failures[batch_id].of(ordinals))
@@ -128,11 +127,8 @@ class MemoryParts:
         return {ordinal: found[ordinal] for ordinal in ordinals if ordinal in found}
 
     def put_retries(self, batch_id: int, rows: Iterable[RetryRow], *, expires_at: int) -> None:  # noqa: ARG002
-        for row in {row.ordinal: row for row in rows}.values():
-            self._accesses.write("parts.put_retries", lambda: self._put_retry(batch_id, row))  # noqa: B023
-
-    def _put_retry(self, batch_id: int, row: RetryRow) -> None:
-        self._retries[batch_id][row.ordinal] = row
+        last = {row.ordinal: row for row in rows}
+        self._each("put_retries", last, lambda at: self._retries[batch_id].__setitem__(at, last[at]))
 
     def retries(self, batch_id: int, ordinals: Collection[int]) -> dict[int, RetryRow]:
         return self._accesses.read("parts.retries", lambda: self._retries[batch_id].of(ordinals))
@@ -166,22 +162,21 @@ class MemoryParts:
         again: bool = False,
         expires_at: int,  # noqa: ARG002
     ) -> None:
-        def put(ordinal: int, message: bytes) -> None:
+        def put(ordinal: int) -> None:
             if again or (batch_id, ordinal) not in self._messages:
-                self._messages[batch_id, ordinal] = message
+                self._messages[batch_id, ordinal] = messages[ordinal]
             else:
                 self._accesses.refused["parts.put_messages"] += 1
 
-        for ordinal, message in messages.items():
-            self._accesses.write("parts.put_messages", partial(put, ordinal, message))
+        self._each("put_messages", messages, put)
 
     def messages(self, batch_id: int, ordinals: Collection[int]) -> dict[int, bytes]:
         return self._read("parts.messages", self._messages, batch_id, ordinals)
 
     def delete_messages(self, batch_id: int, ordinals: Collection[int]) -> None:
-        for ordinal in sorted(set(ordinals)):
-            key = (batch_id, ordinal)
-            self._accesses.write("parts.delete_messages", lambda: self._messages.pop(key, None))  # noqa: B023
+        self._each(
+            "delete_messages", sorted(set(ordinals)), lambda at: self._messages.pop((batch_id, at), None)
+        )
 
     def put_results(self, batch_id: int, rows: Iterable[ResultRow], *, expires_at: int) -> None:  # noqa: ARG002
         def put(row: ResultRow) -> None:
@@ -189,17 +184,15 @@ class MemoryParts:
                 self._accesses.refused["parts.put_results"] += 1
             self._results.setdefault((batch_id, row.ordinal), row)
 
-        for row in rows:
-            self._accesses.write("parts.put_results", partial(put, row))
+        self._each("put_results", rows, put)
 
     def results(self, batch_id: int, ordinals: Collection[int]) -> dict[int, ResultRow]:
         return self._read("parts.results", self._results, batch_id, ordinals)
 
     def delete_results(self, batch_id: int, ordinals: Collection[int]) -> None:
-        for ordinal in sorted(set(ordinals)):
-            self._accesses.write(
-                "parts.delete_results", partial(self._results.pop, (batch_id, ordinal), None)
-            )
+        self._each(
+            "delete_results", sorted(set(ordinals)), lambda at: self._results.pop((batch_id, at), None)
+        )
 
     def mark_redriven(
         self,
@@ -209,33 +202,30 @@ class MemoryParts:
         *,
         expires_at: int,  # noqa: ARG002
     ) -> set[int]:
-        def take(ordinal: int, mark: Redriven) -> bool:
+        def take(ordinal: int) -> bool:
             now = self._redriven.get((batch_id, ordinal))
             if now == before.get(ordinal):
-                self._redriven[batch_id, ordinal] = mark
+                self._redriven[batch_id, ordinal] = marks[ordinal]
                 return True
             self._accesses.refused["parts.mark_redriven"] += 1
-            return now == mark
+            return now == marks[ordinal]
 
-        return {
-            ordinal
-            for ordinal, mark in marks.items()
-            if self._accesses.write("parts.mark_redriven", partial(take, ordinal, mark))
-        }
+        taken = self._each("mark_redriven", marks, take)
+        return {ordinal for ordinal, mine in zip(marks, taken, strict=True) if mine}
 
     def redriven(self, batch_id: int, ordinals: Collection[int]) -> dict[int, Redriven]:
         return self._read("parts.redriven", self._redriven, batch_id, ordinals)
 
+    def _each(self, call: str, rows: Iterable[T], write: Callable[[T], R]) -> list[R]:
+        """Write rows, each by an access of its own."""
+        return [self._accesses.write(f"parts.{call}", partial(write, row)) for row in rows]
+
     def _read(
         self, call: str, rows: Mapping[tuple[int, int], T], batch_id: int, ordinals: Collection[int]
     ) -> dict[int, T]:
-        found = {}
-        for ordinal in sorted(set(ordinals)):
-            key = (batch_id, ordinal)
-            row = self._accesses.read(call, lambda: rows.get(key))  # noqa: B023
-            if row is not None:
-                found[ordinal] = row
-        return found
+        keys = [(batch_id, ordinal) for ordinal in sorted(set(ordinals))]
+        found = {key: self._accesses.read(call, partial(rows.get, key)) for key in keys}
+        return {ordinal: row for (_, ordinal), row in found.items() if row is not None}
 
 
 def _with_message(row: FailureRow, other: FailureRow) -> FailureRow:

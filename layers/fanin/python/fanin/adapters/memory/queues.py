@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import partial
-from itertools import count
 
 from fanin.adapters.memory.accesses import Accesses
+from fanin.adapters.memory.sqs.queue import DEFAULTS, Queue
 from fanin.app.ports.channels import Offered, Outgoing
 from fanin.app.ports.queues import QueueReport, QueueState, Received
-from fanin.app.ports.system import Clock
+from fanin.app.ports.system import Clock, Random
 from fanin.domain.directory import check_channel
 from fanin.errors import ChannelRefused
 
@@ -68,14 +67,6 @@ class MemoryChannels:
 PREFIX = "memory:"
 
 
-@dataclass
-class _Held:
-    message: Outgoing
-    sent_at: int
-    invisible_until: int = 0
-    handle: str = ""
-
-
 class MemoryQueues:
     """A ``Queues`` over the queues of ``MemoryChannels``.
 
@@ -86,14 +77,14 @@ class MemoryQueues:
         retention: seconds until a message is dropped.
     """
 
-    def __init__(self, channels: MemoryChannels, accesses: Accesses, clock: Clock) -> None:
+    def __init__(self, channels: MemoryChannels, accesses: Accesses, clock: Clock, random: Random) -> None:
         self.visibility_timeout = 30
         self.retention = 345_600
         self._channels = channels
         self._accesses = accesses
         self._clock = clock
-        self._held: dict[str, list[_Held]] = {}
-        self._numbers = count(1)
+        self._random = random
+        self._queues: dict[str, Queue] = {}
 
     def create(self, name: str, born: int) -> str:
         url = f"{PREFIX}{name}-{born:014x}"
@@ -104,54 +95,45 @@ class MemoryQueues:
         def forget() -> None:
             self._channels.queues.pop(queue, None)
             self._channels.times.pop(queue, None)
-            self._held.pop(queue, None)
+            self._queues.pop(queue, None)
 
         self._accesses.send("queues.delete", forget)
 
     def receive(self, queue: str, *, most: int, wait: int, visibility_timeout: int | None) -> list[Received]:  # noqa: ARG002
-        return self._accesses.send("queues.receive", lambda: self._receive(queue, most, visibility_timeout))
+        def receive() -> list[Received]:
+            found = self._queue(queue).receive(most, visibility_timeout)
+            return [Received(held.handle, held.body, held.attributes, held.sent_at) for held in found]
 
-    def _receive(self, queue: str, most: int, visibility_timeout: int | None) -> list[Received]:
-        now = self._clock.now()
-        received: list[Received] = []
-        for held in self._kept(queue):
-            if held.invisible_until <= now and len(received) < most:
-                held.invisible_until = (
-                    now
-                    + (self.visibility_timeout if visibility_timeout is None else visibility_timeout) * 1000
-                )
-                held.handle = f"delivery-{next(self._numbers)}"
-                message = held.message
-                texts = {name: text for name, text in message.attributes.items() if isinstance(text, str)}
-                received.append(Received(held.handle, message.body, texts, held.sent_at))
-        return received
+        return self._accesses.send("queues.receive", receive)
 
     def remove(self, queue: str, handles: Sequence[str]) -> None:
-        def drop() -> None:
-            self._held[queue] = [held for held in self._kept(queue) if held.handle not in handles]
+        def remove() -> None:
+            for handle in handles:
+                self._queue(queue).remove(handle)
 
         if queue in self._channels.queues:
-            self._accesses.send("queues.remove", drop)
+            self._accesses.send("queues.remove", remove)
 
     def state(self, queue: str) -> QueueState:
-        def count_messages() -> QueueState:
+        return self._accesses.send(
+            "queues.state", lambda: QueueState(self.retention, self._queue(queue).counts()[1])
+        )
+
+    def _queue(self, url: str) -> Queue:
+        """A queue, with what was sent to it."""
+        if url not in self._channels.queues:
+            raise ChannelRefused(f"there is no queue {url!r}")
+        if url not in self._queues:
             now = self._clock.now()
-            return QueueState(
-                self.retention, sum(bool(held.invisible_until > now) for held in self._kept(queue))
-            )
-
-        return self._accesses.send("queues.state", count_messages)
-
-    def _kept(self, queue: str) -> list[_Held]:
-        """The messages of a queue, new ones included, without those past the retention."""
-        if queue not in self._channels.queues:
-            raise ChannelRefused(f"there is no queue {queue!r}")
-        now, arrived = self._clock.now(), self._channels.queues[queue]
-        times = self._channels.times.pop(queue, [])
-        held = self._held.get(queue, []) + [_Held(*one) for one in zip(arrived, times, strict=True)]
+            self._queues[url] = Queue(url, url, url, self._clock, self._random, now, dict(DEFAULTS), {})
+        queue, arrived = self._queues[url], self._channels.queues[url]
+        queue.attributes["VisibilityTimeout"] = str(self.visibility_timeout)
+        queue.attributes["MessageRetentionPeriod"] = str(self.retention)
+        for message, at in zip(arrived, self._channels.times.pop(url, []), strict=True):
+            texts = {name: text for name, text in message.attributes.items() if isinstance(text, str)}
+            queue.send(message.body, texts, sent_at=at).visible_at = 0  # whatever the clock says since
         arrived.clear()
-        self._held[queue] = [one for one in held if now - one.sent_at < self.retention * 1000]
-        return self._held[queue]
+        return queue
 
 
 class MemoryInspection:

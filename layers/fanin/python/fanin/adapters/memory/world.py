@@ -262,7 +262,7 @@ class Memory:
         self.records = MemoryRecords("records", self.accesses, self.clock)
         self.directory = MemoryRecords("directory", self.accesses, self.clock)
         self.channels = MemoryChannels(self.accesses, self.clock)
-        self.queues = MemoryQueues(self.channels, self.accesses, self.clock)
+        self.queues = MemoryQueues(self.channels, self.accesses, self.clock, SeededRandom())
         self.inspection = MemoryInspection(self.accesses)
         self.rules = MemoryRules(self.accesses)
         self.jobs = MemoryJobs(self.accesses)

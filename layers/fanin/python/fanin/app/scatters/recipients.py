@@ -50,7 +50,7 @@ class Recipients:
         self._ledger = ledger
         self._records = ledger.ports.records
 
-    def missing(self, batch_id: int, *, cursor: str | None, limit: int) -> MissingRecipients:
+    def missing(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> MissingRecipients:
         """See ``Scatters.missing_recipients``."""
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
         batch = self._scatter(batch_id)
@@ -67,7 +67,7 @@ class Recipients:
         after = more[0] if more else start
         return MissingRecipients(recipients, str(after) if after < batch.items else None)
 
-    def failed(self, batch_id: int, *, cursor: str | None, limit: int) -> FailedRecipients:
+    def failed(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> FailedRecipients:
         """See ``Scatters.failed_recipients``."""
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
         self._scatter(batch_id)

@@ -212,16 +212,14 @@ class Replies:
         it has counted a reply towards the quorum; so repeats count too, and the bits decide.
         """
         limits.at_most("replies", replies, limits.MAX_REPLIES)
-        places = [ids.parse_item(reply.item) for reply in replies]
-        for reply, (block, ordinal) in zip(replies, places, strict=True):
+        asked = [(reply, *ids.parse_item(reply.item)) for reply in replies]
+        for reply, block, ordinal in asked:
             _check(reply, block.batch_id, ordinal)
-        batches = self._scatters({block.batch_id for block, _ in places})
-        for block, _ in places:
-            check_issued(block, batches[block.batch_id])
-        for reply, (block, _) in zip(replies, places, strict=True):
-            in_order(
-                check_values(reply.totals), tuple(batches[block.batch_id].totals), batch_id=block.batch_id
-            )
+        batches = self._scatters({block.batch_id for _, block, _ in asked})
+        for reply, block, _ in asked:
+            batch = batches[block.batch_id]
+            check_issued(block, batch)
+            in_order(check_values(reply.totals), tuple(batch.totals), batch_id=batch.batch_id)
         for reply in replies:
             if reply.claim is not None and not self._ports.claims.exists(reply.claim):
                 raise InvalidRequest(
@@ -229,7 +227,7 @@ class Replies:
                 )
         said: list[bool] = []
         marks: dict[str, Mark] = {}
-        for reply, (block, ordinal) in zip(replies, places, strict=True):
+        for reply, block, ordinal in asked:
             first = self._kept.keep(batches[block.batch_id], ordinal, reply)
             said.append(first.same)
             marks.setdefault(reply.item, Done(reply.item, first.totals))
@@ -239,9 +237,9 @@ class Replies:
             self._count(batches[receipt.batch_id], receipt)
         done = {item for receipt in receipts.values() for item in receipt.duplicates}
         answers: list[ReplyReceipt] = []
-        for reply, (block, ordinal), same in zip(replies, places, said, strict=True):
+        for (reply, block, ordinal), same in zip(asked, said, strict=True):
             receipt = receipts[block.batch_id]
-            late = receipt.late > 0 and self._is_pending(block.batch_id, ordinal)
+            late = receipt.late > 0 and bool(self._ledger.pending(block.batch_id, ordinal, ordinal + 1))
             if receipt.late and not late:  # it had replied or failed before the end
                 done.add(reply.item)
             counts = not late and reply.item not in done
@@ -258,10 +256,7 @@ class Replies:
             )
         return answers
 
-    def _is_pending(self, batch_id: int, ordinal: int) -> bool:
-        return bool(self._ledger.pending(batch_id, ordinal, ordinal + 1))
-
-    def page(self, batch_id: int, *, cursor: str | None, limit: int) -> Gathered:
+    def page(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
         limits.whole("limit", limit, 1, limits.MAX_REPLIES)
         batch = self._scatters({batch_id})[batch_id]
         counted, after = self._counted_from(batch, ordinal_of(cursor), limit + 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from fanin import names
@@ -16,15 +15,9 @@ from fanin.app.scatters.start import AT_ONCE, Starting
 from fanin.domain import ids, limits
 from fanin.domain.access import Principal
 from fanin.domain.batch import Batch
-from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.marks import Failure
 from fanin.domain.scatter import (
-    FailedRecipients,
-    Gathered,
-    MissingRecipients,
-    Reply,
-    ReplyReceipt,
     Scatter,
     Scattered,
 )
@@ -50,8 +43,9 @@ class ScatterService:
         self._ledger = ledger
         self._ports = ledger.ports
         self._gather = Gather(ledger.ports)
-        self._replies = Replies(ledger, self._gather)
-        self._recipients = Recipients(ledger)
+        replies, recipients = Replies(ledger, self._gather), Recipients(ledger)
+        self.reply, self.replies, self.claim = replies.reply, replies.page, replies.claim
+        self.missing_recipients, self.failed_recipients = recipients.missing, recipients.failed
         self._starting = Starting(ledger, at_once=at_once)
 
     def start(
@@ -66,27 +60,6 @@ class ScatterService:
         batch = self._ledger.status(batch_id).batch
         plan = read_plan(self._ports.records, batch_id)
         return _scattered(batch, plan, *self._gather.tally(self._ledger, batch))
-
-    def replies(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> Gathered:
-        return self._replies.page(batch_id, cursor=cursor, limit=limit)
-
-    def missing_recipients(
-        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
-    ) -> MissingRecipients:
-        """See ``Scatters.missing_recipients``."""
-        return self._recipients.missing(batch_id, cursor=cursor, limit=limit)
-
-    def failed_recipients(
-        self, batch_id: int, *, cursor: str | None = None, limit: int = 100
-    ) -> FailedRecipients:
-        """See ``Scatters.failed_recipients``."""
-        return self._recipients.failed(batch_id, cursor=cursor, limit=limit)
-
-    def reply(self, replies: Sequence[Reply]) -> list[ReplyReceipt]:
-        return self._replies.reply(replies)
-
-    def claim(self, request: ClaimCheckRequest) -> ClaimCheck:
-        return self._replies.claim(request)
 
     def work(self, batch_id: int, chunk: int | None, wave: int) -> SentScatter:
         """Do a job of the worker: send to a chunk of recipients, or list them if ``chunk`` is None.

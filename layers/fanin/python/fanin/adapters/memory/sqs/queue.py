@@ -109,6 +109,7 @@ class Queue:
         delay: int | None = None,
         group_id: str | None = None,
         dedup_id: str | None = None,
+        sent_at: int | None = None,
     ) -> MessageInFlight:
         """Take a message from a sender.
 
@@ -118,11 +119,12 @@ class Queue:
             delay: seconds until it can be received; None takes the queue's.
             group_id: message group.
             dedup_id: a FIFO queue takes a message with it once in five minutes.
+            sent_at: when it was sent, ms; None for now.
 
         Returns:
             The message, or the one that was taken before with the same ``dedup_id``.
         """
-        now = self.clock.now()
+        now = self.clock.now() if sent_at is None else sent_at
         if self.fifo and dedup_id is not None:
             self._deduplicated = {k: v for k, v in self._deduplicated.items() if v[0] > now}
             if dedup_id in self._deduplicated:
