@@ -38,6 +38,7 @@ What a consumer is given, and what keeps the messages of failed items.
 
 ::: fanin.types.SqsHandler
 ::: fanin.types.Consumer
+::: fanin.types.Handling
 ::: fanin.Message
 ::: fanin.ReceivedMessage
 ::: fanin.types.ClaimCheck

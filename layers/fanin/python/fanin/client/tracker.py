@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from fanin.client.consuming.acknowledging import Acknowledger
     from fanin.client.consuming.consumer import Consumer
     from fanin.client.consuming.handler import SqsHandler
-    from fanin.client.consuming.window import MessageHandler, NoteRetries
-    from fanin.client.ended_batches import SkipEnded, Skipping
+    from fanin.client.consuming.window import Handling, MessageHandler
+    from fanin.client.ended_batches import SkipEnded
     from fanin.client.messages import ReceivedMessage
     from fanin.client.redrives import RedriveCalls
     from fanin.client.scatters import ScatterCalls
@@ -275,12 +275,7 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         made = partial(
             SqsHandler,
             acknowledger=cache(partial(self.acknowledger, via)),
-            skipping=self._skipping(skip_ended, via),
-            keep=member(Keep, keep),
-            results=flag("results", results),
-            note=self._note(via),
-            now=self.clock.now,
-            batch_of=self._batch_of,
+            **self._handling(via, keep, skip_ended, results),
         )
         return made if handle is None else made(handle)
 
@@ -323,31 +318,31 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             wait=wait,
             visibility_timeout=visibility_timeout,
             backoff=replace(SQS_WAITS, sleep=self.clock.sleep),
-            keep=member(Keep, keep),
-            results=flag("results", results),
-            skipping=self._skipping(skip_ended, via),
-            note=self._note(via),
-            now=self.clock.now,
-            batch_of=self._batch_of,
+            **self._handling(via, keep, skip_ended, results),
         )
+
+    def _handling(self, via: AckPath, keep: Keep | str, skip_ended: SkipEnded, results: bool) -> Handling:
+        """How consumers of this tracker handle messages."""
+        from fanin.client.ended_batches import Skipping  # noqa: PLC0415
+
+        def read(batch_id: int) -> Batch:
+            return self.ledger.status(batch_id, brief=True).batch
+
+        return {
+            "keep": member(Keep, keep),
+            "results": flag("results", results),
+            "skipping": Skipping(self.ended, read, skip_ended, receipts=via == "api"),
+            # Acknowledgements that go through a queue need no ledger.
+            "note": self.note_retries if via == "api" else None,
+            "now": self.clock.now,
+            "batch_of": self._batch_of,
+        }
 
     def _batch_of(self, message: ReceivedMessage) -> TrackedBatch:
         """The batch of a message, to which its item may add."""
         block, _ = parse_item(message.item or "")
         row = self._row(block.batch_id)
         return TrackedBatch(self, row, lambda: self.sqs, note=self.note_sent, item=message.item)
-
-    def _skipping(self, mode: SkipEnded, via: AckPath) -> Skipping:
-        from fanin.client.ended_batches import Skipping  # noqa: PLC0415
-
-        def read(batch_id: int) -> Batch:
-            return self.ledger.status(batch_id, brief=True).batch
-
-        return Skipping(self.ended, read, mode, receipts=via == "api")
-
-    def _note(self, via: AckPath) -> NoteRetries | None:
-        """Notes failed attempts; not where acknowledgements go through a queue, and need no ledger."""
-        return self.note_retries if via == "api" else None
 
     def ack_later(self, marks: Mark | Group | Iterable[Mark | Group]) -> None:
         """Mark items through the ack queue, which is cheaper in bulk and takes some seconds.

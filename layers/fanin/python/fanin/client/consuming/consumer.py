@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from fanin.adapters.backoff import Backoff
 from fanin.client.consuming.acknowledging import Acknowledger
-from fanin.client.consuming.window import BatchOf, MessageHandler, MessageWindow, NoteRetries, check_handler
-from fanin.client.ended_batches import Skipping
+from fanin.client.consuming.window import Handling, MessageHandler, MessageWindow, check_handler
 from fanin.client.messages import from_queue
 from fanin.client.sqs import queue_errors
 from fanin.domain import limits
 from fanin.domain.directory import is_fifo
-from fanin.domain.failures import Keep
 from fanin.errors import ServiceUnavailable, Throttled
 
 if TYPE_CHECKING:
@@ -45,11 +44,7 @@ class Consumer:
         visibility_timeout: seconds for which other consumers do not get the messages; None leaves it to the
             queue.
         backoff: waits after SQS did not answer.
-        keep: what is kept of failed items: their messages, or their reasons alone.
-        skipping: decides which messages are dropped because their batch has ended; None drops none.
-        note: notes attempts that failed again; None notes nothing.
-        now: tells the time in milliseconds since the epoch; the machine's by default.
-        batch_of: makes the batch to which the item of a message may add; None lets none add.
+        how: as ``Handling`` says.
 
     Raises:
         InvalidRequest: an argument is not what it should be.
@@ -68,12 +63,7 @@ class Consumer:
         wait: int = 20,
         visibility_timeout: int | None = None,
         backoff: Backoff | None = None,
-        keep: Keep = Keep.MESSAGE,
-        results: bool = False,
-        skipping: Skipping | None = None,
-        note: NoteRetries | None = None,
-        now: Callable[[], int] | None = None,
-        batch_of: BatchOf | None = None,
+        **how: Unpack[Handling],
     ) -> None:
         check_handler(handle)
         limits.text("queue_url", queue_url, limits.MAX_CHANNEL, least=1)
@@ -82,16 +72,10 @@ class Consumer:
             limits.whole("visibility_timeout", visibility_timeout, 0, limits.MAX_VISIBILITY_TIMEOUT)
         self._sqs = sqs
         self._queue_url = queue_url
-        self._fifo = is_fifo(queue_url)
-        self._handle = handle
-        self._acknowledge = acknowledge
-        self._keep = keep
-        self._results = results
-        self._skipping = skipping
+        self._window = partial(
+            MessageWindow, handle, acknowledge, fifo=is_fifo(queue_url), source=queue_url, **how
+        )
         self.skipped = 0
-        self._note = note
-        self._now = now
-        self._batch_of = batch_of
         self._options: dict[str, Any] = {"WaitTimeSeconds": wait}
         if visibility_timeout is not None:
             self._options["VisibilityTimeout"] = visibility_timeout
@@ -143,18 +127,7 @@ class Consumer:
                 **self._options,
             )
         messages: list[Mapping[str, Any]] = list(answer.get("Messages", []))
-        window = MessageWindow(
-            self._handle,
-            self._acknowledge,
-            fifo=self._fifo,
-            keep=self._keep,
-            results=self._results,
-            source=self._queue_url,
-            skipping=self._skipping,
-            note=self._note,
-            now=self._now,
-            batch_of=self._batch_of,
-        )
+        window = self._window()
         again = window.run(messages, from_queue)
         self.skipped += window.skipped
         self._delete([message for place, message in enumerate(messages) if place not in again])

@@ -5,14 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Unpack
 
 from fanin.client.consuming.acknowledging import Acknowledger
-from fanin.client.consuming.window import BatchOf, MessageHandler, MessageWindow, NoteRetries, check_handler
-from fanin.client.ended_batches import Skipping
+from fanin.client.consuming.window import Handling, MessageHandler, MessageWindow, check_handler
 from fanin.client.messages import from_lambda, sqs_records
 from fanin.domain.directory import is_fifo
-from fanin.domain.failures import Keep
 from fanin.entry.partial_batch import partial_batch_response
 from fanin.errors import NotConfigured
 from fanin.names import CONSUMERS, METRIC_SKIPPED, METRICS_NAMESPACE
@@ -28,13 +26,7 @@ class SqsHandler:
     Args:
         handle: does the work of one message.
         acknowledger: makes a new acknowledger for each event.
-        keep: what is kept of failed items: their messages, or their reasons alone.
-        results: whether what ``handle`` returns is the result of its item; None is no result.
-        skipping: decides which messages are dropped because their batch has ended; None drops none. Those
-            that are dropped are counted in the metric ``MessagesSkipped``.
-        note: notes attempts that failed again; None notes nothing.
-        now: tells the time in milliseconds since the epoch; the machine's by default.
-        batch_of: makes the batch to which the item of a message may add; None lets none add.
+        how: as ``Handling`` says. Messages that are dropped are counted in the metric ``MessagesSkipped``.
 
     Raises:
         InvalidRequest: ``handle`` cannot be called.
@@ -48,13 +40,7 @@ class SqsHandler:
         self,
         handle: MessageHandler,
         acknowledger: Callable[[], Acknowledger],
-        skipping: Skipping | None = None,
-        *,
-        keep: Keep = Keep.MESSAGE,
-        results: bool = False,
-        note: NoteRetries | None = None,
-        now: Callable[[], int] | None = None,
-        batch_of: BatchOf | None = None,
+        **how: Unpack[Handling],
     ) -> None:
         if find_spec("aws_lambda_powertools") is None:
             raise NotConfigured("sqs_handler needs Powertools: pip install 'fanin[lambda]'")
@@ -62,12 +48,7 @@ class SqsHandler:
         functools.update_wrapper(self, handle)
         self.handle = handle
         self._acknowledger = acknowledger
-        self._keep = keep
-        self._results = results
-        self._skipping = skipping
-        self._note = note
-        self._now = now
-        self._batch_of = batch_of
+        self._how = how
 
     def __call__(self, event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:  # noqa: ARG002  Lambda passes it
         """Handle an SQS event.
@@ -90,12 +71,7 @@ class SqsHandler:
             self.handle,
             self._acknowledger(),
             fifo=is_fifo(str(records[0].get("eventSourceARN"))),
-            keep=self._keep,
-            results=self._results,
-            skipping=self._skipping,
-            note=self._note,
-            now=self._now,
-            batch_of=self._batch_of,
+            **self._how,
         )
         again = window.run(records, from_lambda)
         if window.skipped:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, Unpack
 
 from fanin.adapters.system import SystemClock
 from fanin.client.consuming.acknowledging import Acknowledger
@@ -132,6 +132,26 @@ class _Delivery:
     again: bool = False
 
 
+class Handling(TypedDict, total=False):
+    """How a consumer handles messages, besides what it is.
+
+    Attributes:
+        keep: what is kept of failed items: their messages, by default, or their reasons alone.
+        results: whether what the handler returns is the result of the item; None is no result.
+        skipping: decides which messages are dropped because their batch has ended; None drops none.
+        note: notes attempts that failed again; None notes nothing.
+        now: tells the time in milliseconds since the epoch; the machine's by default.
+        batch_of: makes the batch to which the item of a message may add; None lets none add.
+    """
+
+    keep: Keep
+    results: bool
+    skipping: Skipping | None
+    note: NoteRetries | None
+    now: Callable[[], int] | None
+    batch_of: BatchOf | None
+
+
 class MessageWindow:
     """Messages that were received together.
 
@@ -147,13 +167,8 @@ class MessageWindow:
         handle: does the work of one message.
         acknowledge: tells the ledger about all of them.
         fifo: whether they come from a FIFO queue.
-        keep: what is kept of failed items: their messages, or their reasons alone.
         source: URL or ARN of the queue they were received from; by default what the messages say.
-        note: notes attempts that failed again; None notes nothing.
-        now: tells the time in milliseconds since the epoch; the machine's by default.
-        batch_of: makes the batch to which the item of a message may add; None lets none add.
-        skipping: decides which messages are dropped because their batch has ended; None drops none.
-        results: whether what the handler returns is the result of the item; None is no result.
+        how: as ``Handling`` says.
 
     Attributes:
         skipped: how many messages were dropped without being handled, because their batch had ended.
@@ -165,24 +180,19 @@ class MessageWindow:
         acknowledge: Acknowledger,
         *,
         fifo: bool = False,
-        keep: Keep = Keep.MESSAGE,
         source: str = "",
-        note: NoteRetries | None = None,
-        now: Callable[[], int] | None = None,
-        batch_of: BatchOf | None = None,
-        skipping: Skipping | None = None,
-        results: bool = False,
+        **how: Unpack[Handling],
     ) -> None:
         self._handle = handle
         self._acknowledge = acknowledge
         self._fifo = fifo
-        self._keep = keep
         self._source = source
-        self._note = note
-        self._now = now or SystemClock().now
-        self._batch_of = batch_of
-        self._skipping = skipping
-        self._results = results
+        self._keep = how.get("keep", Keep.MESSAGE)
+        self._results = how.get("results", False)
+        self._skipping = how.get("skipping")
+        self._note = how.get("note")
+        self._now = how.get("now") or SystemClock().now
+        self._batch_of = how.get("batch_of")
         self.skipped = 0
         self._asked: set[int | None] = set()
         self._retries: list[Retry] = []
