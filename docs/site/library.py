@@ -23,6 +23,7 @@ What a producer and an operator call. `Tracker` is the way in; `TrackedBatch` is
 
 ::: fanin.Tracker
 ::: fanin.types.TrackedBatch
+::: fanin.types.BatchOptions
 ::: fanin.types.Group
 ::: fanin.types.ItemKey
 ::: fanin.types.KeyedItem

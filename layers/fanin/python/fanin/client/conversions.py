@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from math import inf
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypedDict, TypeVar
 
 from fanin.domain.batch import ChildFailures, Mode, OnDeadline, OnFailure, OpenBatch
 from fanin.domain.failures import Keep, Tolerance
@@ -175,12 +175,72 @@ def _typed(target: Target) -> Target:
     return replace(target, type=member(TargetType, target.type), when=member(When, target.when))
 
 
+class BatchOptions(TypedDict, total=False):
+    """What a batch is opened with.
+
+    Attributes:
+        user_key: your own name for the batch, returned with its events.
+        mode: ``exact``, or ``estimated``: one counter, which counts a repeated acknowledgement twice.
+        idle_ttl: time without activity until the batch is orphaned; a timedelta, or seconds.
+        lifetime: time until a live batch is orphaned; a timedelta, or seconds; 1 minute to 365 days.
+        deadline: when ``on_deadline`` happens: a datetime, a timedelta from now, or ms since the epoch.
+        on_deadline: ``time_out``, or ``complete``, which lists what is missing.
+        limit: most items that may be pending at a time.
+        parent_item: item of another batch. It is marked done when this batch completes without failures,
+            or with no more than it tolerates; else failed. An item has one such batch at a time. In a
+            handler that names the item of its message here, the consumer leaves the item to this batch;
+            when the message comes again, so does this batch.
+        retry_of: id of the batch whose failed items this batch retries; its events show it.
+        stall_after: time without activity until ``Batch Stalled`` tells that nothing moves, with the most
+            likely reason; a timedelta, or seconds, 10 seconds to 365 days; 0 for never.
+        metadata: small map of strings, returned with events.
+        keep: ``message`` keeps the messages of failed items with the batch, the default; ``reason`` keeps
+            their reasons alone, whoever fails them.
+        on_failure: ``done``: an item that fails is done; or ``hold``: it stays pending until it is
+            acknowledged, redriven and done, or released.
+        child_failures: ``fail``: an item fails if a batch nested in it has failures; or ``ignore``.
+        tolerated_failures: the failures beyond which the batch is cancelled with ``cause="failures"``:
+            a number, or a ``Tolerance`` with a share of the items.
+        on_end: who is called back when the batch ends, up to five: each a ``Target``, or an object such
+            as ``{"type": "sqs", "when": "complete", "queue_url": url}``.
+        totals: names of up to four whole numbers that are summed up over the items that are done, such as
+            ``["rows", "cents"]``; see ``ack``.
+        results: whether the results of items are kept; see ``ack``.
+        max_items: most items that it takes in all. An addition beyond that raises ``MaxItemsReached``,
+            which fails an item whose handler lets it pass; so a batch that grows from inside ends.
+        milestones: percents of its items, from 1 to 100 and up to ten, such as ``[50, 90]``. ``Batch
+            Progress`` tells of each once: of a closed batch when so much is done, and of the others
+            right before the end.
+    """
+
+    user_key: str
+    mode: Mode | str
+    idle_ttl: Duration | None
+    lifetime: Duration | None
+    deadline: Moment | None
+    on_deadline: OnDeadline | str
+    limit: int | None
+    parent_item: str | None
+    retry_of: int | None
+    stall_after: Duration | None
+    metadata: Mapping[str, str] | None
+    keep: Keep | str | None
+    on_failure: OnFailure | str
+    child_failures: ChildFailures | str
+    tolerated_failures: Tolerance | int | None
+    on_end: Iterable[Target | Mapping[str, Any]]
+    totals: Iterable[str]
+    results: bool
+    max_items: int | None
+    milestones: Iterable[int]
+
+
 def batch_request(now: int, **options: Any) -> OpenBatch:
-    """The request to open a batch, from options as people give them; see ``Tracker.open``.
+    """The request to open a batch, from options as people give them.
 
     Args:
         now: the time from which a timedelta counts, in milliseconds since the epoch.
-        options: names and values; what is left out is as ``OpenBatch`` has it.
+        options: those of ``BatchOptions``; what is left out is as ``OpenBatch`` has it.
 
     Raises:
         InvalidRequest: a batch has no such option, or it cannot have such a value.

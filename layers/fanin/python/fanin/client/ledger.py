@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, overload
+from collections.abc import Iterable, Sequence
+from typing import Unpack, overload
 
 from fanin.client.conversions import (
+    BatchOptions,
     Duration,
     Moment,
     batch_request,
@@ -23,22 +24,18 @@ from fanin.client.paging import follow_cursor
 from fanin.domain.batch import (
     Batch,
     ChangeLimits,
-    ChildFailures,
     CloseWhen,
-    Mode,
-    OnDeadline,
-    OnFailure,
     OpenBatch,
     State,
 )
-from fanin.domain.failures import Keep, Tolerance
+from fanin.domain.failures import Tolerance
 from fanin.domain.ids import Group
 from fanin.domain.keys import MAX_KEYS, ItemKey, KeyedItem, checked_key
 from fanin.domain.limits import chunks
 from fanin.domain.marks import batch_of
 from fanin.domain.redrives import OrdinalRange
 from fanin.domain.reports import Expired, ReleasedItems, Verdict, merge_verdicts
-from fanin.domain.targets import Target, TargetReport
+from fanin.domain.targets import TargetReport
 from fanin.errors import (
     BatchClosed,
     BatchGone,
@@ -62,69 +59,14 @@ class LedgerCalls(MarkingCalls):
         clock: tells the time from which a timedelta counts, and waits; the machine's by default.
     """
 
-    def open(
-        self,
-        *,
-        user_key: str = "",
-        mode: Mode | str = Mode.EXACT,
-        idle_ttl: Duration | None = None,
-        lifetime: Duration | None = None,
-        deadline: Moment | None = None,
-        on_deadline: OnDeadline | str = OnDeadline.TIME_OUT,
-        limit: int | None = None,
-        parent_item: str | None = None,
-        retry_of: int | None = None,
-        stall_after: Duration | None = None,
-        metadata: Mapping[str, str] | None = None,
-        keep: Keep | str | None = None,
-        on_failure: OnFailure | str = OnFailure.DONE,
-        child_failures: ChildFailures | str = ChildFailures.FAIL,
-        tolerated_failures: Tolerance | int | None = None,
-        on_end: Iterable[Target | Mapping[str, Any]] = (),
-        totals: Iterable[str] = (),
-        results: bool = False,
-        max_items: int | None = None,
-        milestones: Iterable[int] = (),
-        key: str | None = None,
-    ) -> Batch:
+    def open(self, *, key: str | None = None, **options: Unpack[BatchOptions]) -> Batch:
         """Open a batch; the service's settings supply what you leave out.
 
         Args:
-            user_key: your own name for the batch, returned with its events.
-            mode: ``exact``, or ``estimated``: one counter, which counts a repeated acknowledgement twice.
-            idle_ttl: time without activity until the batch is orphaned; a timedelta, or seconds.
-            lifetime: time until a live batch is orphaned; a timedelta, or seconds; 1 minute to 365 days.
-            deadline: when ``on_deadline`` happens: a datetime, a timedelta from now, or ms since the epoch.
-            on_deadline: ``time_out``, or ``complete``, which lists what is missing.
-            limit: most items that may be pending at a time.
-            parent_item: item of another batch. It is marked done when this batch completes without failures,
-                or with no more than it tolerates; else failed. An item has one such batch at a time. In a
-                handler that names the item of its message here, the consumer leaves the item to this batch;
-                when the message comes again, so does this batch.
-            retry_of: id of the batch whose failed items this batch retries; its events show it.
-            stall_after: time without activity until ``Batch Stalled`` tells that nothing moves, with the most
-                likely reason; a timedelta, or seconds, 10 seconds to 365 days; 0 for never.
-            metadata: small map of strings, returned with events.
-            keep: ``message`` keeps the messages of failed items with the batch, the default; ``reason`` keeps
-                their reasons alone, whoever fails them.
-            on_failure: ``done``: an item that fails is done; or ``hold``: it stays pending until it is
-                acknowledged, redriven and done, or released.
-            child_failures: ``fail``: an item fails if a batch nested in it has failures; or ``ignore``.
-            tolerated_failures: the failures beyond which the batch is cancelled with ``cause="failures"``:
-                a number, or a ``Tolerance`` with a share of the items.
-            on_end: who is called back when the batch ends, up to five: each a ``Target``, or an object such
-                as ``{"type": "sqs", "when": "complete", "queue_url": url}``.
-            totals: names of up to four whole numbers that are summed up over the items that are done, such as
-                ``["rows", "cents"]``; see ``ack``.
-            results: whether the results of items are kept; see ``ack``.
-            max_items: most items that it takes in all. An addition beyond that raises ``MaxItemsReached``,
-                which fails an item whose handler lets it pass; so a batch that grows from inside ends.
-            milestones: percents of its items, from 1 to 100 and up to ten, such as ``[50, 90]``. ``Batch
-                Progress`` tells of each once: of a closed batch when so much is done, and of the others
-                right before the end.
             key: idempotency key: repeating the same request with the same key returns the same batch, in its
                 present state. With a key, give the deadline as a point in time: a timedelta would make the
                 repeat a different request.
+            options: those of ``BatchOptions``.
 
         Raises:
             InvalidItemId: ``parent_item`` was not issued by this service.
@@ -133,29 +75,8 @@ class LedgerCalls(MarkingCalls):
             ChannelRefused: a queue of ``on_end`` does not exist, or lacks the tag ``fanin:channel``.
             IdempotencyKeyReused: the key was used for a different request.
         """
-        request = batch_request(
-            self.clock.now(),
-            user_key=user_key,
-            mode=mode,
-            idle_ttl=idle_ttl,
-            lifetime=lifetime,
-            deadline=deadline,
-            on_deadline=on_deadline,
-            limit=limit,
-            parent_item=parent_item,
-            retry_of=retry_of,
-            stall_after=stall_after,
-            metadata=metadata,
-            keep=keep,
-            on_failure=on_failure,
-            child_failures=child_failures,
-            tolerated_failures=tolerated_failures,
-            on_end=on_end,
-            totals=totals,
-            results=results,
-            max_items=max_items,
-            milestones=milestones,
-        )
+        request = batch_request(self.clock.now(), **options)
+        parent_item = request.parent_item
         if parent_item is None or not IN_HAND.expects_child(parent_item):
             return self.ledger.open(request, key=key)
         batch = self._open_or_resume(request, key)

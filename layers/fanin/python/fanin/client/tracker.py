@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack, overload
 
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
 from fanin.client.clock import WaitingClock
 from fanin.client.connecting import StackConnection, sqs_client
-from fanin.client.conversions import member, selection
+from fanin.client.conversions import BatchOptions, member, selection
 from fanin.client.diagnostics import DiagnosticCalls
 from fanin.client.items_in_hand import IN_HAND
 from fanin.client.ledger import LedgerCalls
@@ -181,7 +181,8 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         *,
         on_error: Literal["cancel", "leave"] | None = None,
         close: CloseWhen | str = CloseWhen.NOW,
-        **options: Any,
+        key: str | None = None,
+        **options: Unpack[BatchOptions],
     ) -> Iterator[TrackedBatch]:
         """Open a batch, and close it at the end of the ``with`` block.
 
@@ -201,14 +202,15 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
                 it is one that the next delivery of a message resumes.
             close: when the batch takes no more items: ``"now"``, at the end of the block; or ``"drained"``,
                 when all that it has are done, so that handlers may add more; see ``message.add_items``.
-            options: those of ``open``: ``user_key``, ``deadline``, ``limit`` …
+            key: idempotency key; see ``open``.
+            options: those of ``BatchOptions``: ``user_key``, ``deadline``, ``limit`` …
         """
         if on_error not in (None, "cancel", "leave"):
             raise InvalidRequest(f'on_error must be "cancel", "leave" or None, not {shown(on_error)}')
         when = member(CloseWhen, close)
         resumable = IN_HAND.expects_child(options.get("parent_item"))
         batch = TrackedBatch(
-            self, self.open(**options), lambda: self.sqs, resumable=resumable, note=self.note_sent
+            self, self.open(key=key, **options), lambda: self.sqs, resumable=resumable, note=self.note_sent
         )
         try:
             yield batch
