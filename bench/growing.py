@@ -8,7 +8,7 @@ from collections import deque
 from bench.figures import Figure
 from bench.world import World
 from fanin.domain.batch import CloseWhen, OpenBatch
-from fanin.domain.keys import MAX_KEYS, ItemKey
+from fanin.domain.ids import MAX_KEYS, ItemKey
 
 ITEMS = 100_000
 LINKS = 50

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fanin.app.diagnosis.last_attempts import last_attempts
-from fanin.app.diagnosis.sent_queues import sent_queues
+from fanin.app.diagnosis.last_attempts import last_attempts, sent_queues
 from fanin.entry import queues, wiring
 from fanin.entry.observe import observed
 from fanin.entry.unhandled import respond

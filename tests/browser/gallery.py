@@ -11,10 +11,9 @@ from fanin import Done, Failure
 from fanin.console.pages.heading import TABS
 from fanin.console.rendering import error_key
 from fanin.domain.buffer import FailedWork
-from fanin.domain.directory import Register
+from fanin.domain.directory import PutRoute, Register
 from fanin.domain.failures import KeptMessage, MessageAttribute
 from fanin.domain.frames import OpenFrame, Ticket
-from fanin.domain.routing import PutRoute
 from fanin.domain.scatter import Recipient, Reply, Scatter
 from fanin.domain.targets import Target, TargetType, When
 from fanin.testing import InMemoryService

@@ -19,8 +19,7 @@ import fanin
 from examples.console.world import CATALOG, INVOICES, ORDERS, PRICES, World
 from fanin import Failure, Tracker
 from fanin.app.targets.records import change, read_targets
-from fanin.domain.directory import Register
-from fanin.domain.routing import PutRoute
+from fanin.domain.directory import PutRoute, Register
 from fanin.entry.settings import Settings
 from fanin.entry.wiring import connect
 from fanin.local import Stack

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fanin import names
 from fanin.domain import limits
-from fanin.domain.directory import Left
-from fanin.domain.routing import Policy
+from fanin.domain.directory import Left, Policy
 from fanin_cdk.setting_rules import CHOICES
 from tests.docs import pages
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fanin.domain import ids, keys, limits
+from fanin.domain import ids, limits
 from fanin.domain.batch import MAX_MILESTONES, WHOLE
 from fanin.domain.marks import WEIGHT
 from fanin.domain.targets import MAX_TARGETS
@@ -20,8 +20,8 @@ def test_every_limit_is_the_one_of_the_code():
     assert dict(re.findall(r"^\| (?!limit|---)(.+?) \| (.+?) \|$", TEXT, re.MULTILINE)) == {
         "items of a batch": f"2^{ids.MAX_ITEMS.bit_length() - 1}, about 10^12",
         "items that one call adds": f"2^{(ids.MAX_COUNT + 1).bit_length() - 1} - 1",
-        "key of an item": f"{keys.MAX_KEY} bytes in UTF-8",
-        "keys that one call adds": f"{keys.MAX_KEYS}",
+        "key of an item": f"{ids.MAX_KEY} bytes in UTF-8",
+        "keys that one call adds": f"{ids.MAX_KEYS}",
         "weight of the marks of one call": (
             f"{limits.MAX_MARKS:,}: an id 1; a failure, a range or a count {WEIGHT}"
         ),

@@ -25,8 +25,7 @@ from fanin.client.https.transport import HttpsRequest, Response, SigV4, Urllib3T
 from fanin.client.messages import from_queue
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import State
-from fanin.domain.directory import Register
-from fanin.domain.routing import PutRoute
+from fanin.domain.directory import PutRoute, Register
 from fanin.local import Stack, down, up
 from tests.e2e.deployment import Deployment, api_caller, eventually
 

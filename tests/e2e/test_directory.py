@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.domain.directory import Register
-from fanin.domain.routing import Policy, PutEvent, PutRoute
+from fanin.domain.directory import Policy, PutEvent, PutRoute, Register
 from fanin.errors import NotRegistered
 from tests.e2e.deployment import Deployment, eventually
 

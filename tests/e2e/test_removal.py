@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from fanin.client.tracker import Tracker
-from fanin.domain.routing import PutRoute
+from fanin.domain.directory import PutRoute
 from fanin.local import CHECKOUT, INPUTS, App, down, up
 from tests.e2e.deployment import eventually
 

@@ -8,7 +8,7 @@ import pytest
 
 from fanin.app.ports.batches import Activity
 from fanin.app.ports.parts import KeyRow
-from fanin.domain.keys import MAX_KEY, MAX_KEYS
+from fanin.domain.ids import MAX_KEY, MAX_KEYS
 from fanin.domain.limits import chunks
 
 from .conftest import Stores

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 from fanin.adapters.memory import Memory
 from fanin.app.services import Services
 from fanin.domain.batch import Batch, Mode, OpenBatch
-from fanin.domain.directory import Register
+from fanin.domain.directory import PutRoute, Register
 from fanin.domain.frames import OpenFrame, Ticket
 from fanin.domain.ids import Group
 from fanin.domain.marks import Count, Done, Failure, ItemRange
-from fanin.domain.routing import PutRoute
 from fanin.domain.scatter import Recipient, Reply, Scatter
 
 QUEUE = "https://sqs/car"

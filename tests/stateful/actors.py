@@ -21,8 +21,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import SentRow
 from fanin.app.ports.words import WordKey
 from fanin.domain.batch import Batch, CloseWhen, State
-from fanin.domain.ids import Group, parse_prefix
-from fanin.domain.keys import ItemKey, KeyedItem
+from fanin.domain.ids import Group, ItemKey, KeyedItem, parse_prefix
 from fanin.domain.marks import Failure, Receipt
 from fanin.domain.reports import Missing
 from fanin.entry.queues import acknowledge

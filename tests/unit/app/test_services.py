@@ -15,7 +15,7 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app import api
 from fanin.app.api import Fanin
-from fanin.app.diagnosis.stalls import Stalls
+from fanin.app.diagnosis.service import stall_event
 from fanin.app.ports import Defaults
 from fanin.app.ports.queues import Figures, QueueReport
 from fanin.app.services import Services
@@ -158,7 +158,7 @@ def test_no_two_deployments_send_an_event_of_the_same_id() -> None:
     # When they are told
     read = ports.batches.read([ended, stalled])
     services.ledger.announce(read[ended])
-    stall = Stalls(ports).event(read[stalled])
+    stall = stall_event(ports, read[stalled])
     for namespace, old, new in memory.directory.changes:
         if namespace == "topic/cars":
             services.directory.announce("cars", old, new)

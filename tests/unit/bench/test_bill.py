@@ -8,7 +8,7 @@ from bench import bill
 from bench.world import World
 from fanin.domain.batch import CloseWhen, OpenBatch
 from fanin.domain.costs import TOGETHER, costs, extras
-from fanin.domain.keys import ItemKey
+from fanin.domain.ids import ItemKey
 from fanin.domain.prices import DEFAULT
 from fanin.domain.usage import Order
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fanin import names
-from fanin.domain.directory import GRACE, Left, Register, Registration, change, check_channel, is_fifo
-from fanin.domain.routing import Policy
+from fanin.domain.directory import GRACE, Left, Policy, Register, Registration, change, check_channel, is_fifo
 from fanin.errors import ChannelRefused
 
 ONE = Registration("cars", "a", "q1", {"colour": "red"}, 60, 1_790_000_000_123, 1_790_000_061_000)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanin.domain.plurals import counted
+from fanin.domain.limits import counted
 
 
 @pytest.mark.parametrize(

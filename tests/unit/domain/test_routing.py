@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanin.domain import limits
-from fanin.domain.directory import Registration
-from fanin.domain.routing import Policy, check_name, choose
+from fanin.domain.directory import Policy, Registration, check_name, choose
 from fanin.errors import InvalidRequest
 from fanin.names import ROUTE_RULE
 

@@ -10,8 +10,7 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.directory.registrar import Swept
 from fanin.app.services import Services
-from fanin.domain.directory import Register
-from fanin.domain.routing import PutRoute
+from fanin.domain.directory import PutRoute, Register
 from fanin.entry import bus
 
 PLACED = {"id": "e1", "source": "shop", "detail-type": "Placed", "detail": {}}

@@ -12,8 +12,7 @@ from fanin.adapters.dynamodb.rows import attribute
 from fanin.adapters.memory import Memory
 from fanin.app.ports.records import Record
 from fanin.app.services import Services
-from fanin.domain.directory import Register
-from fanin.domain.routing import PutRoute
+from fanin.domain.directory import PutRoute, Register
 from fanin.entry import bus, wiring
 from tests.unit.entry.conftest import CONTEXT
 from tests.unit.functions.conftest import Queue, load, metrics

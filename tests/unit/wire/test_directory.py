@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.domain.directory import Left, Register, Registration
-from fanin.domain.routing import Policy, PutRoute
+from fanin.domain.directory import Left, Policy, PutRoute, Register, Registration
 from fanin.errors import InvalidRequest
 from fanin.wire.directory import PUT_ROUTE, REGISTER, REGISTRATION, decode_attributes, encode_attributes
 

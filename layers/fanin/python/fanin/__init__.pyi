@@ -13,6 +13,9 @@ from fanin.client.messages import Message as Message
 from fanin.client.messages import ReceivedMessage as ReceivedMessage
 from fanin.client.tracker import Tracker as Tracker
 from fanin.domain.diagnosis import SentItems as SentItems
+from fanin.domain.directory import Policy as Policy
+from fanin.domain.directory import PutEvent as PutEvent
+from fanin.domain.directory import PutRoute as PutRoute
 from fanin.domain.directory import Register as Register
 from fanin.domain.failures import KeptMessage as KeptMessage
 from fanin.domain.failures import MessageAttribute as MessageAttribute
@@ -22,9 +25,6 @@ from fanin.domain.marks import Count as Count
 from fanin.domain.marks import Done as Done
 from fanin.domain.marks import Failure as Failure
 from fanin.domain.marks import ItemRange as ItemRange
-from fanin.domain.routing import Policy as Policy
-from fanin.domain.routing import PutEvent as PutEvent
-from fanin.domain.routing import PutRoute as PutRoute
 from fanin.domain.targets import Target as Target
 from fanin.entry.settings import Settings as Settings
 from fanin.errors import FaninError as FaninError

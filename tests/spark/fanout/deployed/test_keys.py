@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.domain.batch import Batch, CloseWhen, State
-from fanin.domain.keys import ItemKey
+from fanin.domain.ids import ItemKey
 from fanin.domain.marks import Done, Failure
 from fanin.errors import InvalidRequest
 from fanin.names import ITEM_ATTRIBUTE

@@ -9,8 +9,7 @@ import pytest
 from fanin.adapters.memory import Memory
 from fanin.app.diagnosis.facts import Facts
 from fanin.app.diagnosis.gathering import gather
-from fanin.app.diagnosis.service import DiagnosisService
-from fanin.app.diagnosis.stalls import Stalls
+from fanin.app.diagnosis.service import DiagnosisService, stall_event
 from fanin.app.ports.events import Event
 from fanin.app.ports.queues import Figures, QueueReport
 from fanin.app.services import Services
@@ -74,7 +73,7 @@ class Scene:
         return gather(self.ports, self.row(batch))
 
     def stall(self, batch: Batch) -> Event | None:
-        return Stalls(self.ports).event(self.row(batch))
+        return stall_event(self.ports, self.row(batch))
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from fanin.app.diagnosis.sent_queues import sent_queues
+from fanin.app.diagnosis.last_attempts import sent_queues
 from fanin.app.ports.parts import SentRow
 from tests.unit.app.diagnosis.conftest import Scene
 

@@ -12,7 +12,7 @@ from fanin.app.directory import routing
 from fanin.app.directory.routing import MOST_WAITING, NAMESPACE, Routed, RoutedDelivery
 from fanin.app.directory.service import DirectoryService
 from fanin.domain import limits
-from fanin.domain.routing import Policy, PutEvent, PutRoute
+from fanin.domain.directory import Policy, PutEvent, PutRoute
 from fanin.errors import AccessDenied, InvalidRequest, LimitReached, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash

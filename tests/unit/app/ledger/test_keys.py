@@ -8,7 +8,7 @@ import pytest
 
 from fanin.app.ports.parts import SentRow
 from fanin.domain.batch import CloseWhen, Mode
-from fanin.domain.keys import MAX_KEY, MAX_KEYS, ItemKey, KeyedItem, checked_key
+from fanin.domain.ids import MAX_KEY, MAX_KEYS, ItemKey, KeyedItem, checked_key
 from fanin.domain.marks import Failure
 from fanin.errors import BatchClosed, InvalidRequest, ItemDone, KeyNotFound, LimitReached, MaxItemsReached
 from tests.unit.app.conftest import World

@@ -9,8 +9,7 @@ import pytest
 
 from fanin.app.ports.channels import Offered, Outgoing
 from fanin.app.redrives.delivery import RedriveDelivery
-from fanin.app.redrives.destinations import Destinations
-from fanin.app.redrives.planning import Planning
+from fanin.app.redrives.planning import Destinations, Planning
 from fanin.app.redrives.records import Counts, RedrivePage, RedriveRun
 from fanin.domain.batch import LIVE, Batch, Mode, State
 from fanin.domain.failures import Keep, KeptMessage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fanin.app.redrives.destinations import Destinations
+from fanin.app.redrives.planning import Destinations
 from tests.unit.app.redrives.conftest import QUEUE, Failed
 
 

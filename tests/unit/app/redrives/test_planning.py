@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.redrives.destinations import Destinations
-from fanin.app.redrives.planning import LISTED, Planning
+from fanin.app.redrives.planning import LISTED, Destinations, Planning
 from fanin.domain.redrives import OrdinalRange, Redrive
 from tests.unit.app.redrives.conftest import Failed
 

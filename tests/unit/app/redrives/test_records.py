@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -111,9 +112,9 @@ def test_counts_stay_small() -> None:
 
 def test_what_is_written_can_be_read_by_every_process() -> None:
     assert RUN.name == "redrive/95b09ec230bbf4ee/000003"
-    assert RUN.value == {
+    assert json.loads(json.dumps(RUN.value)) == {
         "errors": ["a"],
-        "ranges": [[1, 2]],
+        "ranges": [{"start": 1, "stop": 2}],
         "queue_url": "https://sqs/x",
         "generation": 3,
         "started_at": 99,

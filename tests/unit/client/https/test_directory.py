@@ -7,8 +7,7 @@ import pytest
 from fanin.adapters.memory import Memory
 from fanin.app.api import Fanin
 from fanin.client.https.services import HttpsServices
-from fanin.domain.directory import Register
-from fanin.domain.routing import PutEvent, PutRoute
+from fanin.domain.directory import PutEvent, PutRoute, Register
 from fanin.errors import InvalidRequest, NotRegistered, OutcomeUnknown, RouteNotFound
 from tests.unit.client.https.conftest import Gateway
 

@@ -10,11 +10,10 @@ from fanin.client.https.services import HttpsServices
 from fanin.domain.batch import ChangeLimits, OnFailure, OpenBatch, State
 from fanin.domain.claim_checks import ClaimCheckRequest
 from fanin.domain.diagnosis import Retry, SentItems
-from fanin.domain.directory import Register
+from fanin.domain.directory import PutEvent, PutRoute, Register
 from fanin.domain.frames import OpenFrame, Ticket
-from fanin.domain.keys import ItemKey
+from fanin.domain.ids import ItemKey
 from fanin.domain.marks import Failure
-from fanin.domain.routing import PutEvent, PutRoute
 from fanin.domain.scatter import Recipient, Reply, Scatter
 from fanin.entry.http.table import ROUTES
 from fanin.errors import FaninError

@@ -12,7 +12,7 @@ import pytest
 from fanin import PutRoute, Register
 from fanin.console.actions.subjects import BATCH, BUFFER, REGISTRATION, ROUTE, SUBJECTS, offered
 from fanin.domain.batch import Batch, Kind, Mode, OnFailure, State
-from fanin.domain.routing import Policy
+from fanin.domain.directory import Policy
 from fanin.errors import BufferNotFound
 from tests.unit.console.pressing import Person, buttons_of, text_of
 

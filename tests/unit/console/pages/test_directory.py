@@ -9,8 +9,7 @@ from html import unescape
 import pytest
 
 from fanin.console.pages.directory import PAGES, POLICIES, SHOWN
-from fanin.domain.directory import Register
-from fanin.domain.routing import Policy, PutRoute
+from fanin.domain.directory import Policy, PutRoute, Register
 from tests.unit.console.calls import Calls
 from tests.unit.console.looking import HOSTILE, following, live_of, pages_from
 

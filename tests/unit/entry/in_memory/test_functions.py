@@ -11,8 +11,7 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.services import Services
 from fanin.domain.batch import OpenBatch, State
-from fanin.domain.directory import Register
-from fanin.domain.routing import PutRoute
+from fanin.domain.directory import PutRoute, Register
 from fanin.domain.targets import Target, TargetType
 from fanin.entry.in_memory.event_source import QueueRecord
 from fanin.entry.in_memory.functions import Functions

@@ -11,8 +11,7 @@ from fanin import names
 from fanin.adapters.memory import Accesses, FixedClock, Memory, MemoryTimers
 from fanin.app.ports.events import Event
 from fanin.app.services import Services
-from fanin.domain.directory import Register
-from fanin.domain.routing import PutRoute
+from fanin.domain.directory import PutRoute, Register
 from fanin.entry.in_memory.sources import PAUSE_MS, TRIES, Alarms, Bus, Dead, Feed, Rate
 
 

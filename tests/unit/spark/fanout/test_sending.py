@@ -12,7 +12,7 @@ import pytest
 
 from fanin.client.producing.sender import Sender
 from fanin.domain import ids
-from fanin.domain.keys import ItemKey, payload_digest
+from fanin.domain.ids import ItemKey, payload_digest
 from fanin.domain.marks import Failure
 from fanin.spark.fanout.sending import NOTES, SendTarget, send_pages, send_task, sent_before
 from tests.unit.spark.conftest import MemoryStack

@@ -62,9 +62,9 @@ class _Hooks:
 
 
 def _stalled(ports: Ports, batch: Batch) -> Event | None:
-    from fanin.app.diagnosis.stalls import Stalls
+    from fanin.app.diagnosis.service import stall_event
 
-    return Stalls(ports).event(batch)
+    return stall_event(ports, batch)
 
 
 class Services:

@@ -13,7 +13,7 @@ from fanin.cli.directory import Having
 from fanin.cli.listing import FactSheet, Table
 from fanin.cli.options import Cursor, PageSize
 from fanin.cli.session import session
-from fanin.domain.routing import Policy, PutEvent, PutRoute
+from fanin.domain.directory import Policy, PutEvent, PutRoute
 from fanin.wire import directory as wire
 
 app = typer.Typer(

@@ -11,7 +11,7 @@ from fanin.cli.exits import ExitCode
 from fanin.cli.listing import Table
 from fanin.cli.options import BatchId
 from fanin.cli.session import session
-from fanin.domain.plurals import counted
+from fanin.domain.limits import counted
 from fanin.domain.targets import TargetReport, TargetReports, TargetState
 from fanin.wire.batches import TARGET_REPORTS
 from fanin.wire.json_types import encode_time

@@ -29,8 +29,7 @@ from fanin.domain.batch import (
     State,
 )
 from fanin.domain.failures import Tolerance
-from fanin.domain.ids import Group
-from fanin.domain.keys import MAX_KEYS, ItemKey, KeyedItem, checked_key
+from fanin.domain.ids import MAX_KEYS, Group, ItemKey, KeyedItem, checked_key
 from fanin.domain.limits import chunks
 from fanin.domain.marks import batch_of
 from fanin.domain.redrives import OrdinalRange

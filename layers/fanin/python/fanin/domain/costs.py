@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from fanin.domain import limits
-from fanin.domain.keys import MAX_KEYS
+from fanin.domain.ids import MAX_KEYS
 from fanin.domain.prices import Prices
 from fanin.domain.reports import Estimate
 from fanin.domain.tree import Tree

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from fanin.domain import limits
 from fanin.domain.ids import MAX_ITEMS
-from fanin.domain.plurals import counted
+from fanin.domain.limits import counted
 from fanin.errors import InvalidRequest
 
 

@@ -23,8 +23,18 @@ from fanin.domain.batch import (
     Trouble,
 )
 from fanin.domain.failures import MIN_SAMPLE, Keep, Tolerance
-from fanin.domain.ids import MAX_COUNT, MAX_ITEMS, Group
-from fanin.domain.keys import MAX_DIGEST, MAX_KEY, MAX_KEYS, AddKeys, ItemKey, KeyedItem, KeyedItems
+from fanin.domain.ids import (
+    MAX_COUNT,
+    MAX_DIGEST,
+    MAX_ITEMS,
+    MAX_KEY,
+    MAX_KEYS,
+    AddKeys,
+    Group,
+    ItemKey,
+    KeyedItem,
+    KeyedItems,
+)
 from fanin.domain.reports import (
     Attention,
     BatchCounts,

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fanin.domain import directory as domain
 from fanin.domain import limits
-from fanin.domain import routing as domain
-from fanin.domain.directory import Left, Register, Registration, Registrations
-from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent
+from fanin.domain.directory import (
+    Left,
+    Policy,
+    PutEvent,
+    PutRoute,
+    Register,
+    Registration,
+    Registrations,
+    Route,
+    Routes,
+    Sent,
+)
 from fanin.errors import InvalidRequest
 from fanin.wire.json_types import (
     BOOLEAN,

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from fanin.domain.access import Principal
     from fanin.domain.batch import Batch, ChangeLimits, OpenBatch, State
     from fanin.domain.diagnosis import Diagnosis, Retry, SentItems
-    from fanin.domain.ids import Group
-    from fanin.domain.keys import ItemKey, KeyedItem, KeyedItems
+    from fanin.domain.ids import Group, ItemKey, KeyedItem, KeyedItems
     from fanin.domain.marks import Mark, Marked
     from fanin.domain.picture import Picture
     from fanin.domain.redrives import Redrive, Redriving, Redrivings, Selection

@@ -11,9 +11,17 @@ if TYPE_CHECKING:
     from fanin.domain.access import Principal
     from fanin.domain.buffer import Accepted, Buffer, BufferPage, FailedWork, Level, Released, Work
     from fanin.domain.claim_checks import ClaimCheck, ClaimCheckRequest
-    from fanin.domain.directory import Register, Registration, Registrations
+    from fanin.domain.directory import (
+        PutEvent,
+        PutRoute,
+        Register,
+        Registration,
+        Registrations,
+        Route,
+        Routes,
+        Sent,
+    )
     from fanin.domain.frames import Claim, Frame, OpenFrame, Ticket
-    from fanin.domain.routing import PutEvent, PutRoute, Route, Routes, Sent
     from fanin.domain.scatter import (
         FailedRecipients,
         Gathered,

@@ -17,7 +17,7 @@ from fanin.app.ports import Ports
 from fanin.app.ports.words import WordKey
 from fanin.domain import limits
 from fanin.domain.batch import Batch, Mode, State, Trouble
-from fanin.domain.plurals import counted
+from fanin.domain.limits import counted
 from fanin.domain.reports import Attention, Troubled
 
 _HELD: Final = 20

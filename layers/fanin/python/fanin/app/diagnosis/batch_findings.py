@@ -8,7 +8,7 @@ from typing import Final
 from fanin.app.diagnosis.facts import LOST, Facts
 from fanin.domain.batch import Kind, State
 from fanin.domain.diagnosis import Code, Finding, Severity
-from fanin.domain.plurals import counted
+from fanin.domain.limits import counted
 from fanin.domain.targets import TargetState
 from fanin.wire.json_types import encode_time
 

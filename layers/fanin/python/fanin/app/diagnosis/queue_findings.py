@@ -8,7 +8,7 @@ from typing import Final
 from fanin.app.diagnosis.facts import LAG_MS, LOST, Facts
 from fanin.app.ports.queues import Figures, QueueReport
 from fanin.domain.diagnosis import Code, Finding, Severity
-from fanin.domain.plurals import counted
+from fanin.domain.limits import counted
 from fanin.names import TRACKED_TAG
 
 _LAG: Final = "SQS's counts are approximate, and may be a minute old."

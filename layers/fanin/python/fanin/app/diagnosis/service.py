@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fanin import names
 from fanin.app.diagnosis.attention import attention
 from fanin.app.diagnosis.batch_findings import batch_findings
+from fanin.app.diagnosis.facts import known_ranges
 from fanin.app.diagnosis.gathering import gather
 from fanin.app.diagnosis.queue_findings import queue_findings
-from fanin.app.diagnosis.ranges import known_ranges
 from fanin.app.ledger.known_batches import KnownBatches, check_issued
 from fanin.app.ports import Ports
+from fanin.app.ports.events import Event
 from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch
-from fanin.domain.diagnosis import Diagnosis, Retry, SentItems, most_likely_first
+from fanin.domain.diagnosis import Diagnosis, Retry, SentItems, Severity, most_likely_first
 from fanin.domain.ids import Block
 from fanin.domain.reports import Attention
 from fanin.errors import InvalidRequest
+from fanin.wire.batches import BATCH
+from fanin.wire.items import FINDING
+from fanin.wire.json_types import encode_time
 
 
 def diagnose(ports: Ports, batch: Batch) -> Diagnosis:
@@ -98,3 +103,31 @@ class DiagnosisService:
         for batch_id, batch in batches.items():
             if not batch.state.terminal:
                 self._ports.parts.put_retries(batch_id, rows[batch_id], expires_at=batch.expires_at)
+
+
+def stall_event(ports: Ports, batch: Batch) -> Event | None:
+    """The event that tells of a stall; None if nothing is wrong, such as while consumers work on it.
+
+    The event has the same id however often the stall is told, since a stall begins where activity ended.
+
+    Args:
+        ports: the stores and queues.
+        batch: a live batch without activity for its ``stall_after``.
+    """
+    diagnosis = diagnose(ports, batch)
+    first = diagnosis.findings[0]
+    if first.severity is Severity.INFO:
+        return None
+    detail = {
+        **BATCH.encode(diagnosis.batch),
+        "done_min": diagnosis.done_min,
+        "done_max": diagnosis.done_max,
+        "quiet_since": encode_time(batch.active_until(ports.clock.now())),
+        "finding": FINDING.encode(first),
+    }
+    return Event(
+        id=f"{ports.defaults.event_prefix}{batch.batch_id}.stalled.{batch.touched_at}",
+        detail_type=names.BATCH_STALLED,
+        detail=detail,
+        time=ports.clock.now(),
+    )

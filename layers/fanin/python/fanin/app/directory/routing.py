@@ -14,8 +14,17 @@ from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
 from fanin.app.ports.records import FOREVER, Record, Records
 from fanin.domain import limits, patterns
-from fanin.domain.directory import Registration
-from fanin.domain.routing import Policy, PutEvent, PutRoute, Route, Routes, Sent, check_name, choose
+from fanin.domain.directory import (
+    Policy,
+    PutEvent,
+    PutRoute,
+    Registration,
+    Route,
+    Routes,
+    Sent,
+    check_name,
+    choose,
+)
 from fanin.errors import FaninError, InvalidRequest, LimitReached, RouteNotFound
 from fanin.wire.json_text import compact, json_text
 

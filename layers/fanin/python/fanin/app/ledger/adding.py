@@ -14,8 +14,7 @@ from fanin.app.ports.words import WordKey
 from fanin.domain import ids, limits
 from fanin.domain.access import IdempotencyKey, Principal
 from fanin.domain.batch import Batch, Kind, Mode, State
-from fanin.domain.ids import Group
-from fanin.domain.keys import MAX_DIGEST, MAX_KEYS, ItemKey, KeyedItem, KeyedItems, checked_key
+from fanin.domain.ids import MAX_DIGEST, MAX_KEYS, Group, ItemKey, KeyedItem, KeyedItems, checked_key
 from fanin.domain.tree import runs
 from fanin.errors import (
     BatchClosed,

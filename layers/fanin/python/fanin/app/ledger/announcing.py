@@ -24,7 +24,7 @@ from fanin.app.ports.events import Event
 from fanin.app.ports.words import Tally
 from fanin.app.targets.jobs import send_jobs
 from fanin.app.targets.records import read_targets
-from fanin.domain import limits, plurals
+from fanin.domain import limits
 from fanin.domain.batch import WHOLE, Batch, ChildFailures, Early, Mode, State, Told
 from fanin.domain.ids import parse_item
 from fanin.domain.marks import Done, Failure, Mark, Marked
@@ -163,7 +163,7 @@ def _of_complete(ports: Ports, batch: Batch, item: str, parent_id: int) -> tuple
     if child.succeeded or parent.child_failures is ChildFailures.IGNORE:
         return Done(item, fitting), exact
     least = "at least " if child.failed_more else ""
-    why = f"batch {child.batch_id} completed with {least}{plurals.counted(child.failed, 'failed item')}"
+    why = f"batch {child.batch_id} completed with {least}{limits.counted(child.failed, 'failed item')}"
     return Failure(item, why, totals=fitting), exact
 
 

@@ -13,8 +13,7 @@ from fanin.app.ledger.held import Held
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven
-from fanin.app.redrives.destinations import Destinations
-from fanin.app.redrives.planning import Planning
+from fanin.app.redrives.planning import Destinations, Planning
 from fanin.app.redrives.records import Counts, RedriveRun
 from fanin.domain import ids, limits
 from fanin.domain.batch import RETENTION, Batch, CloseWhen, Mode, OpenBatch, State

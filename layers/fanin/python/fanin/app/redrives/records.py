@@ -11,8 +11,8 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Final, TypeVar
 
 from fanin.app.ports.parts import REDRIVE
 from fanin.app.ports.records import Record, Records
@@ -142,70 +142,34 @@ class RedriveRun:
 
     @property
     def value(self) -> dict[str, Any]:
-        """The record, as JSON."""
-        page, counts = self.page, self.counts
-        return {
-            "errors": list(self.request.errors),
-            "ranges": [[one.start, one.stop] for one in self.request.ranges],
-            "queue_url": self.request.queue_url,
-            "generation": self.generation,
-            "started_at": self.started_at,
-            "owner": self.owner,
-            "until": self.until,
-            "page": {
-                "number": page.number,
-                "before": page.before,
-                "after": page.after,
-                "last": page.last,
-                "plan": [list(one) for one in page.plan],
-            },
-            "part": self.part,
-            "to": self.to,
-            "done": self.done,
-            "counts": {
-                "items": counts.items,
-                "already": counts.already,
-                "not_kept": counts.not_kept,
-                "not_kept_items": list(counts.not_kept_items),
-                "refused": dict(counts.refused),
-            },
-        }
+        """The record, as JSON; what selects the failures stands beside the rest."""
+        value, request = asdict(self), asdict(self.request)
+        del value["batch_id"], value["version"], value["request"], request["dry_run"]
+        return value | request
+
+
+T = TypeVar("T", RedriveRun, RedrivePage, Counts, OrdinalRange)
 
 
 def run_of(batch_id: int, record: Record) -> RedriveRun:
     """Read a redrive from its record."""
     value = record.value
     page, counts = value["page"], value["counts"]
-    return RedriveRun(
-        batch_id,
-        Redrive(
-            tuple(value["errors"]),
-            tuple(OrdinalRange(start, stop) for start, stop in value["ranges"]),
-            value["queue_url"],
-        ),
-        value["generation"],
-        value["started_at"],
-        value["owner"],
-        value["until"],
-        RedrivePage(
-            page["number"],
-            page["before"],
-            page["after"],
-            page["last"],
-            tuple((ordinal, failed_at) for ordinal, failed_at in page["plan"]),
-        ),
-        value["part"],
-        value["to"],
-        value["done"],
-        Counts(
-            counts["items"],
-            counts["already"],
-            counts["not_kept"],
-            tuple(counts["not_kept_items"]),
-            dict(counts["refused"]),
-        ),
-        record.version,
+    ranges = tuple(_read(OrdinalRange, one) for one in value["ranges"])
+    return _read(
+        RedriveRun,
+        value,
+        batch_id=batch_id,
+        version=record.version,
+        request=Redrive(tuple(value["errors"]), ranges, value["queue_url"]),
+        page=_read(RedrivePage, page, plan=tuple(map(tuple, page["plan"]))),
+        counts=_read(Counts, counts, not_kept_items=tuple(counts["not_kept_items"])),
     )
+
+
+def _read(part: type[T], value: Mapping[str, Any], **own: object) -> T:
+    """A part of a record; fields that are not known here are ignored."""
+    return part(**{one.name: value[one.name] for one in fields(part) if one.name in value} | own)
 
 
 def prefix_of(request: Redrive) -> str:

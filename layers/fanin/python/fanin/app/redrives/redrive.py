@@ -16,8 +16,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import REDRIVE
 from fanin.app.redrives import records
 from fanin.app.redrives.delivery import RedriveDelivery
-from fanin.app.redrives.destinations import Destinations
-from fanin.app.redrives.planning import PAGE, Planning
+from fanin.app.redrives.planning import PAGE, Destinations, Planning
 from fanin.app.redrives.records import Counts, RedriveRun, begun, run_of
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, Kind

@@ -19,8 +19,7 @@ from fanin.client.sqs import REQUEST_BYTES
 from fanin.domain import ids, limits
 from fanin.domain.batch import Batch, CloseWhen, State
 from fanin.domain.failures import KeptMessage
-from fanin.domain.ids import MAX_COUNT, Group
-from fanin.domain.keys import MAX_KEYS, ItemKey, KeyedItem, checked_key, payload_digest
+from fanin.domain.ids import MAX_COUNT, MAX_KEYS, Group, ItemKey, KeyedItem, checked_key, payload_digest
 from fanin.domain.limits import chunks
 from fanin.domain.marks import Failure, Receipt
 from fanin.domain.reports import Progress

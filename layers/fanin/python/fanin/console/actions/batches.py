@@ -22,7 +22,7 @@ from fanin.console.actions.failures import REDRIVE, RELEASE
 from fanin.console.actions.words import are, between, facts_of, not_done, state_of, was
 from fanin.domain.batch import Batch, ChangeLimits, Kind, Mode, OnDeadline, State
 from fanin.domain.ids import MAX_ITEMS
-from fanin.domain.plurals import counted
+from fanin.domain.limits import counted
 from fanin.domain.targets import TargetReport, TargetState
 from fanin.errors import FaninError, InvalidRequest
 from fanin.wire import typed

@@ -22,8 +22,7 @@ from fanin.console.actions.action import (
 )
 from fanin.console.actions.words import are, state_of, was
 from fanin.domain.batch import Batch, Kind, Mode
-from fanin.domain.limits import MAX_CHANNEL, MAX_PAGE
-from fanin.domain.plurals import counted
+from fanin.domain.limits import MAX_CHANNEL, MAX_PAGE, counted
 from fanin.domain.redrives import OrdinalRange, Redrive, Redriving, Selection
 from fanin.errors import FaninError, InvalidRequest
 

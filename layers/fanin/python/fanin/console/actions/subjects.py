@@ -22,11 +22,9 @@ from fanin.console.actions.action import (
 from fanin.console.actions.words import are
 from fanin.domain.batch import Batch
 from fanin.domain.buffer import Level
-from fanin.domain.directory import Registration
+from fanin.domain.directory import Policy, Registration, Route
 from fanin.domain.ids import parse_batch_id
-from fanin.domain.limits import MAX_LIMIT
-from fanin.domain.plurals import counted
-from fanin.domain.routing import Policy, Route
+from fanin.domain.limits import MAX_LIMIT, counted
 from fanin.errors import InvalidRequest
 
 LISTED: Final = 100

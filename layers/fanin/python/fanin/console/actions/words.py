@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fanin.console.actions.action import ShownFacts
 from fanin.domain.batch import Batch
-from fanin.domain.plurals import counted
+from fanin.domain.limits import counted
 from fanin.domain.reports import Progress
 
 

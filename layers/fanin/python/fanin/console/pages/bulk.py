@@ -31,8 +31,7 @@ from fanin.console.pages.progress import Row
 from fanin.console.state import CALLS, Console, Unreadable, console_of
 from fanin.domain.batch import Batch
 from fanin.domain.ids import parse_batch_id
-from fanin.domain.limits import at_most
-from fanin.domain.plurals import counted
+from fanin.domain.limits import at_most, counted
 from fanin.domain.redrives import Redrive
 
 _LOG: Final = logging.getLogger(__name__)

@@ -16,9 +16,8 @@ from starlette.routing import Route
 from fanin.console.feeds import View
 from fanin.console.state import Console, console_of, cursor_in
 from fanin.domain import limits
-from fanin.domain.directory import Registration
-from fanin.domain.routing import Policy
-from fanin.domain.routing import Route as EventRoute
+from fanin.domain.directory import Policy, Registration
+from fanin.domain.directory import Route as EventRoute
 from fanin.errors import InvalidRequest
 from fanin.names import ROUTE_RULE
 

@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 )
 
 from fanin.client.sqs import REQUEST_BYTES
-from fanin.domain.keys import MAX_KEY
+from fanin.domain.ids import MAX_KEY
 from fanin.errors import InvalidRequest
 from fanin.spark.ack.input_schema import check_key_type
 from fanin.spark.inputs.formats import Dataset, DatasetFormat
@@ -189,7 +189,7 @@ def _judged(*, keyed: bool) -> tuple[Column, Column]:
 
 
 def _of_keys() -> Sequence[tuple[Column, Reason, str]]:
-    """What keys of items must be; see ``fanin.domain.keys.checked_key``."""
+    """What keys of items must be; see ``fanin.domain.ids.checked_key``."""
     key = F.col(KEY)
     return (
         (key.isNull(), Reason.NULL, "the key is null"),

@@ -18,7 +18,7 @@ from fanin.client.producing.sender import NoteSent, Sender, SentNotes
 from fanin.domain import ids
 from fanin.domain.diagnosis import SentItems
 from fanin.domain.failures import KeptMessage
-from fanin.domain.keys import MAX_KEYS, ItemKey, KeyedItem, payload_digest
+from fanin.domain.ids import MAX_KEYS, ItemKey, KeyedItem, payload_digest
 from fanin.domain.limits import MAX_FAILED_MESSAGES
 from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import runs

@@ -30,7 +30,7 @@ from fanin.client.tracker import Tracker
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.diagnosis import SentItems
-from fanin.domain.keys import MAX_KEY, MAX_KEYS, ItemKey, payload_digest
+from fanin.domain.ids import MAX_KEY, MAX_KEYS, ItemKey, payload_digest
 from fanin.domain.limits import MAX_MARKS, shown
 from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.tree import runs

@@ -13,7 +13,7 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ports.parts import ResultRow
 from fanin.app.ports.words import WordKey, WordRow
 from fanin.domain.batch import Batch
-from fanin.domain.keys import checked_key, payload_digest
+from fanin.domain.ids import checked_key, payload_digest
 from fanin.domain.picture import ItemState
 from fanin.domain.tree import Tree
 from fanin.errors import InvalidRequest
