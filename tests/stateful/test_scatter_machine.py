@@ -9,13 +9,16 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from fanin.adapters.memory import MemoryChannels
 from fanin.app.ledger.service import LedgerService
 from fanin.app.scatters import correlation, replies
 from fanin.app.scatters import records as scatter_records
 from fanin.app.scatters import start as scatter_start
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.replies import First, Replies, ReplyStore
+from fanin.app.scatters.service import ScatterService
 from fanin.app.services import patterns
+from fanin.domain import ids
 from fanin.domain.batch import Batch
 from fanin.domain.marks import Done
 from fanin.domain.scatter import Reply
@@ -93,6 +96,25 @@ def to_all(self: LedgerService, batch_id: int, start: int, stop: int) -> set[int
     return set(range(start, min(stop, batch.items)))
 
 
+def refusals_of_all(self: MemoryChannels, messages: Any) -> Any:
+    """Let the job fail whose message one queue refuses."""
+    answers = offer(self, messages)
+    assert not set(answers.refused.values()) - {"there is no such queue"}
+    return answers
+
+
+def new_ids(self: ScatterService, batch_id: int, chunk: int, wave: int) -> Any:
+    """Name the recipients of a later wave by other items."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            ids, "issue", lambda batch, first, count, salt: issue(batch, first, count + (wave > 0), salt)
+        )
+        return send(self, batch_id, chunk, wave)
+
+
+issue = ids.issue
+send = ScatterService.send
+offer = MemoryChannels.offer
 store = ReplyStore.keep
 count = Replies._count
 postpone = Gather.postpone
@@ -111,6 +133,8 @@ postpone = Gather.postpone
         (Gather, "postpone", for_ever),
         (correlation, "_alive", nobody_lives),
         (scatter_start, "was_sent", believe_it_was_sent),
+        (ScatterService, "send", new_ids),
+        (MemoryChannels, "offer", refusals_of_all),
     ],
     ids=lambda part: part.__name__ if callable(part) else None,
 )
