@@ -8,8 +8,7 @@ from fanin import names
 from fanin_cdk.events import feed_from_queue
 from fanin_cdk.functions import ONE_PROCESSOR, Functions
 from fanin_cdk.permissions import allow_sending
-from fanin_cdk.queues import RedrivenQueue, six_runs
-from fanin_cdk.settings import Settings
+from fanin_cdk.queues import RedrivenQueue
 from fanin_cdk.table_access import ACK
 
 TIMEOUT = 120
@@ -20,16 +19,16 @@ docs/reference/settings.md says how long they take.
 """
 
 
-def ack_queue(scope: Construct, *, settings: Settings, functions: Functions) -> RedrivenQueue:
+def ack_queue(scope: Construct, *, functions: Functions) -> RedrivenQueue:
     """Create the ack queue and its function.
 
     The function may also send to the queue and to its dead-letter queue.
 
     Args:
         scope: the tracker.
-        settings: settings of the deployment.
-        functions: creates functions.
+        functions: creates functions and queues.
     """
+    settings = functions.settings
     function = functions.make(
         "acks",
         "marks items done, for messages of the ack queue",
@@ -38,13 +37,7 @@ def ack_queue(scope: Construct, *, settings: Settings, functions: Functions) -> 
         memory=ONE_PROCESSOR,
         reserved=settings.ack_reserved_concurrency,
     )
-    acks = RedrivenQueue(
-        scope,
-        "AckQueue",
-        visibility_timeout=six_runs(TIMEOUT),
-        max_receive_count=names.ACK_TRIES,
-        enforce_ssl=not settings.local,
-    )
+    acks = functions.queue(scope, "AckQueue", timeout=TIMEOUT, tries=names.ACK_TRIES)
     function.function.add_environment(names.ENV_RETRY_QUEUE_URL, acks.dead_letters.queue_url)
     allow_sending(function.function, acks.dead_letters.queue_arn)
     # What is left of a message that was marked in part goes back as a new message, which names less.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from aws_cdk import Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
@@ -14,12 +12,10 @@ from constructs import Construct
 from fanin import names
 from fanin_cdk.events import DIRECTORY_CHANGED, feed_from_stream
 from fanin_cdk.findings import accept
-from fanin_cdk.functions import TIMEOUT, Function
+from fanin_cdk.functions import Function, Functions
 from fanin_cdk.permissions import allow, allow_channels, allow_sending
-from fanin_cdk.queues import RedrivenQueue, dead_end, six_runs
+from fanin_cdk.queues import RedrivenQueue
 from fanin_cdk.schedules import Rate
-from fanin_cdk.settings import Settings
-from fanin_cdk.storage import Storage
 from fanin_cdk.table_access import FOLLOW, REGISTER, ROUTE
 
 RULES = ("events:DeleteRule", "events:PutRule", "events:RemoveTargets")
@@ -41,37 +37,28 @@ class Directory(Construct):
         scope: Construct,
         id: str,
         *,
-        settings: Settings,
-        storage: Storage,
+        functions: Functions,
         bus: events.EventBus,
         parked: sqs.Queue,
-        make: Callable[..., Function],
-        tries: int,
     ) -> None:
         """Create the functions, their queues and their rules.
 
         Args:
             scope: parent construct.
             id: its id there.
-            settings: settings of the deployment.
-            storage: the tables.
+            functions: creates functions and queues.
             bus: bus on which changes are announced, and whose events are routed.
             parked: queue for events that the registrar cannot handle.
-            make: ``Functions.make``.
-            tries: how often a parked stream record is received before it becomes a dead letter.
         """
         super().__init__(scope, id)
-        self._settings, self._storage, self._bus, self._make = settings, storage, bus, make
-        self._tls = not settings.local
-        self.unrouted = (
-            dead_end(self, "Unrouted", enforce_ssl=self._tls) if settings.unrouted == "keep" else None
-        )
+        self._functions, self._settings, self._bus = functions, functions.settings, bus
+        self.unrouted = functions.dead_end(self, "Unrouted") if self._settings.unrouted == "keep" else None
         self.router_dead_letters, router = self._router()
         self.environment = {
             names.ENV_BUS: bus.event_bus_arn,
             names.ENV_ROUTER_ARN: router.function.function_arn,
         }
-        self.retries = self._stream(tries)
+        self.retries = self._stream()
         self.registrar_dead_letters = self._registrar(parked)
 
     def grant_routes(self, grantee: iam.IGrantable) -> None:
@@ -102,9 +89,9 @@ class Directory(Construct):
         return Stack.of(self).format_arn(service="events", resource=self._rule)
 
     def _router(self) -> tuple[sqs.Queue, Function]:
-        dead_letters = dead_end(self, "RouterDeadLetters", enforce_ssl=self._tls)
+        dead_letters = self._functions.dead_end(self, "RouterDeadLetters")
         kept = {names.ENV_UNROUTED_QUEUE_URL: self.unrouted.queue_url} if self.unrouted else {}
-        router = self._make(
+        router = self._functions.make(
             "router",
             "sends events to the registrations that their routes name",
             ROUTE,
@@ -130,15 +117,9 @@ class Directory(Construct):
             )
         return dead_letters, router
 
-    def _stream(self, tries: int) -> RedrivenQueue:
-        retries = RedrivenQueue(
-            self,
-            "Retries",
-            visibility_timeout=six_runs(TIMEOUT),
-            max_receive_count=tries,
-            enforce_ssl=self._tls,
-        )
-        function = self._make(
+    def _stream(self) -> RedrivenQueue:
+        retries = self._functions.queue(self, "Retries")
+        function = self._functions.make(
             "directory",
             "announces registrations on the bus, and creates the rules of routes",
             FOLLOW,
@@ -148,12 +129,12 @@ class Directory(Construct):
             },
         )
         self.grant_routes(function.function)
-        feed_from_stream(function, self._storage.directory, [DIRECTORY_CHANGED], retries)
+        feed_from_stream(function, self._functions.storage.directory, [DIRECTORY_CHANGED], retries)
         return retries
 
     def _registrar(self, parked: sqs.Queue) -> sqs.Queue:
-        dead_letters = dead_end(self, "RegistrarDeadLetters", enforce_ssl=self._tls)
-        registrar = self._make(
+        dead_letters = self._functions.dead_end(self, "RegistrarDeadLetters")
+        registrar = self._functions.make(
             "registrar",
             "removes expired registrations, and registers instances that announce themselves",
             REGISTER,

@@ -7,7 +7,7 @@ million calls they cost more than the log of the functions. Their figures are me
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import TypedDict, Unpack, cast
 
 from aws_cdk import Aws, Duration, Fn
 from aws_cdk import aws_iam as iam
@@ -21,12 +21,18 @@ from fanin import names
 from fanin_cdk.assets import FUNCTIONS
 from fanin_cdk.findings import accept
 from fanin_cdk.layers import RUNTIME, Layers, architecture
+from fanin_cdk.queues import RedrivenQueue, dead_end, six_runs
 from fanin_cdk.settings import Settings
 from fanin_cdk.storage import Storage
 from fanin_cdk.table_access import Access
 
 TIMEOUT = 30
 """Default timeout of a function in seconds; API Gateway does not wait longer."""
+TRIES = 10
+"""How often a message in a queue of the service is received before it becomes a dead letter.
+
+With the visibility timeouts of these queues that takes half an hour at least.
+"""
 ONE_PROCESSOR = 1769
 """MB of memory with which Lambda gives a function one whole processor."""
 
@@ -152,8 +158,18 @@ class Function(Construct):
         cast("lambda_.CfnFunction", self.function.node.default_child).recursive_loop = "Allow"
 
 
+class Options(TypedDict, total=False):
+    """What differs between functions; see ``Function``."""
+
+    timeout: int
+    memory: int
+    reserved: int
+    on_failure: sqs.IQueue | None
+    more_layers: Sequence[lambda_.ILayerVersion]
+
+
 class Functions(Construct):
-    """Creates the functions of one tracker.
+    """Creates the functions of one tracker, and the queues that feed them.
 
     Args:
         scope: parent construct.
@@ -163,6 +179,8 @@ class Functions(Construct):
         storage: the tables.
 
     Attributes:
+        settings: as given.
+        storage: as given.
         made: all functions created so far, by the name of their folder.
     """
 
@@ -170,7 +188,7 @@ class Functions(Construct):
         self, scope: Construct, id: str, *, settings: Settings, layers: Layers, storage: Storage
     ) -> None:
         super().__init__(scope, id)
-        self._settings, self._layers, self._storage = settings, layers, storage
+        self.settings, self._layers, self.storage = settings, layers, storage
         self.made: dict[str, Function] = {}
 
     def make(
@@ -180,11 +198,7 @@ class Functions(Construct):
         access: Access,
         *,
         environment: Mapping[str, str] | None = None,
-        timeout: int = TIMEOUT,
-        memory: int = 512,
-        reserved: int = 0,
-        on_failure: sqs.IQueue | None = None,
-        more_layers: Sequence[lambda_.ILayerVersion] = (),
+        **options: Unpack[Options],
     ) -> Function:
         """Create a function that knows the names of the tables, and whose role has exactly the given access.
 
@@ -193,27 +207,41 @@ class Functions(Construct):
             description: what it does, in one line.
             access: what its role may do with the tables.
             environment: variables, besides the names of the tables.
-            timeout: seconds that one invocation may take.
-            memory: MB.
-            reserved: concurrency kept for the function, which is also its limit; 0 for none.
-            on_failure: queue for the events of asynchronous invocations that failed for good; None drops
-                them.
-            more_layers: besides those of all functions.
+            options: of the function.
         """
         function = Function(
             self,
             "".join(word.title() for word in name.split("_")),
             name=name,
             description=f"fanin: {description}",
-            settings=self._settings,
+            settings=self.settings,
             layers=self._layers,
-            environment={**self._storage.environment, **(environment or {})},
-            timeout=timeout,
-            memory=memory,
-            reserved=reserved,
-            on_failure=on_failure,
-            more_layers=more_layers,
+            environment={**self.storage.environment, **(environment or {})},
+            **options,
         )
-        self._storage.grant(function.function, access)
+        self.storage.grant(function.function, access)
         self.made[name] = function
         return function
+
+    def queue(
+        self, scope: Construct, id: str, *, timeout: int = TIMEOUT, tries: int = TRIES
+    ) -> RedrivenQueue:
+        """Create a queue that feeds a function.
+
+        Args:
+            scope: parent construct.
+            id: its id there.
+            timeout: of the function.
+            tries: how often a message is received before it becomes a dead letter.
+        """
+        return RedrivenQueue(
+            scope,
+            id,
+            visibility_timeout=six_runs(timeout),
+            max_receive_count=tries,
+            enforce_ssl=not self.settings.local,
+        )
+
+    def dead_end(self, scope: Construct, id: str) -> sqs.Queue:
+        """Create a queue for what failed for good; see ``queues.dead_end``."""
+        return dead_end(scope, id, enforce_ssl=not self.settings.local)

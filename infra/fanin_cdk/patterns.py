@@ -14,8 +14,6 @@ from fanin_cdk.permissions import allow_channels, allow_redriving
 from fanin_cdk.queues import RedrivenQueue
 from fanin_cdk.redrives import Redrives
 from fanin_cdk.scatter import ScatterGather
-from fanin_cdk.settings import Settings
-from fanin_cdk.storage import Storage
 
 
 class Patterns:
@@ -38,42 +36,25 @@ class Patterns:
         self,
         scope: Construct,
         *,
-        settings: Settings,
-        storage: Storage,
         functions: Functions,
         bus: events.EventBus,
         parked: sqs.Queue,
-        tries: int,
     ) -> None:
         """Create the patterns.
 
         Args:
             scope: the tracker.
-            settings: settings of the deployment.
-            storage: the tables.
-            functions: creates functions.
+            functions: creates functions and queues.
             bus: bus on which changes are announced, and whose events are routed.
             parked: queue for events that the registrar cannot handle.
-            tries: how often a message is received before it becomes a dead letter.
         """
-        self._settings = settings
-        self.directory = Directory(
-            scope,
-            "Directory",
-            settings=settings,
-            storage=storage,
-            bus=bus,
-            parked=parked,
-            make=functions.make,
-            tries=tries,
-        )
-        self.scatter = ScatterGather(scope, "Scatter", settings=settings, make=functions.make, tries=tries)
+        self._settings = functions.settings
+        self.directory = Directory(scope, "Directory", functions=functions, bus=bus, parked=parked)
+        self.scatter = ScatterGather(scope, "Scatter", functions=functions)
         self.buffers = Buffers(
-            scope, "Buffers", settings=settings, dead_letters_function=functions.made["dead_letters"]
+            scope, "Buffers", settings=self._settings, dead_letters_function=functions.made["dead_letters"]
         )
-        self.redrives = Redrives(
-            scope, "Redrives", settings=settings, make=functions.make, scatter=self.scatter, tries=tries
-        )
+        self.redrives = Redrives(scope, "Redrives", functions=functions, scatter=self.scatter)
         self.environment = {
             **self.directory.environment,
             **self.scatter.environment,

@@ -9,10 +9,8 @@ from constructs import Construct
 from fanin import names
 from fanin_cdk.functions import Functions
 from fanin_cdk.permissions import allow, allow_channels, allow_inspection
-from fanin_cdk.queues import dead_end
 from fanin_cdk.scatter import ScatterGather
 from fanin_cdk.schedules import Deadlines, Rate
-from fanin_cdk.settings import Settings
 from fanin_cdk.table_access import REAP
 
 TIMEOUT = 300
@@ -22,7 +20,6 @@ TIMEOUT = 300
 def reaper_at_a_rate(
     scope: Construct,
     *,
-    settings: Settings,
     functions: Functions,
     bus: events.EventBus,
     deadlines: Deadlines,
@@ -35,8 +32,7 @@ def reaper_at_a_rate(
 
     Args:
         scope: the tracker.
-        settings: settings of the deployment.
-        functions: creates functions.
+        functions: creates functions and queues.
         bus: bus on which stalls are announced.
         deadlines: the schedules for deadlines.
         scatter: scatters, whose deadlines it may postpone.
@@ -44,7 +40,7 @@ def reaper_at_a_rate(
     Returns:
         The queue for its invocations that failed for good.
     """
-    dead_letters = dead_end(scope, "ReaperDeadLetters", enforce_ssl=not settings.local)
+    settings, dead_letters = functions.settings, functions.dead_end(scope, "ReaperDeadLetters")
     reaper = functions.make(
         "reaper",
         "settles and ends batches that are idle or overdue",

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from fanin import names
 from fanin_cdk.events import feed_from_queue
-from fanin_cdk.functions import Function
+from fanin_cdk.functions import Functions
 from fanin_cdk.permissions import allow_channels, allow_redriving, allow_sending
-from fanin_cdk.queues import RedrivenQueue, six_runs
 from fanin_cdk.scatter import ScatterGather
-from fanin_cdk.settings import Settings
 from fanin_cdk.table_access import REDRIVE
 
 TIMEOUT = 120
@@ -28,36 +24,20 @@ class Redrives(Construct):
         environment: variables of a function that begins redrives.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        id: str,
-        *,
-        settings: Settings,
-        make: Callable[..., Function],
-        scatter: ScatterGather,
-        tries: int,
-    ) -> None:
+    def __init__(self, scope: Construct, id: str, *, functions: Functions, scatter: ScatterGather) -> None:
         """Create the queue and the function.
 
         Args:
             scope: parent construct.
             id: its id there.
-            settings: settings of the deployment.
-            make: ``Functions.make``.
+            functions: creates functions and queues.
             scatter: has the bucket of large messages.
-            tries: how often a job is received before it becomes a dead letter.
         """
         super().__init__(scope, id)
-        self.jobs = RedrivenQueue(
-            self,
-            "Jobs",
-            visibility_timeout=six_runs(TIMEOUT),
-            max_receive_count=tries,
-            enforce_ssl=not settings.local,
-        )
+        settings = functions.settings
+        self.jobs = functions.queue(self, "Jobs", timeout=TIMEOUT)
         self.environment = {names.ENV_REDRIVE_QUEUE_URL: self.jobs.queue.queue_url}
-        worker = make(
+        worker = functions.make(
             "redriver",
             "sends the messages of failed items again",
             REDRIVE,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
@@ -12,11 +10,9 @@ from constructs import Construct
 from fanin import names
 from fanin_cdk.events import feed_from_queue
 from fanin_cdk.findings import accept, accept_below
-from fanin_cdk.functions import Function
+from fanin_cdk.functions import Function, Functions
 from fanin_cdk.permissions import allow, allow_channels, allow_sending
-from fanin_cdk.queues import RedrivenQueue, six_runs
 from fanin_cdk.schedules import Deadlines
-from fanin_cdk.settings import Settings
 from fanin_cdk.table_access import GATHER, SCATTER
 
 TIMEOUT = 60
@@ -39,29 +35,27 @@ class ScatterGather(Construct):
         scope: Construct,
         id: str,
         *,
-        settings: Settings,
-        make: Callable[..., Function],
-        tries: int,
+        functions: Functions,
     ) -> None:
         """Create the queues, the bucket and the functions.
 
         Args:
             scope: parent construct.
             id: its id there.
-            settings: settings of the deployment.
-            make: ``Functions.make``.
-            tries: how often a message is received before it becomes a dead letter.
+            functions: creates functions and queues.
         """
         super().__init__(scope, id)
-        self._settings = settings
-        self.jobs, self.replies = (self._queue(name, tries) for name in ("Jobs", "Replies"))
+        self._settings = settings = functions.settings
+        self.jobs, self.replies = (
+            functions.queue(self, name, timeout=TIMEOUT) for name in ("Jobs", "Replies")
+        )
         self.claims = self._bucket()
         self.environment = {
             names.ENV_SCATTER_QUEUE_URL: self.jobs.queue.queue_url,
             names.ENV_REPLY_QUEUE_URL: self.replies.queue.queue_url,
             names.ENV_CLAIMS_BUCKET: self.claims.bucket_name,
         }
-        worker = make(
+        worker = functions.make(
             "scatter",
             "sends the messages of scatters",
             SCATTER,
@@ -74,7 +68,7 @@ class ScatterGather(Construct):
         most = settings.worker_max_concurrency
         feed_from_queue(worker, self.jobs.queue, max_concurrency=most)
         allow_channels(worker.function, settings=settings, look=False)
-        gatherer = make(
+        gatherer = functions.make(
             "replies", "takes replies to scatters", GATHER, environment=self.environment, timeout=TIMEOUT
         )
         feed_from_queue(gatherer, self.replies.queue, max_concurrency=most)
@@ -115,15 +109,6 @@ class ScatterGather(Construct):
         url = self.jobs.queue.queue_url
         for name, value in {**deadlines.environment, names.ENV_SCATTER_QUEUE_URL: url}.items():
             function.function.add_environment(name, value)
-
-    def _queue(self, id: str, tries: int) -> RedrivenQueue:
-        return RedrivenQueue(
-            self,
-            id,
-            visibility_timeout=six_runs(TIMEOUT),
-            max_receive_count=tries,
-            enforce_ssl=not self._settings.local,
-        )
 
     def _bucket(self) -> s3.Bucket:
         settings = self._settings

@@ -15,24 +15,15 @@ from fanin_cdk.events import (
     WORD_FINISHED,
     feed_from_stream,
 )
-from fanin_cdk.functions import TIMEOUT, Functions
+from fanin_cdk.functions import Functions
 from fanin_cdk.permissions import allow, allow_channels
-from fanin_cdk.queues import RedrivenQueue, six_runs
+from fanin_cdk.queues import RedrivenQueue
 from fanin_cdk.schedules import Deadlines
-from fanin_cdk.settings import Settings
-from fanin_cdk.storage import Storage
 from fanin_cdk.table_access import NOTIFY, SETTLE
 
 
 def stream_readers(
-    scope: Construct,
-    *,
-    settings: Settings,
-    storage: Storage,
-    functions: Functions,
-    bus: events.EventBus,
-    deadlines: Deadlines,
-    tries: int,
+    scope: Construct, *, functions: Functions, bus: events.EventBus, deadlines: Deadlines
 ) -> dict[str, RedrivenQueue]:
     """Create the notifier on the stream of batches, and the settler on the stream of words.
 
@@ -41,26 +32,15 @@ def stream_readers(
 
     Args:
         scope: the tracker.
-        settings: settings of the deployment.
-        storage: the tables.
-        functions: creates functions.
+        functions: creates functions and queues.
         bus: bus on which the ends of batches are announced.
         deadlines: the schedules for deadlines.
-        tries: how often a parked stream record is received before it becomes a dead letter.
 
     Returns:
         Name of the function → queue of stream records that failed once.
     """
-    retries = {
-        name: RedrivenQueue(
-            scope,
-            f"{name.title()}Retries",
-            visibility_timeout=six_runs(TIMEOUT),
-            max_receive_count=tries,
-            enforce_ssl=not settings.local,
-        )
-        for name in ("notifier", "settler")
-    }
+    settings, storage = functions.settings, functions.storage
+    retries = {name: functions.queue(scope, f"{name.title()}Retries") for name in ("notifier", "settler")}
     notifier = functions.make(
         "notifier",
         "announces on the bus how a batch ended, and marks its parent item",

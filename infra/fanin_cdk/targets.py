@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable
 from typing import cast
 
 from aws_cdk import CfnResource, Token
@@ -14,10 +13,8 @@ from constructs import Construct
 from fanin import names
 from fanin_cdk.events import feed_from_queue
 from fanin_cdk.findings import accept
-from fanin_cdk.functions import TIMEOUT, Function
+from fanin_cdk.functions import Function, Functions
 from fanin_cdk.permissions import allow, allow_channels, allow_sending
-from fanin_cdk.queues import RedrivenQueue, six_runs
-from fanin_cdk.settings import Settings
 from fanin_cdk.table_access import DELIVER
 
 MOST_AT_ONCE = 100
@@ -40,29 +37,20 @@ class Targets(Construct):
         environment: variables of a function or a library user that opens batches.
     """
 
-    def __init__(
-        self, scope: Construct, id: str, *, settings: Settings, make: Callable[..., Function]
-    ) -> None:
+    def __init__(self, scope: Construct, id: str, *, functions: Functions) -> None:
         """Create the queue and the function, and the secret if webhooks are allowed.
 
         Args:
             scope: parent construct.
             id: its id there.
-            settings: settings of the deployment.
-            make: ``Functions.make``.
+            functions: creates functions and queues.
         """
         super().__init__(scope, id)
-        self._settings = settings
-        self.jobs = RedrivenQueue(
-            self,
-            "Jobs",
-            visibility_timeout=six_runs(TIMEOUT),
-            max_receive_count=names.TARGET_TRIES,
-            enforce_ssl=not settings.local,
-        )
+        self._settings = settings = functions.settings
+        self.jobs = functions.queue(self, "Jobs", tries=names.TARGET_TRIES)
         self.secret = self._secret() if settings.webhook_hosts else None
         self.environment = {names.ENV_TARGETS_QUEUE_URL: self.jobs.queue.queue_url}
-        function = make("targets", "calls back whoever waits for the end of a batch", DELIVER)
+        function = functions.make("targets", "calls back whoever waits for the end of a batch", DELIVER)
         # One at a time: a target that takes its ten seconds must not hold up the next one.
         feed_from_queue(
             function,

@@ -26,7 +26,7 @@ from fanin_cdk.permissions import (
     allow_redriving,
     allow_sending,
 )
-from fanin_cdk.queues import RedrivenQueue, dead_end
+from fanin_cdk.queues import RedrivenQueue
 from fanin_cdk.reaper import reaper_at_a_rate
 from fanin_cdk.removal import Removal
 from fanin_cdk.schedules import Deadlines
@@ -37,12 +37,6 @@ from fanin_cdk.table_access import ACK, READ, SERVE, WAKE
 from fanin_cdk.targets import Targets
 from fanin_cdk.tracked_queue import TrackedQueue
 from fanin_cdk.watched import Watched
-
-TRIES = 10
-"""How often a message in a queue of the service is received before it becomes a dead letter.
-
-With the visibility timeouts of these queues that takes half an hour at least.
-"""
 
 
 class FaninTracker(Construct):
@@ -103,28 +97,11 @@ class FaninTracker(Construct):
             self, "Functions", settings=self.settings, layers=self.layers, storage=self.storage
         )
         self.functions = self._functions.made
-        self._tls = not self.settings.local
         self.deadlines, self.timer_dead_letters = self._deadlines()
         self.acks, self.work, self.parked = self._queues()
-        self.targets = Targets(self, "Targets", settings=self.settings, make=self._functions.make)
-        self.retries = stream_readers(
-            self,
-            settings=self.settings,
-            storage=self.storage,
-            functions=self._functions,
-            bus=self.bus,
-            deadlines=self.deadlines,
-            tries=TRIES,
-        )
-        self._patterns = Patterns(
-            self,
-            settings=self.settings,
-            storage=self.storage,
-            functions=self._functions,
-            bus=self.bus,
-            parked=self.parked,
-            tries=TRIES,
-        )
+        self.targets = Targets(self, "Targets", functions=self._functions)
+        self.retries = stream_readers(self, functions=self._functions, bus=self.bus, deadlines=self.deadlines)
+        self._patterns = Patterns(self, functions=self._functions, bus=self.bus, parked=self.parked)
         self.directory = self._patterns.directory
         self.scatter = self._patterns.scatter
         self.buffers = self._patterns.buffers
@@ -140,7 +117,6 @@ class FaninTracker(Construct):
         self.targets.feed_by(self.functions["notifier"])
         self.reaper_dead_letters = reaper_at_a_rate(
             self,
-            settings=self.settings,
             functions=self._functions,
             bus=self.bus,
             deadlines=self.deadlines,
@@ -259,14 +235,14 @@ class FaninTracker(Construct):
         self.scatter.grant_keep(function.function)
 
     def _deadlines(self) -> tuple[Deadlines, sqs.Queue]:
-        missed = dead_end(self, "TimerDeadLetters", enforce_ssl=self._tls)
+        missed = self._functions.dead_end(self, "TimerDeadLetters")
         timer = self._functions.make("timer", "ends a batch at its deadline", WAKE, on_failure=missed)
         deadlines = Deadlines(self, "Deadlines", settings=self.settings, timer=timer, dead_letters=missed)
         return deadlines, missed
 
     def _queues(self) -> tuple[RedrivenQueue, TrackedQueue, sqs.Queue]:
-        acks = ack_queue(self, settings=self.settings, functions=self._functions)
-        parked = dead_end(self, "Parked", enforce_ssl=self._tls)
+        acks = ack_queue(self, functions=self._functions)
+        parked = self._functions.dead_end(self, "Parked")
         dead_letters = self._functions.make(
             "dead_letters",
             "fails the items of dead-lettered messages",
