@@ -308,10 +308,10 @@ class TestFlags:
 
         assert found == [60, 55, *range(51, 39, -1), 70]
         assert stores.batches.count_flagged() == {
-            Trouble.STALLED: 1,
-            Trouble.DEAD_LETTERS: 1,
-            Trouble.FAILING: 12,
-            Trouble.FAILED: 1,
+            Trouble.STALLED: (1, False),
+            Trouble.DEAD_LETTERS: (1, False),
+            Trouble.FAILING: (12, False),
+            Trouble.FAILED: (1, False),
         }
         assert stores.batches.read([60])[60].stall_why == "slow"
 

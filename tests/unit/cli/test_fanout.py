@@ -101,6 +101,30 @@ class TestFanout:
         short = run("resend", batch, csv_file, "--queue", queue)
         assert (short.exit_code, "item 1 has no row" in short.stderr) == (1, True)
 
+    def test_of_a_batch_that_has_ended_the_missing_rows_become_a_new_one_once(
+        self, run, tracker, queue, csv_file
+    ):
+        # Given a batch that has ended with some items missing
+        batch = run("fanout", csv_file, "--queue", queue, "--user-key", "k", "--json").document["batch_id"]
+        boto3.client("sqs").purge_queue(QueueUrl=queue)
+        tracker.ack([f"{tracker.missing(batch).ranges[0].group}:{n}" for n in range(3, 20)])
+        tracker.cancel(batch)
+        # When the file is too short, or can be read only once, Then nothing is sent
+        short = csv_file.with_name("short.csv")
+        short.write_text("n\n0\n")
+        assert run("resend", batch, short, "--queue", queue).exit_code == ExitCode.WRONG
+        once = run("resend", batch, "-", "--queue", queue, "--format", "csv", stdin="n\n0\n")
+        assert (once.exit_code, "is read twice" in once.stderr) == (ExitCode.USAGE, True)
+        assert len(tracker.list(user_key="k").batches) == 1
+        # When the file is sent again, and once more
+        again, repeated = (run("resend", batch, csv_file, "--queue", queue, "--json") for _ in range(2))
+        # Then a new batch has an item for each missing row, once
+        assert (again.document["sent"], again.exit_code, repeated.exit_code) == (8, 0, 0)
+        assert repeated.document == {**again.document, "sent": 0}
+        new = tracker.status(again.document["batch_id"]).batch
+        assert (new.retry_of, new.user_key, new.items, new.state) == (batch, "k", 8, "closed")
+        assert self.waiting(queue) == 8
+
     def test_a_terminal_sees_how_far_it_is(self, tracker, queue, csv_file, monkeypatch):
         monkeypatch.setattr("fanin.cli.sending.time", SimpleNamespace(monotonic=lambda: 0.0))
         screen = io.StringIO()

@@ -56,6 +56,18 @@ class TestAnswer:
         Session().answer({"a": 1}, "one", "two [bold]")
         assert capsys.readouterr().out == "one\ntwo [bold]\n"
 
+    def test_a_terminal_gets_a_command_whole_however_long_it_is(self):
+        screen = io.StringIO()
+        session = Session()
+        session.stdout = Console(file=screen, highlight=False, width=32)
+        told = "  → Fix the cause, and then run `fanin expire --batch 246567202357832 --yes`. Or wait."
+        session.answer({}, told)
+        assert screen.getvalue().splitlines() == [
+            "  → Fix the cause, and then run",
+            "`fanin expire --batch 246567202357832 --yes`.",
+            "Or wait.",
+        ]
+
     def test_programs_get_one_document(self, capsys):
         Session(as_json=True).answer({"name": "Zürich"}, "text")
         assert capsys.readouterr().out == '{"name": "Zürich"}\n'

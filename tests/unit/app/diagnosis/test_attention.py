@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from fanin import ItemFailed, Target
 from fanin.domain.batch import Trouble
 from fanin.domain.targets import TargetType
@@ -156,3 +158,16 @@ def test_a_target_that_fails_until_it_is_told() -> None:
     sqs.tag_queue(QueueUrl=queue, Tags={"fanin:channel": "yes"})
     world.service.advance(timedelta(hours=3))
     assert world.tracker.attention().counts == {}
+
+
+def test_counts_that_the_index_cannot_show_in_one_read_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = InMemoryService()
+    more = {Trouble.STALLED: (80_000, True), Trouble.FAILED: (2, False)}
+    monkeypatch.setattr(service._runtime.memory.batches, "count_flagged", lambda: more)
+    for _ in range(2):
+        with service.tracker.batch() as batch:
+            service.tracker.fail(batch.add(1)[0], "no price")
+
+    found = service.tracker.attention(limit=1)
+
+    assert (found.counts, found.at_least) == ({"stalled": 80_000, "failed": 2}, ("stalled",))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fanin.app.diagnosis.facts import LOST, Facts
+from fanin.app.diagnosis.facts import Facts
 from fanin.app.diagnosis.queue_findings import queue_findings
 from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.app.ports.queues import Figures, FunctionTrouble, QueueMapping, QueueReport
@@ -22,6 +22,7 @@ BATCH = Batch(
 )
 EMPTY = Figures(0, 0, 0, retention=345_600)
 WAITING = Figures(9, 0, 0, retention=345_600)
+LOST = Facts(BATCH, NOW, 0, 100).lost(URL)
 LAG = "SQS's counts are approximate, and may be a minute old."
 ENABLED = QueueMapping("importer", True, "Enabled")
 DISABLED = QueueMapping("importer", False, "Disabled", "4e97")
@@ -330,7 +331,7 @@ def test_a_queue_that_is_gone_is_an_error_unless_the_batch_moves(begun: bool, se
         severity,
         "The queue is gone",
         "Missing items were sent to work, and SQS says that there is no such queue.",
-        f"Take another queue. {LOST}",
+        f"Take another queue. {Facts(BATCH, NOW, 0, 100).lost()}",
         {"queue": "work"},
     )
 

@@ -59,7 +59,7 @@ def test_what_is_wrong_comes_first_and_has_its_button(service, shown, browse) ->
     listed = len(found.attention)  # as many as one request may read
     assert [one.said.trouble for one in found.attention] == ["stalled", *["failed"] * (listed - 1)]
     assert SHOWN / 2 < listed <= SHOWN
-    assert found.troubles == {"stalled": 1, "failed": SHOWN + 4}
+    assert found.troubles == {"stalled": "1", "failed": str(SHOWN + 4)}
     assert [row.batch.user_key for row in found.running] == ["well"]
     first = found.attention[0].row.batch.batch_id
     page = browse(write=True).get("/").text

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -39,7 +40,8 @@ from fanin.cli.watching import complete, may_have_failed
 from fanin.client.messages import Message
 from fanin.domain.batch import Batch, OnFailure, State
 from fanin.domain.diagnosis import SentItems
-from fanin.errors import BatchClosed, FaninError
+from fanin.domain.reports import MissingRange
+from fanin.errors import BatchClosed, FaninError, SendFailed
 from fanin.wire.json_types import encode_time
 
 if TYPE_CHECKING:
@@ -213,45 +215,97 @@ def resend(
 
     FILE is the one that `fanin fanout` sent as this batch: its n-th well-formed row is the n-th item. A
     message that was not lost is handled twice, and counts once. Exits with 1 if an item has no row.
-    """
-    from fanin.client.producing.sender import Sender
-    from fanin.client.sqs import REQUEST_BYTES
 
+    If the batch has ended without these items, they become items of a new batch, which retries it. Running
+    the command again goes on with the same one.
+    """
     run = session(ctx)
     row = run.tracker.status(batch).batch
-    if row.state.terminal:
-        raise BatchClosed(f"batch {batch} is {row.state}; send the rows as a new batch, with `fanin fanout`")
-    sender = Sender(run.tracker.sqs, queue, group_id=str(batch), fair=fair)
     missing = list(run.tracker.iter_missing(batch))
-    short: int | None = None
-    with ExitStack() as opened:
-        raw = opened.enter_context(_opened(file))
-        how = reading(file.name, kind, delimiter, encoding, lambda: _guess(run, raw))
-        content = unpacked(raw, file.name)
-        rows = enumerate(bodies(content, how, MalformedRow(), most_bytes=REQUEST_BYTES - _ENVELOPE))
+    short: list[int] = []
 
-        def lost() -> Iterator[tuple[str, Message]]:
-            nonlocal short
-            for found in missing:
-                for number, ordinal in enumerate(range(found.start, found.stop), found.items.start):
-                    body = next((text for n, text in rows if n == ordinal), None)
-                    if body is None:
-                        short = ordinal
-                        return
-                    yield f"{found.group}:{number}", Message(body)
+    def lost() -> Iterator[tuple[str, Message]]:
+        return _lost(missing, _bodies(run, file, kind, delimiter, encoding), short)
 
-        sent = sum(accepted for accepted, _ in sender.send([lost()]))
-    refused = sender.refused
-    if sent:  # one note, however many ranges were missing: those between them were sent before
-        upto = missing[-1].stop if short is None else short
-        run.tracker.note_sent(batch, SentItems(queue, missing[0].start, upto))
-    run.answer({"batch_id": batch, "sent": sent, "refused": refused}, f"{sent:,} sent again")
+    target = batch
+    if row.state.terminal and missing:
+        if str(file) == "-":
+            raise typer.BadParameter(f"batch {batch} is {row.state}; pass a file, since it is read twice")
+        deque(lost(), maxlen=0)  # a new batch of some of the rows could not take the others later
+        target, sent, refused = (batch, 0, {}) if short else _as_new(run, row, queue, lost(), fair=fair)
+    else:
+        sent, refused = _under_their_items(run, batch, queue, lost(), fair=fair)
+        if sent:  # one note, however many ranges were missing: those between them were sent before
+            upto = short[0] if short else missing[-1].stop
+            run.tracker.note_sent(batch, SentItems(queue, missing[0].start, upto))
+    said = f"{sent:,} sent again" + (f", as batch {target}" if target != batch else "")
+    run.answer({"batch_id": target, "sent": sent, "refused": refused}, said)
     for item, why in refused.items():
         run.remark(f"not sent: {item}: {why}")
-    if short is not None:
-        run.remark(f"the file has fewer rows than the batch has items: item {short:,} has no row")
-    if refused or short is not None:
+    if short:
+        run.remark(f"the file has fewer rows than the batch has items: item {short[0]:,} has no row")
+    if refused or short:
         raise typer.Exit(ExitCode.WRONG)
+
+
+def _bodies(
+    run: Session, file: Path, kind: RowFormat | None, delimiter: str | None, encoding: str
+) -> Iterator[str]:
+    """The rows of a file, as they become messages."""
+    from fanin.client.sqs import REQUEST_BYTES
+
+    with _opened(file) as raw:
+        how = reading(file.name, kind, delimiter, encoding, lambda: _guess(run, raw))
+        content = unpacked(raw, file.name)
+        yield from bodies(content, how, MalformedRow(), most_bytes=REQUEST_BYTES - _ENVELOPE)
+
+
+def _lost(
+    missing: Iterable[MissingRange], bodies: Iterator[str], short: list[int]
+) -> Iterator[tuple[str, Message]]:
+    """Item id → message, of items that are missing; the first that has no row goes to ``short``."""
+    rows = enumerate(bodies)
+    for found in missing:
+        for number, ordinal in enumerate(range(found.start, found.stop), found.items.start):
+            body = next((text for n, text in rows if n == ordinal), None)
+            if body is None:
+                short.append(ordinal)
+                return
+            yield f"{found.group}:{number}", Message(body)
+
+
+def _under_their_items(
+    run: Session, batch: int, queue: str, lost: Iterator[tuple[str, Message]], *, fair: bool
+) -> tuple[int, dict[str, str]]:
+    from fanin.client.producing.sender import Sender
+
+    sender = Sender(run.tracker.sqs, queue, group_id=str(batch), fair=fair)
+    return sum(accepted for accepted, _ in sender.send([lost])), sender.refused
+
+
+def _as_new(
+    run: Session, ended: Batch, queue: str, lost: Iterator[tuple[str, Message]], *, fair: bool
+) -> tuple[int, int, dict[str, str]]:
+    """Send rows as a batch that retries one that has ended; its id, how many were sent, what was refused."""
+    with run.tracker.batch(
+        user_key=ended.user_key,
+        metadata=ended.metadata,
+        retry_of=ended.batch_id,
+        keep=ended.keep,
+        on_failure=ended.on_failure,
+        totals=tuple(ended.totals),
+        results=ended.results,
+        key=f"resend-{ended.batch_id}",
+        on_error="leave",
+    ) as batch:
+        if batch.row.state is not State.OPEN:
+            run.remark(f"an earlier run has sent them: batch {batch.id} is {batch.row.state}")
+            return batch.id, 0, {}
+        rows = (message for _, message in lost)
+        try:
+            return batch.id, batch.send(queue, rows, key="rows", refused=batch.fail, fair=fair), {}
+        except SendFailed as failed:
+            return batch.id, failed.sent, failed.items
 
 
 def _ends_at(deadline: str | None, key: str | None) -> int | None:

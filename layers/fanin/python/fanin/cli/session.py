@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -131,7 +132,10 @@ class Session:
             typer.echo(json.dumps(document, ensure_ascii=False))
         elif self.draws_tables:
             for part in text:
-                self.stdout.print(part, markup=False)
+                if isinstance(part, str) and "`" in part:
+                    self.stdout.print(_folded(part, self.stdout.width), markup=False, soft_wrap=True)
+                else:
+                    self.stdout.print(part, markup=False)
         else:
             listed = any(isinstance(part, Table) for part in text)
             for part in text:
@@ -171,3 +175,14 @@ def session(ctx: typer.Context) -> Session:
 def lines_of_stdin() -> Iterator[str]:
     """The lines of stdin without line ends and surrounding spaces; empty lines are skipped."""
     return (stripped for line in sys.stdin if (stripped := line.strip("\r\n ")))
+
+
+def _folded(text: str, width: int) -> str:
+    """A line broken between words, but never within a command, so that it can be copied as it stands."""
+    lines = [""]
+    for word in re.findall(r"\s*(?:`[^`]*`\S*|\S+)", text):
+        if lines[-1] and len(lines[-1]) + len(word) > width:
+            lines.append(word.lstrip())
+        else:
+            lines[-1] += word
+    return "\n".join(lines)

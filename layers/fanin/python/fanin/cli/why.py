@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import typer
 
@@ -11,7 +12,6 @@ from fanin.cli.listing import Table
 from fanin.cli.options import BatchId, Cursor, EveryPage, PageSize
 from fanin.cli.session import session
 from fanin.domain.diagnosis import Diagnosis
-from fanin.domain.reports import Attention
 from fanin.wire.batches import ATTENTION
 from fanin.wire.items import DIAGNOSIS
 
@@ -31,7 +31,7 @@ def attention(
     page = run.tracker.attention(cursor=cursor, limit=limit)
     while every and page.cursor is not None:
         more = run.tracker.attention(cursor=page.cursor, limit=limit)
-        page = Attention((*page.batches, *more.batches), more.counts, more.cursor)
+        page = replace(more, batches=(*page.batches, *more.batches))
     shown = Table("batch", "what", "user key", "do", empty="nothing needs attention")
     for one in page.batches:
         command, *options = one.action.split()
@@ -39,7 +39,12 @@ def attention(
         shown.add_row(named, one.reason, one.batch.user_key, run.command(command, named, *options))
     run.answer(ATTENTION.encode(page), shown)
     if page.counts and not run.as_json:
-        run.remark(", ".join(f"{one.replace('_', ' ')}: {n:,}" for one, n in page.counts.items()))
+        run.remark(
+            ", ".join(
+                f"{one.replace('_', ' ')}: {n:,}{'+' if one in page.at_least else ''}"
+                for one, n in page.counts.items()
+            )
+        )
     run.more(page.cursor)
     if page.batches:
         raise typer.Exit(ExitCode.WRONG)

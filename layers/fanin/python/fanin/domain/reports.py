@@ -286,11 +286,13 @@ class Attention:
         batches: one page of them; live ones come before ended ones.
         counts: how many there are in all, by what is wrong, as the index has it.
         cursor: goes on with the next page; None at the end.
+        at_least: what is wrong with more than that: 80,000 or so, which no one read counts.
     """
 
     batches: tuple[Troubled, ...]
     counts: Mapping[str, int]
     cursor: str | None = None
+    at_least: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,6 +265,7 @@ ATTENTION: Final = answer(
     batches=many(TROUBLED),
     counts=TOTALS.with_keywords(description="how many batches there are in all, by what is wrong"),
     cursor=CURSOR,
+    at_least=many(TEXT).with_keywords(description="what is wrong with more batches than that"),
 )
 _DOLLARS: Final = number(0, 1e15)
 COST: Final = answer(

@@ -5,10 +5,10 @@ The note in the parts table says which batch is the child of an item.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from heapq import merge
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from fanin import names
 from fanin.adapters import cursors
@@ -17,7 +17,6 @@ from fanin.adapters.dynamodb.rows import Item, attribute
 from fanin.app.ports.batches import ItemPlace
 from fanin.domain.batch import LIVE, Batch, State
 
-T = TypeVar("T")
 _DUE: Final = 100
 """How many rows of one shard of the index are read at a time."""
 
@@ -48,10 +47,11 @@ class _Index:
             "ExpressionAttributeValues": {":shard": attribute(shard), **typed},
         }
 
-    def _counts(self, value: str, count: Callable[[Mapping[str, Any]], T]) -> list[T]:
-        """The counts of the shards of a value."""
+    def count(self, value: str) -> tuple[int, bool]:
+        """How many batches have the value, and whether there are more than one page of each shard has."""
         shards = [{**self._asked(f"{value}#{shard}"), "Select": "COUNT"} for shard in range(names.SHARDS)]
-        return self._connection.parallel.map(count, shards)
+        pages = self._connection.parallel.map(self._connection.count_page, shards)
+        return sum(found for found, _ in pages), any(more for _, more in pages)
 
 
 class StateIndex(_Index):
@@ -74,11 +74,6 @@ class StateIndex(_Index):
             found += [batch_id for _, batch_id in rows]
             shard, after = (shard + 1, []) if last is None else (shard, list(last))
         return found, cursors.encode(listing, shard, *after) if shard < names.SHARDS else None
-
-    def count(self, state: State) -> tuple[int, bool]:
-        """How many batches are in a state, and whether there are more than one page of each shard has."""
-        pages = self._counts(state, self._connection.count_page)
-        return sum(found for found, _ in pages), any(more for _, more in pages)
 
     def due(self, before: int) -> Iterator[int]:
         """Ids of live batches that are due before a time, ms; the longest due first."""
@@ -141,10 +136,6 @@ class NewestFirst(_Index):
         each = (limit if share is None else share) // names.SHARDS + 1
         shards = [self._shard(f"{value}#{shard}", before, each) for shard in range(names.SHARDS)]
         return list(islice(merge(*shards, reverse=True), limit))
-
-    def count(self, value: str) -> int:
-        """How many batches have the value."""
-        return sum(self._counts(value, self._connection.count))
 
     def _shard(self, shard: str, before: int | None, limit: int) -> Iterator[int]:
         while True:

@@ -161,8 +161,8 @@ class DynamoBatches(BatchStore):
         more = cursors.encode("attention", *found[limit - 1]) if len(found) > limit else None
         return self._listed([batch_id for _, batch_id in found[:limit]], more)
 
-    def count_flagged(self) -> Mapping[Trouble, int]:
-        return {trouble: count for trouble in Trouble if (count := self._flagged.count(trouble))}
+    def count_flagged(self) -> Mapping[Trouble, tuple[int, bool]]:
+        return {trouble: found for trouble in Trouble if (found := self._flagged.count(trouble))[0]}
 
     def count_in(self, state: State) -> tuple[int, bool]:
         return self._index.count(state)

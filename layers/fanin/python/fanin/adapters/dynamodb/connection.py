@@ -353,19 +353,11 @@ class Connection:
         answer = self._patiently(self.client.query, **request)
         return cast("list[Item]", answer["Items"]), answer.get("LastEvaluatedKey")
 
-    def count(self, request: Mapping[str, Any]) -> int:
-        """How many rows a query finds; the request selects their count."""
-        found = 0
-        after: dict[str, Any] = {}
-        while True:
-            answer = self._patiently(self.client.query, **request, **after)
-            found += int(answer["Count"])
-            if not (last := answer.get("LastEvaluatedKey")):
-                return found
-            after = {"ExclusiveStartKey": last}
-
     def count_page(self, request: Mapping[str, Any]) -> tuple[int, bool]:
-        """As ``count``, of the first megabyte; and whether there is more."""
+        """How many rows a query finds in its first megabyte, and whether there is more.
+
+        The request selects their count.
+        """
         answer = self._patiently(self.client.query, **request)
         return int(answer["Count"]), "LastEvaluatedKey" in answer
 

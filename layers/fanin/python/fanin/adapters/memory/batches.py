@@ -199,11 +199,12 @@ class MemoryBatches(BatchStore):
         more = cursors.encode("attention", place[0], -place[1]) if len(found) > limit else None
         return BatchRows(list(self.read([-one for _, one in found[:limit]]).values()), more)
 
-    def count_flagged(self) -> Mapping[Trouble, int]:
+    def count_flagged(self) -> Mapping[Trouble, tuple[int, bool]]:
         def count() -> Mapping[Trouble, int]:
             return Counter(row.attention for row in list(self._rows.values()) if row.attention)
 
-        return self._accesses.read("batches.count_flagged", count)
+        found = self._accesses.read("batches.count_flagged", count)
+        return {trouble: (number, False) for trouble, number in found.items()}
 
     def _place(self, due_at: int, batch_id: int) -> tuple[int, int, int]:
         """Where the index lists a row within its shard."""

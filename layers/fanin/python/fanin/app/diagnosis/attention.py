@@ -33,7 +33,7 @@ ACTIONS: Final[Mapping[Trouble, str]] = {
     Trouble.FAILING: "failures",
     Trouble.TARGETS: "targets --redeliver",
     Trouble.NOT_CLOSED: "close",
-    Trouble.INCOMPLETE: "missing",
+    Trouble.INCOMPLETE: "why",
     Trouble.FAILED: "redrive",
 }
 _ORDER: Final = {trouble: place for place, trouble in enumerate(Trouble)}
@@ -58,8 +58,15 @@ def attention(ports: Ports, *, cursor: str | None, limit: int, rows: int) -> Att
     found = [one for batch in seen for one in _troubled(ports, batch)]
     found.sort(key=lambda one: (one.batch.state.terminal, _ORDER[one.trouble], -one.batch.batch_id))
     whole = cursor is None and page.cursor is None
-    counts = Counter(one.trouble for one in found) if whole else ports.batches.count_flagged()
-    return Attention(tuple(found), {trouble.value: count for trouble, count in counts.items()}, page.cursor)
+    if whole:
+        return Attention(tuple(found), Counter(one.trouble.value for one in found))
+    counts = ports.batches.count_flagged()
+    return Attention(
+        tuple(found),
+        {trouble.value: count for trouble, (count, _) in counts.items()},
+        page.cursor,
+        tuple(trouble.value for trouble, (_, more) in counts.items() if more),
+    )
 
 
 def _troubled(ports: Ports, batch: Batch) -> Iterator[Troubled]:

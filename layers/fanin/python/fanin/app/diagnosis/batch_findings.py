@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
-from fanin.app.diagnosis.facts import LOST, Facts
-from fanin.domain.batch import Kind, State
+from fanin.app.diagnosis.facts import Facts
+from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.limits import counted
 from fanin.domain.targets import TargetState
@@ -26,7 +27,9 @@ def batch_findings(facts: Facts, queues: Sequence[Finding]) -> list[Finding]:
         queues: what follows from its queues.
     """
     if facts.batch.state.terminal:
-        return [*_targets(facts), _ended(facts)]
+        # What held it up may hold up the next one, and is mended no differently.
+        seen = [*queues, *_retrying(facts)] if facts.left_undone else []
+        return [*_targets(facts), _ended(facts), *(replace(one, severity=Severity.INFO) for one in seen)]
     found = [*queues]
     for of in (_unsettled, _open, _draining, _never_sent, _retrying, _held, _children, _slow, _deadline):
         found += of(facts)
@@ -36,22 +39,43 @@ def batch_findings(facts: Facts, queues: Sequence[Finding]) -> list[Finding]:
 
 
 def _ended(facts: Facts) -> Finding:
-    batch = facts.batch
+    batch, ident = facts.batch, facts.batch.batch_id
     undone = batch.items - facts.done_max
     left = f" At least {counted(undone, 'item was', 'items were')} not done." if undone else ""
-    mend = (
-        f" Send what is missing as a new batch. `fanin expire --batch {batch.batch_id}` then removes this"
-        " one, also from what `fanin attention` lists."
+    advice = (
+        f"Nothing is waited for any more. `fanin missing {ident}` and `fanin failures {ident}` list what was"
+        " not done."
     )
+    if facts.left_undone:
+        queue = facts.sent[-1].queue if facts.sent else "URL"
+        left += _cut_off(batch)
+        again = (
+            f" `fanin resend {ident} FILE --queue {queue}` does that with the file that `fanin fanout` sent."
+            if batch.kind is Kind.BATCH
+            else ""
+        )
+        advice = (
+            f"Send what is missing as a new batch; `fanin missing {ident}` lists it.{again} `fanin expire"
+            f" --batch {ident}` then removes this one, also from what `fanin attention` lists."
+        )
     return Finding(
         Code.ENDED,
-        Severity.INFO,
+        Severity.WARNING if facts.left_undone else Severity.INFO,
         f"The batch has ended: it is {batch.state}",
         f"{facts.done_min:,} of {batch.items:,} items are known to be done.{left}",
-        "Nothing is waited for any more. `fanin missing` and `fanin failures` list what was not done."
-        f"{mend if undone and batch.state is not State.CANCELLED else ''}",
+        advice,
         {"state": batch.state.value, "items": batch.items},
     )
+
+
+def _cut_off(batch: Batch) -> str:
+    """Why it ended before they were, and what becomes of their messages."""
+    if batch.state is State.ORPHANED:
+        why = " Nothing happened for its idle time, or its lifetime was over."
+    else:
+        why = "" if batch.deadline is None else f" Its deadline was {encode_time(batch.deadline)}."
+    dropped = " Consumers drop messages of a batch that has ended." if batch.kind is Kind.BATCH else ""
+    return f"{why}{dropped}"
 
 
 def _targets(facts: Facts) -> Iterator[Finding]:
@@ -66,7 +90,7 @@ def _targets(facts: Facts) -> Iterator[Finding]:
             "A target could not be told of the end",
             f"Target {one.number}, {one.to}, has failed {counted(one.attempts, 'time', 'times')}{since}; it"
             f" is {again or 'not tried any more'}. The last error: {one.last_error}",
-            "Mend the receiver; `fanin targets --redeliver` tells it at once.",
+            f"Mend the receiver; `fanin targets {facts.batch.batch_id} --redeliver` tells it at once.",
             {"target": one.number, "attempts": one.attempts},
         )
 
@@ -78,8 +102,8 @@ def _unsettled(facts: Facts) -> Iterator[Finding]:
             Severity.ERROR,
             "Every item is done, but the batch does not know it yet",
             "A process died between marking the last items and completing the batch, or does so right now.",
-            "`fanin verify --repair` completes it at once; else the reaper does within 15 minutes after the"
-            " close, or at growing intervals.",
+            f"`fanin verify {facts.batch.batch_id} --repair` completes it at once; else the reaper does"
+            " within 15 minutes after the close, or at growing intervals.",
             {"items": facts.batch.items},
         )
 
@@ -100,8 +124,8 @@ def _open(facts: Facts) -> Iterator[Finding]:
         Severity.INFO if facts.recent else Severity.WARNING,
         "The batch is still open",
         f"{detail} An open batch never completes.",
-        "Close it once everything is added: `fanin close`, or leave the producer's `with` block. If the"
-        " producer died, repeat it with its keys, or cancel the batch.",
+        f"Close it once everything is added: `fanin close {facts.batch.batch_id}`, or leave the producer's"
+        " `with` block. If the producer died, repeat it with its keys, or cancel the batch.",
         {"items": items},
     )
 
@@ -116,7 +140,7 @@ def _draining(facts: Facts) -> Iterator[Finding]:
             "The batch drains: its items may add more",
             f"It has {counted(batch.items, 'item', 'items')}{cap} so far. It closes by itself once all are"
             " done; until then each pending item may add others.",
-            "Wait. To stop it from growing, close it: `fanin close`.",
+            f"Wait. To stop it from growing, close it: `fanin close {batch.batch_id}`.",
             {"items": batch.items},
         )
 
@@ -136,7 +160,8 @@ def _never_sent(facts: Facts) -> Iterator[Finding]:
             "Items were probably never sent",
             f"At least {count:,} missing items, from item {first} on, were added, and no note says that their"
             " messages were sent, as it does for other items of the batch.",
-            f"Repeat the producer with the same keys: it sends what is missing under the same items. {LOST}",
+            "Repeat the producer with the same keys: it sends what is missing under the same items."
+            f" {facts.lost()}",
             evidence,
         )
     elif not facts.begun and not facts.held and not facts.children:  # items of children need no messages
@@ -191,8 +216,9 @@ def _held(facts: Facts) -> Iterator[Finding]:
             f"{'At least ' if facts.held_more else ''}"
             f"{counted(len(facts.held), 'failed item waits', 'failed items wait')} for a decision, because"
             f" the batch was opened to hold them. Item {first} failed: {reason}",
-            "Fix the cause and send them again with `fanin redrive`, acknowledge those whose work is done,"
-            " or let the batch complete with these failures: `fanin release`.",
+            f"Fix the cause and send them again: `fanin redrive {facts.batch.batch_id}`. Or acknowledge those"
+            " whose work is done, or let the batch complete with these failures: `fanin release"
+            f" {facts.batch.batch_id}`.",
             {"held": len(facts.held), "item": first},
         )
 

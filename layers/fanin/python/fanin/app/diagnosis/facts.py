@@ -14,11 +14,6 @@ from fanin.domain.diagnosis import Known, MissingKnown
 from fanin.domain.reports import MissingRange
 from fanin.domain.targets import TargetReport
 
-LOST: Final = (
-    "`fanin resend` sends missing items again, from the file that `fanin fanout` sent; `fanin fail --range`"
-    " fails them; `fanin missing` lists them."
-)
-"""What helps where messages are lost."""
 LAG_MS: Final = 60_000
 """How old the figures of SQS may be: "approximate" counts take a minute to settle."""
 
@@ -95,6 +90,25 @@ class Facts:
         """Whether a failed attempt is so recent that its message may be hidden: it comes again then."""
         hidden = limits.MAX_VISIBILITY_TIMEOUT * 1000 + LAG_MS
         return any(row.at + hidden > self.now for row in self.retries.values())
+
+    @property
+    def left_undone(self) -> bool:
+        """Whether the batch has ended without some of its items, and nobody gave it up."""
+        batch = self.batch
+        return batch.state.terminal and batch.state is not State.CANCELLED and self.done_max < batch.items
+
+    def lost(self, queue: str = "") -> str:
+        """What helps where messages are lost, as commands.
+
+        Args:
+            queue: URL of the queue that they were sent to; empty if it is not known, or gone.
+        """
+        batch = self.batch.batch_id
+        return (
+            f"`fanin resend {batch} FILE --queue {queue or 'URL'}` sends missing items again, from the file"
+            f" that `fanin fanout` sent. Or fail them: `fanin fail --range RANGE`; `fanin missing {batch}`"
+            " lists their ranges."
+        )
 
     @property
     def open(self) -> bool:

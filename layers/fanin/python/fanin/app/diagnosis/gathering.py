@@ -85,8 +85,8 @@ def gather(ports: Ports, batch: Batch) -> Facts:
     )
     if batch.state.terminal:
         kept = read_targets(ports.records, batch.batch_id, range(batch.targets)) if batch.targets else ()
-        return replace(facts, targets=tuple(one.report for one in kept))
-    if facts.all_done:
+        facts = replace(facts, targets=tuple(one.report for one in kept))
+    if facts.all_done or (batch.state.terminal and not facts.left_undone):
         return facts
     upto = seen.missing[-1].stop - 1 if seen.missing else batch.items
     sent, sent_more = ports.parts.sent(batch.batch_id, upto=upto, limit=SENT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fanin.app.diagnosis.facts import LAG_MS, LOST, Facts
+from fanin.app.diagnosis.facts import LAG_MS, Facts
 from fanin.app.ports.queues import Figures, QueueReport
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.limits import counted
@@ -58,7 +58,7 @@ def _dead_letters(facts: Facts, report: QueueReport, dead: int) -> Finding:
         "Fix the cause, and let SQS move the messages back: `aws sqs start-message-move-task --source-arn"
         f" {arn or 'ARN'}`. `fanin redrive` does not see them, since their items have not failed. Where"
         " fanin's function for dead letters consumes that queue, as with a TrackedQueue, it fails them."
-        f" {LOST}",
+        f" {facts.lost(report.queue)}",
         {"queue": report.name, "dead_letter_queue": name, "messages": dead},
     )
 
@@ -69,7 +69,7 @@ def _gone(facts: Facts, report: QueueReport) -> Finding:
         Severity.WARNING if facts.moving else Severity.ERROR,
         "The queue is gone",
         f"Missing items were sent to {report.name}, and SQS says that there is no such queue.",
-        f"Take another queue. {LOST}",
+        f"Take another queue. {facts.lost()}",
         {"queue": report.name},
     )
 
@@ -199,7 +199,7 @@ def _empty(facts: Facts, report: QueueReport, figures: Figures) -> Iterator[Find
             f"{report.name} keeps messages for {figures.retention:,} seconds, and"
             f" {'all' if all_past else 'perhaps some'} of the missing items were sent longer ago. It seems"
             " empty.",
-            f"{LOST} Raise the queue's retention period to the batch's lifetime.",
+            f"{facts.lost(report.queue)} Raise the queue's retention period to the batch's lifetime.",
             {**evidence, "retention": figures.retention},
         )
         if all_past:
@@ -212,7 +212,7 @@ def _empty(facts: Facts, report: QueueReport, figures: Figures) -> Iterator[Find
         f"{report.name} seems empty and nothing is in flight, so probably the messages were deleted without"
         f" an acknowledgement, or purged.{lately} Acknowledgements through the ack queue"
         " may be on their way.",
-        f"Check that consumers acknowledge (`@tracker.sqs_handler` does). {LOST}",
+        f"Check that consumers acknowledge (`@tracker.sqs_handler` does). {facts.lost(report.queue)}",
         evidence,
     )
 

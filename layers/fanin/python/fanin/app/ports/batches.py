@@ -447,8 +447,8 @@ class BatchStore(Protocol):
         """
         ...
 
-    def count_flagged(self) -> Mapping[Trouble, int]:
-        """How many batches have each ``attention``; it reads small entries of the index, and no rows."""
+    def count_flagged(self) -> Mapping[Trouble, tuple[int, bool]]:
+        """How many batches have each ``attention``, and whether there are more; as ``count_in``."""
         ...
 
     def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> BatchRows:

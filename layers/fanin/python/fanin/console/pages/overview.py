@@ -43,7 +43,7 @@ class Overview:
 
     Attributes:
         counts: state → number of batches, and whether there are more.
-        troubles: what is wrong → how many batches, in all.
+        troubles: what is wrong → how many batches, in all, as text.
         attention: what somebody should look at, the most urgent first.
         running: live batches without trouble, the newest first.
         buffers: how full the first buffers are.
@@ -52,7 +52,7 @@ class Overview:
     """
 
     counts: Mapping[State, tuple[int, bool]]
-    troubles: Mapping[str, int]
+    troubles: Mapping[str, str]
     attention: tuple[TroubledRow, ...]
     running: tuple[Row, ...]
     buffers: tuple[Level, ...]
@@ -104,12 +104,17 @@ def overview(console: Console, *, fresh: bool = True) -> Overview:
     first = console.fanin.buffers.list(limit=SHOWN)
     levels, unreadable = levels_of(console, first)
     running = tuple(rows_of(console, newest))
-    return Overview(counts, attention.counts, troubled, running, levels, unreadable, attention.cursor)
+    return Overview(counts, _in_all(attention), troubled, running, levels, unreadable, attention.cursor)
 
 
 def _troubled(console: Console, attention: Attention) -> tuple[TroubledRow, ...]:
     rows = rows_of(console, [one.batch for one in attention.batches])
     return tuple(map(TroubledRow, rows, attention.batches))
+
+
+def _in_all(attention: Attention) -> Mapping[str, str]:
+    bound = dict.fromkeys(attention.at_least, "at least ")
+    return {trouble: f"{bound.get(trouble, '')}{count:,}" for trouble, count in attention.counts.items()}
 
 
 def troubles(request: Request) -> Response:
@@ -121,7 +126,7 @@ def troubles(request: Request) -> Response:
         "attention.html",
         here="overview",
         found=_troubled(console, page),
-        troubles=page.counts,
+        troubles=_in_all(page),
         cursor=page.cursor,
     )
 
