@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from fanin import names
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.memory import FixedClock, Memory
+from fanin.adapters.memory.sqs import MessageInFlight
 from fanin.app.buffers import deliveries
 from fanin.app.buffers.service import BufferService
 from fanin.app.buffers.slots import WorkState, WorkStates
@@ -49,6 +50,19 @@ def in_use(memory: Memory) -> int:
     items = sum(row.items for row in memory.batches._rows.values())
     words = memory.words._words.items()
     return items - sum((memory.tree.full ^ word).bit_count() for key, word in words if key.level == 0)
+
+
+def has_messages(memory: Memory) -> bool:
+    """Whether any queue has a message, hidden or not."""
+    received = any(queue._held for queue in memory.queues._queues.values())
+    return received or any(memory.channels.queues.values())
+
+
+def kept(memory: Memory, url: str) -> list[MessageInFlight]:
+    """The messages that are in a queue, hidden or not."""
+    queue = memory.queues._queue(url)
+    queue.counts()  # which drops those past their retention
+    return list(queue._held.values())
 
 
 class Race:
@@ -112,8 +126,7 @@ class Race:
 
     def consume(self) -> None:
         buffers = process(self.memory)
-        queues = self.memory.channels.queues, self.memory.queues._held
-        while self.producing or any(any(queue.values()) for queue in queues):
+        while self.producing or has_messages(self.memory):
             if not self.producing:
                 self.clock.advance(1_000)  # what was taken by those who died comes again
             if work := buffers.take("jobs", most=self.rng.choice([1, 5, 10]), wait=0):
@@ -226,7 +239,7 @@ class Life:
 
     def messages(self) -> bool:
         """Whether there are messages, hidden or not; as long as there are, no time must pass unused."""
-        return any(any(queue.values()) for queue in (self.memory.channels.queues, self.memory.queues._held))
+        return has_messages(self.memory)
 
     def consume(self) -> None:
         buffers = process(self.memory)
@@ -461,7 +474,7 @@ class BufferMachine(RuleBasedStateMachine):
     def _pass(self, seconds: int) -> None:
         """Let time pass; messages expire meanwhile."""
         self.clock.advance(seconds * 1000)
-        self.sure &= {held.message.body for held in self.memory.queues._kept(self.queue)} | self.done
+        self.sure &= {held.body for held in kept(self.memory, self.queue)} | self.done
 
     @invariant()
     def never_more_than_the_limit(self) -> None:
@@ -474,17 +487,17 @@ class BufferMachine(RuleBasedStateMachine):
     @invariant()
     def what_is_accepted_and_not_done_has_a_message_that_counts(self) -> None:
         assert self.sure - self.done <= {
-            held.message.body
-            for held in self.memory.queues._kept(self.queue)
-            if self._is_pending(held.message.attributes[names.ITEM_ATTRIBUTE])
+            held.body
+            for held in kept(self.memory, self.queue)
+            if self._is_pending(held.attributes[names.ITEM_ATTRIBUTE])
         }
 
     @invariant()
     def what_is_finished_is_not_put_in_again(self) -> None:
         assert not self.done & {
-            held.message.body
-            for held in self.memory.queues._kept(self.queue)
-            if self._is_pending(held.message.attributes[names.ITEM_ATTRIBUTE])
+            held.body
+            for held in kept(self.memory, self.queue)
+            if self._is_pending(held.attributes[names.ITEM_ATTRIBUTE])
         }
 
     def _is_pending(self, item: str) -> bool:
