@@ -11,7 +11,7 @@ from fanin import names
 from fanin.adapters.aws import client_factory, error_code, once, translated
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.forks import Threads
-from fanin.app.ports.channels import Offered, Outgoing
+from fanin.app.ports.channels import Channels, Offered, Outgoing
 from fanin.domain.directory import check_channel, is_fifo
 from fanin.domain.failures import MessageAttribute
 from fanin.domain.limits import MAX_QUEUE_BYTES, MAX_QUEUE_MESSAGES, chunks
@@ -46,7 +46,7 @@ _SETTLES: Final = 1.0
 """Seconds after which SQS shows a queue that was made or tagged just before."""
 
 
-class SqsChannels:
+class SqsChannels(Channels):
     """A ``Channels``.
 
     Args:
@@ -104,9 +104,6 @@ class SqsChannels:
             return channel
         *_, account, queue = channel.split(":")
         return self._client().get_queue_url(QueueName=queue, QueueOwnerAWSAccountId=account)["QueueUrl"]
-
-    def send(self, messages: Sequence[Outgoing]) -> list[str | None]:
-        return self.offer(messages).answers(len(messages))
 
     def offer(self, messages: Sequence[Outgoing]) -> Offered:
         lines = _lines(messages)

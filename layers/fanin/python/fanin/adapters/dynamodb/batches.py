@@ -65,12 +65,7 @@ class DynamoBatches(BatchStore):
 
     def create_child(self, batch: Batch, of: ItemPlace, *, instead_of: int | None = None) -> Adoption:
         note = child_note(self._parts_table, of, batch, instead_of=instead_of)
-        failed = self._connection.transact(
-            [
-                {"Put": {**self._new(batch), "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}},
-                {"Put": {**note, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}},
-            ]
-        )
+        failed = self._connection.transact([_put(self._new(batch)), _put(note)])
         if failed is None:
             return Adoption(batch, batch.batch_id)
         row, noted = failed
@@ -111,19 +106,14 @@ class DynamoBatches(BatchStore):
     ) -> int | None:
         change = allocation_of(batch, n, activity._asdict(), by_item=by_item)
         use = {
-            "TableName": self._parts_table,
-            "Item": {
-                names.BATCH_ID: attribute(batch.batch_id),
-                names.PART: attribute(f"add/{key.name}"),
-                "first": attribute(batch.items),
-                "count": attribute(n),
-                names.EXPIRES_AT: attribute(batch.expires_at),
-            },
-            "ConditionExpression": f"attribute_not_exists({names.PART})",
+            names.BATCH_ID: attribute(batch.batch_id),
+            names.PART: attribute(f"add/{key.name}"),
+            "first": attribute(batch.items),
+            "count": attribute(n),
         }
         failed = self._connection.transact(
             [
-                {"Put": {**use, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}},
+                _put(self._new_part(batch, use)),
                 {"Update": _update(self._table, batch.batch_id, change)},
             ]
         )
@@ -136,17 +126,7 @@ class DynamoBatches(BatchStore):
         self, batch: Batch, rows: Sequence[KeyRow], *, activity: Activity, by_item: bool = False
     ) -> bool:
         change = allocation_of(batch, len(rows), activity._asdict(), by_item=by_item, keyed=True)
-        expires = {names.EXPIRES_AT: attribute(batch.expires_at)}
-        puts = [
-            {
-                "Put": {
-                    "TableName": self._parts_table,
-                    "Item": {**row, **expires},
-                    "ConditionExpression": f"attribute_not_exists({names.PART})",
-                }
-            }
-            for row in key_rows(batch.batch_id, rows)
-        ]
+        puts = [{"Put": self._new_part(batch, row)} for row in key_rows(batch.batch_id, rows)]
         update = {"Update": _update(self._table, batch.batch_id, change)}
         return self._connection.transact([*puts, update]) is None
 
@@ -192,12 +172,24 @@ class DynamoBatches(BatchStore):
     def due(self, before: int) -> Iterator[int]:
         return self._index.due(before)
 
+    def _new_part(self, batch: Batch, row: Item) -> dict[str, Any]:
+        return {
+            "TableName": self._parts_table,
+            "Item": {**row, names.EXPIRES_AT: attribute(batch.expires_at)},
+            "ConditionExpression": f"attribute_not_exists({names.PART})",
+        }
+
     def _new(self, batch: Batch) -> dict[str, Any]:
         return {
             "TableName": self._table,
             "Item": encode(batch),
             "ConditionExpression": f"attribute_not_exists({names.BATCH_ID})",
         }
+
+
+def _put(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A put of a transaction, which tells the row that is there if its condition fails."""
+    return {"Put": {**request, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}}
 
 
 def _same(batch: Batch, row: Item | None) -> Batch | None:

@@ -12,7 +12,7 @@ from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.dynamodb.connection import Connection, Written
 from fanin.adapters.dynamodb.rows import Item, Value, attribute, plain
-from fanin.app.ports.parts import FailureRow, KeyRow, Redriven, ResultRow, RetryRow, SentRow, shard
+from fanin.app.ports.parts import FailureRow, KeyRow, PartStore, Redriven, ResultRow, RetryRow, SentRow, shard
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 Place: TypeAlias = Callable[[int, str, int], dict[str, Any]]
@@ -35,7 +35,7 @@ _FIRST: Final = "attribute_not_exists(#item) OR attribute_exists(#given_up)"
 _NOT_LATER: Final = "attribute_not_exists(#failed_at) OR #failed_at <= :failed_at"
 
 
-class DynamoParts:
+class DynamoParts(PartStore):
     """A ``PartStore``.
 
     Notes are in the partition of their batch, where they are listed. Messages, results, and the rows that say
@@ -129,9 +129,6 @@ class DynamoParts:
     def notes(self, batch_id: int, ordinals: Collection[int]) -> dict[int, FailureRow]:
         found = self._found(_key, batch_id, _FAILURE, ordinals)
         return {ordinal: _note(row) for ordinal, row in found.items()}
-
-    def reasons(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
-        return {ordinal: note.reason for ordinal, note in self.notes(batch_id, ordinals).items()}
 
     def put_sent(self, batch_id: int, row: SentRow, *, expires_at: int) -> None:
         # If the SDK sends it twice, the second write sets the same values; one that comes late is refused.

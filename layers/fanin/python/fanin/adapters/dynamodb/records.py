@@ -10,7 +10,7 @@ from fanin import names
 from fanin.adapters import cursors
 from fanin.adapters.dynamodb.connection import Connection
 from fanin.adapters.dynamodb.rows import Item, attribute
-from fanin.app.ports.records import Record, RecordPage
+from fanin.app.ports.records import Record, RecordPage, Records
 from fanin.app.ports.system import Clock
 
 _VALUE = "value"
@@ -27,7 +27,7 @@ def decode(row: Item, name_key: str) -> Record:
     )
 
 
-class DynamoRecords:
+class DynamoRecords(Records):
     """A ``Records``.
 
     Args:
@@ -65,13 +65,6 @@ class DynamoRecords:
     def of_directory(cls, table: str, connection: Connection, clock: Clock) -> DynamoRecords:
         """Records of the directory table, whose partition key is ``topic``."""
         return cls(table, names.TOPIC, names.NAME, str, connection=connection, clock=clock)
-
-    def read(self, namespace: str, names: Collection[str]) -> dict[str, Record]:
-        rows = self._connection.read(
-            self._table, [self._key(namespace, name) for name in dict.fromkeys(names)]
-        )
-        records = (self._record(row) for row in rows)
-        return {record.name: record for record in records if record.lives(self._clock.now())}
 
     def read_all(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], Record]:
         wanted = {(str(self._partition(namespace)), name): (namespace, name) for namespace, name in keys}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from fanin import names
 from fanin.adapters import cursors
@@ -14,6 +15,8 @@ from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import LIVE, Batch, State, Trouble
 from fanin.domain.changes import Change, allocation_of
 from fanin.errors import IdempotencyKeyReused
+
+T = TypeVar("T")
 
 
 class MemoryBatches(BatchStore):
@@ -149,13 +152,10 @@ class MemoryBatches(BatchStore):
             )
             return sorted(place for place in places if place > after)
 
-        places = self._accesses.read("batches.page", query)
-        rows = self.read([batch_id for *_, batch_id in places[:limit]])
-        batches = [row for row in rows.values() if row.state is state]
-        if len(places) <= limit:
-            return BatchRows(batches, None)
-        shard, due_at, _, batch_id = places[limit - 1]
-        return BatchRows(batches, cursors.encode(listing, shard, due_at, batch_id))
+        found, rows = self._page("page", query, lambda place: place[-1], limit)
+        last = found[limit - 1] if len(found) > limit else None
+        more = None if last is None else cursors.encode(listing, last[0], last[1], last[3])
+        return BatchRows([row for row in rows if row.state is state], more)
 
     def page_of_user_key(self, user_key: str, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         listing = cursors.listing_of("batches of", user_key)
@@ -165,10 +165,8 @@ class MemoryBatches(BatchStore):
             mine = (batch_id for batch_id, row in self._rows.items() if user_key and row.user_key == user_key)
             return sorted((one for one in mine if before is None or one < before), reverse=True)
 
-        found = self._accesses.read("batches.page_of_user_key", query)
-        page = found[:limit]
-        batches = list(self.read(page).values())
-        return BatchRows(batches, cursors.encode(listing, page[-1]) if len(found) > limit else None)
+        found, rows = self._page("page_of_user_key", query, lambda place: place, limit)
+        return BatchRows(rows, cursors.encode(listing, found[limit - 1]) if len(found) > limit else None)
 
     def page_of_parent(self, batch_id: int, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         listing = f"children of {batch_id}"
@@ -180,10 +178,9 @@ class MemoryBatches(BatchStore):
             ]
             return sorted(one for one in mine if one[0] > after)
 
-        found = self._accesses.read("batches.page_of_parent", query)
-        page = found[:limit]
-        rows = list(self.read([child for _, child in page]).values())
-        return BatchRows(rows, cursors.encode(listing, int(page[-1][0])) if len(found) > limit else None)
+        found, rows = self._page("page_of_parent", query, lambda place: place[1], limit)
+        more = cursors.encode(listing, int(found[limit - 1][0])) if len(found) > limit else None
+        return BatchRows(rows, more)
 
     def page_of_flagged(self, *, cursor: str | None = None, limit: int = 100) -> BatchRows:
         order = {trouble: place for place, trouble in enumerate(Trouble)}
@@ -194,10 +191,16 @@ class MemoryBatches(BatchStore):
             found = [(order[row.attention], -row.batch_id) for row in rows if row.attention]
             return sorted(place for place in found if not after or place > (after[0], -after[1]))
 
-        found = self._accesses.read("batches.page_of_flagged", query)
-        place = found[min(limit, len(found)) - 1] if found else (0, 0)
-        more = cursors.encode("attention", place[0], -place[1]) if len(found) > limit else None
-        return BatchRows(list(self.read([-one for _, one in found[:limit]]).values()), more)
+        found, rows = self._page("page_of_flagged", query, lambda place: -place[1], limit)
+        last = found[limit - 1] if len(found) > limit else None
+        return BatchRows(rows, None if last is None else cursors.encode("attention", last[0], -last[1]))
+
+    def _page(
+        self, call: str, query: Callable[[], list[T]], batch_id: Callable[[T], int], limit: int
+    ) -> tuple[list[T], list[Batch]]:
+        """All places that a listing finds, and the rows of a page of them."""
+        found = self._accesses.read(f"batches.{call}", query)
+        return found, list(self.read([batch_id(place) for place in found[:limit]]).values())
 
     def count_flagged(self) -> Mapping[Trouble, tuple[int, bool]]:
         def count() -> Mapping[Trouble, int]:

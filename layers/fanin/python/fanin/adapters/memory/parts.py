@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.parts import FailureRow, KeyRow, Redriven, ResultRow, RetryRow, SentRow
+from fanin.app.ports.parts import FailureRow, KeyRow, PartStore, Redriven, ResultRow, RetryRow, SentRow
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -43,7 +43,7 @@ class _Rows(dict[Any, T]):
         return [self[key] for key in reversed(self._order[max(0, last - limit) : last])]
 
 
-class MemoryParts:
+class MemoryParts(PartStore):
     """A ``PartStore``.
 
     Args:
@@ -91,10 +91,6 @@ class MemoryParts:
 
     def notes(self, batch_id: int, ordinals: Collection[int]) -> dict[int, FailureRow]:
         return self._accesses.read("parts.notes", lambda: self._failures[batch_id].of(ordinals))
-
-    def reasons(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
-        rows = self._accesses.read("parts.reasons", lambda: self._failures[batch_id].of(ordinals))
-        return {ordinal: row.reason for ordinal, row in rows.items()}
 
     def put_sent(self, batch_id: int, row: SentRow, *, expires_at: int) -> None:  # noqa: ARG002
         def put() -> None:

@@ -7,14 +7,14 @@ from functools import partial
 
 from fanin.adapters.memory.accesses import Accesses
 from fanin.adapters.memory.sqs.queue import DEFAULTS, Queue
-from fanin.app.ports.channels import Offered, Outgoing
+from fanin.app.ports.channels import Channels, Offered, Outgoing
 from fanin.app.ports.queues import QueueReport, QueueState, Received
 from fanin.app.ports.system import Clock, Random
 from fanin.domain.directory import check_channel
 from fanin.errors import ChannelRefused
 
 
-class MemoryChannels:
+class MemoryChannels(Channels):
     """A ``Channels`` that keeps the messages it is sent.
 
     Attributes:
@@ -38,9 +38,6 @@ class MemoryChannels:
         if channel not in self.queues:
             raise ChannelRefused(f"there is no queue {channel!r} with the tag fanin:channel")
         return channel
-
-    def send(self, messages: Sequence[Outgoing]) -> list[str | None]:
-        return self.offer(messages).answers(len(messages))
 
     def offer(self, messages: Sequence[Outgoing]) -> Offered:
         refused: dict[int, str] = {}

@@ -9,11 +9,11 @@ from typing import Any
 
 from fanin.adapters import cursors
 from fanin.adapters.memory.accesses import Accesses
-from fanin.app.ports.records import Record, RecordPage
+from fanin.app.ports.records import Record, RecordPage, Records
 from fanin.app.ports.system import Clock
 
 
-class MemoryRecords:
+class MemoryRecords(Records):
     """A ``Records``.
 
     Args:
@@ -31,13 +31,6 @@ class MemoryRecords:
         self._clock = clock
         self._namespaces: dict[str, dict[str, Record]] = {}
         self.changes: list[tuple[str, Record | None, Record | None]] = []
-
-    def read(self, namespace: str, names: Collection[str]) -> dict[str, Record]:
-        rows = {
-            name: self._accesses.read(f"{self._table}.read", partial(self._get, namespace, name))
-            for name in dict.fromkeys(names)
-        }
-        return {name: row for name, row in rows.items() if row is not None}
 
     def read_all(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], Record]:
         rows = {

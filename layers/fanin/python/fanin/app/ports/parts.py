@@ -197,7 +197,7 @@ class PartStore(Protocol):
 
     def reasons(self, batch_id: int, ordinals: Collection[int]) -> dict[int, str]:
         """Read the reasons in the notes of some items, by ordinal; items without a note are left out."""
-        ...
+        return {ordinal: note.reason for ordinal, note in self.notes(batch_id, ordinals).items()}
 
     def failures(
         self, batch_id: int, *, cursor: str | None = None, limit: int = 100

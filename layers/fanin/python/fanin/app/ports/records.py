@@ -48,7 +48,8 @@ class Records(Protocol):
 
     def read(self, namespace: str, names: Collection[str]) -> dict[str, Record]:
         """Read records; missing ones are left out of the result."""
-        ...
+        found = self.read_all([(namespace, name) for name in names])
+        return {name: record for (_, name), record in found.items()}
 
     def read_all(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], Record]:
         """Read records of several namespaces, by namespace and name; missing ones are left out."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Final, cast
 
 from fanin import names
@@ -93,7 +94,7 @@ class Gather:
         correlation.free(self._ports, plan.correlation_id, batch.batch_id)
         received, failed = self.tally(ledger, batch)
         missing = batch.items - received - failed
-        first = [] if not missing else list(_first(_missing(ledger, batch.batch_id), NAMED))
+        first = [] if not missing else list(islice(_missing(ledger, batch.batch_id), NAMED))
         failures = cast("list[dict[str, Any]]", event.detail["failures"])
         refused = [failure["ordinal"] for failure in failures]
         named = read_names(self._ports.records, batch.batch_id, {*first, *refused})
@@ -170,7 +171,3 @@ def _missing(ledger: Ledger, batch_id: int) -> Iterator[int]:
         cursor = page.cursor
         if cursor is None:
             return
-
-
-def _first(ordinals: Iterator[int], most: int) -> Iterator[int]:
-    return (ordinal for _, ordinal in zip(range(most), ordinals, strict=False))

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from fanin.app.ports.records import Records
+from fanin.app.ports.records import Record, Records
 from fanin.domain.batch import Batch
 from fanin.domain.scatter import Recipient, Scatter
 from fanin.errors import BatchNotFound
@@ -91,7 +91,7 @@ def span(chunk: int) -> range:
 def put_plan(records: Records, batch: Batch, plan: ScatterPlan) -> bool:
     """Write the plan of a batch that is about to be opened; False if another scatter drew the same id."""
     value = asdict(plan)
-    record, written = records.put(_namespace(batch), _PLAN, value, expires_at=batch.expires_at, if_version=0)
+    record, written = _put(records, batch, _PLAN, value)
     return written or (record is not None and record.value == value)
 
 
@@ -122,9 +122,7 @@ def put_chunk(records: Records, batch: Batch, number: int, chunk: Chunk) -> tupl
     Returns:
         The chunk as it is stored now, and whether this call wrote it.
     """
-    record, written = records.put(
-        _namespace(batch), _to(number), chunk.value, expires_at=batch.expires_at, if_version=0
-    )
+    record, written = _put(records, batch, _to(number), chunk.value)
     if record is None:
         raise _lost(batch.batch_id, number)
     return Chunk.of(record.value), written
@@ -192,7 +190,7 @@ def put_asked(records: Records, batch: Batch, chunk: int, wave: int, ordinals: C
         if set(ordinals) <= set(before):
             return
         value = {"to": sorted({*before, *ordinals})}
-        if records.put(_namespace(batch), name, value, expires_at=batch.expires_at, if_version=version)[1]:
+        if _put(records, batch, name, value, over=version)[1]:
             return
 
 
@@ -211,7 +209,7 @@ def read_names(records: Records, batch_id: int, ordinals: Collection[int]) -> di
 
 def put_sent(records: Records, batch: Batch) -> None:
     """Record that the jobs for all recipients were queued."""
-    records.put(_namespace(batch), _SENT, {}, expires_at=batch.expires_at)
+    _put(records, batch, _SENT, {}, over=None)
 
 
 def was_sent(records: Records, batch: Batch) -> bool:
@@ -222,6 +220,13 @@ def was_sent(records: Records, batch: Batch) -> bool:
 def reply_name(ordinal: int) -> str:
     """Name of a recipient's reply; names sort like ordinals."""
     return f"reply/{ordinal:013}"
+
+
+def _put(
+    records: Records, batch: Batch, name: str, value: Mapping[str, Any], *, over: int | None = 0
+) -> tuple[Record | None, bool]:
+    """Write a record over a version: by default if there is none, and in any case over None."""
+    return records.put(_namespace(batch), name, value, expires_at=batch.expires_at, if_version=over)
 
 
 def _namespace(batch: Batch) -> str:
