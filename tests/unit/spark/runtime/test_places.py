@@ -1,12 +1,15 @@
-"""The same place by all its names."""
+"""The same place by all its names, and where a path leads."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pyarrow.fs as pafs
 import pytest
 
-from fanin.spark.runtime.places import canonical
+from fanin.spark.runtime import places
+from fanin.spark.runtime.places import canonical, escaped, file_system, is_pattern, s3_options
 
 
 @pytest.mark.parametrize("uri", ["s3://lake/a", "s3a://lake/a/", "s3n://lake/a"])
@@ -28,3 +31,141 @@ def test_a_link_is_the_place_that_it_points_to(tmp_path: Path) -> None:
 
 def test_other_file_systems_are_other_places() -> None:
     assert canonical("hdfs://n/a") == "hdfs://n/a/"
+
+
+@pytest.mark.parametrize("path", ["a*", "a?", "[1]", "{a,b}", "a\\b"])
+def test_a_path_with_signs_of_a_pattern_is_one_unless_they_are_escaped(path: str) -> None:
+    assert is_pattern(path)
+    signs = [letter for letter in escaped(path) if letter == "\\"]
+    assert len(signs) == sum(letter in "*?[]{}" or 2 * (letter == "\\") for letter in path)
+
+
+def test_any_other_path_is_taken_as_it_is() -> None:
+    path = "s3://lake/a b/ü=1/x,y (2).csv"
+    assert not is_pattern(path)
+    assert escaped(path) == path
+
+
+KEYS = {"fs.s3a.access.key": "AK", "fs.s3a.secret.key": "SK"}
+ENDPOINT = {"scheme": "http", "endpoint_override": "minio:9000"}
+
+
+@pytest.mark.parametrize(
+    ("conf", "environment", "options"),
+    [
+        ({}, {"AWS_REGION": "eu-west-1"}, {}),
+        (
+            {**KEYS, "fs.s3a.session.token": "ST"},
+            {},
+            {"access_key": "AK", "secret_key": "SK", "session_token": "ST"},
+        ),
+        (
+            {**KEYS, "fs.s3a.bucket.lake.access.key": "BK", "fs.s3a.bucket.lake.secret.key": "BS"},
+            {},
+            {"access_key": "BK", "secret_key": "BS"},
+        ),
+        ({**KEYS, "fs.s3a.bucket.pond.access.key": "BK"}, {}, {"access_key": "AK", "secret_key": "SK"}),
+        ({"fs.s3a.endpoint.region": "eu-west-1"}, {"AWS_REGION": "us-east-1"}, {"region": "eu-west-1"}),
+        ({"fs.s3a.endpoint": "minio:9000", "fs.s3a.connection.ssl.enabled": "false"}, {}, ENDPOINT),
+        ({"fs.s3a.endpoint": "minio:9000"}, {}, {**ENDPOINT, "scheme": "https"}),
+        (
+            {"fs.s3a.endpoint": "http://minio:9000", "fs.s3a.path.style.access": "false"},
+            {},
+            {**ENDPOINT, "force_virtual_addressing": True},
+        ),
+        (
+            {},
+            {"AWS_ENDPOINT_URL": "http://other", "AWS_ENDPOINT_URL_S3": "http://minio:9000"},
+            ENDPOINT,
+        ),
+        (
+            {"fs.s3a.endpoint": "s3.amazonaws.com"},
+            {"AWS_ENDPOINT_URL": "http://minio:9000", "AWS_DEFAULT_REGION": "eu-west-1"},
+            {**ENDPOINT, "region": "eu-west-1"},
+        ),
+        ({"fs.s3a.endpoint": "http://minio:9000"}, {"AWS_ENDPOINT_URL_S3": "http://other"}, ENDPOINT),
+        (
+            {"fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"},
+            {},
+            {"anonymous": True},
+        ),
+        (
+            {},
+            {"AWS_ENDPOINT_URL": "http://x:1", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"},
+            {},
+        ),
+        (
+            {},
+            {"AWS_ENDPOINT_URL": "http://x:1", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "false"},
+            {"scheme": "http", "endpoint_override": "x:1"},
+        ),
+    ],
+)
+def test_settings_of_s3a_come_before_the_environment(
+    conf: dict[str, str], environment: dict[str, str], options: dict[str, Any]
+) -> None:
+    assert s3_options("lake", conf.get, environment) == options
+
+
+@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
+def test_paths_of_this_machine(tmp_path: Path, form: str) -> None:
+    system, root = file_system(form.format(tmp_path))
+    assert (system.type_name, root) == ("local", str(tmp_path))
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
+def test_a_bucket_without_an_endpoint_is_looked_for(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given an environment that names a region, as on EMR, and a bucket in another one
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setattr(places.pafs, "resolve_s3_region", {"lake": "eu-central-1"}.__getitem__)
+
+    system, root = file_system(f"{scheme}://lake/acks/day=1/")
+
+    assert isinstance(system, pafs.S3FileSystem)
+    assert (system.region, root) == ("eu-central-1", "lake/acks/day=1")
+
+
+class Regional:
+    """S3 in one region, with a bucket that is in eu-west-1."""
+
+    def __init__(self, region: str) -> None:
+        self.region = region
+
+    def get_file_info(self, path: str) -> None:
+        if self.region != "eu-west-1":
+            raise OSError(f"{path}: the configured region is {self.region} while the bucket is in eu-west-1")
+
+
+def out_of_reach(bucket: str) -> str:
+    raise OSError(f"When resolving region for bucket '{bucket}': could not connect")
+
+
+@pytest.fixture
+def only_own_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S3 for a job that reaches it in its own region only, as in a VPC without NAT."""
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_DEFAULT_REGION", "AWS_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(places.pafs, "resolve_s3_region", out_of_reach)
+    monkeypatch.setattr(places.pafs, "S3FileSystem", Regional)
+
+
+@pytest.mark.usefixtures("only_own_region")
+def test_a_bucket_that_cannot_be_looked_for_is_asked_for_where_the_job_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given a job in the region of the bucket
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    assert file_system("s3://lake/acks")[0].region == "eu-west-1"
+
+    # When it is in another one, then the error says so at once
+    monkeypatch.setenv("AWS_REGION", "us-west-2")
+    with pytest.raises(OSError, match=r"lake/acks: the configured region is us-west-2"):
+        file_system("s3://lake/acks")
+
+
+@pytest.mark.usefixtures("only_own_region")
+def test_a_bucket_of_which_nothing_says_where_it_is_is_an_error_that_names_it() -> None:
+    with pytest.raises(OSError, match="bucket 'lake'"):
+        file_system("s3://lake/acks")

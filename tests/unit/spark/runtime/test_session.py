@@ -1,13 +1,17 @@
-"""Where Spark finds its Java."""
+"""Where Spark finds its Java, which sessions are refused, and how many tasks read what."""
 
 from __future__ import annotations
 
 import os
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from fanin.errors import InvalidRequest
 from fanin.spark.runtime import session
+from fanin.spark.runtime.session import UNBOUNDED, classic, most_tasks, one_task_for_each_file
 
 
 @pytest.fixture
@@ -44,3 +48,82 @@ def test_without_one_there_either_spark_says_so_itself(environment):
     (environment / "venv" / "bin" / "java").unlink()
     session._find_java()
     assert "JAVA_HOME" not in os.environ
+
+
+def test_a_session_of_connect_is_refused() -> None:
+    session: Any = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    with pytest.raises(
+        InvalidRequest, match=r"acknowledge was called with a session of Spark Connect.*spark-submit"
+    ):
+        classic(session, "acknowledge")
+
+
+def test_any_other_passes() -> None:
+    session: Any = object()
+    assert classic(session, "acknowledge") is session
+
+
+DYNAMIC = {"spark.dynamicAllocation.enabled": "true"}
+
+
+@pytest.mark.parametrize(
+    ("conf", "now", "most"),
+    [
+        ({}, 2, 2),
+        ({"spark.dynamicAllocation.enabled": "false", "spark.dynamicAllocation.maxExecutors": "9"}, 8, 8),
+        (DYNAMIC, 2, UNBOUNDED),
+        ({**DYNAMIC, "spark.dynamicAllocation.maxExecutors": "infinity"}, 2, UNBOUNDED),
+        ({**DYNAMIC, "spark.dynamicAllocation.maxExecutors": "2147483647"}, 2, UNBOUNDED),
+        ({**DYNAMIC, "spark.dynamicAllocation.maxExecutors": "8", "spark.executor.cores": "4"}, 2, 32),
+        ({**DYNAMIC, "spark.dynamicAllocation.maxExecutors": "8", "spark.executor.cores": "4"}, 100, 100),
+        (
+            {
+                **DYNAMIC,
+                "spark.dynamicAllocation.maxExecutors": "8",
+                "spark.executor.cores": "4",
+                "spark.task.cpus": "2",
+            },
+            2,
+            16,
+        ),
+        ({**DYNAMIC, "spark.dynamicAllocation.maxExecutors": "8"}, 2, 8),
+    ],
+)
+def test_a_cluster_counts_as_it_may_grow(conf: dict[str, str], now: int, most: int) -> None:
+    context = SimpleNamespace(defaultParallelism=now, getConf=lambda: conf)
+    assert most_tasks(SimpleNamespace(sparkContext=context)) == most
+
+
+def test_files_are_joined_again_afterwards_whatever_happens() -> None:
+    # Given the settings of a session
+    settings = {"spark.sql.files.openCostInBytes": "4MB", "spark.sql.files.maxPartitionBytes": "128MB"}
+    conf = SimpleNamespace(get=settings.__getitem__, set=settings.__setitem__)
+
+    # When tasks are planned, and fail
+    def plan() -> None:
+        with one_task_for_each_file(SimpleNamespace(conf=conf)):  # type: ignore[arg-type]
+            planned.append(settings["spark.sql.files.openCostInBytes"])
+            raise ConnectionError("the executors are gone")
+
+    planned: list[str] = []
+    with pytest.raises(ConnectionError):
+        plan()
+    assert planned == ["128MB"]
+
+    # Then the setting is as before
+    assert settings["spark.sql.files.openCostInBytes"] == "4MB"
+
+
+def test_files_are_joined_again_when_the_last_of_several_threads_is_done() -> None:
+    # Given two threads of a session that plan at the same time
+    settings = {"spark.sql.files.openCostInBytes": "4MB", "spark.sql.files.maxPartitionBytes": "128MB"}
+    spark = SimpleNamespace(conf=SimpleNamespace(get=settings.__getitem__, set=settings.__setitem__))
+    first, second = (one_task_for_each_file(spark) for _ in range(2))  # type: ignore[arg-type]
+    first.__enter__()
+    second.__enter__()
+
+    # When they end one after the other, then the setting stays until both have
+    first.__exit__(None, None, None)
+    assert settings["spark.sql.files.openCostInBytes"] == "128MB"
+    second.__exit__(None, None, None)
+    assert settings["spark.sql.files.openCostInBytes"] == "4MB"

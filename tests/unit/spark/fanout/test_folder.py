@@ -1,4 +1,4 @@
-"""What the refusal of a folder says: how the input differs, and which batch was opened."""
+"""What a folder tells: whose it is, how another input differs, and which messages were sent."""
 
 from __future__ import annotations
 
@@ -8,8 +8,17 @@ import pytest
 
 from fanin.domain.batch import OpenBatch
 from fanin.errors import InvalidRequest
-from fanin.spark.fanout.folder import check_key, note_batch, noted_batch, other_input, what_to_do
+from fanin.spark.fanout.folder import (
+    SentMessages,
+    check_key,
+    note_batch,
+    noted_batch,
+    other_input,
+    what_to_do,
+)
+from fanin.spark.runtime.files import Folder
 from tests.unit.spark.conftest import MemoryStack
+from tests.unit.spark.runtime.file_systems import FileSystem
 
 ROWS = {"path": "rows.csv", "format": "csv", "body": None, "schema": None, "multiline": False}
 AGAIN = {"retry_of": 7, "staging": "/first", "pending": False}
@@ -145,3 +154,38 @@ def test_nobody_is_told_to_delete_rows_that_only_this_folder_can_send() -> None:
         assert "delete" not in told
         files.write("batch.json", '{"batch_id": 5}')
     assert "Batch 5 was opened from it" in told
+
+
+@pytest.fixture
+def system() -> FileSystem:
+    return FileSystem()
+
+
+@pytest.fixture
+def messages(system: FileSystem) -> SentMessages:
+    return SentMessages(Folder(system.session(), "/folder"), 7)
+
+
+def test_the_results_of_the_first_run_that_ends_count(messages: SentMessages) -> None:
+    first, second = messages.new(), messages.new()
+    assert first != second
+    assert messages.results() is None
+    messages.finish(second)
+    messages.finish(first)
+    assert messages.results() == second
+
+
+def test_messages_may_have_been_sent_once_a_run_began(system: FileSystem, messages: SentMessages) -> None:
+    other = SentMessages(Folder(system.session(), "/folder"), 77)
+    assert not messages.began()
+    messages.begin()
+    assert (messages.began(), other.began()) == (True, False)
+
+
+@pytest.mark.parametrize("damaged", ["", '{"results": "sent', "[]", "{}"])
+def test_a_note_of_results_that_is_damaged_is_named_with_what_to_do(
+    system: FileSystem, messages: SentMessages, damaged: str
+) -> None:
+    system.files["/folder/sent-7.json"] = damaged.encode()
+    with pytest.raises(InvalidRequest, match=r"/folder/sent-7\.json is damaged.* start again"):
+        messages.results()
