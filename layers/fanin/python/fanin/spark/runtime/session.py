@@ -50,6 +50,8 @@ _ALONE: Final[Mapping[str, str]] = {
     # To open a file costs as much as to read this many bytes, by default 4 MiB, as on S3: of a file on this
     # machine that is a thousand times too much, and of small files makes a task of every thirty.
     "spark.sql.files.openCostInBytes": "65536",
+    # By default each of up to 10,000 files has a task that looks it up: longer than it takes to read it.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
 }
 """Settings for a process that was not started by spark-submit, for example on a laptop or in a test."""
 
