@@ -21,8 +21,8 @@ from fanin.client.consuming.acknowledging import LedgerAcknowledger
 from fanin.client.frames.envelope_sender import Notice
 from fanin.client.frames.envelopes import OCTETS, Envelope
 from fanin.client.frames.receiver import Delivery, Disposition, IdempotentReceiver
+from fanin.client.frames.repeat_buffer import SqliteRepeatBuffer
 from fanin.client.frames.repeater import Repeater
-from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import Batch, State
 from fanin.domain.frames import OpenFrame

@@ -15,8 +15,8 @@ from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ports.words import Claimed, ItemClaim
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.receiver import Disposition, IdempotentReceiver, TakenLease
+from fanin.client.frames.repeat_buffer import SqliteRepeatBuffer
 from fanin.client.frames.repeater import Repeater
-from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.domain.frames import Ticket
 from tests.stateful.frame_machine import FrameMachine
 from tests.stateful.test_machine import assert_found_out, quick

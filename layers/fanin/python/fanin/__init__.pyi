@@ -2,8 +2,8 @@ from fanin.client.frames.envelopes import JsonCodec as JsonCodec
 from fanin.client.frames.envelopes import ProtobufCodec as ProtobufCodec
 from fanin.client.frames.receiver import IdempotentReceiver as IdempotentReceiver
 from fanin.client.frames.repeat_buffer import MemoryRepeatBuffer as MemoryRepeatBuffer
+from fanin.client.frames.repeat_buffer import SqliteRepeatBuffer as SqliteRepeatBuffer
 from fanin.client.frames.repeater import Repeater as Repeater
-from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer as SqliteRepeatBuffer
 from fanin.client.frames.sqs import SqsReceiver as SqsReceiver
 from fanin.client.frames.sqs import SqsTransport as SqsTransport
 from fanin.client.frames.sqs import queue_notices as queue_notices

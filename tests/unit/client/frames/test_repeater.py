@@ -16,13 +16,12 @@ from fanin.app.frames import FrameService
 from fanin.client.frames.envelope_sender import Notice
 from fanin.client.frames.envelopes import Envelope
 from fanin.client.frames.receiver import Delivery
-from fanin.client.frames.repeat_buffer import BufferUsage, MemoryRepeatBuffer
+from fanin.client.frames.repeat_buffer import BufferUsage, MemoryRepeatBuffer, SqliteRepeatBuffer
 from fanin.client.frames.repeater import CheckSchedule, Repeater
-from fanin.client.frames.sqlite_repeat_buffer import SqliteRepeatBuffer
 from fanin.domain.frames import Frame, OpenFrame
 from fanin.errors import BufferFull, EnvelopesRefused, InvalidRequest, ServiceUnavailable, Throttled
 from tests.unit.client.frames.conftest import World
-from tests.unit.client.frames.test_sqlite_repeat_buffer import limit_disk
+from tests.unit.client.frames.test_repeat_buffer import limit_disk
 
 
 def test_forgets_a_frame_when_it_hears_that_it_is_complete(world: World) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from fanin.app.bisect import bisect
 from fanin.client.frames.envelopes import Envelope
-from fanin.client.frames.repeat_buffer import IndexRange, RepeatBuffer
 from fanin.domain.limits import chunks
 from fanin.errors import EnvelopesRefused, ServiceUnavailable
+
+if TYPE_CHECKING:  # receivers need no SQLite
+    from fanin.client.frames.repeat_buffer import IndexRange, SqliteRepeatBuffer
 
 Transport: TypeAlias = Callable[[Sequence[Envelope]], object]
 """Sends envelopes of one frame.
@@ -73,7 +75,7 @@ class EnvelopeSender:
         buffer: keeps them.
     """
 
-    def __init__(self, transport: Transport, buffer: RepeatBuffer) -> None:
+    def __init__(self, transport: Transport, buffer: SqliteRepeatBuffer) -> None:
         self._transport = transport
         self._buffer = buffer
 

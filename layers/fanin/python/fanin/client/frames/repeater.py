@@ -14,7 +14,7 @@ from fanin.adapters.backoff import Backoff
 from fanin.app.api import Frames
 from fanin.client.frames.envelope_sender import EnvelopeSender, Notice, PayloadCheck, Sending, Transport
 from fanin.client.frames.envelopes import OCTETS, check_content_type
-from fanin.client.frames.repeat_buffer import IndexRange, RepeatBuffer, SetAside
+from fanin.client.frames.repeat_buffer import IndexRange, SetAside, SqliteRepeatBuffer
 from fanin.domain import limits
 from fanin.domain.batch import State
 from fanin.domain.frames import DESTINATION, REPLY_TO, SOURCE, Frame, OpenFrame
@@ -137,7 +137,7 @@ class Repeater:
         self,
         frames: Frames,
         transport: Transport,
-        buffer: RepeatBuffer,
+        buffer: SqliteRepeatBuffer,
         *,
         template: OpenFrame | None = None,
         notices: Callable[[], Iterable[Notice]] = tuple,
