@@ -14,7 +14,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
 
 COMMANDS = [
     "open", "add", "ack", "fail", "close", "change", "cancel", "status", "item", "missing", "failures",
-    "results", "verify", "redrive", "resend", "attention", "why", "targets", "completion",
+    "results", "verify", "redrive", "resend", "attention", "why", "targets",
     "list", "expire", "watch", "fanout", "scatter", "scatter start", "scatter show", "replies",
     "directory", "directory register", "directory deregister", "directory show", "directory list",
     "route", "route put", "route show", "route list", "route delete", "route send",

@@ -9,14 +9,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from fanin.cli.coercion import without_pydantic
+from fanin.cli.main import without_pydantic
 
 KINDS = """
 import sys
 from enum import StrEnum
 from typing import Annotated
 import typer
-from fanin.cli.coercion import without_pydantic
+from fanin.cli.main import without_pydantic
 
 class Colour(StrEnum):
     RED = "red"

@@ -36,10 +36,10 @@ def test_no_module_declares_a_command_that_the_table_does_not_have():
 def test_only_the_module_that_is_called_is_loaded():
     code = (
         "import sys\nfrom fanin.cli.commands import Commands\nCommands()['why']\n"
-        "print([m for m in ('fanin.cli.why', 'fanin.cli.fanout', 'fanin.cli.spark') if m in sys.modules])"
+        "print([m for m in ('fanin.cli.reading', 'fanin.cli.fanout', 'fanin.cli.spark') if m in sys.modules])"
     )
     said = subprocess.check_output([sys.executable, "-c", code], text=True)  # noqa: S603
-    assert said == "['fanin.cli.why']\n"
+    assert said == "['fanin.cli.reading']\n"
 
 
 def test_the_help_has_all_in_their_order():

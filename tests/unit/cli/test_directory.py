@@ -1,4 +1,4 @@
-"""fanin directory register, deregister, show, list."""
+"""The directory, routes, and events that are routed."""
 
 from __future__ import annotations
 
@@ -27,3 +27,23 @@ def test_a_registration_is_made_shown_listed_and_ended(run) -> None:
     assert "nobody" in run("directory", "deregister", "cars", "a").stdout
     assert run("directory", "show", "cars", "a").exit_code == ExitCode.NOT_FOUND
     assert run("directory", "register", "cars", "a", "elsewhere").exit_code == ExitCode.REFUSED
+
+
+def test_a_route_is_made_shown_listed_and_deleted(run) -> None:
+    assert (
+        run("route", "put", "orders", "desk", '{"source": ["shop"]}', "-a", "size=big").stdout == "orders\n"
+    )
+    shown = run("route", "show", "orders").stdout
+    assert '{"source": ["shop"]}' in shown
+    assert "size=big" in shown
+    assert "desk" in run("route", "list").stdout
+    assert run("route", "delete", "orders").stdout == "deleted\n"
+    assert "no such route" in run("route", "delete", "orders").stdout
+    assert run("route", "show", "orders").exit_code == ExitCode.NOT_FOUND
+
+
+def test_an_event_is_sent(run) -> None:
+    detail = '{"correlation_id": "mine"}'
+    assert run("route", "send", "shop", "Placed", detail).stdout == "mine\n"
+    for bad in ("{", "[]"):
+        assert run("route", "send", "shop", "Placed", bad).exit_code == ExitCode.USAGE

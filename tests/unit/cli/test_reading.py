@@ -1,4 +1,4 @@
-"""fanin status, missing, failures, verify."""
+"""Commands that read batches."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import json
 
 import pytest
 
+from fanin import SentItems, Tracker
 from fanin.cli.exits import ExitCode
 from fanin.domain.batch import State
+from fanin.domain.targets import TargetState
+from fanin.testing import InMemoryService
 
 
 @pytest.fixture
@@ -106,3 +109,129 @@ def test_failures_are_counted_by_error_and_their_messages_shown(run, tracker, gr
 def test_a_message_that_was_not_kept_exits_with_1(run, tracker, group):
     tracker.fail(group[2], "lost")
     assert run("failures", group.batch_id, "--message", group[2]).exit_code == ExitCode.WRONG
+
+
+TOKEN = "t" * 40 + "abcd"
+
+
+@pytest.fixture
+def service() -> InMemoryService:
+    return InMemoryService()
+
+
+@pytest.fixture
+def tracker(service: InMemoryService) -> Tracker:
+    """The command line's, with functions that call targets back."""
+    return service.tracker
+
+
+def test_a_batch_is_opened_with_targets_and_shows_them_masked(run, tracker) -> None:
+    opened = run(
+        "open", "--on-end", f"step_functions={TOKEN}", "--on-end", "failed:webhook=https://a.example/s?k=v"
+    )
+    assert opened.exit_code == 0, opened.stderr
+
+    shown = run("targets", opened.stdout.strip())
+
+    assert shown.exit_code == 0
+    assert "…abcd" in shown.stdout
+    assert "https://a.example/…" in shown.stdout
+    assert TOKEN not in shown.stdout
+    assert "s?k=v" not in shown.stdout
+
+
+def test_a_parked_target_is_an_exit_code_and_is_told_again_on_request(run, tracker, service) -> None:
+    # Given a batch whose target refuses
+    refusing = service._runtime.memory.callbacks.refusing
+    refusing.add(TOKEN)
+    batch = tracker.open(on_end=[{"type": "step_functions", "task_token": TOKEN}])
+    tracker.close(batch.batch_id)
+    assert run("targets", batch.batch_id).exit_code == ExitCode.WRONG
+    # When it does no more
+    refusing.clear()
+    assert run("targets", batch.batch_id, "--redeliver").exit_code == 0
+    # Then
+    assert [target.state for target in tracker.targets(batch.batch_id)] == [TargetState.DELIVERED]
+
+
+def test_a_live_batch_is_not_told_of(run, tracker) -> None:
+    result = run("targets", tracker.open().batch_id, "--redeliver")
+    assert result.exit_code != 0
+    assert "told when it ends" in result.stderr
+
+
+@pytest.mark.parametrize("bad", ["sqs", "pager=x", "later:sqs=https://q", "sqs="])
+def test_what_is_not_a_target_is_refused(run, tracker, bad) -> None:
+    result = run("open", "--on-end", bad)
+    assert result.exit_code == ExitCode.USAGE
+    assert "TYPE=WHERE" in result.stderr
+    assert tracker.list(State.OPEN).batches == ()
+
+
+def test_a_fan_out_calls_back(run, tracker, service, tmp_path) -> None:
+    queue, then = service.queue("work"), service.queue("then", channel=True)
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"a":1}\n')
+    result = run("fanout", rows, "--queue", queue, "--on-end", f"complete:sqs={then}", "--json")
+    assert result.exit_code == 0, result.stderr
+    (target,) = tracker.targets(result.document["batch_id"])
+    assert (target.to, target.when.value) == ("then", "complete")
+
+
+def test_a_batch_without_targets_says_so(run, tracker) -> None:
+    batch = tracker.open()
+
+    shown = run("targets", str(batch.batch_id))
+
+    assert (shown.exit_code, "opened without --on-end" in shown.stderr) == (0, True)
+
+
+def test_it_says_the_reason_what_to_do_and_what_is_missing(run, tracker):
+    group = tracker.add(tracker.open().batch_id, 10)
+    tracker.note_sent(group.batch_id, SentItems("https://sqs/1/work", 0, 7))
+    tracker.ack(group[:4])
+
+    shown = run("why", group.batch_id).stdout
+
+    assert f"batch {group.batch_id} is open: 4 of 10 items are done" in shown
+    assert "info: The batch is still open (open_not_closed)" in shown
+    assert "→ Close it once everything is added" in shown
+    assert "  4..7  unknown: " in shown
+    assert "  7..10  never_sent: no note says that these items were sent" in shown
+
+
+def test_as_json_it_is_the_answer_of_the_api(run, tracker):
+    group = tracker.add(tracker.open().batch_id, 10)
+
+    found = run("why", group.batch_id, "--json").document
+
+    assert (found["batch_id"], found["done_min"], found["done_max"]) == (group.batch_id, 0, 0)
+    assert found["findings"][0]["severity"] == "info"
+    assert found["missing"][0]["to"] == 10
+
+
+def test_of_more_than_it_shows_it_says_where_the_rest_is(run, tracker):
+    group = tracker.add(tracker.open().batch_id, 10**6)
+
+    shown = run("why", group.batch_id).stdout
+
+    assert f"there may be more: fanin missing {group.batch_id}" in shown
+    assert "0 to 998,272 of 1,000,000 items" in shown  # it has seen 27 words of missing items
+
+
+def test_of_an_unknown_batch_it_fails(run):
+    assert run("why", 5).exit_code != 0
+
+
+def test_what_needs_a_person_has_the_command_that_helps(run, tracker):
+    assert run("attention").exit_code == 0
+    with tracker.batch(user_key="prices") as batch:
+        tracker.fail(batch.add(1)[0], "no price")
+
+    found = run("attention")
+
+    assert found.stdout.splitlines()[1:] == [
+        f"{batch.id}\t1 failed item, not redriven\tprices\tfanin redrive {batch.id}"
+    ]
+    assert (found.stderr, found.exit_code) == ("failed: 1\n", 1)
+    assert run("attention", "--json", "--all").document["counts"] == {"failed": 1}

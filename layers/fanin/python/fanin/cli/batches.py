@@ -232,8 +232,8 @@ def list_batches(
     --all the whole list. How many items are done is known of batches that are complete; --progress asks for
     the others.
     """
-    from fanin.cli.following import progress_of
     from fanin.cli.tables import batches_table
+    from fanin.cli.watching import progress_of
 
     run = session(ctx)
     run.say_stack()

@@ -1,8 +1,9 @@
-"""Commands on the directory: ``fanin directory register``, ``deregister``, ``show`` and ``list``."""
+"""Commands on the directory and on routes: ``fanin directory register``, ``fanin route put`` and so on."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from typing import Annotated, Any
 
 import typer
 
@@ -11,16 +12,25 @@ from fanin.cli.commands import CommandGroup
 from fanin.cli.listing import FactSheet, Table
 from fanin.cli.options import Cursor, EveryPage, PageSize
 from fanin.cli.session import session
-from fanin.domain.directory import Register, Registration, Registrations
+from fanin.domain.directory import Policy, PutEvent, PutRoute, Register, Registration, Registrations
 from fanin.wire import directory as wire
 from fanin.wire.json_types import encode_time
 
-app = typer.Typer(
+app = typer.Typer()
+directory = typer.Typer(
     cls=CommandGroup,
     name="directory",
     help="The directory of instances and their queues.",
     no_args_is_help=True,
 )
+route_ = typer.Typer(
+    cls=CommandGroup,
+    name="route",
+    help="Content-based routing: which events go to which topic.",
+    no_args_is_help=True,
+)
+app.add_typer(directory)
+app.add_typer(route_)
 
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="Topic that the instance listens to.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the instance within the topic.")]
@@ -38,7 +48,7 @@ Having = Annotated[
 ]
 
 
-@app.command()
+@directory.command()
 def register(
     ctx: typer.Context,
     topic: Topic,
@@ -63,7 +73,7 @@ def register(
     run.answer(wire.REGISTRATION.encode(registration), f"until {encode_time(registration.until)}")
 
 
-@app.command()
+@directory.command()
 def deregister(ctx: typer.Context, topic: Topic, name: Name) -> None:
     """End a registration; succeeds also if the instance is not registered."""
     run = session(ctx)
@@ -71,7 +81,7 @@ def deregister(ctx: typer.Context, topic: Topic, name: Name) -> None:
     run.answer({"deleted": deleted}, "deregistered" if deleted else "nobody is registered under that name")
 
 
-@app.command()
+@directory.command()
 def show(ctx: typer.Context, topic: Topic, name: Name) -> None:
     """Show a registration."""
     run = session(ctx)
@@ -85,7 +95,7 @@ def show(ctx: typer.Context, topic: Topic, name: Name) -> None:
     run.answer(wire.REGISTRATION.encode(one), FactSheet(shown))
 
 
-@app.command("list")
+@directory.command("list")
 def list_topic(
     ctx: typer.Context,
     topic: Topic,
@@ -111,3 +121,81 @@ def list_topic(
 
 def _attributes(one: Registration) -> str:
     return ", ".join(f"{name}={value}" for name, value in one.attributes.items())
+
+
+RouteName = Annotated[str, typer.Argument(metavar="ROUTE", help="Name of the route.")]
+
+
+@route_.command()
+def put(
+    ctx: typer.Context,
+    name: RouteName,
+    topic: Annotated[
+        str, typer.Argument(metavar="TOPIC", help="Topic whose registrations get the matching events.")
+    ],
+    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="EventBridge event pattern, as JSON.")],
+    *,
+    policy: Annotated[Policy, typer.Option(help="Which of the registrations get an event.")] = Policy.ALL,
+    attributes: Having = None,
+) -> None:
+    """Create or change a route, and print its name."""
+    run = session(ctx)
+    wanted = PutRoute(name, _object(pattern), topic, policy, dict(map(parsing.pair, attributes or ())))
+    route = run.tracker.routing.put(wanted)
+    run.answer(wire.ROUTE.encode(route), route.name)
+
+
+@route_.command("show")
+def show_route(ctx: typer.Context, name: RouteName) -> None:
+    """Show a route."""
+    run = session(ctx)
+    route = run.tracker.routing.get(name)
+    document = wire.ROUTE.encode(route)
+    shown = {**document, "pattern": json.dumps(document["pattern"]), "attributes": ""}
+    shown["attributes"] = ", ".join(f"{key}={value}" for key, value in route.attributes.items())
+    run.answer(document, FactSheet(shown.items()))
+
+
+@route_.command("list")
+def list_routes(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = None) -> None:
+    """List the routes."""
+    run = session(ctx)
+    page = run.tracker.routing.page(cursor=cursor, limit=limit)
+    shown = Table("route", "topic", "policy", "pattern")
+    for route in page.routes:
+        shown.add_row(route.name, route.topic, route.policy.value, json.dumps(dict(route.pattern)))
+    run.answer(wire.ROUTES.encode(page), shown)
+    run.more(page.cursor)
+
+
+@route_.command()
+def delete(ctx: typer.Context, name: RouteName) -> None:
+    """Delete a route; succeeds also if the route does not exist."""
+    run = session(ctx)
+    deleted = run.tracker.routing.delete(name)
+    run.answer({"deleted": deleted}, "deleted" if deleted else "there was no such route")
+
+
+@route_.command()
+def send(
+    ctx: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Source of the event: a name of your own.")],
+    detail_type: Annotated[str, typer.Argument(metavar="TYPE", help="Detail type of the event.")],
+    detail: Annotated[
+        str, typer.Argument(metavar="DETAIL", help="Detail of the event, as a JSON object.")
+    ] = "{}",
+) -> None:
+    """Put an event on the bus, to be routed, and print its correlation id."""
+    run = session(ctx)
+    sent = run.tracker.routing.publish(PutEvent(source, detail_type, _object(detail)))
+    run.answer(wire.SENT.encode(sent), sent.correlation_id)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        parsed = json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"expected a JSON object; this is not JSON: {error}") from None
+    if not isinstance(parsed, dict):
+        raise typer.BadParameter(f"expected a JSON object, in braces, not {text}")
+    return parsed

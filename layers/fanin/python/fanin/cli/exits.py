@@ -5,31 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from fanin.errors import (
-    AccessDenied,
-    BatchClosed,
-    BatchGone,
-    BatchNotFound,
-    BufferNotFound,
-    ChannelRefused,
-    CorrelationIdAlive,
-    FailureNotFound,
-    FaninError,
-    IdempotencyKeyReused,
-    InvalidRequest,
-    ItemDone,
-    ItemHasChild,
-    JobRunNotFound,
-    KeyNotFound,
-    LimitReached,
-    MaxItemsReached,
-    NotConfigured,
-    NotRegistered,
-    OutcomeUnknown,
-    RouteNotFound,
-    ServiceUnavailable,
-    Throttled,
-)
+from fanin.entry.http.statuses import STATUS
+from fanin.errors import ChannelRefused, FaninError, JobRunNotFound, NotConfigured, OutcomeUnknown
 
 
 class ExitCode(IntEnum):
@@ -56,32 +33,29 @@ MEANINGS: Final = {
     ExitCode.BROKEN_PIPE: "whoever read the output has closed the pipe, as head does",
 }
 
-_BY_ERROR: Final[tuple[tuple[type[FaninError], ExitCode], ...]] = (
-    (BatchNotFound, ExitCode.NOT_FOUND),
-    (BatchGone, ExitCode.NOT_FOUND),
-    (BufferNotFound, ExitCode.NOT_FOUND),
-    (FailureNotFound, ExitCode.NOT_FOUND),
-    (KeyNotFound, ExitCode.NOT_FOUND),
-    (NotRegistered, ExitCode.NOT_FOUND),
-    (RouteNotFound, ExitCode.NOT_FOUND),
-    (JobRunNotFound, ExitCode.NOT_FOUND),
-    (IdempotencyKeyReused, ExitCode.REFUSED),
-    (ItemHasChild, ExitCode.REFUSED),
-    (InvalidRequest, ExitCode.USAGE),  # whether the command line noticed it, or the service
-    (BatchClosed, ExitCode.REFUSED),
-    (ItemDone, ExitCode.REFUSED),
-    (MaxItemsReached, ExitCode.REFUSED),
-    (ChannelRefused, ExitCode.REFUSED),
-    (CorrelationIdAlive, ExitCode.REFUSED),
-    (LimitReached, ExitCode.REFUSED),
-    (Throttled, ExitCode.UNAVAILABLE),
-    (ServiceUnavailable, ExitCode.UNAVAILABLE),
-    (OutcomeUnknown, ExitCode.UNAVAILABLE),
-    (AccessDenied, ExitCode.DENIED),
-    (NotConfigured, ExitCode.DENIED),
-)
+_BY_STATUS: Final = {
+    400: ExitCode.USAGE,  # whether the command line noticed it, or the service
+    403: ExitCode.DENIED,
+    404: ExitCode.NOT_FOUND,
+    409: ExitCode.REFUSED,
+    410: ExitCode.NOT_FOUND,
+    413: ExitCode.USAGE,
+    415: ExitCode.USAGE,
+    429: ExitCode.REFUSED,
+    503: ExitCode.UNAVAILABLE,
+}
+_OTHERS: Final[dict[type[FaninError], ExitCode]] = {
+    ChannelRefused: ExitCode.REFUSED,
+    JobRunNotFound: ExitCode.NOT_FOUND,
+    NotConfigured: ExitCode.DENIED,
+    OutcomeUnknown: ExitCode.UNAVAILABLE,
+}
+"""Errors that the HTTP API does not have, and those after which a script does something else."""
 
 
 def code_of(error: FaninError) -> ExitCode:
-    """The exit code for an error; ``WRONG`` for errors without a code of their own."""
-    return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), ExitCode.WRONG)
+    """The exit code for an error, which its HTTP status tells; ``WRONG`` for errors without one."""
+    for kind in type(error).__mro__:
+        if kind in _OTHERS or kind in STATUS:
+            return _OTHERS.get(kind) or _BY_STATUS[STATUS[kind]]
+    return ExitCode.WRONG

@@ -16,7 +16,6 @@ import typer
 
 from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
-from fanin.cli.following import follow
 from fanin.cli.options import (
     BatchId,
     Deadline,
@@ -36,7 +35,7 @@ from fanin.cli.rows import MalformedRow, RowFormat, RowReading, bodies, format_o
 from fanin.cli.sending import SendMeter, again, all_sent, send, stopped
 from fanin.cli.session import Session, session
 from fanin.cli.times import now_ms
-from fanin.cli.watching import complete, may_have_failed
+from fanin.cli.watching import complete, follow, may_have_failed
 from fanin.client.messages import Message
 from fanin.domain.batch import Batch, OnFailure, State
 from fanin.domain.diagnosis import SentItems

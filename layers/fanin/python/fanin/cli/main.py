@@ -6,16 +6,63 @@ import errno
 import io
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 import typer
+from typer import core
 
 from fanin import __version__
-from fanin.cli.coercion import without_pydantic
 from fanin.cli.commands import CommandGroup, Commands
 from fanin.cli.exits import MEANINGS, ExitCode, code_of
 from fanin.cli.session import session
 from fanin.errors import FaninError
+
+_OWNER: Final = "_TyperParameter"
+_METHOD: Final = "get_runtime_param"
+
+
+class Plain:
+    """Converts what needs no library: texts, what a parser of ours takes, options that are not given.
+
+    Args:
+        typers: gives what Typer converts the other values with.
+    """
+
+    def __init__(self, typers: Callable[[], Any]) -> None:
+        self._typers = typers
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value as the command gets it.
+
+        Raises:
+            typer.BadParameter: it is not what the parameter takes.
+        """
+        several = param.multiple or param.nargs == -1
+        if value is None:
+            return () if several else None
+        if not several and isinstance(value, str):
+            parser = param.type_descriptor.parameter_info.parser
+            if parser is not None:
+                return parser(value)
+            if param.type_descriptor.annotation is str:
+                return value
+        return self._typers().coerce(value, param=param, ctx=ctx)
+
+
+def without_pydantic() -> None:
+    """Have Typer convert plain values without pydantic, in this process; a second call does nothing."""
+    owner = getattr(core, _OWNER, None)
+    typers = getattr(owner, _METHOD, None)
+    if owner is None or typers is None or getattr(typers, "plain", False):
+        return
+
+    def plain(param: Any) -> Plain:
+        return Plain(lambda: typers(param))
+
+    plain.plain = True  # type: ignore[attr-defined]
+    setattr(owner, _METHOD, plain)
+
 
 HELP_OPTIONS: Final = ("-h", "--help")
 _FLAGS: Final = ("--json", "--local")

@@ -1,7 +1,13 @@
-"""Commands that read batches: ``fanin status``, ``missing``, ``failures`` and ``verify``."""
+"""Commands that read: ``fanin status``, ``missing``, ``failures``, ``attention``, ``why`` and so on."""
 
 from __future__ import annotations
 
+import csv
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -11,9 +17,12 @@ from fanin.cli.exits import ExitCode
 from fanin.cli.listing import FactSheet, Table
 from fanin.cli.options import BatchId, Cursor, EveryPage, FailOnFailures, PageSize
 from fanin.cli.session import session
+from fanin.domain.diagnosis import Diagnosis
+from fanin.domain.limits import counted
 from fanin.domain.reports import Errors, Failures, Missing
-from fanin.wire.batches import KEYED_ITEM, PROGRESS, VERDICT
-from fanin.wire.items import ERRORS, FAILED_ITEMS, FAILED_MESSAGE, MISSING
+from fanin.domain.targets import TargetReport, TargetReports, TargetState
+from fanin.wire.batches import ATTENTION, KEYED_ITEM, PROGRESS, TARGET_REPORTS, VERDICT
+from fanin.wire.items import DIAGNOSIS, ERRORS, FAILED_ITEMS, FAILED_MESSAGE, ITEM_RESULT, MISSING
 from fanin.wire.json_types import encode_time
 
 app = typer.Typer()
@@ -173,3 +182,133 @@ def verify(
     )
     if found:
         raise typer.Exit(ExitCode.WRONG)
+
+
+class Form(StrEnum):
+    """How results are written."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
+@app.command()
+def results(
+    ctx: typer.Context,
+    batch: BatchId,
+    form: Annotated[
+        Form, typer.Option("--format", help="JSON lines, or CSV with the JSON in a column.")
+    ] = Form.JSONL,
+) -> None:
+    """Write the results of all items that are done, in their order.
+
+    The batch was opened with --results. While it runs, these are the results so far. Items that failed have
+    none; `fanin failures` lists them.
+    """
+    found = map(ITEM_RESULT.encode, session(ctx).tracker.iter_results(batch))
+    if form is Form.JSONL:
+        for one in found:
+            sys.stdout.write(json.dumps(one, ensure_ascii=False) + "\n")
+        return
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(ITEM_RESULT.fields)
+    for one in found:
+        one["result"] = json.dumps(one["result"], ensure_ascii=False)
+        table.writerow([one.get(name, "") for name in ITEM_RESULT.fields])
+
+
+@app.command()
+def targets(
+    ctx: typer.Context,
+    batch: BatchId,
+    redeliver: Annotated[
+        bool,
+        typer.Option(
+            "--redeliver",
+            help="Tell those at once that were not told yet; the batch must have ended.",
+        ),
+    ] = False,
+) -> None:
+    """Show who is called back at the end of a batch. Exits with 1 if a target is parked."""
+    run = session(ctx)
+    found = run.tracker.redeliver(batch) if redeliver else run.tracker.targets(batch)
+    run.answer(TARGET_REPORTS.encode(TargetReports(found)), _targets_table(found))
+    untold = sum(not target.state.settled for target in found)
+    if redeliver and untold:
+        again = run.command("targets", str(batch))
+        run.remark(f"{counted(untold, 'target')} told again; the states are those before. To see: {again}")
+    if any(target.state is TargetState.PARKED for target in found) and not redeliver:
+        raise typer.Exit(ExitCode.WRONG)
+
+
+def _targets_table(targets: Sequence[TargetReport]) -> Table:
+    columns = ("target", "type", "when", "to", "state", "attempts", "delivered", "last error", "next")
+    made = Table(*columns, empty="nobody is called back: the batch was opened without --on-end")
+    for one in targets:
+        delivered = "" if one.delivered_at is None else encode_time(one.delivered_at)
+        later = "" if one.next_at is None else f"by {encode_time(one.next_at)}"
+        cells = (one.type, one.when, one.to, one.state, one.attempts, delivered, one.last_error or "", later)
+        made.add_row(str(one.number), *map(str, cells))
+    return made
+
+
+@app.command()
+def attention(
+    ctx: typer.Context, limit: PageSize = 100, cursor: Cursor = None, every: EveryPage = False
+) -> None:
+    """List the batches that a person should look at, the most urgent first, each with the command that helps.
+
+    Live batches come before ended ones. Failures that were redriven are not listed. Exits with 1 if there is
+    any.
+    """
+    run = session(ctx)
+    page = run.tracker.attention(cursor=cursor, limit=limit)
+    while every and page.cursor is not None:
+        more = run.tracker.attention(cursor=page.cursor, limit=limit)
+        page = replace(more, batches=(*page.batches, *more.batches))
+    shown = Table("batch", "what", "user key", "do", empty="nothing needs attention")
+    for one in page.batches:
+        command, *options = one.action.split()
+        named = str(one.batch.batch_id)
+        shown.add_row(named, one.reason, one.batch.user_key, run.command(command, named, *options))
+    run.answer(ATTENTION.encode(page), shown)
+    if page.counts and not run.as_json:
+        run.remark(
+            ", ".join(
+                f"{one.replace('_', ' ')}: {n:,}{'+' if one in page.at_least else ''}"
+                for one, n in page.counts.items()
+            )
+        )
+    run.more(page.cursor)
+    if page.batches:
+        raise typer.Exit(ExitCode.WRONG)
+
+
+@app.command()
+def why(ctx: typer.Context, batch: BatchId) -> None:
+    """Say why a batch is not finished, the most likely reason first.
+
+    It looks at the batch, its missing items and their queues, and changes nothing.
+    """
+    run = session(ctx)
+    diagnosis = run.tracker.why(batch)
+    run.answer(DIAGNOSIS.encode(diagnosis), *_lines(diagnosis))
+
+
+def _lines(diagnosis: Diagnosis) -> Iterator[str]:
+    batch = diagnosis.batch
+    done = f"{diagnosis.done_min:,}"
+    if diagnosis.done_max != diagnosis.done_min:
+        done += f" to {diagnosis.done_max:,}"
+    yield f"batch {batch.batch_id} is {batch.state}: {done} of {batch.items:,} items are done"
+    for finding in diagnosis.findings:
+        yield ""
+        yield f"{finding.severity}: {finding.title} ({finding.code})"
+        yield f"  {finding.detail}"
+        yield f"  → {finding.advice}"
+    if diagnosis.missing:
+        yield ""
+        yield "missing items, by ordinal (A..B are those from A on, before B):"
+    for one in diagnosis.missing:
+        yield f"  {one.range.start}..{one.range.stop}  {one.known}: {one.detail}"
+    if diagnosis.missing_more:
+        yield f"  there may be more: fanin missing {batch.batch_id}"

@@ -1,4 +1,4 @@
-"""The command ``fanin redrive``: sends failed items again."""
+"""Commands on failed items: ``fanin redrive`` sends them again, ``fanin release`` gives up held ones."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fanin.cli.listing import FactSheet
 from fanin.cli.options import BatchId, OfErrors, OfOrdinals
 from fanin.cli.session import Session, session
 from fanin.domain.redrives import Redriving
+from fanin.wire.batches import RELEASED
 from fanin.wire.redrives import REDRIVING
 
 app = typer.Typer()
@@ -104,3 +105,22 @@ def _facts(found: Redriving, before: Sequence[int], *, dry_run: bool) -> FactShe
 def _where(before: Sequence[int], found: Redriving) -> str:
     others = [batch for batch in before if batch != found.batch_id]
     return f", see batch {', '.join(map(str, others))}" if others else ""
+
+
+@app.command()
+def release(
+    ctx: typer.Context,
+    batch: BatchId,
+    errors: OfErrors = None,
+    ranges: OfOrdinals = None,
+) -> None:
+    """Give up held items: mark them as failed, so that the batch can complete.
+
+    Without options, every held item is released. `fanin failures BATCH` lists them.
+    """
+    run = session(ctx)
+    released = run.tracker.release(batch, errors=errors or (), ranges=ranges or ())
+    said = f"{released.released:,} released; batch {batch} is {released.batch.state}"
+    run.answer(RELEASED.encode(released), said)
+    if not released.released:
+        run.remark(f"no held item matches; `fanin failures {batch} --by-error` lists the errors")

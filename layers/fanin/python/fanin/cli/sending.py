@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import typer
 
 from fanin.cli.exits import ExitCode
-from fanin.cli.pace import Pace
 from fanin.cli.session import Session
-from fanin.cli.times import clock
+from fanin.cli.times import Pace, clock
 from fanin.errors import SendFailed
 
 if TYPE_CHECKING:

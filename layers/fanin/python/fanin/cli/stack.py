@@ -1,18 +1,22 @@
-"""Commands on the service itself: ``fanin local up``, ``down``, ``status``, ``env``; ``fanin openapi``."""
+"""Commands on the service itself: ``fanin local``, ``ui``, ``restore`` and ``openapi``."""
 
 from __future__ import annotations
 
+import logging
 import shlex
 import sys
+import time
 from dataclasses import asdict
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
 from fanin.cli.commands import CommandGroup
 from fanin.cli.exits import ExitCode
-from fanin.cli.listing import FactSheet
-from fanin.cli.session import session
+from fanin.cli.listing import FactSheet, Table
+from fanin.cli.parsing import batch_id
+from fanin.cli.session import Session, session
 from fanin.entry.settings import Settings
 from fanin.errors import NotConfigured
 
@@ -121,3 +125,114 @@ def openapi(ctx: typer.Context) -> None:
     run = session(ctx)
     run.as_json = True
     run.answer(document(ROUTES))
+
+
+@app.command()
+def ui(
+    ctx: typer.Context,
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65_535, help="TCP port. By default the first free one from 8642 on."),
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open the link in a browser.")] = True,
+    write: Annotated[
+        bool, typer.Option("--write", help="Show buttons: close, cancel, redrive and more.")
+    ] = False,
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address to listen on; others than the default can be reached from outside.",
+        ),
+    ] = "127.0.0.1",
+) -> None:
+    """Show the whole stack in a browser, live.
+
+    Batches, scatters, frames, buffers, the directory and routes: what needs attention, how far each
+    batch is, and why it is not finished.
+
+    Starts a small server on this machine and prints a link, which works once. It calls the service
+    with your own credentials. It is read-only unless --write is given. Ctrl-C stops it.
+    """
+    try:
+        from fanin.console.serve import serve
+    except ImportError as error:
+        raise NotConfigured(
+            "the console needs more packages; install them with: pip install 'fanin[ui]'"
+        ) from error
+
+    run = session(ctx)
+    _log_actions(run)
+    try:
+        serve(
+            run.tracker.services,
+            name=urlsplit(run.stack).hostname or run.stack,
+            write=write,
+            host=host,
+            port=port,
+            browser=browser,
+            report=run.remark,
+        )
+    except KeyboardInterrupt:
+        run.remark("stopped")
+
+
+def _log_actions(run: Session) -> None:
+    """Print what the buttons do, a line for each."""
+    from fanin.console.actions.log import LOGGER
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            run.remark(record.getMessage())
+
+    log = logging.getLogger(LOGGER)
+    log.setLevel(logging.INFO)
+    log.addHandler(Lines())
+    log.propagate = False
+
+
+@app.command()
+def restore(
+    ctx: typer.Context,
+    suffix: Annotated[
+        str,
+        typer.Argument(
+            metavar="SUFFIX", help="What the names of the restored tables have behind those of the service."
+        ),
+    ],
+    *,
+    batches: Annotated[
+        list[int] | None,
+        typer.Option("--batch", parser=batch_id, metavar="BATCH", help="Only this batch; repeatable."),
+    ] = None,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Replace rows of these batches that are there by what they were."),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the rows, and write nothing.")] = False,
+) -> None:
+    """Copy rows back from tables that DynamoDB has restored beside those of the service.
+
+    Rows that are missing are written; others stay as they are, unless --replace names their batch. The
+    variables FANIN_*_TABLE name the tables of the service. Stop producers and consumers first.
+    """
+    from fanin.adapters.dynamodb.restored import RestoredTables
+
+    if not suffix:
+        raise typer.BadParameter("it must not be empty, since the tables would be copied to themselves")
+    if replace and not batches:
+        raise typer.BadParameter("--replace needs --batch: it undoes what was acknowledged since")
+    run, settings = session(ctx), Settings.from_env()
+    tables = {
+        "batches": settings.batches_table,
+        "words": settings.words_table,
+        "parts": settings.parts_table,
+        "directory": settings.directory_table,
+    }
+    shown = Table("table", "found", "copied", right=("found", "copied"))
+    document = []
+    restored = RestoredTables(tables, suffix, now=time.time())
+    for table, done in restored.copy_back(batches or (), replace=replace, write=not dry_run):
+        document.append({"table": tables[table], "found": done.found, "copied": done.copied})
+        shown.add_row(tables[table], done.found, done.copied)
+    run.answer({"tables": document}, shown)

@@ -1,24 +1,238 @@
-"""The command ``fanin watch``: shows how far batches are, until they have ended."""
+"""Watches batches until they have ended: a bar for each in a terminal, a line for each change in a pipe."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fanin.cli.session import Session
+from fanin.cli.times import Pace, clock, now_ms
+from fanin.domain.batch import LIVE, Mode, State
+from fanin.domain.reports import Progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
 from typing import Annotated
 
 import typer
 
 from fanin.cli import parsing
 from fanin.cli.exits import ExitCode
-from fanin.cli.following import follow_all
 from fanin.cli.listing import FactSheet
 from fanin.cli.options import FailOnFailures
-from fanin.cli.session import Session, session
-from fanin.domain.batch import Batch, State
-from fanin.domain.reports import Progress
+from fanin.cli.session import session
+from fanin.domain.batch import Batch
 from fanin.wire.batches import PROGRESS
 
 app = typer.Typer()
+_COUNTED_ITEMS: Final = 16_384
+"""Batches with up to this many items are counted exactly, which reads 260 words at most."""
+_LINE_SECONDS: Final = 5.0
+"""Least seconds between two lines about a batch in a pipe, unless its state or its failures change."""
+_CALLS: Final = 8
+"""Batches that are asked about at a time."""
+
+
+@dataclass
+class Followed:
+    """A batch that is followed.
+
+    Attributes:
+        batch_id: which.
+        progress: as it was last; None before the first answer.
+        pace: how fast it moves.
+    """
+
+    batch_id: int
+    progress: Progress | None = None
+    pace: Pace = field(default_factory=Pace)
+
+    @property
+    def live(self) -> bool:
+        """Whether it has not ended, as far as is known."""
+        return self.progress is None or not self.progress.batch.state.terminal
+
+
+Draw: TypeAlias = Callable[[Sequence[Followed]], None]
+"""Shows how far batches are."""
+
+
+def follow(run: Session, batch_id: int, *, every: float = 1.0, patience: float | None = None) -> Progress:
+    """Follow one batch; see ``follow_all``. Returns its last progress."""
+    (progress,) = follow_all(run, [batch_id], every=every, patience=patience)
+    return progress
+
+
+def follow_all(
+    run: Session,
+    batch_ids: Iterable[int],
+    *,
+    user_key: str | None = None,
+    every: float = 1.0,
+    patience: float | None = None,
+) -> list[Progress]:
+    """Show on stderr how far batches are, until all of them have ended.
+
+    Args:
+        run: the session.
+        batch_ids: which batches.
+        user_key: also all live batches with this user key, and those that are opened meanwhile.
+        every: seconds between two requests about a batch.
+        patience: seconds after which to return although batches have not ended; None waits for ever.
+
+    Returns:
+        The last progress of each, in the order in which they came.
+    """
+    followed = {batch_id: Followed(batch_id) for batch_id in batch_ids}
+    started = time.monotonic()
+    with _drawing(run, several=len(followed) > 1 or user_key is not None) as draw:
+        while True:
+            for found in _live(run, user_key):
+                followed.setdefault(found, Followed(found))
+            _ask(run, [one for one in followed.values() if one.live])
+            draw([*followed.values()])
+            left = [one for one in followed.values() if one.live]
+            if not left and any(found not in followed for found in _live(run, user_key)):
+                continue  # opened after the key was asked for, and before the last of the others ended
+            if not left or (patience is not None and time.monotonic() - started >= patience):
+                break
+            rest = math.inf if patience is None else started + patience - time.monotonic()
+            time.sleep(max(0.0, min(every, rest)))
+    for one in left:
+        if one.progress is not None:
+            run.remark(f"batch {one.batch_id} is still {one.progress.batch.state}")
+    return [one.progress for one in followed.values() if one.progress is not None]
+
+
+def _live(run: Session, user_key: str | None) -> Iterator[int]:
+    if user_key is not None:
+        for state in LIVE:
+            for batch in run.tracker.iter_batches(state, user_key=user_key):
+                yield batch.batch_id
+
+
+def _ask(run: Session, batches: Sequence[Followed]) -> None:
+    answers = progress_of(run, [one.batch_id for one in batches])
+    for one in batches:
+        one.progress = answers[one.batch_id]
+        one.pace.record(time.monotonic(), one.progress.done_min)
+
+
+def progress_of(run: Session, batch_ids: Sequence[int]) -> dict[int, Progress]:
+    """How far batches are, by their ids; asks about several at a time."""
+    if len(batch_ids) < 2:  # noqa: PLR2004 - one needs no threads
+        return {batch_id: _progress(run, batch_id) for batch_id in batch_ids}
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_CALLS) as pool:
+        return dict(zip(batch_ids, pool.map(lambda one: _progress(run, one), batch_ids), strict=True))
+
+
+def _progress(run: Session, batch_id: int) -> Progress:
+    progress = run.tracker.status(batch_id)
+    row = progress.batch
+    few = not progress.exact and row.items <= _COUNTED_ITEMS
+    inexact = row.failed_more or (row.totals and not row.totals_exact and row.mode is Mode.EXACT)
+    return run.tracker.status(batch_id, exact=True) if few or (row.state.terminal and inexact) else progress
+
+
+def describe(progress: Progress, pace: Pace) -> str:
+    """Progress in words: what is done, what failed, at which rate, and how much time is left."""
+    from fanin.cli.tables import failed, held, sums
+
+    items, row = progress.batch.items, progress.batch
+    parts = [f"{progress.done_min:,} of {items:,}"]
+    if row.failed:
+        parts.append(f"{failed(row)} of these failed")
+    if row.held:
+        parts.append(f"{held(row)} held")
+    if brought := sums(row):
+        parts.append(brought)
+    parts.append(str(row.state))
+    if row.state.terminal:
+        return ", ".join(parts)
+    if pace.rate is not None:
+        parts.append(f"{pace.rate:,.0f}/s")
+    left = pace.seconds_left(items - progress.done_min)
+    if left is not None and row.state is State.CLOSED:
+        parts.append(f"{clock(left)} left")
+    return ", ".join(parts)
+
+
+def elapsed(progress: Progress, now: int) -> str:
+    """How long a batch has lived, in words.
+
+    Args:
+        progress: of the batch.
+        now: the time, in milliseconds since 1970.
+    """
+    row = progress.batch
+    return f"{clock(max(0, (row.ended_at or now) - row.created_at) / 1000)} elapsed"
+
+
+@contextmanager
+def _drawing(run: Session, *, several: bool) -> Iterator[Draw]:
+    if run.as_json:
+        yield lambda _: None
+    elif run.draws:
+        with _bars(run.stderr, several=several) as draw:
+            yield draw
+    else:
+        yield _lines(run, several=several)
+
+
+@contextmanager
+def _bars(console: Console, *, several: bool) -> Iterator[Draw]:
+    from rich.progress import BarColumn, TaskID, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as Bars
+
+    named = [TextColumn("{task.fields[name]}")] if several else []
+    # A narrow terminal needs the room for the words.
+    bar = [BarColumn()] if console.width >= 60 else []  # noqa: PLR2004 - columns of the screen
+    bars = Bars(*named, *bar, TaskProgressColumn(), TextColumn("{task.description}"), console=console)
+    tasks: dict[int, TaskID] = {}
+
+    def draw(batches: Sequence[Followed]) -> None:
+        for one in batches:
+            if one.progress is None:
+                continue
+            if one.batch_id not in tasks:
+                tasks[one.batch_id] = bars.add_task("", total=None, name=str(one.batch_id))
+            bars.update(
+                tasks[one.batch_id],
+                total=one.progress.batch.items,
+                completed=one.progress.done_min,
+                description=f"{describe(one.progress, one.pace)}, {elapsed(one.progress, now_ms())}",
+            )
+        bars.refresh()
+
+    with bars:
+        yield draw
+
+
+def _lines(run: Session, *, several: bool) -> Draw:
+    said: dict[int, tuple[object, ...]] = {}
+    at: dict[int, float] = {}
+
+    def draw(batches: Sequence[Followed]) -> None:
+        now = time.monotonic()
+        for one in batches:
+            if one.progress is None:
+                continue
+            row, before = one.progress.batch, said.get(one.batch_id, ())
+            found = (row.state, row.failed, row.held, row.items, one.progress.done_min)
+            soon = found[:3] == before[:3] and now - at[one.batch_id] < _LINE_SECONDS
+            if found == before or soon:
+                continue
+            said[one.batch_id], at[one.batch_id] = found, now
+            name = f"{one.batch_id}: " if several else ""
+            run.remark(f"{name}{describe(one.progress, one.pace)}, {elapsed(one.progress, now_ms())}")
+
+    return draw
 
 
 @app.command()

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, Response
 
 from fanin.app.api import Fanin
 from fanin.console.actions.log import Log
-from fanin.console.feeds import Feeds, Read, events
+from fanin.console.feeds import Feeds, View, events
 from fanin.console.options import Options
 from fanin.console.rendering import Templates
 from fanin.console.samples import Samples
@@ -140,15 +140,16 @@ class Console:
         groups: frozenset[AccessGroup] | None = request.scope.get("fanin.groups")
         return groups is None or not groups.isdisjoint(route_of(operation).groups)
 
-    def follow(self, request: Request, key: Hashable, read: Read) -> Response:
+    def follow(self, request: Request, view: Callable[..., View], *of: Hashable) -> Response:
         """Answer with the events of a live view.
 
         Args:
             request: what is answered.
-            key: of the view: all who give the same share one reader.
-            read: reads it; blocking.
+            view: reads it, given this console and what it is of; blocking.
+            of: what it is of. All who give the same share one reader.
         """
-        return events(self.feeds, key, read, streams=self.options.streams, headers=request.headers)
+        read = partial(view, self, *of)
+        return events(self.feeds, (view, *of), read, streams=self.options.streams, headers=request.headers)
 
     def page(
         self, request: Request, template: str, *, status: int = HTTPStatus.OK, **values: Any

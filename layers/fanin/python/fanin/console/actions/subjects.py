@@ -20,7 +20,6 @@ from fanin.console.actions.action import (
     nothing,
 )
 from fanin.console.actions.words import are
-from fanin.domain.batch import Batch
 from fanin.domain.buffer import Level
 from fanin.domain.directory import Policy, Registration, Route
 from fanin.domain.ids import parse_batch_id
@@ -172,42 +171,36 @@ def offered(subject: Subject[T], found: T) -> tuple[ConsoleAction[T], ...]:
     return tuple(one for one in subject.actions.values() if not one.why_not(found))
 
 
-def _batch(fanin: Fanin, keys: Keys) -> Batch:
-    return fanin.ledger.status(parse_batch_id(keys["batch_id"]), exact=False, brief=True).batch
-
-
-def _level(fanin: Fanin, keys: Keys) -> Level:
-    return fanin.buffers.status(keys["name"])
-
-
-def _route(fanin: Fanin, keys: Keys) -> Route:
-    return fanin.routing.get(keys["name"])
-
-
-def _registration(fanin: Fanin, keys: Keys) -> Registration:
-    return fanin.directory.get(keys["topic"], keys["name"])
-
-
 BATCH: Final = Subject(
     "batch",
     "batches",
     ("batch_id",),
     batches.ACTIONS,
-    _batch,
+    lambda fanin, keys: fanin.ledger.status(parse_batch_id(keys["batch_id"]), brief=True).batch,
     lambda batch: batch.user_key or str(batch.batch_id),
 )
 BUFFER: Final = Subject(
-    "buffer", "buffers", ("name",), {"limit": LIMIT}, _level, lambda level: level.buffer.name
+    "buffer",
+    "buffers",
+    ("name",),
+    {"limit": LIMIT},
+    lambda fanin, keys: fanin.buffers.status(keys["name"]),
+    lambda level: level.buffer.name,
 )
 ROUTE: Final = Subject(
-    "route", "routes", ("name",), {"delete": DELETE_ROUTE}, _route, lambda route: route.name
+    "route",
+    "routes",
+    ("name",),
+    {"delete": DELETE_ROUTE},
+    lambda fanin, keys: fanin.routing.get(keys["name"]),
+    lambda route: route.name,
 )
 REGISTRATION: Final = Subject(
     "registration",
     "directory",
     ("topic", "name"),
     {"deregister": DEREGISTER},
-    _registration,
+    lambda fanin, keys: fanin.directory.get(keys["topic"], keys["name"]),
     lambda one: f"{one.name} of {one.topic}",
 )
 SUBJECTS: Final[tuple[Subject[Any], ...]] = (BATCH, BUFFER, ROUTE, REGISTRATION)

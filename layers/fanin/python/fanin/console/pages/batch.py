@@ -209,6 +209,10 @@ def _reader(console: Console, batch_id: int) -> Reader:
     return found
 
 
+def view(console: Console, batch_id: int) -> View:
+    return _reader(console, batch_id).view()
+
+
 def batch(request: Request) -> Response:
     console, batch_id = asked(request)
     shown = _reader(console, batch_id).read(fresh=True)
@@ -218,8 +222,7 @@ def batch(request: Request) -> Response:
 
 async def live(request: Request) -> Response:
     console, batch_id = asked(request)
-    read = _reader(console, batch_id).view
-    return console.follow(request, ("batch", batch_id), read)
+    return console.follow(request, view, batch_id)
 
 
 ROUTES: Final = (

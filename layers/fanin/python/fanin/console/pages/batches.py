@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from typing import Any, Final, Self, TypeVar
 
 from starlette.requests import Request
@@ -240,8 +239,7 @@ def routes(place: BatchSection) -> tuple[Route, Route]:
     async def live(request: Request) -> Response:
         console = console_of(request)
         query = BatchQuery.of(request.query_params, place)
-        read = partial(view, console, query)
-        return console.follow(request, (place.name, query), read)
+        return console.follow(request, view, query)
 
     return Route(f"/{place.name}", page, name=place.name), Route(f"/live/{place.name}", live)
 

@@ -201,13 +201,13 @@ def buffer(request: Request) -> Response:
 async def live(request: Request) -> Response:
     console = console_of(request)
     cursor = cursor_in(request)
-    return console.follow(request, ("buffers", cursor), partial(view, console, cursor))
+    return console.follow(request, view, cursor)
 
 
 async def live_of(request: Request) -> Response:
     console = console_of(request)
     name = request.path_params["name"]
-    return console.follow(request, ("buffer", name), partial(view_of, console, name))
+    return console.follow(request, view_of, name)
 
 
 ROUTES: Final = (

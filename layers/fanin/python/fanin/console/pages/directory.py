@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, Self
 
 from starlette.datastructures import QueryParams
@@ -168,8 +167,7 @@ def registration(request: Request) -> Response:
 async def live(request: Request) -> Response:
     console = console_of(request)
     query = DirectoryQuery.of(request.path_params["topic"], request.query_params)
-    read = partial(view, console, query)
-    return console.follow(request, ("directory", query), read)
+    return console.follow(request, view, query)
 
 
 SHOWN_ROUTES: Final = 50

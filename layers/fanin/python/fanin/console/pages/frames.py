@@ -96,8 +96,7 @@ def frame(request: Request) -> Response:
 async def live(request: Request) -> Response:
     console = console_of(request)
     frame_id, cursor = id_in(request), cursor_in(request)
-    read = partial(view, console, frame_id, cursor)
-    return console.follow(request, ("frame", frame_id, cursor), read)
+    return console.follow(request, view, frame_id, cursor)
 
 
 ROUTES: Final = (

@@ -162,7 +162,7 @@ def home(request: Request) -> Response:
 
 async def live(request: Request) -> Response:
     console = console_of(request)
-    return console.follow(request, "overview", partial(view, console))
+    return console.follow(request, view)
 
 
 ROUTES: Final = (

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Final
 
 from starlette.requests import Request
@@ -379,8 +379,7 @@ def picture(request: Request) -> Response:
 
 async def live(request: Request) -> Response:
     console, asked = console_of(request), NodeAsked.of(request)
-    read = partial(view, console, asked)
-    return console.follow(request, ("picture", asked), read)
+    return console.follow(request, view, asked)
 
 
 ROUTES: Final = (

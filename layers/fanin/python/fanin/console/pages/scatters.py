@@ -104,33 +104,15 @@ def scatter_shown(console: Console, batch_id: int, cursors: Cursors) -> ShownSca
     replied = scatters.replies(batch_id, cursor=cursors.replied, limit=SHOWN)
     found = status.result()
     reasons = excerpts([one.reason for one in failed.recipients], most=PAYLOAD, room=REASONS_ROOM)
-    return ShownScatter(
-        found,
-        (
-            Section(
-                "missing",
-                found.missing,
-                tuple((one, None) for one in missing.recipients),
-                cursors.missing,
-                missing.cursor,
-            ),
-            Section(
-                "failed",
-                found.failed,
-                tuple(zip(failed.recipients, reasons, strict=True)),
-                cursors.failed,
-                failed.cursor,
-            ),
-            Section(
-                "replied",
-                found.received,
-                tuple(zip(replied.replies, _payloads(replied.replies), strict=True)),
-                cursors.replied,
-                replied.cursor,
-            ),
-        ),
-        cursors,
+    payloads = tuple(zip(replied.replies, _payloads(replied.replies), strict=True))
+    given_up = tuple(zip(failed.recipients, reasons, strict=True))
+    nothing = tuple((one, None) for one in missing.recipients)
+    sections = (
+        Section("missing", found.missing, nothing, cursors.missing, missing.cursor),
+        Section("failed", found.failed, given_up, cursors.failed, failed.cursor),
+        Section("replied", found.received, payloads, cursors.replied, replied.cursor),
     )
+    return ShownScatter(found, sections, cursors)
 
 
 def _payloads(replies: Sequence[GatheredReply]) -> list[Excerpt]:
@@ -177,8 +159,7 @@ def payload(request: Request) -> Response:
 async def live(request: Request) -> Response:
     console = console_of(request)
     batch_id, cursors = id_in(request), Cursors.of(request.query_params)
-    read = partial(view, console, batch_id, cursors)
-    return console.follow(request, ("scatter", batch_id, cursors), read)
+    return console.follow(request, view, batch_id, cursors)
 
 
 ROUTES: Final = (

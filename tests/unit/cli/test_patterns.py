@@ -1,8 +1,98 @@
-"""fanin buffer define, put, take, done, status, list, delete."""
+"""Commands on scatters, frames and buffers."""
 
 from __future__ import annotations
 
+import pytest
+
+from fanin import names
+from fanin.adapters.memory import Memory
+from fanin.adapters.system import SystemClock
+from fanin.app.scatters.service import ScatterService
+from fanin.app.services import Services
 from fanin.cli.exits import ExitCode
+from fanin.client.tracker import Tracker
+
+QUEUE = "https://sqs/car"
+
+
+@pytest.fixture
+def memory() -> Memory:
+    memory = Memory(clock=SystemClock())
+    memory.channels.queues[QUEUE] = []
+    return memory
+
+
+@pytest.fixture
+def tracker(memory: Memory) -> Tracker:
+    return Tracker(Services(memory.ports()))
+
+
+def test_a_scatter_from_start_to_its_replies(run, memory, tracker) -> None:
+    # Given a message to two queues
+    started = run("scatter", "start", "report!", "--to", QUEUE, "--to", QUEUE, "--timeout", "30s")
+    batch = started.stdout.strip()
+    for job in memory.jobs.waiting:
+        ScatterService(tracker.ledger).send(**{"batch_id": 0, **job})
+    assert run("replies", batch).stderr == "nobody has replied\n"
+
+    # When one replies
+    first, _ = memory.channels.queues[QUEUE]
+    tracker.scatters.reply(first.attributes[names.ITEM_ATTRIBUTE], {"km": 12})
+
+    # Then it is shown, and the other is missing
+    shown = run("scatter", "show", batch, "--json").document
+    assert (shown["recipients"], shown["received"], shown["missing"], shown["ready"]) == (2, 1, 1, False)
+    assert "sent_again" in run("scatter", "show", batch).stdout
+    (reply,) = run("replies", batch, "--all", "--json").document["replies"]
+    assert (reply["name"], reply["payload"]) == ("car", {"km": 12})
+    assert '{"km": 12}' in run("replies", batch).stdout
+
+
+def test_a_topic_with_a_quorum(run) -> None:
+    document = run(
+        "scatter", "start", "x", "--topic", "fleet", "--where", "kind=van", "--quorum", "0.5", "--json"
+    ).document
+    assert (document["recipients"], document["quorum"], document["ready"]) == (0, 0, True)
+
+
+@pytest.mark.parametrize("wrong", [(), ("--topic", "a", "--to", QUEUE), ("--topic", "a", "--quorum", "most")])
+def test_a_wrong_command_line_is_told(run, wrong) -> None:
+    assert run("scatter", "start", "x", *wrong).exit_code == ExitCode.USAGE
+
+
+def test_a_living_correlation_id_is_refused(run) -> None:
+    start = ("scatter", "start", "x", "--to", QUEUE, "--correlation-id", "mine")
+    assert run(*start).exit_code == ExitCode.OK
+    assert run(*start).exit_code == ExitCode.REFUSED
+
+
+def test_a_frame_from_open_to_complete(run) -> None:
+    # Given a frame of three envelopes
+    frame = run("frame", "open", 3, "--source", "orders", "--ttl", "15m").stdout.strip()
+
+    # When two are claimed and acknowledged
+    claimed = run("frame", "claim", frame, 0, 2).stdout.splitlines()
+    items = [line.split()[1] for line in claimed]
+    assert [line.split()[0] for line in claimed] == ["claimed", "claimed"]
+    assert run("frame", "claim", frame, 0).stdout.startswith("leased ")
+    run("ack", *items)
+
+    # Then the third is missing, until it is done
+    assert run("frame", "status", frame).stdout.splitlines() == ["closed, 3 envelopes", "missing 1..2"]
+    run("ack", run("frame", "claim", frame, 1, "--json").document["claims"][0]["item"])
+    told = run("frame", "status", frame, "--json").document
+    assert (told["state"], told["missing"], told["ttl"]) == ("complete", [], 900)
+
+
+def test_what_is_no_frame_is_not_found(run) -> None:
+    batch = run("open").stdout.strip()
+    assert run("frame", "status", batch).exit_code == ExitCode.NOT_FOUND
+
+
+def test_a_frame_is_opened_once_for_a_key(run) -> None:
+    first, again = (run("frame", "open", 3, "--key", "orders 7").stdout for _ in range(2))
+    assert first == again
+    assert run("frame", "open", 3, "--key", "orders 8").stdout != first
 
 
 def test_work_goes_through_a_buffer(run) -> None:

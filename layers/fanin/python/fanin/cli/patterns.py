@@ -1,0 +1,352 @@
+"""Commands on patterns: ``fanin scatter``, ``replies``, ``frame`` and ``buffer``."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from fanin.cli import parsing
+from fanin.cli.commands import CommandGroup
+from fanin.cli.listing import FactSheet, Table
+from fanin.cli.options import BatchId, Cursor, EveryPage, Metadata, PageSize, TotalNames, UserKey, Yes
+from fanin.cli.session import lines_of_stdin, session
+from fanin.client.conversions import seconds
+from fanin.domain.buffer import Level
+from fanin.domain.frames import DEFAULT_TTL, OpenFrame, Ticket
+from fanin.domain.limits import DEFAULT_ENVELOPE_LEASE
+from fanin.domain.scatter import MAX_RETRIES, Gathered, Scattered
+from fanin.wire.buffers import BUFFER, BUFFERS, LEVEL, RELEASED, TAKEN
+from fanin.wire.frames import CLAIMS, FRAME
+from fanin.wire.scatters import GATHERED, SCATTERED
+
+app = typer.Typer()
+scatter = typer.Typer(
+    cls=CommandGroup,
+    name="scatter",
+    help="Scatter-gather: send a message to many recipients, and gather their replies.",
+    no_args_is_help=True,
+)
+frames = typer.Typer(
+    cls=CommandGroup, name="frame", help="Frames: guaranteed delivery of a fixed number of envelopes."
+)
+buffers = typer.Typer(
+    cls=CommandGroup,
+    name="buffer",
+    help="Bounded buffers: queues that make producers wait when they are full.",
+)
+for group in (scatter, frames, buffers):
+    app.add_typer(group)
+
+
+@scatter.command()
+def start(
+    ctx: typer.Context,
+    body: Annotated[str, typer.Argument(metavar="BODY", help="Text of the message.")],
+    *,
+    topic: Annotated[
+        str | None, typer.Option(help="Send to everyone who is registered in this topic.")
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Send only to registrations with this attribute; may be repeated."
+        ),
+    ] = None,
+    to: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="QUEUE",
+            help="Send to this queue, given by URL or ARN, or to TOPIC/NAME; may be repeated.",
+        ),
+    ] = None,
+    kind: Annotated[
+        str, typer.Option("--type", help="Type of the message, by which recipients tell what is asked.")
+    ] = "",
+    correlation_id: Annotated[
+        str | None, typer.Option(help="A correlation id of your own; no running scatter may have it.")
+    ] = None,
+    timeout: Annotated[
+        str,
+        typer.Option(metavar="SPAN", help="Send again to those missing after this long, such as 30s or 2m."),
+    ] = "2m",
+    max_retries: Annotated[int, typer.Option(help="How often to send again at most.")] = MAX_RETRIES,
+    quorum: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K|SHARE", help="End after this many replies: a number like 5, or a share like 0.8."
+        ),
+    ] = None,
+    user_key: UserKey = "",
+    metadata: Metadata = None,
+    total: TotalNames = None,
+    key: Annotated[
+        str | None, typer.Option(help="Idempotency key: repeating the command with it starts nothing more.")
+    ] = None,
+) -> None:
+    """Send a message to a topic or to queues, and print the batch id of the scatter."""
+    if (topic is None) == (not to):
+        raise typer.BadParameter("pass either --topic, or --to for each queue")
+    run = session(ctx)
+    started = run.tracker.scatters.start(
+        topic if topic is not None else list(to or ()),
+        body,
+        where=dict(map(parsing.pair, where or ())),
+        type=kind,
+        correlation_id=correlation_id,
+        timeout=parsing.span(timeout),
+        max_retries=max_retries,
+        quorum=parsing.quorum(quorum) if quorum else None,
+        user_key=user_key,
+        metadata=dict(map(parsing.pair, metadata or ())),
+        totals=total or (),
+        key=key,
+    )
+    run.answer(SCATTERED.encode(started), str(started.batch.batch_id))
+
+
+@scatter.command()
+def show(ctx: typer.Context, batch: BatchId) -> None:
+    """Show how many recipients replied, failed and are missing, counted exactly."""
+    run = session(ctx)
+    found = run.tracker.scatters.status(batch)
+    run.answer(SCATTERED.encode(found), FactSheet(_facts(found)))
+
+
+@app.command()
+def replies(
+    ctx: typer.Context,
+    batch: BatchId,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="Most replies on one page.")] = 100,
+    cursor: Cursor = None,
+    every: EveryPage = False,
+) -> None:
+    """List the replies to a scatter, in the order of the recipients."""
+    run = session(ctx)
+    scatters = run.tracker.scatters
+    if every:
+        page = Gathered(tuple(scatters.replies(batch)))
+    else:
+        page = scatters.replies_page(batch, cursor=cursor, limit=limit)
+    shown = Table("recipient", "name", "reply", right=("recipient",), empty="nobody has replied")
+    for reply in page.replies:
+        said = json.dumps(reply.payload, ensure_ascii=False) if reply.claim is None else reply.url
+        shown.add_row(str(reply.ordinal), reply.name, said)
+    run.answer(GATHERED.encode(page), shown)
+    run.more(page.cursor)
+
+
+def _facts(found: Scattered) -> list[tuple[str, object]]:
+    from fanin.cli.tables import total_facts
+
+    return [
+        ("scatter", str(found.batch.batch_id)),
+        ("state", f"{found.batch.state}, partial" if found.batch.partial else str(found.batch.state)),
+        ("correlation id", found.correlation_id),
+        ("recipients", "being listed" if found.starting else f"{found.batch.items:,}"),
+        ("received", f"{found.received:,}"),
+        ("failed", f"{found.failed:,}"),
+        ("missing", f"{found.missing:,}"),
+        ("sent again", f"{found.retries} of {found.max_retries} times"),
+        ("quorum", found.quorum),
+        *total_facts(found.batch),
+    ]
+
+
+FrameId = Annotated[int, typer.Argument(parser=parsing.batch_id, metavar="FRAME", help="Id of the frame.")]
+
+
+@frames.command("open")
+def open_frame(
+    ctx: typer.Context,
+    size: Annotated[int, typer.Argument(min=1, metavar="N", help="Number of envelopes.")],
+    *,
+    source: Annotated[str, typer.Option(help="Name of the sender.")] = "",
+    destination: Annotated[str, typer.Option(help="Name of the receiver.")] = "",
+    reply_to: Annotated[
+        str,
+        typer.Option(
+            metavar="QUEUE",
+            help="URL or ARN of a queue tagged fanin:channel; it gets a notice when the frame ends.",
+        ),
+    ] = "",
+    ttl: Annotated[
+        str, typer.Option(metavar="SPAN", help="Request a repeat after this long without progress.")
+    ] = f"{DEFAULT_TTL}s",
+    user_key: UserKey = "",
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Idempotency key: a repeat prints the id of the same frame."),
+    ] = None,
+) -> None:
+    """Open a frame of N envelopes, and print its id."""
+    run = session(ctx)
+    patience = seconds(parsing.span(ttl)) or 0
+    frame = run.tracker.frames.open(
+        OpenFrame(size, source, destination, reply_to, patience, user_key), key=key
+    )
+    run.answer(FRAME.encode(frame), str(frame.frame_id))
+
+
+@frames.command("status")
+def frame_status(ctx: typer.Context, frame: FrameId, *, limit: PageSize = 100, cursor: Cursor = None) -> None:
+    """Show the state of a frame, and its missing envelopes as half-open ranges FROM..TO."""
+    run = session(ctx)
+    found = run.tracker.frames.status(frame, cursor=cursor, limit=limit)
+    spans = (f"missing {start}..{stop}" for start, stop in found.missing)
+    run.answer(FRAME.encode(found), f"{found.state}, {found.size} envelopes", *spans)
+    run.more(found.cursor)
+
+
+@frames.command()
+def claim(
+    ctx: typer.Context,
+    frame: FrameId,
+    indices: Annotated[
+        list[int], typer.Argument(min=0, metavar="INDEX...", help="Numbers of the envelopes, from 0.")
+    ],
+    *,
+    lease: Annotated[
+        int, typer.Option(min=1, metavar="SECONDS", help="Seconds that the claim lasts.")
+    ] = DEFAULT_ENVELOPE_LEASE,
+) -> None:
+    """Claim envelopes; each line has the outcome and the item id to acknowledge."""
+    run = session(ctx)
+    claims = run.tracker.frames.claim([Ticket(frame, index) for index in indices], lease=lease)
+    run.answer(CLAIMS.encode(claims), *(f"{claim.hold} {claim.item}" for claim in claims))
+
+
+Name = Annotated[str, typer.Argument(metavar="BUFFER", help="Name of the buffer.")]
+
+
+@buffers.command()
+def define(
+    ctx: typer.Context,
+    name: Name,
+    limit: Annotated[int, typer.Argument(min=1, help="Most items that may be pending at a time.")],
+    queue: Annotated[
+        str | None,
+        typer.Option(
+            metavar="QUEUE", help="URL or ARN of a queue tagged fanin:channel; without it a queue is created."
+        ),
+    ] = None,
+) -> None:
+    """Create a buffer or change its limit, and print the URL of its queue."""
+    run = session(ctx)
+    buffer = run.tracker.buffers.define(name, limit, queue=queue)
+    run.answer(BUFFER.encode(buffer), buffer.queue)
+
+
+@buffers.command("status")
+def buffer_status(ctx: typer.Context, name: Name) -> None:
+    """Show how full a buffer is."""
+    run = session(ctx)
+    level = run.tracker.buffers.status(name)
+    run.answer(LEVEL.encode(level), _describe(level))
+
+
+@buffers.command("list")
+def list_buffers(ctx: typer.Context, *, limit: PageSize = 100, cursor: Cursor = None) -> None:
+    """List the buffers and their limits."""
+    run = session(ctx)
+    page = run.tracker.buffers.list(cursor=cursor, limit=limit)
+    shown = Table("buffer", "limit", "queue", right=("limit",), empty="no buffer")
+    for buffer in page.buffers:
+        shown.add_row(buffer.name, buffer.limit, buffer.queue)
+    run.answer(BUFFERS.encode(page), shown)
+    run.more(page.cursor)
+
+
+@buffers.command()
+def put(
+    ctx: typer.Context,
+    name: Name,
+    payloads: Annotated[
+        list[str], typer.Argument(metavar="TEXT...", help="Payloads; - reads one from each line of stdin.")
+    ],
+    *,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Fail at once if the buffer is full.")] = False,
+    key: Annotated[
+        str,
+        typer.Option(
+            metavar="PREFIX",
+            help="Idempotency keys of the payloads are PREFIX/1, PREFIX/2 and so on: run the same command"
+            " again, and nothing is put in twice.",
+        ),
+    ] = "",
+) -> None:
+    """Put payloads into a buffer, waiting while it is full.
+
+    Prints the item id of each payload as soon as it is in. An error or Ctrl-C says how many are in. Then
+    run the same command again if it had --key, or else with the payloads that are left.
+    """
+    run = session(ctx)
+    producer = run.tracker.producer(name)
+    send = producer.put_now if no_wait else producer.put
+    texts = (text for one in payloads for text in (lines_of_stdin() if one == "-" else (one,)))
+    items: list[str] = []
+    try:
+        for number, text in enumerate(texts, 1):
+            (item,) = send(text, key=f"{key}/{number}" if key else None).items
+            items.append(item)
+            if not run.as_json:
+                typer.echo(item)
+    except BaseException:  # an error, or Ctrl-C
+        if run.as_json:
+            run.answer({"items": items})
+        run.remark(_stopped(name, len(items), key))
+        raise
+    run.answer({"items": items})
+
+
+def _stopped(name: str, count: int, key: str) -> str:
+    """How many payloads are in, and how to go on."""
+    done = f"buffer {name}: {count:,} payloads are in"
+    if key:
+        return f"{done}; run the same command again to go on, and nothing is put in twice"
+    return f"{done}; go on with payload {count + 1:,}, which may be in, too, if its answer was lost"
+
+
+@buffers.command()
+def take(
+    ctx: typer.Context,
+    name: Name,
+    *,
+    most: Annotated[int, typer.Option(min=1, max=10, help="Most payloads to take.")] = 1,
+    wait: Annotated[int, typer.Option(min=0, max=20, help="Seconds to wait for work.")] = 20,
+) -> None:
+    """Take payloads out of a buffer; each line has a receipt, a space and a payload."""
+    run = session(ctx)
+    work = run.tracker.buffers.take(name, most=most, wait=wait)
+    run.answer(TAKEN.encode(work))
+    if not run.as_json:
+        for one in work:
+            typer.echo(f"{one.receipt} {one.payload}")  # not through the console, which would expand tabs
+
+
+@buffers.command()
+def done(
+    ctx: typer.Context,
+    name: Name,
+    receipts: Annotated[list[str], typer.Argument(metavar="RECEIPT...", help="Receipts that take printed.")],
+) -> None:
+    """Mark payloads done, which frees their slots."""
+    run = session(ctx)
+    released = run.tracker.buffers.done(name, receipts)
+    run.answer(RELEASED.encode(released), f"{released.done} done, {released.late} late")
+
+
+@buffers.command()
+def delete(ctx: typer.Context, name: Name, yes: Yes = False) -> None:
+    """Delete a buffer and the payloads in it; asks before."""
+    run = session(ctx)
+    run.confirm(f"Delete the buffer {name} and the payloads in it?", yes=yes)
+    run.tracker.buffers.delete(name)
+    run.answer({"deleted": name}, f"deleted {name}")
+
+
+def _describe(level: Level) -> str:
+    who = f"{level.count} waiting" if level.count >= 0 else f"{-level.count} consumers waiting"
+    draining = ", draining" if level.draining else ""
+    return f"{level.pending} of {level.buffer.limit} slots in use: {who}, {level.taken} taken{draining}"
