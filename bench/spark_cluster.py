@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
@@ -12,6 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from bench.world import World
 from fanin.domain.batch import Batch
 from fanin.spark.ack.input_schema import InputSchema
+from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.jobs.ack import SETTINGS
 from fanin.spark.runtime.session import session
 
@@ -81,3 +84,8 @@ def plain(rows: DataFrame) -> DataFrame:
 def noop(frame: DataFrame) -> None:
     """Run a plan, and drop what it gives."""
     frame.write.format("noop").mode("overwrite").save()
+
+
+def parquet_files(folder: Path) -> ParquetFiles:
+    """The files of a folder, as tasks read them."""
+    return ParquetFiles([FoundFile(str(p), p.stat().st_size, 0) for p in sorted(folder.glob("*.parquet"))])

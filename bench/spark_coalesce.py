@@ -31,15 +31,17 @@ from bench.spark_cluster import (
     cluster,
     known,
     noop,
+    parquet_files,
     plain,
 )
 from bench.world import World
+from fanin.spark.ack.coalescer import pages_from_rows
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.ledger_writes import mark
 from fanin.spark.ack.page_builder import popcount
-from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.ack.page_merger import lift, merge
+from fanin.spark.ack.parquet_files import pages_from_files
 from fanin.spark.ack.sql_items import normalize
-from fanin.spark.ack.steps import lift, merge, pages_from_files, pages_from_rows
 
 FACTORS = {USUAL: (5.0, 1.2), FULL: (8.0, 2.5)}
 """Power of two → how many times as fast as plain SQL the strategies for Parquet and DataFrames must be."""
@@ -113,7 +115,7 @@ def _strategies(spark: SparkSession, folder: Path, count: int) -> dict[str, Stra
     rows = spark.read.parquet(str(scattered))
 
     def of_files(path: Path) -> DataFrame:
-        return merge(pages_from_files(spark, ParquetFiles(str(path)), schema, batches), schema, batches)
+        return merge(pages_from_files(spark, parquet_files(path), schema, batches), schema, batches)
 
     of_rows = merge(pages_from_rows(normalize(rows, schema), schema, batches), schema, batches)
     return {
@@ -135,7 +137,7 @@ def writes(spark: SparkSession, power: int = 20) -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder) / "half", chosen)
         batches, schema = Known(batch_row(world, batch), 0), InputSchema(by_id=False, batch_id=batch.batch_id)
-        pages = pages_from_files(spark, ParquetFiles(f"{folder}/half"), schema, batches)
+        pages = pages_from_files(spark, parquet_files(Path(folder) / "half"), schema, batches)
         found = lift(merge(pages, schema, batches), batches)
         with world.spending() as spent:
             _mark(world, found)

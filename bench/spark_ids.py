@@ -29,14 +29,16 @@ from bench.spark_cluster import (
     cluster,
     known,
     noop,
+    parquet_files,
     plain,
 )
 from fanin.domain import ids
+from fanin.spark.ack.coalescer import pages_from_rows
 from fanin.spark.ack.few import coalesce_few
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.ack.page_merger import merge
+from fanin.spark.ack.parquet_files import pages_from_files
 from fanin.spark.ack.sql_items import normalize
-from fanin.spark.ack.steps import merge, pages_from_files, pages_from_rows
 
 SCHEMA = InputSchema(by_id=True)
 EPOCH = 1_000
@@ -66,7 +68,7 @@ def _strategies(spark: SparkSession, folder: Path, count: int) -> dict[str, Stra
     _write(folder, np.random.default_rng(1).permutation(count), batches)
     rows = spark.read.parquet(str(folder))
     numbers = rows.select(F.split_part("item", F.lit(":"), F.lit(3)).cast("long").alias("ordinal"))
-    files = pages_from_files(spark, ParquetFiles(str(folder)), SCHEMA, batches)
+    files = pages_from_files(spark, parquet_files(folder), SCHEMA, batches)
     pages = pages_from_rows(normalize(rows, SCHEMA), SCHEMA, batches)
     return {
         "parquet": partial(noop, merge(files, SCHEMA, batches)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,8 @@ from fanin.domain import ids
 from fanin.domain.batch import Batch
 from fanin.domain.ids import Block
 from fanin.domain.tree import Bits, Tree
+from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.inputs.listing import FoundFile
 
 FAR = 10**10
 
@@ -79,3 +82,9 @@ def shuffled(records: list[Any], tasks: int) -> list[list[Any]]:
         [pa.RecordBatch.from_pylist(rows[at : at + 10], schema=schema) for at in range(0, len(rows), 10)]
         for rows in parts.values()
     ]
+
+
+def parquet_files(folder: Path, *, exact: bool = False) -> ParquetFiles:
+    """The Parquet files in a folder, as tasks read them."""
+    found = [FoundFile(str(file), file.stat().st_size, 0) for file in sorted(folder.rglob("*.parquet"))]
+    return ParquetFiles(found, exact=exact)

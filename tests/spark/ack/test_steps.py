@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.testing import assertDataFrameEqual
 
 from fanin.domain.tree import Tree
+from fanin.spark.ack.coalescer import pages_from_rows
 from fanin.spark.ack.few import coalesce_few
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.ack.page_merger import lift, merge
+from fanin.spark.ack.parquet_files import pages_from_files
 from fanin.spark.ack.sql_items import normalize
-from fanin.spark.ack.steps import lift, merge, pages_from_files, pages_from_rows
-from fanin.spark.runtime.session import most_tasks
-from tests.spark.given import Given, batch, block, items_of
+from tests.spark.given import Given, batch, block, items_of, parquet_files
 
 BATCH = batch(7, 600_000)
 SOURCE = Given((BATCH,))
@@ -40,7 +40,7 @@ def of_rows(rows: DataFrame, schema: InputSchema) -> DataFrame:
 
 def of_files(spark: SparkSession, folder: Path, schema: InputSchema) -> DataFrame:
     """``MERGED`` of files that tasks read themselves, computed once."""
-    pages = pages_from_files(spark, ParquetFiles(str(folder)), schema, SOURCE)
+    pages = pages_from_files(spark, parquet_files(folder), schema, SOURCE)
     return merge(pages, schema, SOURCE).localCheckpoint()
 
 
@@ -117,23 +117,6 @@ def test_one_row_among_empty_partitions_is_one_mark_and_none_is_none(
     for done in (of_rows(rows, schema), of_files(spark, tmp_path / "acks", schema)):
         marks = [tuple(mark) for mark in lift(done, SOURCE).collect()]
         assert marks == [(7, 0, 0, -(2**63)) for _ in ordinals]
-
-
-def test_many_partitions_are_joined_without_running_a_job_to_count_them(spark: SparkSession) -> None:
-    # Given few partitions, many, and some that Spark knows only when it has run the query
-    schema, most = InputSchema(by_id=False, batch_id=7), 32 * most_tasks(spark)
-    few, many = (spark.range(0, 10, 1, number).toDF("ordinal") for number in (most, most + 1))
-    shuffled = spark.range(10).toDF("ordinal").repartition(most + 1)
-    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup
-
-    before = len(jobs())
-    pages = [pages_from_rows(normalize(rows, schema), schema, SOURCE) for rows in (few, many, shuffled)]
-
-    # Then there are no more than that, and rows of few do not go through a coalesce
-    assert len(jobs()) == before
-    plans = [frame._jdf.queryExecution().executedPlan().toString() for frame in pages]
-    assert ["Coalesce" in plan for plan in plans] == [False, True, True]
-    assert pages[1].rdd.getNumPartitions() == most
 
 
 @pytest.mark.soak

@@ -152,24 +152,6 @@ def test_a_dataset_of_other_columns_is_refused(spark: SparkSession, tmp_path: Pa
         read(spark, Dataset(str(tmp_path / "nowhere")), TRIPS)
 
 
-def test_files_of_one_dataset_may_have_their_columns_in_another_order(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # Given two CSV files whose columns are in another order, so that metres could be taken for seconds
-    names = list(GOOD)
-    for file, order in (("a", names), ("b", names[::-1])):
-        row = {**GOOD, "vehicle": file}
-        (tmp_path / f"{file}.csv").write_text(
-            ",".join(order) + "\n" + ",".join(row[one] for one in order) + "\n"
-        )
-
-    # When they are read, then each row has its measures
-    judged = check(read(spark, Dataset(str(tmp_path), "csv"), TRIPS), TRIPS)
-    found = valid_rows(judged, TRIPS).orderBy("vehicle").drop("vehicle").collect()
-    assert len(found) == 2
-    assert found[0] == found[1]
-
-
 def test_fill_ups_have_bounds_of_their_own(spark: SparkSession) -> None:
     # Given fill-ups: a good one, one of nothing, one that costs less than nothing
     base = {"fleet": "f", "vehicle": "v", "filled_at": "2024-03-04"}

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples.fleet.analytics.job import JOB
+from examples.fleet.analytics.report import DATASETS
 from fanin.errors import InvalidRequest, NotConfigured
 from tests.spark.analytics.weekly import datasets, run
 
@@ -58,6 +59,39 @@ def test_a_trip_of_a_clock_that_was_wrong_does_not_hide_the_others(
     page = (tmp_path / "out" / "report.html").read_text()
     assert "far from all other weeks: 1 of 1971-W09" in page
     assert "<svg" in page
+
+
+def test_corrections_odometers_and_the_week_before_are_in_the_report(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Given two weeks of a vehicle, a trip that was corrected, and an odometer that goes backwards
+    datasets(tmp_path)
+    (tmp_path / "trips.csv").write_text(
+        "fleet,vehicle,trip_id,started_at,distance_m,duration_s,odometer_m,sent_at\n"
+        "north,n1,0,2024-02-27T08:00:00Z,20000,1200,100000,2024-02-28T00:00:00Z\n"
+        "north,n1,1,2024-03-04T08:00:00Z,90000,1800,130000,2024-03-05T00:00:00Z\n"
+        "north,n1,1,2024-03-04T08:00:00Z,30000,1800,130000,2024-03-06T00:00:00Z\n"
+        "north,n1,2,2024-03-05T08:00:00Z,10000,1200,1,2024-03-06T00:00:00Z\n"
+    )
+
+    # When a report of the second is made
+    out = tmp_path / "out"
+    given = ["--trips", f"{tmp_path}/trips.csv", "--fill-ups", f"{tmp_path}/fill_ups.csv"]
+    summary = run(spark, *given, "--week", "2024-W10", "--output", str(out), "--no-scatter")
+
+    # Then summary, datasets and page say so, and what was before; and the job names its datasets
+    assert (summary["ok"], summary["rejects"]) == (True, {"corrected": 1})
+    assert summary["odometer"] == {"compared": 2, "backwards": 1, "disagrees": 0}
+    assert {str(file.parent.relative_to(out)) for file in out.rglob("_SUCCESS")} == set(DATASETS)
+    (before,), (ranked,), (odometer,), (rejected,) = (
+        pq.read_table(out / name).to_pylist() for name in ("fleet_before", "ranking", "odometer", "rejects")
+    )
+    assert (before["trips"], before["distance_m"]) == (1, 20_000)
+    assert (ranked["trips"], ranked["distance_m"], ranked["distance_m_before"]) == (2, 40_000, 20_000)
+    assert (odometer["to_trip"], odometer["problem"], rejected["reason"]) == ("2", "backwards", "corrected")
+    page = (out / "report.html").read_text("utf-8")
+    assert "before: 2024-W09" in page
+    assert "1 row was corrected" in page
 
 
 @pytest.mark.parametrize(

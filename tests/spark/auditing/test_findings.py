@@ -3,7 +3,7 @@
 import json
 from base64 import b64encode
 from collections import Counter
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from random import Random
 from typing import Any, NamedTuple
@@ -18,6 +18,9 @@ from tests.spark.auditing.worlds import World, planted, sound, with_totals, wron
 from tests.spark.playing import lost, played, ranges_of
 from tests.spark.tables import DAY, Tables
 
+LATER = 5_000
+"""Milliseconds between the exports of words and of batches."""
+
 
 class Case(NamedTuple):
     """What was found in a world.
@@ -25,12 +28,14 @@ class Case(NamedTuple):
     Attributes:
         batches: by their ids.
         datasets: the rows that were written, by the dataset's name.
+        told: what people were told, without where the output is.
     """
 
     code: int
     summary: dict[str, Any]
     batches: dict[int, dict[str, Any]]
     datasets: dict[str, list[dict[str, Any]]]
+    told: list[str]
 
 
 @pytest.fixture(scope="module")
@@ -56,18 +61,20 @@ def case(
     world: World,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Case:
-    """The exports of the world, audited once, in the place of what an earlier run left."""
+    """The exports of the world, words first, audited once, in the place of what an earlier run left."""
     folder = tmp_path_factory.mktemp("audit")
-    batches, words = world.tables.export(folder)
+    batches, words = world.tables.export(folder, later=LATER)
     output = folder / "output"
     (output / "findings").mkdir(parents=True)
     sources = [f"--batches-export={batches}", f"--words-export={words}/manifest-summary.json"]
-    with redirect_stdout(StringIO()) as told:
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         code = JOB.main([*sources, f"--output={output}"])
     names = ("findings", "batches", "missing", "snapshot/batches", "snapshot/words")
     datasets = {name: pq.read_table(output / name).to_pylist() for name in names}
     by_id = {row["batch_id"]: row for row in datasets["batches"]}
-    return Case(code, json.loads(told.getvalue().splitlines()[-1]), by_id, datasets)
+    lines = err.getvalue().replace(str(output), "").splitlines()
+    told = [line for line in lines if line.startswith("audit: ")]
+    return Case(code, json.loads(out.getvalue().splitlines()[-1]), by_id, datasets, told)
 
 
 def test_each_finding_is_found_and_none_is_invented(world: World, case: Case) -> None:
@@ -182,9 +189,12 @@ def test_age_and_rate_come_from_the_row(case: Case) -> None:
     )
 
     # When it is audited, then it is a day old, and its rate is over the time in which it can have been active
-    assert row["age"] == DAY / 1000
+    assert row["age"] == (DAY + LATER) / 1000
     assert row["rate"] == pytest.approx(64 / 100)
     assert row["pending"] == 0
+    # And the age of one that ended 40 s after it was opened, with 30 items done, is that
+    ended = [row for row in case.batches.values() if (row["state"], row["done"]) == ("cancelled", 30)]
+    assert [(row["age"], row["rate"]) for row in ended] == [(40, 0.75)]
 
 
 def test_exit_code_and_summary_say_what_the_datasets_say(world: World, case: Case) -> None:
@@ -199,6 +209,25 @@ def test_exit_code_and_summary_say_what_the_datasets_say(world: World, case: Cas
     for name in ("items", "done"):
         assert summary[name] == sum(row[name] for row in batches)
     assert summary["words"] == len(world.tables.words) == len(case.datasets["snapshot/words"])
+
+
+def test_people_are_told_what_is_wrong_and_where_to_look(world: World, case: Case) -> None:
+    # Given batches with more findings and with fewer, when they are audited
+    found = Counter(batch_id for batch_id, *_, wrong in world.expected if wrong and batch_id in case.batches)
+
+    # Then the one with most comes first, and others in their order
+    worst = [case.batches[one] for one in sorted(found, key=lambda one: (-found[one], one))[:5]]
+    names = [f" ({row['user_key']})" if row["user_key"] else "" for row in worst]
+    assert set(names) == {" (orders)", ""}
+    assert case.told[2:] == [
+        f"audit: {case.summary['wrong']} findings are wrong. Look at /findings",
+        *(
+            f"audit: batch {row['batch_id']}{name} is {row['state']}: {row['verdict']},"
+            f" {found[row['batch_id']]} wrong"
+            for row, name in zip(worst, names, strict=True)
+        ),
+        "audit: more batches are in the dataset batches, beside it",
+    ]
 
 
 def test_no_dataset_holds_a_salt(world: World, case: Case) -> None:

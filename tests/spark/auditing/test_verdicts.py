@@ -1,4 +1,4 @@
-"""What the audit says about batches: a verdict for each, and for random ones what the ledger says."""
+"""The audit of many words, and of random batches, of which it says what the ledger says."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -9,62 +9,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.spark_audit import PARTITIONS, audited, wrongly_told
-from fanin.domain.batch import Mode, OpenBatch, State
 from fanin.domain.marks import Done
 from fanin.spark.auditing import sums
-from fanin.spark.auditing.verdicts import BatchVerdict, audit_of
+from fanin.spark.auditing.verdicts import audit_of
 from fanin.spark.jobs.audit import SETTINGS
 from tests.spark.playing import DEEP, lost, played, ranges_of
 from tests.spark.setting import setting
 from tests.spark.tables import Tables
-
-
-def test_every_batch_has_its_verdict_with_the_worst_finding_first_its_age_and_its_rate(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # Given a batch for each verdict: nothing wrong; no words; complete with pending items; done and not
-    # complete; filed under another state; and the last again, while it is active
-    tables = Tables()
-    sound, group = tables.batch(100)
-    tables.ack(group, (0, 40))
-    counted = tables.ledger.open(OpenBatch(mode=Mode.ESTIMATED))
-    early, stuck, misfiled, active = (tables.batch(70)[0] for _ in range(4))
-    # And batches that ended a minute before reading began, and a millisecond earlier, with pending items
-    minute, earlier = (tables.batch(70)[0] for _ in range(2))
-    # And one that ended 40 s after it was opened, with 30 of its items done
-    timed, group = tables.batch(100)
-    tables.ack(group, (0, 30))
-    tables.dump()
-    ended = tables.memory.clock.now()
-    tables.set_batch(early, state=State.COMPLETE, ended_at=ended)
-    tables.set_batch(counted, items=9, acked=12)  # some were counted twice
-    tables.set_batch(stuck, items=0)
-    for batch in (early, misfiled):
-        tables.batches[batch.batch_id]["shelf"] = {"S": "open#9"}
-    tables.set_batch(active, items=0, touched_at=tables.at)
-    tables.set_batch(minute, state=State.COMPLETE, ended_at=tables.at - 60_000)
-    tables.set_batch(earlier, state=State.COMPLETE, ended_at=tables.at - 60_001)
-    tables.set_batch(timed, state=State.CANCELLED, ended_at=tables.row(timed).created_at + 40_000)
-
-    # When they are audited, and reading took ten minutes
-    found = audit_of(replace(tables.snapshot(spark, tmp_path), until=tables.at + 600_000))
-    with found.kept():
-        rows = {row["batch_id"]: row for row in found.batches(found.findings()).collect()}
-
-    assert {batch_id: row["verdict"] for batch_id, row in rows.items() if batch_id != timed.batch_id} == {
-        sound.batch_id: BatchVerdict.SOUND.value,
-        counted.batch_id: BatchVerdict.COUNTED.value,
-        early.batch_id: BatchVerdict.EARLY.value,
-        stuck.batch_id: BatchVerdict.STUCK.value,
-        misfiled.batch_id: BatchVerdict.WRONG.value,
-        active.batch_id: BatchVerdict.IN_FLUX.value,
-        minute.batch_id: BatchVerdict.IN_FLUX.value,
-        earlier.batch_id: BatchVerdict.EARLY.value,
-    }
-    assert (rows[early.batch_id]["wrong"], rows[active.batch_id]["in_flux"]) == (2, 1)
-    assert (rows[counted.batch_id]["done"], rows[counted.batch_id]["pending"]) == (9, 0)
-    row = rows[timed.batch_id]
-    assert (row["age"], row["rate"], row["done"], row["pending"]) == (40, 0.75, 30, 70)
 
 
 def test_a_batch_with_most_of_the_words_is_no_single_task(spark: SparkSession, tmp_path: Path) -> None:

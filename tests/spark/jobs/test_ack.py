@@ -70,7 +70,7 @@ def test_files_that_only_spark_can_read_are_left_to_spark(
     path = f"{tmp_path}/acks"
     spark.range(9).selectExpr("concat('a:', id) AS item").write.parquet(path)
     opened = open_input(spark, Dataset(path), fields=["item"])
-    files = _parquet_files(spark, opened, path, ["item"])
+    files = _parquet_files(spark, opened, ["item"])
     assert files is not None
     assert capsys.readouterr().err == ""
 
@@ -80,7 +80,7 @@ def test_files_that_only_spark_can_read_are_left_to_spark(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(f"{parquet_files.__name__}.{refused}", refuse)
-        left = _parquet_files(spark, opened, path, ["item"])
+        left = _parquet_files(spark, opened, ["item"])
 
     # Then Spark reads them, and the job says so once
     assert left is None

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from fanin.domain.batch import State
 from fanin.spark.jobs.audit import JOB
 from tests.spark.tables import FULL, Tables
 
@@ -18,33 +17,6 @@ def told(capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], list[str]]
     """The summary, and what was said to people."""
     out, err = capsys.readouterr()
     return json.loads(out.splitlines()[-1]), [line for line in err.splitlines() if line.startswith("audit: ")]
-
-
-def test_people_are_told_what_is_wrong_and_where_to_look(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    # Given seven batches that are complete while items are pending
-    tables = Tables()
-    made = sorted((tables.batch(70, user_key="orders")[0] for _ in range(7)), key=lambda one: one.batch_id)
-    for batch in made:
-        tables.set_batch(batch, state=State.COMPLETE, ended_at=tables.at - 100_000)
-    tables.set_word(made[4], 0, 0, FULL - 1, done={"NS": ["5"]})
-    # And words exported five seconds before the batches, of which another ended a minute before, so that its
-    # last words may have come after the export
-    active, _ = tables.batch(70)
-    tables.set_batch(active, state=State.COMPLETE, ended_at=tables.at - 60_000)
-    batches, words = tables.export(tmp_path, later=5_000)
-
-    # When they are audited, then the one with most findings comes first, and the others in their order
-    code = JOB.main([f"--batches-export={batches}", f"--words-export={words}", f"--output={tmp_path}/audit"])
-    summary, lines = told(capsys)
-    assert (code, summary["wrong"], summary["in_flux"]) == (1, 8, 1)
-    assert lines[2:] == [
-        f"audit: 8 findings are wrong. Look at {tmp_path}/audit/findings",
-        f"audit: batch {made[4].batch_id} (orders) is complete: early, 2 wrong",
-        *(f"audit: batch {one.batch_id} (orders) is complete: early, 1 wrong" for one in made[:4]),
-        "audit: more batches are in the dataset batches, beside it",
-    ]
 
 
 def test_tables_without_rows_are_well_but_people_are_warned(

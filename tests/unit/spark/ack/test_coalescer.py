@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from fanin.domain.batch import Batch, Mode
 from fanin.domain.tree import Bits, Tree
-from fanin.spark.ack.coalescer import Coalescer, coalesce_task
+from fanin.spark.ack.coalescer import Coalescer, chunks, coalesce_task
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, IssuedItems
-from fanin.spark.ack.page_merger import LIFTED, lift, merge_task
+from fanin.spark.ack.page_merger import LIFTED, lift_task, lifted, merge_task
 from fanin.spark.runtime.rejects import Reason
 from tests.spark.given import Given, batch, block, minimal, rows_of, shuffled
 
@@ -74,9 +74,9 @@ def merged(
     low = [(batch_id, mark) for batch_id, mark in marks if mark.level < LIFTED]
     roots = IssuedItems(source)
     high = [
-        (batch_id, mark)
-        for batch_id, words in above.items()
-        for mark in lift(words, LIFTED, roots.top_level(batch_id))
+        (batch_id, Bits(level, number, mask & MASK))
+        for batch_id, top in roots.top_levels(above).items()
+        for _, level, number, mask in lifted(batch_id, above[batch_id], top)
     ]
     rejects = Counter((row["value"], row["reason"]) for row in rows if row["reason"])
     return low + high, rejects, sum(row["rows"] or 0 for row in rows)
@@ -240,3 +240,53 @@ def test_keys_without_number_do_not_stay_in_memory(monkeypatch: pytest.MonkeyPat
 
     assert marks == [(7, Bits(0, 0, 2**10 - 1))]
     assert rejects == Counter((value, "duplicate") for value in values[:10])
+
+
+def ordinals_of(*values: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"ordinal": pa.array(values, pa.int64())})
+
+
+def test_pages_are_joined_until_there_are_enough_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fanin.spark.ack.coalescer._CHUNK", 4)
+    records = [ordinals_of(1, 2), ordinals_of(), ordinals_of(3), ordinals_of(4, 5), ordinals_of(6)]
+
+    assert [chunk.column(0).to_pylist() for chunk in chunks(records)] == [[1, 2, 3, 4, 5], [6]]
+
+
+def test_no_rows_are_no_chunks() -> None:
+    assert list(chunks([ordinals_of(), ordinals_of()])) == []
+
+
+def test_a_task_without_rows_says_that_it_read_none() -> None:
+    task = coalesce_task(Given((batch(7, 9),)), InputSchema(by_id=False, batch_id=7))
+    assert [row["rows"] for row in rows_of(task([]))] == [0]
+
+
+def test_a_repeat_is_shown_under_the_id_that_it_came_with() -> None:
+    # Given the same item under the ids of two groups, in two tasks
+    first, second = (f"{block(BATCHES[0], start, 100).prefix}:{70 - start}" for start in (0, 50))
+    shares = [[pa.RecordBatch.from_pydict({"item": [item]})] for item in (first, second)]
+
+    marks, rejects, _ = merged(tasks(shares, InputSchema(by_id=True)), InputSchema(by_id=True))
+
+    assert marks == [(7, Bits(0, 1, 1 << 6))]
+    assert rejects in ({(first, "duplicate"): 1}, {(second, "duplicate"): 1})
+
+
+@pytest.mark.parametrize("items", [64**4, 64**4 + 1, 64**5])
+def test_levels_above_windows_are_lifted_to_the_root_and_no_further(items: int) -> None:
+    # Given the bits of all whole windows of a batch, three of whose words hold bit 63
+    source = Given((batch(21, items),))
+    windows = items // 64**3
+    words = Tree().masks(range(windows))
+    rows = {
+        "batch_id": [21] * len(words),
+        "number": list(words),
+        "mask": [mask - (mask >> 63 << 64) for mask in words.values()],
+    }
+
+    found = rows_of(lift_task(source)([pa.RecordBatch.from_pydict(rows)]))
+
+    # Then they are the cover by its definition, three levels up
+    marks = {Bits(row["level"] - 3, row["number"], row["mask"] & MASK) for row in found}
+    assert marks == minimal(set(range(windows)), Tree().root_level(items) - 3)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.driver import acknowledge, check_writers, forecast
+from fanin.spark.ack.driver import _reported, acknowledge, check_writers, forecast, share_writers
 from fanin.spark.runtime.rejects import RejectLimit
 from fanin.spark.runtime.values import whole
 
@@ -22,9 +23,9 @@ NOTHING: Any = None
     [
         ({"writers": 0}, "writers must be a whole number of at least 1, not 0"),
         ({"writers": 2.5}, "writers must be a whole number"),
-        ({"max_writes_per_second": 0.5}, "at least 1, not 0.5; None sets no limit"),
-        ({"max_writes_per_second": float("nan")}, "None sets no limit"),
-        ({"max_writes_per_second": "fast"}, "None sets no limit"),
+        ({"max_writes_per_second": 0.5}, "at least 1, not 0.5; leave it out for no limit"),
+        ({"max_writes_per_second": float("nan")}, "leave it out for no limit"),
+        ({"max_writes_per_second": "fast"}, "leave it out for no limit"),
         ({"work": ""}, "work must be a path"),
         ({"work": Path("s3://lake/work")}, "a Path has one slash; give the text s3://lake/work"),
         ({"rejects": 7}, "rejects must be a path"),
@@ -49,3 +50,80 @@ def test_numbers_and_limits_are_taken_as_people_have_them() -> None:
     assert check_writers("3", "4e3") == (3, 4_000.0)
     given = [RejectLimit.of(limit) for limit in (5, "5", np.int32(5), "2.5%", None)]
     assert given == [*[RejectLimit(count=5)] * 3, RejectLimit(share=0.025), RejectLimit()]
+
+
+@pytest.mark.parametrize(
+    ("words", "most", "tasks"),
+    [
+        (0, 16, 1),
+        (1_000, 16, 1),
+        (1_001, 16, 2),
+        (16_000, 16, 16),
+        (400_000, 16, 16),  # 25,000 each
+        (400_001, 16, 17),
+        (134_217_728, 16, 5_369),  # each says after a minute what it has done
+        (10_000, 4_096, 10),
+    ],
+)
+def test_tasks_follow_the_words(words: int, most: int, tasks: int) -> None:
+    share = share_writers(words, most, None, None)
+    assert (share.tasks, share.writes_per_second) == (tasks, None)
+
+
+def test_a_rate_is_divided_among_the_tasks_that_run_at_a_time() -> None:
+    share = share_writers(1_000_000, 8, None, 4_000)
+    assert (share.tasks, share.writes_per_second) == (40, 500)
+
+
+def test_a_low_rate_lets_few_tasks_run_and_none_is_too_slow() -> None:
+    # Given a cluster that could run 4,096 tasks, and 1,000 writes a second: 5 tasks of 200
+    share = share_writers(134_217_728, 4_096, None, 1_000)
+    assert (share.tasks, share.writes_per_second) == (5, 200)
+    # And a rate that one task can do alone
+    share = share_writers(134_217_728, 8, None, 10)
+    assert (share.tasks, share.writes_per_second) == (1, 10)
+
+
+def test_a_cluster_that_does_not_say_how_far_it_grows_reaches_a_rate_with_few_cores() -> None:
+    # Given Spark's default, without maxExecutors, on 60 cores
+    share = share_writers(134_217_728, 4_096, None, 10_000)
+    assert share.writes_per_second is not None
+    assert min(60, share.tasks) * share.writes_per_second == 10_000
+
+
+def test_callers_may_say_how_many_tasks_write() -> None:
+    assert share_writers(10, 8, 3, None).tasks == 3
+    share = share_writers(1_000_000, 8, 100, 1_000)
+    assert (share.tasks, share.writes_per_second) == (5, 200)
+    assert share_writers(1_000_000, 8, 2, 1_000).writes_per_second == 500
+
+
+def test_failures_have_tasks_of_their_own() -> None:
+    share = share_writers(1_000_000, 8, None, None)
+    assert [share.tasks_for(failures) for failures in (1, 1_000, 2_500, 1_000_000)] == [1, 1, 3, 8]
+    assert share_writers(10, 8, 3, None).tasks_for(1) == 3
+
+
+@pytest.mark.parametrize("writers", [None, 8])
+@pytest.mark.parametrize("words", [0, 500, 1_000_000])
+@pytest.mark.parametrize("rate", [10, 100, 1_000, 100_000])
+def test_failures_keep_to_the_rate_of_all_tasks_together(
+    writers: int | None, words: int, rate: float
+) -> None:
+    # Given few words or many, and very many failures
+    share = share_writers(words, 8, writers, rate)
+
+    # Then the tasks that fail items at the same time do not exceed the rate
+    assert share.writes_per_second is not None
+    assert min(8, share.tasks_for(1_000_000)) * share.writes_per_second <= rate
+
+
+def test_what_tasks_have_written_is_shown_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    count: Any = SimpleNamespace(value=7)
+    runs: list[Any] = [SimpleNamespace(words=10, failed=failed) for failed in (0, 4)]
+    with _reported(count, runs[0], shown=False):
+        pass
+    assert capsys.readouterr().err == ""
+    with _reported(count, runs[0], shown=True), _reported(count, runs[1], shown=True):
+        pass
+    assert capsys.readouterr().err == "7 of 14 words and failures, 50%\n7 of 10 words, 70%\n"

@@ -22,7 +22,7 @@ from tests.unit.spark.runtime.file_systems import FileSystem
 
 ROW = batch(7, 300_000)
 GIVEN = Given((ROW,))
-IDS, ORDINALS = InputSchema(by_id=True), InputSchema(by_id=False, batch_id=7)
+ORDINALS = InputSchema(by_id=False, batch_id=7)
 
 
 def record(ordinals: list[int], fails: int | None = None) -> ArrowBatches:
@@ -33,7 +33,7 @@ def record(ordinals: list[int], fails: int | None = None) -> ArrowBatches:
 
 
 def test_a_task_gives_the_pages_of_few_rows() -> None:
-    task = few.coalesce_few_task(GIVEN, ORDINALS, rows=5, size=few.BYTES)
+    task = few.coalesce_few_task(GIVEN, ORDINALS, rows=5)
     rows = rows_of(task([record([1, 2]), record([]), record([70_000, 3, -1])]))
     assert sorted(row["page"] for row in rows if row["bits"]) == [0, 0, 2]
     assert [row["reason"] for row in rows if row["reason"]] == ["foreign"]
@@ -44,7 +44,7 @@ def test_a_task_gives_the_pages_of_few_rows() -> None:
     "records", [[record([1, 2]), record([3, 4, 5, 6])], [record([1, 2]), record([3, 4], fails=1)]]
 )
 def test_a_task_gives_nothing_of_many_rows_or_of_rows_that_fail(records: list[ArrowBatches]) -> None:
-    (row,) = rows_of(few.coalesce_few_task(GIVEN, ORDINALS, rows=5, size=few.BYTES)(records))
+    (row,) = rows_of(few.coalesce_few_task(GIVEN, ORDINALS, rows=5)(records))
     assert (row["bits"], row["rows"], row["reason"], row["detail"]) == (None, None, None, few._MORE)
 
 
@@ -54,27 +54,13 @@ def test_a_task_stops_reading_where_there_are_too_many_rows() -> None:
         yield record([3])
         raise AssertionError("it read on")
 
-    assert len(rows_of(few.coalesce_few_task(GIVEN, ORDINALS, rows=2, size=few.BYTES)(records()))) == 1
-
-
-def test_a_task_gives_nothing_that_takes_too_many_bytes() -> None:
-    # Given few rows, but of values that are long, and rows that are as far apart as can be
-    long = pa.RecordBatch.from_pydict(
-        {"item": pa.array(["x" * 200] * 50, pa.string()), "_fails": [False] * 50}
-    )
-    for schema, rows in ((IDS, long), (ORDINALS, record(list(range(0, 300_000, 30_000))))):
-        given = list(few.coalesce_few_task(GIVEN, schema, rows=100, size=few.BYTES)([rows]))
-        size = sum(one.nbytes for one in given)
-
-        assert rows_of(few.coalesce_few_task(GIVEN, schema, rows=100, size=size)([rows])) == rows_of(given)
-        (row,) = rows_of(few.coalesce_few_task(GIVEN, schema, rows=100, size=size - 1)([rows]))
-        assert (row["bits"], row["reason"], row["detail"]) == (None, None, few._MORE)
+    assert len(rows_of(few.coalesce_few_task(GIVEN, ORDINALS, rows=2)(records()))) == 1
 
 
 def test_the_driver_lifts_to_the_minimal_cover() -> None:
     # Given whole windows of a batch, the whole batch but one item, and single items
     chosen = [*range(262_144), *range(262_200, 300_000, 3)]
-    pages = list(few.coalesce_few_task(GIVEN, ORDINALS, rows=10**6, size=few.BYTES)([record(chosen)]))
+    pages = list(few.coalesce_few_task(GIVEN, ORDINALS, rows=10**6)([record(chosen)]))
     (records,) = shuffled(pages, 1)
     merged = rows_of(merge_task(GIVEN, ORDINALS)(records))
 
@@ -118,7 +104,7 @@ def test_the_batches_of_all_items_are_read_at_once() -> None:
             "_fails": [False] * 300,
         }
     )
-    pages = rows_of(few.coalesce_few_task(given, schema, rows=300, size=few.BYTES)([record]))
+    pages = rows_of(few.coalesce_few_task(given, schema, rows=300)([record]))
 
     found = few._merged([SparkRow(**page) for page in pages], schema, counting)
 

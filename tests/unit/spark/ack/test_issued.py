@@ -43,30 +43,6 @@ def issued(reader: Reader) -> IssuedItems:
     return IssuedItems(reader)
 
 
-def test_prefixes_that_were_issued_stand_for_their_blocks(issued: IssuedItems) -> None:
-    first, second = block(BATCH, 0, 100), block(BATCH, 100, 4_900)
-    assert issued.blocks([first.prefix, second.prefix]) == [first, second]
-
-
-@pytest.mark.parametrize(
-    ("prefix", "reason", "detail"),
-    [
-        ("nonsense", Reason.MALFORMED, "nonsense"),
-        (block(batch(8, 9), 0, 9).prefix, Reason.FOREIGN, "there is no batch 8"),
-        (block(batch(7, 9, salt=bytes([1] * 16)), 0, 9).prefix, Reason.FOREIGN, "7"),
-        (block(BATCH, 4_999, 2).prefix, Reason.FOREIGN, "7"),
-        (block(GONE, 0, 9).prefix, Reason.GONE, "batch 9 is past its lifetime"),
-        (block(ESTIMATED, 0, 9).prefix, Reason.FOREIGN, "batch 11 is estimated"),
-    ],
-    ids=["malformed", "no such batch", "another salt", "more items than there are", "gone", "estimated"],
-)
-def test_other_prefixes_are_refused_with_a_reason(issued, prefix, reason, detail):
-    (refused,) = issued.blocks([prefix])
-    assert isinstance(refused, Refused)
-    assert refused.reason is reason
-    assert detail in refused.detail
-
-
 def test_each_prefix_and_each_batch_is_looked_up_once(issued: IssuedItems, reader: Reader) -> None:
     prefixes = [block(BATCH, n, 1).prefix for n in range(3)]
     for _ in range(2):
@@ -87,15 +63,6 @@ def test_a_batch_is_read_again_when_the_input_names_items_beyond_it(
     assert reader.reads == [[7], [7]]
 
 
-def test_batches_without_items_that_can_be_named_are_refused(issued: IssuedItems) -> None:
-    found = issued.sizes({8: 1, 9: 1, 11: 1})
-    assert {batch_id: one.reason for batch_id, one in found.items() if isinstance(one, Refused)} == {
-        8: Reason.FOREIGN,
-        9: Reason.GONE,
-        11: Reason.FOREIGN,
-    }
-
-
 def test_numbers_that_cannot_be_batches_are_never_read(issued: IssuedItems, reader: Reader) -> None:
     found = issued.sizes({-3: 1, MAX_BATCH_ID + 1: 1})
     assert all(isinstance(one, Refused) and one.reason is Reason.FOREIGN for one in found.values())
@@ -103,8 +70,8 @@ def test_numbers_that_cannot_be_batches_are_never_read(issued: IssuedItems, read
 
 
 def test_the_root_is_that_of_the_items_there_are(issued: IssuedItems) -> None:
-    assert issued.top_level(7) == 2
-    assert issued.top_level(8) == 0
+    assert issued.top_levels([7])[7] == 2
+    assert issued.top_levels([8])[8] == 0
 
 
 def test_what_is_remembered_is_bounded(
@@ -132,5 +99,5 @@ def test_items_of_a_batch_with_totals_are_marked_on_level_0(reader: Reader) -> N
     reader.rows[13] = batch(13, 5_000, totals={"rows": 0, "cents": 0})
     issued = IssuedItems(reader)
 
-    assert (issued.top_level(13), issued.totals(13)) == (0, ("rows", "cents"))
+    assert (issued.top_levels([13])[13], issued.totals(13)) == (0, ("rows", "cents"))
     assert (issued.totals(7), issued.totals(8)) == ((), ())

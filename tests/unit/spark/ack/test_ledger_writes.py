@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -16,8 +17,9 @@ from fanin.domain.batch import Batch, OnFailure, OpenBatch, State
 from fanin.domain.ids import Group
 from fanin.domain.tree import Bits, Tree
 from fanin.errors import Throttled
-from fanin.spark.ack.ledger_writes import fail, mark, write_failures_task, write_marks_task, written
-from fanin.spark.ack.schemas import mark_records
+from fanin.spark.ack.ledger_writes import fail, mark, write_task
+from fanin.spark.ack.schemas import MARK_SCHEMA
+from fanin.spark.runtime.arrow import page
 
 NAMES = ("batch_id", "complete", "first", "ranged", "duplicates", "late", "words", "writes", "held")
 
@@ -39,13 +41,7 @@ def opened(ledger: LedgerService, items: int) -> tuple[Batch, Group]:
 
 
 def marks_of(batch_id: int, marks: list[Bits]) -> Any:
-    return mark_records(
-        len(marks),
-        batch_id=[batch_id] * len(marks),
-        level=[one.level for one in marks],
-        number=[one.number for one in marks],
-        mask=[one.mask - (one.mask >> 63 << 64) for one in marks],
-    )
+    return page(MARK_SCHEMA, [(batch_id, *one[:2], one.mask - (one.mask >> 63 << 64)) for one in marks])
 
 
 def failures_of(rows: list[tuple[int, int, str | None, str]]) -> Any:
@@ -194,48 +190,33 @@ def test_failures_of_a_batch_that_is_gone_are_late(ledger: LedgerService) -> Non
     assert told[batch.batch_id]["first"] == 1
 
 
-def test_the_last_row_of_a_task_says_what_it_wrote() -> None:
-    counted = iter([10, 17])
-    (row,) = [(7, True, 1, 0, 0, 0, 1, 0, 0)]
+class Stack:
+    """A stack whose meter counts three writes a look."""
 
-    rows = [one for record in written([[row], []], lambda: next(counted)) for one in record.to_pylist()]
-
-    assert rows[0] == dict(zip(NAMES, row, strict=True))
-    assert (rows[-1]["batch_id"], rows[-1]["writes"]) == (None, 7)
-    assert len(rows) == 2
+    def __init__(self, ledger: LedgerService) -> None:
+        self.ledger = lambda: ledger
+        total = iter(range(0, 99, 3)).__next__
+        self.meter = lambda: SimpleNamespace(writes=SimpleNamespace(total=total))
 
 
-@pytest.mark.parametrize("task", [write_marks_task, write_failures_task])
-def test_a_task_without_rows_writes_nothing(ledger: LedgerService, task: Callable[..., Any]) -> None:
-    class Stack:
-        """A stack whose meter counts nothing."""
-
-        def ledger(self) -> LedgerService:
-            return ledger
-
-        def meter(self) -> Any:
-            return type("Meter", (), {"writes": type("Writes", (), {"total": staticmethod(lambda: 4)})})
-
-    (record,) = task(Stack())([])
-
-    assert record.to_pylist() == [dict.fromkeys(NAMES, 0) | {"batch_id": None, "complete": False}]
+def test_a_task_tells_what_it_did_and_last_what_it_wrote(ledger: LedgerService) -> None:
+    batch, group = opened(ledger, 100)
+    added = list[int]()
+    count: Any = SimpleNamespace(add=added.append)
+    records = {
+        mark: marks_of(batch.batch_id, [Bits(0, 0, 0b110)]),
+        fail: failures_of([(batch.batch_id, 7, group[7], "torn")]),
+    }
+    for write, record in records.items():
+        rows = [
+            row for page in write_task(write, Stack(ledger), (), count)([record]) for row in page.to_pylist()
+        ]
+        assert [(row["batch_id"], row["writes"]) for row in rows] == [(batch.batch_id, 0), (None, 3)]
+    assert added == [1, 1]
 
 
 class TestTotals:
     """Values go with the marks, and with the failures, of their items."""
-
-    def test_marks_bring_the_values_of_their_items_once(self, ledger: LedgerService) -> None:
-        # Given a batch whose totals are in another order, and values of some items of two words
-        batch = ledger.open(OpenBatch(totals=("cents", "rows")))
-        ledger.add(batch.batch_id, 100)
-        brought = [[[0, 5, None], [2, 6, -1]], None]
-        record = with_brought(marks_of(batch.batch_id, [Bits(0, 0, 0b111), Bits(0, 1, 0b1)]), brought)
-
-        first, again = (results(mark([record], ledger, ("rows", "cents")))[0] for _ in range(2))
-
-        assert (first["first"], first["words"], again["first"]) == (4, 2, 0)
-        row = ledger.status(batch.batch_id, exact=True).batch
-        assert (row.totals, row.totals_exact) == ({"cents": -1, "rows": 11}, True)
 
     def test_values_go_with_the_words_of_their_call(
         self, ledger: LedgerService, monkeypatch: pytest.MonkeyPatch
@@ -260,18 +241,6 @@ class TestTotals:
             (1, 0),
         ]
         assert ledger.status(batch.batch_id, exact=True).batch.totals == {"rows": 10}
-
-    def test_failures_bring_their_values(self, ledger: LedgerService) -> None:
-        batch = ledger.open(OpenBatch(totals=("rows",)))
-        group = ledger.add(batch.batch_id, 100)
-        record = failures_of([(batch.batch_id, 3, group[3], "torn"), (batch.batch_id, 5, None, "torn")])
-        values = pa.array([[7], [None]], pa.list_(pa.int64()))
-        record = pa.RecordBatch.from_arrays([*record.columns, values], [*record.schema.names, "values"])
-
-        (told,) = results(fail([record], ledger, ("rows",)))
-
-        assert told["first"] == 2
-        assert ledger.status(batch.batch_id, exact=True).batch.totals == {"rows": 7}
 
 
 def with_brought(record: Any, brought: list[list[list[int | None]] | None]) -> Any:

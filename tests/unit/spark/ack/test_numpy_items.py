@@ -99,13 +99,27 @@ def test_ids_of_one_group_are_split_in_any_slice(numbers: list[int], type_: pa.D
 def test_a_first_id_that_is_not_text_does_no_harm_to_those_after_it() -> None:
     # Given bytes that are not UTF-8 where the type says text, as files may have them
     raw = pa.array([b"\xff" * 20 + b":5", f"{LONG}:6".encode()], pa.binary()).view(pa.string())
-    codes, indices = IdColumns().split(raw)
-    assert (codes.tolist(), indices.tolist()) == ([1, 0], [5, 6])
+    ids = IdColumns()
+    codes, indices = ids.split(raw)
+    assert [ids.prefixes[code] for code in codes] == ["\ufffd" * 20, LONG]
+    assert indices.tolist() == [5, 6]
 
 
-def test_more_prefixes_than_are_looked_for_one_by_one() -> None:
-    texts = [f"{index % 100}:a:{index}" for index in range(5_000)] + ["x", "y:"]
-    assert split(texts) == [expected(text) for text in texts]
+@pytest.mark.parametrize("digits", [1, 7, 8, 10])
+@pytest.mark.parametrize("beside", [f"{LONG}:7", "x"])
+def test_each_byte_at_each_place_is_a_digit_or_none(digits: int, beside: str) -> None:
+    head = f"{LONG}:".encode()
+    for place in range(digits):
+        for byte in range(256):
+            tail = bytearray(b"1" * digits)
+            tail[place] = byte
+            ids = IdColumns()
+            codes, indices = ids.split(pa.array([head + bytes(tail), beside.encode()], pa.binary()))
+            code = codes if isinstance(codes, int) else int(codes[0])
+            match = re.fullmatch(rb"(.*):(0|[1-9][0-9]{0,9})", head + bytes(tail), re.DOTALL)
+            assert (code >= 0) is (match is not None)
+            if match:
+                assert (ids.prefixes[code].encode(), indices[0]) == (match[1], int(match[2]))
 
 
 def test_bytes_that_are_no_text_are_no_number() -> None:

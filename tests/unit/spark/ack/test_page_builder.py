@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanin.spark.ack.page_builder import PAGE, PageBuilder, Rows, WordPage, bitmaps
+from fanin.spark.ack.page_builder import PAGE, PageBuilder, Rows, WordPage, bitmaps, popcount
 
 
 def decoded(pages: list[WordPage]) -> Counter[tuple[int, int]]:
@@ -75,16 +75,6 @@ def test_without_room_for_all_items_each_row_is_in_a_page_or_a_repeat() -> None:
 
     assert decoded(builder.take()) + repeats == Counter((0, ordinal) for ordinal in ordinals.tolist())
     assert repeats
-
-
-def test_repeats_within_one_slice_and_across_slices_are_found() -> None:
-    builder = PageBuilder()
-    slices = np.arange(100_000)
-    ordinals = np.concatenate([slices, [5, 5, 65_535, 65_536, 99_999]])
-
-    found = [*told(builder.add(0, ordinals)), *told(builder.add(0, np.array([7]))), *told(builder.flush())]
-
-    assert sorted(found) == [(0, 5), (0, 5), (0, 7), (0, 65_535), (0, 65_536), (0, 99_999)]
 
 
 def test_repeats_do_not_wait_for_the_end() -> None:
@@ -165,3 +155,13 @@ def test_the_first_and_last_of_consecutive_ordinals_are_known_afterwards(last: i
     found = [*told(builder.add(7, np.array([last, first]))), *told(builder.flush())]
     assert sorted(found) == [(7, first), (7, last)]
     assert decoded(builder.take()) == Counter((7, ordinal) for ordinal in range(first, last + 1))
+
+
+def test_numpy_1_counts_bits_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a numpy that cannot count bits
+    words = np.array([[0, 1, 2**63, 2**64 - 1], [7, 2**32, 2**48 - 1, 5]], np.uint64)
+    known = popcount(words).tolist()
+    monkeypatch.delattr(np, "bitwise_count", raising=False)
+
+    # Then the table says the same
+    assert popcount(words).tolist() == known == [[0, 1, 1, 64], [3, 1, 48, 2]]

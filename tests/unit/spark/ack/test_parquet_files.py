@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from fanin.errors import InvalidRequest
+from fanin.spark.ack.coalescer import coalesce_task
 from fanin.spark.ack.input_schema import LONGEST, InputSchema
-from fanin.spark.ack.parquet_files import ParquetFiles, _middle
+from fanin.spark.ack.parquet_files import ParquetFiles, _middle, normalized
 from fanin.spark.inputs.listing import FoundFile
+from tests.spark import given
+from tests.spark.given import parquet_files
 
 BY_ID, ORDINALS = InputSchema(by_id=True), InputSchema(by_id=False, batch_id=7)
 
@@ -38,7 +42,7 @@ def test_splits_have_every_row_group_once(tmp_path: Path, monkeypatch: pytest.Mo
     for number in range(3):
         ordinals = range(number * 10_000, (number + 1) * 10_000)
         written(tmp_path / "files", f"{number}.parquet", {"ordinal": pa.array(ordinals)})
-    files = ParquetFiles(str(tmp_path / "files"))
+    files = parquet_files(tmp_path / "files")
 
     splits = files.splits(7)
     read = [
@@ -61,7 +65,7 @@ def test_tasks_have_as_many_rows_where_a_split_ends_behind_the_start_of_a_file(
         texts = [f"{n:05}" for n in range(3_000)]
         texts[-1] += "x" * spare
         written(tmp_path / "files", f"{number}.parquet", {"item": texts})
-    files = ParquetFiles(str(tmp_path / "files"))
+    files = parquet_files(tmp_path / "files")
 
     splits = files.splits(2)
     assert [(Path(split.path).name, split.start > 0) for split in splits[0]][-1] == ("2.parquet", False)
@@ -93,31 +97,17 @@ def test_a_row_group_is_read_whatever_size_its_metadata_has() -> None:
 def test_small_files_are_one_task(tmp_path: Path) -> None:
     for number in range(3):
         written(tmp_path, f"{number}.parquet", {"ordinal": [number]})
-    (splits,) = ParquetFiles(str(tmp_path)).splits(8)
+    (splits,) = parquet_files(tmp_path).splits(8)
     assert [Path(split.path).name for split in splits] == ["0.parquet", "1.parquet", "2.parquet"]
 
 
 def test_huge_files_are_more_tasks_than_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written(tmp_path, "a.parquet", {"ordinal": pa.array(range(10_000))})
-    files = ParquetFiles(str(tmp_path))
+    files = parquet_files(tmp_path)
     (size,) = files.sizes.values()
     monkeypatch.setattr("fanin.spark.ack.parquet_files._MOST", size // 5)
 
     assert len(files.splits(2)) >= 5
-
-
-def test_hidden_files_are_skipped_as_spark_does(tmp_path: Path) -> None:
-    for name in ("a.parquet", "_b.parquet", ".c.parquet"):
-        written(tmp_path, name, {"ordinal": [1]})
-    written(tmp_path / "_temporary", "d.parquet", {"ordinal": [1]})
-    written(tmp_path / "day=1", "e.parquet", {"ordinal": [1]})
-
-    assert [Path(path).name for path in ParquetFiles(str(tmp_path)).sizes] == ["a.parquet", "e.parquet"]
-
-
-def test_a_folder_without_files_has_no_schema_and_no_splits(tmp_path: Path) -> None:
-    files = ParquetFiles(str(tmp_path))
-    assert (files.schema, files.splits(4)) == (None, [])
 
 
 @pytest.mark.parametrize(
@@ -140,12 +130,12 @@ def test_tasks_read_whole_numbers_of_64_bits_and_text(
     tmp_path: Path, schema: InputSchema, kind: pa.DataType, *, fits: bool
 ) -> None:
     written(tmp_path / "files", "a.parquet", {schema.columns[-1]: pa.array([], kind)})
-    assert ParquetFiles(str(tmp_path / "files")).readable(schema) is fits
+    assert parquet_files(tmp_path / "files").readable(schema) is fits
 
 
 def test_only_the_columns_that_name_items_are_read(tmp_path: Path) -> None:
     written(tmp_path, "a.parquet", {"item": ["7:g:1", None], "payload": ["x", "y"]})
-    assert rows_of(ParquetFiles(str(tmp_path)), InputSchema(by_id=True)) == [
+    assert rows_of(parquet_files(tmp_path), InputSchema(by_id=True)) == [
         {"item": "7:g:1"},
         {"item": None},
     ]
@@ -153,7 +143,7 @@ def test_only_the_columns_that_name_items_are_read(tmp_path: Path) -> None:
 
 def test_rows_with_a_reason_are_skipped_where_they_are_failures(tmp_path: Path) -> None:
     written(tmp_path, "a.parquet", {"ordinal": [1, 2], "reason": [None, "torn"]})
-    files = ParquetFiles(str(tmp_path))
+    files = parquet_files(tmp_path)
     assert rows_of(files, ORDINALS, reasons=True) == [{"ordinal": 1}]
     # And are refused where nobody expects failures
     with pytest.raises(InvalidRequest, match=r"a\.parquet has reasons of failures"):
@@ -162,13 +152,13 @@ def test_rows_with_a_reason_are_skipped_where_they_are_failures(tmp_path: Path) 
 
 def test_reasons_that_are_all_null_are_no_failures(tmp_path: Path) -> None:
     written(tmp_path, "a.parquet", {"ordinal": [1, 2], "Reason": pa.nulls(2, pa.string())})
-    assert rows_of(ParquetFiles(str(tmp_path)), ORDINALS) == [{"ordinal": 1}, {"ordinal": 2}]
+    assert rows_of(parquet_files(tmp_path), ORDINALS) == [{"ordinal": 1}, {"ordinal": 2}]
 
 
 def test_a_file_that_lacks_a_column_has_nulls_there(tmp_path: Path) -> None:
     written(tmp_path, "a.parquet", {"batch_id": [7]})
     written(tmp_path, "b.parquet", {"batch_id": [7], "ordinal": pa.array([3], pa.int32())})
-    assert rows_of(ParquetFiles(str(tmp_path)), InputSchema(by_id=False)) == [
+    assert rows_of(parquet_files(tmp_path), InputSchema(by_id=False)) == [
         {"batch_id": 7, "ordinal": None},
         {"batch_id": 7, "ordinal": 3},
     ]
@@ -179,15 +169,15 @@ def test_names_are_found_in_each_file_without_regard_to_case(tmp_path: Path) -> 
     written(tmp_path, "a.parquet", {"ordinal": [1, 2], "reason": [None, "torn"]})
     written(tmp_path, "b.parquet", {"Reason": ["late", None], "ORDINAL": [3, 4]})
 
-    assert rows_of(ParquetFiles(str(tmp_path)), ORDINALS, reasons=True) == [{"ordinal": 1}, {"ordinal": 4}]
-    exact = rows_of(ParquetFiles(str(tmp_path), exact=True), ORDINALS, reasons=True)
+    assert rows_of(parquet_files(tmp_path), ORDINALS, reasons=True) == [{"ordinal": 1}, {"ordinal": 4}]
+    exact = rows_of(parquet_files(tmp_path, exact=True), ORDINALS, reasons=True)
     assert exact == [{"ordinal": 1}, {"ordinal": None}, {"ordinal": None}]
 
 
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     written(tmp_path, "a.parquet", {"ordinal": [1], "Ordinal": [2]})
     with pytest.raises(InvalidRequest, match=r"a\.parquet has a column twice, in ordinal, Ordinal"):
-        rows_of(ParquetFiles(str(tmp_path)), ORDINALS)
+        rows_of(parquet_files(tmp_path), ORDINALS)
 
 
 @pytest.mark.parametrize("damage", ["header", "page"])
@@ -198,7 +188,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, damage: str) -> Non
     file.write_bytes(b"junk" * 9 if damage == "header" else b"PAR1" + b"\xff" * 300 + content[304:])
 
     with pytest.raises(InvalidRequest, match=r"a\.parquet cannot be read as Parquet: "):
-        rows_of(ParquetFiles(str(tmp_path)), InputSchema(by_id=True))
+        rows_of(parquet_files(tmp_path), InputSchema(by_id=True))
 
 
 @pytest.mark.parametrize("prefix", ["", "file:", "file://"])
@@ -212,10 +202,9 @@ def test_files_that_were_found_may_have_any_names(tmp_path: Path, prefix: str) -
         for name in ("x [1].parquet", "y#?.parquet")
     ]
 
-    files = ParquetFiles(f"{prefix}{folder}", found)
+    files = ParquetFiles(found)
 
     assert rows_of(files, ORDINALS) == [{"ordinal": 13}, {"ordinal": 11}]
-    assert rows_of(ParquetFiles(f"{prefix}{folder}/z.parquet"), ORDINALS) == [{"ordinal": 9}]
 
 
 def test_long_texts_are_read_in_small_pages_and_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,9 +213,96 @@ def test_long_texts_are_read_in_small_pages_and_cut(tmp_path: Path, monkeypatch:
     junk = ["x" * 100_000 + str(n) for n in range(60)]
     written(tmp_path, "a.parquet", {"item": ["7:g:1", *junk]})
 
-    (splits,) = ParquetFiles(str(tmp_path)).splits(1)
-    pages = list(ParquetFiles(str(tmp_path)).read(splits, InputSchema(by_id=True), reasons=False))
+    (splits,) = parquet_files(tmp_path).splits(1)
+    pages = list(parquet_files(tmp_path).read(splits, InputSchema(by_id=True), reasons=False))
 
     assert len(pages) > 2
     items = [item for page in pages for item in page.column(0).to_pylist()]
     assert items == ["7:g:1", *["x" * LONGEST] * 60]
+
+
+TEXTS, NUMBERS = pa.array(["7:g:1", None, "7:g:2", "7:g:1"]), pa.array([1, None, 2, 1])
+
+
+def taken(name: str, column: Any) -> Any:
+    rows = pa.RecordBatch.from_arrays([column], [name])
+    return normalized(rows, BY_ID if name == "item" else ORDINALS, "day=2/b.parquet").column(0)
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.large_string(), pa.binary(), pa.large_binary(), pa.string_view()], ids=str
+)
+def test_ids_may_be_any_text(kind: pa.DataType) -> None:
+    found = taken("item", TEXTS.cast(kind))
+    assert (found.to_pylist(), found.type in (pa.string(), pa.large_string())) == (TEXTS.to_pylist(), True)
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int32(), pa.uint32(), pa.uint64()], ids=str)
+def test_numbers_may_have_any_width(kind: pa.DataType) -> None:
+    assert taken("ordinal", NUMBERS.cast(kind)).equals(NUMBERS)
+
+
+@pytest.mark.parametrize(("name", "values"), [("item", TEXTS), ("ordinal", NUMBERS)])
+def test_columns_may_be_dictionaries_or_without_a_type(name: str, values: Any) -> None:
+    assert taken(name, values.dictionary_encode()).equals(values)
+    assert taken(name, pa.nulls(2)).equals(pa.nulls(2, values.type))
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("item", NUMBERS),
+        ("ordinal", pa.array([float(1 << 24)], pa.float32())),
+        ("ordinal", pa.array([" 7 "])),
+        ("ordinal", pa.array([True])),
+        ("ordinal", pa.array([1], pa.timestamp("us"))),
+        ("ordinal", pa.array([1]).cast(pa.decimal128(20, 0))),
+    ],
+    ids=lambda one: one if isinstance(one, str) else str(one.type),
+)
+def test_columns_of_other_types_are_refused_with_their_file(name: str, values: Any) -> None:
+    # Given values of which Arrow would make text or whole numbers, and perhaps others than were meant
+    told = f"the column {name} of day=2/b.parquet has the type {values.type}, "
+    with pytest.raises(InvalidRequest, match=re.escape(told)):
+        taken(name, values)
+
+
+def rejects(schema: InputSchema, *columns: Any) -> list[tuple[str, str]]:
+    """Values and reasons of the rows that a task leaves out; item 1 is in a record before them."""
+    row = given.batch(7, 9)
+    good = [f"{given.block(row, 0, 9).prefix}:1"] if schema.by_id else [7, 1][-len(columns) :]
+    records = [
+        normalized(pa.RecordBatch.from_arrays(list(arrays), schema.columns), schema, "b.parquet")
+        for arrays in ([pa.array([one]) for one in good], columns)
+    ]
+    made = given.rows_of(coalesce_task(given.Given((row,)), schema)(iter(records)))
+    assert sum(row["rows"] or 0 for row in made) == 1 + len(columns[0])
+    return [(row["value"], row["reason"]) for row in made if row["reason"]]
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.string(), pa.large_string()], ids=str)
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_an_id_that_is_not_utf8_is_a_reject_and_not_the_end_of_its_file(
+    kind: pa.DataType, dictionary: bool
+) -> None:
+    large = kind in (pa.large_binary(), pa.large_string())
+    values = pa.array([b"7:g:\xff", b"\xe97:g:2", None], pa.large_binary() if large else pa.binary())
+    values = values.view(kind)  # which a file may call text
+    found = rejects(BY_ID, values.dictionary_encode() if dictionary else values)
+    malformed = [("7:g:\ufffd", "malformed"), ("\ufffd7:g:2", "malformed")]
+    assert [one for one in found if one[0] in dict(malformed)] == malformed
+    assert (None, "null") in found
+
+
+def test_a_text_that_is_too_long_and_not_utf8_is_cut_like_any_other() -> None:
+    # Given a column that says that it is UTF-8
+    values = pa.array([b"\xff" * 300, b"7:g:2"]).view(pa.string())
+    assert taken("item", values).to_pylist() == ["\ufffd" * LONGEST, "7:g:2"]
+
+
+def test_a_number_of_more_than_63_bits_is_refused_with_its_file(tmp_path: Path) -> None:
+    # Given a file whose numbers fit, and another whose do not
+    written(tmp_path, "a.parquet", {"ordinal": [1]})
+    written(tmp_path, "b.parquet", {"ordinal": pa.array([1 << 63], pa.uint64())})
+    with pytest.raises(InvalidRequest, match=r"b\.parquet cannot be .*: Integer value 92233720368547758"):
+        rows_of(parquet_files(tmp_path), ORDINALS)

@@ -10,7 +10,6 @@ from pyspark import StorageLevel
 
 from fanin.spark.ack import stream
 from fanin.spark.ack.ledger_writes import Acknowledged
-from fanin.spark.runtime.rejects import EVERY
 
 DONE = Acknowledged(rows=3, distinct=3, failed=0)
 
@@ -69,44 +68,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     monkeypatch.setattr(stream, "acknowledge", acknowledge)
     return calls
-
-
-def test_each_micro_batch_has_folders_of_its_own(asked):
-    handle = stream.ack_stream(object(), work="/scratch", rejects="/rejects", batch_id=7, totals=["rows"])
-    handle(Rows(), 12)
-    assert asked == [
-        {
-            "work": "/scratch/epoch=12",
-            "rejects": "/rejects/epoch=12",
-            "batch_id": 7,
-            "totals": ["rows"],
-            "max_rejects": EVERY,
-        }
-    ]
-
-
-def test_a_small_micro_batch_is_acknowledged_at_once(monkeypatch, asked):
-    calls, heard = [], []
-
-    def few(rows: Rows, service: object, **options: Any) -> Acknowledged:
-        calls.append((rows.kept, options))
-        return DONE
-
-    monkeypatch.setattr(stream, "acknowledge_few", few)
-    handle = stream.ack_stream(
-        object(), work="/scratch", batch_id=7, on_done=lambda epoch, done: heard.append((epoch, done))
-    )
-    handle(Rows(), 5)
-    assert (calls, asked) == ([(True, {"rejects": "/scratch/epoch=5/rejects", "batch_id": 7})], [])
-    assert heard == [(5, DONE)]
-
-
-@pytest.mark.parametrize(("partitions", "read"), [(32, False), (33, True)])
-def test_more_partitions_than_there_are_tasks_for_few_rows_are_read_before(asked, partitions, read):
-    # Shards of Kinesis are partitions; a task that coalesces several of them would wait for one after another
-    rows = Rows(partitions=partitions)
-    stream.ack_stream(object(), work="/scratch")(rows, 5)
-    assert (rows.read, len(asked)) == (read, 1)
 
 
 def test_micro_batches_with_totals_go_the_long_way(monkeypatch, asked):

@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from fanin.domain.batch import State
 from fanin.domain.ids import Group
 from fanin.domain.reports import Verdict
-from fanin.spark.auditing.driver import verify_task
+from fanin.spark.auditing.driver import SCHEMA, verified_row
 from tests.unit.spark.conftest import MemoryStack
 
 
 def verified(stack: Any, *batch_ids: int, repair: bool = True) -> list[dict[str, Any]]:
-    pages = [pa.RecordBatch.from_pydict({"batch_id": pa.array(batch_ids, pa.int64())})]
-    return [row for page in verify_task(stack, repair=repair)(pages) for row in page.to_pylist()]
+    rows = (verified_row(stack, batch_id, repair=repair) for batch_id in batch_ids)
+    return [dict.fromkeys(SCHEMA.names) | row for row in rows]
 
 
 def half_done(stack: MemoryStack) -> tuple[int, Group]:

@@ -219,9 +219,6 @@ class TestSubmit:
         # Then
         assert (len(set(asked)) == 1) is same
 
-    def test_without_a_token_every_submission_is_another(self):
-        assert Submission("audit").token != Submission("audit").token
-
     def test_a_refusal_says_why(self, aws, runs):
         aws["emr-serverless"].add_client_error("start_job_run", "ValidationException", "no such property")
         with pytest.raises(InvalidRequest, match="cannot start the job: no such property"):

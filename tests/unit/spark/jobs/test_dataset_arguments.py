@@ -7,8 +7,8 @@ import argparse
 import pytest
 
 from fanin.spark.inputs.formats import Dialect
-from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of
-from fanin.spark.runtime.rejects import ANY, RejectLimit
+from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dialect_of, names_of_totals
+from fanin.spark.runtime.rejects import ANY
 
 
 @pytest.fixture
@@ -22,15 +22,6 @@ def parser() -> argparse.ArgumentParser:
 def test_without_arguments_everything_is_by_default(parser: argparse.ArgumentParser) -> None:
     options = parser.parse_args([])
     assert (options.format, dialect_of(options), options.max_rejects) == (None, Dialect(), ANY)
-
-
-def test_a_dialect_has_every_argument(parser: argparse.ArgumentParser) -> None:
-    words = ["--delimiter", r"\t", "--encoding", "latin-1", "--quote", "", "--escape", "^", "--multiline"]
-    options = parser.parse_args([*words, "--max-rejects", "3"])
-    assert dialect_of(options) == Dialect(
-        delimiter="\t", encoding="latin-1", quote="", escape="^", multiline=True
-    )
-    assert options.max_rejects == RejectLimit(count=3)
 
 
 @pytest.mark.parametrize(
@@ -50,5 +41,14 @@ def test_a_dialect_that_cannot_be_is_a_wrong_argument(
     assert f"argument {option}: {why}" in capsys.readouterr().err
 
 
-def test_help_can_be_shown(parser: argparse.ArgumentParser) -> None:
-    assert "2.5%" in parser.format_help()
+@pytest.mark.parametrize("text", ["rows,rows", "a,b,c,d,e", ""])
+def test_text_that_is_refused_is_told_why(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--totals", type=names_of_totals)
+    with pytest.raises(argparse.ArgumentTypeError) as refused:
+        names_of_totals(text)
+
+    # argparse shows the reason, and not only that the value is invalid
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--totals", text])
+    assert f"argument --totals: {refused.value}" in " ".join(capsys.readouterr().err.split())

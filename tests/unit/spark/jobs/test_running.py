@@ -175,7 +175,7 @@ ONE_SOURCE = "pass --scan, or both --batches-export and --words-export"
         ("audit", "--batches-export a", ONE_SOURCE),
         ("audit", "--words-export a", ONE_SOURCE),
         ("audit", "--scan --words-export a", ONE_SOURCE),
-        ("audit", "--scan --segments 0", "'0' is not a number from 1 to 1,000,000"),
+        ("audit", "--scan --segments 0", "segments must be a whole number from 1 to 1,000,000, not '0'"),
     ],
 )
 def test_wrong_arguments_of_a_job_start_nothing(

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql.types import NullType
 
 from fanin.domain.ids import Block
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
-from fanin.spark.ack.numpy_items import IdColumns
+from fanin.spark.ack.numpy_items import IdColumns, decoded
 from fanin.spark.ack.page_builder import Ints, PageBuilder, Rows
-from fanin.spark.ack.parquet_files import decoded
-from fanin.spark.ack.schemas import page_records
-from fanin.spark.runtime.arrow import ArrowBatches
+from fanin.spark.ack.schemas import PAGES, page_records
+from fanin.spark.runtime.arrow import ArrowBatches, Task
 from fanin.spark.runtime.rejects import Reason
 
 _AT_ONCE: Final = 1 << 10
@@ -244,9 +245,6 @@ _PIECE: Final = 1 << 15
 Files give fewer at a time (``parquet_files._IDS``), the ack job as many (``jobs.ack.SETTINGS``).
 """
 
-Task: TypeAlias = Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]
-"""What ``mapInArrow`` runs in each task."""
-
 
 def coalesce_task(batches: BatchReader, schema: InputSchema, *, failed: bool = False) -> Task:
     """Make the function of a task that coalesces.
@@ -271,11 +269,7 @@ def coalesce_task(batches: BatchReader, schema: InputSchema, *, failed: bool = F
 
 
 def chunks(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-    """Join record batches to about a million rows each.
-
-    Those of files that have a row which names no item have the column ``raw`` besides; where others are
-    joined with them, it is null.
-    """
+    """Join record batches to about a million rows each."""
     waiting: list[ArrowBatches] = []
     size = 0
     for record in records:
@@ -297,10 +291,22 @@ def _pieces(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
 
 def _joined(records: list[ArrowBatches]) -> list[ArrowBatches]:
     """Join record batches to one, or to several if one cannot hold all their text."""
-    if all(record.schema == records[0].schema for record in records):
-        table = pa.Table.from_batches(records)
-    else:
-        tables = [pa.Table.from_batches([record]) for record in records]
-        table = pa.concat_tables(tables, promote_options="default")
-    joined: list[ArrowBatches] = table.combine_chunks().to_batches()
+    joined: list[ArrowBatches] = pa.Table.from_batches(records).combine_chunks().to_batches()
     return joined
+
+
+def pages_from_rows(
+    rows: DataFrame, schema: InputSchema, batches: BatchReader, *, failed: bool = False
+) -> DataFrame:
+    """Make ``PAGES`` of a DataFrame that ``sql_items.normalize`` gave.
+
+    Args:
+        rows: the DataFrame.
+        schema: how it names items.
+        batches: where tasks read batches.
+        failed: the rows name items that failed.
+    """
+    # Handing a row to Python costs more than everything that is done with it: hand over what differs.
+    ragged = not schema.by_id and not isinstance(rows.schema["raw"].dataType, NullType)
+    columns = [*schema.columns, *(["raw"] if ragged else [])]
+    return rows.select(*columns).mapInArrow(coalesce_task(batches, schema, failed=failed), PAGES)

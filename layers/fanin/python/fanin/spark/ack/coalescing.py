@@ -20,11 +20,12 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 from pyspark.sql.types import NullType
 
 from fanin.errors import InvalidRequest
-from fanin.spark.ack import steps
+from fanin.spark.ack.coalescer import pages_from_rows
 from fanin.spark.ack.few import TASKS
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.issued import BatchReader, StoredBatches
-from fanin.spark.ack.parquet_files import ParquetFiles
+from fanin.spark.ack.issued import StoredBatches
+from fanin.spark.ack.page_merger import lift, merge
+from fanin.spark.ack.parquet_files import ParquetFiles, pages_from_files
 from fanin.spark.ack.sql_items import normalize
 from fanin.spark.ack.staged_rows import check_columns, no_rows, stage_rows, with_brought
 from fanin.spark.inputs.footers import promised_rows
@@ -40,6 +41,8 @@ from fanin.spark.runtime.unreadable import marked
 
 WORK: Final = ("given", "rows", "failures", "pages", "merged", "failed")
 """What steps pass to each other, in the work folder."""
+_FAILED: Final = "_failed"
+_DONE: Final = "_done"
 
 
 class Given(NamedTuple):
@@ -81,28 +84,6 @@ class Coalesced(NamedTuple):
     totals: Sequence[str]
 
 
-class _Staged(NamedTuple):
-    """The rows of a run, checked where they fail items or bring something to totals.
-
-    Attributes:
-        acks: rows that acknowledge items; without totals they are not checked yet.
-        bad: rows of ``STAGED`` that are rejects.
-        good: rows of ``STAGED`` that fail their items.
-        done: rows of ``STAGED`` that acknowledge theirs; none without totals.
-        valid: the last two together.
-        failed: rows of ``good``.
-        rejects: rows of ``bad``, by reason.
-    """
-
-    acks: DataFrame
-    bad: DataFrame
-    good: DataFrame
-    done: DataFrame
-    valid: DataFrame
-    failed: int
-    rejects: Counter[str]
-
-
 def coalesce(given: Given) -> Coalesced:
     """Find the words that a run is to clear and the items that it fails, and write the rejects.
 
@@ -130,45 +111,49 @@ def coalesce(given: Given) -> Coalesced:
         else:
             rows = replace_dataset(_storable(rows), f"{given.work}/given")
             expected = rows.count()
-    files = given.files if given.files and not totals and given.files.readable(schema) else None
-    staged = _stage(rows, schema, batches, given.work, totals=totals, reasons=reasons)
-    merged = _merged(
-        staged.acks,
-        schema,
-        batches,
-        files=files,
-        failures=staged.good if staged.failed else None,
-        reasons=reasons,
-        stage=None if given.files or reasons or totals else f"{given.work}/pages",
-    )
-    merged = replace_dataset(merged, f"{given.work}/merged")
+    staged, bad = no_rows(rows), Counter[str]()
+    if totals or reasons:
+        some, name = (rows, "rows") if totals else (rows.where("reason IS NOT NULL"), "failures")
+        staged = stage_rows(some, schema, batches, f"{given.work}/{name}", totals=totals)
+        kind = F.coalesce("reason", F.when(F.col("why").isNotNull(), F.lit(_FAILED)).otherwise(F.lit(_DONE)))
+        bad.update(dict(staged.groupBy(kind).count().collect()))
+    failed, _ = bad.pop(_FAILED, 0), bad.pop(_DONE, 0)
+    valid = staged.where("reason IS NULL")
+    good, done = valid.where("why IS NOT NULL"), valid.where("why IS NULL")
+    acks = done if totals else rows.where("reason IS NULL") if reasons else rows
+    if given.files and not totals and given.files.readable(schema):
+        pages = pages_from_files(spark, given.files, schema, batches, reasons=reasons)
+    else:
+        pages = pages_from_rows(normalize(acks.select(*schema.columns), schema), schema, batches)
+    if not (given.files or reasons or totals):
+        pages = replace_dataset(pages, f"{given.work}/pages")
+    if failed:  # they are merged too, to find items that are both done and failed
+        pages = pages.unionByName(pages_from_rows(good, schema, batches, failed=True))
+    merged = replace_dataset(merge(pages, schema, batches), f"{given.work}/merged")
     columns = ["value", "reason", "detail"]
-    left_out = merged.where("reason IS NOT NULL").select(columns).unionByName(staged.bad.select(columns))
-    looked = merged.groupBy("reason").agg(
-        F.count(F.lit(1)), F.coalesce(F.sum("rows"), F.lit(0)), F.count("mask")
-    )
-    found = looked.collect()
+    left_out = merged.where("reason IS NOT NULL").select(columns)
+    left_out = left_out.unionByName(staged.where("reason IS NOT NULL").select(columns))
+    counts = F.count(F.lit(1)), F.coalesce(F.sum("rows"), F.lit(0)), F.count("mask")
+    found = merged.groupBy("reason").agg(*counts).collect()
     again = Counter({reason: count for reason, count, _, _ in found if reason is not None})
-    counted = write_rejects(left_out, rejected, staged.rejects + again)
-    read = sum(rows for _, _, rows, _ in found) + staged.rejects.total()
+    counted = write_rejects(left_out, rejected, bad + again)
+    read = sum(rows for _, _, rows, _ in found) + bad.total()
     if expected is not None and read != expected:
         raise InvalidRequest(
             f"there are {expected} rows, and {read} were read: a file is damaged or changes while it is read;"
             " start again when nobody writes to it. No item was acknowledged or failed"
         )
     given.max_rejects.check(counted, read, rejected, spark)
-    lifted = steps.lift(merged, batches)
-    if totals:
-        lifted = with_brought(lifted, staged.done)
+    lifted = lift(merged, batches)
     return Coalesced(
         rows=read,
         rejects=counted,
-        failed=staged.failed,
+        failed=failed,
         words=sum(words for _, _, _, words in found),
         merged=merged,
-        marks=lifted,
-        good=staged.good,
-        valid=staged.valid,
+        marks=with_brought(lifted, done) if totals else lifted,
+        good=good,
+        valid=valid,
         totals=totals,
     )
 
@@ -183,67 +168,6 @@ def _storable(rows: DataFrame) -> DataFrame:
             for field in rows.schema
         )
     )
-
-
-def _stage(
-    rows: DataFrame,
-    schema: InputSchema,
-    batches: BatchReader,
-    work: str,
-    *,
-    totals: Sequence[str],
-    reasons: bool,
-) -> _Staged:
-    """Stage all rows of a run with totals, otherwise those that fail their items."""
-    staged, counts = no_rows(rows), Counter[tuple[str | None, bool]]()
-    if totals:
-        staged = stage_rows(rows, schema, batches, f"{work}/rows", totals=totals)
-    elif reasons:
-        staged = stage_rows(rows.where("reason IS NOT NULL"), schema, batches, f"{work}/failures")
-    if totals or reasons:
-        grouped = staged.groupBy("reason", F.col("why").isNotNull()).count()
-        counts.update({(reason, fails): count for reason, fails, count in grouped.collect()})
-    valid = staged.where("reason IS NULL")
-    done = valid.where("why IS NULL")
-    if totals:
-        acks = done.select(*schema.columns)
-    else:
-        acks = rows.where("reason IS NULL").drop("reason") if reasons else rows
-    bad = Counter[str]()
-    for (reason, _), count in counts.items():
-        if reason is not None:
-            bad[reason] += count
-    return _Staged(
-        acks,
-        bad=staged.where("reason IS NOT NULL"),
-        good=valid.where("why IS NOT NULL"),
-        done=done,
-        valid=valid,
-        failed=counts[None, True],
-        rejects=bad,
-    )
-
-
-def _merged(
-    acks: DataFrame,
-    schema: InputSchema,
-    batches: BatchReader,
-    *,
-    files: ParquetFiles | None,
-    failures: DataFrame | None,
-    reasons: bool,
-    stage: str | None,
-) -> DataFrame:
-    """Coalesce to ``MERGED``. Failures are merged too, to find items that are both done and failed."""
-    if files:
-        pages = steps.pages_from_files(acks.sparkSession, files, schema, batches, reasons=reasons)
-    else:
-        pages = steps.pages_from_rows(normalize(acks, schema), schema, batches)
-    if stage:
-        pages = replace_dataset(pages, stage)
-    if failures is not None:
-        pages = pages.unionByName(steps.pages_from_rows(failures, schema, batches, failed=True))
-    return steps.merge(pages, schema, batches)
 
 
 SMALL: Final = 4 * 2**20
@@ -295,7 +219,7 @@ def open_acks(
         rows = rows.withColumn(name, F.coalesce(marked(), name))
     files = opened.files
     small = files is not None and len(files) <= TASKS and sum(file.size for file in files) <= SMALL
-    return Acks(rows, _parquet_files(spark, opened, dataset.place, fields), small)
+    return Acks(rows, _parquet_files(spark, opened, fields), small)
 
 
 def _check_totals(rows: DataFrame, path: str, totals: Sequence[str]) -> None:
@@ -309,9 +233,7 @@ def _check_totals(rows: DataFrame, path: str, totals: Sequence[str]) -> None:
             raise InvalidRequest(f"no row of {path} has a field {total} with what its item brings")
 
 
-def _parquet_files(
-    spark: SparkSession, opened: Opened, path: str, fields: Sequence[str]
-) -> ParquetFiles | None:
+def _parquet_files(spark: SparkSession, opened: Opened, fields: Sequence[str]) -> ParquetFiles | None:
     """The files that tasks can read themselves.
 
     Returns:
@@ -329,7 +251,7 @@ def _parquet_files(
     if folders & set(fields):
         return None
     try:
-        files = ParquetFiles(path, opened.files, exact=case_sensitive(spark), spark=spark)
+        files = ParquetFiles(opened.files, exact=case_sensitive(spark), spark=spark)
         _ = files.schema  # of the first file, which has to be opened for it
     except (pa.ArrowException, OSError) as error:
         first = opened.files[0].path

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from os import PathLike
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple
 
 from pyspark import Accumulator
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.domain.limits import shown
@@ -21,13 +21,15 @@ from fanin.spark.ack.forecast import Forecast, forecast_of, throughput_of_table,
 from fanin.spark.ack.ledger_writes import (
     RESULTS,
     Acknowledged,
+    fail,
+    mark,
     partition_marks,
     sum_results,
-    write_failures_task,
-    write_marks_task,
+    write_task,
 )
 from fanin.spark.ack.staged_rows import sums
 from fanin.spark.inputs.formats import Dataset
+from fanin.spark.runtime.arrow import Task
 from fanin.spark.runtime.datasets import replace_dataset
 from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.progress import JobProgress
@@ -35,6 +37,13 @@ from fanin.spark.runtime.rejects import RejectLimit, rejects_folder
 from fanin.spark.runtime.service import Service
 from fanin.spark.runtime.session import classic, most_tasks, session_of
 from fanin.spark.runtime.values import whole
+
+LEAST: Final = 1_000
+"""Words or failures that are worth a task: one call, or a few."""
+_MOST: Final = 25_000
+"""Words after which a task says what it has done: a minute's work, if it is alone."""
+_STEADY: Final = 200.0
+"""Writes a second that a task makes with part of a core, so that a rate needs few tasks at a time."""
 
 
 def acknowledge(
@@ -85,17 +94,8 @@ def acknowledge(
         TooManyRejects: too many rows are left out; no item was acknowledged or failed.
     """
     writers, per_second = check_writers(writers, max_writes_per_second)
-    given, small = _given(
-        "acknowledge",
-        rows,
-        service=service,
-        work=work,
-        batch_id=batch_id,
-        ordinals=ordinals,
-        rejects=rejects,
-        totals=totals,
-        max_rejects=max_rejects,
-    )
+    asked = _Asked(rows, service, work, batch_id, ordinals, rejects, totals, max_rejects)
+    given, small = _given("acknowledge", asked)
     if small and writers is None and per_second is None and not totals:
         few = acknowledge_few(
             given.rows,
@@ -110,25 +110,19 @@ def acknowledge(
     spark, found = given.rows.sparkSession, coalesce(given)
     if found.words <= LEAST and not (found.failed or found.totals or writers or per_second):
         return acknowledge_words(found.merged, given.service, rows=found.rows, rejects=found.rejects)
-    written = WriterReport(spark, found.words, found.failed, shown=progress)
+    count = spark.sparkContext.accumulator(0)
     share = share_writers(found.words, most_tasks(spark), writers, per_second)
     paced = given.service.paced(share.writes_per_second)
     marks = partition_marks(found.marks, share.tasks)
-    results = marks.mapInArrow(write_marks_task(paced, found.totals, written.count), RESULTS)
-    with written:
+    results = marks.mapInArrow(write_task(mark, paced, found.totals, count), RESULTS)
+    with _reported(count, found, shown=progress):
         if found.failed:
-            told = _fail(found, paced, share.tasks_for(found.failed), f"{given.work}/failed", written)
-            results = results.unionByName(told)
+            told = _failed(found, share.tasks_for(found.failed), write_task(fail, paced, found.totals, count))
+            results = results.unionByName(replace_dataset(told, f"{given.work}/failed"))
         done = sum_results(results)
-    named = sum(done[name] for name in ("first", "ranged", "duplicates", "late", "held"))
-    return Acknowledged(
-        rows=found.rows,
-        distinct=named - found.failed,
-        failed=found.failed,
-        rejects=found.rejects,
-        **done,
-        totals=sums(found.valid, found.totals),
-    )
+    distinct = sum(done[name] for name in ("first", "ranged", "duplicates", "late", "held")) - found.failed
+    totals_of_items = sums(found.valid, found.totals)
+    return Acknowledged(found.rows, distinct, found.failed, found.rejects, **done, totals=totals_of_items)
 
 
 def forecast(
@@ -163,17 +157,8 @@ def forecast(
         InvalidRequest, TooManyRejects: as ``acknowledge``.
     """
     _, per_second = check_writers(None, max_writes_per_second)
-    given, _ = _given(
-        "forecast",
-        rows,
-        service=service,
-        work=work,
-        batch_id=batch_id,
-        ordinals=ordinals,
-        rejects=rejects,
-        totals=totals,
-        max_rejects=max_rejects,
-    )
+    asked = _Asked(rows, service, work, batch_id, ordinals, rejects, totals, max_rejects)
+    given, _ = _given("forecast", asked)
     found = coalesce(given)
     return forecast_of(
         words_of(found.marks),
@@ -186,51 +171,43 @@ def forecast(
     )
 
 
-def _given(
-    what: str,
-    rows: DataFrame | Dataset,
-    *,
-    service: Service | None,
-    work: str | PathLike[str],
-    batch_id: int | None,
-    ordinals: bool,
-    rejects: str | PathLike[str] | None,
-    totals: Sequence[str],
-    max_rejects: int | str | RejectLimit | None,
-) -> tuple[Given, bool]:
+class _Asked(NamedTuple):
+    """The arguments of a run as they came."""
+
+    rows: DataFrame | Dataset
+    service: Service | None
+    work: str | PathLike[str]
+    batch_id: int | None
+    ordinals: bool
+    rejects: str | PathLike[str] | None
+    totals: Sequence[str]
+    max_rejects: int | str | RejectLimit | None
+
+
+def _given(what: str, asked: _Asked) -> tuple[Given, bool]:
     """The arguments as they are meant, and whether the rows may be few."""
-    folder = path_of("work", work).rstrip("/")
-    left_out = None if rejects is None else path_of("rejects", rejects)
-    batch_id = None if batch_id is None else whole("batch_id", batch_id)
-    limit = RejectLimit.of(max_rejects)
-    spark = classic(session_of(rows), what)
-    if isinstance(rows, Dataset):
+    folder = path_of("work", asked.work).rstrip("/")
+    left_out = None if asked.rejects is None else path_of("rejects", asked.rejects)
+    batch_id = None if asked.batch_id is None else whole("batch_id", asked.batch_id)
+    limit = RejectLimit.of(asked.max_rejects)
+    spark = classic(session_of(asked.rows), what)
+    if isinstance(asked.rows, Dataset):
         replaced = {rejects_folder(left_out, folder): "rejects (--rejects)"}
         replaced |= {f"{folder}/{one}": "work (--work)" for one in WORK}
-        acks = open_acks(spark, rows, totals, replaced, by_ordinal=ordinals or batch_id is not None)
+        by_ordinal = asked.ordinals or batch_id is not None
+        acks = open_acks(spark, asked.rows, asked.totals, replaced, by_ordinal=by_ordinal)
     else:
-        acks = Acks(rows)
-    given = Given(
-        acks.rows, service or Service.from_env(), folder, batch_id, acks.files, left_out, totals, limit
-    )
+        acks = Acks(asked.rows)
+    service = asked.service or Service.from_env()
+    given = Given(acks.rows, service, folder, batch_id, acks.files, left_out, asked.totals, limit)
     return given, acks.small
 
 
-def _fail(found: Coalesced, service: Service, tasks: int, folder: str, written: WriterReport) -> DataFrame:
-    """Fail items at once, before any item is acknowledged, and keep the results."""
+def _failed(found: Coalesced, tasks: int, task: Task) -> DataFrame:
+    """The items that fail, a row each, handed to tasks; they are failed before any item is acknowledged."""
     spread = found.good.repartition(tasks, "batch_id", F.shiftright("ordinal", 18))
-    columns = ["batch_id", "ordinal", "item", "why", "values"]
-    ordered = spread.sortWithinPartitions("batch_id", "ordinal").select(*columns)
-    task = write_failures_task(service, found.totals, written.count)
-    return replace_dataset(ordered.mapInArrow(task, RESULTS), folder)
-
-
-LEAST: Final = 1_000
-"""Words or failures that are worth a task: one call, or a few."""
-_MOST: Final = 25_000
-"""Words after which a task says what it has done: a minute's work, if it is alone."""
-_STEADY: Final = 200.0
-"""Writes a second that a task makes with part of a core, so that a rate needs few tasks at a time."""
+    ordered = spread.sortWithinPartitions("batch_id", "ordinal")
+    return ordered.select("batch_id", "ordinal", "item", "why", "values").mapInArrow(task, RESULTS)
 
 
 @dataclass(frozen=True)
@@ -269,8 +246,8 @@ def check_writers(writers: Any, per_second: Any) -> tuple[int | None, float | No
         rate = 0.0
     if rate is not None and not 1 <= rate < math.inf:
         raise InvalidRequest(
-            f"max_writes_per_second must be a number of at least 1, not {shown(per_second)}; None sets"
-            " no limit"
+            f"max_writes_per_second must be a number of at least 1, not {shown(per_second)}; leave it"
+            " out for no limit"
         )
     return None if writers is None else whole("writers", writers, 1), rate
 
@@ -296,33 +273,7 @@ def share_writers(words: int, most: int, writers: int | None, per_second: float 
     return WriterShare(tasks, at_once, per_second / running if per_second else None, writers)
 
 
-class WriterReport:
-    """How many words and failures of a run are dealt with so far; shown, if at all, inside a ``with`` block.
-
-    Those that were done before count, too, though nothing is written for them.
-
-    Args:
-        spark: the session.
-        words: to clear.
-        failures: to write.
-        shown: whether to say on standard error how far they are.
-
-    Attributes:
-        count: Spark's own counter, to which tasks add when they end.
-    """
-
-    def __init__(self, spark: SparkSession, words: int, failures: int, *, shown: bool) -> None:
-        self.count: Accumulator[int] = spark.sparkContext.accumulator(0)
-        what = "words and failures" if failures else "words"
-        self._shown = JobProgress(what, words + failures, lambda: self.count.value) if shown else None
-
-    def __enter__(self) -> Self:
-        if self._shown:
-            self._shown.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._shown:
-            self._shown.__exit__(kind, error, trace)
+def _reported(count: Accumulator[int], found: Coalesced, *, shown: bool) -> AbstractContextManager[object]:
+    """Say, if asked, how many words and failures are dealt with; those that were done before count, too."""
+    what = "words and failures" if found.failed else "words"
+    return JobProgress(what, found.words + found.failed, lambda: count.value) if shown else nullcontext()

@@ -5,28 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
-from fanin.spark.ack.coalescer import Coalescer, Task
+from fanin.spark.ack.coalescer import Coalescer
 from fanin.spark.ack.input_schema import InputSchema
-from fanin.spark.ack.issued import BatchReader, StoredBatches
-from fanin.spark.ack.ledger_writes import Acknowledged, mark
-from fanin.spark.ack.page_merger import LIFTED, lift_task, merge_task
+from fanin.spark.ack.issued import BatchReader, IssuedItems, StoredBatches
+from fanin.spark.ack.ledger_writes import COUNTS, Acknowledged, mark
+from fanin.spark.ack.page_merger import LIFTED, lifted, merge_task
 from fanin.spark.ack.schemas import MARK_SCHEMA, PAGE_SCHEMA, PAGES, page_records
 from fanin.spark.ack.sql_items import normalize
 from fanin.spark.inputs.names import with_names
-from fanin.spark.runtime.arrow import ArrowBatches, page
+from fanin.spark.runtime.arrow import ArrowBatches, Task, page
 from fanin.spark.runtime.rejects import EVERY, Reject, RejectLimit, write_few_rejects
 from fanin.spark.runtime.service import Service
 
 ROWS: Final = 10_000
 """Most rows that are acknowledged like this: at worst as many writes, by the driver alone."""
 TASKS: Final = 32
-"""Most tasks, so that what they give the driver together is bounded, whatever the number of partitions."""
-BYTES: Final = 64 * 2**20
-"""Most bytes that all tasks together give the driver; ten thousand items that are far apart take one MiB."""
+"""Most tasks, of at most so many rows each, so that what comes to the driver together is bounded."""
 _MORE: Final = "more rows than are acknowledged in one job"
 _FAILS: Final = "_fails"
 
@@ -85,19 +82,11 @@ def acknowledge_words(
 def _mark(marks: ArrowBatches, service: Service, *, rows: int, rejects: dict[str, int]) -> Acknowledged:
     before = service.meter().writes.total()
     results = [result for some in mark([marks], service.ledger()) for result in some]
-    return Acknowledged(
-        rows=rows,
-        distinct=sum(result.items for result in results),
-        failed=0,
-        rejects=rejects,
-        first=sum(result.first for result in results),
-        ranged=sum(result.ranged for result in results),
-        duplicates=sum(result.duplicates for result in results),
-        late=sum(result.late for result in results),
-        words=sum(result.words for result in results),
-        writes=service.meter().writes.total() - before,
-        completed=len({result.batch_id for result in results if result.complete}),
-    )
+    done = {name: sum(getattr(result, name) for result in results) for name in COUNTS}
+    done["writes"] = service.meter().writes.total() - before
+    done["completed"] = len({result.batch_id for result in results if result.complete})
+    distinct = sum(result.items for result in results)
+    return Acknowledged(rows, distinct, failed=0, rejects=rejects, **done)
 
 
 class Few(NamedTuple):
@@ -123,7 +112,7 @@ def coalesce_few(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> 
         batches: where tasks and the driver read batches.
 
     Returns:
-        None if there are more rows or bytes, or a failure. Nothing was written then.
+        None if there are more rows, or a failure. Nothing was written then.
     """
     pages = pages_of_few(rows, schema, batches).collect()
     more = any(page["detail"] == _MORE and page["reason"] is None for page in pages)
@@ -133,11 +122,11 @@ def coalesce_few(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> 
 
 
 def pages_of_few(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> DataFrame:
-    """Make ``PAGES`` of the rows, which the driver can take: each task gives its share of ``BYTES``."""
+    """Make ``PAGES`` of the rows, which the driver can take."""
     fails = F.col("reason").isNotNull() if "reason" in rows.columns else F.lit(False)
     named = normalize(rows.withColumn(_FAILS, fails), schema)
     ragged = [] if schema.by_id else [F.col("raw").cast("string").alias("raw")]
-    task = coalesce_few_task(batches, schema, rows=ROWS, size=BYTES // TASKS)
+    task = coalesce_few_task(batches, schema, rows=ROWS)
     # To join partitions takes no shuffle, so it is still one job; a task that has too much stops early.
     return named.select(*schema.columns, *ragged, _FAILS).coalesce(TASKS).mapInArrow(task, PAGES)
 
@@ -155,8 +144,8 @@ def _merged(pages: list[Any], schema: InputSchema, batches: BatchReader) -> Few:
     )
 
 
-def coalesce_few_task(batches: BatchReader, schema: InputSchema, *, rows: int, size: int) -> Task:
-    """Make the function of a task that coalesces until there is too much, or a row that fails its item.
+def coalesce_few_task(batches: BatchReader, schema: InputSchema, *, rows: int) -> Task:
+    """Make the function of a task that coalesces until there are more rows, or one that fails its item.
 
     Returns:
         A function that takes the columns of the schema, perhaps ``raw``, and ``_fails``, and gives ``PAGES``;
@@ -164,42 +153,33 @@ def coalesce_few_task(batches: BatchReader, schema: InputSchema, *, rows: int, s
     """
 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        found = _found(records)
-        yield from [page_records(1, page=[0], detail=[_MORE])] if found is None else found
-
-    def _found(records: Iterable[ArrowBatches]) -> list[ArrowBatches] | None:
-        coalescer, found, left, given = Coalescer(batches, schema), list[ArrowBatches](), rows, 0
+        coalescer, found, left = Coalescer(batches, schema), list[ArrowBatches](), rows
         for record in records:
             left -= record.num_rows
             if left < 0 or record.column(_FAILS).true_count:
-                return None
-            some = coalescer.add(record.select([n for n in record.schema.names if n != _FAILS]))
-            found += some
-            given += sum(one.nbytes for one in some)
-            if given > size:
-                return None
-        found += coalescer.finish()
-        return found if sum(one.nbytes for one in found) <= size else None
+                yield page_records(1, page=[0], detail=[_MORE])
+                return
+            found += coalescer.add(record.select([n for n in record.schema.names if n != _FAILS]))
+        yield from found
+        yield from coalescer.finish()
 
     return run
 
 
 def _marks(merged: Sequence[dict[str, Any]], batches: BatchReader) -> ArrowBatches:
     """Lift what the merge gave, in the order in which parents are written once."""
-    above: dict[tuple[int, int], int] = {}
+    above: dict[int, dict[int, int]] = {}
     marks = list[tuple[int, int, int, int]]()
     for row in merged:
-        if row["mask"] is None:
+        batch_id, level, number, mask = (row[name] for name in MARK_SCHEMA.names)
+        if mask is None:
             continue
-        batch_id, level, number = row["batch_id"], row["level"], row["number"]
         if level < LIFTED:
-            marks.append((batch_id, level, number, row["mask"]))
+            marks.append((batch_id, level, number, mask))
         else:
-            above[batch_id, number] = above.get((batch_id, number), 0) | row["mask"]
-    high = [(batch_id, number, mask) for (batch_id, number), mask in sorted(above.items())]
-    columns = [pa.array(column, pa.int64()) for column in zip(*high, strict=True)] if high else []
-    if columns:
-        record = pa.RecordBatch.from_arrays(columns, ["batch_id", "number", "mask"])
-        marks += [tuple(row.values()) for some in lift_task(batches)([record]) for row in some.to_pylist()]
+            words = above.setdefault(batch_id, {})
+            words[number] = words.get(number, 0) | mask
+    for batch_id, top in IssuedItems(batches).top_levels(above).items():
+        marks += lifted(batch_id, above[batch_id], top)
     marks.sort(key=lambda one: (one[0], one[2] << 6 * one[1], one[1]))
-    return page(MARK_SCHEMA, [one[: len(MARK_SCHEMA)] for one in marks])
+    return page(MARK_SCHEMA, marks)

@@ -106,15 +106,11 @@ class IssuedItems:
             for batch_id, row in rows.items()
         }
 
-    def top_level(self, batch_id: int) -> int:
-        """The highest level on which items of a batch may be marked: that of its root when it was last read.
+    def top_levels(self, batch_ids: Collection[int]) -> dict[int, int]:
+        """The highest level on which items of each batch may be marked: of its root when it was last read.
 
         It is 0 for a batch with totals, whose items are marked on level 0 only, and for one that is gone.
         """
-        return self.top_levels([batch_id])[batch_id]
-
-    def top_levels(self, batch_ids: Collection[int]) -> dict[int, int]:
-        """The ``top_level`` of each batch, by one read of those that are not known."""
         rows = self._rows_with(dict.fromkeys(batch_ids, 0))
         return {
             batch_id: self._tree.root_level(row.items) if row and not row.totals else 0

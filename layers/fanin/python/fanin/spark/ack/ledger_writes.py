@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Any, Final, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from fanin.domain.marks import MAX_HEAVY, Failure
 from fanin.domain.tree import Bits, Tree
 from fanin.errors import GONE, BatchNotFound, ServiceUnavailable, Throttled
 from fanin.spark.ack.skipping import Sieve
-from fanin.spark.runtime.arrow import ArrowBatches, ddl, page
+from fanin.spark.runtime.arrow import ArrowBatches, Task, ddl, page
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.results import Result
 from fanin.spark.runtime.service import PATIENCE, PATIENT, Service
@@ -116,9 +115,9 @@ class WriteResult(NamedTuple):
         return self.first + self.ranged + self.duplicates + self.late + self.held
 
 
-_COUNTS: Final = WriteResult._fields[2:]
+COUNTS: Final = WriteResult._fields[2:]
 _RESULTS: Final = pa.schema(
-    [("batch_id", pa.int64()), ("complete", pa.bool_()), *((name, pa.int64()) for name in _COUNTS)]
+    [("batch_id", pa.int64()), ("complete", pa.bool_()), *((name, pa.int64()) for name in COUNTS)]
 )
 RESULTS: Final = ddl(_RESULTS)
 """A row for each batch of each call, and one row without a batch for the writes of each task."""
@@ -146,62 +145,42 @@ def partition_marks(marks: DataFrame, writers: int) -> DataFrame:
     return spread.sortWithinPartitions("batch_id", "_window", "level").drop("_window")
 
 
-def write_marks_task(
-    service: Service, totals: Sequence[str] = (), count: Accumulator[int] | None = None
-) -> Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]:
-    """Make the function of a task that clears bits.
+def write_task(
+    write: Callable[[Iterable[ArrowBatches], LedgerService, Sequence[str]], Iterator[list[WriteResult]]],
+    service: Service,
+    totals: Sequence[str] = (),
+    count: Accumulator[int] | None = None,
+) -> Task:
+    """Make the function of a task that writes, and tells what it did in ``RESULTS``.
 
-    Returns:
-        A function that takes rows of ``MARKS``, partitioned by ``partition_marks``, with ``brought`` of
-        ``values.with_brought`` if there are totals, and gives ``RESULTS``.
+    Args:
+        write: ``mark`` or ``fail``, which say what rows they take.
+        service: the stack.
+        totals: names of the totals that items bring something to.
+        count: Spark's own counter, to which the words and failures that are dealt with are added.
     """
 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        told = counted(mark(records, service.ledger(), totals), count, lambda row: row.words)
-        yield from written(told, service.meter().writes.total)
+        before = service.meter().writes.total()
+        for rows in write(records, service.ledger(), totals):
+            if count is not None:
+                count.add(sum(row.words or row.items for row in rows))
+            yield page(_RESULTS, rows)
+        yield page(_RESULTS, [WriteResult(None, writes=service.meter().writes.total() - before)])
 
     return run
-
-
-def write_failures_task(
-    service: Service, totals: Sequence[str] = (), count: Accumulator[int] | None = None
-) -> Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]:
-    """Make the function of a task that fails items.
-
-    Returns:
-        A function that takes ``batch_id``, ``ordinal``, ``item``, ``why`` and, if there are totals,
-        ``values``, each item once, and gives ``RESULTS``.
-    """
-
-    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        told = counted(fail(records, service.ledger(), totals), count, lambda row: row.items)
-        yield from written(told, service.meter().writes.total)
-
-    return run
-
-
-def counted(
-    results: Iterable[list[WriteResult]], count: Accumulator[int] | None, of: Callable[[WriteResult], int]
-) -> Iterator[list[WriteResult]]:
-    """Pass results on, and add up what they say was done."""
-    for rows in results:
-        if count is not None:
-            count.add(sum(map(of, rows)))
-        yield rows
-
-
-def written(results: Iterable[list[WriteResult]], writes: Callable[[], int]) -> Iterator[ArrowBatches]:
-    """Give rows of ``RESULTS``; the last one says how many rows of the tables were written meanwhile."""
-    before = writes()
-    for rows in results:
-        yield _records(rows)
-    yield _records([WriteResult(None, writes=writes() - before)])
 
 
 def mark(
     records: Iterable[ArrowBatches], ledger: LedgerService, totals: Sequence[str] = ()
 ) -> Iterator[list[WriteResult]]:
-    """Clear the bits of ``MARKS``, some words at a time, and add what their items bring to the totals."""
+    """Clear the bits of ``MARKS``, some words at a time, and add what their items bring to the totals.
+
+    Args:
+        records: partitioned by ``partition_marks``; with ``brought`` of ``with_brought`` if there are totals.
+        ledger: what is written to.
+        totals: their names.
+    """
     sieve = Sieve(ledger.ports.words)
 
     def write(every: Mapping[int, Sequence[_Word]]) -> list[WriteResult]:
@@ -242,21 +221,25 @@ def mark(
     for record in records:
         for first in range(0, record.num_rows, _AT_ONCE):  # what the items of a whole page bring is large
             some = record.slice(first, _AT_ONCE)
-            columns = [column.to_pylist() for column in some.columns[:4]]
-            brought = some.column("brought").to_pylist() if totals else repeat(None)
+            rows = zip(*(column.to_pylist() for column in some.columns), strict=True)
             pairs = [
-                (batch_id, (Bits(level, number, mask & _TREE.full), items or ()))
-                for (batch_id, level, number, mask), items in zip(
-                    zip(*columns, strict=True), brought, strict=False
-                )
+                (batch_id, (Bits(level, number, mask & _TREE.full), next(iter(brought), None) or ()))
+                for batch_id, level, number, mask, *brought in rows
             ]
-            yield from _calls(pairs, _AT_ONCE, write, gone)
+            yield from _calls(pairs, write, gone)
 
 
 def fail(
     records: Iterable[ArrowBatches], ledger: LedgerService, totals: Sequence[str] = ()
 ) -> Iterator[list[WriteResult]]:
-    """Fail items, some at a time; items that have no id yet get one."""
+    """Fail items, some at a time; items that have no id yet get one.
+
+    Args:
+        records: ``batch_id``, ``ordinal``, ``item``, ``why`` and, if there are totals, ``values``; each item
+            once.
+        ledger: what is written to.
+        totals: their names.
+    """
 
     def write(shares: Mapping[int, Sequence[_Failing]]) -> list[WriteResult]:
         rows = ledger.ports.batches.read(shares)
@@ -282,39 +265,35 @@ def fail(
         return WriteResult(batch_id, late=len(share))
 
     for record in records:
-        rows = zip(*(column.to_pylist() for column in record.columns[:4]), strict=True)
-        values = record.column("values").to_pylist() if totals else repeat(None)
+        rows = zip(*(column.to_pylist() for column in record.columns), strict=True)
         pairs = [
-            (batch_id, (ordinal, item, why, brought))
-            for (batch_id, ordinal, item, why), brought in zip(rows, values, strict=False)
+            (batch_id, (ordinal, item, why, next(iter(values), None)))
+            for batch_id, ordinal, item, why, *values in rows
         ]
-        yield from _calls(pairs, _AT_ONCE, write, gone)
+        yield from _calls(pairs, write, gone)
 
 
 def _calls(
-    pairs: Sequence[tuple[int, _T]],
-    most: int,
-    write: _Write[_T],
-    gone: Callable[[int, Sequence[_T]], WriteResult],
+    pairs: Sequence[tuple[int, _T]], write: _Write[_T], gone: Callable[[int, Sequence[_T]], WriteResult]
 ) -> Iterator[list[WriteResult]]:
-    """Write in calls of at most so many; a batch that was removed meanwhile does not hold up the others."""
-    for first in range(0, len(pairs), most):
+    """Write in calls of ``_AT_ONCE``; a batch that was removed meanwhile does not hold up the others."""
+
+    def patiently(shares: Mapping[int, Sequence[_T]]) -> list[WriteResult]:
+        # What a busy store refuses is repeated: words that are done by then are found done.
+        return PATIENT.patiently(lambda: write(shares), PATIENCE)
+
+    for first in range(0, len(pairs), _AT_ONCE):
         shares: dict[int, list[_T]] = {}
-        for batch_id, one in pairs[first : first + most]:
+        for batch_id, one in pairs[first : first + _AT_ONCE]:
             shares.setdefault(batch_id, []).append(one)
         try:
-            yield _patiently(write, shares)
+            yield patiently(shares)
         except GONE:
             for batch_id, share in shares.items():
                 try:
-                    yield _patiently(write, {batch_id: share})
+                    yield patiently({batch_id: share})
                 except GONE:
                     yield [gone(batch_id, share)]
-
-
-def _patiently(write: _Write[_T], shares: Mapping[int, Sequence[_T]]) -> list[WriteResult]:
-    """Write, and repeat what a busy store refuses: words that are done by then are found done."""
-    return PATIENT.patiently(lambda: write(shares), PATIENCE)
 
 
 def _by_name(totals: Sequence[str], values: Sequence[int | None]) -> dict[str, int]:
@@ -324,12 +303,8 @@ def _by_name(totals: Sequence[str], values: Sequence[int | None]) -> dict[str, i
 
 def sum_results(results: DataFrame) -> dict[str, int]:
     """Add up what all tasks did, and count the batches that are complete."""
-    sums = [F.sum(name).alias(name) for name in _COUNTS]
+    sums = [F.sum(name).alias(name) for name in COUNTS]
     each = results.groupBy("batch_id").agg(F.max("complete").cast("long").alias("completed"), *sums)
     names = [name for name in each.columns if name != "batch_id"]
     row = each.agg(*(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names)).collect()[0]
     return {name: int(row[name]) for name in names}
-
-
-def _records(rows: Sequence[WriteResult]) -> Any:
-    return page(_RESULTS, rows)

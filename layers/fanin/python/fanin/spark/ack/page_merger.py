@@ -11,20 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  as all of Spark's documentation calls it
 
 from fanin.domain import ids
-from fanin.domain.tree import Bits, Tree
+from fanin.domain.tree import Tree
 from fanin.spark.ack.coalescer import REPEATED
 from fanin.spark.ack.input_schema import InputSchema
 from fanin.spark.ack.issued import BatchReader, IssuedItems
 from fanin.spark.ack.page_builder import PAGE, PAGE_BITS, WORDS, Ints, Words, bitmaps, popcount
-from fanin.spark.ack.schemas import mark_records, merged_records
-from fanin.spark.runtime.arrow import ArrowBatches
+from fanin.spark.ack.schemas import MARK_SCHEMA, MARKS, MERGED, merged_records
+from fanin.spark.runtime.arrow import ArrowBatches, Task, page
 from fanin.spark.runtime.rejects import Reason
 
 WINDOW_BITS: Final = 18
@@ -35,7 +39,6 @@ LIFTED: Final = 3
 _FULL: Final = np.uint64(2**64 - 1)
 _TREE: Final = Tree()
 
-TopOf = Callable[[int], int]
 TopsOf = Callable[[Collection[int]], Mapping[int, int]]
 
 
@@ -74,7 +77,7 @@ def _marks(batch_ids: Ints, level: int, numbers: Ints, masks: Words) -> ArrowBat
     return merged_records(count, batch_id=batch_ids, level=levels, number=numbers, mask=masks.view(np.int64))
 
 
-def lift_task(batches: BatchReader) -> Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]:
+def lift_task(batches: BatchReader) -> Task:
     """Make the function of a task that lifts the words of level 3 and above.
 
     Returns:
@@ -84,43 +87,34 @@ def lift_task(batches: BatchReader) -> Callable[[Iterable[ArrowBatches]], Iterat
 
     def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         issued = IssuedItems(batches)
-        batch_id, words = -1, dict[int, int]()
-        for record in records:
-            for other, number, mask in zip(*(c.to_pylist() for c in record.columns[:3]), strict=True):
-                if other != batch_id:
-                    yield from _upper(batch_id, words, issued.top_level)
-                    batch_id, words = other, {}
-                words[number] = mask & _TREE.full
-        yield from _upper(batch_id, words, issued.top_level)
+        rows = chain.from_iterable(
+            zip(*map(pa.Array.to_pylist, record.columns), strict=True) for record in records
+        )
+        for batch_id, some in groupby(rows, itemgetter(0)):
+            words = {number: mask for _, number, mask in some}
+            yield page(MARK_SCHEMA, lifted(batch_id, words, issued.top_levels([batch_id])[batch_id]))
 
     return run
 
 
-def _upper(batch_id: int, words: Mapping[int, int], top_of: TopOf) -> Iterator[ArrowBatches]:
-    if not words:
-        return
-    marks = list(lift(words, LIFTED, top_of(batch_id)))
-    signed = [mark.mask - (mark.mask >> 63 << 64) for mark in marks]
-    yield mark_records(
-        len(marks),
-        batch_id=[batch_id] * len(marks),
-        level=[mark.level for mark in marks],
-        number=[mark.number for mark in marks],
-        mask=pa.array(signed, pa.int64()),
-    )
+def lifted(batch_id: int, words: Mapping[int, int], top: int) -> list[tuple[int, int, int, int]]:
+    """Replace one batch's whole words of level 3 by their bits in the words above, as far as the top.
 
-
-def lift(words: Mapping[int, int], level: int, top: int) -> Iterator[Bits]:
-    """Replace one batch's whole words of a level by their bits in the words above, as far as the top."""
+    Returns:
+        Rows of ``MARKS``.
+    """
+    marks, level = list[tuple[int, int, int, int]](), LIFTED
     while words:
         above: dict[int, int] = {}
-        for number, mask in words.items():
+        for number, signed in words.items():
+            mask = signed & _TREE.full
             if mask == _TREE.full and level < top:
                 parent, bit = divmod(number, _TREE.width)
                 above[parent] = above.get(parent, 0) | 1 << bit
             else:
-                yield Bits(level, number, mask)
+                marks.append((batch_id, level, number, mask - (mask >> 63 << 64)))
         words, level = above, level + 1
+    return marks
 
 
 _PAGES: Final = 1 << WINDOW_BITS - PAGE_BITS
@@ -146,9 +140,7 @@ class _Merged(NamedTuple):
         return _Merged(self.batch_ids[rows], self.numbers[rows], self.items[rows], self.failed[rows])
 
 
-def merge_task(
-    batches: BatchReader, schema: InputSchema
-) -> Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]:
+def merge_task(batches: BatchReader, schema: InputSchema) -> Task:
     """Make the function of a task that merges.
 
     Returns:
@@ -261,3 +253,21 @@ def _changes(*keys: Ints) -> npt.NDArray[np.bool_]:
 def _counts(words: Words) -> Ints:
     counts: Ints = popcount(words).sum(axis=1, dtype=np.int64)
     return counts
+
+
+def merge(pages: DataFrame, schema: InputSchema, batches: BatchReader) -> DataFrame:
+    """Merge ``PAGES`` to ``MERGED``: each word in one task."""
+    window = F.shiftright("page", WINDOW_BITS - PAGE_BITS)
+    partitioned = pages.repartition("batch_id", window)
+    ordered = partitioned.sortWithinPartitions("batch_id", "page", F.col("failed").desc())
+    return ordered.mapInArrow(merge_task(batches, schema), MERGED)
+
+
+def lift(merged: DataFrame, batches: BatchReader) -> DataFrame:
+    """Make ``MARKS`` of ``MERGED``, each word once: the minimal cover of the acknowledged items."""
+    columns = ["batch_id", "level", "number", "mask"]
+    low = merged.where(f"mask IS NOT NULL AND level < {LIFTED}").select(columns)
+    bits_above = merged.where(f"level = {LIFTED}").groupBy("batch_id", "number")
+    above = bits_above.agg(F.expr("bit_or(mask)").alias("mask")).repartition("batch_id")
+    high = above.sortWithinPartitions("batch_id").mapInArrow(lift_task(batches), MARKS)
+    return low.unionByName(high)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.fs as pafs
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from fanin.errors import InvalidRequest
+from fanin.spark.ack.coalescer import coalesce_task
 from fanin.spark.ack.input_schema import LONGEST, InputSchema
+from fanin.spark.ack.issued import BatchReader
+from fanin.spark.ack.numpy_items import decoded
+from fanin.spark.ack.schemas import PAGES
 from fanin.spark.inputs.footers import DAMAGED, contradiction
 from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.runtime.arrow import ArrowBatches
 from fanin.spark.runtime.places import file_system, place_of
+from fanin.spark.runtime.session import most_tasks
 
 _LEAST: Final = 8 << 20
 """A task is worth starting for so many bytes of files."""
@@ -47,9 +51,7 @@ class ParquetFiles:
     """The Parquet files of a dataset; Spark sends this to the tasks with the functions that they run.
 
     Args:
-        path: a folder or a file, as Spark takes it. Like Spark, it skips names that begin with a dot or an
-            underscore, and empty files.
-        found: the files, if they were found already.
+        found: the files, at least one.
         exact: names of columns that differ in case are different.
         spark: the session whose settings for S3 apply; without one, only the environment counts.
 
@@ -58,37 +60,19 @@ class ParquetFiles:
     """
 
     def __init__(
-        self,
-        path: str,
-        found: Sequence[FoundFile] | None = None,
-        *,
-        exact: bool = False,
-        spark: SparkSession | None = None,
+        self, found: Sequence[FoundFile], *, exact: bool = False, spark: SparkSession | None = None
     ) -> None:
         self.exact = exact
-        self.system, root = file_system(found[0].path if found else path, spark)
-        if found is not None:
-            self.sizes = {place_of(file.path): file.size for file in found}
-            return
-        there = self.system.get_file_info(root)
-        infos = [there]
-        if there.type == pafs.FileType.Directory:
-            infos = self.system.get_file_info(pafs.FileSelector(root, recursive=True))
-        self.sizes = {
-            info.path: info.size
-            for info in sorted(infos, key=lambda info: str(info.path))
-            if info.is_file and info.size and not _hidden(info.path[len(root) :])
-        }
+        self.system, _ = file_system(found[0].path, spark)
+        self.sizes = {place_of(file.path): file.size for file in found}
 
     @cached_property
     def schema(self) -> Any:
-        """The Arrow schema of the first file; None if there are no files."""
-        return next((pq.read_schema(path, filesystem=self.system) for path in self.sizes), None)
+        """The Arrow schema of the first file."""
+        return pq.read_schema(next(iter(self.sizes)), filesystem=self.system)
 
     def readable(self, schema: InputSchema) -> bool:
         """Whether tasks can read the files: they have the columns, and these need no conversion."""
-        if self.schema is None:
-            return False
         kinds = {field.name: str(field.type) for field in self.schema}
         fits = ("string", "large_string") if schema.by_id else ("int8", "int16", "int32", "int64", "uint32")
         return all(kinds.get(name) in fits for name in schema.columns)
@@ -182,13 +166,6 @@ class ParquetFiles:
                     )
 
 
-def _hidden(path: str) -> bool:
-    return any(
-        part.startswith(".") or (part.startswith("_") and "=" not in part) or part.endswith("._COPYING_")
-        for part in path.split("/")
-    )
-
-
 def _rows_at_once(group: Any, columns: Collection[str], most: int) -> int:
     """So many rows that a page of a row group's values is not larger than the memory for one."""
     sizes = (group.column(place) for place in range(group.num_columns))
@@ -226,8 +203,6 @@ def _middle(group: Any, size: int) -> int:
     return max(0, min(start + length // 2, size - 1))
 
 
-_LARGEST: Final = pa.scalar((1 << 63) - 1, pa.uint64())
-"""Of the numbers that fit into 64 bits with a sign."""
 _TEXT: Final = (pa.string(), pa.large_string())
 _ALSO_TEXT: Final = (pa.null(), pa.binary(), pa.large_binary(), pa.string_view())
 """Types of text that ``ItemIds`` does not take."""
@@ -254,12 +229,8 @@ def normalized(rows: ArrowBatches, schema: InputSchema, path: str) -> ArrowBatch
         items = columns.get("item", pa.nulls(count, pa.string()))
         return pa.RecordBatch.from_arrays([_bounded(_texts(items, path))], ["item"])
     empty = pa.nulls(count, pa.int64())
-    numbers = [_numbers(columns.get(name, empty), name, path) for name in schema.columns]
-    try:
-        whole = [column.cast(pa.int64()) for column in numbers]
-    except pa.ArrowInvalid:
-        return _without_large(numbers, schema)
-    return pa.RecordBatch.from_arrays(whole, schema.columns)
+    numbers = [_numbers(columns.get(name, empty), name, path).cast(pa.int64()) for name in schema.columns]
+    return pa.RecordBatch.from_arrays(numbers, schema.columns)
 
 
 def _texts(items: Any, path: str) -> Any:
@@ -295,21 +266,6 @@ def _refused(name: str, kind: Any, path: str, expected: str) -> InvalidRequest:
     )
 
 
-def _without_large(numbers: Sequence[Any], schema: InputSchema) -> ArrowBatches:
-    """Numbers of which some have more than 63 bits: these become null, and their rows have ``raw``."""
-    raw: list[str | None] = [None] * len(numbers[0])
-    whole = []
-    for column in numbers:
-        fitting = column
-        if column.type == pa.uint64():
-            large = pc.fill_null(pc.greater(column, _LARGEST), False)
-            for row in pc.indices_nonzero(large).to_pylist():
-                raw[row] = schema.row_json(numbers[0][row].as_py(), numbers[-1][row].as_py())
-            fitting = pc.if_else(large, None, column)
-        whole.append(fitting.cast(pa.int64()))
-    return pa.RecordBatch.from_arrays([*whole, pa.array(raw, pa.string())], [*schema.columns, "raw"])
-
-
 def _bounded(items: Any) -> Any:
     """Item ids; what is longer than any is cut."""
     longest = pc.max(pc.binary_length(items)).as_py() or 0
@@ -321,9 +277,29 @@ def _bounded(items: Any) -> Any:
         return pc.utf8_slice_codeunits(decoded(items), 0, LONGEST)
 
 
-def decoded(items: Any) -> Any:
-    """Bytes as text, where some are not UTF-8: a character stands for these, which no id has."""
-    texts = items.cast(pa.large_binary()).to_pylist()
-    return pa.array(
-        [None if text is None else text.decode(errors="replace") for text in texts], pa.large_string()
-    )
+def pages_from_files(
+    spark: SparkSession,
+    files: ParquetFiles,
+    schema: InputSchema,
+    batches: BatchReader,
+    *,
+    reasons: bool = False,
+) -> DataFrame:
+    """Make ``PAGES`` of Parquet files, which tasks read themselves.
+
+    Args:
+        spark: the session.
+        files: the files.
+        schema: how they name items.
+        batches: where tasks read batches.
+        reasons: skip rows with a ``reason``, which are failures.
+    """
+    splits = files.splits(most_tasks(spark))
+    coalesce = coalesce_task(batches, schema)
+
+    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
+        for record in records:
+            for number in record.column(0).to_pylist():
+                yield from coalesce(files.read(splits[number], schema, reasons=reasons))
+
+    return spark.range(0, len(splits), 1, max(1, len(splits))).mapInArrow(run, PAGES)

@@ -55,11 +55,6 @@ def merged_records(count: int, **columns: Any) -> ArrowBatches:
     return _records(_MERGED, count, columns)
 
 
-def mark_records(count: int, **columns: Any) -> ArrowBatches:
-    """Make ``count`` rows of ``MARKS``."""
-    return _records(MARK_SCHEMA, count, columns)
-
-
 def _records(schema: Any, count: int, columns: dict[str, Any]) -> ArrowBatches:
     arrays = []
     for name, kind in zip(schema.names, schema.types, strict=True):

@@ -5,7 +5,7 @@ They serve rows that are looked at one by one; ``numpy_items`` parses the ids of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from pyspark.sql.types import LongType, StringType
 from fanin.domain.ids import Block
 from fanin.spark.ack.input_schema import ALWAYS_WHOLE, LONGEST, InputSchema, whole_number
 from fanin.spark.ack.issued import BatchReader, Found, IssuedItems, Refused
-from fanin.spark.runtime.arrow import ArrowBatches
+from fanin.spark.runtime.arrow import ArrowBatches, Task
 from fanin.spark.runtime.lookups import looked_up
 from fanin.spark.runtime.rejects import Reason
 from fanin.spark.runtime.unreadable import decoded
@@ -94,9 +94,7 @@ def resolve(rows: DataFrame, schema: InputSchema, batches: BatchReader) -> DataF
     return checked.withColumn("ordinal", ordinal).drop("name", "first", "size", "index", "empty")
 
 
-def find_blocks_task(
-    batches: BatchReader, schema: InputSchema
-) -> Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]:
+def find_blocks_task(batches: BatchReader, schema: InputSchema) -> Task:
     """Make the function of a task that finds the blocks of items that names stand for.
 
     Returns:

@@ -83,18 +83,6 @@ def with_values(rows: DataFrame, totals: Sequence[str]) -> DataFrame:
     return read.drop(*totals).withColumnsRenamed({"_values": "values", "_odd": "odd"})
 
 
-def unknown_total(totals: Sequence[str]) -> Column:
-    """The first total that a row has a value for and its batch does not have; null if there is none.
-
-    It is for rows with ``values``, and the names of the totals of their batch in the column ``totals``.
-    """
-    missing = (
-        F.when(F.col("values")[place].isNotNull() & ~F.array_contains("totals", name), F.lit(name))
-        for place, name in enumerate(totals)
-    )
-    return F.coalesce(*missing, F.lit(None).cast("string"))
-
-
 def counted(values: str) -> Column:
     """Values as they are added: nothing counts as 0."""
     return F.transform(values, lambda value: F.coalesce(value, F.lit(0).cast(LongType())))
@@ -135,7 +123,11 @@ def judge_values(totals: Sequence[str]) -> tuple[Column, Column]:
 
     It is for rows with ``values``, ``odd`` and ``totals``.
     """
-    unknown = unknown_total(totals)
+    missing = (
+        F.when(F.col("values")[place].isNotNull() & ~F.array_contains("totals", name), F.lit(name))
+        for place, name in enumerate(totals)
+    )
+    unknown = F.coalesce(*missing, F.lit(None).cast("string"))
     reason = F.when(F.col("odd").isNotNull(), Reason.MALFORMED).when(unknown.isNotNull(), Reason.FOREIGN)
     detail = F.coalesce("odd", F.format_string("batch %d has no total %s", "batch_id", unknown))
     return reason, F.when(reason.isNotNull(), detail)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -16,10 +16,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from fanin.domain.limits import shown
 from fanin.errors import FaninError, InvalidRequest
 from fanin.spark.auditing import export, rows
-from fanin.spark.auditing.export import scan
 from fanin.spark.auditing.findings import MOVING
 from fanin.spark.auditing.verdicts import Snapshot, audit_of
-from fanin.spark.runtime.arrow import ddl
+from fanin.spark.runtime.arrow import ArrowBatches, ddl
 from fanin.spark.runtime.datasets import check_apart, check_replaceable, replace_dataset
 from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.progress import say
@@ -91,20 +90,6 @@ class Audited(Result):
         return {name: value for name, value in told.items() if value is not None}
 
 
-class _Source(NamedTuple):
-    """One table as an input.
-
-    Attributes:
-        lines: its rows.
-        at: time of the snapshot, milliseconds since the epoch; None for a scan.
-        check: takes the rows that were read, and raises if some were lost on the way.
-    """
-
-    lines: DataFrame
-    at: int | None
-    check: Callable[[DataFrame], None]
-
-
 def audit(
     service: Service | None = None,
     *,
@@ -155,21 +140,28 @@ def audit(
     tell = _say if progress else _say_nothing
     began = _now()
     _check_folders(spark, kept, folder)
+    exports = list[export.Export]()
     if batches_export is None or words_export is None:
         tell("reads the tables")
-        service = service or Service.from_env()
-        sources = _tables(spark, service, segments, consistent=not eventually)
+        settings = (service := service or Service.from_env()).settings()
+        lines = [
+            export.scan(spark, service, table, segments=segments, consistent=not eventually)
+            for table in (settings.batches_table, settings.words_table)
+        ]
     else:
         tell("reads the exports")
         places = path_of("batches_export", batches_export), path_of("words_export", words_export)
         exports = [export.read(spark, place) for place in places]
-        sources = [_Source(one.lines(spark), one.at, one.check) for one in exports]
-    batches = _staged(sources[0], rows.batches, f"{kept}/batches")
-    words = _staged(sources[1], rows.words, f"{kept}/words")
+        lines = [one.lines(spark) for one in exports]
+    # They are written, since a second scan may find others; then it is checked that none were lost.
+    batches = replace_dataset(rows.batches(lines[0]), f"{kept}/batches")
+    words = replace_dataset(rows.words(lines[1]), f"{kept}/words")
+    for one, read in zip(exports, (batches, words), strict=False):
+        one.check(read)
     ended = _now()
     read_words = words.count()
     tell(f"judges {batches.count():,} batches with {read_words:,} words")
-    moments = [source.at for source in sources if source.at is not None]
+    moments = [one.at for one in exports]
     judged = audit_of(Snapshot(batches, words, min(moments, default=began), max(moments, default=ended)))
     with judged.kept():
         findings = replace_dataset(judged.findings(), f"{folder}/findings")
@@ -195,22 +187,6 @@ def _check_folders(spark: SparkSession, snapshot: str, output: str) -> None:
         check_replaceable(spark, read)
     for result in results:
         check_replaceable(spark, result)
-
-
-def _tables(spark: SparkSession, service: Service, segments: int, *, consistent: bool) -> list[_Source]:
-    settings = service.settings()
-    found = [
-        scan(spark, service, table, segments=segments, consistent=consistent)
-        for table in (settings.batches_table, settings.words_table)
-    ]
-    return [_Source(lines, None, lambda _: None) for lines in found]  # no manifest to compare with
-
-
-def _staged(source: _Source, typed: Callable[[DataFrame], DataFrame], folder: str) -> DataFrame:
-    """Type rows and write them, since a second scan may find others; then check that none were lost."""
-    staged = replace_dataset(typed(source.lines), folder)
-    source.check(staged)
-    return staged
 
 
 def _sums(batches: DataFrame, findings: DataFrame, missing: DataFrame) -> dict[str, Any]:
@@ -290,28 +266,17 @@ def verify_batches(batches: DataFrame, service: Service, *, repair: bool, tasks:
         repaired: whether all of them were repaired.
         error: the code of the error that ended the verification, for example batch-gone or throttled.
     """
-    task = verify_task(service, repair=repair)
-    return batches.select("batch_id").repartition(tasks, "batch_id").mapInArrow(task, ddl(SCHEMA))
 
-
-def verify_task(
-    service: Service, *, repair: bool
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Make the function of a task that verifies.
-
-    Returns:
-        A function that takes ``batch_id`` and gives rows of ``SCHEMA``.
-    """
-
-    def run(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(pages: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         for page in pages:
             for batch_id in page.column(0).to_pylist():
-                yield pa.RecordBatch.from_pylist([_verify(service, batch_id, repair=repair)], schema=SCHEMA)
+                row = verified_row(service, batch_id, repair=repair)
+                yield pa.RecordBatch.from_pylist([row], schema=SCHEMA)
 
-    return run
+    return batches.select("batch_id").repartition(tasks, "batch_id").mapInArrow(run, ddl(SCHEMA))
 
 
-def _verify(service: Service, batch_id: int, *, repair: bool) -> dict[str, Any]:
+def verified_row(service: Service, batch_id: int, *, repair: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"batch_id": batch_id, "pending": 0, "found": 0, "repaired": False}
     cursor, unrepaired = None, 0
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -23,6 +23,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from fanin.errors import ExportDamaged
 from fanin.spark.auditing.rows import LINES
+from fanin.spark.runtime.arrow import ArrowBatches
 from fanin.spark.runtime.service import Service
 
 SUMMARY: Final = "manifest-summary.json"
@@ -152,38 +153,32 @@ def scan(
     Returns:
         ``value``, a row as a line of DynamoDB JSON; ``source``, its segment.
     """
-    task = scan_task(service, table, segments=segments, consistent=consistent)
-    return spark.range(0, segments, 1, segments).mapInArrow(task, LINES)
 
-
-def scan_task(
-    service: Service, table: str, *, segments: int, consistent: bool
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Make the function of a task that scans segments.
-
-    Returns:
-        A function that takes numbers of segments, and gives ``value`` and ``source``.
-    """
-
-    def run(pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        connection = service.connection()
+    def run(pages: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
         for page in pages:
             for segment in page.column(0).to_pylist():
-                request: dict[str, Any] = {
-                    "TableName": table,
-                    "Segment": segment,
-                    "TotalSegments": segments,
-                    "ConsistentRead": consistent,
-                }
-                while True:
-                    items, after = connection.scan(request)
-                    lines = [line(item) for item in items]
+                for lines in read_segment(service, table, segment, segments=segments, consistent=consistent):
                     yield pa.RecordBatch.from_pydict({"value": lines, "source": [str(segment)] * len(lines)})
-                    if after is None:
-                        break
-                    request["ExclusiveStartKey"] = after
 
-    return run
+    return spark.range(0, segments, 1, segments).mapInArrow(run, LINES)
+
+
+def read_segment(
+    service: Service, table: str, segment: int, *, segments: int, consistent: bool
+) -> Iterator[list[str]]:
+    """Read a segment of a table, a page at a time, as lines of an export."""
+    connection, after = service.connection(), None
+    request = {
+        "TableName": table,
+        "Segment": segment,
+        "TotalSegments": segments,
+        "ConsistentRead": consistent,
+    }
+    while True:
+        items, after = connection.scan(request | ({"ExclusiveStartKey": after} if after else {}))
+        yield [line(item) for item in items]
+        if after is None:
+            return
 
 
 def line(item: Mapping[str, Any]) -> str:

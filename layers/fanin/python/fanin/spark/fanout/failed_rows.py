@@ -24,13 +24,12 @@ from fanin.app.ports.parts import FailureRow, Redriven
 from fanin.domain.batch import Batch, Kind, Mode, OpenBatch
 from fanin.domain.failures import Keep
 from fanin.errors import GONE, InvalidRequest
-from fanin.spark.ack.coalescer import Task
 from fanin.spark.fanout.bodies import BODY, KEY
 from fanin.spark.fanout.folder import noted_batch
 from fanin.spark.fanout.opening import STAGING, first_ordinal
 from fanin.spark.fanout.staging import ORDINAL, Made, Staging, find_staging, stage
 from fanin.spark.outcome.driver import ordinals_of_keys, outcomes
-from fanin.spark.runtime.arrow import ArrowBatches
+from fanin.spark.runtime.arrow import ArrowBatches, Task
 from fanin.spark.runtime.files import Folder
 from fanin.spark.runtime.places import path_of
 from fanin.spark.runtime.service import Service

@@ -9,9 +9,15 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from fanin.spark.ack.driver import acknowledge, forecast
-from fanin.spark.jobs.dataset_arguments import add_format, add_max_rejects, dataset_of, names_of_totals
-from fanin.spark.jobs.running import Job, Summary
+from fanin.spark.ack.driver import acknowledge, check_writers, forecast
+from fanin.spark.jobs.dataset_arguments import (
+    add_format,
+    add_max_rejects,
+    argument,
+    dataset_of,
+    names_of_totals,
+)
+from fanin.spark.jobs.running import Job, Summary, arguments_of
 from fanin.spark.runtime.results import Result
 from fanin.spark.runtime.service import Service
 
@@ -23,8 +29,6 @@ column reason: where it is not null, the item has failed. With --totals there is
 what the items bring to it. Rows that cannot be acknowledged go to the rejects, each with its reason: null,
 malformed, foreign, gone, duplicate, conflicting. The job may be run again at any time."""
 
-MOST_WRITES: Final = 10_000_000
-"""A second; no table takes more."""
 SETTINGS: Final = {"spark.sql.execution.arrow.maxRecordsPerBatch": "32768"}
 """Rows are short, and tasks join them to a million anyway; larger pages of ids leave a core's cache."""
 
@@ -33,7 +37,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", required=True, help="folder, file or table of acknowledgements")
     add_format(parser)
     add_max_rejects(parser)
-    parser.add_argument("--batch", type=int, help="the batch of all rows, which have only ordinals")
+    parser.add_argument(
+        "--batch", dest="batch_id", type=int, help="the batch of all rows, which have only ordinals"
+    )
     parser.add_argument(
         "--work",
         required=True,
@@ -55,7 +61,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-writes-per-second",
-        type=_rate,
+        type=argument(lambda text: check_writers(None, text)[1]),
         metavar="N",
         help="write units a second of all tasks together (default: as many as the table takes)",
     )
@@ -73,39 +79,15 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _rate(text: str) -> float:
-    """The value of ``--max-writes-per-second``.
-
-    Raises:
-        ArgumentTypeError: it is not a number from 1 to 10,000,000.
-    """
-    try:
-        rate = float(text)
-    except ValueError:
-        rate = 0
-    if not 1 <= rate <= MOST_WRITES:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST_WRITES:,}")
-    return rate
-
-
 def run(_spark: SparkSession, options: argparse.Namespace) -> Summary:
     """Acknowledge what the arguments name."""
-    given = dataset_of(options)
-    common = {
-        "work": options.work,
-        "batch_id": options.batch,
-        "ordinals": options.ordinals,
-        "rejects": options.rejects,
-        "totals": options.totals,
-        "max_rejects": options.max_rejects,
-        "max_writes_per_second": options.max_writes_per_second,
-    }
+    rows = dataset_of(options)
     done: Result
     if options.dry_run:
-        done = forecast(given, **common)
+        done = forecast(rows, **arguments_of(forecast, options))
     else:
-        done = acknowledge(given, writers=options.writers, progress=True, **common)
-    return {**({} if options.batch is None else {"batch_id": options.batch}), **done.summary()}
+        done = acknowledge(rows, progress=True, **arguments_of(acknowledge, options))
+    return {**({} if options.batch_id is None else {"batch_id": options.batch_id}), **done.summary()}
 
 
 def _needs(_options: argparse.Namespace) -> Mapping[str, str]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from pyspark.sql import SparkSession
 
 from fanin.errors import InvalidRequest
 from fanin.spark.auditing.driver import MOST_SEGMENTS, SEGMENTS, audit
-from fanin.spark.jobs.running import Job, Summary
+from fanin.spark.jobs.dataset_arguments import argument
+from fanin.spark.jobs.running import Job, Summary, arguments_of
 from fanin.spark.runtime.service import Service
+from fanin.spark.runtime.values import whole
 
 ABOUT: Final = """\
 Audit all batches: how far each has come, what is missing, and what contradicts its stored state.
@@ -41,7 +44,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--segments",
-        type=_segments,
+        type=argument(partial(whole, "segments", least=1, most=MOST_SEGMENTS)),
         metavar="N",
         default=SEGMENTS,
         help="parallel readers of a scan, and tasks of --repair and --confirm (default: %(default)s)",
@@ -62,25 +65,18 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     then = parser.add_mutually_exclusive_group()
     then.add_argument(
         "--repair",
-        action="store_true",
+        dest="verify",
+        action="store_const",
+        const="repair",
         help="have the service verify the batches with findings that it can judge, and repair them",
     )
     then.add_argument(
         "--confirm",
-        action="store_true",
+        dest="verify",
+        action="store_const",
+        const="confirm",
         help="have the service verify these batches on the tables as they are now, and change nothing",
     )
-
-
-def _segments(text: str) -> int:
-    """The value of ``--segments``.
-
-    Raises:
-        ArgumentTypeError: it is not a number from 1 to 1,000,000, which is the most that DynamoDB takes.
-    """
-    if text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_SEGMENTS:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST_SEGMENTS:,}")
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -96,22 +92,12 @@ def _check(options: argparse.Namespace) -> None:
 
 def run(_spark: SparkSession, options: argparse.Namespace) -> Summary:
     """Audit what the arguments name."""
-    done = audit(
-        output=options.output,
-        batches_export=options.batches_export,
-        words_export=options.words_export,
-        eventually=options.eventually,
-        segments=options.segments,
-        snapshot=options.snapshot,
-        verify="repair" if options.repair else "confirm" if options.confirm else None,
-        progress=True,
-    )
-    return done.summary()
+    return audit(progress=True, **arguments_of(audit, options)).summary()
 
 
 def _needs(options: argparse.Namespace) -> Mapping[str, str]:
     """Exports are read from S3 alone."""
-    if options.scan or options.repair or options.confirm:
+    if options.scan or options.verify:
         return Service.from_env().endpoints("dynamodb")
     return {}
 

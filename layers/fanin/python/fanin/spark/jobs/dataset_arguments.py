@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import fields
 from typing import TypeVar
 
 from fanin.domain.totals import check_names
@@ -92,14 +93,10 @@ def _checked(name: str) -> Callable[[str], str]:
 
 def dialect_of(options: argparse.Namespace) -> Dialect:
     """The dialect that the arguments say."""
-    delimiter = None if options.delimiter is None else options.delimiter.replace("\\t", "\t")
-    return Dialect(
-        delimiter=delimiter,
-        encoding=options.encoding,
-        quote=options.quote,
-        escape=options.escape,
-        multiline=options.multiline,
-    )
+    named = {one.name: getattr(options, one.name) for one in fields(Dialect)}
+    if options.delimiter is not None:
+        named["delimiter"] = options.delimiter.replace("\\t", "\t")
+    return Dialect(**named)
 
 
 def dataset_of(options: argparse.Namespace, schema: str | None = None) -> Dataset:

@@ -48,6 +48,11 @@ _PAGES: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
 }
 """Bodies may be large: pages for Python are bounded by bytes, and by rows for Spark 3.5."""
+_ROWS: Final = {
+    *("input", "failed_from", "and_pending", "format", "schema"),
+    *("delimiter", "encoding", "quote", "escape", "multiline", "so_far"),
+}
+"""Arguments that say which rows are sent, and what is no argument; all others are those of ``fan_out``."""
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -160,34 +165,9 @@ def _run(_spark: SparkSession, options: argparse.Namespace) -> Summary:
         follow = f"`fanin status {batch.batch_id}` shows how far it is"
         print(f"fan-out: batch {batch.batch_id} is {batch.state}; {follow}", file=sys.stderr)
 
-    done = fan_out(
-        _rows(options),
-        queue=options.queue,
-        staging=options.staging,
-        body=options.body,
-        keys=options.keys,
-        key=options.key,
-        rejects=options.rejects,
-        max_rejects=options.max_rejects,
-        workers=options.workers,
-        fair=options.fair,
-        close=options.close,
-        opened=opened,
-        progress=True,
-        user_key=options.user_key,
-        deadline=options.deadline,
-        on_deadline=options.on_deadline,
-        lifetime=options.lifetime,
-        idle_ttl=options.idle_ttl,
-        parent_item=options.parent_item,
-        retry_of=options.retry_of,
-        metadata=dict(options.metadata),
-        on_end=options.on_end,
-        totals=options.totals,
-        results=options.results,
-        max_items=options.max_items,
-    )
-    return done.summary()
+    asked = {name: value for name, value in vars(options).items() if name not in _ROWS}
+    asked["metadata"] = dict(options.metadata)
+    return fan_out(_rows(options), opened=opened, progress=True, **asked).summary()
 
 
 def _rows(options: argparse.Namespace) -> Dataset | FailedRows:
@@ -218,8 +198,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _target(text: str) -> Target:
     try:
-        given = json.loads(text)
-        (found,) = targets([given])
+        (found,) = targets([json.loads(text)])
     except (ValueError, InvalidRequest) as error:
         raise argparse.ArgumentTypeError(f"not a target: {error}") from None
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import inspect
 import json
 import signal
 import sys
@@ -51,6 +52,11 @@ The last line that is printed is a summary in JSON. The exit code is {OK} if all
 is wrong, {USAGE} if the arguments are, {FAILED} if the job could not run to its end, and {INTERRUPTED} after
 Ctrl-C. docs/how-to/spark says more."""
 """What the help of all jobs ends with."""
+
+
+def arguments_of(function: Callable[..., object], options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of a job that a function has, too, by the same names."""
+    return {name: vars(options)[name] for name in inspect.signature(function).parameters if name in options}
 
 
 def _nothing(_options: argparse.Namespace) -> Mapping[str, str]:

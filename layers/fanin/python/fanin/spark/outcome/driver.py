@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -106,13 +106,19 @@ def outcomes(
     ordered = spread.sortWithinPartitions("batch_id", "ordinal")
     there = F.col("ordinal").isNotNull()
     names = [F.when(there, F.col(name)).otherwise(F.lit(ABSENT)) for name in ITEMS.names]
-    task = read_states_task(service, keys="key" in added, results=results)
+
+    def read(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
+        for record in records:
+            for start in range(0, record.num_rows, _AT_ONCE):
+                some = record.slice(start, _AT_ONCE)
+                yield states(some, service.ledger(), keys="key" in added, results=results)
+
     told = {
         **{name: F.col(f"_state.{name}") for name in added},
         "outcome": F.coalesce("_state.outcome", F.lit("unknown")),
         "why": F.coalesce("_state.why", "_unknown"),
     }
-    state = looked_up(task, ITEMS, STATES, names)
+    state = looked_up(read, ITEMS, STATES, names)
     return ordered.withColumn("_state", state).select(
         f"{_ROW}.*", *(column.alias(name) for name, column in told.items())
     )
@@ -134,7 +140,9 @@ def ordinals_of_keys(service: Service, batch_id: Column, key: Column, body: Colu
         body: the messages of the items; one that was added with another is left out.
     """
     columns = [F.coalesce(batch_id, F.lit(ABSENT)), decoded(key), F.lit("") if body is None else body]
-    return looked_up(find_keys_task(service), KEYS, KEYED, columns).getField("ordinal")
+    return looked_up(
+        lambda records: (find_keys(one, service.ledger()) for one in records), KEYS, KEYED, columns
+    ).getField("ordinal")
 
 
 ITEMS: Final = pa.schema([("batch_id", pa.int64()), ("ordinal", pa.int64())])
@@ -146,40 +154,6 @@ _AT_ONCE: Final = 10_000
 _TREE: Final = Tree()
 _Row = tuple[int, int, str, str | None, str | None, str | None]
 _UNTOUCHED: Final = WordRow(_TREE.full, 0, {})
-
-
-def read_states_task(
-    service: Service, *, keys: bool = False, results: bool = False
-) -> Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]:
-    """Make the function of a task that reads what became of items.
-
-    Args:
-        service: the stack.
-        keys: whether to read the keys of items, too, where their batch has any.
-        results: whether to read the results of items that are done, too, where their batch keeps them.
-
-    Returns:
-        A function that takes ``batch_id`` and ``ordinal`` of items of exact batches, each once and ordered,
-        so that items of a word are next to each other; and gives ``STATES`` of each.
-    """
-
-    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        for record in records:
-            for start in range(0, record.num_rows, _AT_ONCE):
-                some = record.slice(start, _AT_ONCE)
-                yield states(some, service.ledger(), keys=keys, results=results)
-
-    return run
-
-
-def find_keys_task(service: Service) -> Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]:
-    """Make the function of a task that finds the items of keys: it takes ``KEYS`` and gives ``KEYED``."""
-
-    def run(records: Iterable[ArrowBatches]) -> Iterator[ArrowBatches]:
-        for record in records:
-            yield find_keys(record, service.ledger())
-
-    return run
 
 
 def find_keys(record: ArrowBatches, ledger: LedgerService) -> ArrowBatches:
@@ -212,7 +186,18 @@ def _is_key(key: str) -> bool:
 def states(
     record: ArrowBatches, ledger: LedgerService, *, keys: bool = False, results: bool = False
 ) -> ArrowBatches:
-    """Read what became of some items: their words, those above, and the reasons of those that failed."""
+    """Read what became of some items: their words, those above, and the reasons of those that failed.
+
+    Args:
+        record: ``batch_id`` and ``ordinal`` of items of exact batches, each once and ordered, so that items
+            of a word are next to each other.
+        ledger: which is asked.
+        keys: whether to read the keys of items, too, where their batch has any.
+        results: whether to read the results of items that are done, too, where their batch keeps them.
+
+    Returns:
+        ``STATES`` of each.
+    """
     ordinals: dict[int, list[int]] = {}
     for batch_id, ordinal in zip(*(column.to_pylist() for column in record.columns[:2]), strict=True):
         ordinals.setdefault(batch_id, []).append(ordinal)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
 ArrowBatches: TypeAlias = Any
 """A ``pyarrow.RecordBatch``; pyarrow has no type annotations."""
+Task: TypeAlias = Callable[[Iterable[ArrowBatches]], Iterator[ArrowBatches]]
+"""What ``mapInArrow`` runs in each task."""
 
 _SQL: Final = {
     pa.int8(): "tinyint",
