@@ -1,19 +1,18 @@
-"""What every store of batch rows promises: creating, reading and listing them."""
+"""What stores of batch rows promise: creating, reading and listing them; what is due; children of items."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 
-from fanin.app.ports.batches import Activity, BatchRows, ItemPlace
+from fanin.app.ports.batches import Activity, Adoption, BatchRows, ItemPlace
 from fanin.domain import limits
 from fanin.domain.access import IdempotencyKey
 from fanin.domain.batch import LIVE, Mode, OnDeadline, State
 from fanin.domain.ids import MAX_ITEMS
-
-from .conftest import Stores
-from .given import HOUR, NOW, new_batch, put, row_of
+from tests.integration.conftest import Stores
+from tests.integration.given import HOUR, NOW, new_batch, put, row_of
 
 
 class TestRows:
@@ -189,3 +188,102 @@ class TestPageOfUserKey:
         put(stores, 9, user_key=longest)
 
         assert walk(stores.batches.page_of_user_key, longest, 1) == [[9], [8]]
+
+
+def test_the_longest_due_comes_first_whatever_its_state_and_shard(stores: Stores) -> None:
+    due: list[tuple[int, int]] = []
+    for batch_id in range(40):
+        batch = put(
+            stores,
+            batch_id,
+            touched_at=NOW - batch_id * 7 % 40 * HOUR,
+            state=LIVE[batch_id % 3 == 0],
+            closed_idle_ttl=7_200,
+            open_idle_ttl=7_200,
+        )
+        due.append((batch.look_at(batch.created_at), batch_id))
+
+    assert list(stores.batches.due(NOW + 10 * HOUR)) == [batch_id for _, batch_id in sorted(due)]
+    assert list(islice(stores.batches.due(NOW + 10 * HOUR), 3)) == [
+        batch_id for _, batch_id in sorted(due)[:3]
+    ]
+    assert list(stores.batches.due(max(due)[0])) == [batch_id for _, batch_id in sorted(due)[:-1]]
+
+
+def test_ended_batches_and_those_that_are_due_later_are_left_out(stores: Stores) -> None:
+    batch = put(stores, 8)
+    put(stores, 9, state=State.COMPLETE)
+    at = batch.due_at
+
+    assert list(stores.batches.due(at)) == []
+    assert list(stores.batches.due(at + 1)) == [8]
+    stores.batches.touch(8, Activity(batch.touched_at, at + 5))
+    assert list(stores.batches.due(at + 1)) == []
+    assert list(stores.batches.due(at + 6)) == [8]
+    stores.batches.end(8, State.ORPHANED, now=at, sources=LIVE)
+    assert list(stores.batches.due(at + 6)) == []
+
+
+def test_more_than_a_page_of_one_shard(stores: Stores) -> None:
+    for number in range(230):
+        put(stores, 8 * number, touched_at=NOW + number)
+
+    assert list(stores.batches.due(NOW + 1_000 * HOUR)) == [8 * number for number in range(230)]
+
+
+ITEM = ItemPlace(8, 3)
+
+
+class TestChildren:
+    def test_an_item_has_one_child(self, stores: Stores) -> None:
+        first, second = new_batch(9), new_batch(10)
+
+        assert stores.batches.child_of(ITEM) is None
+        assert stores.batches.create_child(first, ITEM) == Adoption(first, 9)
+        assert stores.batches.create_child(second, ITEM) == Adoption(None, 9)
+
+        assert stores.batches.child_of(ITEM) == 9
+        assert stores.batches.read([9, 10]) == {9: first}
+
+    def test_items_and_batches_are_kept_apart(self, stores: Stores) -> None:
+        for child, place in ((9, ITEM), (10, ItemPlace(8, 30)), (11, ItemPlace(80, 3))):
+            assert stores.batches.create_child(new_batch(child), place).child == child
+        assert stores.batches.child_of(ITEM) == 9
+
+    def test_creating_the_same_child_again_gives_its_row(self, stores: Stores) -> None:
+        first = new_batch(9)
+        stores.batches.create_child(first, ITEM)
+        stores.batches.allocate(9, 5, activity=None, room=None)
+
+        again = stores.batches.create_child(first, ITEM)
+
+        assert again == Adoption(row_of(stores, 9), 9)
+        assert again.row is not None
+        assert again.row.items == 5
+
+    def test_an_id_is_taken_once(self, stores: Stores) -> None:
+        batch = put(stores)
+
+        assert stores.batches.create_child(replace(batch, salt=bytes(16)), ITEM) == Adoption(None, None)
+        assert stores.batches.child_of(ITEM) is None
+
+    def test_a_child_takes_the_place_of_the_one_that_is_named(self, stores: Stores) -> None:
+        first, second, third = (new_batch(batch_id) for batch_id in (9, 10, 11))
+        stores.batches.create_child(first, ITEM)
+
+        assert stores.batches.create_child(second, ITEM, instead_of=9) == Adoption(second, 10)
+        assert stores.batches.create_child(third, ITEM, instead_of=9) == Adoption(None, 10)
+
+        assert stores.batches.child_of(ITEM) == 10
+        # The write of the first comes again, after all that
+        assert stores.batches.create_child(first, ITEM) == Adoption(first, 9)
+        assert stores.batches.child_of(ITEM) == 10
+
+    def test_a_batch_that_is_created_closed_is_looked_at_like_one_that_was_closed(
+        self, stores: Stores
+    ) -> None:
+        put(stores, 9, state=State.CLOSED, closed_at=NOW, items=3)
+        minutes = 60_000
+
+        assert list(stores.batches.due(NOW + 15 * minutes)) == []
+        assert list(stores.batches.due(NOW + 15 * minutes + 1)) == [9]

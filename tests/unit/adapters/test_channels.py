@@ -1,5 +1,6 @@
 """Queues of others, on moto: only those that carry the tag, and what cannot be sent is told."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,10 +11,10 @@ from moto import mock_aws
 
 from fanin import names
 from fanin.adapters.backoff import Backoff
-from fanin.adapters.channels import SqsChannels
+from fanin.adapters.channels import SqsChannels, SqsQueue
 from fanin.app.ports.channels import Offered, Outgoing
 from fanin.domain.failures import MessageAttribute
-from fanin.errors import ChannelRefused, InvalidRequest, Throttled
+from fanin.errors import ChannelRefused, InvalidRequest, NotConfigured, RequestTooLarge, Throttled
 
 MISSING = "https://sqs.eu-west-1.amazonaws.com/123456789012/missing"
 
@@ -307,3 +308,41 @@ def test_one_message_at_fault_spares_those_of_its_request(sqs: Any) -> None:
 
     assert (set(offered.refused), dict(offered.waiting)) == ({1}, {})
     assert sorted(message["Body"] for message in received(sqs, url)) == ["one", "two"]
+
+
+def own(client: Any, url: str = MISSING) -> SqsQueue:
+    """A queue of the service."""
+    return SqsQueue(lambda: url, lambda: client, backoff=Backoff(tries=2, sleep=lambda _: None))
+
+
+class TestOwnQueue:
+    @pytest.mark.parametrize("count", [0, 1, 23])
+    def test_every_object_arrives(self, sqs: Any, count: int) -> None:
+        url = tagged(sqs)
+
+        own(sqs, url).send({"number": number, "text": "☂"} for number in range(count))
+
+        found = sorted(json.loads(message["Body"])["number"] for message in received(sqs, url))
+        assert found == list(range(count))
+
+    def test_an_object_over_the_limit_is_refused(self, sqs: Any) -> None:
+        with pytest.raises(RequestTooLarge, match="split"):
+            own(sqs, tagged(sqs)).send([{"pad": "x" * 262_144}])
+
+    def test_a_large_object_that_is_not_ascii_is_sent(self, sqs: Any) -> None:
+        """ASCII escapes would make it three times as large, over the limit."""
+        url = tagged(sqs)
+
+        own(sqs, url).send([{"text": "é" * 100_000}])
+
+        assert [json.loads(message["Body"]) for message in received(sqs, url)] == [{"text": "é" * 100_000}]
+
+    def test_an_object_that_the_queue_will_never_take_is_an_error(self) -> None:
+        bad = {"Id": "0", "SenderFault": True, "Code": "InvalidMessageContents", "Message": "bad"}
+
+        with pytest.raises(RequestTooLarge, match="bad"):
+            own(answers(bad)).send([{"n": 1}])
+
+    def test_a_queue_that_is_not_there_is_a_matter_of_settings(self, sqs: Any) -> None:
+        with pytest.raises(NotConfigured):
+            own(sqs).send([{"n": 1}])

@@ -1,4 +1,7 @@
-"""Messages that a function received: they come again later, or go to another queue."""
+"""Messages that a function received: they come again later, or go to another queue.
+
+What the tags of a dead-letter queue say.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ import json
 from typing import Any, cast
 
 import pytest
+from botocore.exceptions import ClientError
 
 from fanin.adapters.memory import FixedClock, Memory
 from fanin.adapters.memory.accesses import Accesses
 from fanin.adapters.memory.sqs import InMemorySqs, QueueStore
-from fanin.adapters.received_messages import ReceivedMessages
+from fanin.adapters.received_messages import FRESH_MS, DeadLetterSources, QueueTags, ReceivedMessages
+from fanin.domain.failures import Keep
 from fanin.entry.in_memory.event_source import record
-from fanin.errors import ServiceUnavailable
+from fanin.errors import ServiceUnavailable, Throttled
 
 
 class World:
@@ -110,3 +115,114 @@ def test_what_cannot_be_done_is_an_error_of_ours(world: World) -> None:
     unreachable = ReceivedMessages(lambda: (_ for _ in ()).throw(ServiceUnavailable("no answer")))
     with pytest.raises(ServiceUnavailable):
         unreachable.postpone([(message, 5)])
+
+
+ARN = "arn:aws:sqs:eu-west-1:1:work-dlq"
+WORK = "arn:aws:sqs:eu-west-1:1:work"
+
+
+class Sqs:
+    def __init__(self, *sources: str) -> None:
+        self.sources = sources
+        self.failing = False
+        self.asked = 0
+
+    def get_queue_url(self, **_: str) -> Any:
+        return {"QueueUrl": "https://sqs/1/work-dlq"}
+
+    def list_dead_letter_source_queues(self, *, QueueUrl: str) -> Any:  # noqa: N803
+        assert QueueUrl.endswith("/work-dlq")
+        self.asked += 1
+        if self.failing:
+            raise ClientError({"Error": {"Code": "AccessDenied"}}, "ListDeadLetterSourceQueues")
+        return {"queueUrls": [f"https://sqs/1/{name}" for name in self.sources]}
+
+
+def sources(sqs: Any) -> DeadLetterSources:
+    return DeadLetterSources(lambda: sqs)
+
+
+def test_the_source_is_asked_for_once() -> None:
+    sqs = Sqs("work")
+    found = sources(sqs)
+
+    assert [found.arn_of(ARN), found.arn_of(ARN)] == [WORK, WORK]
+    assert sqs.asked == 1
+
+
+@pytest.mark.parametrize("names", [(), ("work", "other")])
+def test_of_several_sources_none_is_named(names: tuple[str, ...]) -> None:
+    assert sources(Sqs(*names)).arn_of(ARN) is None
+
+
+def test_what_could_not_be_listed_is_asked_again() -> None:
+    sqs = Sqs("work")
+    found = sources(sqs)
+
+    sqs.failing = True
+    assert found.arn_of(ARN) is None
+    sqs.failing = False
+    assert found.arn_of(ARN) == WORK
+
+
+DEAD_ARN = "arn:aws:sqs:eu-west-1:123456789012:dead"
+
+
+class TaggedSqs:
+    """A client whose queue has some tags, or that fails with an error."""
+
+    def __init__(self, tags: dict[str, str] | None = None, *, error: str | None = None) -> None:
+        self.tags, self.error, self.asked = tags, error, 0
+
+    def get_queue_url(self, *, QueueName: str, QueueOwnerAWSAccountId: str) -> Any:  # noqa: N803
+        return {"QueueUrl": f"https://sqs/{QueueOwnerAWSAccountId}/{QueueName}"}
+
+    def list_queue_tags(self, *, QueueUrl: str) -> Any:  # noqa: N803
+        assert QueueUrl == "https://sqs/123456789012/dead"
+        self.asked += 1
+        if self.error:
+            raise ClientError({"Error": {"Code": self.error, "Message": ""}}, "ListQueueTags")
+        return {} if self.tags is None else {"Tags": self.tags}
+
+
+def tags(sqs: TaggedSqs, clock: FixedClock | None = None) -> QueueTags:
+    return QueueTags(clock or FixedClock(), lambda: sqs)  # type: ignore[arg-type,return-value]
+
+
+@pytest.mark.parametrize(
+    ("found", "keep"),
+    [
+        (None, Keep.MESSAGE),
+        ({"team": "a"}, Keep.MESSAGE),
+        ({"fanin:keep": "message"}, Keep.MESSAGE),
+        ({"fanin:keep": "reason"}, Keep.REASON),
+    ],
+)
+def test_messages_are_kept_unless_the_queue_says_otherwise(found: dict[str, str] | None, keep: Keep) -> None:
+    assert tags(TaggedSqs(found)).keep(DEAD_ARN) is keep
+
+
+def test_tags_are_remembered_for_a_minute() -> None:
+    sqs, clock = TaggedSqs(), FixedClock()
+    reader = tags(sqs, clock)
+    reader.keep(DEAD_ARN)
+    clock.advance(FRESH_MS - 1)
+    assert (reader.keep(DEAD_ARN), sqs.asked) == (Keep.MESSAGE, 1)
+
+    sqs.tags = {"fanin:keep": "reason"}
+    clock.advance(1)
+    assert (reader.keep(DEAD_ARN), sqs.asked) == (Keep.REASON, 2)
+
+
+def test_a_queue_whose_tags_nobody_may_read_has_none() -> None:
+    assert tags(TaggedSqs(error="AccessDenied")).keep(DEAD_ARN) is Keep.MESSAGE
+
+
+def test_a_queue_that_does_not_answer_decides_nothing() -> None:
+    sqs = TaggedSqs({"fanin:keep": "reason"}, error="RequestThrottled")
+    reader = tags(sqs)
+    with pytest.raises(Throttled):
+        reader.keep(DEAD_ARN)
+
+    sqs.error = None
+    assert reader.keep(DEAD_ARN) is Keep.REASON

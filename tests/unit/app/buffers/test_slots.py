@@ -1,4 +1,7 @@
-"""The slots of a buffer: taken, given up when leaked, and moved to a new batch."""
+"""The slots of a buffer: taken, given up when leaked, and moved to a new batch.
+
+What became of work: finished, pending, dropped by the service, or of a batch that is gone.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,22 @@ import pytest
 from fanin.app.buffers.records import BufferRecords, WorkEntry
 from fanin.app.buffers.slots import (
     LIFETIME,
+    LOST,
     MARGIN_MS,
     MARKS,
     RENEWAL,
     SEND_MS,
     TRIES,
     Slots,
+    WorkState,
+    WorkStates,
     renew_at,
 )
 from fanin.app.fresh import FRESH_MS
 from fanin.domain import limits
 from fanin.domain.batch import RETENTION, Kind, State
 from fanin.domain.buffer import Buffer
-from fanin.domain.marks import WEIGHT
+from fanin.domain.marks import WEIGHT, Failure, GivenUp
 from fanin.errors import BatchClosed, BatchNotFound, BufferNotFound, LimitReached, Throttled
 from tests.lost_answers import LostAnswers
 from tests.unit.app.conftest import Crash, World
@@ -408,3 +414,35 @@ def test_what_is_not_done_is_pending_until_the_batch_ends(process: Process, entr
     assert process.slots.pending(replace(entry.buffer, batch_id=UNKNOWN)) == (None, 0)
     process.clock.advance((LIFETIME + RETENTION) * 1000)
     assert process.slots.pending(entry.buffer) == (None, 0)
+
+
+FINISHED, PENDING, DROPPED, UNKNOWN = WorkState
+
+
+@pytest.fixture
+def states(world: World) -> WorkStates:
+    return WorkStates(world.ports, world.fresh())
+
+
+@pytest.mark.parametrize(("failure", "state"), [(Failure, FINISHED), (GivenUp, DROPPED)])
+def test_failed_work_is_finished_unless_the_service_gave_it_up(
+    world: World, states: WorkStates, failure: type[Failure], state: WorkState
+) -> None:
+    _, (group,) = world.batch(3)
+    world.ledger.mark([failure(group[1], LOST)]).whole()
+    world.ledger.mark([group[2]]).whole()
+
+    assert list(states.of(group).values()) == [PENDING, state, FINISHED]
+
+
+def test_work_of_several_batches_is_told_apart(world: World, states: WorkStates) -> None:
+    # Given items of a live batch, of one that was cancelled, and of one that is gone, in no order
+    _, (live,) = world.batch(70)
+    cancelled, (dropped,) = world.batch(2)
+    gone, (unknown,) = world.batch(1)
+    world.ledger.mark([live[66], dropped[1]]).whole()
+    world.ledger.cancel(cancelled.batch_id)
+    del world.memory.batches._rows[gone.batch_id]
+
+    asked = [live[65], dropped[0], live[66], unknown[0], dropped[1]]
+    assert list(states.of(asked).values()) == [PENDING, DROPPED, FINISHED, UNKNOWN, FINISHED]

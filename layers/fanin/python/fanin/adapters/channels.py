@@ -21,8 +21,8 @@ from fanin.wire.json_text import compact
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-_GONE: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"}
-_DENIED: Final = {"AccessDenied", "AccessDeniedException"}
+GONE: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"}
+DENIED: Final = {"AccessDenied", "AccessDeniedException"}
 _BUSY: Final = {
     "KMS.ThrottlingException",
     "KmsThrottled",
@@ -87,7 +87,7 @@ class SqsChannels(Channels):
                 url = self._url(channel)
                 tags = self._client().list_queue_tags(QueueUrl=url).get("Tags", {})
             except ClientError as error:
-                if error_code(error) in _GONE | _DENIED:
+                if error_code(error) in GONE | DENIED:
                     raise _refused(channel, allowing) from error
                 if _is_final(error):
                     raise InvalidRequest(
@@ -169,7 +169,7 @@ def _is_final(error: ClientError) -> bool:
     AWS has more codes than can be listed here, for example for encryption keys, so an unknown one is final.
     """
     code = error_code(error)
-    if code in _GONE | _DENIED:
+    if code in GONE | DENIED:
         return True
     if code in _BUSY | _OURS:
         return False

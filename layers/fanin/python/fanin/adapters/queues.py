@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from fanin import names
 from fanin.adapters.aws import client_factory, error_code, ignoring, once, translated
+from fanin.adapters.channels import DENIED, GONE
 from fanin.app.ports.queues import QueueState, Received
 from fanin.errors import ChannelRefused, NotConfigured
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 _RETENTION: Final = names.RETENTION_DAYS * 86_400  # seconds
 MAX_RECEIVES: Final = 10
 """How often the work of a buffer is received before its message becomes a dead letter."""
-_GONE: Final = {"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"}
-_DENIED: Final = {"AccessDenied", "AccessDeniedException"}
 _MOST: Final = 10
 _LONGEST_NAME: Final = 80
 _LEAST_OF_NAME: Final = 8  # characters of the buffer's name that the name of its queue shows
@@ -102,7 +101,7 @@ class SqsQueues:
         self._client().set_queue_attributes(QueueUrl=queue, Attributes={"Policy": policy})
 
     def delete(self, queue: str) -> None:
-        with translated(), ignoring(_GONE):
+        with translated(), ignoring(GONE):
             self._client().delete_queue(QueueUrl=queue)
 
     def receive(self, queue: str, *, most: int, wait: int, visibility_timeout: int | None) -> list[Received]:
@@ -161,7 +160,7 @@ def _usable(queue: str) -> Iterator[None]:
         try:
             yield
         except ClientError as error:
-            if error_code(error) not in _GONE | _DENIED:
+            if error_code(error) not in GONE | DENIED:
                 raise
             raise ChannelRefused(
                 f"the queue {queue[:200]!r} cannot be used ({error_code(error)}): it must exist, and carry"

@@ -245,14 +245,7 @@ class Connection:
 
     def delete(self, request: Mapping[str, Any]) -> bool:
         """Delete one row, if its condition holds; else False."""
-        try:
-            with translated():
-                self.client.delete_item(**request)
-        except ClientError as error:
-            if error_code(error) != f"{_CONDITION}Exception":
-                raise
-            return False
-        return True
+        return self._write(self.client.delete_item, request, again=_BUSY).done
 
     def transact(self, writes: Sequence[Mapping[str, Any]]) -> list[Item | None] | None:
         """Write several rows together if all their conditions hold, else none.

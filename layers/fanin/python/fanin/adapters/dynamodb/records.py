@@ -77,13 +77,10 @@ class DynamoRecords(Records):
                 found[wanted[str(partition), record.name]] = record
         return found
 
-    def _listing(self, namespace: str, prefix: str) -> str:
-        return f"{self._table} {namespace} {prefix}"
-
     def page(
         self, namespace: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100
     ) -> RecordPage:
-        listing = self._listing(namespace, prefix)
+        listing = f"{self._table} {namespace} {prefix}"
         values = {":namespace": attribute(self._partition(namespace))}
         condition = "#namespace = :namespace"
         aliases = {"#namespace": self._namespace_key}

@@ -21,9 +21,10 @@ from fanin.app.ports.words import (
     ItemClaim,
     Outcome,
     Tallied,
-    Tally,
     WordKey,
     WordRow,
+    WordStore,
+    tallied,
 )
 from fanin.domain.tree import Tree, positions
 from fanin.errors import ServiceUnavailable
@@ -36,7 +37,7 @@ _CARRIED: Final = "carried"
 """Attribute of a word above level 0, or of a batch with totals: how many bits came with a whole tally."""
 
 
-class DynamoWords:
+class DynamoWords(WordStore):
     """A ``WordStore``.
 
     Args:
@@ -161,12 +162,15 @@ class DynamoWords:
 
     def _tallied(self, key: WordKey, row: Item) -> Tallied:
         numbers = {name: int(value["N"]) for name, value in row.items() if "N" in value}
-        word = numbers.get(names.WORD, self._full)
-        sums = tuple([numbers[name] for name in SUMS if name in numbers])
-        whole = numbers.get(_CARRIED, 0) == (word ^ self._full).bit_count()
-        if key.level:
-            return Tallied(word, Tally(numbers.get(_FAILURES, 0), whole, sums))
-        return Tallied(word, Tally(numbers.get(names.FAILED, 0).bit_count(), whole or not sums, sums))
+        return tallied(
+            key,
+            numbers.get(names.WORD, self._full),
+            full=self._full,
+            failed=numbers.get(names.FAILED, 0),
+            below=numbers.get(_FAILURES, 0),
+            whole=numbers.get(_CARRIED, 0),
+            sums=tuple([numbers[name] for name in SUMS if name in numbers]),
+        )
 
 
 def _added(clear: Clear, mask: int) -> dict[str, int]:

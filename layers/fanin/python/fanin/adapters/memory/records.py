@@ -39,13 +39,10 @@ class MemoryRecords(Records):
         }
         return {key: row for key, row in rows.items() if row is not None}
 
-    def _listing(self, namespace: str, prefix: str) -> str:
-        return f"{self._table} {namespace} {prefix}"
-
     def page(
         self, namespace: str, *, prefix: str = "", cursor: str | None = None, limit: int = 100
     ) -> RecordPage:
-        listing = self._listing(namespace, prefix)
+        listing = f"{self._table} {namespace} {prefix}"
         after = cursors.decode_name(listing, cursor, prefix) if cursor is not None else ""
         rows = self._accesses.read(f"{self._table}.page", lambda: dict(self._namespaces.get(namespace, {})))
         found = sorted(name for name in rows if name.startswith(prefix) and name > after)

@@ -18,6 +18,8 @@ from fanin.app.ports.words import (
     Tally,
     WordKey,
     WordRow,
+    WordStore,
+    tallied,
 )
 from fanin.domain.totals import Sums, plus
 from fanin.domain.tree import Tree, positions
@@ -41,7 +43,7 @@ class _Carried:
     sums: Sums = ()
 
 
-class MemoryWords:
+class MemoryWords(WordStore):
     """A ``WordStore`` that holds only words that were written.
 
     Attributes:
@@ -114,13 +116,16 @@ class MemoryWords:
         carried.whole += below.whole
 
     def _tallied(self, key: WordKey) -> Tallied:
-        word = self._words.get(key, self._full)
-        carried = self._carried.get(key, _Carried())
-        whole = carried.whole == (word ^ self._full).bit_count()
-        if key.level:
-            return Tallied(word, Tally(carried.failed, whole, carried.sums))
-        failed = self._failed.get(key, 0).bit_count()
-        return Tallied(word, Tally(failed, whole or not carried.sums, carried.sums))
+        below = self._carried.get(key, _Carried())
+        return tallied(
+            key,
+            self._words.get(key, self._full),
+            full=self._full,
+            failed=self._failed.get(key, 0),
+            below=below.failed,
+            whole=below.whole,
+            sums=below.sums,
+        )
 
     def read(self, keys: Collection[WordKey]) -> dict[WordKey, int]:
         return self._read("words.read", self._words.get, keys)

@@ -14,6 +14,7 @@ from fanin import names
 from fanin.app.buffers.records import BufferRecords
 from fanin.app.ledger.service import LedgerService
 from fanin.app.ports import Ports
+from fanin.app.ports.batches import ItemPlace
 from fanin.app.ports.queues import Received
 from fanin.domain import ids
 from fanin.domain.batch import Batch, Kind
@@ -21,13 +22,6 @@ from fanin.domain.buffer import Buffer, Work
 from fanin.errors import GONE, InvalidItemId, InvalidRequest
 
 _LONGEST_RECEIPT: Final = 4096
-
-
-class Ordinal(NamedTuple):
-    """The place of an item: its batch, and its ordinal there."""
-
-    batch_id: int
-    number: int
 
 
 class WorkReceipt(NamedTuple):
@@ -69,13 +63,13 @@ def read_receipt(token: str) -> WorkReceipt:
     )
 
 
-def ordinal(item: str) -> Ordinal | None:
+def ordinal(item: str) -> ItemPlace | None:
     """The place of an item; None if the text is not an item id."""
     try:
         block, number = ids.parse_item(item)
     except InvalidItemId:
         return None
-    return Ordinal(block.batch_id, number)
+    return ItemPlace(block.batch_id, number)
 
 
 SIFT_MS: Final = 2_000
@@ -127,7 +121,7 @@ class Deliveries:
             buffer = self._records.refresh(buffer.name).buffer
         batches = {batch_id: self._batch(batch_id) for batch_id in {at.batch_id for _, _, at in ours}}
         now, work, void = self._ports.clock.now(), [], []
-        delivered: set[Ordinal] = set()
+        delivered: set[ItemPlace] = set()
         for message, item, at in ours:
             if at in delivered:
                 void.append(message.handle)
@@ -139,12 +133,12 @@ class Deliveries:
                 void.append(message.handle)
         return work, void
 
-    def _is_pending(self, buffer: Buffer, item: Ordinal, batches: Mapping[int, Batch | None]) -> bool:
+    def _is_pending(self, buffer: Buffer, item: ItemPlace, batches: Mapping[int, Batch | None]) -> bool:
         batch = batches[item.batch_id]
         if item.batch_id != buffer.batch_id or batch is None or batch.state.terminal:
             return False
         try:
-            return bool(self._ledger.pending(item.batch_id, item.number, item.number + 1))
+            return bool(self._ledger.pending(item.batch_id, item.ordinal, item.ordinal + 1))
         except GONE:
             return False
 

@@ -137,6 +137,26 @@ class WordRow(NamedTuple):
     leases: Mapping[int, int] = MappingProxyType({})
 
 
+def tallied(
+    key: WordKey, word: int, *, full: int, failed: int, below: int, whole: int, sums: Sums
+) -> Tallied:
+    """A word and its tally, of what the store keeps of it.
+
+    Args:
+        key: of the word.
+        word: its pending bits.
+        full: the word with all its bits.
+        failed: bits that were cleared as failed, at level 0.
+        below: how many items failed below it, at other levels.
+        whole: how many bits came with a whole tally.
+        sums: of the totals.
+    """
+    every = whole == (word ^ full).bit_count()
+    if key.level:
+        return Tallied(word, Tally(below, every, sums))
+    return Tallied(word, Tally(failed.bit_count(), every or not sums, sums))
+
+
 class WordStore(Protocol):
     """Keeps the words of the trees. A word without a row reads as all ones."""
 
