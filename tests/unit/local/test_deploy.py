@@ -100,7 +100,6 @@ class CloudFormation:
         self._states = list(states)
         self._refusal = refusal
         self._events = events
-        self.called: list[str] = []
 
     def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803
         state = self._states.pop(0) if len(self._states) > 1 else self._states[0]
@@ -109,18 +108,8 @@ class CloudFormation:
         return described(state)
 
     def create_stack(self, **_: object) -> None:
-        self._write("create")
-
-    def update_stack(self, **_: object) -> None:
-        self._write("update")
-
-    def _write(self, call: str) -> None:
-        self.called.append(call)
         if self._refusal:
             raise refused(self._refusal)
-
-    def delete_stack(self, **_: object) -> None:
-        self.called.append("delete")
 
     def get_paginator(self, _: str) -> Any:
         return SimpleNamespace(paginate=lambda StackName: [{"StackEvents": list(self._events)}])  # noqa: N803
@@ -137,26 +126,6 @@ def event(resource: str, status: str, reason: str, age: float = 0) -> dict[str, 
 
 
 class TestApply:
-    @pytest.mark.parametrize(
-        ("states", "calls"),
-        [
-            ((None, "CREATE_IN_PROGRESS", "CREATE_COMPLETE"), ["create"]),
-            (("DELETE_COMPLETE", "CREATE_COMPLETE"), ["create"]),
-            (("CREATE_COMPLETE", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE"), ["update"]),
-            (("ROLLBACK_COMPLETE", "DELETE_IN_PROGRESS", None, "CREATE_COMPLETE"), ["delete", "create"]),
-        ],
-        ids=["new", "deleted", "there", "failed before"],
-    )
-    def test_a_stack_is_created_or_updated(self, states: tuple[str | None, ...], calls: list[str]) -> None:
-        cloudformation = CloudFormation(*states)
-        deploying._apply(cloudformation, "box", "url")
-        assert cloudformation.called == calls
-
-    def test_a_stack_without_changes_is_left_as_it_is(self) -> None:
-        cloudformation = CloudFormation("CREATE_COMPLETE", refusal="No updates are to be performed.")
-        deploying._apply(cloudformation, "box", "url")
-        assert cloudformation.called == ["update"]
-
     def test_a_template_that_is_refused_is_told(self) -> None:
         with pytest.raises(LocalStackFailed, match="CloudFormation refused stack box: no such type"):
             deploying._apply(CloudFormation(None, refusal="no such type"), "box", "url")
@@ -185,51 +154,6 @@ class TestApply:
         monkeypatch.setattr(deploying, "DEPLOY_SECONDS", 0.1)
         with pytest.raises(LocalStackFailed, match="still CREATE_IN_PROGRESS after 0 s; see the emul"):
             deploying._apply(CloudFormation(None, "CREATE_IN_PROGRESS"), "box", "url")
-
-
-class Tables:
-    """In place of DynamoDB: records what is set on tables."""
-
-    def __init__(self, *, ttl: str) -> None:
-        self._ttl = ttl
-        self.set: list[tuple[str, str]] = []
-
-    def describe_time_to_live(self, TableName: str) -> dict[str, Any]:  # noqa: N803
-        return {"TimeToLiveDescription": {"TimeToLiveStatus": self._ttl}}
-
-    def update_time_to_live(self, TableName: str, **_: object) -> None:  # noqa: N803
-        self.set.append(("ttl", TableName))
-
-    def update_continuous_backups(self, TableName: str, **_: object) -> None:  # noqa: N803
-        self.set.append(("backups", TableName))
-
-
-@pytest.mark.parametrize(
-    ("ttl", "done"),
-    [
-        ("DISABLED", [("ttl", "words-1"), ("backups", "words-1")]),
-        ("ENABLED", [("backups", "words-1")]),
-    ],
-)
-def test_tables_get_what_cloudformation_ignores(
-    monkeypatch: pytest.MonkeyPatch, ttl: str, done: list[tuple[str, str]]
-) -> None:
-    tables = Tables(ttl=ttl)
-    monkeypatch.setattr(deploying, "client", lambda service, endpoint_url: tables)
-    resources = {
-        "Words": {
-            "Type": "AWS::DynamoDB::Table",
-            "Properties": {
-                "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": True},
-                "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
-            },
-        },
-        "Plain": {"Type": "AWS::DynamoDB::Table", "Properties": {}},
-        "Queue": {"Type": "AWS::SQS::Queue"},
-    }
-    physical = {"Words": "words-1", "Plain": "plain-1", "Queue": "q"}
-    deploying._finish_tables(resources, physical, "http://127.0.0.1:4566")
-    assert tables.set == done
 
 
 class Bucket:

@@ -71,12 +71,8 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.filters.update(
-            number=number, percent=percent, when=when, ago=self._ago, span=span, day=day, compact=compact
-        )
-        environment.filters.update(
-            clock=clock, dollars=dollars, queue_name=queue_name, error_key=error_key, code_marks=code_marks
-        )
+        own = (number, percent, when, span, day, compact, clock, dollars, queue_name, error_key, code_marks)
+        environment.filters.update({one.__name__: one for one in own} | {"ago": self._ago})
         environment.globals.update(
             url=self.url,
             asset=self._asset,

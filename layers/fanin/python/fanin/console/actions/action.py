@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from starlette.datastructures import ImmutableMultiDict
 
 from fanin.app.api import Fanin
+from fanin.errors import FaninError
 
 T = TypeVar("T")
 ShownFacts: TypeAlias = tuple[tuple[str, str], ...]
@@ -166,6 +167,14 @@ TIME_MS: Final = 15_000
 """After how long it makes no further call: an answer of API Gateway has 29 seconds."""
 
 
+class _Page(Protocol):
+    @property
+    def cursor(self) -> str | None: ...
+
+
+Page = TypeVar("Page", bound=_Page)
+
+
 def pages(now: Callable[[], int]) -> Iterator[int]:
     """Count the pages that one press may read, from 0."""
     until = now() + TIME_MS
@@ -173,3 +182,27 @@ def pages(now: Callable[[], int]) -> Iterator[int]:
         if page and now() >= until:
             return
         yield page
+
+
+def go_through(press: Press, call: Callable[[str | None], Page]) -> tuple[list[Page], str | None, str]:
+    """Call page by page, from the cursor of the address on, as far as one press goes.
+
+    Returns:
+        The answers; the cursor of what is left; what has failed, which leaves as it is what was done before.
+
+    Raises:
+        FaninError: the first call has failed.
+    """
+    cursor = press.text("cursor") or None
+    found: list[Page] = []
+    for _ in pages(press.now):
+        try:
+            found.append(call(cursor))
+        except FaninError as error:
+            if not found:
+                raise
+            return found, cursor, f" Then: {error}"
+        cursor = found[-1].cursor
+        if cursor is None:
+            break
+    return found, cursor, ""

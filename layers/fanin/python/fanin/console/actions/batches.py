@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from fanin.client.conversions import milliseconds, seconds
@@ -15,8 +16,8 @@ from fanin.console.actions.action import (
     Press,
     Question,
     ShownFacts,
+    go_through,
     nothing,
-    pages,
 )
 from fanin.console.actions.failures import REDRIVE, RELEASE
 from fanin.console.actions.words import are, between, facts_of, not_done, state_of, was
@@ -24,7 +25,7 @@ from fanin.domain.batch import Batch, ChangeLimits, Kind, Mode, OnDeadline, Stat
 from fanin.domain.ids import MAX_ITEMS
 from fanin.domain.limits import counted
 from fanin.domain.targets import TargetReport, TargetState
-from fanin.errors import FaninError, InvalidRequest
+from fanin.errors import InvalidRequest
 from fanin.wire import typed
 from fanin.wire.json_types import encode_time
 
@@ -138,26 +139,14 @@ def _ask_verify(press: Press, batch: Batch) -> Question:
 
 def _verify(press: Press, batch: Batch) -> Effect:
     repair = press.text("repair") == "yes"
-    cursor, pending, trouble = press.text("cursor") or None, 0, ""
-    found: list[str] = []
-    unrepaired, row = 0, batch
-    for page in pages(press.now):
-        try:
-            verdict = press.fanin.ledger.verify(batch.batch_id, cursor=cursor, repair=repair)
-        except FaninError as error:
-            if not page:
-                raise
-            trouble = f" Then: {error}"  # what was repaired before stays so
-            break
-        pending += verdict.pending
-        found += verdict.disagreements
-        unrepaired += 0 if verdict.repaired else len(verdict.disagreements)
-        cursor, row = verdict.cursor, verdict.batch
-        if cursor is None:
-            break
+    verify = partial(press.fanin.ledger.verify, batch.batch_id, repair=repair)
+    verdicts, cursor, trouble = go_through(press, lambda at: verify(cursor=at))
+    pending = sum(verdict.pending for verdict in verdicts)
+    found = [one for verdict in verdicts for one in verdict.disagreements]
+    unrepaired = sum(len(verdict.disagreements) for verdict in verdicts if not verdict.repaired)
     lines = (*found[:LINES], *([f"and {len(found) - LINES:,} more"] if len(found) > LINES else []))
     numbers = {"disagreements": len(found), "repaired": len(found) - unrepaired, "pending": pending}
-    facts = (("Not done, as counted", f"{pending:,}"), ("State", state_of(row)))
+    facts = (("Not done, as counted", f"{pending:,}"), ("State", state_of(verdicts[-1].batch)))
     says = _verify_says(len(found), unrepaired)
     if cursor is None:
         changed = EffectKind.PARTLY if unrepaired else EffectKind.DONE
@@ -309,7 +298,7 @@ def _ask_redeliver(press: Press, batch: Batch) -> Question:
     again = _untold(reports)
     untried = sum(one.state is TargetState.PENDING for one in reports)
     told = sum(one.state is TargetState.DELIVERED for one in reports)
-    facts = tuple((f"{one.type} {one.to}", _how_far(one.state, one.last_error)) for one in reports)
+    facts = _told(reports)
     if not again:
         return Question(("Every target was told that wants to be.",), "", facts)
     return Question(
@@ -326,7 +315,7 @@ def _redeliver(press: Press, batch: Batch) -> Effect:
     before = press.fanin.ledger.targets(batch.batch_id).targets
     again = _untold(before)
     after = press.fanin.ledger.redeliver(batch.batch_id).targets
-    facts = tuple((f"{one.type} {one.to}", _how_far(one.state, one.last_error)) for one in after)
+    facts = _told(after)
     if not again:
         return Effect(
             EffectKind.NOTHING, "Nothing was sent: every target was told that wants to be.", facts=facts
@@ -339,8 +328,10 @@ def _untold(reports: Sequence[TargetReport]) -> int:
     return sum(not one.state.settled for one in reports)
 
 
-def _how_far(state: TargetState, error: str | None) -> str:
-    return f"{state}: {error}" if error else str(state)
+def _told(reports: Sequence[TargetReport]) -> ShownFacts:
+    """How far each target is."""
+    far = (f"{one.state}: {one.last_error}" if one.last_error else str(one.state) for one in reports)
+    return tuple(zip((f"{one.type} {one.to}" for one in reports), far, strict=True))
 
 
 CLOSE: Final = ConsoleAction(

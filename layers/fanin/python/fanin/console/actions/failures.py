@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -17,6 +18,7 @@ from fanin.console.actions.action import (
     Link,
     Press,
     Question,
+    go_through,
     nothing,
     pages,
 )
@@ -24,7 +26,7 @@ from fanin.console.actions.words import are, state_of, was
 from fanin.domain.batch import Batch, Kind, Mode
 from fanin.domain.limits import MAX_CHANNEL, MAX_PAGE, counted
 from fanin.domain.redrives import OrdinalRange, Redrive, Redriving, Selection
-from fanin.errors import FaninError, InvalidRequest
+from fanin.errors import InvalidRequest
 
 _THOUSANDS: Final = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])", re.ASCII)
 """One number as pages show it, or two: nobody should find out by sending the wrong messages."""
@@ -257,19 +259,9 @@ def _held(press: Press, batch_id: int, chosen: Selection) -> tuple[int, bool]:
 
 def _release(press: Press, batch: Batch) -> Effect:
     chosen = selection_of(press.asked)
-    released, cursor, trouble = 0, press.text("cursor") or None, ""
-    row = batch
-    for page in pages(press.now):
-        try:
-            found = press.fanin.ledger.release(batch.batch_id, chosen, cursor=cursor)
-        except FaninError as error:
-            if not page:
-                raise
-            trouble = f" Then: {error}"  # what was released before stays so
-            break
-        released, cursor, row = released + found.released, found.cursor, found.batch
-        if cursor is None:
-            break
+    release = partial(press.fanin.ledger.release, batch.batch_id, chosen)
+    found, cursor, trouble = go_through(press, lambda at: release(cursor=at))
+    released, row = sum(page.released for page in found), found[-1].batch
     numbers = {"released": released}
     ended = f"The batch is {state_of(row)}."
     if cursor is not None:
