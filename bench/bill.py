@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 from bench.deployment import Deployment
 from bench.figures import Figure
 from fanin import Tracker
-from fanin.domain.costs import BLOCK, RATE, TOGETHER, costs, window
+from fanin.domain.costs import BLOCK, RATE, TOGETHER, Order, Usage, costs, window
 from fanin.domain.marks import ItemRange
 from fanin.domain.prices import DEFAULT
-from fanin.domain.usage import Order, Usage
 from fanin.names import ITEM_ATTRIBUTE
 
 MILLION = 1_000_000

@@ -16,8 +16,7 @@ from fanin.app.services import Services
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import HttpsRequest, Response, unsigned
-from fanin.domain.costs import ACCESS_LINE, BASE_MS, FAST_GB, PER_LINE, SLOW_GB, WRITE_MS
-from fanin.domain.usage import GB, Usage
+from fanin.domain.costs import ACCESS_LINE, BASE_MS, FAST_GB, GB, PER_LINE, SLOW_GB, WRITE_MS, Usage
 from fanin.entry import queues
 from fanin.entry.http.application import application, serve
 from fanin.entry.observe import logger, observed

@@ -10,15 +10,40 @@ import pytest
 from typer.testing import CliRunner
 
 from fanin.cli.main import app
-from fanin.domain.costs import costs
-from fanin.domain.planning import idle, waiting_taker
+from fanin.domain.costs import ACCESS_LINE, BASE_MS, FAST_GB, PER_LINE, Order, Usage, costs
+from fanin.domain.planning import MONTH_SECONDS, idle
 from fanin.domain.prices import DEFAULT
-from fanin.domain.usage import Order
 
 EXPLANATION = Path(__file__).resolve().parents[2] / "docs" / "explanation"
 PAGE = (EXPLANATION / "costs.md").read_text()
 COMPARED = (EXPLANATION / "comparison.md").read_text()
 SERVICES = ("DynamoDB", "API", "Lambda", "SQS", "logs")
+
+
+TAKE_SECONDS = 20
+"""For which a take waits for work by default."""
+POLL_SECONDS = 2.5
+"""Between two requests of a taker that has found nothing for long: pauses of up to 5 seconds, on average."""
+
+
+def waiting_taker(*, in_the_service: bool = False) -> Usage:
+    """What a taker over HTTPS consumes that waits for work for a month, in which there is none.
+
+    Args:
+        in_the_service: whether each of its requests waits in a function, as ``POST .../take`` with ``wait``
+            does, instead of asking again, as the library does.
+    """
+    takes = MONTH_SECONDS / TAKE_SECONDS
+    requests = takes if in_the_service else MONTH_SECONDS / POLL_SECONDS
+    seconds = TAKE_SECONDS if in_the_service else 2 * BASE_MS / 1000
+    return Usage(
+        api_requests=requests,
+        invocations=requests,
+        gb_seconds=requests * FAST_GB * seconds,
+        queue_requests=requests * (2 if in_the_service else 1),
+        log_bytes=requests * (ACCESS_LINE + PER_LINE),
+        writes=takes * (2 if in_the_service else 1),
+    )
 
 
 def test_the_bill_of_each_way():
@@ -51,8 +76,10 @@ def test_an_idle_month():
 
 
 def test_a_taker_that_waits():
-    for in_the_service in (True, False):
-        assert f"| {waiting_taker(in_the_service=in_the_service).dollars(DEFAULT):.2f} |" in PAGE
+    waiting, polling = (waiting_taker(in_the_service=here) for here in (True, False))
+    assert waiting.bill(DEFAULT)["Lambda"] > 0.95 * waiting.dollars(DEFAULT)
+    assert polling.dollars(DEFAULT) < waiting.dollars(DEFAULT) / 20
+    assert all(f"| {one.dollars(DEFAULT):.2f} |" in PAGE for one in (waiting, polling))
 
 
 def test_the_ways_compared():

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from fanin import Tracker
 from fanin.adapters.webhooks import signed_headers, webhook_body
-from fanin.app.ports.channels import ChannelNotice
+from fanin.app.ports.queues import ChannelNotice
 from fanin.testing import Fault, InMemoryService
 from tests.docs import pages
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fanin.domain.usage import Usage
+from fanin.domain.costs import Usage
 from tests.smoke.account import Account
 from tests.smoke.remains import left
 from tests.smoke.usage import usage

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from fanin.domain.usage import Usage
+from fanin.domain.costs import Usage
 from tests.smoke.account import Account
 
 PERIOD: Final = 3600

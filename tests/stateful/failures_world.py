@@ -18,8 +18,8 @@ from fanin import names
 from fanin.adapters.memory import FixedClock, Memory, SeededRandom
 from fanin.app.failures import forget
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.app.ports.queues import Outgoing
 from fanin.app.ports.words import WordKey
 from fanin.app.redrives.records import LEASE_MS
 from fanin.app.redrives.redrive import RedriveService

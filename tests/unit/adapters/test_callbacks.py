@@ -11,8 +11,8 @@ import pytest
 from botocore.stub import Stubber
 
 from fanin.adapters.callbacks import ERRORS, MAX_CAUSE, AwsCallbacks, cause
-from fanin.app.ports.channels import ChannelNotice
 from fanin.app.ports.events import Event
+from fanin.app.ports.queues import ChannelNotice
 from fanin.domain.targets import Target, TargetType
 from fanin.errors import AccessDenied, FaninError, ServiceUnavailable, TargetRefused, Throttled
 from fanin.names import TERMINAL_STATES

@@ -12,7 +12,7 @@ from moto import mock_aws
 from fanin import names
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.channels import SqsChannels, SqsQueue
-from fanin.app.ports.channels import Offered, Outgoing
+from fanin.app.ports.queues import Offered, Outgoing
 from fanin.domain.failures import MessageAttribute
 from fanin.errors import ChannelRefused, InvalidRequest, NotConfigured, RequestTooLarge, Throttled
 

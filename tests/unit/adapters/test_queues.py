@@ -16,8 +16,7 @@ from fanin.adapters.channels import SqsChannels
 from fanin.adapters.memory import Accesses, FixedClock, Memory, SeededRandom
 from fanin.adapters.memory.sqs import InMemorySqs, QueueStore
 from fanin.adapters.queues import SqsQueues
-from fanin.app.ports.channels import Channels, Outgoing
-from fanin.app.ports.queues import Queues
+from fanin.app.ports.queues import Channels, Outgoing, Queues
 from fanin.errors import ChannelRefused, NotConfigured
 
 

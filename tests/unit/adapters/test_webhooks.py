@@ -29,8 +29,8 @@ from fanin.adapters.webhooks import (
     signed_headers,
     trusted,
 )
-from fanin.app.ports.channels import ChannelNotice
 from fanin.app.ports.events import Event
+from fanin.app.ports.queues import ChannelNotice
 from fanin.errors import AccessDenied, NotConfigured, ServiceUnavailable, TargetRefused
 from tests.e2e.receiver import Receiver
 

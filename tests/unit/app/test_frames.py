@@ -10,7 +10,7 @@ import pytest
 
 from fanin.app.frames import FrameService
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.channels import Outgoing
+from fanin.app.ports.queues import Outgoing
 from fanin.app.ports.words import Claimed, Clear, ItemClaim, WordKey
 from fanin.app.services import patterns
 from fanin.domain.batch import OpenBatch, State

@@ -7,10 +7,9 @@ import pytest
 from bench import bill
 from bench.world import World
 from fanin.domain.batch import CloseWhen, OpenBatch
-from fanin.domain.costs import TOGETHER, costs, extras
+from fanin.domain.costs import TOGETHER, Order, costs, extras
 from fanin.domain.ids import ItemKey
 from fanin.domain.prices import DEFAULT
-from fanin.domain.usage import Order
 
 TOLERANCE = 0.03
 """By which the plan may differ from the counts."""

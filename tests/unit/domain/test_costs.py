@@ -8,11 +8,10 @@ from fanin import Tracker
 from fanin.adapters.memory import Memory
 from fanin.app.services import Services
 from fanin.domain.batch import State
-from fanin.domain.costs import BLOCK, costs, estimate, spent
+from fanin.domain.costs import BLOCK, Order, costs, estimate, parents, spent
 from fanin.domain.limits import MAX_MARKS
 from fanin.domain.marks import Failure, ItemRange
 from fanin.domain.prices import BY_REGION, DEFAULT
-from fanin.domain.usage import Order, parents
 
 
 def way(name, items, order=Order.SCATTERED, **options):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.domain.planning import alternatives, idle, waiting_taker
+from fanin.domain.planning import alternatives, idle
 from fanin.domain.prices import DEFAULT
 
 DOLLARS = {
@@ -40,9 +40,3 @@ def test_each_part_of_an_idle_month_costs_what_its_prices_say():
 
 def test_a_slower_reaper_costs_less():
     assert idle(rate_seconds=3_600).invocations == idle().invocations / 12
-
-
-def test_a_taker_that_waits_in_a_function_pays_for_the_function():
-    waiting, polling = (waiting_taker(in_the_service=here).bill(DEFAULT) for here in (True, False))
-    assert waiting["Lambda"] > 0.95 * sum(waiting.values())
-    assert sum(polling.values()) < sum(waiting.values()) / 20

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from fanin.domain.costs import Order, Usage, carried, parents, words_touched
 from fanin.domain.prices import DEFAULT
-from fanin.domain.usage import Order, Usage, carried, parents, words_touched
 
 
 @pytest.mark.parametrize("name", list(Usage.__dataclass_fields__))

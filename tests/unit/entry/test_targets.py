@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fanin import names
-from fanin.app.ports.channels import ChannelNotice
 from fanin.app.ports.events import Event
+from fanin.app.ports.queues import ChannelNotice
 from fanin.app.targets.delivery import JobOutcome
 from fanin.app.targets.jobs import TargetJob
 from fanin.entry import observe

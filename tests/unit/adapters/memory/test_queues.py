@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory import FixedClock, Memory
-from fanin.app.ports.channels import Offered, Outgoing
+from fanin.app.ports.queues import Offered, Outgoing
 from fanin.errors import ChannelRefused, Throttled
 
 SECOND = 1000

@@ -19,8 +19,7 @@ from fanin.app.buffers import deliveries
 from fanin.app.buffers.deliveries import SIFT_MS, Deliveries, WorkReceipt
 from fanin.app.buffers.records import BufferRecords
 from fanin.app.buffers.service import BufferService
-from fanin.app.ports.channels import Outgoing
-from fanin.app.ports.queues import Received
+from fanin.app.ports.queues import Outgoing, Received
 from fanin.domain import ids
 from fanin.domain.batch import Kind
 from fanin.domain.buffer import Buffer, Work

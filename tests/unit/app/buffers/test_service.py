@@ -10,8 +10,7 @@ from fanin.app.buffers import deliveries
 from fanin.app.buffers.records import GRAVE, BufferRecords
 from fanin.app.buffers.service import BufferService, QueueClaims
 from fanin.app.buffers.slots import LIFETIME, RENEWAL
-from fanin.app.ports.channels import Outgoing
-from fanin.app.ports.queues import Received
+from fanin.app.ports.queues import Outgoing, Received
 from fanin.domain import limits
 from fanin.domain.access import Principal
 from fanin.domain.batch import State

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from fanin.adapters.memory import Memory
-from fanin.app.diagnosis.facts import Facts
-from fanin.app.diagnosis.gathering import gather
+from fanin.app.diagnosis.gathering import Facts, gather
 from fanin.app.diagnosis.service import DiagnosisService, stall_event
 from fanin.app.ports.events import Event
 from fanin.app.ports.queues import Figures, QueueReport

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fanin.app.diagnosis.batch_findings import batch_findings
-from fanin.app.diagnosis.facts import Facts
+from fanin.app.diagnosis.gathering import Facts
 from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.domain.batch import Batch, Kind, OnDeadline, State
 from fanin.domain.diagnosis import Code, Finding, Severity

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.app.diagnosis.facts import Facts
+from fanin.app.diagnosis.gathering import Facts
 from fanin.domain.batch import Batch
 
 NOW = 1_790_000_000_000

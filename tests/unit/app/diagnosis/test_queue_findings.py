@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fanin.app.diagnosis.facts import Facts
+from fanin.app.diagnosis.gathering import Facts
 from fanin.app.diagnosis.queue_findings import queue_findings
 from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.app.ports.queues import Figures, FunctionTrouble, QueueMapping, QueueReport

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.app.diagnosis.facts import Facts, known_ranges
+from fanin.app.diagnosis.gathering import Facts, known_ranges
 from fanin.app.ports.parts import RetryRow, SentRow
 from fanin.app.ports.queues import Figures, QueueReport
 from fanin.domain.batch import Batch, State

@@ -9,8 +9,8 @@ import pytest
 
 from fanin.app.ledger.kinds import Kinds
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
+from fanin.app.ports.queues import Outgoing
 from fanin.domain.batch import Batch, ChildFailures, Kind, Mode, OnDeadline, OpenBatch, State
 from fanin.domain.failures import Tolerance
 from fanin.domain.marks import Done, Failure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fanin.app.ports.channels import Offered
+from fanin.app.ports.queues import Offered
 from fanin.errors import Throttled
 
 

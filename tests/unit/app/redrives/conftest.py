@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 import pytest
 
 from fanin import names
-from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import IN_ROW, FailureRow
+from fanin.app.ports.queues import Outgoing
 from fanin.app.redrives.records import LEASE_MS
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain.batch import Batch, OnFailure

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from fanin.app.ports.channels import Offered, Outgoing
+from fanin.app.ports.queues import Offered, Outgoing
 from fanin.app.redrives.delivery import RedriveDelivery
 from fanin.app.redrives.planning import Destinations, Planning
 from fanin.app.redrives.records import Counts, RedrivePage, RedriveRun

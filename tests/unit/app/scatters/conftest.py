@@ -11,8 +11,8 @@ import pytest
 
 from fanin import names
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
+from fanin.app.ports.queues import Outgoing
 from fanin.app.scatters.service import ScatterService
 from fanin.app.services import patterns
 from fanin.domain.batch import Batch

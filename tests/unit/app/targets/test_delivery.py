@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fanin import names
-from fanin.app.ports.channels import ChannelNotice
+from fanin.app.ports.queues import ChannelNotice
 from fanin.app.targets.delivery import JobOutcome, deliver
 from fanin.app.targets.records import change
 from fanin.domain.batch import Batch

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from fanin.adapters.channels import _body
-from fanin.app.ports.channels import ChannelNotice
 from fanin.app.ports.events import Event
+from fanin.app.ports.queues import ChannelNotice
 from fanin.app.targets.jobs import TargetJob, succeeded
 from fanin.domain import limits
 from fanin.domain.batch import Batch, State

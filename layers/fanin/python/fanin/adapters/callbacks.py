@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from fanin.adapters.aws import client_factory, error_code, once, translated
-from fanin.app.ports.channels import ChannelNotice
+from fanin.app.ports.queues import ChannelNotice
 from fanin.domain.targets import Target, TargetType
 from fanin.errors import FaninError, ServiceUnavailable, TargetRefused
 from fanin.wire.json_text import compact

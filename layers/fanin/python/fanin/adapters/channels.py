@@ -11,7 +11,7 @@ from fanin import names
 from fanin.adapters.aws import client_factory, error_code, once, translated
 from fanin.adapters.backoff import Backoff
 from fanin.adapters.forks import Threads
-from fanin.app.ports.channels import Channels, Offered, Outgoing
+from fanin.app.ports.queues import Channels, Offered, Outgoing
 from fanin.domain.directory import check_channel, is_fifo
 from fanin.domain.failures import MessageAttribute
 from fanin.domain.limits import MAX_QUEUE_BYTES, MAX_QUEUE_MESSAGES, chunks

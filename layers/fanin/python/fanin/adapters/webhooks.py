@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias
 from botocore.exceptions import ClientError
 
 from fanin.adapters.aws import client_factory, error_code, once, translated
-from fanin.app.ports.channels import ChannelNotice
+from fanin.app.ports.queues import ChannelNotice
 from fanin.app.ports.system import Clock
 from fanin.domain.targets import HTTPS, WebhookUrl, is_public, parse_url
 from fanin.errors import InvalidRequest, NotConfigured, ServiceUnavailable, TargetRefused

@@ -19,8 +19,8 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.ledger.walk import count_totals
 from fanin.app.ports import Ports
 from fanin.app.ports.batches import Activity
-from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
+from fanin.app.ports.queues import Outgoing
 from fanin.app.ports.words import ItemClaim, WordKey
 from fanin.domain import ids, limits
 from fanin.domain.access import Principal

@@ -12,11 +12,10 @@ from fanin.cli import parsing
 from fanin.cli.listing import Table, Value
 from fanin.cli.session import session
 from fanin.domain import limits
-from fanin.domain.costs import RATE, TOGETHER, Cost, costs, extras, failure_writes
+from fanin.domain.costs import RATE, TOGETHER, Cost, Order, Usage, costs, extras, failure_writes
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
 from fanin.domain.planning import CONCURRENCY, ITEM_MS, REQUESTS, WRITES, Quota, alternatives, idle, needs
 from fanin.domain.prices import DEFAULT, Prices, nearest, prices_of
-from fanin.domain.usage import Order, Usage
 from fanin.errors import InvalidRequest
 
 app = typer.Typer()

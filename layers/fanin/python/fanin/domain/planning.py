@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from fanin.domain.costs import ACCESS_LINE, BASE_MS, FAST_GB, PER_LINE, SLOW_GB, Cost
-from fanin.domain.usage import Usage
+from fanin.domain.costs import BASE_MS, FAST_GB, SLOW_GB, Cost, Usage
 
 _EXPRESS_GB_SECONDS: Final = 0.1 * 64 / 1024
 """Of an execution: 64 MB for 100 ms, the least that is billed; the work itself runs elsewhere."""
@@ -117,32 +116,6 @@ def idle(
         gb_seconds=runs * SLOW_GB * (BASE_MS + RUN_MS) / 1000,
         reads=runs * RUN_READS,
         secrets=secrets,
-    )
-
-
-TAKE_SECONDS: Final = 20
-"""For which a take waits for work by default."""
-POLL_SECONDS: Final = 2.5
-"""Between two requests of a taker that has found nothing for long: pauses of up to 5 seconds, on average."""
-
-
-def waiting_taker(*, in_the_service: bool = False) -> Usage:
-    """What a taker over HTTPS consumes that waits for work for a month, in which there is none.
-
-    Args:
-        in_the_service: whether each of its requests waits in a function, as ``POST .../take`` with ``wait``
-            does, instead of asking again, as the library does.
-    """
-    takes = MONTH_SECONDS / TAKE_SECONDS
-    requests = takes if in_the_service else MONTH_SECONDS / POLL_SECONDS
-    seconds = TAKE_SECONDS if in_the_service else 2 * BASE_MS / 1000
-    return Usage(
-        api_requests=requests,
-        invocations=requests,
-        gb_seconds=requests * FAST_GB * seconds,
-        queue_requests=requests * (2 if in_the_service else 1),
-        log_bytes=requests * (ACCESS_LINE + PER_LINE),
-        writes=takes * (2 if in_the_service else 1),
     )
 
 

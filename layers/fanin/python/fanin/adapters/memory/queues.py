@@ -7,8 +7,7 @@ from functools import partial
 
 from fanin.adapters.memory.accesses import Accesses
 from fanin.adapters.memory.sqs.queue import DEFAULTS, Queue
-from fanin.app.ports.channels import Channels, Offered, Outgoing
-from fanin.app.ports.queues import QueueReport, QueueState, Received
+from fanin.app.ports.queues import Channels, Offered, Outgoing, QueueReport, QueueState, Received
 from fanin.app.ports.system import Clock, Random
 from fanin.domain.directory import check_channel
 from fanin.errors import ChannelRefused

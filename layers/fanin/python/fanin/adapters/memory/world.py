@@ -14,8 +14,8 @@ from fanin.adapters.memory.queues import MemoryChannels, MemoryInspection, Memor
 from fanin.adapters.memory.records import MemoryRecords
 from fanin.adapters.memory.words import MemoryWords
 from fanin.app.ports import Defaults, Ports
-from fanin.app.ports.channels import ChannelNotice
 from fanin.app.ports.events import Event
+from fanin.app.ports.queues import ChannelNotice
 from fanin.app.ports.system import Clock, Random
 from fanin.domain import patterns
 from fanin.domain.claim_checks import ClaimCheck

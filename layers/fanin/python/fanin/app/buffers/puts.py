@@ -10,7 +10,7 @@ from fanin import names
 from fanin.app.buffers.records import NAMESPACE, BufferRecords
 from fanin.app.buffers.slots import SEND_MS, Slots
 from fanin.app.ports import Ports
-from fanin.app.ports.channels import Outgoing
+from fanin.app.ports.queues import Outgoing
 from fanin.domain import ids
 from fanin.domain.buffer import Accepted, PutOutcome
 from fanin.errors import ChannelRefused, FaninError, ServiceUnavailable, Throttled

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from fanin.app.diagnosis.facts import Facts
+from fanin.app.diagnosis.gathering import Facts
 from fanin.domain.batch import Batch, Kind, State
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.limits import counted

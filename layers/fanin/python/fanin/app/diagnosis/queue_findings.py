@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fanin.app.diagnosis.facts import LAG_MS, Facts
+from fanin.app.diagnosis.gathering import LAG_MS, Facts
 from fanin.app.ports.queues import Figures, QueueReport
 from fanin.domain.diagnosis import Code, Finding, Severity
 from fanin.domain.limits import counted

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from fanin import names
 from fanin.app.diagnosis.attention import attention
 from fanin.app.diagnosis.batch_findings import batch_findings
-from fanin.app.diagnosis.facts import known_ranges
-from fanin.app.diagnosis.gathering import gather
+from fanin.app.diagnosis.gathering import gather, known_ranges
 from fanin.app.diagnosis.queue_findings import queue_findings
 from fanin.app.ledger.known_batches import KnownBatches, check_issued
 from fanin.app.ports import Ports

@@ -10,8 +10,8 @@ from typing import Any, Final
 from fanin import names
 from fanin.app.directory.service import DirectoryService
 from fanin.app.fresh import Fresh
-from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.events import Event
+from fanin.app.ports.queues import Outgoing
 from fanin.app.ports.records import FOREVER, Record, Records
 from fanin.domain import limits, patterns
 from fanin.domain.directory import (

@@ -13,10 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fanin.app.ports.batches import BatchStore
-from fanin.app.ports.channels import Callbacks, Channels, Jobs
 from fanin.app.ports.events import Events, Rules
 from fanin.app.ports.parts import PartStore
-from fanin.app.ports.queues import QueueInspection, Queues
+from fanin.app.ports.queues import Callbacks, Channels, Jobs, QueueInspection, Queues
 from fanin.app.ports.records import ClaimChecks, Records
 from fanin.app.ports.system import Clock, Random, Timers
 from fanin.app.ports.words import WordStore

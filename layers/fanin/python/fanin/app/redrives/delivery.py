@@ -11,8 +11,8 @@ from fanin import names
 from fanin.app.failures import load_messages
 from fanin.app.ledger.held import Held
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.channels import Outgoing
 from fanin.app.ports.parts import IN_ROW, FailureRow, Redriven
+from fanin.app.ports.queues import Outgoing
 from fanin.app.redrives.planning import Destinations, Planning
 from fanin.app.redrives.records import Counts, RedriveRun
 from fanin.domain import ids, limits

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from fanin import names
 from fanin.app.ledger.service import LedgerService
-from fanin.app.ports.channels import Outgoing
+from fanin.app.ports.queues import Outgoing
 from fanin.app.scatters.gather import Gather
 from fanin.app.scatters.recipients import Recipients
 from fanin.app.scatters.records import ScatterPlan, put_asked, read_plan, read_sending, span

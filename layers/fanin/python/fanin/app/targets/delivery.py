@@ -12,7 +12,7 @@ from typing import Final
 from fanin import names
 from fanin.app.attention import look_again
 from fanin.app.ports import Ports
-from fanin.app.ports.channels import ChannelNotice, Outgoing
+from fanin.app.ports.queues import ChannelNotice, Outgoing
 from fanin.app.targets.jobs import TargetJob
 from fanin.app.targets.records import TargetRecord, change, read_targets
 from fanin.domain.targets import PATIENCE_MS, Target, TargetState, TargetType

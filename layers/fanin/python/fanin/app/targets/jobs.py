@@ -12,8 +12,8 @@ from typing import Any
 
 from fanin import names
 from fanin.app.ports import Ports
-from fanin.app.ports.channels import ChannelNotice
 from fanin.app.ports.events import Event
+from fanin.app.ports.queues import ChannelNotice
 from fanin.domain.batch import Batch, State
 
 
