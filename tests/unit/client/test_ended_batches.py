@@ -16,7 +16,7 @@ from fanin import ItemFailed, ReceivedMessage, Tracker
 from fanin.client import ended_batches
 from fanin.client.ended_batches import EndedBatches, Heard, Skipping
 from fanin.domain.batch import Mode, State
-from fanin.domain.marks import Count, Marked, Receipt
+from fanin.domain.marks import Count, ItemRange, Mark, Marked, Receipt
 from fanin.errors import BatchGone, BatchNotFound, InvalidRequest, ServiceUnavailable
 from fanin.names import ATTRIBUTE_REPLY_TO, METRIC_SKIPPED
 from fanin.testing import InMemoryService
@@ -114,7 +114,8 @@ def test_a_complete_batch_has_ended_if_it_is_exact_for_certain(
     if known is not None:
         ended.note(replace(row, mode=known))
 
-    ended.learn([], told(Receipt(row.batch_id, "", State.COMPLETE, complete=True, **what)))
+    marks = [ItemRange("7:g")] if "ranged" in what else ["7:g:0"]
+    ended.learn(marks, told(Receipt(row.batch_id, "", State.COMPLETE, complete=True, **what)))
 
     assert ended.of(row.batch_id).ended is (exact or known is Mode.EXACT)
     assert ended.of(row.batch_id).doubtful is (known is None and not exact)
@@ -128,7 +129,7 @@ def test_a_batch_whose_end_is_in_doubt_is_asked_about_once(gone: bool) -> None:
     """Else each of its messages would read it once more."""
     now = 10.0
     ended = EndedBatches(lambda: now)
-    ended.learn([], told(Receipt(7, "", State.COMPLETE, complete=True, ranged=1)))
+    ended.learn([ItemRange("7:g")], told(Receipt(7, "", State.COMPLETE, complete=True, ranged=1)))
     assert ended.of(7).doubtful
 
     # When it turns out that it was removed, or no answer comes
@@ -386,3 +387,23 @@ def test_a_look_without_an_answer_is_not_repeated_for_each_message() -> None:
     now = 30.0
     Skipping(known, read, "look").skips(message("7:g:0"))
     assert asked == [7, 7]
+
+
+NAMED: list[Mark] = ["1:g:0"]
+RANGED: list[Mark] = [ItemRange("1:g")]
+
+
+@pytest.mark.parametrize(
+    ("marks", "receipt", "exact"),
+    [
+        (NAMED, Receipt(1, "", State.OPEN, first=1), True),
+        (NAMED, Receipt(1, "", State.OPEN, duplicates=("1:g:0",)), True),
+        (NAMED, Receipt(1, "", State.OPEN, ranged=1), False),
+        (RANGED, Receipt(1, "", State.OPEN, ranged=1), None),
+        (NAMED, Receipt(1, "", State.TIMED_OUT, late=1), None),
+    ],
+)
+def test_a_receipt_tells_the_mode_where_it_can(marks, receipt, exact):
+    known = EndedBatches(lambda: 0.0)
+    known.learn(marks, Marked((receipt,)))
+    assert known.of(1).exact is exact

@@ -11,15 +11,13 @@ import pytest
 from fanin.app.api import Ledger
 from fanin.app.ledger.service import LedgerService
 from fanin.app.services import Services
-from fanin.client.https import ledger
 from fanin.client.https.api import HttpsApi
-from fanin.client.https.ledger import KnownModes
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
 from fanin.client.tracker import Tracker
 from fanin.domain.batch import Mode, OpenBatch, State
 from fanin.domain.frames import OpenFrame
-from fanin.domain.marks import Count, Done, Failure, ItemRange, Mark, Receipt
+from fanin.domain.marks import Count, Done, Failure, ItemRange
 from fanin.errors import (
     BatchGone,
     BatchNotFound,
@@ -300,30 +298,3 @@ def test_only_what_a_busy_service_has_left_is_sent_again(memory, direct, gateway
     assert (receipt.first, receipt.duplicates) == (3, ())
     sent = [json.loads(request.body or b"{}") for request in gateway.requests]
     assert sent == [{"marks": [group[0], group[64], group[128]]}, {"marks": [group[64]]}]
-
-
-NAMED: list[Mark] = ["1:g:0"]
-RANGED: list[Mark] = [ItemRange("1:g")]
-
-
-@pytest.mark.parametrize(
-    ("marks", "receipt", "mode"),
-    [
-        (NAMED, Receipt(1, "", State.OPEN, first=1), Mode.EXACT),
-        (NAMED, Receipt(1, "", State.OPEN, duplicates=("1:g:0",)), Mode.EXACT),
-        (NAMED, Receipt(1, "", State.OPEN, ranged=1), Mode.ESTIMATED),
-        (RANGED, Receipt(1, "", State.OPEN, ranged=1), None),
-        (NAMED, Receipt(1, "", State.TIMED_OUT, late=1), None),
-    ],
-)
-def test_a_receipt_tells_the_mode_where_it_can(marks, receipt, mode):
-    modes = KnownModes()
-    modes.learn(marks, [receipt])
-    assert modes.of(1) is mode
-
-
-def test_the_oldest_batches_are_forgotten_first(monkeypatch):
-    monkeypatch.setattr(ledger, "_MOST", 2)
-    modes = KnownModes()
-    modes.learn(NAMED, [Receipt(number, "", State.OPEN, first=1) for number in range(3)])
-    assert [modes.of(number) for number in range(3)] == [None, Mode.EXACT, Mode.EXACT]

@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 from fanin.client.messages import ReceivedMessage
 from fanin.domain.batch import Batch, Mode, State
 from fanin.domain.limits import shown
-from fanin.domain.marks import Mark, Marked, batch_of
+from fanin.domain.marks import ItemRange, Mark, Marked, batch_of
 from fanin.errors import BatchGone, FaninError, InvalidRequest
 
 _MOST: Final = 10_000
@@ -73,10 +73,13 @@ class EndedBatches:
         for place, error in marked.refused.items():
             if isinstance(error, BatchGone) and (batch_id := batch_of(marks[place])) is not None:
                 self.gone(batch_id)
+        ranges = any(isinstance(mark, ItemRange) for mark in marks)
         for receipt in marked.receipts:
             known = self._named(receipt.batch_id)
             if receipt.first or receipt.duplicates or receipt.held:  # only exact batches know that
                 known.exact = True
+            elif receipt.ranged and not ranges and known.exact is None:
+                known.exact = False  # it counts items that were named by their ids
             state = State.COMPLETE if receipt.complete else receipt.state
             if state is State.COMPLETE and known.exact is None and (receipt.ranged or receipt.late):
                 known.doubtful = True

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+import time
+from collections.abc import Sequence
+from typing import Any
 
+from fanin.client.ended_batches import EndedBatches
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.derived import HttpsService
 from fanin.domain.batch import Batch, Mode
-from fanin.domain.marks import Count, ItemRange, Mark, Marked, Receipt, batch_of, merge
+from fanin.domain.marks import Count, Mark, Marked, batch_of, merge
 from fanin.errors import (
     GONE,
     FaninError,
@@ -17,48 +19,6 @@ from fanin.errors import (
     ServiceUnavailable,
 )
 from fanin.wire.marks import size_of
-
-_MOST: Final = 10_000
-"""Batches that are remembered; the oldest are forgotten first."""
-
-
-class KnownModes:
-    """Remembers the modes of batches, so that a client need not ask while the service does not answer.
-
-    Threads may share it: a mode that is forgotten or noted twice does no harm.
-    """
-
-    def __init__(self) -> None:
-        self._modes: dict[int, Mode] = {}
-
-    def of(self, batch_id: int) -> Mode | None:
-        """The mode of a batch; None if no answer has told it yet."""
-        return self._modes.get(batch_id)
-
-    def note(self, batch: Batch) -> Batch:
-        """Learn from a batch, and return it."""
-        self._keep(batch.batch_id, batch.mode)
-        return batch
-
-    def learn(self, marks: Iterable[Mark], receipts: Iterable[Receipt]) -> None:
-        """Learn from the receipts of a request.
-
-        Only exact batches know who was first. Items that were named by their ids, and that a receipt counts
-        as a range all the same, are those of an estimated batch. An ended batch counts nothing any more, so
-        it does no harm if an estimated one passes for exact then.
-        """
-        ranges = any(isinstance(mark, ItemRange) for mark in marks)
-        for receipt in receipts:
-            if receipt.first or receipt.duplicates or receipt.held:
-                self._keep(receipt.batch_id, Mode.EXACT)
-            elif receipt.ranged and not ranges:
-                self._keep(receipt.batch_id, Mode.ESTIMATED)
-
-    def _keep(self, batch_id: int, mode: Mode) -> None:
-        self._modes[batch_id] = mode
-        if len(self._modes) > _MOST:
-            for oldest in list(self._modes)[: len(self._modes) - _MOST]:
-                self._modes.pop(oldest, None)
 
 
 class HttpsLedger(HttpsService):
@@ -74,13 +34,13 @@ class HttpsLedger(HttpsService):
 
     def __init__(self, api: HttpsApi) -> None:
         super().__init__(api)
-        self._modes = KnownModes()
+        self._known = EndedBatches(time.monotonic)
 
     def _ask(self, name: str, given: dict[str, Any], **how: Any) -> Any:
         answer = super()._ask(name, given, **how)
         batch = answer if isinstance(answer, Batch) else getattr(answer, "batch", None)
         if batch is not None:
-            self._modes.note(batch)
+            self._known.note(batch)
         return answer
 
     def mark(self, marks: Sequence[Mark]) -> Marked:
@@ -114,18 +74,18 @@ class HttpsLedger(HttpsService):
                 if place not in unknown
             }
             return Marked((), left=left, unknown=unknown)
-        self._modes.learn(marks, marked.receipts)
+        self._known.learn(marks, marked)
         return marked
 
     def _is_exact(self, batch_id: int | None) -> bool:
-        return batch_id is None or self._modes.of(batch_id) is Mode.EXACT
+        return batch_id is None or self._known.of(batch_id).exact is True
 
     def _may_count(self, mark: Mark) -> bool:
         """Whether a mark is known to be of an estimated batch, which counts a repeat again."""
         if isinstance(mark, Count):
             return True
         batch_id = batch_of(mark)
-        return batch_id is not None and self._modes.of(batch_id) is Mode.ESTIMATED
+        return batch_id is not None and self._known.of(batch_id).exact is False
 
     def _repeatable(self, marks: Sequence[Mark]) -> bool:
         """Whether none of the marks is of an estimated batch; asks for the modes that are not known.
@@ -137,8 +97,8 @@ class HttpsLedger(HttpsService):
         return all(exact) and not any(isinstance(mark, Count) for mark in marks)
 
     def _exact_batch(self, batch_id: int) -> bool:
-        if (known := self._modes.of(batch_id)) is not None:
-            return known is Mode.EXACT
+        if (exact := self._known.of(batch_id).exact) is not None:
+            return exact
         try:
             return self._ask("status", {"batch_id": batch_id}).batch.mode is Mode.EXACT
         except GONE:
