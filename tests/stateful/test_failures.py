@@ -11,8 +11,8 @@ from fanin.adapters.memory import MemoryParts
 from fanin.app import failures
 from fanin.app.ledger.held import Held
 from fanin.app.ports.parts import IN_ROW, FailureRow
-from fanin.errors import FaninError
 from tests.stateful.failures_world import simulate
+from tests.stateful.scheduler import found_out
 
 SEEDS = 40
 ENOUGH = range(250, 650)
@@ -26,15 +26,6 @@ def test_no_failure_is_lost_or_sent_under_two_items_whatever_crashes() -> None:
     assert sum(one.crossed for one in played) > SEEDS // 10
     assert sum(one.again > 0 for one in played) > SEEDS // 10
     assert sum(one.holds for one in played) > SEEDS // 2
-
-
-def found_out() -> bool:
-    for seed in ENOUGH:
-        try:
-            simulate(seed)
-        except (AssertionError, FaninError):
-            return True
-    return False
 
 
 def marks_before_messages(_ports: object, messages: Mapping[Any, bytes], _: object) -> Any:
@@ -70,4 +61,4 @@ def test_a_broken_redrive_is_found_out(
 ) -> None:
     monkeypatch.setattr(where, name, mutant)
 
-    assert found_out()
+    assert found_out(simulate, ENOUGH)

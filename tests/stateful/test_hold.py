@@ -8,8 +8,8 @@ from fanin.app.ledger.held import Held, Takings
 from fanin.app.ledger.watching import Watching
 from fanin.domain.batch import Batch
 from fanin.domain.failures import Tolerance
-from fanin.errors import FaninError
 from tests.stateful.hold_world import HoldSimulation
+from tests.stateful.scheduler import found_out
 
 SEEDS = 90
 ENOUGH = 300
@@ -37,20 +37,11 @@ def test_what_is_held_is_known_and_no_batch_is_given_up_within_its_tolerance() -
     assert sum(one.told_as_waiting for one in played) > SEEDS // 20
 
 
-def found_out() -> bool:
-    for seed in range(ENOUGH):
-        try:
-            simulate(seed)
-        except (AssertionError, FaninError):
-            return True
-    return False
-
-
 @pytest.mark.soak
 def test_a_hint_that_decides_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Watching, "_failures", lambda _self, batch: (batch.failing, batch))
     monkeypatch.setattr(Watching, "_done_bounds", lambda _self, batch, _before: (batch.items, 0))
-    assert found_out()
+    assert found_out(simulate, range(ENOUGH))
 
 
 @pytest.mark.soak
@@ -58,13 +49,13 @@ def test_a_redrive_that_does_not_end_the_hold_is_found_out(monkeypatch: pytest.M
     monkeypatch.setattr(
         Held, "takings", lambda _self, _batch, notes, **_: Takings(list(notes), {}, len(notes))
     )
-    assert found_out()
+    assert found_out(simulate, range(ENOUGH))
 
 
 @pytest.mark.soak
 def test_a_failure_that_marks_the_item_all_the_same_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Batch, "holds", False)
-    assert found_out()
+    assert found_out(simulate, range(ENOUGH))
 
 
 @pytest.mark.soak
@@ -73,4 +64,4 @@ def test_a_tolerance_that_counts_one_too_few_is_found_out(monkeypatch: pytest.Mo
         return failed >= self.allowed(0)
 
     monkeypatch.setattr(Tolerance, "exceeded", exceeded)
-    assert found_out()
+    assert found_out(simulate, range(ENOUGH))

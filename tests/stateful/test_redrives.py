@@ -13,8 +13,8 @@ from fanin.app.ledger.service import LedgerService
 from fanin.app.redrives.delivery import RedriveDelivery
 from fanin.app.redrives.redrive import RedriveService
 from fanin.domain.batch import State
-from fanin.errors import FaninError
 from tests.stateful.redrives import simulate
+from tests.stateful.scheduler import found_out
 
 SEEDS = 60
 ENOUGH = 240
@@ -33,14 +33,6 @@ def test_no_failure_is_lost_whoever_ends_batches_and_whatever_crashes() -> None:
     assert any(done.already for one in played for done in one.redrives() if done.items)
     assert any(one.ended - one.removed for one in played)
     assert any(one.removed for one in played)
-
-
-def fails(seed: int) -> bool:
-    try:
-        simulate(seed)
-    except (AssertionError, FaninError, ValueError):
-        return True
-    return False
 
 
 def takes_all(self: MemoryParts, batch_id: int, marks: Any, before: Any, *, expires_at: int) -> set[int]:
@@ -105,4 +97,4 @@ def test_a_broken_redrive_is_found_out(
 ) -> None:
     monkeypatch.setattr(where, name, mutant)
 
-    assert any(fails(seed) for seed in range(ENOUGH))
+    assert found_out(simulate, range(ENOUGH))

@@ -8,7 +8,7 @@ import pytest
 
 from fanin.app.ledger.held import Held
 from fanin.client.producing.batch import TrackedBatch
-from tests.stateful.model import Broken
+from tests.stateful.scheduler import found_out
 from tests.stateful.senders import simulate
 
 SEEDS = 60
@@ -25,15 +25,6 @@ def test_nothing_is_sent_for_a_batch_that_has_ended_and_what_failed_is_tried_aga
     assert sum(any(row.parent_item for row in one.batches()) for one in played) > SEEDS // 4
 
 
-def found_out() -> bool:
-    for seed in range(200):
-        try:
-            simulate(seed)
-        except Broken:
-            return True
-    return False
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize(
     ("where", "name", "mutant"),
@@ -48,4 +39,4 @@ def test_a_broken_sender_is_found_out(
 ) -> None:
     monkeypatch.setattr(where, name, mutant)
 
-    assert found_out()
+    assert found_out(simulate, range(200))

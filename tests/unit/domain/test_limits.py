@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanin.domain import limits
-from fanin.domain.limits import chunks
+from fanin.domain.limits import chunks, counted
 from fanin.errors import InvalidRequest, RequestTooLarge
 
 ALPHANUMERIC = string.ascii_letters + string.digits
@@ -226,3 +226,16 @@ def test_a_stream_without_end_is_read_one_page_ahead_at_most():
     numbers = count()
     assert list(islice(chunks(numbers, max_items=3), 2)) == [[0, 1, 2], [3, 4, 5]]
     assert next(numbers) <= 7
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 trips"), (1, "1 trip"), (2, "2 trips"), (1234, "1,234 trips")]
+)
+def test_one_is_singular(number: int, text: str) -> None:
+    # Given a number of trips, when it is written, then one of them is in the singular
+    assert counted(number, "trip") == text
+
+
+def test_a_plural_may_be_named() -> None:
+    assert counted(0, "reply", "replies") == "0 replies"
+    assert counted(1, "item was", "items were") == "1 item was"
