@@ -10,8 +10,7 @@ import pytest
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk.assertions import Template
 
-from fanin import ItemFailed, Message, Register
-from fanin.errors import ChannelRefused
+from fanin import ItemFailed, Message
 from fanin.testing import InMemoryService
 from fanin_cdk import FaninTracker
 from fanin_cdk.permissions import RECEIVE
@@ -95,12 +94,6 @@ def test_an_item_that_fails_at_once_lets_its_group_go_on() -> None:
     service.consume(url, service.tracker.sqs_handler(handle))
     assert handled == ["2"]
     assert service.tracker.status(batch.id).batch.state == "complete"
-
-
-def test_a_registration_refuses_a_fifo_queue_too() -> None:
-    service = InMemoryService()
-    with pytest.raises(ChannelRefused, match="FIFO"):
-        service.tracker.directory.register(Register("cars", "1", service.queue(fifo=True, channel=True)))
 
 
 def test_its_queues_have_what_a_tracked_queue_has() -> None:

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from fanin.cli.times import Pace, about, age, clock, now_ms, relative, when
+from fanin.cli.times import Pace, age, clock, now_ms, relative, when
+from fanin.wire.typed import duration
 
 NOW = 1_795_000_000_000
 HOUR = 3_600_000
@@ -23,15 +24,17 @@ HOUR = 3_600_000
         (3_600, "1 h"),
         (3_601, "1 h"),
         (7_500, "2 h 5 min"),
+        (90_000, "1 d 1 h"),
+        (86_400 + 60, "1 d"),
         (86_400 * 40, "40 d"),
     ],
 )
 def test_a_duration_has_its_two_largest_units(seconds, words):
-    assert about(seconds) == words
+    assert duration(seconds) == words
 
 
 def test_one_unit_is_enough_for_an_age():
-    assert about(7_500, units=1) == "2 h"
+    assert duration(7_500, units=1) == "2 h"
     assert age(NOW - 2 * HOUR - 300_000, NOW) == ("2 h ago", "2026-11-18T09:01:40.000Z")
 
 

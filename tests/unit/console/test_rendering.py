@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fanin.console.options import Options
-from fanin.console.rendering import Templates, compact, day, number, percent, span, when
+from fanin.console.rendering import Templates, compact, day, number, percent, when
 
 NOON = 1_795_435_200_000
 
@@ -26,22 +26,6 @@ def templates() -> Templates:
 )
 def test_a_share_is_never_all_or_nothing_unless_it_is(part, whole, text) -> None:
     assert percent(part, whole) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0 s"),
-        (59.9, "59 s"),
-        (60, "1 min"),
-        (3_725, "1 h 2 min"),
-        (3_605, "1 h"),
-        (90_000, "1 d 1 h"),
-        (86_400 + 60, "1 d"),
-    ],
-)
-def test_a_duration_has_its_two_largest_units(seconds, text) -> None:
-    assert span(seconds) == text
 
 
 def test_figures_are_grouped() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from fanin import Failure
 from fanin.domain.failures import KeptMessage
-from tests.unit.console.calls import counted
 from tests.unit.console.looking import HOSTILE, text_of
 
 
@@ -148,13 +147,6 @@ def test_a_batch_that_was_given_up_says_why(service, browse) -> None:
     service.tracker.fail([Failure(group[0], "x")])
     shown = moments(browse().get(f"/batches/{batch.id}/events").text)
     assert any("Ended: cancelled because of failures" in one for one in shown)
-
-
-def test_the_calls_of_a_page_are_few(service, browse) -> None:
-    batch_id = holes(service)
-    calls = counted(service)
-    browse().get(f"/batches/{batch_id}/events")
-    assert len(calls) <= 7
 
 
 def test_what_was_told_before_the_end_is_among_the_events(service, browse) -> None:

@@ -10,11 +10,11 @@ import pytest
 
 from fanin import Done, Failure
 from fanin.console.pages.picture import NodeAsked, view
-from fanin.console.pages.tabs import EACH, ROWS, WHOLE
-from fanin.console.rendering import code_marks, dollars
+from fanin.console.pages.tabs import EACH, RANGES, ROWS, WHOLE
+from fanin.console.rendering import code_marks
 from fanin.domain.costs import spent
 from fanin.domain.marks import ItemRange
-from fanin.domain.prices import DEFAULT
+from fanin.domain.prices import DEFAULT, dollars
 from fanin.domain.targets import Target, TargetType, When
 from tests.unit.console.calls import counted
 from tests.unit.console.looking import HOSTILE, pages_from, text_of, words
@@ -209,11 +209,11 @@ def test_missing_ranges_are_listed_with_group_ids_that_can_be_used(service, brow
 
 def test_all_ranges_are_on_one_page_when_paging_through(service, browse) -> None:
     with service.tracker.batch() as batch:
-        group = list(batch.add(6 * ROWS))
+        group = list(batch.add(6 * RANGES))
     service.tracker.ack(group[::2])
     pages = pages_from(browse(), f"/batches/{batch.id}/missing")
     seen = [at for page in pages for at in re.findall(r'<th scope="row" class="figures">([\d,]+)', page)]
-    assert [int(at.replace(",", "")) for at in seen] == list(range(1, 6 * ROWS, 2))
+    assert [int(at.replace(",", "")) for at in seen] == list(range(1, 6 * RANGES, 2))
 
 
 def test_an_estimated_batch_does_not_know(service, browse) -> None:

@@ -15,7 +15,7 @@ from fanin.domain import limits
 from fanin.domain.costs import RATE, TOGETHER, Cost, Order, Usage, costs, extras, failure_writes
 from fanin.domain.ids import MAX_COUNT, MAX_ITEMS
 from fanin.domain.planning import CONCURRENCY, ITEM_MS, REQUESTS, WRITES, Quota, alternatives, idle, needs
-from fanin.domain.prices import DEFAULT, Prices, nearest, prices_of
+from fanin.domain.prices import DEFAULT, Prices, dollars, nearest, prices_of
 from fanin.errors import InvalidRequest
 
 app = typer.Typer()
@@ -106,8 +106,6 @@ def plan(
     The messages, the work itself and the time that consumers wait for an answer are not counted. Prices
     are list prices, on demand, without free tiers. How long a function takes is assumed.
     """
-    from fanin.cli.tables import dollars
-
     run = session(ctx)
     count = parsing.whole(items, 1, MAX_ITEMS)
     prices = _prices(region, own)
@@ -224,8 +222,6 @@ _DESCRIBING = ("region", "since", "source", "assumed", "currency")
 
 def _money(amount: float) -> Value:
     """An amount in dollars; people see nothing where nothing is to be paid."""
-    from fanin.cli.tables import dollars
-
     return Value(dollars(amount) if amount else "", f"{amount:.6f}")
 
 

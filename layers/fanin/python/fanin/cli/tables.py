@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fanin.cli.listing import Table, Value, number
-from fanin.cli.times import about, age, now_ms, when
+from fanin.cli.times import age, now_ms, when
 from fanin.domain.batch import Batch, ChildFailures, Mode, OnFailure, Trouble
 from fanin.domain.failures import Keep
 from fanin.domain.marks import Receipt
+from fanin.domain.prices import dollars
 from fanin.domain.reports import Progress
+from fanin.wire.typed import duration
 
 
 def batch_facts(batch: Batch, now: int | None = None) -> list[tuple[str, object]]:
@@ -61,7 +63,7 @@ def _activity(batch: Batch, now: int) -> list[tuple[str, object]]:
         return []
     # The row has the last activity rounded down to a step, so that an acknowledgement writes no index.
     late = batch.active_until(now) - batch.touched_at
-    note = f", or up to {about(late / 1000)} later" if late >= 1000 else ""  # noqa: PLR2004 - a second
+    note = f", or up to {duration(late / 1000)} later" if late >= 1000 else ""  # noqa: PLR2004 - a second
     seen = when(batch.touched_at, now, note)
     last = min(batch.rounded(batch.touched_at) + batch.idle_ttl * 1000, batch.idle_at)
     return [("last activity", seen), ("will be orphaned", when(last, now, ", if nothing happens until then"))]
@@ -91,13 +93,6 @@ def cost(progress: Progress) -> str:
         dollars(amount) for amount in (progress.cost.dollars, progress.cost.at_least, progress.cost.at_most)
     )
     return f"about {about}, from {least} to {most} ({progress.cost.region}): an estimate"
-
-
-def dollars(amount: float) -> str:
-    """An amount of money; small ones to a hundredth of a cent."""
-    if 0 < amount < 0.0001:  # noqa: PLR2004
-        return "< $0.0001"
-    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
 
 
 def total_facts(batch: Batch) -> list[tuple[str, object]]:

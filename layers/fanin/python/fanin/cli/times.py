@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import Final
 
 from fanin.cli.listing import Value
 from fanin.wire.json_types import encode_time
-
-_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+from fanin.wire.typed import duration
 
 
 def now_ms() -> int:
@@ -17,26 +15,14 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def about(seconds: float, units: int = 2) -> str:
-    """A duration in its largest units, such as ``2 h 5 min``."""
-    left, parts = max(0, int(seconds)), []
-    for size, name in _UNITS:
-        count, left = divmod(left, size)
-        if count:
-            parts.append(f"{count} {name}")
-        elif parts:
-            break
-    return " ".join(parts[:units]) or "0 s"
-
-
 def relative(at: int, now: int) -> str:
     """A time as seen from now; both in milliseconds."""
-    return f"in {about((at - now) / 1000)}" if at > now else f"{about((now - at) / 1000)} ago"
+    return f"in {duration((at - now) / 1000)}" if at > now else f"{duration((now - at) / 1000)} ago"
 
 
 def age(at: int, now: int) -> Value:
     """A time: for people how long ago it was, for programs the time itself."""
-    return Value(f"{about((now - at) / 1000, units=1)} ago", encode_time(at))
+    return Value(f"{duration((now - at) / 1000, units=1)} ago", encode_time(at))
 
 
 def when(at: int | None, now: int, note: str = "") -> Value | None:

@@ -18,6 +18,8 @@ from fanin.console.actions.action import ConsoleAction
 from fanin.console.actions.subjects import SUBJECTS, offered
 from fanin.console.options import Options
 from fanin.domain.limits import TURNING
+from fanin.domain.prices import dollars
+from fanin.wire.typed import duration
 
 UNKNOWN: Final = Markup("\u2013")
 """What stands where a value is not known."""
@@ -26,7 +28,6 @@ HERE: Final = Path(__file__).parent
 PLACES: Final = {"batch": "batches", "scatter": "scatters", "frame": "frames", "buffer": "batches"}
 """Kind of a batch → the part of the console that shows it."""
 _TURNING: Final = re.compile(f"[{TURNING}]")
-_UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 class Templates:
@@ -71,8 +72,8 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        own = (number, percent, when, span, day, compact, clock, dollars, queue_name, error_key, code_marks)
-        environment.filters.update({one.__name__: one for one in own} | {"ago": self._ago})
+        own = (number, percent, when, day, compact, clock, dollars, queue_name, error_key, code_marks)
+        environment.filters.update({one.__name__: one for one in own} | {"ago": self._ago, "span": duration})
         environment.globals.update(
             url=self.url,
             asset=self._asset,
@@ -88,7 +89,7 @@ class Templates:
         if at is None:
             return UNKNOWN
         passed = (self._now() - at) / 1000
-        text = f"{span(passed)} ago" if passed >= 0 else f"in {span(-passed)}"
+        text = f"{duration(passed)} ago" if passed >= 0 else f"in {duration(-passed)}"
         return Markup('<time datetime="{}" title="{}" data-at="{}">{}</time>').format(
             _iso(at), day(at), at, text
         )
@@ -138,18 +139,6 @@ def percent(part: float, whole: float) -> str:
     return f"{share:.0f} %" if share in {0, 100} else f"{share:.1f} %"
 
 
-def span(seconds: float) -> str:
-    """A duration in its two largest units: 3 h 20 min."""
-    left = int(seconds)
-    for at, (unit, size) in enumerate(_UNITS):
-        if left >= size:
-            whole, rest = divmod(left, size)
-            below = _UNITS[at + 1 : at + 2]
-            more = f" {rest // below[0][1]} {below[0][0]}" if below and rest >= below[0][1] else ""
-            return f"{whole} {unit}{more}"
-    return "0 s"
-
-
 def day(at: int | None) -> str:
     """A time with its date, in UTC."""
     return UNKNOWN if at is None else f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
@@ -158,13 +147,6 @@ def day(at: int | None) -> str:
 def clock(at: int) -> str:
     """A time of day, in UTC."""
     return f"{datetime.fromtimestamp(at / 1000, UTC):%H:%M:%S}"
-
-
-def dollars(amount: float) -> str:
-    """An amount of money; small ones to a hundredth of a cent."""
-    if 0 < amount < 0.0001:  # noqa: PLR2004
-        return "< $0.0001"
-    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
 
 
 def queue_name(queue: str) -> str:

@@ -197,3 +197,10 @@ def nearest(region: str) -> Prices:
     if region in BY_REGION:
         return BY_REGION[region]
     return replace(DEFAULT, region=region, assumed=tuple(DEFAULT.amounts()))
+
+
+def dollars(amount: float) -> str:
+    """An amount of money as people read it; small ones to a hundredth of a cent."""
+    if 0 < amount < 0.0001:  # noqa: PLR2004
+        return "< $0.0001"
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"

@@ -47,6 +47,18 @@ def span(text: str) -> timedelta:
     return timedelta(seconds=int(match[1]) * _UNITS[match[2] or "s"])
 
 
+def duration(seconds: float, units: int = 2) -> str:
+    """A duration as people read it, in its largest units, such as ``2 h 5 min``."""
+    left, parts = max(0, int(seconds)), []
+    for size, name in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {name}")
+        elif parts:
+            break
+    return " ".join(parts[:units]) or "0 s"
+
+
 def percents(text: str) -> tuple[int, ...]:
     """Parse percents, such as ``50,90``; ``none`` for an empty list."""
     if text == "none":
