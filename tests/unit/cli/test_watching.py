@@ -41,16 +41,6 @@ class TestAll:
 
         return do
 
-    def test_it_ends_when_the_last_one_has_ended(self, session, tracker, capsys, meanwhile):
-        first, second = started(tracker), started(tracker)
-        tracker.cancel(first)
-        meanwhile(lambda: None, lambda: tracker.cancel(second))
-        found = follow_all(session, [first, second])
-        assert [one.batch.batch_id for one in found] == [first, second]
-        assert all(one.batch.state.terminal for one in found)
-        said = capsys.readouterr().err
-        assert (said.count(f"{first}: "), said.count(f"{second}: ")) == (1, 2)
-
     def test_a_batch_that_has_ended_is_not_asked_about_again(self, session, tracker, monkeypatch, meanwhile):
         ended, live = started(tracker), started(tracker)
         tracker.cancel(ended)
@@ -64,19 +54,6 @@ class TestAll:
         follow_all(session, [ended, live])
         assert asked.count(ended) == 2 * once
         assert asked.count(live) > once
-
-    def test_a_user_key_is_asked_for_again_each_time(self, session, tracker, meanwhile):
-        first = started(tracker, key="night")
-        started(tracker, key="day")
-        opened = []
-
-        def open_another() -> None:
-            opened.append(tracker.open(user_key="night").batch_id)
-            tracker.cancel(first)
-
-        meanwhile(open_another, lambda: None, lambda: tracker.cancel(opened[0]))
-        found = follow_all(session, [], user_key="night")
-        assert [one.batch.batch_id for one in found] == [first, opened[0]]
 
     def test_one_that_is_opened_just_before_the_last_ends_is_followed(self, session, tracker, monkeypatch):
         # Given a producer that opens another batch, and ends the first, after the key was asked for
@@ -219,11 +196,6 @@ class TestWatch:
         result = run("watch", batch.id, "--json")
         assert (result.exit_code, result.document["state"], result.stderr) == (0, "complete", "")
         assert "4 of 4, complete" in run("watch", batch.id).stderr
-
-    def test_any_other_end_exits_with_1(self, run, tracker):
-        batch = tracker.open().batch_id
-        tracker.cancel(batch)
-        assert run("watch", batch).exit_code == ExitCode.WRONG
 
     def test_it_waits_until_the_batch_has_ended(self, run, tracker, monkeypatch):
         with tracker.batch() as batch:
