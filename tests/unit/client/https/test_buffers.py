@@ -9,40 +9,13 @@ from typing import Any, cast
 import pytest
 
 from fanin.adapters.backoff import Backoff
-from fanin.app.api import Buffers, Fanin
+from fanin.app.api import Buffers
 from fanin.client.https.api import HttpsApi
 from fanin.client.https.services import HttpsServices
 from fanin.client.https.transport import unsigned
 from fanin.domain.buffer import PutOutcome
-from fanin.errors import BufferNotFound, InvalidRequest, OutcomeUnknown
+from fanin.errors import InvalidRequest, OutcomeUnknown
 from tests.unit.client.https.conftest import URL, Gateway
-
-
-def test_a_buffer_is_the_same_over_the_api_and_on_the_stores(services: Fanin) -> None:
-    # Given a buffer
-    buffers = services.buffers
-    buffer = buffers.define("jobs", 3)
-    assert buffers.define("jobs", 3) == buffer
-    assert buffers.list().buffers == (buffer,)
-
-    # When work goes through it
-    accepted = buffers.put("jobs", ["a ☂", "b"], key="k")
-    assert buffers.put("jobs", ["a ☂", "b"], key="k") == accepted
-    work = buffers.take("jobs", most=2, wait=0)
-    level = buffers.status("jobs")
-    released = buffers.done("jobs", [one.receipt for one in work])
-
-    # Then everybody says so
-    assert accepted.outcome is PutOutcome.WAITING
-    assert [one.payload for one in work] == ["a ☂", "b"]
-    assert (level.pending, level.count, level.buffer) == (2, 0, buffer)
-    assert (released.done, released.late) == (2, 0)
-    assert buffers.take("jobs", wait=0) == []
-    with pytest.raises(InvalidRequest):
-        buffers.done("jobs", ["nonsense"])
-    buffers.delete("jobs")
-    with pytest.raises(BufferNotFound):
-        buffers.status("jobs")
 
 
 def test_a_put_whose_answer_was_lost_is_repeated_only_with_a_key(

@@ -7,39 +7,14 @@ import pytest
 from fanin.adapters.memory import Memory
 from fanin.app.api import Fanin
 from fanin.client.https.services import HttpsServices
-from fanin.domain.directory import PutEvent, PutRoute, Register
-from fanin.errors import InvalidRequest, NotRegistered, OutcomeUnknown, RouteNotFound
+from fanin.domain.directory import PutEvent, Register
+from fanin.errors import InvalidRequest, OutcomeUnknown
 from tests.unit.client.https.conftest import Gateway
 
 
 @pytest.fixture(autouse=True)
 def queue(memory: Memory) -> None:
     memory.channels.queues["q1"] = []
-
-
-def test_registrations(services: Fanin) -> None:
-    directory = services.directory
-    made = directory.register(Register("cars", "a", "q1", {"colour": "red"}, 60))
-    directory.register(Register("cars", "b", "q1"))
-    assert directory.get("cars", "a") == made
-    assert directory.page("cars", attributes={"colour": "red"}).registrations == (made,)
-    assert [one.name for one in directory.members("cars")] == ["a", "b"]
-    assert directory.deregister("cars", "a")
-    assert not directory.deregister("cars", "a")
-    with pytest.raises(NotRegistered):
-        directory.get("cars", "a")
-
-
-def test_routes_and_events(services: Fanin, memory: Memory) -> None:
-    routing = services.routing
-    made = routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
-    assert routing.get("orders") == made
-    assert routing.page().routes == (made,)
-    assert routing.publish(PutEvent("shop", "Placed", {"correlation_id": "mine"})).correlation_id == "mine"
-    assert [event.source for event in memory.events.published] == ["shop"]
-    assert routing.delete("orders")
-    with pytest.raises(RouteNotFound):
-        routing.get("orders")
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/../jobs?x", "a?x", "\ud800", "é"])

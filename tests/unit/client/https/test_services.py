@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
 import pytest
 
 from fanin.adapters.memory import Memory
+from fanin.app import api
+from fanin.app.services import Services
 from fanin.client.https.buffers import HttpsBuffers
 from fanin.client.https.services import HttpsServices
 from fanin.domain.batch import ChangeLimits, OnFailure, OpenBatch, State
@@ -14,6 +19,7 @@ from fanin.domain.directory import PutEvent, PutRoute, Register
 from fanin.domain.frames import OpenFrame, Ticket
 from fanin.domain.ids import ItemKey
 from fanin.domain.marks import Failure
+from fanin.domain.redrives import OrdinalRange, Redrive, Selection
 from fanin.domain.scatter import Recipient, Reply, Scatter
 from fanin.entry.http.table import ROUTES
 from fanin.errors import FaninError
@@ -42,7 +48,7 @@ def use_batches(fanin: HttpsServices) -> None:
     fanin.ledger.status(batch.batch_id)
     fanin.ledger.missing(batch.batch_id)
     fanin.ledger.picture(batch.batch_id)
-    fanin.ledger.release(fanin.ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id)
+    fanin.ledger.release(fanin.ledger.open(OpenBatch(on_failure=OnFailure.HOLD)).batch_id, Selection(("x",)))
     fanin.ledger.failures(batch.batch_id)
     fanin.ledger.failure(batch.batch_id, 1)
     fanin.ledger.errors(batch.batch_id)
@@ -58,8 +64,8 @@ def use_batches(fanin: HttpsServices) -> None:
     fanin.ledger.cancel(batch.batch_id)
     fanin.ledger.targets(batch.batch_id)
     fanin.ledger.redeliver(batch.batch_id)
-    fanin.redrives.redrive(batch.batch_id)
-    fanin.redrives.redrives(batch.batch_id)
+    fanin.redrives.redrive(batch.batch_id, Redrive(("x",), (OrdinalRange(0, 5),), QUEUE, dry_run=True))
+    fanin.redrives.redrives(batch.batch_id, limit=5)
     keyed = fanin.ledger.open(OpenBatch()).batch_id
     fanin.ledger.add_keys(keyed, [ItemKey("a")])
     fanin.ledger.find_key(keyed, key_of_item="a")
@@ -71,9 +77,9 @@ def use_batches(fanin: HttpsServices) -> None:
 def use_everything(fanin: HttpsServices) -> None:
     """Make every call there is."""
     use_batches(fanin)
-    started = fanin.scatters.start(Scatter("x", [Recipient("a", QUEUE)]))
+    started = fanin.scatters.start(Scatter("x", (Recipient("a", QUEUE),), quorum=1), key="week 47")
     fanin.scatters.status(started.batch.batch_id)
-    fanin.scatters.replies(started.batch.batch_id)
+    fanin.scatters.replies(started.batch.batch_id, limit=7)
     fanin.scatters.missing_recipients(started.batch.batch_id)
     fanin.scatters.failed_recipients(started.batch.batch_id)
     group = fanin.ledger.add(fanin.ledger.open(OpenBatch()).batch_id, 1)
@@ -84,9 +90,9 @@ def use_everything(fanin: HttpsServices) -> None:
         with pytest.raises(FaninError):  # a batch that is no scatter takes no replies
             call()
 
-    frame = fanin.frames.open(OpenFrame(1))
+    frame = fanin.frames.open(OpenFrame(1, source="orders", ttl=90, user_key="k"))
     fanin.frames.status(frame.frame_id)
-    fanin.frames.claim([Ticket(frame.frame_id, 0)])
+    fanin.frames.claim([Ticket(frame.frame_id, 0)], lease=5)
 
     fanin.buffers.define("jobs", 9, queue=QUEUE)
     fanin.buffers.list()
@@ -96,9 +102,9 @@ def use_everything(fanin: HttpsServices) -> None:
     fanin.buffers.status("jobs")
     fanin.buffers.delete("jobs")
 
-    fanin.directory.register(Register("cars", "a", QUEUE))
+    fanin.directory.register(Register("cars", "a", QUEUE, {"colour": "red"}, 60))
     fanin.directory.get("cars", "a")
-    fanin.directory.page("cars")
+    fanin.directory.page("cars", attributes={"colour": "red"})
     fanin.directory.deregister("cars", "a")
     fanin.routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
     fanin.routing.get("orders")
@@ -119,6 +125,54 @@ def test_every_route_is_reached_by_a_call(
         if route.path.startswith(f"{API_ROOT}/") and route.answer is not DOCUMENT
     }
     assert {route_of(method, path) for method, path in gateway.asked} == ours
+
+
+class Noted:
+    """Services that note each call with all of its arguments, and its answer.
+
+    Args:
+        services: the services.
+    """
+
+    def __init__(self, services: Any) -> None:
+        self.calls: list[tuple[str, str, dict[str, Any], str]] = []
+        self._services = services
+
+    def __getattr__(self, name: str) -> Any:
+        service, protocol = getattr(self._services, name), vars(api)[name.title()]
+
+        def noting(call: str) -> Any:
+            signature = inspect.signature(getattr(protocol, call))
+
+            def made(*args: Any, **options: Any) -> Any:
+                bound = signature.bind(None, *args, **options)
+                bound.apply_defaults()
+                given = {
+                    name: tuple(value) if isinstance(value, list) else value
+                    for name, value in bound.arguments.items()
+                    if name not in ("self", "key", "caller")
+                }
+                answer = getattr(service, call)(*args, **options)
+                told = repr(tuple(answer) if isinstance(answer, list) else answer)
+                # The bookkeeping of a batch stays in the service.
+                self.calls.append((name, call, given, "" if "Batch(" in told else told))
+                return answer
+
+            return made
+
+        return type("Service", (), {"__getattr__": lambda _, call: noting(call)})()
+
+
+def test_arguments_and_answers_cross_the_wire_as_they_are(memory: Memory, direct: Services) -> None:
+    memory.channels.queues[QUEUE] = []
+    there = Noted(direct)
+    here = Noted(https(Gateway(there)))  # type: ignore[arg-type]
+
+    use_everything(here)  # type: ignore[arg-type]
+
+    asked = [call for call in here.calls if call[1] != "take"]  # which the client does on its own
+    assert len(asked) > 40
+    assert asked == [call for call in there.calls if call[1] not in ("take", "poll")]
 
 
 def test_no_request_is_made_before_a_call() -> None:
