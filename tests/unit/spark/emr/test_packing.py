@@ -16,7 +16,6 @@ import pytest
 import fanin
 from fanin.errors import InvalidRequest
 from fanin.spark.emr.packing import ENTRY, Package, Script
-from fanin.spark.jobs.running import USAGE
 
 SOURCE = Path(fanin.__file__).parent
 INSTALLED = {str(Path(one.__file__).parents[1]) for one in (pyspark, pa)}
@@ -54,16 +53,6 @@ def test_it_runs_from_the_zip_and_packs_itself_to_the_same_bytes(tmp_path):
     code = "from fanin.spark.emr.packing import Package; print(Package.installed().digest)"
     assert ran(tmp_path, package, "-c", code).stdout.strip() == package.digest
     assert Package(package.content + b" ", package.entry).digest != package.digest
-
-
-def test_a_name_that_is_not_a_job_fails_the_run(tmp_path):
-    package = Package.installed()
-    (tmp_path / "job.py").write_bytes(package.entry)
-
-    run = ran(tmp_path, package, "job.py", "nothing")
-
-    assert run.returncode == USAGE
-    assert "say which job: ack, audit, fan-out;" in run.stderr
 
 
 class TestWheels:

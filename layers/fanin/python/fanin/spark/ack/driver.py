@@ -162,9 +162,7 @@ def forecast(
     found = coalesce(given)
     return forecast_of(
         words_of(found.marks),
-        rows=found.rows,
-        failed=found.failed,
-        rejects=found.rejects,
+        found,
         region=given.service.settings().defaults.region,
         table=throughput_of_table(given.service),
         per_second=per_second,

@@ -15,6 +15,7 @@ from fanin.domain.costs import failure_writes
 from fanin.domain.prices import prices_or_default
 from fanin.domain.tree import Tree
 from fanin.errors import AccessDenied, NotConfigured
+from fanin.spark.ack.coalescing import Coalesced
 from fanin.spark.runtime.results import Result
 from fanin.spark.runtime.service import Service
 
@@ -104,22 +105,13 @@ def words_of(marks: DataFrame) -> tuple[int, int]:
 
 
 def forecast_of(
-    words: tuple[int, int],
-    *,
-    rows: int,
-    failed: int,
-    rejects: dict[str, int],
-    region: str,
-    table: Throughput,
-    per_second: float | None,
+    words: tuple[int, int], found: Coalesced, *, region: str, table: Throughput, per_second: float | None
 ) -> Forecast:
     """Add up what is known of a run.
 
     Args:
         words: as ``words_of`` counts them.
-        rows: of the input.
-        failed: items that the rows fail.
-        rejects: rows that would be left out, by reason.
+        found: what it is to write.
         region: region of the table, whose prices count.
         table: how fast the table of words takes writes.
         per_second: write units a second that the run may send; None for as many as the table takes.
@@ -127,11 +119,11 @@ def forecast_of(
     prices = prices_or_default(region)
     most = min(table.limit, per_second or table.limit)
     cleared, above = words
-    writes = cleared + above + failed * (1 + failure_writes(0))
+    writes = cleared + above + found.failed * (1 + failure_writes(0))
     return Forecast(
-        rows=rows,
-        failed=failed,
-        rejects=rejects,
+        found.rows,
+        found.failed,
+        found.rejects,
         words=cleared,
         above=above,
         writes=writes,

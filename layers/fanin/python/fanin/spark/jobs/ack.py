@@ -38,7 +38,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     add_max_rejects(parser)
     parser.add_argument(
-        "--batch", dest="batch_id", type=int, help="the batch of all rows, which have only ordinals"
+        "--batch",
+        dest="batch_id",
+        type=int,
+        metavar="ID",
+        help="the batch of all rows, which have only ordinals",
     )
     parser.add_argument(
         "--work",

@@ -249,33 +249,24 @@ def _result(ledger: LedgerService, row: ResultRow) -> str | None:
 def _states(ledger: LedgerService, batch: Batch, ordinals: Sequence[int]) -> dict[int, ItemState]:
     """What the words say of items, by ordinal."""
     places = {ordinal: divmod(ordinal, _TREE.width) for ordinal in ordinals}
-    numbers = {number for number, _ in places.values()}
-    keys = [WordKey(batch.batch_id, 0, number) for number in sorted(numbers)]
+    numbers = sorted({number for number, _ in places.values()})
+    leaves = {number: WordKey(batch.batch_id, 0, number) for number in numbers}
+    above = {
+        number: [
+            (WordKey(batch.batch_id, mark.level, mark.number), mark.mask)
+            for mark in _TREE.ancestors(number, batch.items)
+        ]
+        for number in numbers
+    }
     # The words above come first: what lies below a cleared bit does not change any more, failures included.
-    whole = _below_cleared(ledger, batch.batch_id, numbers, _TREE.root_level(batch.items))
-    leaves = ledger.ports.words.read_rows(keys)
+    keys = {key for marks in above.values() for key, _ in marks}
+    words = ledger.ports.words.read(keys) if keys else {}
+    rows = ledger.ports.words.read_rows(list(leaves.values()))
     found: dict[int, ItemState] = {}
     for ordinal, (number, position) in places.items():
-        row, bit = leaves.get(WordKey(batch.batch_id, 0, number), _UNTOUCHED), 1 << position
-        if row.word & bit and number not in whole:
+        row, bit = rows.get(leaves[number], _UNTOUCHED), 1 << position
+        if row.word & bit and all(words.get(key, _TREE.full) & mask for key, mask in above[number]):
             found[ordinal] = ItemState.PENDING
         else:
             found[ordinal] = ItemState.FAILED if row.failed & bit else ItemState.DONE
     return found
-
-
-def _below_cleared(ledger: LedgerService, batch_id: int, numbers: Iterable[int], root: int) -> set[int]:
-    """The words of level 0 that lie below a cleared bit, on whatever level."""
-    levels = range(1, root + 1)
-    keys = {WordKey(batch_id, level, number >> 6 * level) for level in levels for number in numbers}
-    words = ledger.ports.words.read(keys) if keys else {}
-    return {
-        number
-        for number in numbers
-        if any(
-            not words.get(WordKey(batch_id, level, number >> 6 * level), _TREE.full)
-            >> (number >> 6 * (level - 1)) % _TREE.width
-            & 1
-            for level in levels
-        )
-    }
