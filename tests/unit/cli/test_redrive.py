@@ -50,13 +50,16 @@ def batch(tracker, memory) -> int:
 def test_it_sends_once_and_says_what_it_could_not_send(run, batch, memory, tracker):
     # When it is pressed twice
     first = run("redrive", batch, "--json").document
-    again = run("redrive", batch, "--json").document
+    pressed = run("redrive", batch, "--json")
+    again = pressed.document
     # Then the message was sent once, in a new batch
     assert (first["items"], first["not_kept"], first["not_kept_items"]) == (1, 1, [1])
     assert list(first["refused"].values()) == [1]
     assert tracker.status(first["batch_id"]).batch.retry_of == batch
     assert (again["items"], again["already"]) == (0, 1)
     assert len(memory.channels.queues[QUEUE]) == 1
+    # And what helps where nothing can be sent is said
+    assert f"`fanin expire --batch {batch}` then removes this one" in pressed.stderr
 
 
 def test_people_read_the_same(run, batch):

@@ -63,6 +63,12 @@ def redrive(
     elif not (found.items or found.already or found.not_kept or found.refused):
         listed = f"no failure matches; `fanin failures {batch} --by-error` lists them"
         run.remark(listed if errors or ranges else "nothing has failed that could be sent again")
+    if found.not_kept:
+        expire = run.command("expire", "--batch", str(batch))
+        run.remark(
+            "what has no message cannot be sent from here: send it as a new batch;"
+            f" `{expire}` then removes this one, also from what needs attention"
+        )
     if (found.not_kept or found.refused) and not dry_run:
         raise typer.Exit(ExitCode.WRONG)
 

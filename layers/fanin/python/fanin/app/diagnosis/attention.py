@@ -106,7 +106,7 @@ def _reason(batch: Batch, trouble: Trouble) -> str:  # noqa: PLR0911  a sentence
         case Trouble.DEAD_LETTERS:
             return f"{batch.stall_why}{also}"
         case Trouble.HELD:
-            return f"{held} wait until they are redriven or released"
+            return f"{held}, to be redriven or released"
         case Trouble.FAILING:
             return f"{failed} so far"
         case Trouble.TARGETS:
