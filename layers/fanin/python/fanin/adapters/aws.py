@@ -73,6 +73,7 @@ def client_factory(
     attempts: int = 4,
     read_timeout: int = READ_TIMEOUT,
     time_left: Callable[[], float] | None = None,
+    **more: Any,
 ) -> Callable[[], Any]:
     """Make a factory of clients of the default session.
 
@@ -86,6 +87,7 @@ def client_factory(
         read_timeout: seconds to wait for an answer.
         time_left: seconds in which an attempt may begin, the first or a later one; afterwards the request
             raises ``Throttled``. None sets no limit.
+        **more: further settings of botocore.
     """
 
     def make() -> Any:
@@ -102,6 +104,7 @@ def client_factory(
                 max_pool_connections=connections,
                 tcp_keepalive=True,
                 **LEAN,
+                **more,
             ),
         )
         if time_left is not None:

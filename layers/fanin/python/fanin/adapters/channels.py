@@ -65,7 +65,7 @@ class SqsChannels(Channels):
         strict: bool = False,
     ) -> None:
         self._client: Callable[[], SQSClient] = once(client or client_factory("sqs", connections=threads))
-        self._threads = Threads(threads, "channels")
+        self._threads = Threads(threads, "channels", self._client)
         self._backoff = backoff or Backoff()
         self._strict = strict
 
@@ -106,10 +106,9 @@ class SqsChannels(Channels):
         return self._client().get_queue_url(QueueName=queue, QueueOwnerAWSAccountId=account)["QueueUrl"]
 
     def offer(self, messages: Sequence[Outgoing]) -> Offered:
-        lines = _lines(messages)
-        if lines:
-            self._client()  # made here, before threads can race for it
-        return _together(self._threads.map(lambda line: self._send_in_order(messages, line), lines))
+        return _together(
+            self._threads.map(lambda line: self._send_in_order(messages, line), _lines(messages))
+        )
 
     def _send_in_order(self, messages: Sequence[Outgoing], groups: Iterable[Sequence[int]]) -> Offered:
         """Send requests one after the other; where messages wait, those behind them wait, too."""

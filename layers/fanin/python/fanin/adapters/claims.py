@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from fanin.adapters.aws import CONNECT_TIMEOUT, READ_TIMEOUT, ignoring, once, translated
-from fanin.adapters.forks import Threads, closed_in_children
+from fanin.adapters.aws import client_factory, ignoring, once, translated
+from fanin.adapters.forks import Threads
 from fanin.app.ports.system import Clock
 from fanin.domain.claim_checks import ClaimCheck
 from fanin.errors import ServiceUnavailable
@@ -32,20 +33,10 @@ _AWS: Final = re.compile(r"https?://s3[.-]")
 
 
 def _client() -> Any:
-    import boto3  # noqa: PLC0415  the heaviest import of all, and few processes need it
-    from botocore.config import Config  # noqa: PLC0415
-
     # A stalled request must not use up the time of the function, which has other replies to store.
-    config = Config(
-        signature_version="s3v4",
-        connect_timeout=CONNECT_TIMEOUT,
-        read_timeout=READ_TIMEOUT,
-        retries={"mode": "standard", "total_max_attempts": 3},
-    )
-    client = boto3.client("s3", config=config.merge(Config(s3=_REGIONAL)))
-    if not _AWS.match(client.meta.endpoint_url):
-        client = boto3.client("s3", config=config.merge(Config(s3={"addressing_style": "path"})))
-    return closed_in_children(client)
+    made = partial(client_factory, "s3", attempts=3, signature_version="s3v4")
+    client = made(s3=_REGIONAL)()
+    return client if _AWS.match(client.meta.endpoint_url) else made(s3={"addressing_style": "path"})()
 
 
 class S3Claims:
@@ -63,7 +54,7 @@ class S3Claims:
         self._bucket = bucket
         self._clock = clock
         self._s3 = once(client)
-        self._threads = Threads(_THREADS, "claims")
+        self._threads = Threads(_THREADS, "claims", self._s3)
 
     def upload(self, key: str, *, size: int, content_type: str) -> ClaimCheck:
         what = {"Bucket": self._bucket(), "Key": key, "ContentLength": size, "ContentType": content_type}
@@ -83,7 +74,6 @@ class S3Claims:
             self._s3().put_object(Bucket=bucket, Key=key, Body=content, ContentType=_JSON)
 
     def put_all(self, contents: Mapping[str, bytes]) -> None:
-        self._s3()  # made here, before threads can race for it
         self._threads.map(self.put, contents.keys(), contents.values())
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -98,7 +88,6 @@ class S3Claims:
 
     def load(self, keys: Sequence[str]) -> Mapping[str, bytes]:
         bucket = self._bucket()
-        self._s3()  # made here, before threads can race for it
         contents = self._threads.map(lambda key: self._load(bucket, key), keys)
         return {key: content for key, content in zip(keys, contents, strict=True) if content is not None}
 

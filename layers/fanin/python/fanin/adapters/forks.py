@@ -40,10 +40,12 @@ class Threads:
     Args:
         most: how many calls may run at a time.
         name: of the threads.
+        before: makes what the calls share, before threads can race for it.
     """
 
-    def __init__(self, most: int, name: str) -> None:
+    def __init__(self, most: int, name: str, before: Callable[[], object] = lambda: None) -> None:
         self._most = most
+        self._before = before
         self._name = f"fanin-{name}"
         self._pool: ThreadPoolExecutor | None = None
         closed_in_children(self)
@@ -52,6 +54,7 @@ class Threads:
         """Call for every argument, in threads if there are several; the first error cancels the rest."""
         if self._most == 1 or len(arguments[0]) <= 1:
             return list(map(call, *arguments))
+        self._before()
         pool = self._pool = self._pool or ThreadPoolExecutor(self._most, thread_name_prefix=self._name)
         return list(pool.map(call, *arguments))
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from fanin import names
 from fanin.adapters.aws import client_factory, once, translated
+from fanin.adapters.forks import Threads
 from fanin.app.ports.system import Clock
 from fanin.domain.failures import Keep
 from fanin.errors import AccessDenied, FaninError
@@ -41,6 +41,7 @@ class ReceivedMessages:
 
     def __init__(self, client: Callable[[], SQSClient] | None = None) -> None:
         self._client = once(client or client_factory("sqs"))
+        self._threads = Threads(_THREADS, "postponing", self._client)
         self._urls: dict[str, str] = {}
 
     def postpone(self, waits: Sequence[tuple[ReceivedRecord, int]]) -> None:
@@ -67,8 +68,7 @@ class ReceivedMessages:
             with translated():
                 self._client().change_message_visibility_batch(QueueUrl=url, Entries=entries)
 
-        with ThreadPoolExecutor(_THREADS) as pool:
-            list(pool.map(change, range(0, len(waits), _MOST)))
+        self._threads.map(change, range(0, len(waits), _MOST))
 
     def put_back(self, message: ReceivedRecord, seconds: int) -> None:
         """Send a copy to the message's own queue, such as one of which only a part is left.

@@ -55,18 +55,15 @@ class Parallel:
         before: Callable[[], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._threads = Threads(threads, "dynamodb")
+        self._threads = Threads(threads, "dynamodb", before)
         self._backoff = backoff
         self._time_left = time_left
         self._patience = patience
         self._again = (Throttled, ServiceUnavailable) if patience else (Throttled,)
-        self._before = before
         self._clock = clock
 
     def map(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B]:
         """Call for every argument, in parallel if there are several; the first error cancels the rest."""
-        if len(arguments) > 1:
-            self._before()
         return self._threads.map(call, arguments)
 
     def attempt(self, call: Callable[[_A], _B], arguments: Sequence[_A]) -> list[_B | FaninError]:
