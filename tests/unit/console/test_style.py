@@ -19,9 +19,7 @@ SELECTORS = [
 ]
 STYLED = {name for selector in SELECTORS for name in re.findall(r"\.([a-z][\w-]*)", selector)}
 TEMPLATES = "".join(path.read_text() for path in sorted((HERE / "templates").glob("*.html")))
-MADE = TEMPLATES + "".join(
-    path.read_text() for folder in ("pages", "pictures") for path in sorted((HERE / folder).glob("*.py"))
-)
+MADE = TEMPLATES + "".join(path.read_text() for path in sorted((HERE / "pages").glob("*.py")))
 """Where elements are written."""
 ENUMS: tuple[type[StrEnum], ...] = (State, TargetState, ItemState, Severity)
 """Their members are classes of what has them."""

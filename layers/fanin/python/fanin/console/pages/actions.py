@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from anyio.to_thread import run_sync
 from starlette.datastructures import ImmutableMultiDict
@@ -31,6 +31,7 @@ from fanin.entry.http.table import route_of
 from fanin.errors import GONE, BufferNotFound, FaninError, InvalidRequest, NotRegistered, RouteNotFound
 from fanin.wire.actions import Action, ActionOutcome
 
+T = TypeVar("T")
 _GONE: Final = (*GONE, BufferNotFound, NotRegistered, RouteNotFound)
 """Errors that say that there is nothing any more to do something with."""
 
@@ -44,10 +45,9 @@ _CHOICES: Final = ("error", "range", "queue", "repair", "limit", *TYPED)
 
 
 def _ask(request: Request, subject: Subject[Any]) -> Response:
-    console, action = console_of(request), _action(request, subject)
-    if not console.options.write or not console.may(request, action.operation):
-        return read_only(request, subject.place, _back(request, subject))
-    return _question(request, subject, action, request.query_params)
+    action = action_in(request, subject.actions)
+    refused = read_only(request, action, subject.place, _back(request, subject))
+    return refused or _question(request, subject, action, request.query_params)
 
 
 def _question(
@@ -76,9 +76,9 @@ def _question(
 
 
 async def _press(request: Request, subject: Subject[Any]) -> Response:
-    console, action = console_of(request), _action(request, subject)
-    if not console.options.write or not console.may(request, action.operation):
-        return read_only(request, subject.place, _back(request, subject))
+    action = action_in(request, subject.actions)
+    if refused := read_only(request, action, subject.place, _back(request, subject)):
+        return refused
     return await run_sync(partial(_done, request, subject, action, await pressed(request)))
 
 
@@ -192,18 +192,20 @@ def _failure(error: FaninError) -> Effect:
     return Effect(EffectKind.FAILED, f"{says[:1].upper()}{says[1:].rstrip('.')}.")
 
 
-def _action(request: Request, subject: Subject[Any]) -> ConsoleAction[Any]:
-    found = subject.actions.get(request.path_params["action"])
+def action_in(request: Request, actions: Mapping[str, T]) -> T:
+    """The action that an address names."""
+    found = actions.get(request.path_params["action"])
     if found is None:
         raise HTTPException(HTTPStatus.NOT_FOUND)
     return found
 
 
-def read_only(request: Request, here: str, back: str) -> Response:
-    """Say that there are no buttons, in a part of the console, and lead back to an address."""
-    return console_of(request).page(
-        request, "read_only.html", status=HTTPStatus.FORBIDDEN, here=here, back=back
-    )
+def read_only(request: Request, action: ConsoleAction[Any], here: str, back: str) -> Response | None:
+    """A page that leads back to an address, since the caller has no buttons; None if there is this one."""
+    console = console_of(request)
+    if console.options.write and console.may(request, action.operation):
+        return None
+    return console.page(request, "read_only.html", status=HTTPStatus.FORBIDDEN, here=here, back=back)
 
 
 def _back(request: Request, subject: Subject[Any]) -> str:

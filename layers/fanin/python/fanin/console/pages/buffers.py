@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -19,44 +17,6 @@ from fanin.domain.batch import Batch
 from fanin.domain.buffer import BufferPage, Level
 from fanin.errors import GONE, BufferNotFound
 
-_ARC: Final = "M 10 60 A 50 50 0 0 1 110 60"
-"""From the left end over the top to the right end."""
-_WHOLE: Final = 100
-"""Length of the arc in the units of its dashes."""
-_TICK: Final = 1.2
-
-
-def gauge(parts: Mapping[str, int], limit: int, label: str) -> Markup:
-    """Draw a gauge. If there is more than the limit, the whole arc is what there is, and a tick is the limit.
-
-    Args:
-        parts: class in the style sheet → amount, from the left on.
-        limit: the amount that fills it.
-        label: what it shows, for those who do not see it.
-    """
-    total = sum(parts.values())
-    whole = max(total, limit, 1)
-    drawn: list[Markup] = []
-    start = 0.0
-    for name, amount in parts.items():
-        length = _WHOLE * amount / whole
-        drawn.append(_dash(name, start, length))
-        start += length
-    at = _WHOLE * limit / whole
-    drawn.append(_dash("limit", at - _TICK / 2, _TICK if total > limit else 0))
-    return Markup(
-        '<svg class="gauge" viewBox="0 0 120 66" role="img" aria-label="{}">'
-        '<path class="rest" d="{}"/>{}</svg>'
-    ).format(label, _ARC, Markup("").join(drawn))
-
-
-def _dash(name: str, start: float, length: float) -> Markup:
-    """A part of the arc. One without length is not seen, but there, so that a live view can change it."""
-    return Markup('<path class="{}" d="{}" pathLength="{}" stroke-dasharray="0 {:.2f} {:.2f} {}"/>').format(
-        name, _ARC, _WHOLE, max(start, 0), length, 2 * _WHOLE
-    )
-
-
 REJECTS: Final = (names.METRIC_BUFFER_REJECTS, names.METRICS_NAMESPACE)
 """The metric that counts refused puts, and its namespace: no call of the service says how many there were."""
 SHOWN: Final = 24
@@ -65,7 +25,7 @@ SHOWN: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """How full a buffer is, and its picture."""
+    """How full a buffer is."""
 
     level: Level
 
@@ -86,12 +46,6 @@ class Gauge:
     def consumers(self) -> int | None:
         """Consumers that wait for work; None where work waits for them, and nobody counts them."""
         return -self.level.count if self.level.count <= 0 else None
-
-    @property
-    def picture(self) -> Markup:
-        level = self.level
-        label = f"{level.pending:,} of {level.buffer.limit:,} slots in use, {level.taken:,} of them taken"
-        return gauge({"taken": level.taken, "waiting": self.waiting}, level.buffer.limit, label)
 
 
 @dataclass(frozen=True, slots=True)

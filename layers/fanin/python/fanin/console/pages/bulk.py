@@ -10,12 +10,10 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 from anyio.to_thread import run_sync
 from starlette.datastructures import ImmutableMultiDict
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -25,7 +23,7 @@ from fanin.console.actions.batches import CANCEL
 from fanin.console.actions.failures import REDRIVE
 from fanin.console.actions.subjects import BATCH
 from fanin.console.actions.words import are
-from fanin.console.pages.actions import BROKEN, act, pressed, read_only
+from fanin.console.pages.actions import BROKEN, act, action_in, pressed, read_only
 from fanin.console.pages.batches import BATCHES, SIZES, BatchList, BatchQuery, listing
 from fanin.console.pages.progress import Row
 from fanin.console.state import CALLS, Console, Unreadable, console_of
@@ -122,16 +120,11 @@ def _number(bulk: Bulk, items: int, *, exact: bool) -> str:
     return f"{'' if exact else bulk.bound}{counted(items, *bulk.noun)}"
 
 
-def _bulk(request: Request) -> Bulk:
-    found = ACTIONS.get(request.path_params["action"])
-    if found is None:
-        raise HTTPException(HTTPStatus.NOT_FOUND)
-    return found
-
-
-def _may(request: Request, bulk: Bulk) -> bool:
-    console = console_of(request)
-    return console.options.write and console.may(request, bulk.action.operation)
+def _asked(request: Request) -> tuple[Bulk, Response | None]:
+    """The action that is asked for, and the answer where the caller may not do it."""
+    bulk = action_in(request, ACTIONS)
+    back = console_of(request).templates.url(BATCHES.name)
+    return bulk, read_only(request, bulk.action, BATCHES.name, back)
 
 
 def _shown(console: Console, bulk: Bulk, query: BatchQuery) -> Mapping[str, Any]:
@@ -147,9 +140,9 @@ def _shown(console: Console, bulk: Bulk, query: BatchQuery) -> Mapping[str, Any]
 
 
 def ask(request: Request) -> Response:
-    console, bulk = console_of(request), _bulk(request)
-    if not _may(request, bulk):
-        return read_only(request, BATCHES.name, console.templates.url(BATCHES.name))
+    console, (bulk, refused) = console_of(request), _asked(request)
+    if refused:
+        return refused
     query = BatchQuery.of(request.query_params)
     shown = listing(console, query)
     possible = [row for row in shown.rows if not bulk.action.why_not(row.batch)]
@@ -162,9 +155,9 @@ def ask(request: Request) -> Response:
 
 
 async def press(request: Request) -> Response:
-    bulk = _bulk(request)
-    if not _may(request, bulk):
-        return read_only(request, BATCHES.name, console_of(request).templates.url(BATCHES.name))
+    bulk, refused = _asked(request)
+    if refused:
+        return refused
     return await run_sync(partial(_done, request, bulk, await pressed(request)))
 
 
