@@ -13,10 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fanin.spark.ack import driver
-from fanin.spark.ack.coalescing import Acks
 from fanin.spark.ack.driver import acknowledge
 from fanin.spark.ack.parquet_files import ParquetFiles
 from fanin.spark.inputs.formats import Dataset
+from fanin.spark.inputs.listing import FoundFile
 from fanin.spark.runtime.service import Service
 from tests.spark.items import ITEMS, filled
 
@@ -60,18 +60,17 @@ def test_tasks_read_files_on_s3(
 ) -> None:
     # Given item ids in two files on S3
     batch, group = filled(service)
-    s3 = boto3.client("s3")
+    place, found, s3 = f"s3a://{bucket}/day=1", list[FoundFile](), boto3.client("s3")
     for number, part in enumerate((range(ITEMS // 2), range(ITEMS // 2, ITEMS))):
         file = io.BytesIO()
         pq.write_table(pa.table({"item": [group[n] for n in part]}), file)
         s3.put_object(Bucket=bucket, Key=f"day=1/part-{number}.parquet", Body=file.getvalue())
-    s3.put_object(Bucket=bucket, Key="day=1/_SUCCESS", Body=b"")
+        found.append(FoundFile(f"{place}/part-{number}.parquet", file.tell(), 0))
     if where == "s3a":
         request.getfixturevalue("s3a")
 
     # When tasks read them themselves; Spark here has no file system for S3
-    place = f"s3a://{bucket}/day=1"
-    opened = Acks(spark.createDataFrame([], "item string"), ParquetFiles(place, spark=spark))
+    opened = spark.createDataFrame([], "item string"), ParquetFiles(found, spark=spark), False
     monkeypatch = request.getfixturevalue("monkeypatch")
     monkeypatch.setattr(driver, "open_acks", lambda *_, **__: opened)
     done = acknowledge(Dataset(place), service, work=request.getfixturevalue("tmp_path") / "work")

@@ -174,20 +174,6 @@ SMALL: Final = 4 * 2**20
 """Most bytes of all files for which it is tried whether their rows are few."""
 
 
-class Acks(NamedTuple):
-    """Acknowledgements.
-
-    Attributes:
-        rows: with the columns that name items.
-        files: that tasks can read themselves; None if Spark reads them.
-        small: whether they may be few.
-    """
-
-    rows: DataFrame
-    files: ParquetFiles | None = None
-    small: bool = False
-
-
 def open_acks(
     spark: SparkSession,
     dataset: Dataset,
@@ -195,7 +181,7 @@ def open_acks(
     replaced: Mapping[str, str],
     *,
     by_ordinal: bool,
-) -> Acks:
+) -> tuple[DataFrame, ParquetFiles | None, bool]:
     """Open a dataset of acknowledgements.
 
     Args:
@@ -204,6 +190,10 @@ def open_acks(
         totals: that items bring something to.
         replaced: as for ``open_input``.
         by_ordinal: objects of JSON have an ordinal, and no item.
+
+    Returns:
+        The rows, with the columns that name items; the files, if tasks can read them themselves; and whether
+        the rows may be few.
 
     Raises:
         InvalidRequest: the dataset cannot be read.
@@ -219,7 +209,7 @@ def open_acks(
         rows = rows.withColumn(name, F.coalesce(marked(), name))
     files = opened.files
     small = files is not None and len(files) <= TASKS and sum(file.size for file in files) <= SMALL
-    return Acks(rows, _parquet_files(spark, opened, fields), small)
+    return rows, _parquet_files(spark, opened, fields), small
 
 
 def _check_totals(rows: DataFrame, path: str, totals: Sequence[str]) -> None:

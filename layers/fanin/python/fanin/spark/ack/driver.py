@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812  as all of Spark's document
 
 from fanin.domain.limits import shown
 from fanin.errors import InvalidRequest
-from fanin.spark.ack.coalescing import WORK, Acks, Coalesced, Given, coalesce, open_acks
+from fanin.spark.ack.coalescing import WORK, Coalesced, Given, coalesce, open_acks
 from fanin.spark.ack.few import acknowledge_few, acknowledge_words
 from fanin.spark.ack.forecast import Forecast, forecast_of, throughput_of_table, words_of
 from fanin.spark.ack.ledger_writes import (
@@ -193,12 +193,12 @@ def _given(what: str, asked: _Asked) -> tuple[Given, bool]:
         replaced = {rejects_folder(left_out, folder): "rejects (--rejects)"}
         replaced |= {f"{folder}/{one}": "work (--work)" for one in WORK}
         by_ordinal = asked.ordinals or batch_id is not None
-        acks = open_acks(spark, asked.rows, asked.totals, replaced, by_ordinal=by_ordinal)
+        rows, files, small = open_acks(spark, asked.rows, asked.totals, replaced, by_ordinal=by_ordinal)
     else:
-        acks = Acks(asked.rows)
+        rows, files, small = asked.rows, None, False
     service = asked.service or Service.from_env()
-    given = Given(acks.rows, service, folder, batch_id, acks.files, left_out, asked.totals, limit)
-    return given, acks.small
+    given = Given(rows, service, folder, batch_id, files, left_out, asked.totals, limit)
+    return given, small
 
 
 def _failed(found: Coalesced, tasks: int, task: Task) -> DataFrame:

@@ -137,7 +137,7 @@ def audit(
     kept = (f"{folder}/snapshot" if snapshot is None else path_of("snapshot", snapshot)).rstrip("/")
     segments = whole("segments", segments, 1, MOST_SEGMENTS)
     spark = classic(session("fanin"), "audit")
-    tell = _say if progress else _say_nothing
+    tell: Callable[[str], object] = _say if progress else (lambda _: None)
     began = _now()
     _check_folders(spark, kept, folder)
     exports = list[export.Export]()
@@ -206,7 +206,7 @@ def _sums(batches: DataFrame, findings: DataFrame, missing: DataFrame) -> dict[s
     }
 
 
-def _name_worst(tell: Callable[[str], None], batches: DataFrame, wrong: int, folder: str) -> None:
+def _name_worst(tell: Callable[[str], object], batches: DataFrame, wrong: int, folder: str) -> None:
     """Name the batches with the most findings, and say where all findings are."""
     worst = batches.where("wrong > 0").orderBy(F.desc("wrong"), "batch_id").limit(_MOST_NAMED + 1).collect()
     tell(f"{wrong:,} {'finding is' if wrong == 1 else 'findings are'} wrong. Look at {folder}")
@@ -219,10 +219,6 @@ def _name_worst(tell: Callable[[str], None], batches: DataFrame, wrong: int, fol
 
 def _say(line: str) -> None:
     say(f"audit: {line}", sys.stderr)
-
-
-def _say_nothing(_line: str) -> None:
-    """Nobody wants to know."""
 
 
 def _verified(

@@ -59,14 +59,6 @@ def arguments_of(function: Callable[..., object], options: argparse.Namespace) -
     return {name: vars(options)[name] for name in inspect.signature(function).parameters if name in options}
 
 
-def _nothing(_options: argparse.Namespace) -> Mapping[str, str]:
-    return {}
-
-
-def _any(_options: argparse.Namespace) -> None:
-    """Any arguments go together."""
-
-
 @dataclass(frozen=True)
 class Job:
     """One job.
@@ -91,8 +83,8 @@ class Job:
     settings: Mapping[str, str] = field(default_factory=dict)
     output: str | None = None
     input: str = "input"
-    check: Callable[[argparse.Namespace], None] = _any
-    needs: Callable[[argparse.Namespace], Mapping[str, str]] = _nothing
+    check: Callable[[argparse.Namespace], None] = field(default=lambda _: None)
+    needs: Callable[[argparse.Namespace], Mapping[str, str]] = field(default=lambda _: {})
 
     def parser(self) -> argparse.ArgumentParser:
         module = f"fanin.spark.jobs.{self.name.replace('-', '_')}"
