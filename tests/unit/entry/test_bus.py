@@ -1,4 +1,4 @@
-"""Events of the bus: instances that come and go, and events to be routed."""
+"""Events of the bus that are refused; ``tests/unit/functions`` has those that are followed and routed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from fanin import names
 from fanin.adapters.memory import Memory
 from fanin.app.directory.registrar import Swept
 from fanin.app.services import Services
-from fanin.domain.directory import PutRoute, Register
 from fanin.entry import bus
-
-PLACED = {"id": "e1", "source": "shop", "detail-type": "Placed", "detail": {}}
 
 
 @pytest.fixture
@@ -31,16 +28,6 @@ def refused(_event: Any) -> None:
 
 
 class TestFollowInstance:
-    def test_an_instance_is_registered_when_created_and_leaves_when_destroyed(
-        self, services: Services
-    ) -> None:
-        event = created(topic="cars", name="a", channel="q1")
-        bus.follow_instance(event, services.directory, refused)
-        assert [one.name for one in services.directory.members("cars")] == ["a"]
-        gone = {**event, "detail-type": names.INSTANCE_DESTROYED}
-        bus.follow_instance(gone, services.directory, refused)
-        assert list(services.directory.members("cars")) == []
-
     @pytest.mark.parametrize(
         ("event", "code"),
         [
@@ -74,40 +61,3 @@ class TestRegistrarRun:
         bus.require_checked(Swept(seen=3, over=1, more=True))
         with pytest.raises(bus.Unchecked, match="2 registrations or topics could not be checked"):
             bus.require_checked(Swept(seen=3, failed=2))
-
-
-class TestRoute:
-    @pytest.fixture(autouse=True)
-    def _a_route_to_one_instance(self, services: Services) -> None:
-        services.directory.register(Register("cars", "a", "q1"))
-        services.routing.put(PutRoute("orders", {"source": ["shop"]}, "cars"))
-
-    def test_an_event_of_a_route_is_sent_on(self, services: Services, memory: Memory, measured) -> None:
-        bus.route({"route": "orders", "event": PLACED}, services.routing, refused)
-        assert len(memory.channels.queues["q1"]) == 1
-        assert measured() == {names.METRIC_ROUTED: [1.0]}
-
-    def test_an_event_that_a_route_matches_is_left_to_its_rule(
-        self, services: Services, memory: Memory, measured
-    ) -> None:
-        bus.route(PLACED, services.routing, refused)
-        assert memory.channels.queues["q1"] == []
-        assert measured() == {}
-
-    def test_an_event_that_no_route_matches_is_counted_and_kept_as_it_came(
-        self, services: Services, measured
-    ) -> None:
-        kept: list[Any] = []
-        stray = {**PLACED, "source": "other"}
-        bus.route(stray, services.routing, kept.append)
-        assert kept == [stray]
-        assert measured() == {names.METRIC_UNROUTED: [1.0]}
-
-    def test_an_event_that_nobody_accepts_is_kept_without_its_envelope(
-        self, services: Services, memory: Memory, measured
-    ) -> None:
-        memory.channels.queues.clear()
-        kept: list[Any] = []
-        bus.route({"route": "orders", "event": PLACED}, services.routing, kept.append)
-        assert kept == [PLACED]
-        assert measured() == {names.METRIC_REFUSED: [1.0], names.METRIC_UNROUTED: [1.0]}

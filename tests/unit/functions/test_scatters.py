@@ -39,16 +39,6 @@ def items(memory: Memory) -> list[str]:
     return [memory.channels.queues[queue][0].attributes[names.ITEM_ATTRIBUTE] for queue in QUEUES]
 
 
-def test_a_job_sends_and_a_bad_one_spares_the_others(memory: Memory, scattered) -> None:
-    (job,) = memory.jobs.waiting
-    messages = [message({"what": 1}, "bad"), message(job, "good")]
-
-    answer = load("scatter").handler({"Records": messages}, CONTEXT)
-
-    assert failed(answer) == ["bad"]
-    assert len(set(items(memory))) == 3
-
-
 def test_replies_are_taken_and_a_bad_one_goes_to_the_dead_letters(
     memory: Memory, services: Services, scattered
 ) -> None:
@@ -63,8 +53,3 @@ def test_replies_are_taken_and_a_bad_one_goes_to_the_dead_letters(
     # Then these two messages fail, and all recipients have replied
     assert failed(answer) == ["m3", "m4"]
     assert services.scatters.status(scattered.batch.batch_id).received == 3
-
-
-def test_a_job_of_a_scatter_that_is_gone_is_done(scattered) -> None:
-    job = message({"batch_id": 5, "chunk": 0, "wave": 0}, "gone")
-    assert load("scatter").handler({"Records": [job]}, CONTEXT) == {"batchItemFailures": []}
