@@ -40,6 +40,7 @@ What a consumer is given, and what keeps the messages of failed items.
 ::: fanin.types.SqsHandler
 ::: fanin.types.Consumer
 ::: fanin.types.Handling
+::: fanin.types.ConsumerOptions
 ::: fanin.Message
 ::: fanin.ReceivedMessage
 ::: fanin.types.ClaimCheck

@@ -9,6 +9,7 @@ from fanin.client.frames.envelopes import Envelope as Envelope
 from fanin.client.frames.receiver import Delivery as Delivery
 from fanin.client.frames.receiver import Disposition as Disposition
 from fanin.client.producing.batch import TrackedBatch as TrackedBatch
+from fanin.client.tracker import ConsumerOptions as ConsumerOptions
 from fanin.domain.batch import Batch as Batch
 from fanin.domain.batch import Cause as Cause
 from fanin.domain.batch import ChildFailures as ChildFailures

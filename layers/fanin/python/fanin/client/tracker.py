@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack, overload
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from fanin.app.api import Buffers, Directory, Fanin, Frames, Routing
 from fanin.client.clock import WaitingClock
@@ -41,6 +41,27 @@ if TYPE_CHECKING:
 
 AckPath: TypeAlias = Literal["api", "queue"]
 """How acknowledgements reach the ledger: through its API, or through the ack queue."""
+
+
+class ConsumerOptions(TypedDict, total=False):
+    """How a consumer acknowledges, and what it keeps.
+
+    Attributes:
+        via: ``"queue"`` acknowledges through the ack queue, which is cheaper and takes some seconds.
+        keep: ``"message"`` keeps the message of an item that failed for good with its batch;
+            ``"reason"`` keeps the reason alone.
+        skip_ended: drop messages of batches that are known to have ended, without calling the handler.
+            ``"look"`` reads the batch first, at most every 30 seconds, which ``via="queue"`` needs to
+            learn of an end. False handles every message.
+        results: what the handler returns is the result of its item, unless it is None: a JSON value of up
+            to 1 MiB, or up to 256 KiB with ``via="queue"``. The batch was opened with ``results=True``.
+            After anything else the message comes again.
+    """
+
+    via: AckPath
+    keep: Keep | str
+    skip_ended: SkipEnded
+    results: bool
 
 
 class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
@@ -232,22 +253,9 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
     @overload
     def sqs_handler(self, handle: MessageHandler) -> SqsHandler: ...
     @overload
+    def sqs_handler(self, **options: Unpack[ConsumerOptions]) -> Callable[[MessageHandler], SqsHandler]: ...
     def sqs_handler(
-        self,
-        *,
-        via: AckPath = "api",
-        keep: Keep | str = Keep.MESSAGE,
-        skip_ended: SkipEnded = True,
-        results: bool = False,
-    ) -> Callable[[MessageHandler], SqsHandler]: ...
-    def sqs_handler(
-        self,
-        handle: MessageHandler | None = None,
-        *,
-        via: AckPath = "api",
-        keep: Keep | str = Keep.MESSAGE,
-        skip_ended: SkipEnded = True,
-        results: bool = False,
+        self, handle: MessageHandler | None = None, **options: Unpack[ConsumerOptions]
     ) -> SqsHandler | Callable[[MessageHandler], SqsHandler]:
         """Turn a function of one message into a Lambda handler for an SQS queue; see ``SqsHandler``.
 
@@ -261,23 +269,15 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             handle: gets a ``ReceivedMessage``. It raises ``ItemFailed`` to mark the item failed for good;
                 after any other error the message comes again. A message without an item id is handled only,
                 and so is one for whose item it opens a batch: the end of that batch marks the item.
-            via: ``"queue"`` acknowledges through the ack queue, which is cheaper and takes some seconds.
-            keep: ``"message"`` keeps the message of an item that failed for good with its batch;
-                ``"reason"`` keeps the reason alone.
-            skip_ended: drop messages of batches that are known to have ended, without calling ``handle``.
-                ``"look"`` reads the batch first, at most every 30 seconds, which ``via="queue"`` needs to
-                learn of an end. False handles every message.
-            results: what ``handle`` returns is the result of its item, unless it is None: a JSON value of up
-                to 1 MiB, or up to 256 KiB with ``via="queue"``. The batch was opened with ``results=True``.
-                After anything else the message comes again.
+            options: those of ``ConsumerOptions``.
         """
         # Those who only produce, or ask, need none of what consumes.
         from fanin.client.consuming.handler import SqsHandler  # noqa: PLC0415
 
         made = partial(
             SqsHandler,
-            acknowledger=cache(partial(self.acknowledger, via)),
-            **self._handling(via, keep, skip_ended, results),
+            acknowledger=cache(partial(self.acknowledger, options.get("via", "api"))),
+            **self._handling(**options),
         )
         return made if handle is None else made(handle)
 
@@ -286,26 +286,19 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
         queue_url: str,
         handle: MessageHandler,
         *,
-        via: AckPath = "api",
         wait: int = 20,
         visibility_timeout: int | None = None,
-        keep: Keep | str = Keep.MESSAGE,
-        skip_ended: SkipEnded = True,
-        results: bool = False,
+        **options: Unpack[ConsumerOptions],
     ) -> Consumer:
         """Make a consumer that polls a queue from this process; call its ``run``. See ``Consumer``.
 
         Args:
             queue_url: the queue, standard or FIFO.
             handle: does the work of one message, as in ``sqs_handler``.
-            via: ``"queue"`` acknowledges through the ack queue, which is cheaper and takes some seconds.
             wait: seconds that a poll waits for messages, 0 to 20.
             visibility_timeout: seconds for which other consumers do not get the messages; None leaves it to
                 the queue.
-            keep: ``"message"`` keeps the message of an item that failed for good with its batch;
-                ``"reason"`` keeps the reason alone.
-            skip_ended: drop messages of batches that are known to have ended, as in ``sqs_handler``.
-            results: what ``handle`` returns is the result of its item, as in ``sqs_handler``.
+            options: those of ``ConsumerOptions``.
 
         Raises:
             NotConfigured: ``via="queue"``, and the ack queue is not known.
@@ -316,14 +309,21 @@ class Tracker(StackConnection, LedgerCalls, DiagnosticCalls):
             self.sqs,
             queue_url,
             handle,
-            self.acknowledger(via),
+            self.acknowledger(options.get("via", "api")),
             wait=wait,
             visibility_timeout=visibility_timeout,
             backoff=replace(SQS_WAITS, sleep=self.clock.sleep),
-            **self._handling(via, keep, skip_ended, results),
+            **self._handling(**options),
         )
 
-    def _handling(self, via: AckPath, keep: Keep | str, skip_ended: SkipEnded, results: bool) -> Handling:
+    def _handling(
+        self,
+        *,
+        via: AckPath = "api",
+        keep: Keep | str = Keep.MESSAGE,
+        skip_ended: SkipEnded = True,
+        results: bool = False,
+    ) -> Handling:
         """How consumers of this tracker handle messages."""
         from fanin.client.ended_batches import Skipping  # noqa: PLC0415
 
