@@ -59,6 +59,7 @@ def test_it_sends_once_and_says_what_it_could_not_send(run, batch, memory, track
     assert (again["items"], again["already"]) == (0, 1)
     assert len(memory.channels.queues[QUEUE]) == 1
     # And what helps where nothing can be sent is said
+    assert f"`fanin list --parent {batch}`. Else send it as a new batch" in pressed.stderr
     assert f"`fanin expire --batch {batch}` then removes this one" in pressed.stderr
 
 

@@ -64,10 +64,13 @@ def redrive(
         listed = f"no failure matches; `fanin failures {batch} --by-error` lists them"
         run.remark(listed if errors or ranges else "nothing has failed that could be sent again")
     if found.not_kept:
-        expire = run.command("expire", "--batch", str(batch))
+        nested, expire = (
+            run.command("list", "--parent", str(batch)),
+            run.command("expire", "--batch", str(batch)),
+        )
         run.remark(
-            "what has no message cannot be sent from here: send it as a new batch;"
-            f" `{expire}` then removes this one, also from what needs attention"
+            "what has no message cannot be sent from here. If a nested batch failed it, redrive that one:"
+            f" `{nested}`. Else send it as a new batch; `{expire}` then removes this one"
         )
     if (found.not_kept or found.refused) and not dry_run:
         raise typer.Exit(ExitCode.WRONG)
